@@ -31,7 +31,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   wireguard: [],
   network: ["system"],
   killswitch: ["system", "network"],
-  dhcp: ["system/host.ts", "system/files.ts", "system/layout.ts", "network"],
+  dhcp: ["system/host.ts", "system/ip.ts", "system/files.ts", "system/layout.ts", "network"],
   "servers/lists": ["wireguard"],
   servers: ["system/host.ts", "wireguard", "servers/lists"],
   store: ["system/files.ts", "wireguard", "servers"],

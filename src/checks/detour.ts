@@ -1,6 +1,6 @@
 import { type Address, contains, lengthOf, parsePrefix } from "../address.ts";
 import type { HostNetwork } from "../network/host-network.ts";
-import type { ShownRoute } from "../network/lan-routes.ts";
+import type { Route } from "../system/ip.ts";
 
 /**
  * The route of the machine's own by which a server is reached if that is not the default one, as `ip route` takes it; null
@@ -9,7 +9,7 @@ import type { ShownRoute } from "../network/lan-routes.ts";
  */
 export function detourTo(
   server: Address,
-  routes: readonly ShownRoute[],
+  routes: readonly Route[],
   { routers }: Pick<HostNetwork, "routers">,
 ): string | null {
   // Without a default route, a route to the server is the operator's.
@@ -33,7 +33,7 @@ export function detourTo(
 }
 
 /** By a router of a default route, or on the uplink's own cable. */
-function isUsual({ type, protocol, gateway, nexthops }: ShownRoute, routers: readonly string[]): boolean {
+function isUsual({ type, protocol, gateway, nexthops }: Route, routers: readonly string[]): boolean {
   if (type !== undefined) return false;
   const hops = nexthops?.map((hop) => hop.gateway) ?? [gateway];
   return hops.some((hop) => (hop === undefined ? protocol === "kernel" : routers.includes(hop)));

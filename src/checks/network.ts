@@ -4,6 +4,7 @@ import { type HostNetwork, networkBeside } from "../network/host-network.ts";
 import { readNeighbours } from "../network/neighbours.ts";
 import { type OtherRouter, type OtherRouters, sentencesOf } from "../network/other-routers.ts";
 import type { Host } from "../system/host.ts";
+import { type Route, showAddresses, showNeighbours, showRoutes } from "../system/ip.ts";
 import { resolversOf } from "../tunnel/nameservers.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
@@ -133,16 +134,9 @@ export function ipv6Finding({ ipv6 }: Pick<HostNetwork, "ipv6">, inTunnel: boole
   }
 }
 
-/** A row of `ip -j route`. */
-interface Route {
-  dev?: string;
-  gateway?: string;
-  protocol?: string;
-}
-
 /** The address of the uplink's IPv4 router if ARP requests for it are not answered, or null. */
 async function silentRouter(host: Pick<Host, "run">, uplink: string): Promise<string | null> {
-  const routers = (await defaultRoutes(host, "-4")).flatMap(({ dev, gateway = [] }) =>
+  const routers = (await defaultRoutes(host, 4)).flatMap(({ dev, gateway = [] }) =>
     dev === uplink ? gateway : [],
   );
   const lost = (await readNeighbours(host)).filter((each) => each.isLost && each.interface === uplink);
@@ -154,16 +148,12 @@ async function ipv6RoutersOn(
   lans: HostNetwork["lans"],
 ): Promise<{ address: string; link: string }[]> {
   const names = lans.map((lan) => lan.interface);
-  const advertised = (await defaultRoutes(host, "-6")).filter(({ protocol }) => protocol === "ra");
+  const advertised = (await defaultRoutes(host, 6)).filter(({ protocol }) => protocol === "ra");
   // The kernel marks a neighbour as a router when it advertises itself, even if the route is not taken (RFC 4861, 6.3.4).
-  const neighbours = JSON.parse((await host.run(["ip", "-j", "-s", "neigh", "show"])) || "[]") as {
-    dst: string;
-    dev: string;
-    router?: null;
-  }[];
+  const neighbours = await showNeighbours(host);
   const heard = [
     ...advertised.map(({ gateway = "", dev = "" }) => ({ address: gateway, link: dev })),
-    ...neighbours.flatMap(({ dst, dev, router }) =>
+    ...neighbours.flatMap(({ dst = "", dev = "", router }) =>
       router === undefined || !dst.startsWith("fe80:") ? [] : [{ address: dst, link: dev }],
     ),
   ];
@@ -172,17 +162,12 @@ async function ipv6RoutersOn(
 
 /** The interfaces of the LAN on which another machine has leased an address to this one. */
 async function leasesOn(host: Pick<Host, "run">, lans: HostNetwork["lans"]): Promise<string[]> {
-  const links = JSON.parse(await host.run(["ip", "-j", "address", "show"])) as {
-    ifname: string;
-    addr_info: { family?: string; dynamic?: boolean }[];
-  }[];
-  return links
+  return (await showAddresses(host))
     .filter(({ ifname }) => lans.some((lan) => lan.interface === ifname))
     .filter(({ addr_info }) => addr_info.some(({ family, dynamic }) => family === "inet" && dynamic === true))
     .map(({ ifname }) => ifname);
 }
 
-async function defaultRoutes(host: Pick<Host, "run">, family: "-4" | "-6"): Promise<Route[]> {
-  const text = await host.run(["ip", "-j", family, "route", "show", "default"]).catch(() => "");
-  return JSON.parse(text || "[]") as Route[];
+function defaultRoutes(host: Pick<Host, "run">, family: 4 | 6): Promise<Route[]> {
+  return showRoutes(host, family, "default").catch(() => []);
 }

@@ -1,7 +1,7 @@
 import { type Address, familyOf, parseAddress } from "../address.ts";
 import type { HostNetwork } from "../network/host-network.ts";
-import type { ShownRoute } from "../network/lan-routes.ts";
 import type { Host } from "../system/host.ts";
+import type { Route } from "../system/ip.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
 import type { Session } from "../tunnel/session.ts";
 import type { State } from "../tunnel/state.ts";
@@ -36,7 +36,7 @@ export class TunnelChecks {
     private readonly deps: Deps,
     private readonly network: () => Promise<HostNetwork>,
     /** The machine's own. */
-    private readonly routes: () => Promise<readonly ShownRoute[]>,
+    private readonly routes: () => Promise<readonly Route[]>,
   ) {}
 
   async finding(name: string): Promise<Finding | null> {

@@ -1,5 +1,6 @@
 import { isLinkLocal, type Prefix, parseAddress } from "../address.ts";
 import type { Host, LinkSocket } from "../system/host.ts";
+import { showAddressesOf } from "../system/ip.ts";
 import { routeAdvertisement } from "./route-advertisement.ts";
 
 const ALL_NODES_MAC = "33:33:00:00:00:01";
@@ -14,8 +15,7 @@ export async function advertise(
   lifetimeS: number,
   ended: Prefix | null = null,
 ): Promise<boolean> {
-  const argv = ["ip", "-j", "-6", "address", "show", "dev", link, "scope", "link"];
-  const [shown] = JSON.parse((await host.run(argv)) || "[]") as { addr_info?: Shown[] }[];
+  const [shown] = await showAddressesOf(host, 6, "dev", link, "scope", "link");
   const own = (shown?.addr_info ?? []).filter(({ tentative }) => tentative !== true);
   const address = own
     .map(({ local = "" }) => parseAddress(local))
@@ -23,9 +23,4 @@ export async function advertise(
   if (address == null) return false;
   socket.send(ALL_NODES_MAC, routeAdvertisement({ mac: socket.mac, address }, lifetimeS, ended));
   return true;
-}
-
-interface Shown {
-  local?: string;
-  tentative?: boolean;
 }

@@ -14,6 +14,7 @@ import type { HostNetwork } from "../network/host-network.ts";
 import { ulaOn } from "../network/ula.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
+import { showAddressesOf, showRoutes } from "../system/ip.ts";
 import type { ServedLan } from "./config.ts";
 
 /** What the DHCP server must know of this machine. */
@@ -32,27 +33,16 @@ const USUAL_LENGTH = 24;
 
 /** Reads only. */
 export async function groundOf(host: Pick<Host, "run">): Promise<Ground> {
-  const [links, routes] = await Promise.all([
-    host.run(["ip", "-j", "-4", "address", "show"]),
-    host.run(["ip", "-j", "-4", "route", "show", "default"]),
-  ]);
+  const [links, routes] = await Promise.all([showAddressesOf(host, 4), showRoutes(host, 4, "default")]);
   return {
-    addresses: (JSON.parse(links || "[]") as Shown[]).flatMap(({ ifname, addr_info }) =>
+    addresses: links.flatMap(({ ifname, addr_info }) =>
       addr_info.flatMap(({ local, prefixlen, dynamic }) => {
         const prefix = parsePrefix(`${local}/${prefixlen}`);
         return prefix === null ? [] : [{ interface: ifname, prefix, isLeased: dynamic === true }];
       }),
     ),
-    routers: (JSON.parse(routes || "[]") as { gateway?: string }[]).flatMap(
-      ({ gateway = "" }) => parseAddress(gateway) ?? [],
-    ),
+    routers: routes.flatMap(({ gateway = "" }) => parseAddress(gateway) ?? []),
   };
-}
-
-interface Shown {
-  ifname: string;
-  /** `dynamic` if it has an end: another DHCP server has leased it. */
-  addr_info: { local?: string; prefixlen: number; dynamic?: boolean }[];
 }
 
 /** What each LAN interface gets if the settings ask for DHCP. Throws `GatewayError` that says what to do about it. */

@@ -4,20 +4,12 @@ import { COUNTERS_TABLE } from "../network/counters.ts";
 import { COMES_AND_GOES } from "../network/lan.ts";
 import { allLinks } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
-
-interface Link {
-  ifname: string;
-  linkinfo?: { info_kind?: string };
-}
-
-interface Listed {
-  chain?: { family: string; table: string; name: string; type?: string; hook?: string };
-  rule?: { family: string; table: string; chain: string };
-}
+import { showLinkDetails } from "../system/ip.ts";
+import { listNft, type NftObject } from "../system/nft.ts";
 
 /** Signs of other programs that forward packets on this machine: interfaces and chains, as text. */
 export async function forwardersOn(host: Host, base: string): Promise<string[]> {
-  const network = JSON.parse(await host.run(["ip", "-d", "-j", "link", "show"])) as Link[];
+  const network = await showLinkDetails(host);
   const legacy = (await host.read("/proc/net/ip_tables_names"))?.split("\n").includes("nat");
   return [
     ...network
@@ -31,8 +23,7 @@ export async function forwardersOn(host: Host, base: string): Promise<string[]> 
 
 /** Only chains with rules: Debian's own nftables.conf has an empty forward chain. */
 async function forwardingChains(host: Host): Promise<string[]> {
-  const json = await host.run(["nft", "-j", "list", "ruleset"]).catch(() => "");
-  const { nftables } = JSON.parse(json || '{"nftables":[]}') as { nftables: Listed[] };
+  const nftables = await listNft(host, ["ruleset"]).catch((): NftObject[] => []);
   const filled = new Set(
     nftables.flatMap(({ rule }) =>
       rule === undefined ? [] : [`${rule.family} ${rule.table} ${rule.chain}`],

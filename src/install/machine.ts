@@ -17,6 +17,7 @@ import { type OwnUla, ulasOf } from "../network/ula.ts";
 import type { Settings } from "../settings.ts";
 import { leftOf } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
+import { type Route, showLinks, showRoutes } from "../system/ip.ts";
 import { BY_HAND, PACKAGED } from "../system/layout.ts";
 import { memoryBytes } from "../system/resources.ts";
 import { releaseWithoutModules } from "./modules.ts";
@@ -142,8 +143,7 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
 }
 
 async function routesLeft(host: Host, family: 4 | 6): Promise<Remains["routes"]> {
-  const argv = ["ip", "-j", `-${family}`, "route", "show", "table", "all"];
-  const shown = JSON.parse((await host.run(argv).catch(() => "")) || "[]") as { table?: string | number }[];
+  const shown = await showRoutes(host, family, "table", "all").catch((): Route[] => []);
   const tables = new Set(shown.map(({ table }) => Number(table)).filter(isOwnTable));
   return [...tables].map((table) => ({ family, table }));
 }
@@ -195,8 +195,7 @@ async function dhcpOf(host: Host): Promise<Dhcp> {
 }
 
 async function namesOfLinks(host: Host): Promise<string[]> {
-  const network = JSON.parse(await host.run(["ip", "-j", "link", "show"])) as { ifname: string }[];
-  return network.map(({ ifname }) => ifname);
+  return (await showLinks(host)).map(({ ifname }) => ifname);
 }
 
 export async function wireguardOf(host: Host): Promise<Machine["wireguard"]> {

@@ -1,5 +1,6 @@
 import type { Lan } from "../network/lan.ts";
 import type { Host } from "../system/host.ts";
+import { showLinkDetails } from "../system/ip.ts";
 
 const SWITCHES = ["net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables"];
 
@@ -30,7 +31,6 @@ export async function bridgedTrouble(host: Host, lans: readonly Lan[]): Promise<
 }
 
 async function portsOf(host: Host, link: string): Promise<number> {
-  const json = await host.run(["ip", "-d", "-j", "link", "show", "master", link]);
-  const links = JSON.parse(json || "[]") as { linkinfo?: { info_slave_kind?: string } }[];
+  const links = await showLinkDetails(host, "master", link);
   return links.filter(({ linkinfo }) => linkinfo?.info_slave_kind === "bridge").length;
 }

@@ -1,6 +1,6 @@
-import type { ShownRoute } from "../network/lan-routes.ts";
 import { LAN_TABLE, ROUTED_TABLE, type Slot } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
+import { type Route, showRoutes } from "../system/ip.ts";
 
 /** A route of another program in one of the gateway's routing tables. */
 export interface ForeignRoute {
@@ -26,10 +26,7 @@ export async function foreignRoutes(
   ]);
   const families = await Promise.all(
     ([4, 6] as const).map(async (family) => {
-      const shown = await host
-        .run(["ip", "-j", `-${family}`, "route", "show", "table", "all"])
-        .catch(() => "");
-      const routes = JSON.parse(shown || "[]") as (ShownRoute & { table?: string })[];
+      const routes = await showRoutes(host, family, "table", "all").catch((): Route[] => []);
       return (
         routes
           .filter(({ table = "main", dev = "" }) => tables.get(table)?.includes(dev) === false)
@@ -53,7 +50,7 @@ export async function removeRoutes(host: Host, routes: readonly ForeignRoute[]):
   }
 }
 
-function textOf({ type, dst, gateway, dev, metric, table }: ShownRoute & { table?: string }): string {
+function textOf({ type, dst, gateway, dev, metric, table }: Route): string {
   return [
     ...(type === undefined ? [] : [type]),
     dst,

@@ -9,9 +9,10 @@ import {
 } from "../address.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
-import type { LanRoute, ShownRoute } from "../network/lan-routes.ts";
+import type { LanRoute } from "../network/lan-routes.ts";
 import { ROUTED_TABLE } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
+import { type Route, showRoutes } from "../system/ip.ts";
 import { tunnelTitle } from "../words.ts";
 
 /** A network behind another router of the LAN. */
@@ -169,9 +170,8 @@ function applied(host: Host, family: 4 | 6, lines: readonly string[]): Promise<b
 }
 
 async function shownRoutes(host: Host, family: 4 | 6, table: number): Promise<TableRoute[]> {
-  const argv = ["ip", "-j", `-${family}`, "route", "show", "table", `${table}`];
   // The kernel has no such table before its first route.
-  const shown = JSON.parse((await host.run(argv).catch(() => "")) || "[]") as ShownRoute[];
+  const shown = await showRoutes(host, family, "table", `${table}`).catch((): Route[] => []);
   return shown.flatMap(({ dst = "", gateway, dev, type, metric, prefsrc }) => {
     const prefix = parsePrefix(dst);
     if (prefix === null) return [];

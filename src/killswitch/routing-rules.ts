@@ -14,6 +14,7 @@ import {
   tableOf,
 } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
+import { type Rule as KernelRule, showRules } from "../system/ip.ts";
 import { directDevices, type Exemption, type Lookup, type Policy } from "./policy.ts";
 
 /** No link has more addresses than the largest private network. */
@@ -306,37 +307,11 @@ function lineOf({ priority, text }: Rule): string {
   return `priority ${priority} ${text}`;
 }
 
-interface KernelRule {
-  priority: number;
-  not?: null;
-  src?: string;
-  srclen?: number;
-  dst?: string;
-  dstlen?: number;
-  fwmark?: string;
-  /** Absent if all bits count. */
-  fwmask?: string;
-  ipproto?: string;
-  sport?: number;
-  dport?: number;
-  sport_mask?: string;
-  dport_mask?: string;
-  iif?: string;
-  oif?: string;
-  table?: string;
-  action?: string;
-  suppress_prefixlen?: number;
-  /** Present while the interface does not exist. */
-  iif_detached?: null;
-  oif_detached?: null;
-}
-
-async function shownRules(host: Host, family: 4 | 6): Promise<KernelRule[]> {
-  const json = await host.run(["ip", "-j", `-${family}`, "rule", "show"]).catch(async (error: unknown) => {
-    if (family === 6 && (await ipv6Of(host)) === "missing") return "[]";
+function shownRules(host: Host, family: 4 | 6): Promise<KernelRule[]> {
+  return showRules(host, family).catch(async (error: unknown) => {
+    if (family === 6 && (await ipv6Of(host)) === "missing") return [];
     throw error;
   });
-  return JSON.parse(json) as KernelRule[];
 }
 
 function oursOf(family: 4 | 6, shown: readonly KernelRule[]): Rule[] {

@@ -1,6 +1,7 @@
 import { BOUNDS_TABLE } from "../network/bounds-table.ts";
 import type { Host } from "../system/host.ts";
 import { explained } from "../system/modules.ts";
+import { listNft } from "../system/nft.ts";
 import { TABLE } from "./ruleset.ts";
 
 /**
@@ -47,10 +48,6 @@ export async function changeElements(
   await host.run(["nft", "-f", "-"], { stdin: `${commands.join("\n")}\n`, done: committed });
 }
 
-interface Listed {
-  chain?: { family: string; table: string; name: string; hook?: string; policy?: string };
-}
-
 /** Families that see the gateway's traffic; a bridge's own chains see frames, not routed packets. */
 const FAMILIES = ["ip", "ip6", "inet"];
 
@@ -65,9 +62,7 @@ export async function chainsOfOthers(
   host: Host,
   hooks: readonly string[],
 ): Promise<{ chain: string; hook: string; drops: boolean }[]> {
-  const json = await host.run(["nft", "-j", "list", "chains"]);
-  const { nftables } = JSON.parse(json || '{"nftables":[]}') as { nftables: Listed[] };
-  return nftables
+  return (await listNft(host, ["chains"]))
     .flatMap(({ chain }) => (chain === undefined ? [] : [chain]))
     .filter(({ hook = "" }) => hooks.includes(hook))
     .filter(

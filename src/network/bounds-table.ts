@@ -1,5 +1,6 @@
 import { type Mac, parseMac } from "../mac.ts";
 import type { Host } from "../system/host.ts";
+import { listNft } from "../system/nft.ts";
 
 /**
  * A table of its own, which refuses what one device has too much of: the kill switch replaces its own table, and a
@@ -127,11 +128,8 @@ export async function areBoundsLoaded(host: Pick<Host, "run">): Promise<boolean>
 /** The devices that were refused something in the last minutes. */
 export async function readRefused(host: Pick<Host, "run">): Promise<Refused> {
   const read = async (set: string) => {
-    const json = await host.run(["nft", "-j", "list", "set", ...BOUNDS_TABLE.split(" "), set]);
-    const { nftables } = JSON.parse(json) as {
-      nftables: { set?: { elem?: { elem?: { val?: unknown } }[] } }[];
-    };
-    const values = nftables.flatMap((each) => each.set?.elem ?? []).map((element) => element.elem?.val);
+    const listing = await listNft(host, ["set", ...BOUNDS_TABLE.split(" "), set]);
+    const values = listing.flatMap((each) => each.set?.elem ?? []).map((element) => element.elem?.val);
     return values.flatMap((value) => (typeof value === "string" ? (parseMac(value) ?? []) : [])).sort();
   };
   const [connections, solicitations] = await Promise.all([

@@ -1,5 +1,6 @@
 import { type Address, parseAddress } from "../address.ts";
 import type { Host } from "../system/host.ts";
+import { listNft, type NftElement, type NftObject } from "../system/nft.ts";
 
 /** A table of its own, which counts and never drops: the kill switch replaces its own table, and this one stays. */
 export const COUNTERS_TABLE = "inet portcullis_traffic";
@@ -97,10 +98,10 @@ export async function replaceCounters(host: Pick<Host, "run">, links: Links): Pr
 
 /** Null without the table. */
 export async function readCounters(host: Pick<Host, "run">): Promise<Counts | null> {
-  const listing = ["nft", "-j", "list", "table", ...COUNTERS_TABLE.split(" ")];
-  const json = await host.run(listing, { timeoutMs: LISTED_WITHIN_MS }).catch(() => "");
-  if (json === "") return null;
-  const { nftables } = JSON.parse(json) as { nftables: Listed[] };
+  const nftables = await listNft(host, ["table", ...COUNTERS_TABLE.split(" ")], {
+    timeoutMs: LISTED_WITHIN_MS,
+  }).catch((): NftObject[] => []);
+  if (nftables.length === 0) return null;
   const counts = new Map<Address, Count>();
   for (const { set } of nftables)
     for (const { elem } of set?.elem ?? []) if (elem) take(counts, set?.name ?? "", elem);
@@ -108,20 +109,7 @@ export async function readCounters(host: Pick<Host, "run">): Promise<Counts | nu
   return { table, counts: [...counts.values()] };
 }
 
-/** As `nft -j` shows it. */
-interface Listed {
-  table?: { handle: number };
-  set?: { name: string; elem?: { elem?: Element }[] };
-}
-
-interface Element {
-  val?: unknown;
-  /** Seconds until the kernel removes it. */
-  expires?: number;
-  counter?: { bytes?: number };
-}
-
-function take(counts: Map<Address, Count>, set: string, { val, expires = 0, counter }: Element): void {
+function take(counts: Map<Address, Count>, set: string, { val, expires = 0, counter }: NftElement): void {
   const address = typeof val === "string" ? parseAddress(val) : null;
   if (address === null) return;
   const count = counts.get(address) ?? { address, sent: 0, received: 0, heardMsAgo: null };

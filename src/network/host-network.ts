@@ -12,15 +12,9 @@ import {
 import { INTERFACE_NAME } from "../interface-name.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
+import { type AddressedLink, type Route, showAddresses, showRoutes } from "../system/ip.ts";
 import { type Cable, type Lan, lanOf, NO_ROLES, prefixesOf, type Roles } from "./lan.ts";
-import {
-  type LanRoute,
-  type LinkRoute,
-  lanRoutesIn,
-  linkRoutesIn,
-  routesAgainst,
-  type ShownRoute,
-} from "./lan-routes.ts";
+import { type LanRoute, type LinkRoute, lanRoutesIn, linkRoutesIn, routesAgainst } from "./lan-routes.ts";
 import { nameserversOf } from "./nameservers.ts";
 import { allLinks } from "./slot.ts";
 
@@ -76,23 +70,11 @@ export const NO_NETWORK: HostNetwork = {
   remarks: [],
 };
 
-/** A link with its addresses, as `ip` shows it. */
-interface ShownLink {
-  ifname: string;
-  mtu: number;
-  /** `none` for tunnels of other programs, such as a VPN that the operator connects through. */
-  link_type: string;
-  /** `UP`, `NO-CARRIER`. */
-  flags: string[];
-  /** `dynamic` where it has an end. */
-  addr_info: { local?: string; prefixlen: number; dynamic?: boolean }[];
-}
-
 /** What the kernel says of the machine's network. */
 export interface Reading {
-  addresses: readonly ShownLink[];
+  addresses: readonly AddressedLink[];
   /** The machine's own routes. */
-  routes: readonly ShownRoute[];
+  routes: readonly Route[];
   ipv6: Ipv6;
   resolvers: readonly Address[];
 }
@@ -100,12 +82,12 @@ export interface Reading {
 /** Reads only. */
 export async function readNetwork(host: Host): Promise<Reading> {
   const [addresses, routes, ipv6, resolvers] = await Promise.all([
-    host.run(["ip", "-j", "address", "show"]),
+    showAddresses(host),
     routesOf(host),
     ipv6Of(host),
     nameserversOf(host),
   ]);
-  return { addresses: JSON.parse(addresses) as ShownLink[], routes, ipv6, resolvers };
+  return { addresses, routes, ipv6, resolvers };
 }
 
 /** Whether an earlier process has left an interface of a tunnel. */
@@ -220,7 +202,7 @@ export async function ipv6Of(host: Pick<Host, "read">): Promise<Ipv6> {
   return disabled.trim() === "1" ? "off" : "on";
 }
 
-export function hasCarrier(link: Pick<ShownLink, "flags"> | undefined): boolean {
+export function hasCarrier(link: Pick<AddressedLink, "flags"> | undefined): boolean {
   return link?.flags.includes("UP") === true && !link.flags.includes("NO-CARRIER");
 }
 
@@ -235,11 +217,11 @@ interface WayOut {
  * All default routes, in order of preference: live before dead, IPv4 before IPv6, then by metric. A route with several
  * routers has its interfaces in `nexthops`.
  */
-function defaultRoutesIn(shown: readonly ShownRoute[]): WayOut[] {
+function defaultRoutesIn(shown: readonly Route[]): WayOut[] {
   return liveFirst(shown.filter(({ dst }) => dst === "default"));
 }
 
-function liveFirst(routes: readonly ShownRoute[]): WayOut[] {
+function liveFirst(routes: readonly Route[]): WayOut[] {
   return routes
     .flatMap((route) => route.nexthops ?? [route])
     .flatMap(({ dev, gateway, flags = [] }) =>
@@ -269,7 +251,7 @@ export function uplinkWithoutDefault(
 }
 
 /** Routes to parts of the internet through a router. */
-function publicRoutesIn(shown: readonly ShownRoute[]): WayOut[] {
+function publicRoutesIn(shown: readonly Route[]): WayOut[] {
   return liveFirst(
     shown.filter(({ dst = "", type }) => {
       const prefix = parsePrefix(dst);
@@ -279,7 +261,7 @@ function publicRoutesIn(shown: readonly ShownRoute[]): WayOut[] {
 }
 
 /** Of routes outside our tunnels. */
-function routersIn(shown: readonly ShownRoute[], own: ReadonlySet<string>): Address[] {
+function routersIn(shown: readonly Route[], own: ReadonlySet<string>): Address[] {
   const hops = shown.filter(({ dst }) => dst === "default").flatMap((route) => route.nexthops ?? [route]);
   const routers = hops
     .filter(({ dev = "" }) => !own.has(dev))
@@ -287,27 +269,23 @@ function routersIn(shown: readonly ShownRoute[], own: ReadonlySet<string>): Addr
   return [...new Set(routers)].sort();
 }
 
-/** Of IPv4 before IPv6, each by metric. */
-async function routesOf(host: Host): Promise<ShownRoute[]> {
-  const families = await Promise.all(
-    ["-4", "-6"].map((family) => host.run(["ip", "-j", family, "route", "show"])),
-  );
-  return families.flatMap((text) =>
-    (JSON.parse(text || "[]") as ShownRoute[]).sort((a, b) => (a.metric ?? 0) - (b.metric ?? 0)),
-  );
+/** IPv4 before IPv6, each by metric. */
+async function routesOf(host: Host): Promise<Route[]> {
+  const families = await Promise.all(([4, 6] as const).map((family) => showRoutes(host, family)));
+  return families.flatMap((routes) => routes.sort((a, b) => (a.metric ?? 0) - (b.metric ?? 0)));
 }
 
-function addressesOf(links: readonly ShownLink[]): Address[] {
+function addressesOf(links: readonly AddressedLink[]): Address[] {
   const addresses = links.flatMap(localsOf);
   return addresses.filter((address) => !isLinkLocal(address)).sort();
 }
 
-function localsOf({ addr_info }: ShownLink): Address[] {
+function localsOf({ addr_info }: AddressedLink): Address[] {
   return addr_info.flatMap(({ local = "" }) => parseAddress(local) ?? []);
 }
 
-function cableOf({ ifname, link_type, addr_info }: ShownLink): Cable {
-  const prefixesIn = (info: ShownLink["addr_info"]) =>
+function cableOf({ ifname, link_type, addr_info }: AddressedLink): Cable {
+  const prefixesIn = (info: AddressedLink["addr_info"]) =>
     info.flatMap(({ local = "", prefixlen }) => parsePrefix(`${local}/${prefixlen}`) ?? []);
   return {
     interface: ifname,

@@ -8,6 +8,7 @@ import {
   parsePrefix,
   privateBlockOf,
 } from "../address.ts";
+import type { Route } from "../system/ip.ts";
 import type { Lan } from "./lan.ts";
 
 /** A route to a network behind another router of the LAN. */
@@ -26,28 +27,11 @@ export interface LinkRoute {
   source: Address | null;
 }
 
-/** As `ip` shows it. */
-export interface ShownRoute {
-  /** `default`, a prefix, or an address alone. */
-  dst?: string;
-  gateway?: string;
-  dev?: string;
-  type?: string;
-  protocol?: string;
-  metric?: number;
-  prefsrc?: string;
-  flags?: string[];
-  /** Of a route of IPv4 by a router of IPv6. */
-  via?: unknown;
-  /** Of a route with several routers. */
-  nexthops?: { dev?: string; gateway?: string; flags?: string[] }[];
-}
-
 /** Those of the kernel, and those that the network itself has told, which may be an attacker. */
 const NOT_THE_OPERATORS = ["kernel", "dhcp", "ra", "redirect"];
 
 /** The operator's routes to private networks by one of these interfaces, each prefix once, in a fixed order. */
-export function lanRoutesIn(shown: readonly ShownRoute[], interfaces: readonly string[]): LanRoute[] {
+export function lanRoutesIn(shown: readonly Route[], interfaces: readonly string[]): LanRoute[] {
   const routes = shown
     .filter(
       ({ protocol = "", dev = "" }) => !NOT_THE_OPERATORS.includes(protocol) && interfaces.includes(dev),
@@ -60,7 +44,7 @@ export function lanRoutesIn(shown: readonly ShownRoute[], interfaces: readonly s
 }
 
 /** The routes to the LAN's own prefixes, each once, that of the lowest metric. */
-export function linkRoutesIn(shown: readonly ShownRoute[], lans: readonly Lan[]): LinkRoute[] {
+export function linkRoutesIn(shown: readonly Route[], lans: readonly Lan[]): LinkRoute[] {
   const routes = shown
     .filter(({ gateway, via, type }) => gateway === undefined && via === undefined && type === undefined)
     .toSorted((a, b) => (a.metric ?? 0) - (b.metric ?? 0))
@@ -80,7 +64,7 @@ export function linkRoutesIn(shown: readonly ShownRoute[], lans: readonly Lan[])
  * Routes that lead to a part of the LAN by another interface, as `ip` writes them. The kernel's own, of a network that is
  * within the LAN's prefix, are none.
  */
-export function routesAgainst(shown: readonly ShownRoute[], lans: readonly Lan[]): string[] {
+export function routesAgainst(shown: readonly Route[], lans: readonly Lan[]): string[] {
   const names = lans.map((lan) => lan.interface);
   const prefixes = lans.flatMap((lan) => lan.prefixes);
   return shown
@@ -94,7 +78,7 @@ export function routesAgainst(shown: readonly ShownRoute[], lans: readonly Lan[]
 }
 
 /** The route, or null if it is of another kind. */
-function routeIn({ dst = "", gateway, dev = "", type, via }: ShownRoute): LanRoute | null {
+function routeIn({ dst = "", gateway, dev = "", type, via }: Route): LanRoute | null {
   const prefix = parsePrefix(dst);
   const router = gateway === undefined ? null : parseAddress(gateway);
   const isPlain = type === undefined && via === undefined && (gateway === undefined || router !== null);

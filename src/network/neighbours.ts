@@ -3,6 +3,7 @@ import { INTERFACE_NAME } from "../interface-name.ts";
 import { type Mac, parseMac } from "../mac.ts";
 import { nextTurn } from "../queue.ts";
 import type { Host } from "../system/host.ts";
+import { type Neighbour as Row, showNeighbours } from "../system/ip.ts";
 
 /** An entry of the kernel's neighbour table, or a change of one. */
 export interface Neighbour {
@@ -40,23 +41,13 @@ export function neighbourIn(line: string): Neighbour | null {
 
 /** The whole table. */
 export async function readNeighbours(host: Pick<Host, "run">): Promise<Neighbour[]> {
-  const rows = JSON.parse((await host.run(["ip", "-j", "-s", "neigh", "show"])) || "[]") as Row[];
+  const rows = await showNeighbours(host);
   const found: Neighbour[] = [];
   for (let at = 0; at < rows.length; at += ROWS_A_TURN) {
     if (at > 0) await nextTurn();
     found.push(...rows.slice(at, at + ROWS_A_TURN).flatMap((row) => neighbourOfRow(row) ?? []));
   }
   return found;
-}
-
-/** As `ip` shows it; ages in seconds. */
-interface Row {
-  dst?: string;
-  dev?: string;
-  lladdr?: string;
-  confirmed?: number;
-  updated?: number;
-  state?: string[];
 }
 
 function neighbourOfRow(row: Row): Neighbour | null {

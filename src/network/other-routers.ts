@@ -1,8 +1,9 @@
-import { type Address, familyOf } from "../address.ts";
+import { type Address, familyOf, parseAddress } from "../address.ts";
 import type { AlertCode } from "../alert.ts";
 import { messageOf } from "../errors.ts";
 import type { Log } from "../log.ts";
 import type { Host, LinkSocket } from "../system/host.ts";
+import { type Route, showRoutes } from "../system/ip.ts";
 import { chosenServerIn, type Offer, offersOn } from "./dhcp.ts";
 import type { HostNetwork } from "./host-network.ts";
 import { ALL_ROUTERS_MAC, routerAdvertisementIn, routerSolicitation } from "./router-advertisement.ts";
@@ -287,7 +288,6 @@ function keyOf({ interface: link, address }: Pick<OtherRouter, "interface" | "ad
 
 /** The routers of the machine's own default routes. */
 async function homeRoutersOf(host: Pick<Host, "run">): Promise<Address[]> {
-  const text = await host.run(["ip", "-j", "-4", "route", "show", "default"]).catch(() => "");
-  const routes = JSON.parse(text || "[]") as { gateway?: Address }[];
-  return routes.flatMap(({ gateway = [] }) => gateway);
+  const routes = await showRoutes(host, 4, "default").catch((): Route[] => []);
+  return routes.flatMap(({ gateway = "" }) => parseAddress(gateway) ?? []);
 }

@@ -11,6 +11,7 @@ import {
 } from "../address.ts";
 import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
+import { showAddresses } from "../system/ip.ts";
 import type { HostNetwork } from "./host-network.ts";
 import type { Lan } from "./lan.ts";
 
@@ -42,11 +43,7 @@ export interface OwnUla {
  * Another program's address has the hash of its link's name once in 65,536 times.
  */
 export async function ulasOf(host: Pick<Host, "run">): Promise<OwnUla[]> {
-  const links = JSON.parse((await host.run(["ip", "-j", "address", "show"])) || "[]") as {
-    ifname: string;
-    addr_info: { local?: string; prefixlen: number }[];
-  }[];
-  return links.flatMap(({ ifname, addr_info }) =>
+  return (await showAddresses(host)).flatMap(({ ifname, addr_info }) =>
     addr_info
       .flatMap(({ local, prefixlen }) => parsePrefix(`${local}/${prefixlen}`) ?? [])
       .filter(

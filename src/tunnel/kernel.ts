@@ -2,6 +2,7 @@ import { type Prefix, parsePrefix } from "../address.ts";
 import { GatewayError } from "../errors.ts";
 import { MARK_MASK, type Slot } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
+import { type AddressedLink, type Route, showAddresses, showLinks, showRoutes } from "../system/ip.ts";
 import { explained } from "../system/modules.ts";
 import { Reading } from "../system/reading.ts";
 import {
@@ -125,8 +126,7 @@ export class Kernel {
 
   /** Names of the interfaces that exist. */
   async links(): Promise<string[]> {
-    const links = JSON.parse(await this.host.run(["ip", "-j", "link", "show"])) as { ifname: string }[];
-    return links.map((link) => link.ifname);
+    return (await showLinks(this.host)).map((link) => link.ifname);
   }
 
   /** Names of the interfaces that the tunnel's routes use. */
@@ -136,14 +136,10 @@ export class Kernel {
 
   /** What is missing of what `open` and `route` made: `link`, or some of `addresses` and `routes`; empty if all is there. */
   async missingOf({ server, link }: Session): Promise<("link" | "addresses" | "routes")[]> {
-    const [shown, routes] = await Promise.all([
-      this.host.run(["ip", "-j", "address", "show", "dev", link]).catch(() => "[]"),
+    const [[found], routes] = await Promise.all([
+      showAddresses(this.host, "dev", link).catch((): AddressedLink[] => []),
       this.routes(),
     ]);
-    const [found] = JSON.parse(shown) as {
-      flags: string[];
-      addr_info: { local: string; prefixlen: number }[];
-    }[];
     if (found === undefined) return ["link"];
     const present = found.addr_info.map(({ local, prefixlen }) => parsePrefix(`${local}/${prefixlen}`));
     const addresses = server.config.interface.addresses.every((address) => present.includes(address));
@@ -326,18 +322,16 @@ export class Kernel {
 
   private async routes(): Promise<{ prefix: Prefix | null; dev: string }[]> {
     const shown = await Promise.all(
-      ["-4", "-6"].map((family) =>
+      ([4, 6] as const).map((family) =>
         // A routing table that never had a route does not exist.
-        this.host
-          .run(["ip", "-j", family, "route", "show", "table", String(this.slot.table)])
-          .catch(() => "[]"),
+        showRoutes(this.host, family, "table", `${this.slot.table}`).catch((): Route[] => []),
       ),
     );
-    return shown.flatMap((text, index) =>
+    return shown.flatMap((routes, index) =>
       // `ip` writes the whole address space as `default`, and a single address without its length.
-      (JSON.parse(text || "[]") as { dst: string; dev?: string }[]).map(({ dst, dev }) => ({
+      routes.map(({ dst = "", dev = "" }) => ({
         prefix: parsePrefix(dst === "default" ? (index === 0 ? "0.0.0.0/0" : "::/0") : dst),
-        dev: dev ?? "",
+        dev,
       })),
     );
   }

@@ -1,14 +1,14 @@
 import { expect, test } from "bun:test";
 import { detourTo } from "../../src/checks/detour.ts";
-import type { ShownRoute } from "../../src/network/lan-routes.ts";
+import type { Route } from "../../src/system/ip.ts";
 import { ip, ips } from "../fake/address.ts";
 
 const ROUTERS = { routers: ips("192.168.88.1", "fe80::1") };
-const USUAL: ShownRoute[] = [
+const USUAL: Route[] = [
   { dst: "default", gateway: "192.168.88.1", dev: "up0", protocol: "dhcp" },
   { dst: "192.168.88.0/24", dev: "up0", protocol: "kernel" },
 ];
-const through = (server: string, ...more: ShownRoute[]) => detourTo(ip(server), [...USUAL, ...more], ROUTERS);
+const through = (server: string, ...more: Route[]) => detourTo(ip(server), [...USUAL, ...more], ROUTERS);
 
 test("the default route, the home router's own routes and the uplink's cable are no detour", () => {
   expect(through("203.0.113.11")).toBeNull();
