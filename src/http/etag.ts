@@ -4,15 +4,23 @@ export interface Entity {
   etag: string;
 }
 
-/** Encodes the answer only once while the same object is passed: 20,000 servers take some 60 ms. */
-export function entityOnce<Value extends object>(check: (value: Value) => void): (value: Value) => Entity {
-  let last: { value: Value; entity: Entity } | null = null;
+/** Checks and encodes the answer only once while the same object is passed. What does not fit is checked each time. */
+export function entityOnce<Value extends object>(
+  check: (value: Value) => void | Promise<void>,
+): (value: Value) => Promise<Entity> {
+  let last: { value: Value; entity: Promise<Entity> } | null = null;
+  const made = async (value: Value) => {
+    await check(value);
+    return entityOf(value);
+  };
   return (value) => {
-    if (last?.value !== value) {
-      check(value);
-      last = { value, entity: entityOf(value) };
-    }
-    return last.entity;
+    if (last?.value === value) return last.entity;
+    const begun = { value, entity: made(value) };
+    last = begun;
+    begun.entity.catch(() => {
+      if (last === begun) last = null;
+    });
+    return begun.entity;
   };
 }
 

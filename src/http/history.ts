@@ -55,7 +55,7 @@ export function historyRoutes(gateway: Gateway) {
   const entityOf = entityOnce(assertHistory);
   return new Elysia().get(
     "/api/history",
-    async ({ query, request }) => answerWith(entityOf(await gateway.history(query)), request),
+    async ({ query, request }) => answerWith(await entityOf(await gateway.history(query)), request),
     {
       query: Query,
       response: RESPONSE,

@@ -7,11 +7,11 @@ export type Listed = Pick<Server, "name" | "label" | "country" | "city" | "multi
 /** Country → city → records, each level sorted. */
 export function treeOf(servers: readonly Listed[]): ServerTree {
   const tree = dictionary<Record<string, ServerRecord[]>>();
-  for (const server of servers.toSorted(byPlace)) {
-    tree[server.country] ??= dictionary();
-    const cities = tree[server.country] ?? {};
-    cities[server.city] ??= [];
-    cities[server.city]?.push(recordOf(server));
+  for (const [country, inCountry] of groupsOf(servers, (server) => server.country)) {
+    const cities = dictionary<ServerRecord[]>();
+    for (const [city, inCity] of groupsOf(inCountry, (server) => server.city))
+      cities[city] = inCity.toSorted((a, b) => order(a.name, b.name)).map(recordOf);
+    tree[country] = cities;
   }
   return tree;
 }
@@ -43,8 +43,9 @@ function recordOf(server: Listed): ServerRecord {
   return { hostname: name, ipv4, type: "WireGuard", provider: label, ...multihop };
 }
 
-function byPlace(a: Listed, b: Listed): number {
-  return order(a.country, b.country) || order(a.city, b.city) || order(a.name, b.name);
+/** By name. To sort the groups takes much less than to sort 20,000 servers. */
+function groupsOf(servers: readonly Listed[], keyOf: (server: Listed) => string): [string, Listed[]][] {
+  return [...Map.groupBy(servers, keyOf)].sort(([a], [b]) => order(a, b));
 }
 
 function order(a: string, b: string): number {

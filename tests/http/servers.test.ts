@@ -38,6 +38,28 @@ test("20,000 servers are answered whole, the same each time, under one strong ET
   expect(second.headers.get("etag")).toBe(first.headers.get("etag"));
 });
 
+test("a new list is checked country by country, between which others have their turn", async () => {
+  catalogue.use("custom");
+  catalogue.use("managed");
+  const order: string[] = [];
+  for (const [country, cities] of Object.entries(catalogue.tree().servers)) {
+    const [city = ""] = Object.keys(cities);
+    const records = cities[city];
+    const get = () => {
+      if (order.at(-1) !== country) order.push(country);
+      return records;
+    };
+    Object.defineProperty(cities, city, { get, enumerable: true });
+  }
+  let turn = setImmediate(function next() {
+    if (order.at(-1) !== "turn") order.push("turn");
+    turn = setImmediate(next);
+  });
+  expect((await ask()).text === JSON.stringify(LISTING)).toBeTrue();
+  clearImmediate(turn);
+  expect(order.filter((each) => each === "turn").length).toBeGreaterThanOrEqual(60);
+});
+
 test("the text is made once for as long as the list is the same", async () => {
   catalogue.use("custom");
   let reads = 0;
