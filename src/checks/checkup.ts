@@ -175,7 +175,7 @@ export class Checkup {
       item("forwarding", "Forwarding", async () => forwardingFinding(await inspection())),
       item("clock", "Clock", () => clockFinding(host, latestIn(savedState))),
       item("uplink", "Uplink", async () =>
-        uplinkFinding(host, await network(), tunnels?.main.controller.isAlive ?? false),
+        uplinkFinding(host, await network(), tunnels?.main.controller.carriesData ?? false),
       ),
       item("lan", "LAN", async () => lanFinding(await network(), await inside())),
       item("dhcp", "DHCP server", () => dhcpFinding(host, settings, network)),

@@ -128,8 +128,14 @@ export class Controller {
     return this.requests.wanted !== null;
   }
 
-  /** Whether traffic that is sent into the tunnel is answered. */
+  /** Whether its server answers, if only handshakes. */
   get isAlive(): boolean {
+    const state = this.current.name === "connecting" ? this.current.former : this.current;
+    return state?.name === "connected";
+  }
+
+  /** Whether what is sent into the tunnel is answered. */
+  get carriesData(): boolean {
     const state = this.current.name === "connecting" ? this.current.former : this.current;
     return state?.name === "connected" && !isUnanswered(state);
   }

@@ -28,6 +28,8 @@ const LOOK_MS = { busy: 1_000, idle: 1_500 };
 const FAILOVER_AFTER_MS = 60_000;
 /** A server that carried nothing is no alternative for this long: when an account has expired, no server carries anything. */
 const BARREN_MS = 3_600_000;
+/** Moves in that time: a device whose packets nobody answers must not send everyone from server to server. */
+const MAX_BARREN_MOVES = 3;
 /** Between two questions of the gateway's own: until it is certain that nothing is answered, and then. */
 const ASK_AGAIN_MS = { doubtful: 5_000, certain: 15_000 };
 
@@ -293,7 +295,7 @@ export class Supervisor {
   }
 
   /**
-   * The next server to be tried in place of one that carries nothing; null without `--failover`, or if the others
+   * The next server to be tried in place of one that carries nothing; null without `--failover`, or if several others
    * carried nothing either.
    */
   private elsewhere(server: Server, effort: Effort): Server | null {
@@ -302,6 +304,7 @@ export class Supervisor {
       (other) => now - other.at < BARREN_MS && !sameServer(other.server, server),
     );
     this.barren = [...others, { server, at: now }];
+    if (others.length >= MAX_BARREN_MOVES) return null;
     const ring = this.deps
       .alternatives(server)
       .filter((other) => !this.barren.some((each) => sameServer(each.server, other)));

@@ -261,7 +261,7 @@ export class Tunnels {
       slot: slotOf(number, base),
       rivalOf: (server) => this.rivalOf(name, server),
       // The gateway's own packets use main.
-      looksUpInside: (former) => (name === MAIN ? former?.alive === true : this.main.controller.isAlive),
+      looksUpInside: (former) => (name === MAIN ? former?.alive === true : this.main.controller.carriesData),
       sendOn: (way, signal) => this.httpsClient.sendOn(way, signal),
       log: { info: (text) => log.info(prefixed(text)), warn: (text) => log.warn(prefixed(text)) },
     });

@@ -148,6 +148,17 @@ claim("a port is asked for, led to the device, and renewed in time", async (worl
   expect(world.forwards.portsOf("main")).toEqual([50_000]);
 });
 
+claim("a port is renewed while nothing else comes back through the tunnel", async (world) => {
+  await world.toTv();
+  world.gateway.host.busy = true;
+  world.gateway.host.hollow.add("192.0.2.1:51820");
+  await world.pass(5 * MINUTE_MS);
+  expect(await world.gateway.status()).toMatchObject({ unanswered: true });
+  // An answer to it may be the first that comes.
+  expect(world.provider.asked.filter((each) => each.startsWith("renew")).length).toBeGreaterThanOrEqual(5);
+  expect(await world.shown()).toEqual([["open", 50_000]]);
+});
+
 claim("where its device is now is saved with a forward, not only where it goes later", async (world) => {
   await world.settled(world.forwards.put(TV_ID, {}));
   expect(forwardsIn(world.gateway.store.read("forwards"))).toMatchObject([{ address: TV_AT }]);

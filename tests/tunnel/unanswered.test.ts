@@ -279,6 +279,23 @@ describe("where failover is on", () => {
   );
 
   test(
+    "the tunnel moves three times an hour at most, however many servers there are",
+    () =>
+      onGateway(true, async (gateway, host) => {
+        gateway.alternatives = Array.from({ length: 20 }, (_, index) => server(`s${index}`, index + 4));
+        host.busy = true;
+        for (let number = 1; number < 24; number++) host.hollow.add(`192.0.2.${number}:51820`);
+        const servers = new Set<string>();
+        gateway.controller.onChange((state) => {
+          if (state.name === "connected") servers.add(state.session.server.name);
+        });
+        await host.pass(3_000_000);
+        expect([...servers]).toEqual(["one", "s0", "s1", "s2"]);
+      }),
+    PATIENCE_MS,
+  );
+
+  test(
     "the next server that does not answer leaves the tunnel as it is",
     () =>
       onGateway(true, async (gateway, host) => {
