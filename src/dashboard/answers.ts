@@ -2,6 +2,7 @@ import { useEffect } from "preact/hooks";
 import type { GatewayEvent } from "../http/event.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { ApiError, read } from "./api.ts";
+import { ruleAhead } from "./sentence.ts";
 import { type Answers, getState, type Loaded, type Resource, setAnswer, useStore } from "./store.ts";
 
 /** Which answers an event may have changed. Those that are shown are read again. */
@@ -92,6 +93,12 @@ export function faultOf(answer: Loaded<unknown>): string | null {
 /** Whether the operator has turned the kill switch off. */
 export function useIsOpen(): boolean {
   return knownOf(useAnswer("killswitch"))?.wanted === false;
+}
+
+/** Whether another program's routing rule leads devices past the tunnels, where the firewall stops them. */
+export function useIsDiverted(): boolean {
+  const killswitch = knownOf(useAnswer("killswitch"));
+  return killswitch?.wanted === true && ruleAhead(killswitch) !== null;
 }
 
 /** Reads an answer again. There is one read at a time; a change during it, or soon after, makes another one follow. */

@@ -16,6 +16,13 @@ export interface ExitState {
 /** What becomes of devices without a tunnel if nothing is blocked. */
 export const OPEN_TEXT = "may leave outside the tunnel: the kill switch is off";
 
+/** What becomes of a device whose exit another program's routing rule comes before. */
+export const DIVERTED = {
+  icon: "warning",
+  tone: "partly",
+  where: "may have no internet: another program’s routing rule comes first",
+} as const;
+
 /** `isOpen` is whether the kill switch is off. */
 export function exitOf(exit: string, tunnels: readonly TunnelRow[], isOpen: boolean): ExitState {
   if (exit === "direct")

@@ -205,6 +205,9 @@ test(
       await checks.shows(".check-rows.fault", /Other programs' routing rules.* 2 faults follow from this/s);
       expect(await checks.text(".check-rows.fault")).not.toContain("account");
       await checks.shows(".this-device", "Laptop may have no internet");
+      const devices = await rig.browser.open(`${rig.url}#/devices`);
+      await devices.shows("main", /Laptop.*It may have no internet: another program’s routing rule/s);
+      expect(await devices.barriers()).toEqual([]);
       expect(await checks.barriers()).toEqual([]);
     } finally {
       await rule("del");

@@ -2,12 +2,12 @@ import type { Checks } from "../../../checks/schema.ts";
 import type { Device } from "../../../devices/schema.ts";
 import type { Status, TunnelRow } from "../../../tunnel/schema.ts";
 import { capital, tunnelTitle } from "../../../words.ts";
-import { knownOf, useAnswer } from "../../answers.ts";
+import { knownOf, useAnswer, useIsDiverted } from "../../answers.ts";
 import { downText, exitOf, titleOf } from "../../exit.ts";
 import { bytesOf, rateOf } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
-import { placeOf, ruleAhead, type Tone } from "../../sentence.ts";
+import { placeOf, type Tone } from "../../sentence.ts";
 import { useDeviceCarried, useDeviceRate } from "../../traffic.ts";
 
 /** Where the device leaves that shows this page, and what becomes of its DNS queries, as far as it can be known. */
@@ -16,7 +16,7 @@ export function ThisDevice() {
   const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? [];
   const status = knownOf(useAnswer("status"));
   const checks = knownOf(useAnswer("checks"));
-  const isDiverted = ruleAhead(knownOf(useAnswer("killswitch"))) !== null;
+  const isDiverted = useIsDiverted();
   return (
     <section class="card this-device">
       <h2>This device</h2>
@@ -39,7 +39,6 @@ interface FoundProps {
   tunnels: readonly TunnelRow[];
   status: Status | null;
   checks: Checks | null;
-  /** Whether another program's routing rule leads devices past the tunnels, where the firewall stops them. */
   isDiverted: boolean;
 }
 
@@ -76,7 +75,7 @@ function Found(props: FoundProps) {
 
 function exitAnswer({ device, tunnels, status, isDiverted }: FoundProps): Answer {
   const isOpen = status?.killswitch_active === false;
-  if (isDiverted && !isOpen && device.exit !== "blocked")
+  if (isDiverted && device.exit !== "blocked")
     return {
       icon: "warning",
       tone: "partly",

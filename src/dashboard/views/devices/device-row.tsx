@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { useIsOpen } from "../../answers.ts";
-import { exitOf, isNetwork, isNew, titleOf } from "../../exit.ts";
+import { useIsDiverted, useIsOpen } from "../../answers.ts";
+import { DIVERTED, exitOf, isNetwork, isNew, titleOf } from "../../exit.ts";
 import { agoOf, rateOf } from "../../format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { useDeviceRate, useNow } from "../../traffic.ts";
@@ -22,7 +22,9 @@ interface DeviceRowProps {
 /** A sentence: this device leaves by this exit. */
 export function DeviceRow({ device, list, tunnels, isOwn }: DeviceRowProps) {
   const [isOpen, setOpen] = useState(false);
-  const { icon, tone } = exitOf(device.exit, tunnels, useIsOpen());
+  const isDiverted = useIsDiverted() && device.exit !== "blocked";
+  const led = exitOf(device.exit, tunnels, useIsOpen());
+  const { icon, tone } = isDiverted ? DIVERTED : led;
   const title = titleOf(device);
   return (
     <li class={`device tone-${tone}`}>
@@ -36,6 +38,7 @@ export function DeviceRow({ device, list, tunnels, isOwn }: DeviceRowProps) {
             {device.exit === "direct" && <span class="label direct">Outside every tunnel</span>}
           </p>
           <p class="quiet small">{addressesOf(device)}</p>
+          {isDiverted && <p class="small">It {DIVERTED.where}.</p>}
         </div>
         <DeviceExit device={device} list={list} tunnels={tunnels} />
         <Activity device={device} />

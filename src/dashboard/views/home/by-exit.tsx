@@ -1,13 +1,13 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { Network } from "../../../http/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { knownOf, useAnswer, useIsOpen } from "../../answers.ts";
-import { downText, OPEN_TEXT } from "../../exit.ts";
+import { useIsDiverted, useIsOpen } from "../../answers.ts";
+import { DIVERTED, downText, OPEN_TEXT } from "../../exit.ts";
 import { countOf, listOf, sentenceFrom } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
-import { placeOf, ruleAhead, type Tone } from "../../sentence.ts";
+import { placeOf, type Tone } from "../../sentence.ts";
 import type { Loaded } from "../../store.ts";
 
 /** More names than this are counted. */
@@ -36,7 +36,7 @@ export function ByExit(props: {
 
 function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRow[] }) {
   const isOpen = useIsOpen();
-  const isDiverted = ruleAhead(knownOf(useAnswer("killswitch"))) !== null;
+  const isDiverted = useIsDiverted();
   const groups = Map.groupBy(list.devices, ({ exit }) => exit);
   if (groups.size === 0)
     return (
@@ -99,12 +99,12 @@ interface Way {
 interface Protection {
   /** Whether the kill switch is off. */
   isOpen: boolean;
-  /** Whether another program's routing rule leads devices past the tunnels, where the firewall stops them. */
   isDiverted: boolean;
 }
 
 function wayOf(exit: string, tunnels: readonly TunnelRow[], { isOpen, isDiverted }: Protection): Way {
-  if (isDiverted && !isOpen && exit !== "blocked") return DIVERTED;
+  if (isDiverted && exit !== "blocked")
+    return { ...DIVERTED, where: { one: DIVERTED.where, many: DIVERTED.where } };
   if (exit === "direct") return { icon: "warning", tone: "partly", where: leave("outside every tunnel") };
   const row = tunnels.find(({ name }) => name === exit);
   if (row?.unanswered)
@@ -117,12 +117,6 @@ function wayOf(exit: string, tunnels: readonly TunnelRow[], { isOpen, isDiverted
 }
 
 const OPEN: Way = { icon: "warning", tone: "exposed", where: { one: OPEN_TEXT, many: OPEN_TEXT } };
-const DIVERTED_TEXT = "may have no internet: another program’s routing rule comes first";
-const DIVERTED: Way = {
-  icon: "warning",
-  tone: "partly",
-  where: { one: DIVERTED_TEXT, many: DIVERTED_TEXT },
-};
 const BLOCKED = { icon: "blocked", tone: "blocked" } as const;
 
 function are(how: string): Way["where"] {
