@@ -82,7 +82,7 @@ function restoredFrom(here: Holdings, contents: Contents, may: Permissions): Hol
   return then;
 }
 
-/** Those that are given, in place of the same ones that are here. */
+/** Both, where what is given replaces what is here under the same key. */
 function beside<T>(here: readonly T[], given: readonly T[], keyOf: (each: T) => string): T[] {
   const keys = new Set(given.map(keyOf));
   return [...here.filter((each) => !keys.has(keyOf(each))), ...given];

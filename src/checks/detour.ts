@@ -32,7 +32,7 @@ export function detourTo(
     .join(" ");
 }
 
-/** By a router of a default route, or on the uplink's own cable. */
+/** Whether a route leads to a router of a default route, or to the uplink's own cable. */
 function isUsual({ type, protocol, gateway, nexthops }: Route, routers: readonly string[]): boolean {
   if (type !== undefined) return false;
   const hops = nexthops?.map((hop) => hop.gateway) ?? [gateway];

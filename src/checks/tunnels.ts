@@ -82,7 +82,7 @@ export class TunnelChecks {
     return session?.server.config.interface.addresses.some((address) => familyOf(address) === 6) ?? null;
   }
 
-  /** That of `main` if its server answers. */
+  /** The session of `main`, if its server answers. */
   private get session(): Session | null {
     const state = this.deps.tunnels?.main.controller.state;
     return state?.name === "connected" ? state.session : null;
@@ -120,7 +120,7 @@ export class TunnelChecks {
   }
 }
 
-/** Of the server's endpoint; null if it is not known without a lookup. */
+/** The address of the server's endpoint; null if it is not known without a lookup. */
 function addressOf(state: State): Address | null {
   if ("session" in state && state.session !== null) return state.session.endpoint.address;
   return "server" in state ? parseAddress(state.server.config.peer.endpoint.host) : null;

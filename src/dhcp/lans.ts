@@ -27,7 +27,7 @@ export interface Ground {
 
 /** Fewer are a mistake in typing. */
 const FEWEST = 4;
-/** Of a network of 256 addresses. People give low ones by hand, and routers often have the first or the last. */
+/** The range in a network of 256: people assign low addresses by hand, and routers often have the first or the last. */
 const USUAL = { first: 100, last: 249 };
 const USUAL_LENGTH = 24;
 

@@ -112,8 +112,8 @@ WantedBy=sysinit.target
 }
 
 /**
- * The runtime (JavaScriptCore) collects garbage as early as on a machine with so many bytes of memory. Under load that
- * keeps resident memory some 10 MiB lower, and answers are as fast.
+ * Makes the runtime (JavaScriptCore) collect garbage as early as on a machine with this many bytes of memory. Under load
+ * that keeps resident memory some 10 MiB lower, and answers are as fast.
  */
 export const MEMORY = ["BUN_JSC_forceRAMSize", `${128 * 1024 * 1024}`] as const;
 

@@ -69,7 +69,7 @@ export const OWN_NUMBERS = `${OWN.first} to ${OWN.last}`;
 /** The rules of version 0.1, which a running gateway still has when it is upgraded. Their mark identifies them. */
 const FORMER = { first: 100, last: 106, mark: "fwmark 0x504c " };
 
-/** In an earlier version, and with `iif lo` today, the rule that leads into the tunnel `main`. */
+/** The rule that leads into the tunnel `main`, as an earlier version had it; today it has `iif lo` too. */
 const INTO_MAIN = `lookup ${tableOf(MAIN_SLOT)}`;
 
 export function rulesFor({
@@ -110,21 +110,25 @@ export function rulesFor({
 }
 
 /**
- * For what the LAN's own table does not know, as at a boot, when no table has routes yet. Never by the default route. With one card it leads to the home router by the LAN's own interface, where the firewall lets
- * pass what is for the LAN: if the gateway has no address in the prefix, as at a boot, its answers would go there.
+ * For what the LAN's own table does not have, as at a boot, when no table has routes yet. The default route is never used
+ * for it. With one card, that route leads to the home router by the LAN's own interface, where the firewall accepts what
+ * is for the LAN. So the gateway's answers would go there while it has no address in the prefix.
  */
 function toLan(prefix: Prefix): string {
   return `to ${prefix} suppress_prefixlength 0 lookup main`;
 }
 
-/** Only by a route to a directly connected prefix: such rejections must not leave for the internet through a router. */
+/** Rejections use only routes to directly connected prefixes: they must not leave for the internet through a router. */
 const REFUSALS: Rule = {
   family: 6,
   priority: PRIORITY.dhcp,
   text: `fwmark ${hex(REFUSAL_MARK)}/${hex(MARK_MASK)} iif lo suppress_prefixlength 63 lookup main`,
 };
 
-/** To servers on the uplink's link. A broadcast needs no route, and leases of servers elsewhere are renewed by broadcast. */
+/**
+ * Lets the gateway renew its leases from servers on the uplink's link. A broadcast needs no route, and leases of servers
+ * elsewhere are renewed by broadcast.
+ */
 function dhcpRules(uplinkPrefixes: readonly Prefix[], lanPrefixes: readonly Prefix[]): Rule[] {
   const prefixes = uplinkPrefixes.filter((prefix) => familyOf(prefix) === 4 && !lanPrefixes.includes(prefix));
   const ports = { 4: "sport 68 dport 67", 6: "sport 546 dport 547" };
@@ -183,8 +187,8 @@ export function isBarrier({ priority }: Rule): boolean {
 }
 
 /**
- * For direct devices, and for reverse-path filtering of the replies to them; none if there is no such device. The
- * gateway's own programs have no such mark.
+ * The rules for direct devices, and for reverse-path filtering of the replies to them; none without such a device. The
+ * gateway's own programs do not have their mark.
  */
 export function directRules(policy: Policy): Rule[] {
   return directDevices(policy).length === 0 ? [] : DIRECT_RULES;
@@ -199,7 +203,7 @@ export const DIRECT_RULES: Rule[] = (["lookup main", "unreachable"] as const).fl
   })),
 );
 
-/** For what leaves outside the tunnel for a moment. The kernel refuses a second rule like the first. */
+/** The rules for what leaves outside the tunnel for a moment. The kernel refuses a second rule like the first. */
 export function exceptionRules({ lookups, exemptions }: Pick<Policy, "lookups" | "exemptions">): Rule[] {
   const rules = [...lookups.flatMap(lookupRules), ...exemptions.flatMap(exemptionRules)];
   return rules.filter((rule, at) => rules.findIndex((other) => sameRule(rule, other)) === at);

@@ -8,7 +8,7 @@ import { listNft } from "../system/nft.ts";
  */
 export const BOUNDS_TABLE = "inet portcullis_bounds";
 
-/** Of a device; a torrent client with DHT has some thousands. The kernel looks at so many when one begins. */
+/** The most of one device; a torrent client with DHT has some thousands. The kernel looks at all when one begins. */
 const MOST_CONNECTIONS = 8_192;
 /** The part of the connection table that one device may fill. */
 const SHARE = 1 / 8;
@@ -29,7 +29,7 @@ const MOST_DEVICES = 65_535;
 const REFUSED = { connections: "refused", solicitations: "silenced" } as const;
 export type Refused = Record<keyof typeof REFUSED, Mac[]>;
 
-/** How many connections one device may have in a connection table with so many places. */
+/** How many connections one device may have in a connection table of this size. */
 export function mostConnections(places: number): number {
   return Math.min(MOST_CONNECTIONS, Math.floor(places * SHARE));
 }

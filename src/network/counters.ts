@@ -5,7 +5,7 @@ import { listNft, type NftElement, type NftObject } from "../system/nft.ts";
 /** A table of its own, which counts and never drops: the kill switch replaces its own table, and this one stays. */
 export const COUNTERS_TABLE = "inet portcullis_traffic";
 
-/** Of each set; further addresses are not counted until the table is made again. */
+/** The most addresses in each set; others are not counted until the table is made again. */
 export const MOST_COUNTED = 4_096;
 /** An address that is silent for longer is counted from zero, so the figures must be read more often. */
 const TIMEOUT_SECONDS = 86_400;

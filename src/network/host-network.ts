@@ -32,18 +32,18 @@ export interface HostNetwork {
   routers: readonly Address[];
   /** The operator's routes to networks behind other routers of the LAN. */
   lanRoutes: readonly LanRoute[];
-  /** To the LAN's own prefixes. */
+  /** The routes to the LAN's own prefixes. */
   linkRoutes: readonly LinkRoute[];
-  /** Those that lead to a part of the LAN by another interface, for people. */
+  /** Routes that lead to a part of the LAN by another interface, as text for people. */
   routesAgainstLan: readonly string[];
-  /** In bytes. */
+  /** Its MTU in bytes. */
   uplinkMtu: number;
   ipv6: Ipv6;
   /** The resolvers outside this machine that the system uses. */
   resolvers: readonly Address[];
   /** Whether the uplink has a carrier and a way to the internet: a default route, or one to a server alone. */
   online: boolean;
-  /** For people: what was unusual in finding the LAN. */
+  /** What was unusual in finding the LAN, as text for people. */
   remarks: readonly string[];
 }
 
@@ -260,7 +260,7 @@ function publicRoutesIn(shown: readonly Route[]): WayOut[] {
   ).filter(({ isRouted }) => isRouted);
 }
 
-/** Of routes outside our tunnels. */
+/** The routers of default routes outside our tunnels. */
 function routersIn(shown: readonly Route[], own: ReadonlySet<string>): Address[] {
   const hops = shown.filter(({ dst }) => dst === "default").flatMap((route) => route.nexthops ?? [route]);
   const routers = hops

@@ -27,7 +27,7 @@ export interface LinkRoute {
   source: Address | null;
 }
 
-/** Those of the kernel, and those that the network itself has told, which may be an attacker. */
+/** The kernel's own routes, and routes that the network has advertised: that may have been an attacker. */
 const NOT_THE_OPERATORS = ["kernel", "dhcp", "ra", "redirect"];
 
 /** The operator's routes to private networks by one of these interfaces, each prefix once, in a fixed order. */

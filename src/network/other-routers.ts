@@ -30,11 +30,11 @@ const READ_EVERY_MS = 5_000;
 /** How often DHCP servers are asked; sooner if the network has changed or a server has not answered. */
 const ASK_EVERY_MS = 300_000;
 const ASK_AGAIN_MS = 30_000;
-/** A DHCP server that leaves so many questions in a row without an answer is gone. */
+/** A DHCP server that does not answer this many questions in a row is gone. */
 const MOST_MISSED = 2;
 /** IPv6 routers advertise themselves every half an hour at least (RFC 4861, section 6.2.1). One that does not is gone. */
 const SILENT_MS = 2_100_000;
-/** A hostile host can be any number of routers; so many on each link are enough to tell. */
+/** How many are kept for each link: a hostile host can be any number of routers. */
 const MOST_ON_LINK = 16;
 /** They may also come and go all the time; the first is told at once. */
 const TOLD_EVERY_MS = 60_000;
@@ -43,7 +43,7 @@ const MOST_NAMED = 3;
 /** What listens on one link. */
 interface Ears {
   routers: LinkSocket;
-  /** Of devices to DHCP servers: unlike the answers, they go to the whole LAN. */
+  /** Hears what devices send to DHCP servers: unlike the answers, it goes to the whole LAN. */
   requests: LinkSocket;
 }
 
@@ -246,7 +246,7 @@ export class OtherRouters {
     if (this.heard.has(key) || count < MOST_ON_LINK) this.heard.set(key, heard);
   }
 
-  /** Of a link that is connected to another one of this machine. */
+  /** Whether it is an address of this machine: two of its links may be connected to each other. */
   private isOwn(mac: string): boolean {
     return [...this.sockets.values()].some(({ routers }) => routers.mac === mac);
   }

@@ -242,7 +242,7 @@ export class Catalogue {
     );
   }
 
-  /** Those of its servers that fit: all whose round trip is known, and a random selection of the others. */
+  /** A place with as many of its servers as fit: all whose round trip is known, and a random selection of the others. */
   private placeAt(
     spot: NamedSpot,
     { isMeasured, fits = () => true }: Record<"isMeasured", Test> & { fits?: Test },

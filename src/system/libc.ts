@@ -61,7 +61,7 @@ export function inNamespace<T>(c: Libc, netns: string | null, open: () => T): T 
   }
 }
 
-/** What has come in, at most so many packets, with the address of each sender: `sockaddr` of so many bytes. */
+/** Packets that have come in, at most `most`, each with its sender: a `sockaddr` of `addressBytes`. */
 export function* receivedFrom(
   socket: number,
   { buffer, addressBytes, most }: { buffer: Buffer; addressBytes: number; most: number },

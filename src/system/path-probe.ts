@@ -44,9 +44,9 @@ const FAMILIES = {
 type Family = (typeof FAMILIES)[4 | 6];
 
 /**
- * Sends ICMP echo requests that make IP packets of so many bytes from an ICMP socket (icmp(7)); returns the longest that
- * was answered, by one of the same length, or null. First come the longest and the shortest, and the others only if just
- * the shortest is answered. Throws `GatewayError("unable")` if the kernel permits no such socket.
+ * Sends ICMP echo requests from an ICMP socket (icmp(7)), in IP packets of these sizes in bytes; returns the largest size
+ * that was answered by a packet of the same size, or null. Tries the largest and the smallest first, and the others only
+ * if just the smallest is answered. Throws `GatewayError("unable")` if the kernel permits no such socket.
  */
 export async function probePath(
   path: Path,
@@ -58,7 +58,7 @@ export async function probePath(
   return longest === shortest ? longestOf(path, sizes, signal) : longest;
 }
 
-/** With all at once. */
+/** Tries all sizes at once. */
 async function longestOf(
   { address, link }: Path,
   sizes: readonly number[],

@@ -35,7 +35,7 @@ const SHOWN_EXPIRES_MS = 1_000;
 /** Counters of a kernel interface. */
 type Packets = NonNullable<Sample["packets"]>;
 
-/** As in a status, of one session. */
+/** The byte counts of one session, as a status has them. */
 export type Bytes = Pick<TunnelRow, "rx_bytes" | "tx_bytes">;
 
 /** The tunnel's interfaces and routes in the kernel. */
