@@ -10,6 +10,7 @@ const LAST_TUNNEL_ZONE = 2 * MOST_TUNNELS;
 /** Of so many ended connections at a time the devices are told at once; of others when they send something. */
 const MAX_CHALLENGES = 512;
 const PROTOCOLS = { tcp: 6, udp: 17 };
+const DNS_PORT = 53;
 
 type Forward = Policy["forwards"][number];
 
@@ -82,7 +83,8 @@ export function isOver(
   former: Policy["forwards"],
 ): boolean {
   const { zone, original, reply } = connection;
-  if (zone >= FIRST_DIRECT_ZONE) return !directZonesIn(policy).has(zone);
+  if (zone >= FIRST_DIRECT_ZONE)
+    return !directZonesIn(policy).has(zone) || isUnredirected(connection, policy);
   if (zone === 0 || zone > LAST_TUNNEL_ZONE) return false;
   if ([original.source, reply.source].some((address) => policy.addresses.includes(address))) return false;
   const tunnels = policy.endpoints.filter((tunnel) => tunnel.zone === zone);
@@ -93,6 +95,15 @@ export function isOver(
     return !isForwarded(connection, inward, policy.forwards) && isForwarded(connection, inward, former);
   const outward = tunnels.find(({ addresses }) => addresses.includes(reply.destination));
   return outward === undefined || isElsewhere(exitAt(original.source, policy, deviceAt), outward);
+}
+
+/**
+ * Whether it is a direct device's queries to the gateway, begun by a packet that came while the firewall was replaced, so
+ * that no rule redirected it. A device that goes on asking from the same port would never be answered.
+ */
+function isUnredirected({ protocol, original, isRedirected }: Connection, policy: Policy): boolean {
+  const isQuery = protocol === PROTOCOLS.udp && original.destinationPort === DNS_PORT;
+  return isQuery && !isRedirected && policy.addresses.includes(original.destination);
 }
 
 function isForwarded(

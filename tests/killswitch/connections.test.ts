@@ -102,6 +102,18 @@ test("a direct device's is over once it is not direct, and goes on while the upl
   expect(over({ ...direct, zone: zoneOf(PHONE) }, withExit({ to: "direct" }))).toBe(true);
 });
 
+test("a direct device's queries to the gateway are over if they were not redirected", () => {
+  const query = (destination: Connection["original"]["destination"], isRedirected: boolean): Connection => ({
+    ...{ protocol: 17, zone: zoneOf(TV), isOpen: false, isRedirected },
+    original: { source: TV_ADDRESS, sourcePort: 40_000, destination, destinationPort: 53 },
+    reply: { source: destination, sourcePort: 53, destination: TV_ADDRESS, destinationPort: 40_000 },
+  });
+  const direct = withExit({ to: "direct" });
+  expect(over(query(ip("192.168.7.1"), false), direct)).toBe(true);
+  expect(over(query(ip("192.168.7.1"), true), direct)).toBe(false);
+  expect(over(query(HOST, false), direct)).toBe(false);
+});
+
 test("one from the internet is over once its forward leads elsewhere, or there is none", () => {
   expect(over(inward(), { ...POLICY, forwards: [FORWARD] })).toBe(false);
   expect(over(inward())).toBe(true);
