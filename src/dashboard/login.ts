@@ -1,3 +1,4 @@
+import { refresh } from "./answers.ts";
 import { setNeedsToken } from "./store.ts";
 import { bearing, forgetToken, type Keep, keepToken, keptToken } from "./token.ts";
 
@@ -18,6 +19,7 @@ export async function logIn(text: string, keep: Keep): Promise<void> {
   if (keptToken() !== token)
     throw new Error("This browser keeps nothing for this page. Allow it to store data of this address.");
   setNeedsToken(false);
+  void refresh("access");
 }
 
 const NOT_VALID = "This token is not valid, or was removed.";

@@ -1,5 +1,6 @@
 import { useLayoutEffect, useReducer, useRef } from "preact/hooks";
 import type { Static } from "typebox";
+import type { Access } from "../access/schema.ts";
 import type { Checks } from "../checks/schema.ts";
 import type { DeviceList, OwnDevice } from "../devices/schema.ts";
 import type { ForwardList } from "../forwards/schema.ts";
@@ -19,6 +20,7 @@ import type { Connection } from "./connection.ts";
 
 /** What `GET /api/<resource>` answers. A view that needs another one adds a line, and one in `STALE_AFTER`. */
 export interface Answers {
+  access: Access;
   status: Status;
   tunnels: Static<typeof TunnelRows>;
   devices: DeviceList;

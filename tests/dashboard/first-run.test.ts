@@ -76,6 +76,11 @@ test(
     await tab.click("Add a server…");
     await tab.click("Add the server");
     await tab.shows(".field:has([name=name]) .failed", "It is required.");
+    await tab.focuses("name");
+    const lacks = `[...document.querySelectorAll(".field:has(.failed) [name]")].map((each) => each.name)`;
+    const required = ["name", "endpoint", "public_key", "private_key", "address"];
+    expect(await tab.page.evaluate(lacks)).toEqual(required);
+    expect(await tab.barriers()).toEqual([]);
     await tab.page.type("[name=name]", "home");
     await tab.page.type("[name=endpoint]", "nonsense");
     for (const name of ["public_key", "private_key", "address"]) await tab.page.type(`[name=${name}]`, "x");

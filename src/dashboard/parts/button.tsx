@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
+import { useMayChange } from "../access.ts";
 import { type Action, useAction, type Work } from "../action.ts";
-import { useStore } from "../store.ts";
 import { Confirmation, type Question } from "./dialog.tsx";
 import { Icon } from "./icon.tsx";
 
@@ -31,13 +31,13 @@ export function Button({ work, doing, ask, kind, label, children, ...props }: Bu
   const own = useAction();
   const action = props.action ?? own;
   const [isAsking, setAsking] = useState(false);
-  const isLost = useStore(({ connection }) => connection.name === "lost");
+  const mayChange = useMayChange();
   // The text too, because Preact draws a button that takes the place of another one as the same component.
   const isBusy = action.running?.button === id && action.running.doing === doing;
   const begin = () => action.start(id, doing, work);
   const click = ({ detail }: MouseEvent) => {
     // The second click of a double click would meet the button that has taken the place of the first: "Stop".
-    if (isBusy || isLost || detail > 1) return;
+    if (isBusy || !mayChange || detail > 1) return;
     if (ask === undefined) begin();
     else setAsking(true);
   };
@@ -48,7 +48,7 @@ export function Button({ work, doing, ask, kind, label, children, ...props }: Bu
         type="button"
         class={`button ${kind ?? ""}`}
         aria-busy={isBusy}
-        aria-disabled={isBusy || isLost}
+        aria-disabled={isBusy || !mayChange}
         aria-label={isBusy ? undefined : label}
         onClick={click}
       >
@@ -60,6 +60,22 @@ export function Button({ work, doing, ask, kind, label, children, ...props }: Bu
         <Confirmation {...ask} onConfirm={begin} onClose={() => setAsking(false)} />
       )}
     </>
+  );
+}
+
+/** A button that opens a form. */
+export function FormButton(props: { label?: string; open: () => void; children: ComponentChildren }) {
+  const mayChange = useMayChange();
+  return (
+    <button
+      type="button"
+      class="button"
+      aria-label={props.label}
+      aria-disabled={!mayChange}
+      onClick={() => mayChange && props.open()}
+    >
+      {props.children}
+    </button>
   );
 }
 

@@ -1,6 +1,6 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useMayChange } from "../access.ts";
 import { useAction } from "../action.ts";
-import { useStore } from "../store.ts";
 import { Outcome } from "./button.tsx";
 import { Confirmation, type Question } from "./dialog.tsx";
 import { Icon } from "./icon.tsx";
@@ -29,7 +29,7 @@ export function Choice({ label, value, options, save, ask, from }: ChoiceProps) 
   const action = useAction();
   const [chosen, setChosen] = useState<string | null>(null);
   const [question, setQuestion] = useState<Question | null>(null);
-  const isLost = useStore(({ connection }) => connection.name === "lost");
+  const mayChange = useMayChange();
   const isBusy = action.running !== null;
   const inOrder = useInOrder(save);
   useEffect(() => {
@@ -54,7 +54,7 @@ export function Choice({ label, value, options, save, ask, from }: ChoiceProps) 
         class="input"
         aria-label={label}
         aria-busy={isBusy}
-        disabled={isLost}
+        disabled={!mayChange}
         value={chosen ?? value}
         onChange={({ currentTarget }) => choose(currentTarget.value)}
       >

@@ -1,13 +1,18 @@
 import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
+import { useContext, useId, useState } from "preact/hooks";
+import { useMayChange } from "../access.ts";
 import { type Action, useAction, type Work } from "../action.ts";
-import { useStore } from "../store.ts";
+import type { Fault } from "../fault.ts";
 import { Outcome } from "./button.tsx";
 import type { Option } from "./choice.tsx";
 import type { Faults } from "./faults.ts";
 import { Icon } from "./icon.tsx";
+import { FormLacks, lacksIn, NO_LACKS } from "./lacks.ts";
 
-/** Fields and the button that does `work` with them, as Enter does. Progress is in the button, the outcome below it. */
+/**
+ * Fields and the button that does `work` with them, as Enter does. What is wrong with them is shown at each of them;
+ * progress is in the button, the outcome below it.
+ */
 export function Form(props: {
   work: Work;
   /** What the button says, and what it says meanwhile. */
@@ -15,26 +20,42 @@ export function Form(props: {
   doing: string;
   /** If the outcome is to outlive the form. */
   action?: Action;
-  /** If errors are shown at the fields that they name; the browser then checks nothing itself. */
+  /** If errors of the work are shown at the fields that they name. */
   faults?: Pick<Faults<string>, "form" | "fault" | "watched">;
+  /** What else is wrong with a field, which the browser cannot check. */
+  check?: () => Fault<string> | null;
   /** More buttons. */
   buttons?: ComponentChildren;
+  /** Whether it changes nothing on the gateway, so that anyone may send it. */
+  isForAll?: true;
   children: ComponentChildren;
 }) {
   const id = useId();
   const own = useAction();
   const { action = own, faults } = props;
-  const isLost = useStore(({ connection }) => connection.name === "lost");
+  const [lacks, setLacks] = useState(NO_LACKS);
+  const mayChange = useMayChange() || props.isForAll === true;
   const isBusy = action.running?.button === id;
-  const submit = (event: Event) => {
+  const submit = (event: SubmitEvent) => {
     event.preventDefault();
-    if (!isBusy && !isLost) action.start(id, props.doing, faults?.watched(props.work) ?? props.work);
+    if (isBusy || !mayChange) return;
+    const form = event.currentTarget as HTMLFormElement;
+    const own = props.check?.() ?? null;
+    const found = new Map([...(own === null ? [] : [[own.field, own.text] as const]), ...lacksIn(form)]);
+    setLacks(found);
+    const first = [...form.elements].find((each) => found.has(each.getAttribute("name") ?? ""));
+    if (first === undefined) action.start(id, props.doing, faults?.watched(props.work) ?? props.work);
+    else (first as HTMLElement).focus();
+  };
+  const mend = ({ target }: Event) => {
+    const { name } = target as HTMLInputElement;
+    if (lacks.has(name)) setLacks(new Map([...lacks].filter(([each]) => each !== name)));
   };
   return (
-    <form ref={faults?.form ?? null} class="form" noValidate={faults !== undefined} onSubmit={submit}>
-      {props.children}
+    <form ref={faults?.form ?? null} class="form" noValidate onSubmit={submit} onInput={mend}>
+      <FormLacks.Provider value={lacks}>{props.children}</FormLacks.Provider>
       <div class="form-buttons">
-        <button type="submit" class="button" aria-busy={isBusy} aria-disabled={isBusy || isLost}>
+        <button type="submit" class="button" aria-busy={isBusy} aria-disabled={isBusy || !mayChange}>
           {isBusy && <Icon name="wait" />}
           {isBusy ? props.doing : props.submit}
         </button>
@@ -93,7 +114,8 @@ interface FieldProps extends About {
   onValue: (value: string) => void;
   /** As errors call it. */
   name?: string;
-  type?: "text" | "time" | "number";
+  type?: "text" | "time" | "number" | "password";
+  autocomplete?: "current-password";
   required?: boolean;
   maxLength?: number;
   min?: number;
@@ -103,18 +125,27 @@ interface FieldProps extends About {
   title?: string;
   /** The id of the suggestions. */
   list?: string;
+  /** Below all that. */
+  more?: ComponentChildren;
 }
 
 /** A line of text, a time of day or a number. */
-export function Field({ label, hint, fault, onValue, ...input }: FieldProps) {
+export function Field({ label, hint, onValue, more, name: own, type = "text", ...props }: FieldProps) {
   const id = useId();
+  const name = own ?? id;
+  const lack = useContext(FormLacks).get(name);
+  const { fault: found, ...input } = props;
+  const fault = lack ?? found;
   return (
-    <Labelled id={id} label={label} hint={hint} fault={fault}>
+    <Labelled id={id} label={label} hint={hint} fault={fault} more={more}>
       <input
         id={id}
+        name={name}
         class="input"
-        type="text"
+        // The types of attributes differ by that of the field.
+        type={type as "text"}
         autocomplete="off"
+        autocapitalize="off"
         spellcheck={false}
         aria-invalid={fault != null}
         aria-describedby={saidOf(id, { hint, fault })}

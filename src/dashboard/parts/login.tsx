@@ -1,10 +1,11 @@
-import { useId, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
+import { knownOf, useAnswer } from "../answers.ts";
 import { logIn, logOut } from "../login.ts";
 import { setNeedsToken, useStore } from "../store.ts";
 import { type Keep, keptToken } from "../token.ts";
 import type { Option } from "./choice.tsx";
 import { Dialog } from "./dialog.tsx";
-import { Form, Labelled, Select } from "./form.tsx";
+import { Field, Form, Select } from "./form.tsx";
 
 /** All that someone sees who may not read. */
 export function LoginPage() {
@@ -34,7 +35,6 @@ const KEEPS: readonly Option<Keep>[] = [
 ];
 
 function LoginForm() {
-  const id = useId();
   const [token, setToken] = useState("");
   const [keep, setKeep] = useState<Keep>("tab");
   return (
@@ -43,37 +43,36 @@ function LoginForm() {
         This gateway asks for a token. To make one, type on the gateway:{" "}
         <code>sudo portcullis token add &lt;name&gt;</code>.
       </p>
-      <Form submit="Log in" doing="Checking…" work={() => logIn(token, keep)}>
-        <Labelled id={id} label="Token">
-          <input
-            id={id}
-            class="input"
-            type="password"
-            autocomplete="current-password"
-            autocapitalize="off"
-            spellcheck={false}
-            required
-            value={token}
-            onInput={({ currentTarget }) => setToken(currentTarget.value)}
-          />
-        </Labelled>
+      <Form isForAll submit="Log in" doing="Checking…" work={() => logIn(token, keep)}>
+        <Field
+          label="Token"
+          type="password"
+          autocomplete="current-password"
+          value={token}
+          onValue={setToken}
+          required
+        />
         <Select label="Keep it" value={keep} onValue={setKeep} options={KEEPS} />
       </Form>
     </>
   );
 }
 
-/** How to end the use of a token, while one is kept. */
+/** Which token the page uses and how to end that, while one is kept. */
 export function Logout() {
   // It is kept or forgotten with a change of the state, or with a reload.
   useStore(({ needsToken }) => needsToken);
+  const token = knownOf(useAnswer("access"))?.token ?? null;
   if (keptToken() === null) return null;
   return (
-    <p class="logout quiet small">
-      You are logged in with a token.{" "}
-      <button type="button" class="button plain" onClick={logOut}>
-        Log out
-      </button>
+    <p class={token?.read_only ? "notice reader" : "logout quiet small"}>
+      <span>
+        You are logged in with {token === null ? "a token" : `the token ${token.name}`}.
+        {token?.read_only && " It may only read: to change something, log in with another one."}{" "}
+        <button type="button" class="button plain" onClick={logOut}>
+          Log out
+        </button>
+      </span>
     </p>
   );
 }

@@ -1,5 +1,6 @@
 import type { ComponentType } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useReader } from "../access.ts";
 import { faultOf, knownOf, useAnswer } from "../answers.ts";
 import type { Connection } from "../connection.ts";
 import { timeOf } from "../format.ts";
@@ -29,6 +30,7 @@ export function Shell({ views }: { views: readonly View[] }) {
   const view = views.find((each) => each.route === route) ?? views[0];
   const connection = useStore((state) => state.connection);
   const isLocked = useStore((state) => state.needsToken && state.connection.name === "starting");
+  const isReader = useReader() !== null;
   const main = useFocusAfterChange(view?.route);
   useEffect(() => {
     document.title = view === undefined ? "Portcullis" : `${view.title} · Portcullis`;
@@ -41,8 +43,9 @@ export function Shell({ views }: { views: readonly View[] }) {
           <Navigation views={views} current={view} />
           <main ref={main} tabIndex={-1} class={connection.name === "lost" ? "old" : ""}>
             <Notice connection={connection} isHome={view?.route === ""} />
+            {isReader && <Logout />}
             {view !== undefined && <view.Content />}
-            <Logout />
+            {!isReader && <Logout />}
           </main>
         </div>
       </div>

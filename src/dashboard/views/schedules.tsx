@@ -3,7 +3,7 @@ import type { ScheduleList } from "../../schedules/schema.ts";
 import { useAction } from "../action.ts";
 import { knownOf, refresh, useAnswer } from "../answers.ts";
 import { timeOfDay } from "../format.ts";
-import { Outcome } from "../parts/button.tsx";
+import { FormButton, Outcome } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Pending } from "../parts/pending.tsx";
 import type { Schedule } from "../schedule.ts";
@@ -41,9 +41,9 @@ function List({ list: { time_zone, schedules } }: { list: ScheduleList }) {
     <>
       <header class="view-head">
         <h1>Schedules</h1>
-        <button type="button" class="button" onClick={() => setEdited("new")}>
+        <FormButton open={() => setEdited("new")}>
           <Icon name="add" /> Add a schedule…
-        </button>
+        </FormButton>
       </header>
       {edited === null && <Outcome of={action} />}
       <p class="quiet">

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { knownOf, useAnswer } from "../answers.ts";
+import { FormButton } from "../parts/button.tsx";
 import { FileButton } from "../parts/file-button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Pending } from "../parts/pending.tsx";
@@ -24,9 +25,9 @@ export function Servers() {
         <h1>Servers</h1>
         <div class="state-buttons">
           <FileButton>Import files…</FileButton>
-          <button type="button" class="button" onClick={() => setAdding(true)}>
+          <FormButton open={() => setAdding(true)}>
             <Icon name="add" /> Add a server…
-          </button>
+          </FormButton>
         </div>
       </header>
       <Where connecting={connecting} />

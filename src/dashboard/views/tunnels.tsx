@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { useAction } from "../action.ts";
 import { knownOf, useAnswer } from "../answers.ts";
-import { Outcome } from "../parts/button.tsx";
+import { FormButton, Outcome } from "../parts/button.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Lead } from "./tunnels/lead.tsx";
 import { TunnelCard } from "./tunnels/tunnel-card.tsx";
@@ -33,9 +33,7 @@ function Add() {
   const action = useAction();
   return (
     <div>
-      <button type="button" class="button" onClick={() => setOpen(true)}>
-        Add a tunnel
-      </button>
+      <FormButton open={() => setOpen(true)}>Add a tunnel</FormButton>
       {!isOpen && <Outcome of={action} />}
       {isOpen && <Lead action={action} onClose={() => setOpen(false)} />}
     </div>

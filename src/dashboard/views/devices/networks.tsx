@@ -4,6 +4,7 @@ import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { refresh, useIsOpen } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { exitOf, isNetwork } from "../../exit.ts";
+import { FormButton } from "../../parts/button.tsx";
 import { Field, Form, Select } from "../../parts/form.tsx";
 import { defaultText, devicePath } from "./device-exit.tsx";
 import { DeviceRow } from "./device-row.tsx";
@@ -68,12 +69,7 @@ function Add({ list, tunnels }: NetworksProps) {
     setExit("");
     return `${prefix.trim()} is in the list now.`;
   };
-  if (!isShown)
-    return (
-      <button type="button" class="button" onClick={() => setShown(true)}>
-        Add a network
-      </button>
-    );
+  if (!isShown) return <FormButton open={() => setShown(true)}>Add a network</FormButton>;
   const exits = list.exits.filter((each) => each !== "direct");
   return (
     <Form

@@ -1,6 +1,7 @@
-import { useId } from "preact/hooks";
+import { useContext, useId } from "preact/hooks";
 import type { Day } from "../../../schedules/schema.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { FormLacks } from "../../parts/lacks.ts";
 import { DAYS } from "../../schedule.ts";
 
 interface DaysProps {
@@ -11,8 +12,9 @@ interface DaysProps {
 }
 
 /** Days of the week, to be ticked. */
-export function Days({ value, onValue, fault }: DaysProps) {
+export function Days({ value, onValue, ...props }: DaysProps) {
   const id = useId();
+  const fault = useContext(FormLacks).get("days") ?? props.fault;
   const toggle = (day: Day, isOn: boolean) =>
     onValue(DAYS.map(([each]) => each).filter((each) => (each === day ? isOn : value.includes(each))));
   return (

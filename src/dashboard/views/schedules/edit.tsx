@@ -5,6 +5,7 @@ import type { Action } from "../../action.ts";
 import { useIsOpen } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { exitOf } from "../../exit.ts";
+import { faultIn } from "../../fault.ts";
 import type { Option } from "../../parts/choice.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { useFaults } from "../../parts/faults.ts";
@@ -38,8 +39,6 @@ export function Edit({ schedule, taken, action, onClose, ...known }: EditProps) 
     onValue: (value) => set({ [name]: value }),
   });
   const save = async () => {
-    const lack = lackOf(draft, taken);
-    if (lack !== null) throw new Error(lack);
     await change("PUT", schedulePath(draft.name.trim()), bodyOf(draft));
     onClose();
     return `The schedule ${draft.name.trim()} is saved.`;
@@ -47,9 +46,16 @@ export function Edit({ schedule, taken, action, onClose, ...known }: EditProps) 
   const isTimed = draft.does === "exit" || draft.repeats === "daily";
   return (
     <Dialog title={schedule === null ? "Add a schedule" : `Change ${schedule.name}`} onClose={onClose}>
-      <Form action={action} faults={faults} work={save} submit="Save the schedule" doing="Saving…">
+      <Form
+        action={action}
+        faults={faults}
+        check={() => faultIn(lackOf(draft, taken) ?? "", FIELD_NAMES)}
+        work={save}
+        submit="Save the schedule"
+        doing="Saving…"
+      >
         {schedule === null && (
-          <Field label="Name" hint="As you want to see it in the list." {...bind("name")} />
+          <Field label="Name" hint="As you want to see it in the list." required {...bind("name")} />
         )}
         <Select label="What happens" value={draft.does} onValue={(does) => set({ does })} options={DEEDS} />
         {draft.does === "exit" ? (
@@ -104,10 +110,11 @@ function ExitFields({ list, tunnels, zone, draft, bind }: FieldsProps) {
         options={exits.map((exit) => ({ value: exit, text: exitOf(exit, tunnels, isOpen).text }))}
         {...bind("exit")}
       />
-      <Field label="From" type="time" hint={clockHint(zone)} {...bind("at")} />
+      <Field label="From" type="time" hint={clockHint(zone)} required {...bind("at")} />
       <Field
         label="Until"
         type="time"
+        required
         hint="On the next day if it is not later than “From”."
         {...bind("until")}
       />
@@ -139,12 +146,13 @@ function MoveFields({ tunnels, zone, draft, bind, onRepeats }: MoveProps) {
       />
       <Select label="When" value={draft.repeats} onValue={onRepeats} options={REPEATS} />
       {draft.repeats === "daily" ? (
-        <Field label="At" type="time" hint={clockHint(zone)} {...bind("at")} />
+        <Field label="At" type="time" hint={clockHint(zone)} required {...bind("at")} />
       ) : (
         <Field
           label="Every … hours"
           type="number"
           hint="1 to 720"
+          required
           min={1}
           max={720}
           {...bind("every_hours")}

@@ -2,7 +2,7 @@ import type { DeviceList } from "../../../devices/schema.ts";
 import { tunnelTitle } from "../../../words.ts";
 import { change } from "../../api.ts";
 import { sentenceFrom } from "../../format.ts";
-import { Button } from "../../parts/button.tsx";
+import { Button, FormButton } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { momentOf, phaseOf, type Schedule, sentenceFor, whoIn } from "../../schedule.ts";
 import { schedulePath } from "./edit.tsx";
@@ -34,9 +34,9 @@ export function Row({ schedule, devices, zone, now, onChange }: RowProps) {
         )}
       </div>
       <div class="card-buttons">
-        <button type="button" class="button" aria-label={`Change ${name}`} onClick={onChange}>
+        <FormButton label={`Change ${name}`} open={onChange}>
           Change
-        </button>
+        </FormButton>
         <Button
           kind="danger"
           doing="Removing…"

@@ -3,14 +3,14 @@ import type { CustomServer } from "../../../servers/schema.ts";
 export type FieldName = keyof CustomServer;
 
 /** A field of the form, in words for people. */
-export interface Field {
+export interface FieldText {
   name: FieldName;
   label: string;
   hint?: string;
   isOptional?: true;
 }
 
-export const FIELDS: readonly Field[] = [
+export const FIELDS: readonly FieldText[] = [
   { name: "name", label: "Name", hint: "As you want to see it in the list." },
   { name: "endpoint", label: "Server", hint: "Address and port, such as 203.0.113.11:51820" },
   { name: "public_key", label: "Public key of the server" },
@@ -21,7 +21,7 @@ export const FIELDS: readonly Field[] = [
 ];
 
 /** Few servers need them. */
-export const MORE_FIELDS: readonly Field[] = [
+export const MORE_FIELDS: readonly FieldText[] = [
   { name: "preshared_key", label: "Preshared key", isOptional: true },
   {
     name: "allowed_ips",

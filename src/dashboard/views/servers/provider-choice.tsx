@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
 import { PROVIDER_WORDS } from "../../../words.ts";
+import { useMayChange } from "../../access.ts";
 import { useAction } from "../../action.ts";
 import { change } from "../../api.ts";
 import { numberOf } from "../../format.ts";
@@ -12,6 +13,7 @@ import { plainly } from "./connecting.ts";
 /** Whose servers are listed: those of the account at a VPN provider, added by hand, or imported from files. */
 export function ProviderChoice({ providers }: { providers: Answers["servers/counts"] }) {
   const action = useAction();
+  const mayChange = useMayChange();
   const [wanted, setWanted] = useState<Provider | null>(null);
   // Until the gateway's event says so, or another person has chosen.
   useEffect(() => setWanted(null), [providers.current]);
@@ -32,6 +34,7 @@ export function ProviderChoice({ providers }: { providers: Answers["servers/coun
           <label key={provider} class={provider === providers.current ? "chosen" : ""}>
             <input
               type="radio"
+              disabled={!mayChange}
               name="provider"
               value={provider}
               checked={provider === (wanted ?? providers.current)}

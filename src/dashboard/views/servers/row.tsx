@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Provider } from "../../../servers/schema.ts";
+import { useMayChange } from "../../access.ts";
 import { useAction } from "../../action.ts";
 import { change } from "../../api.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
@@ -26,6 +27,7 @@ export function ServerRow(props: ServerRowProps) {
   const { provider, name, facts, isFavourite, connecting, list, canRemove } = props;
   const via = props.via ?? connecting.entry ?? undefined;
   const star = useAction();
+  const mayChange = useMayChange();
   const isHere = isConnected(connecting, provider, name, via);
   const at = `${list}/${provider}/${name}/${via ?? ""}`;
   return (
@@ -35,8 +37,9 @@ export function ServerRow(props: ServerRowProps) {
         class="star"
         aria-pressed={isFavourite}
         aria-busy={star.running !== null}
+        aria-disabled={!mayChange}
         aria-label={`Favourite: ${name}`}
-        onClick={() => star.start("star", "", () => mark(provider, name, !isFavourite))}
+        onClick={() => mayChange && star.start("star", "", () => mark(provider, name, !isFavourite))}
       >
         <Icon name="star" />
       </button>

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { FormButton } from "../../parts/button.tsx";
 import { FileButton } from "../../parts/file-button.tsx";
 import { AddServer } from "../servers/add.tsx";
 
@@ -24,9 +25,7 @@ export function GetServers() {
       <li>
         <h3>By hand</h3>
         <p>For a server of your own, or one whose keys and addresses you have.</p>
-        <button type="button" class="button" onClick={() => setAdding(true)}>
-          Add a server…
-        </button>
+        <FormButton open={() => setAdding(true)}>Add a server…</FormButton>
       </li>
       {isAdding && <AddServer onClose={() => setAdding(false)} />}
     </ul>

@@ -56,7 +56,7 @@ export function Lead({ row, action, onClose }: LeadProps) {
             value={name}
             onValue={setName}
             pattern="[a-z0-9\-]{1,32}"
-            title="Up to 32 of a to z, 0 to 9 and -"
+            title="up to 32 of a to z, 0 to 9 and -"
             required
           />
         )}

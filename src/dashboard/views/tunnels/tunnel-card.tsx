@@ -8,7 +8,7 @@ import { change } from "../../api.ts";
 import { titleOf } from "../../exit.ts";
 import { agoOf, bytesOf, countOf, listOf, rateOf, sentenceFrom, timeOf } from "../../format.ts";
 import { leadAgain } from "../../lead-again.ts";
-import { Button, Outcome } from "../../parts/button.tsx";
+import { Button, FormButton, Outcome } from "../../parts/button.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { placeOf, type Tone, targetOf, viaText } from "../../sentence.ts";
@@ -148,14 +148,9 @@ function Actions({ row, devices }: TunnelCardProps) {
             Try again
           </Button>
         )}
-        <button
-          type="button"
-          class="button"
-          aria-label={`${lead} ${row.name}`}
-          onClick={() => setMoving(true)}
-        >
+        <FormButton label={`${lead} ${row.name}`} open={() => setMoving(true)}>
           {lead}
-        </button>
+        </FormButton>
         {row.state === "connecting" && (
           <Button action={action} doing="Stopping…" work={end} label={`Stop connecting ${row.name}`}>
             Stop
