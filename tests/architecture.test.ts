@@ -129,6 +129,8 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   // The page in the browser: of the rooms above it has only types.
   dashboard: [
+    "access/schema.ts",
+    "history/schema.ts",
     "tunnel/schema.ts",
     "devices/schema.ts",
     "forwards/schema.ts",

@@ -3,12 +3,13 @@ import type { Log } from "../log.ts";
 import { Queue } from "../queue.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
+import { Absences } from "./absences.ts";
 import { Meter, type Metered } from "./meter.ts";
 import { type Carried, LENGTHS_MS, Ring, type Subject } from "./ring.ts";
 
 interface Deps {
   clock: Pick<Host, "now" | "sleep">;
-  store: Pick<Store, "atomically" | "view">;
+  store: Pick<Store, "atomically" | "view" | "read" | "write" | "forget">;
   log: Pick<Log, "warn">;
   /** `--history`. */
   isKept: boolean;
@@ -39,6 +40,7 @@ const MOST_GATHERED = 1_000;
 export class History {
   readonly isKept: boolean;
   readonly ring: Ring;
+  readonly absences: Absences;
   private readonly gathered = new Map<string, Subject & Carried>();
   private readonly meter = new Meter();
   /** Readings that overtake each other would look like counters that have begun again. */
@@ -50,6 +52,7 @@ export class History {
   constructor(private readonly deps: Deps) {
     this.isKept = deps.isKept;
     this.ring = new Ring(deps.store);
+    this.absences = new Absences(deps.store);
   }
 
   note(kind: Subject["kind"], name: string, { rx, tx }: Carried): void {
@@ -68,7 +71,13 @@ export class History {
 
   /** Counts until `signal` aborts. What was kept is removed if nothing is to be kept. */
   async watch(sources: Sources, signal: AbortSignal): Promise<void> {
-    if (!this.isKept) return void this.attempt(() => this.ring.clear());
+    if (!this.isKept)
+      return void this.attempt(() => {
+        this.ring.clear();
+        this.absences.clear();
+      });
+    const { first, last } = this.ring.ends();
+    quietly(() => this.absences.begin(this.deps.clock.now(), first, last));
     await this.readTunnels(sources.tunnels());
     this.sources = sources;
     for (;;) {
@@ -77,6 +86,7 @@ export class History {
       // A timer may be a little early.
       await clock.sleep(left < EARLY_MS ? left + MINUTE_MS : left, signal);
       if (signal.aborted) return;
+      quietly(() => this.absences.note(clock.now()));
       await this.count(sources);
     }
   }
@@ -91,7 +101,9 @@ export class History {
 
   /** Before the service ends, what it has not counted yet is counted. */
   async stop(): Promise<void> {
-    if (this.sources !== null) await this.count(this.sources);
+    if (this.sources === null) return;
+    await this.count(this.sources);
+    quietly(() => this.absences.end(this.deps.clock.now()));
   }
 
   /** Writes what has been gathered, into the minute that is half a minute ago. */
@@ -128,5 +140,14 @@ export class History {
       this.hasFailed = true;
     }
     return !this.hasFailed;
+  }
+}
+
+/** A disk that takes no writes is said by the figures, which come more often. */
+function quietly(write: () => void): void {
+  try {
+    write();
+  } catch {
+    // The graph then has zeros where it should be blank.
   }
 }

@@ -17,7 +17,7 @@ export interface HistoryQuery {
 }
 
 interface Sources {
-  history: Pick<History, "isKept" | "ring">;
+  history: Pick<History, "isKept" | "ring" | "absences">;
   journal: Pick<Journal, "during">;
   /** The names of the present tunnels. */
   tunnels: readonly string[];
@@ -52,6 +52,11 @@ export async function pageOf(
       rx_bytes: rx,
       tx_bytes: tx,
     })),
+    off: history.isKept
+      ? history.absences
+          .during({ from, until: Math.min(to, now) })
+          .map((each) => ({ from: isoOf(each.from), until: isoOf(each.until) }))
+      : [],
     tunnels: totals.flatMap(({ kind, name, rx, tx }) =>
       kind === "tunnel" ? [{ name, rx_bytes: rx, tx_bytes: tx }] : [],
     ),

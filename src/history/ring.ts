@@ -165,6 +165,17 @@ export class Ring {
     );
   }
 
+  /** When the first and the last minute or hour with figures began, in milliseconds since 1970; null without any. */
+  ends(): { first: number | null; last: number | null } {
+    const query = RESOLUTIONS.map(
+      (each) =>
+        `SELECT min(at) * ${LENGTHS_MS[each]} AS first, max(at) * ${LENGTHS_MS[each]} AS last FROM ${TABLES[each]}`,
+    ).join(" UNION ALL ");
+    return this.store.view((database) =>
+      database.query(`SELECT min(first) AS first, max(last) AS last FROM (${query})`).get(),
+    ) as { first: number | null; last: number | null };
+  }
+
   /** Whether anything was known of it. */
   forget(subject: Subject): boolean {
     const known = this.store.view((database) => idIn(database, subject));

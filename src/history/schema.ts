@@ -42,6 +42,10 @@ export const HistoryPage = Type.Object(
           "what all tunnels, or the given tunnel or device, have carried by minute or hour, oldest first; without those in which nothing was carried",
       },
     ),
+    off: Type.Array(Type.Object({ from: AT, until: AT }, { additionalProperties: false }), {
+      description:
+        "the parts of the range in which the gateway did not run, the time before its first start included, oldest first",
+    }),
     tunnels: Type.Array(Type.Object({ name: TUNNEL, ...BYTES }, { additionalProperties: false }), {
       description: "what each tunnel has carried in the range, the most first",
     }),

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
+import { Absences } from "../../src/history/absences.ts";
 import { History, type Sources } from "../../src/history/history.ts";
 import { pageOf } from "../../src/history/page.ts";
 import type { Carried, Ring, Subject } from "../../src/history/ring.ts";
@@ -46,7 +47,10 @@ class World {
   private begin(): void {
     const store = Store.open(this.directory, 0);
     this.store = store;
-    const guarded: Pick<Store, "atomically" | "view"> = {
+    const guarded: Pick<Store, "atomically" | "view" | "read" | "write" | "forget"> = {
+      read: (key) => store.read(key),
+      write: (key, value) => store.write(key, value),
+      forget: (key) => store.forget(key),
       view: (work) => store.view(work),
       atomically: (work) => {
         if (this.isFull) throw new Error("the disk is full");
@@ -354,7 +358,7 @@ test("a long time is read in pieces, between which others have their turn, and g
     const page = await pageOf(
       { from: new Date(from).toISOString(), to: new Date(to).toISOString(), resolution: "minute" },
       {
-        history: { isKept: true, ring },
+        history: { isKept: true, ring, absences: { during: () => [] } as unknown as Absences },
         journal: { during: () => ({ events: [], before: [], more: false }) },
         tunnels: ["main"],
         now: to,
@@ -576,3 +580,43 @@ claim("devices that are invented while the disk is full do not fill the memory",
     world.history.note("device", named(number).name, { rx: 1, tx: 0 });
   expect([world.history.forget(named(1)), world.history.forget(named(1_500))]).toEqual([true, false]);
 });
+
+test("the times in which the service did not run are kept, and so is when it ran first", () =>
+  inDirectory(async (directory) => {
+    const store = Store.open(directory, 0);
+    const HOUR = 3_600_000;
+    const started = (now: number, ends: [first: number | null, last: number | null] = [null, null]) => {
+      const absences = new Absences(store);
+      absences.begin(now, ...ends);
+      return absences;
+    };
+    const EVERYTHING = { from: 0, until: 100 * HOUR };
+    const first = started(10 * HOUR);
+    first.note(10 * HOUR + 60_000);
+    first.end(11 * HOUR);
+    expect(first.during(EVERYTHING)).toEqual([{ from: 0, until: 10 * HOUR }]);
+    // A restart is no absence.
+    started(11 * HOUR + 60_000).end(12 * HOUR);
+    const third = started(14 * HOUR);
+    const stopped = { from: 12 * HOUR, until: 14 * HOUR };
+    expect(third.during(EVERYTHING)).toEqual([{ from: 0, until: 10 * HOUR }, stopped]);
+    // After a power cut: by the saved clock, or by the last figures.
+    store.write("clock", String(15 * HOUR));
+    const fourth = started(16 * HOUR, [10 * HOUR, 15 * HOUR + 60_000]);
+    const cut = { from: 15 * HOUR + 60_000, until: 16 * HOUR };
+    expect(fourth.during({ from: 13 * HOUR, until: 100 * HOUR })).toEqual([
+      { from: 13 * HOUR, until: 14 * HOUR },
+      cut,
+    ]);
+    // A clock that is set once there is a tunnel.
+    fourth.note(20 * HOUR);
+    expect(fourth.during({ from: 17 * HOUR, until: 18 * HOUR })).toEqual([
+      { from: 17 * HOUR, until: 18 * HOUR },
+    ]);
+    // What an earlier version has kept counts as its time.
+    fourth.clear();
+    expect(started(21 * HOUR, [5 * HOUR, 21 * HOUR]).during(EVERYTHING)).toEqual([
+      { from: 0, until: 5 * HOUR },
+    ]);
+    store.close();
+  }));

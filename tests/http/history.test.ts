@@ -56,6 +56,7 @@ test("what was carried, by whom, the states and the alerts of the last hour", as
     from: timeOf(Math.floor((now - 3_600_000) / MINUTE_MS) * MINUTE_MS),
     to: timeOf(Math.ceil(now / MINUTE_MS) * MINUTE_MS),
     points: [{ at: timeOf(minute), ...bytes }],
+    off: [{ from: timeOf(Math.floor((now - 3_600_000) / MINUTE_MS) * MINUTE_MS), until: expect.any(String) }],
     tunnels: [{ name: "main", ...bytes }],
     devices: [{ id: TV, ...tv }],
     states: [

@@ -2,9 +2,20 @@ import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import { bitRateOf } from "../format.ts";
 
-export const HEIGHT_PX = 180;
-/** Bits per second at the top of the scale, at least: otherwise single packets would look like mountains. */
-const LEAST_TOP = 100_000;
+/** Bits per second at the top of the scale, at least: what a home sends in which nobody does anything. */
+const LEAST_TOP = 5_000;
+/** Pixels at the usual size of letters. */
+const SIZES = {
+  letters: 12,
+  text: 16,
+  right: 24,
+  top: 8,
+  times: 22,
+  rates: 84,
+  gap: 4,
+  apart: 80,
+  lines: 34,
+};
 
 export interface PlotProps {
   /** Seconds since 1970, and the bits per second that were received and sent. */
@@ -42,7 +53,7 @@ export function Plot({ data, special, label }: PlotProps) {
     const scheme = matchMedia("(prefers-color-scheme: dark)");
     scheme.addEventListener("change", draw);
     const size = new ResizeObserver(() =>
-      plot.current?.setSize({ width: element.clientWidth, height: HEIGHT_PX }),
+      plot.current?.setSize({ width: element.clientWidth, height: element.clientHeight }),
     );
     size.observe(element);
     return () => {
@@ -56,8 +67,11 @@ export function Plot({ data, special, label }: PlotProps) {
 
 function optionsFor(element: HTMLElement, { range, timeText, series, ground }: Special): uPlot.Options {
   const style = getComputedStyle(element);
+  // With the letters of the page, which a person may have made larger.
+  const scale = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / SIZES.text;
+  const px = (name: keyof typeof SIZES) => SIZES[name] * scale;
   const axis = {
-    font: `12px ${style.fontFamily}`,
+    font: `${px("letters")}px ${style.fontFamily}`,
     stroke: colourOf(element, "quiet"),
     grid: { stroke: colourOf(element, "line"), width: 1 },
     ticks: { show: false },
@@ -65,8 +79,9 @@ function optionsFor(element: HTMLElement, { range, timeText, series, ground }: S
   const line = { width: 2, points: { show: false }, ...series };
   return {
     width: element.clientWidth,
-    height: HEIGHT_PX,
-    padding: [8, 8, 0, 0],
+    height: element.clientHeight,
+    // Room for the right half of the last time.
+    padding: [px("top"), px("right"), 0, 0],
     legend: { show: false },
     cursor: { show: false },
     hooks: { drawClear: ground === undefined ? [] : [ground] },
@@ -75,8 +90,14 @@ function optionsFor(element: HTMLElement, { range, timeText, series, ground }: S
       y: { range: (_, __, most) => [0, Math.max(LEAST_TOP, (most ?? 0) * 1.1)] },
     },
     axes: [
-      { ...axis, values: (_, times) => times.map(timeText), size: 22, gap: 4, space: 80 },
-      { ...axis, values: (_, rates) => rates.map(bitRateOf), size: 84, space: 34 },
+      {
+        ...axis,
+        values: (_, times) => times.map(timeText),
+        size: px("times"),
+        gap: px("gap"),
+        space: px("apart"),
+      },
+      { ...axis, values: (_, rates) => rates.map(bitRateOf), size: px("rates"), space: px("lines") },
     ],
     series: [
       {},

@@ -2,8 +2,9 @@ import { useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type { HistoryPage } from "../../../history/schema.ts";
 import { tunnelTitle } from "../../../words.ts";
-import { bitRateOf, bitsOf, clockOf, dateOf } from "../../format.ts";
+import { bitRateOf, clockOf, dateOf } from "../../format.ts";
 import { colourOf, Plot } from "../../parts/plot.tsx";
+import { dataOf, secondsOf } from "../../rates.ts";
 import { useMinute } from "../../traffic.ts";
 import { LOOKS, type Span, type Whose } from "./span.ts";
 
@@ -77,30 +78,4 @@ function shade({ ctx, bbox, valToPos }: uPlot, bands: readonly Band[], colour: s
     ctx.fillRect(left, bbox.top, Math.max(LEAST_BAND_PX, right - left), bbox.height);
   }
   ctx.restore();
-}
-
-/** The mean rates of steps up to now; in a step without a point, nothing was carried. */
-function dataOf({ points, from, to }: HistoryPage, step: number, now: number): uPlot.AlignedData {
-  const first = secondsOf(from);
-  const end = Math.min(secondsOf(to), now);
-  const times = Array.from(
-    { length: Math.max(0, Math.ceil((end - first) / step)) },
-    (_, n) => first + n * step,
-  );
-  const sums = times.map(() => ({ rx: 0, tx: 0 }));
-  for (const { at, rx_bytes, tx_bytes } of points) {
-    const sum = sums[Math.floor((secondsOf(at) - first) / step)];
-    if (sum === undefined) continue;
-    sum.rx += rx_bytes;
-    sum.tx += tx_bytes;
-  }
-  const side = (name: "rx" | "tx") =>
-    sums.map((sum, n) => bitsOf(sum[name]) / Math.min(step, end - (times[n] ?? first)));
-  // A step needs the time at which the last one ends.
-  const closed = (values: number[]) => [...values, ...values.slice(-1)];
-  return [[...times, ...(times.length === 0 ? [] : [end])], closed(side("rx")), closed(side("tx"))];
-}
-
-function secondsOf(iso: string): number {
-  return Date.parse(iso) / 1_000;
 }

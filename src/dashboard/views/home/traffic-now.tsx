@@ -1,3 +1,5 @@
+import { useRef } from "preact/hooks";
+import { useEarlier } from "../../earlier.ts";
 import { rateOf } from "../../format.ts";
 import { Graph } from "../../parts/graph.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -7,6 +9,10 @@ import { useTraffic } from "../../traffic.ts";
 /** What all tunnels carry together, now and in the last ten minutes. */
 export function TrafficNow() {
   const samples = useTraffic();
+  // The oldest ones are dropped later.
+  const opened = useRef<number | null>(null);
+  opened.current ??= samples[0]?.at ?? null;
+  const earlier = useEarlier(opened.current);
   const rate = samples.at(-1)?.rate ?? null;
   const received = rate === null ? "…" : rateOf(rate.rx);
   const sent = rate === null ? "…" : rateOf(rate.tx);
@@ -21,7 +27,7 @@ export function TrafficNow() {
           <Icon name="up" /> {sent} <span class="quiet">sent</span>
         </span>
       </p>
-      <Graph samples={samples} label="Graph of the rates while this page was open" />
+      <Graph samples={[...earlier, ...samples]} label="Graph of the rates" />
       <ViewLink to="history">The last hour, day and two months</ViewLink>
     </section>
   );

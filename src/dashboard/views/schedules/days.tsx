@@ -28,7 +28,8 @@ export function Days({ value, onValue, ...props }: DaysProps) {
               name="days"
               checked={value.includes(day)}
               aria-label={name}
-              onChange={({ currentTarget }) => toggle(day, currentTarget.checked)}
+              // Before the form draws it again, which takes its faults away at this event.
+              onInput={({ currentTarget }) => toggle(day, currentTarget.checked)}
             />
             {name.slice(0, 3)}
           </label>

@@ -1,0 +1,34 @@
+import type uPlot from "uplot";
+import type { HistoryPage } from "../history/schema.ts";
+import { bitsOf } from "./format.ts";
+
+/** The mean rates of steps up to now: 0 if nothing was carried, null while the gateway did not run. */
+export function dataOf({ points, off, from, to }: HistoryPage, step: number, now: number): uPlot.AlignedData {
+  const first = secondsOf(from);
+  const end = Math.min(secondsOf(to), now);
+  const times = Array.from(
+    { length: Math.max(0, Math.ceil((end - first) / step)) },
+    (_, n) => first + n * step,
+  );
+  const sums = times.map(() => ({ rx: 0, tx: 0 }));
+  for (const { at, rx_bytes, tx_bytes } of points) {
+    const sum = sums[Math.floor((secondsOf(at) - first) / step)];
+    if (sum === undefined) continue;
+    sum.rx += rx_bytes;
+    sum.tx += tx_bytes;
+  }
+  const isOff = times.map((at, n) => {
+    const { rx, tx } = sums[n] ?? { rx: 0, tx: 0 };
+    const until = Math.min(end, at + step);
+    return rx + tx === 0 && off.some((each) => secondsOf(each.from) <= at && secondsOf(each.until) >= until);
+  });
+  const side = (name: "rx" | "tx") =>
+    sums.map((sum, n) => (isOff[n] ? null : bitsOf(sum[name]) / Math.min(step, end - (times[n] ?? first))));
+  // A step needs the time at which the last one ends.
+  const closed = <T>(values: T[]) => [...values, ...values.slice(-1)];
+  return [[...times, ...(times.length === 0 ? [] : [end])], closed(side("rx")), closed(side("tx"))];
+}
+
+export function secondsOf(iso: string): number {
+  return Date.parse(iso) / 1_000;
+}

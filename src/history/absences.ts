@@ -1,0 +1,88 @@
+import { type Static, Type } from "typebox";
+import { checkerOf } from "../checker.ts";
+import type { Store } from "../store/store.ts";
+
+/** A time in which the service did not run, in milliseconds since 1970. */
+export interface Absence {
+  from: number;
+  until: number;
+}
+
+const Saved = Type.Object(
+  {
+    /** When the service began to keep a history. */
+    since: Type.Integer(),
+    absences: Type.Array(Type.Tuple([Type.Integer(), Type.Integer()])),
+  },
+  { additionalProperties: false },
+);
+type Saved = Static<typeof Saved>;
+
+const savedSchema = checkerOf(Saved);
+
+const ABSENCES = "history_absences";
+const SEEN = "history_seen";
+/** The time of the last minute with a tunnel, which is saved for the clock. */
+const CLOCK = "clock";
+/** A restart takes less. So does a pause of a busy machine. */
+const SHORTEST_MS = 150_000;
+/** The history has two months: one a day, and some more. */
+const MAX_KEPT = 100;
+
+/** When the service did not run: its last sign of life is what it has saved last. */
+export class Absences {
+  private saved: Saved | null = null;
+  private seen: number | null = null;
+
+  constructor(private readonly store: Pick<Store, "read" | "write" | "forget">) {}
+
+  /** At the start; `first` and `last` are the times of the first and last figures that are kept. */
+  begin(now: number, first: number | null, last: number | null): void {
+    this.saved = this.read();
+    if (this.saved === null) this.save({ since: Math.min(first ?? now, now), absences: [] });
+    const signs = [SEEN, CLOCK].map((key) => Number(this.store.read(key) ?? Number.NaN));
+    const earlier = [...signs, last ?? Number.NaN].filter((each) => each <= now);
+    this.seen = earlier.length === 0 ? null : Math.max(...earlier);
+    this.note(now);
+  }
+
+  /** Once a minute: a longer pause is one in which the machine slept, or its clock was set after a power cut. */
+  note(now: number): void {
+    const { seen, saved } = this;
+    this.seen = now;
+    if (seen === null || saved === null || now - seen < SHORTEST_MS) return;
+    const absences = [...saved.absences, [Math.round(seen), Math.round(now)] as [number, number]];
+    this.save({ ...saved, absences: absences.slice(-MAX_KEPT) });
+  }
+
+  end(now: number): void {
+    if (this.saved !== null) this.store.write(SEEN, String(Math.round(now)));
+  }
+
+  clear(): void {
+    for (const key of [ABSENCES, SEEN]) if (this.store.read(key) !== null) this.store.forget(key);
+  }
+
+  /** Those of a range, the time before the first start included, oldest first. */
+  during({ from, until }: Absence): Absence[] {
+    const { since, absences } = this.saved ?? { since: from, absences: [] };
+    return [[from, since] as const, ...absences]
+      .map(([began, ended]) => ({ from: Math.max(from, began), until: Math.min(until, ended) }))
+      .filter((each) => each.from < each.until);
+  }
+
+  private save(saved: Saved): void {
+    this.saved = saved;
+    this.store.write(ABSENCES, JSON.stringify(saved));
+  }
+
+  private read(): Saved | null {
+    try {
+      const value: unknown = JSON.parse(this.store.read(ABSENCES) ?? "null");
+      return savedSchema.Check(value) ? value : null;
+    } catch {
+      // A damaged one is begun again.
+      return null;
+    }
+  }
+}
