@@ -2,9 +2,12 @@ import type { Argument, Command, Option } from "commander";
 import type { Api } from "./api.ts";
 import { host } from "./asking.ts";
 import { DEFAULT_URL } from "./defaults.ts";
+import { EXIT } from "./exit.ts";
 
 /** The exit code that asks the shell for names of files; the scripts of `completion.ts` know it. */
 export const FILES = 9;
+/** The shell waits, and so does the person who pressed Tab. */
+const MAX_WAIT_MS = 3_000;
 
 interface Candidate {
   word: string;
@@ -18,7 +21,9 @@ interface Candidate {
 export async function complete(program: Command, words: readonly string[]): Promise<number> {
   const place = placeOf(program, words);
   if (place === "file" || place === "folder") return FILES;
+  const limit = setTimeout(() => process.exit(EXIT.unreachable), MAX_WAIT_MS);
   const found = typeof place === "string" ? await namesOf(place) : place;
+  clearTimeout(limit);
   process.stdout.write(found.map(({ word, help }) => `${help ? `${word}\t${help}` : word}\n`).join(""));
   return 0;
 }

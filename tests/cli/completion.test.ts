@@ -128,6 +128,16 @@ test("bash completes each place of a command by itself, whatever options come be
   expect(await bash("--version", "device", "tv", "n")).toEqual(["name"]);
 });
 
+test("a gateway that does not answer does not keep the shell waiting", async () => {
+  const silent = Bun.serve({ port: 0, idleTimeout: 0, fetch: () => new Promise<Response>(() => {}) });
+  const begun = performance.now();
+  const { stdout, stderr } = await run(silent.port ?? 0, ["complete", "--", "connect", ""]);
+  await silent.stop(true);
+  // A request's own limit is a minute.
+  expect(performance.now() - begun).toBeLessThan(50_000);
+  expect([stdout, stderr]).toEqual(["", ""]);
+});
+
 const INTERACTIVE: Record<(typeof SHELLS)[number], () => string[]> = {
   bash: () => ["bash", "--noprofile", "--rcfile", join(folder, "bash"), "-i"],
   zsh: () => {
