@@ -207,11 +207,12 @@ export class Supervisor {
       before === null
         ? { heardAt: sample.at - (adopted ? this.ageOf(sample) : 0), askedAt: null }
         : weigh(before.evidence, before.sample, sample, keepaliveMs);
+    const resolver = this.resolverOf(session);
     const former = this.known;
     const isSame = former !== null && sameServer(former.session.server, session.server);
     const unanswered =
       before !== null && state.name === "connected"
-        ? unansweredAfter(before.unanswered, before.sample, sample, keepaliveMs)
+        ? unansweredAfter(before.unanswered, before.sample, sample, keepaliveMs, resolver !== null)
         : askedAnew(isSame ? former.unanswered : null);
     this.known = { session, sample, evidence, unanswered };
     this.busy = evidence.askedAt !== null || (before !== null && askedIn(before.sample, sample, keepaliveMs));
@@ -220,7 +221,7 @@ export class Supervisor {
     else if (before !== null && heardIn(before.sample, sample)) controller.recovered();
     if (isCertain(unanswered)) controller.unanswered();
     else if (unanswered === null) controller.answered();
-    if (isDoubtful(unanswered)) void this.ask(session);
+    if (isDoubtful(unanswered) && resolver !== null) void this.ask(session, resolver);
     if (controller.state.name === "connected") this.deps.savedState.saveClock(this.deps.host.now());
     if (sample.latestHandshake > 0 && sample.latestHandshake !== before?.sample.latestHandshake)
       this.deps.savedState.saveHandshake(sample.latestHandshake);
@@ -234,15 +235,17 @@ export class Supervisor {
     return Math.max(0, this.deps.host.now() - latestHandshake);
   }
 
-  /**
-   * Asks the tunnel's resolver something: what devices send may be of a kind that nobody answers. Only `main` carries
-   * what the gateway sends, and only the kill switch keeps it inside.
-   */
-  private async ask(session: Session): Promise<void> {
-    const { host, killSwitch, savedState, name, controller } = this.deps;
-    const resolver = resolverInside(session, killSwitch.network);
+  /** Whom the gateway can ask: only `main` carries what it sends, and only the kill switch keeps that inside. */
+  private resolverOf(session: Session): Address | null {
+    const { killSwitch, savedState, name } = this.deps;
+    if (name !== MAIN || !savedState.killSwitchWanted()) return null;
+    return resolverInside(session, killSwitch.network);
+  }
+
+  /** Asks the tunnel's resolver something: what devices send may be of a kind that nobody answers. */
+  private async ask(session: Session, resolver: Address): Promise<void> {
+    const { host, controller } = this.deps;
     const now = host.monotonic();
-    if (name !== MAIN || resolver === null || !savedState.killSwitchWanted()) return;
     if (now - this.askedAt < ASK_AGAIN_MS[isUnanswered(controller.state) ? "certain" : "doubtful"]) return;
     this.askedAt = now;
     const answered = await host.probeResolver(resolver, [0]).catch(() => []);

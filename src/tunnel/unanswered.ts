@@ -20,24 +20,29 @@ export interface Unanswered {
 const RESPONSE_BYTES = 92;
 /** WireGuard answers data by a keepalive after this long (KEEPALIVE_TIMEOUT, white paper 6.5). */
 const PASSIVE_KEEPALIVE_MS = 10_000;
-/** One packet to a host that is down says nothing about the server; after this long without data it starts anew. */
-const PAUSE_MS = 30_000;
+/**
+ * One packet to a host that is down says nothing about the server; after this long without data it starts anew. Where the
+ * gateway cannot ask, a connection to such a host must not count: TCP repeats its first packet after 1, 2, 4, 8 s and on.
+ */
+const PAUSE_MS = { asked: 30_000, unasked: 5_000 };
 /** A notification takes 10 s more, and people should know within 30 s. */
 const CERTAIN = { afterMs: 15_000, times: 4 };
 /** Early enough for a question of the gateway's own to be answered, or not, before that. */
 const DOUBTFUL = { afterMs: 8_000, times: 2 };
 
-/** The same after another sample; null once data has come back. */
+/** The same after another sample; null once data has come back. `asks` is whether the gateway can ask something itself. */
 export function unansweredAfter(
   known: Unanswered | null,
   before: Sample,
   after: Sample,
   keepaliveMs: number,
+  asks: boolean,
 ): Unanswered | null {
   if (dataCame(before, after)) return null;
   if (!dataWent(before, after, keepaliveMs)) return known;
   const { at } = after;
-  if (known === null || at - known.last > PAUSE_MS) return { since: at, last: at, times: 1 };
+  if (known === null || at - known.last > (asks ? PAUSE_MS.asked : PAUSE_MS.unasked))
+    return { since: at, last: at, times: 1 };
   return { since: known.since, last: at, times: known.times + 1 };
 }
 

@@ -43,8 +43,8 @@ describe("what is known of answers after another sample", () => {
     ["the other side's handshake", 148, 92],
     ["a handshake and the keepalive that ends it", 92, 148 + 32],
   ])("is as before where WireGuard alone has exchanged %s", (_, rx, tx) => {
-    expect(unansweredAfter(KNOWN, QUIET, after(rx, tx), KEEPALIVE_MS)).toEqual(KNOWN);
-    expect(unansweredAfter(null, QUIET, after(rx, tx), KEEPALIVE_MS)).toBeNull();
+    expect(unansweredAfter(KNOWN, QUIET, after(rx, tx), KEEPALIVE_MS, true)).toEqual(KNOWN);
+    expect(unansweredAfter(null, QUIET, after(rx, tx), KEEPALIVE_MS, true)).toBeNull();
   });
 
   test.each([
@@ -55,13 +55,13 @@ describe("what is known of answers after another sample", () => {
     ["an answer and a keepalive", 128 + 32],
     ["a download", 1_480_000],
   ])("is nothing where %s came", (_, rx) => {
-    expect(unansweredAfter(KNOWN, QUIET, after(rx, 128), KEEPALIVE_MS)).toBeNull();
+    expect(unansweredAfter(KNOWN, QUIET, after(rx, 128), KEEPALIVE_MS, true)).toBeNull();
   });
 
   test("counts samples in which data went out, since the first of them", () => {
-    const once = unansweredAfter(null, QUIET, after(0, 128), KEEPALIVE_MS);
+    const once = unansweredAfter(null, QUIET, after(0, 128), KEEPALIVE_MS, true);
     expect(once).toEqual({ since: 2_000, last: 2_000, times: 1 });
-    expect(unansweredAfter(KNOWN, QUIET, after(32, 96), KEEPALIVE_MS)).toEqual({
+    expect(unansweredAfter(KNOWN, QUIET, after(32, 96), KEEPALIVE_MS, true)).toEqual({
       since: 0,
       last: 2_000,
       times: 4,
@@ -70,7 +70,9 @@ describe("what is known of answers after another sample", () => {
 
   test("starts anew after half a minute in which nothing went out", () => {
     const late = { ...after(0, 128), at: 40_000, countedAt: 40_000 };
-    expect(unansweredAfter(KNOWN, { ...QUIET, at: 39_000, countedAt: 39_000 }, late, KEEPALIVE_MS)).toEqual({
+    expect(
+      unansweredAfter(KNOWN, { ...QUIET, at: 39_000, countedAt: 39_000 }, late, KEEPALIVE_MS, true),
+    ).toEqual({
       since: 40_000,
       last: 40_000,
       times: 1,
@@ -83,13 +85,13 @@ describe("what is known of answers after another sample", () => {
       packets: { received, receivedBytes, sent: 1 },
     });
     const before = { ...QUIET, packets: { received: 0, receivedBytes: 0, sent: 0 } };
-    expect(unansweredAfter(KNOWN, before, packets(1, 64), KEEPALIVE_MS)).toBeNull();
-    expect(unansweredAfter(KNOWN, before, packets(2, 64), KEEPALIVE_MS)).toMatchObject({ times: 4 });
+    expect(unansweredAfter(KNOWN, before, packets(1, 64), KEEPALIVE_MS, true)).toBeNull();
+    expect(unansweredAfter(KNOWN, before, packets(2, 64), KEEPALIVE_MS, true)).toMatchObject({ times: 4 });
   });
 
   test("is not counted of bytes that were read at another time", () => {
     const stale = { ...after(0, 128), countedAt: 1_000 };
-    expect(unansweredAfter(null, QUIET, stale, KEEPALIVE_MS)).toBeNull();
+    expect(unansweredAfter(null, QUIET, stale, KEEPALIVE_MS, true)).toBeNull();
   });
 });
 
@@ -200,6 +202,33 @@ describe.each([
     PATIENCE_MS,
   );
 });
+
+test(
+  "a second tunnel, which the gateway cannot ask through, carries on while a device tries hosts that are down",
+  () =>
+    onGateway(true, async (gateway, host) => {
+      const { controller } = await gateway.tunnels.opened("tv");
+      await controller.connect(TWO);
+      gateway.alternatives = [THREE];
+      host.hollow.add("192.0.2.2:51820");
+      const seen: unknown[] = [];
+      controller.onChange((state) => seen.push(state));
+      for (let connection = 0; connection < 5; connection++) {
+        // TCP sends its first packet again and again (tcp_syn_retries).
+        for (const pause of [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000]) {
+          host.busy = true;
+          await host.pass(100);
+          host.busy = false;
+          await host.pass(pause - 100);
+        }
+      }
+      expect(seen).toEqual([]);
+      host.busy = true;
+      await host.pass(NOTICED_MS);
+      expect(await controller.row()).toMatchObject({ unanswered: true });
+    }),
+  PATIENCE_MS,
+);
 
 test(
   "a server that carries nothing and then dies is lost once it answers no handshake either",
