@@ -59,6 +59,8 @@ interface Config {
   file: string;
   /** Its name alone, or its path in the archive. */
   path: string;
+  /** An archive inside an archive is not opened: one can contain itself. */
+  isPacked: boolean;
   open: () => Promise<Uint8Array>;
 }
 
@@ -74,7 +76,10 @@ export function useImport(): Import {
 
 /** Imports WireGuard files and archives of them, one after the other; a failure does not stop the rest. */
 export function importFiles(files: Iterable<File>): void {
-  const more = [...files].map((file) => ({ file: file.name, path: file.name, open: () => bytesOf(file) }));
+  const more = [...files].map((file) => ({
+    ...{ file: file.name, path: file.name, isPacked: false },
+    open: () => bytesOf(file),
+  }));
   if (more.length === 0) return;
   const isRunning = state.left > 0;
   queue = [...queue, ...more];
@@ -99,10 +104,15 @@ async function work(): Promise<void> {
 }
 
 /** The result of a file, or the files in it if it is an archive. */
-async function outcomeOf({ file, path, open }: Config): Promise<{ results: Result[]; more: Config[] }> {
+async function outcomeOf({
+  file,
+  path,
+  isPacked,
+  open,
+}: Config): Promise<{ results: Result[]; more: Config[] }> {
   try {
     const bytes = await open();
-    if (isZip(bytes)) return { results: [], more: configsIn(file, bytes) };
+    if (isZip(bytes) && !isPacked) return { results: [], more: configsIn(file, bytes) };
     return { results: [await importOne(file, serverNameOf(path), bytes)], more: [] };
   } catch (error) {
     const why =
@@ -130,7 +140,7 @@ function configsIn(archive: string, bytes: Uint8Array): Config[] {
     throw new Error(
       `The archive has more than ${MAX_SERVERS} .conf files, which is more than the gateway keeps.`,
     );
-  return entries.map(({ name, open }) => ({ file: `${archive}: ${name}`, path: name, open }));
+  return entries.map(({ name, open }) => ({ file: `${archive}: ${name}`, path: name, isPacked: true, open }));
 }
 
 async function importOne(file: string, name: string, bytes: Uint8Array): Promise<Result> {

@@ -21,7 +21,7 @@ import {
 } from "./database.ts";
 import { copyExits, copyExitsBehind, countChange, decidesExits, recoverExits } from "./exits.ts";
 import { Flusher } from "./flusher.ts";
-import { inThread } from "./thread.ts";
+import { type Answer, inThread } from "./thread.ts";
 
 /** A row of the servers, with its configuration decoded. */
 export const StoredServer = Type.Object(
@@ -89,6 +89,8 @@ export class Store implements Storage {
   private flusher: Flusher | null = null;
   /** Waits to begin. */
   private emptying: Promise<boolean> | null = null;
+  /** Under way, or waits. */
+  private looking: Promise<Answer> | null = null;
   /** A thread that reads the database would hold up the one that copies its log. */
   private readonly threads = new Queue();
   /** Whether nothing was written since the log was emptied. */
@@ -387,7 +389,13 @@ export class Store implements Storage {
   async fault(): Promise<string | null> {
     if (this.isCopy) return "The database cannot be written; a copy in memory is used.";
     const path = join(this.directory, NAME);
-    const isDamaged = await this.threads.add(() => inThread({ path, work: "look for damage" }));
+    // On a slow disk, checks that give up would leave more and more of them waiting, and the log's copy after them.
+    this.looking ??= this.threads
+      .add(() => inThread({ path, work: "look for damage" }))
+      .finally(() => {
+        this.looking = null;
+      });
+    const isDamaged = await this.looking;
     if (isDamaged === null) return "The database cannot be read.";
     if (isDamaged) return "The database is damaged.";
     return this.areExitsCopied ? null : "The second copy of the devices' exits, exits.db, cannot be written.";

@@ -40,7 +40,7 @@ export const ARCHIVES = {
 };
 
 /** A deflated file. */
-export function zipOf(name: string, content: string): Uint8Array {
+export function zipOf(name: string, content: string | Uint8Array): Uint8Array {
   const packed = deflateRawSync(content);
   const fields = Buffer.alloc(26);
   fields.writeUInt16LE(8, 4);

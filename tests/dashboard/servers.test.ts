@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { ARCHIVES } from "../cli/archives.ts";
+import { ARCHIVES, zipOf } from "../cli/archives.ts";
 import { until } from "../lab/until.ts";
 import type { Tab } from "./browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
@@ -198,10 +198,14 @@ test(
   async () => {
     await tab.page.evaluate(`location.hash = "#/"`);
     await tab.shows(".state h1", "Blocked");
-    await tab.drop({ "servers.zip": ARCHIVES.deflated, "broken.zip": ARCHIVES.deflated.slice(0, 300) });
+    await tab.drop({
+      "servers.zip": ARCHIVES.deflated,
+      "broken.zip": ARCHIVES.deflated.slice(0, 300),
+      "inner.zip": zipOf("inner.conf", ARCHIVES.stored),
+    });
     await tab.shows(
       "dialog[open]",
-      "2 servers imported, 1 refused. broken.zip was refused The archive is damaged.",
+      "2 servers imported, 2 refused. broken.zip was refused The archive is damaged. inner.zip: inner.conf was refused It is not a text file",
     );
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Show imported servers");

@@ -128,6 +128,28 @@ test("damage that comes while the service runs is a fault, and so is a database 
     third.close();
   }));
 
+test("whoever asks for damage while it is looked for gets the same answer", () =>
+  inDirectory(async (directory) => {
+    const store = Store.open(directory, NOW);
+    const { Worker } = globalThis;
+    let threads = 0;
+    globalThis.Worker = class extends Worker {
+      constructor(...args: ConstructorParameters<typeof Worker>) {
+        super(...args);
+        threads += 1;
+      }
+    };
+    try {
+      expect(await Promise.all([store.fault(), store.fault(), store.fault()])).toEqual([null, null, null]);
+      expect(threads).toBe(1);
+      expect(await store.fault()).toBeNull();
+      expect(threads).toBe(2);
+    } finally {
+      globalThis.Worker = Worker;
+      store.close();
+    }
+  }));
+
 test("what is acknowledged was flushed, and the second copy of the exits is there", () =>
   inDirectory(async (directory) => {
     const store = Store.open(directory, NOW);
