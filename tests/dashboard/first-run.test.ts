@@ -107,7 +107,7 @@ test(
     });
     await tab.shows("dialog[open]", "2 servers imported, 3 refused.");
     expect(await tab.text("dialog .results")).toMatch(
-      /^photo.jpg was refused It is not a text, .* hooks.conf was refused .*PostUp.* oslo.ovpn was refused It is an OpenVPN file, .* choose WireGuard .* gothenburg was imported .*Table: .* amsterdam was imported$/,
+      /^photo.jpg was refused It is not a text file, .* hooks.conf was refused .*PostUp.* oslo.ovpn was refused It is an OpenVPN file, .* choose WireGuard .* gothenburg was imported .*Table: .* amsterdam was imported$/,
     );
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Go on");

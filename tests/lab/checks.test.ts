@@ -142,7 +142,7 @@ describe("portcullis check, which sends no packet outside the tunnel,", () => {
       const { code, stdout, stderr } = await gateway.operate("check", "--report");
       expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
       expect(stdout).toMatch(/^Portcullis \d[^\n]*\nSystem: .*\nKernel: .*\nModel: .*\nNetwork: .*\n/);
-      expect(stdout).toMatch(/^ok {7}Tunnel main {2,}connected to NAME-1; last handshake \d+ s ago$/m);
+      expect(stdout).toMatch(/^ok {7}Main tunnel {2,}connected to NAME-1; last handshake \d+ s ago$/m);
       const { servers } = lab.sandbox;
       const texts = [
         ...Object.values({ ...LAN, ...UPLINK, ...INTERNET, ...TUNNEL }),
@@ -176,7 +176,7 @@ describe("portcullis check, which sends no packet outside the tunnel,", () => {
       await inGateway("ip", "neigh", "replace", ...neighbour, "nud", "stale", "router");
       const { code, stdout, stderr } = await gateway.operate("check", ...flags, ...network);
       expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
-      expect(stdout).toMatch(/^FAULT {4}Service {2,}it does not run; /m);
+      expect(stdout).toMatch(/^FAULT {4}Service {2,}it is not running; /m);
       expect(stdout).toMatch(/^ {10,}What to do: Start it: sudo systemctl start portcullis\. /m);
       for (const title of ["firewall", "routing"])
         expect(stdout).toMatch(new RegExp(`^ok {7}Kill switch: ${title} `, "m"));
