@@ -2,6 +2,9 @@ import type uPlot from "uplot";
 import type { HistoryPage } from "../history/schema.ts";
 import { bitsOf } from "./format.ts";
 
+/** A graph needs different times, in seconds. */
+const SOON = 0.001;
+
 /** The mean rates of steps up to now: 0 if nothing was carried, null while the gateway did not run. */
 export function dataOf({ points, off, from, to }: HistoryPage, step: number, now: number): uPlot.AlignedData {
   const first = secondsOf(from);
@@ -24,9 +27,17 @@ export function dataOf({ points, off, from, to }: HistoryPage, step: number, now
   });
   const side = (name: "rx" | "tx") =>
     sums.map((sum, n) => (isOff[n] ? null : bitsOf(sum[name]) / Math.min(step, end - (times[n] ?? first))));
-  // A step needs the time at which the last one ends.
-  const closed = <T>(values: T[]) => [...values, ...values.slice(-1)];
-  return [[...times, ...(times.length === 0 ? [] : [end])], closed(side("rx")), closed(side("tx"))];
+  // A step is drawn up to the next time: the last one needs the end, and one before a gap the time at which that begins.
+  const isGapAfter = times.map((_, n) => n > 0 && isOff[n] === true && isOff[n - 1] === false);
+  const closed = <T>(values: readonly T[], end: readonly T[]) => [
+    ...values.flatMap((value, n) => (isGapAfter[n] ? [values[n - 1] as T, value] : [value])),
+    ...end,
+  ];
+  const ends = times.length === 0 ? [] : [end];
+  const after = times.map((at, n) => (isGapAfter[n] ? at + SOON : at));
+  const at = after.flatMap((each, n) => (isGapAfter[n] ? [times[n] ?? each, each] : [each]));
+  const [rx, tx] = [side("rx"), side("tx")];
+  return [[...at, ...ends], closed(rx, rx.slice(-1)), closed(tx, tx.slice(-1))];
 }
 
 export function secondsOf(iso: string): number {
