@@ -76,8 +76,10 @@ export class History {
         this.ring.clear();
         this.absences.clear();
       });
-    const { first, last } = this.ring.ends();
-    quietly(() => this.absences.begin(this.deps.clock.now(), first, last));
+    quietly(() => {
+      const { first, last } = this.ring.ends();
+      this.absences.begin(this.deps.clock.now(), first, last);
+    });
     await this.readTunnels(sources.tunnels());
     this.sources = sources;
     for (;;) {

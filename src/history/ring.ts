@@ -167,13 +167,16 @@ export class Ring {
 
   /** When the first and the last minute or hour with figures began, in milliseconds since 1970; null without any. */
   ends(): { first: number | null; last: number | null } {
-    const query = RESOLUTIONS.map(
-      (each) =>
-        `SELECT min(at) * ${LENGTHS_MS[each]} AS first, max(at) * ${LENGTHS_MS[each]} AS last FROM ${TABLES[each]}`,
-    ).join(" UNION ALL ");
-    return this.store.view((database) =>
-      database.query(`SELECT min(first) AS first, max(last) AS last FROM (${query})`).get(),
-    ) as { first: number | null; last: number | null };
+    // Each alone is found by the key; together they would read the whole table.
+    const end = (which: "min" | "max") =>
+      RESOLUTIONS.map(
+        (each) => `SELECT (SELECT ${which}(at) FROM ${TABLES[each]}) * ${LENGTHS_MS[each]} AS at`,
+      ).join(" UNION ALL ");
+    const query = `SELECT (SELECT min(at) FROM (${end("min")})) AS first, (SELECT max(at) FROM (${end("max")})) AS last`;
+    return this.store.view((database) => database.query(query).get()) as {
+      first: number | null;
+      last: number | null;
+    };
   }
 
   /** Whether anything was known of it. */

@@ -581,6 +581,29 @@ claim("devices that are invented while the disk is full do not fill the memory",
   expect([world.history.forget(named(1)), world.history.forget(named(1_500))]).toEqual([true, false]);
 });
 
+test("figures that cannot be read do not end the service", async () => {
+  const fault = () => {
+    throw new Error("database disk image is malformed");
+  };
+  const store = { read: fault, write: fault, forget: fault, view: fault, atomically: fault };
+  const clock = new FakeHost();
+  clock.patient = true;
+  const stopping = new AbortController();
+  const history = new History({ clock, store, log: { warn: () => {} }, isKept: true });
+  const devices = {
+    count: async () => history.note(TV.kind, TV.name, { rx: 1e9, tx: 1 }),
+    direct: { devices: [] },
+  };
+  const watched = history.watch(
+    { tunnels: () => [], devices: devices as unknown as Sources["devices"] },
+    stopping.signal,
+  );
+  await clock.pass(3 * MINUTE_MS);
+  stopping.abort();
+  await clock.pass(MINUTE_MS);
+  await watched;
+});
+
 test("the times in which the service did not run are kept, and so is when it ran first", () =>
   inDirectory(async (directory) => {
     const store = Store.open(directory, 0);
