@@ -121,7 +121,7 @@ test(
     await faulted("name", taken);
     await tab.type("Name", "often");
     await tab.press("Enter");
-    const range = "It must be a whole number from 1 to 720.";
+    const range = "It must be from 1 to 720.";
     await faulted("every_hours", range);
     expect(await tab.barriers()).toEqual([]);
     await tab.press("Escape");

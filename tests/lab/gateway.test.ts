@@ -176,7 +176,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
     const inUse = await api("DELETE", `/api/import/${second.importBody.name}`);
     expect([inUse.status, inUse.body.error]).toEqual([
       400,
-      "name: the tunnel uses this server; disconnect first",
+      "name: the main tunnel uses this server; disconnect first",
     ]);
   }, 120_000);
 
