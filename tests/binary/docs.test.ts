@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { LAN } from "../../src/sandbox/topology.ts";
 import { createLab, type Gateway, type Lab } from "../lab/lab.ts";
+import { until } from "../lab/until.ts";
 import { BINARY, Client } from "./client.ts";
 import { type Block, blocksIn, commandsIn, patternOf, rowsIn, sessionIn } from "./page.ts";
 
@@ -82,6 +84,16 @@ async function withoutExits(): Promise<void> {
     await gateway.api("DELETE", `/api/tunnels/${name}`);
 }
 
+/** The computers have spoken lately: the kernel forgets the addresses of those that were quiet for a while. */
+async function heard(): Promise<void> {
+  for (const { namespace } of lab.sandbox.computers)
+    await lab.exec(namespace, ["ping", "-c", "1", "-W", "10", LAN.gateway4]);
+  await until(async () => {
+    const { devices } = (await gateway.api("GET", "/api/devices")).body;
+    return devices.every(({ addresses }: { addresses: string[] }) => addresses.length > 0);
+  });
+}
+
 function blocks(language: Block["language"]): { page: string; text: string }[] {
   return [...texts].flatMap(([page, text]) =>
     blocksIn(text)
@@ -135,6 +147,7 @@ describe("each command of a session prints what is below it", () => {
     async (_, session) => {
       await withoutExits();
       await asAtFirst();
+      await heard();
       const printed: string[] = [];
       for (const { command } of session) {
         const next = Bun.sleep(PACE_MS);
