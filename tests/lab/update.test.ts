@@ -167,7 +167,7 @@ test(
     await gateway.kill("SIGTERM");
     expect(await update("--check")).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining("the kill switch is in place, and the service does not run"),
+      stderr: expect.stringContaining("the kill switch is in place, and the service is not running"),
     });
     expect(downloads.visits()).toEqual([]);
   },
