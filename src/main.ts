@@ -1,17 +1,17 @@
 #!/usr/bin/env bun
 import { Command, CommanderError, Option } from "commander";
 import { version } from "../package.json";
+import { messageOf } from "./base/errors.ts";
+import { redacted } from "./base/secrets.ts";
+import { FLAGS, settingsFrom } from "./base/settings.ts";
 import { exitCodeOf } from "./cli/exit.ts";
 import { withInstalledSettings, withSettings } from "./cli/settings.ts";
 import { printableLines } from "./cli/text.ts";
-import { messageOf } from "./errors.ts";
 import type { TrySettings } from "./sandbox/try.ts";
-import { redacted } from "./secrets.ts";
-import { FLAGS, settingsFrom } from "./settings.ts";
 import { notifySystemd, tellStatus } from "./system/notify.ts";
 
 // Each command loads what it needs when it runs.
-const loadServe = () => import("./serve.ts");
+const loadServe = () => import("./app/serve.ts");
 const loadKillSwitch = () => import("./cli/killswitch.ts");
 
 const program = new Command("portcullis")
@@ -163,7 +163,7 @@ function addInnerCommands(): void {
       import("./dhcp/ready.ts"),
       import("./dhcp/files.ts"),
       import("./system/linux.ts"),
-      import("./log.ts"),
+      import("./base/log.ts"),
     ]);
     const log = new Log(settings.logLevel);
     await awaitDhcp({ host: new LinuxHost(settings.netns), settings, files, log }, (reason) =>

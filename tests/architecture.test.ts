@@ -6,21 +6,7 @@ import { Glob } from "bun";
 const SRC = join(import.meta.dir, "../src");
 
 /** What every room may import; among themselves in this order. */
-const BASICS = [
-  "secrets.ts",
-  "checker.ts",
-  "errors.ts",
-  "queue.ts",
-  "address.ts",
-  "name.ts",
-  "interface-name.ts",
-  "mac.ts",
-  "alert.ts",
-  "words.ts",
-  "shared",
-  "settings.ts",
-  "log.ts",
-];
+const BASICS = ["base", "shared"];
 
 /**
  * The rooms in import order, each with its doors: what it may import, a whole room or a single file of one. A room is
@@ -247,85 +233,40 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "providers/provider.ts",
     "backup",
   ],
-  "gateway.ts": [
-    "system/host.ts",
-    "network/bounds.ts",
-    "network/other-routers.ts",
-    "network/own.ts",
-    "network/other-routers.ts",
+  app: [
     "wireguard",
     "servers",
     "tunnel",
     "tunnels",
     "devices",
-    "forwards/forwards.ts",
     "schedules",
     "journal",
     "history",
-    "providers/accounts.ts",
     "checks",
     "http/gateway.ts",
     "http/event.ts",
     "http/event-bus.ts",
     "http/schema.ts",
     "http/traffic.ts",
-  ],
-  "ground.ts": [
     "system",
     "network",
     "killswitch",
     "store",
-    "tunnel/saved-state.ts",
     "dhcp/files.ts",
-    "devices/devices.ts",
-    "devices/fixed.ts",
-    "journal",
-    "history",
-    "http/event-bus.ts",
-  ],
-  "graph.ts": [
-    "system",
     "access",
-    "servers",
-    "tunnel",
-    "tunnels",
     "forwards",
     "nat-pmp",
-    "schedules",
-    "journal",
     "notifications/notifications.ts",
-    "checks",
     "providers",
-    "ground.ts",
-  ],
-  "private-names.ts": ["graph.ts", "schedules/schedule.ts"],
-  "service.ts": [
-    "system",
-    "network",
     "dhcp/config-watch.ts",
-    "dhcp/farewell.ts",
+    "dhcp/withdraw-prefixes.ts",
     "dhcp/route-advertiser.ts",
-    "tunnel/controller.ts",
-    "tunnel/state.ts",
     "http/app.ts",
     "http/gate.ts",
     "http/peers.ts",
     "mqtt/start.ts",
     "backup",
     "operator",
-    "gateway.ts",
-    "graph.ts",
-    "private-names.ts",
-  ],
-  "serve.ts": [
-    "system",
-    "network",
-    "killswitch",
-    "tunnel/tunnel.ts",
-    "http/app.ts",
-    "ground.ts",
-    "graph.ts",
-    "service.ts",
   ],
   install: ["system", "network", "killswitch", "dhcp"],
   update: ["system"],
@@ -353,9 +294,9 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "backup",
     "checks",
     "operator",
-    "ground.ts",
-    "graph.ts",
-    "private-names.ts",
+    "app/kill-switch-parts.ts",
+    "app/parts.ts",
+    "app/private-names.ts",
     "install",
     "update",
   ],
@@ -375,7 +316,7 @@ const ROOMS: Readonly<Record<string, readonly string[]>> = {
     "dhcp/files.ts",
     "tunnel/saved-clock.ts",
     "sandbox",
-    "serve.ts",
+    "app/serve.ts",
     "cli",
     "cli/commands",
   ],
@@ -482,7 +423,7 @@ test("until the kill switch is under way, a start loads no library that it does 
       if (!loaded.has(target)) load(target);
     }
   };
-  for (const file of ["main.ts", "serve.ts"]) load(file);
+  for (const file of ["main.ts", "app/serve.ts"]) load(file);
   const libraries = [...loaded].filter((each) => !/^(node|bun):|\.(ts|json)$/.test(each));
   expect(libraries.toSorted()).toEqual([
     "commander",
@@ -530,7 +471,7 @@ test("the page in the browser takes only types, words and what is shared from th
   );
   const values = outer.filter(({ type }) => type === undefined);
   expect(new Set(values.map(({ target }) => target))).toEqual(
-    new Set(["words.ts", "shared/zip.ts", "shared/config-files.ts"]),
+    new Set(["shared/words.ts", "shared/zip.ts", "shared/config-files.ts"]),
   );
   expect(outer.length).toBeGreaterThan(5);
 });

@@ -1,9 +1,9 @@
 import { timingSafeEqual } from "node:crypto";
 import { Type } from "typebox";
-import { checkerOf } from "../checker.ts";
-import { GatewayError, Unsaved } from "../errors.ts";
-import { nameIn } from "../name.ts";
-import { redacted } from "../secrets.ts";
+import { checkerOf } from "../base/checker.ts";
+import { GatewayError, Unsaved } from "../base/errors.ts";
+import { nameIn } from "../base/name.ts";
+import { redacted } from "../base/secrets.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { type NewToken, type ShownToken, StoredToken } from "./schema.ts";
@@ -17,11 +17,11 @@ export interface Holder {
 }
 
 /** Each is compared at each request. */
-const MOST_TOKENS = 100;
+const MAX_TOKENS = 100;
 /** The setting of the store; it is not part of a backup, so that no restore brings back a token that was removed. */
 const KEY = "tokens";
 
-const stored = checkerOf(Type.Array(StoredToken, { maxItems: MOST_TOKENS }));
+const stored = checkerOf(Type.Array(StoredToken, { maxItems: MAX_TOKENS }));
 
 /**
  * The tokens that the operator has made. Only their hashes are kept: a token is 130 random bits, which no one can find
@@ -56,8 +56,8 @@ export class Tokens {
       throw new GatewayError("bad_request", "name: looks like a secret; choose one such as phone");
     if (this.tokens.some((each) => each.name === name))
       throw new GatewayError("bad_request", `name: ${name} exists; remove it first, or choose another name`);
-    if (this.tokens.length >= MOST_TOKENS)
-      throw new GatewayError("bad_request", `there are ${MOST_TOKENS} tokens already; remove one first`);
+    if (this.tokens.length >= MAX_TOKENS)
+      throw new GatewayError("bad_request", `there are ${MAX_TOKENS} tokens already; remove one first`);
     const token = newText();
     const shown = { name, read_only: readOnly, created_at: new Date(this.clock.now()).toISOString() };
     this.save([...this.tokens, { ...shown, hash: hashOf(token).toString("hex") }]);

@@ -6,11 +6,11 @@ import { scheduleRows } from "../schedules/schedule.ts";
 import { favouriteRows } from "../servers/favourites.ts";
 import { viaText } from "../servers/hops.ts";
 import type { Server } from "../servers/schema.ts";
+import { PROVIDER_WORDS } from "../shared/words.ts";
 import type { StoredDevice } from "../store/store.ts";
 import { type Connection, connectionIn, savedTunnelsIn } from "../tunnel/saved-state.ts";
 import { formatEndpoint } from "../wireguard/config.ts";
 import type { Config } from "../wireguard/schema.ts";
-import { PROVIDER_WORDS } from "../words.ts";
 
 /** What a gateway has of what a backup can hold. */
 export interface Holdings {

@@ -1,16 +1,16 @@
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
-import { parseAddress } from "../address.ts";
-import { checkerOf } from "../checker.ts";
+import { parseAddress } from "../base/address.ts";
+import { checkerOf } from "../base/checker.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
+import { nameIn } from "../base/name.ts";
+import { nextTurn } from "../base/queue.ts";
 import { parseDefaultExit } from "../devices/exit.ts";
 import { areFixedAddresses } from "../devices/fixed.ts";
-import { GatewayError, messageOf } from "../errors.ts";
 import { areForwards } from "../forwards/saved.ts";
 import { MAIN } from "../killswitch/policy.ts";
-import { nameIn } from "../name.ts";
-import { MOST_TUNNELS } from "../network/slot.ts";
+import { MAX_TUNNELS } from "../network/slot.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
-import { nextTurn } from "../queue.ts";
 import { areSchedules } from "../schedules/schedule.ts";
 import { areFavourites } from "../servers/favourites.ts";
 import { Managed, Provider, type Server } from "../servers/schema.ts";
@@ -34,7 +34,7 @@ const StoredContents = Type.Object(
     servers: Type.Array(StoredServer),
     settings: Type.Record(Type.String(), Type.String()),
     /** Missing if there are none, and in backups of older versions. */
-    tunnels: Type.Optional(Type.Array(BackedUpTunnel, { maxItems: MOST_TUNNELS - 1 })),
+    tunnels: Type.Optional(Type.Array(BackedUpTunnel, { maxItems: MAX_TUNNELS - 1 })),
     /** Missing in backups of older versions. */
     devices: Type.Optional(Type.Array(StoredDevice)),
   },

@@ -1,13 +1,13 @@
-import { MOST_ASSIGNED, MOST_PREFIXES } from "../devices/assignments.ts";
+import { GatewayError } from "../base/errors.ts";
+import { isName } from "../base/name.ts";
+import { MAX_ASSIGNED, MAX_PREFIXES } from "../devices/assignments.ts";
 import { parseDefaultExit, parseExit } from "../devices/exit.ts";
 import { parseDeviceId } from "../devices/id.ts";
-import { GatewayError } from "../errors.ts";
-import { isName } from "../name.ts";
 import type { StoredDevice } from "../store/store.ts";
 import type { Holdings } from "./changes.ts";
 
 /** Enough names to recognize the devices. */
-const MOST_TITLES = 5;
+const MAX_TITLES = 5;
 
 /** Whether a device of a backup is one that the gateway could have written. */
 export function isValidDevice({ id, name, exit }: StoredDevice): boolean {
@@ -23,8 +23,8 @@ export function refuseDirect(here: Holdings, { settings, devices }: Omit<Holding
   const present = new Set(here.devices.flatMap(({ id, exit }) => (exit === "direct" ? [id] : [])));
   const more = devices.filter(({ id, exit }) => exit === "direct" && !(isAllowed && present.has(id)));
   if (settings.direct !== "on" || (isAllowed && more.length === 0)) return;
-  const titles = more.slice(0, MOST_TITLES).map(({ id, name }) => JSON.stringify(name ?? id));
-  const rest = more.length > MOST_TITLES ? ` and ${more.length - MOST_TITLES} more` : "";
+  const titles = more.slice(0, MAX_TITLES).map(({ id, name }) => JSON.stringify(name ?? id));
+  const rest = more.length > MAX_TITLES ? ` and ${more.length - MAX_TITLES} more` : "";
   const which = more.length === 0 ? "devices" : `${titles.join(", ")}${rest}`;
   throw new GatewayError(
     "unable",
@@ -34,14 +34,14 @@ export function refuseDirect(here: Holdings, { settings, devices }: Omit<Holding
 
 /** Throws if these are more than there may be. */
 export function refuseDevices(devices: readonly StoredDevice[]): void {
-  if (devices.filter(({ id }) => id.includes("/")).length > MOST_PREFIXES)
+  if (devices.filter(({ id }) => id.includes("/")).length > MAX_PREFIXES)
     throw new GatewayError(
       "unable",
-      `there would be more than ${MOST_PREFIXES} prefixes behind other routers; nothing was changed`,
+      `there would be more than ${MAX_PREFIXES} prefixes behind other routers; nothing was changed`,
     );
-  if (devices.length > MOST_ASSIGNED)
+  if (devices.length > MAX_ASSIGNED)
     throw new GatewayError(
       "unable",
-      `there would be more than ${MOST_ASSIGNED} devices with a name or an exit; nothing was changed`,
+      `there would be more than ${MAX_ASSIGNED} devices with a name or an exit; nothing was changed`,
     );
 }

@@ -1,7 +1,7 @@
 import { scryptSync } from "node:crypto";
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 
 /**
  * Each guess of a passphrase costs 128 MiB and about 0.4 s on a PC, a few seconds on a Pi (OWASP Password Storage Cheat

@@ -1,5 +1,5 @@
+import { GatewayError } from "../base/errors.ts";
 import type { Devices } from "../devices/devices.ts";
-import { GatewayError } from "../errors.ts";
 import type { Forwards } from "../forwards/forwards.ts";
 import type { Accounts } from "../providers/accounts.ts";
 import type { Schedules } from "../schedules/schedules.ts";

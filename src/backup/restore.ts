@@ -1,17 +1,17 @@
+import { GatewayError } from "../base/errors.ts";
 import { unitedAddresses } from "../devices/fixed.ts";
-import { GatewayError } from "../errors.ts";
 import { unitedForwards } from "../forwards/saved.ts";
-import { MAIN_SLOT, MOST_TUNNELS } from "../network/slot.ts";
+import { MAIN_SLOT, MAX_TUNNELS } from "../network/slot.ts";
 import { ACCOUNT_SETTINGS } from "../providers/registrations.ts";
 import { unitedSchedules } from "../schedules/schedule.ts";
 import { unitedFavourites } from "../servers/favourites.ts";
-import { MOST_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
+import { MAX_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
 import { PROVIDERS, type Server } from "../servers/schema.ts";
 import { MAX_SERVERS } from "../shared/config-files.ts";
+import { PROVIDER_WORDS } from "../shared/words.ts";
 import { EXITS_LOST } from "../store/exits.ts";
 import type { Store, StoredDevice } from "../store/store.ts";
 import { type Connection, connectionIn, savedTunnelsIn, tunnelKey } from "../tunnel/saved-state.ts";
-import { PROVIDER_WORDS } from "../words.ts";
 import { type Change, changesBetween, type Holdings, serverOf, titleOf } from "./changes.ts";
 import { ADDRESS, type Contents } from "./contents.ts";
 import { refuseDevices, refuseDirect } from "./devices.ts";
@@ -124,14 +124,12 @@ function tunnelsFrom(settings: Holdings["settings"], { tunnels = [] }: Contents)
   const all = savedTunnelsIn(settings);
   for (const { name, connection } of tunnels) {
     const taken = [MAIN_SLOT, ...[...all.values()].map(({ slot }) => slot)];
-    const free = Array.from({ length: MOST_TUNNELS }, (_, slot) => slot).find(
-      (slot) => !taken.includes(slot),
-    );
+    const free = Array.from({ length: MAX_TUNNELS }, (_, slot) => slot).find((slot) => !taken.includes(slot));
     const slot = all.get(name)?.slot ?? free;
     if (slot === undefined)
       throw new GatewayError(
         "unable",
-        `there would be more than ${MOST_TUNNELS} tunnels; nothing was changed`,
+        `there would be more than ${MAX_TUNNELS} tunnels; nothing was changed`,
       );
     all.set(name, { slot, connection: latest(all.get(name)?.connection ?? null, connection) });
   }
@@ -144,12 +142,12 @@ function latest(here: Connection | null, given: Connection | null): Connection |
 }
 
 /** Enough names to recognize the backup; all of them are told before. */
-const MOST_NAMES = 5;
+const MAX_NAMES = 5;
 
 function refuseLosses(losses: readonly Change[]): void {
   if (losses.length === 0) return;
-  const names = losses.slice(0, MOST_NAMES).map(({ what, name }) => `the ${what}${name && ` ${name}`}`);
-  const rest = losses.length > MOST_NAMES ? ` and ${losses.length - MOST_NAMES} more` : "";
+  const names = losses.slice(0, MAX_NAMES).map(({ what, name }) => `the ${what}${name && ` ${name}`}`);
+  const rest = losses.length > MAX_NAMES ? ` and ${losses.length - MAX_NAMES} more` : "";
   throw new GatewayError(
     "unable",
     `the restore would replace what is here: ${names.join(", ")}${rest}; nothing was changed; pass --replace to allow that`,
@@ -162,10 +160,10 @@ export function holdsAccount({ settings }: Pick<Contents, "settings">): boolean 
 }
 
 function refuseTooMany(servers: readonly Server[]): void {
-  if (sizeOfAll(servers) > MOST_STORED_BYTES)
+  if (sizeOfAll(servers) > MAX_STORED_BYTES)
     throw new GatewayError(
       "unable",
-      `the servers would take more than ${MOST_STORED_BYTES} bytes; nothing was changed`,
+      `the servers would take more than ${MAX_STORED_BYTES} bytes; nothing was changed`,
     );
   for (const provider of PROVIDERS) {
     if (servers.filter((server) => server.provider === provider).length > MAX_SERVERS)

@@ -1,5 +1,5 @@
 import type { ShownToken } from "../access/schema.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../base/settings.ts";
 import { setupCommand } from "../system/layout.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 

@@ -4,7 +4,7 @@ import { type Finding, fault, ok, warning } from "./finding.ts";
 /** This version is not older; a machine without a battery starts in 1970, or when its system was built. */
 const OLDEST_MS = Date.UTC(2026, 0, 1);
 /** Nobody runs a version for longer than that. */
-const LONGEST_IN_USE_MS = 15 * 365 * 24 * 60 * 60_000;
+const MAX_IN_USE_MS = 15 * 365 * 24 * 60 * 60_000;
 const TIMEDATECTL_MS = 3_000;
 const SET = 'Set the clock: sudo date -u -s "YYYY-MM-DD HH:MM"';
 
@@ -22,7 +22,7 @@ export async function clockFinding(host: Pick<Host, "now" | "run">, latest: numb
       `${clock}, but this machine has already seen ${minuteOf(latest)}: servers refuse a handshake from the past`,
       `If the clock is wrong: ${SET}. If it is right, it was ahead then: connect to another server, or replace this gateway's key.`,
     );
-  if (now > OLDEST_MS + LONGEST_IN_USE_MS)
+  if (now > OLDEST_MS + MAX_IN_USE_MS)
     return fault(
       `${clock}, which is years ahead: servers that see it refuse this key until then`,
       `${SET}, before you connect.`,

@@ -1,4 +1,4 @@
-import { type Address, contains, lengthOf, parsePrefix } from "../address.ts";
+import { type Address, contains, lengthOf, parsePrefix } from "../base/address.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Route } from "../system/ip.ts";
 

@@ -1,10 +1,10 @@
+import { messageOf } from "../base/errors.ts";
+import type { Settings } from "../base/settings.ts";
 import { DHCP_FILES } from "../dhcp/files.ts";
 import { fittingConfig } from "../dhcp/fit.ts";
-import { groundOf } from "../dhcp/lans.ts";
+import { lanFactsOf } from "../dhcp/lans.ts";
 import { dhcpState } from "../dhcp/unit.ts";
-import { messageOf } from "../errors.ts";
 import type { HostNetwork } from "../network/host-network.ts";
-import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
@@ -20,7 +20,7 @@ export async function dhcpFinding(
   if (settings.dhcp === null || settings.netns !== null) return null;
   const installed = await host.read(DHCP_FILES.config);
   if (installed === null) return fault("it is not installed", `Install it: ${setupCommand()}`);
-  const place = { network: await network(), ground: await groundOf(host) };
+  const place = { network: await network(), facts: await lanFactsOf(host) };
   try {
     if (fittingConfig(installed, place, settings, DHCP_FILES) !== installed)
       return warning(

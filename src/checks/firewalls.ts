@@ -1,5 +1,5 @@
 import { bridgedTrouble } from "../killswitch/bridged.ts";
-import { type Closed, closedTo } from "../killswitch/entrance.ts";
+import { type BlockedPort, closedTo } from "../killswitch/entrance.ts";
 import { obstaclesTo, type Passage, summaryOf } from "../killswitch/obstacles.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
@@ -31,7 +31,7 @@ export async function otherFirewallsFinding(
 }
 
 /** Some people keep devices from the page on purpose. */
-function closedFinding(closed: readonly Closed[], port: number): Finding | null {
+function closedFinding(closed: readonly BlockedPort[], port: number): Finding | null {
   if (closed.length === 0) return null;
   const chains = closed.map(({ chain }) => chain).join(", ");
   const remedies = new Set(closed.flatMap(({ remedies }) => remedies));

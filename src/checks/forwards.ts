@@ -2,8 +2,8 @@ import type { Forward } from "../forwards/schema.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
 /** `portcullis forwards` shows them all. */
-const MOST_CAUSES = 2;
-const MOST_NAMED = 3;
+const MAX_CAUSES = 2;
+const MAX_NAMED = 3;
 
 /** Whether the ports that should be open are; null if there are none. */
 export function forwardsFinding(forwards: readonly Forward[]): Finding | null {
@@ -15,8 +15,8 @@ export function forwardsFinding(forwards: readonly Forward[]): Finding | null {
     return ok(`${open} open${opening === 0 ? "" : `, ${opening} being opened`}`);
   }
   const byCause = Map.groupBy(closed, ({ error }) => error);
-  const causes = [...byCause].slice(0, MOST_CAUSES).map(([error, ports]) => `${someOf(ports)}: ${error}`);
-  const more = byCause.size > MOST_CAUSES ? ". Others have other reasons" : "";
+  const causes = [...byCause].slice(0, MAX_CAUSES).map(([error, ports]) => `${someOf(ports)}: ${error}`);
+  const more = byCause.size > MAX_CAUSES ? ". Others have other reasons" : "";
   return warning(
     `${closed.length} of ${forwards.length} closed: ${causes.join(". ")}${more}`,
     "Solve the reason, and the port opens by itself; after a refusal by the provider that can take ten minutes. All ports: portcullis forwards",
@@ -24,9 +24,9 @@ export function forwardsFinding(forwards: readonly Forward[]): Finding | null {
 }
 
 function someOf(ports: readonly Forward[]): string {
-  const named = ports.slice(0, MOST_NAMED).map(({ port, protocol, name, device }) => {
+  const named = ports.slice(0, MAX_NAMED).map(({ port, protocol, name, device }) => {
     return `port ${port} (${protocol.toUpperCase()}) of ${name || device}`;
   });
-  const more = ports.length > MOST_NAMED ? ` and ${ports.length - MOST_NAMED} more` : "";
+  const more = ports.length > MAX_NAMED ? ` and ${ports.length - MAX_NAMED} more` : "";
   return `${named.join(", ")}${more}`;
 }

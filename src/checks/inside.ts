@@ -1,4 +1,4 @@
-import type { Address } from "../address.ts";
+import type { Address } from "../base/address.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
 import { resolverInside } from "../tunnel/mtu.ts";

@@ -1,5 +1,5 @@
+import type { Settings } from "../base/settings.ts";
 import { type Bounds, isNearlyFull } from "../network/bounds.ts";
-import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
 import { isSetupDue } from "../system/setup.ts";
@@ -95,11 +95,11 @@ export async function connectionsFinding(
   return ok(found);
 }
 
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 function someOf(macs: readonly string[]): string {
-  const more = macs.length - MOST_NAMED;
-  return `${macs.slice(0, MOST_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+  const more = macs.length - MAX_NAMED;
+  return `${macs.slice(0, MAX_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
 /** `replaced` is whether the program's file is another one since the service started. */

@@ -1,5 +1,5 @@
-import { type Address, familyOf, isLinkLocal } from "../address.ts";
-import { messageOf } from "../errors.ts";
+import { type Address, familyOf, isLinkLocal } from "../base/address.ts";
+import { messageOf } from "../base/errors.ts";
 import { type HostNetwork, networkBeside } from "../network/host-network.ts";
 import { readNeighbours } from "../network/neighbours.ts";
 import { type OtherRouter, type OtherRouters, sentencesOf } from "../network/other-routers.ts";

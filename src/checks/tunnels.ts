@@ -1,4 +1,4 @@
-import { type Address, familyOf, parseAddress } from "../address.ts";
+import { type Address, familyOf, parseAddress } from "../base/address.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
 import type { Route } from "../system/ip.ts";

@@ -1,10 +1,10 @@
+import type { Settings } from "../base/settings.ts";
 import { askOperator } from "../operator/operator.ts";
 import { type Accounts, providerNamed } from "../providers/accounts.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
 import type { LoggedOut, ShownAccount } from "../providers/provider.ts";
-import type { Settings } from "../settings.ts";
 import { sendUnguarded } from "../tunnel/https-client.ts";
-import { host, type Said } from "./asking.ts";
+import { host, type Output } from "./api-command.ts";
 import { STANDARD_INPUT } from "./defaults.ts";
 import { offlineGraph } from "./offline.ts";
 import { asRoot } from "./root.ts";
@@ -15,7 +15,7 @@ import { printable, styled, table } from "./text.ts";
  * Registers the gateway with an account at the named provider, or at the first of the list. The credentials are typed
  * at the terminal or read from standard input, one a line.
  */
-export async function logIn(settings: Settings, name: string | null): Promise<Said> {
+export async function logIn(settings: Settings, name: string | null): Promise<Output> {
   asRoot("account login");
   const provider = providerNamed(VPN_PROVIDERS, name);
   const credentials: string[] = [];
@@ -30,20 +30,20 @@ export async function logIn(settings: Settings, name: string | null): Promise<Sa
   return saidOf(account, "Logged in. You can now connect to the provider's servers.");
 }
 
-export async function showAccount(settings: Settings, provider: string | null): Promise<Said> {
+export async function showAccount(settings: Settings, provider: string | null): Promise<Output> {
   asRoot("account show");
   const live = await askOperator(settings.stateDir, "account", { provider });
   return saidOf(live?.answer ?? (await offline(settings, (accounts) => accounts.show(provider))));
 }
 
-export async function logOut(settings: Settings, provider: string | null, forget: boolean): Promise<Said> {
+export async function logOut(settings: Settings, provider: string | null, forget: boolean): Promise<Output> {
   asRoot("account logout");
   const live = await askOperator(settings.stateDir, "account/logout", { provider, forget });
   const out = live?.answer ?? (await offline(settings, (accounts) => accounts.logOut(provider, forget)));
   return { json: { success: true, ...out }, text: farewell(out) };
 }
 
-export async function rotateKey(settings: Settings, provider: string | null): Promise<Said> {
+export async function rotateKey(settings: Settings, provider: string | null): Promise<Output> {
   asRoot("account rotate-key");
   const live = await askOperator(settings.stateDir, "account/rotate-key", { provider });
   const account = live?.answer ?? (await offline(settings, (accounts) => accounts.rotateKey(provider)));
@@ -55,7 +55,7 @@ async function offline<T>(settings: Settings, work: (accounts: Accounts) => Prom
   return work(accountsBy(sendUnguarded(host)));
 }
 
-function saidOf(account: ShownAccount, done = ""): Said {
+function saidOf(account: ShownAccount, done = ""): Output {
   return { json: { success: true, ...account }, text: `${done === "" ? "" : `${done}\n`}${textOf(account)}` };
 }
 

@@ -1,5 +1,5 @@
-import { parseAddress, unmapped } from "../address.ts";
-import { ACCOUNT_NUMBER } from "../secrets.ts";
+import { parseAddress, unmapped } from "../base/address.ts";
+import { ACCOUNT_NUMBER } from "../base/secrets.ts";
 
 /** WireGuard keys, and other long secrets in base64. */
 const KEY = /[A-Za-z0-9+/]{40,}={0,2}/g;

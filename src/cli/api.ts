@@ -1,6 +1,6 @@
 import type { Static, TSchema } from "typebox";
 import { Value } from "typebox/value";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import { Refusal } from "../http/answers.ts";
 import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
@@ -12,7 +12,7 @@ import { printable } from "./text.ts";
 /** The gateway itself closes a request that is silent for a minute. */
 const ANSWER_TIMEOUT_MS = 60_000;
 /** Other clients of the same address may use up a second's allowance, but not for ever. */
-const MOST_TRIES = 30;
+const MAX_TRIES = 30;
 
 /** The HTTP interface of a gateway, on this machine or another. */
 export class Api {
@@ -70,7 +70,7 @@ export class Api {
         this.token = await ownToken(this.origin);
         if (this.token !== null) continue;
       }
-      if (response.status !== 429 || tries === MOST_TRIES) return response;
+      if (response.status !== 429 || tries === MAX_TRIES) return response;
       await this.clock.sleep(Number(response.headers.get("retry-after") ?? 1) * 1_000);
     }
   }

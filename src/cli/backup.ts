@@ -10,13 +10,13 @@ import {
   type Restored,
   restoreInto,
 } from "../backup/restore.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
+import { settingsFrom } from "../base/settings.ts";
 import { askOperator } from "../operator/operator.ts";
-import { settingsFrom } from "../settings.ts";
 import { hasDatabase } from "../store/database.ts";
 import { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
-import type { Said } from "./asking.ts";
+import type { Output } from "./api-command.ts";
 import { changesText } from "./changes.ts";
 import { asRoot } from "./root.ts";
 import { askSecret, readSecret } from "./secret.ts";
@@ -60,7 +60,7 @@ export async function exportBackup(clock: Clock, flags: ExportFlags): Promise<vo
 }
 
 /** Reads a backup from standard input. */
-export async function restoreBackup(clock: Clock, flags: RestoreFlags): Promise<Said> {
+export async function restoreBackup(clock: Clock, flags: RestoreFlags): Promise<Output> {
   const stateDir = prepare("restore", flags);
   if (process.stdin.isTTY)
     throw usage("the backup is read from standard input: portcullis restore <backup.json");

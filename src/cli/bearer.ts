@@ -1,6 +1,6 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
+import { FLAGS } from "../base/settings.ts";
 import { askOperator } from "../operator/operator.ts";
-import { FLAGS } from "../settings.ts";
 import { readSecret } from "./secret.ts";
 
 /** The environment variable, because anyone can read a command line. */

@@ -2,15 +2,15 @@ import type { Change } from "../backup/changes.ts";
 import { printable } from "./text.ts";
 
 /** Of one kind: enough to see whether it is the right backup; `--json` has all. */
-const MOST_OF_A_KIND = 20;
+const MAX_OF_A_KIND = 20;
 
 /** What a restore changes, one line each. */
 export function changesText(changes: readonly Change[]): string {
   if (changes.length === 0) return "The restore changes nothing.\n";
   const kinds = [...Map.groupBy(changes, ({ what }) => what)];
   const lines = kinds.flatMap(([what, those]) => {
-    const more = those.length - MOST_OF_A_KIND;
-    return [...those.slice(0, MOST_OF_A_KIND).map(lineOf), ...(more > 0 ? [`${what}: ${more} more`] : [])];
+    const more = those.length - MAX_OF_A_KIND;
+    return [...those.slice(0, MAX_OF_A_KIND).map(lineOf), ...(more > 0 ? [`${what}: ${more} more`] : [])];
   });
   return `The restore changes this; all else stays as it is:\n${lines.map((line) => `  ${printable(line)}\n`).join("")}`;
 }

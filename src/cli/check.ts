@@ -1,12 +1,12 @@
+import { killSwitchPartsOn } from "../app/kill-switch-parts.ts";
+import { messageOf } from "../base/errors.ts";
+import { localUrl, type Settings } from "../base/settings.ts";
 import { Checkup } from "../checks/checkup.ts";
 import { type Check, Checks } from "../checks/schema.ts";
-import { messageOf } from "../errors.ts";
-import { groundOn } from "../ground.ts";
 import { askOperator } from "../operator/operator.ts";
-import { localUrl, type Settings } from "../settings.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { Api } from "./api.ts";
-import { host, type Said } from "./asking.ts";
+import { host, type Output } from "./api-command.ts";
 import { givenToken } from "./bearer.ts";
 import { EXIT, Unreachable } from "./exit.ts";
 import { printable, styled } from "./text.ts";
@@ -16,7 +16,7 @@ export async function check(
   settings: Settings,
   url: string | null,
   tokenFile: string | undefined,
-): Promise<Said> {
+): Promise<Output> {
   const api = new Api(url ?? localUrl(settings), host, await givenToken(tokenFile));
   const checks = await api.get("/api/checks", Checks).catch((error: unknown) => {
     if (url !== null || !(error instanceof Unreachable)) throw error;
@@ -91,5 +91,10 @@ export function offlineChecks(settings: Settings): Promise<Checks> {
   process.umask(0o077);
   const machine = new LinuxHost(settings.netns);
   const service = { tunnels: null, tokens: null, forwards: null };
-  return new Checkup({ ...groundOn(machine, settings), host: machine, settings, ...service }).results();
+  return new Checkup({
+    ...killSwitchPartsOn(machine, settings),
+    host: machine,
+    settings,
+    ...service,
+  }).results();
 }

@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from "commander";
 import type { Api } from "./api.ts";
-import { host } from "./asking.ts";
+import { host } from "./api-command.ts";
 import { DEFAULT_URL } from "./defaults.ts";
 import { EXIT } from "./exit.ts";
 

@@ -1,9 +1,9 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import { Success } from "../http/answers.ts";
 import { Providers } from "../http/schema.ts";
 import type { CustomServer, Stored } from "../servers/schema.ts";
 import type { Api } from "./api.ts";
-import type { Said } from "./asking.ts";
+import type { Output } from "./api-command.ts";
 import { readSecret } from "./secret.ts";
 import { printable } from "./text.ts";
 
@@ -22,7 +22,7 @@ export interface AddFlags {
 }
 
 /** Keys come from files, standard input or the terminal: all users of the machine can see a command line. */
-export async function addServer(api: Api, name: string, flags: AddFlags): Promise<Said> {
+export async function addServer(api: Api, name: string, flags: AddFlags): Promise<Output> {
   const server: CustomServer = {
     name,
     endpoint: flags.endpoint,
@@ -45,7 +45,7 @@ export async function addServer(api: Api, name: string, flags: AddFlags): Promis
 }
 
 /** From the current provider if none is given. */
-export async function removeServer(api: Api, name: string, given?: Stored): Promise<Said> {
+export async function removeServer(api: Api, name: string, given?: Stored): Promise<Output> {
   const provider = given ?? (await api.get("/api/providers", Providers)).current;
   if (provider === "managed")
     throw new GatewayError(

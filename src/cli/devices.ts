@@ -1,14 +1,14 @@
+import { GatewayError } from "../base/errors.ts";
+import { parseMac } from "../base/mac.ts";
 import { type Device, DeviceList } from "../devices/schema.ts";
-import { GatewayError } from "../errors.ts";
 import { Success } from "../http/answers.ts";
 import { TunnelRows } from "../http/schema.ts";
-import { parseMac } from "../mac.ts";
-import { STATE_WORDS, tunnelTitle } from "../words.ts";
+import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import type { Api } from "./api.ts";
-import type { Said } from "./asking.ts";
+import type { Output } from "./api-command.ts";
 import { list, printable, styled } from "./text.ts";
 
-export async function listDevices(api: Api, only: { names?: true; exits?: true }): Promise<Said> {
+export async function listDevices(api: Api, only: { names?: true; exits?: true }): Promise<Output> {
   const json = await api.get("/api/devices", DeviceList);
   if (only.names) return { json, text: linesOf(json.devices.flatMap(({ id, name }) => [id, name])) };
   if (only.exits) return { json, text: linesOf(json.exits) };
@@ -18,7 +18,7 @@ export async function listDevices(api: Api, only: { names?: true; exits?: true }
 export async function changeDevice(
   api: Api,
   [device = "", action = "", text]: readonly string[],
-): Promise<Said> {
+): Promise<Output> {
   if (action === "forget") {
     if (text !== undefined) throw usage(`too many arguments: ${action} takes no exit, name or address`);
     return forgetDevice(api, device);
@@ -29,7 +29,7 @@ export async function changeDevice(
 }
 
 /** `auto` is any address again. */
-async function fixDevice(api: Api, device: string, address: string): Promise<Said> {
+async function fixDevice(api: Api, device: string, address: string): Promise<Output> {
   const { id, title } = await deviceOf(api, device);
   const isAny = address === "auto";
   const json = await api.put(pathOf(id), Success, { address: isAny ? null : address });
@@ -40,13 +40,13 @@ async function fixDevice(api: Api, device: string, address: string): Promise<Sai
   };
 }
 
-async function nameDevice(api: Api, device: string, name: string): Promise<Said> {
+async function nameDevice(api: Api, device: string, name: string): Promise<Output> {
   const { id } = await deviceOf(api, device);
   const json = await api.put(pathOf(id), Success, { name });
   return { json, text: `${id} is ${printable(name)} now.\n` };
 }
 
-async function moveDevice(api: Api, device: string, exit: string): Promise<Said> {
+async function moveDevice(api: Api, device: string, exit: string): Promise<Output> {
   const { id, title } = await deviceOf(api, device);
   const json = await api.put(pathOf(id), Success, { exit });
   return { json, text: `The exit of ${title} is ${printable(exit)} now.\n${await stateOf(api, exit)}` };
@@ -61,13 +61,13 @@ async function stateOf(api: Api, exit: string): Promise<string> {
     : `The ${tunnelTitle(exit)} ${STATE_WORDS[state]}: until it is connected, the device has no internet.\n`;
 }
 
-async function forgetDevice(api: Api, device: string): Promise<Said> {
+async function forgetDevice(api: Api, device: string): Promise<Output> {
   const { id, title } = await deviceOf(api, device);
   const json = await api.delete(pathOf(id), Success);
   return { json, text: `${title} has the default exit now, and no name or address of its own.\n` };
 }
 
-export async function setDefaultExit(api: Api, exit: string): Promise<Said> {
+export async function setDefaultExit(api: Api, exit: string): Promise<Output> {
   const json = await api.put("/api/default-exit", Success, { exit });
   return { json, text: `Devices without an exit of their own have the exit ${printable(exit)} now.\n` };
 }

@@ -1,16 +1,16 @@
+import { partsOf } from "../app/parts.ts";
+import { Log } from "../base/log.ts";
+import type { Settings } from "../base/settings.ts";
 import type { Direct } from "../devices/direct.ts";
-import { graphOf } from "../graph.ts";
 import { listTable } from "../killswitch/table.ts";
-import { Log } from "../log.ts";
 import { askOperator } from "../operator/operator.ts";
-import type { Settings } from "../settings.ts";
 import { claimGateway } from "../system/claim.ts";
-import type { Said } from "./asking.ts";
+import type { Output } from "./api-command.ts";
 import { asRoot } from "./root.ts";
 import { printable } from "./text.ts";
 
 /** Allows or withdraws the exit direct, or shows who has it: through the running service, or directly if none runs. */
-export async function direct(settings: Settings, wanted?: "on" | "off"): Promise<Said> {
+export async function direct(settings: Settings, wanted?: "on" | "off"): Promise<Output> {
   asRoot(wanted === undefined ? "direct" : `direct ${wanted}`);
   const request = wanted === undefined ? "direct" : (`direct/${wanted}` as const);
   const live = await askOperator(settings.stateDir, request, null);
@@ -19,10 +19,10 @@ export async function direct(settings: Settings, wanted?: "on" | "off"): Promise
 }
 
 async function directOffline(settings: Settings, wanted?: "on" | "off"): Promise<Direct> {
-  if (wanted === undefined) return (await graphOf(settings)).devices.direct;
+  if (wanted === undefined) return (await partsOf(settings)).devices.direct;
   // A service that is starting or stopping is changing the table.
   await claimGateway(settings, new Log(settings.logLevel));
-  const { devices, tunnels, catalogue, host } = await graphOf(settings);
+  const { devices, tunnels, catalogue, host } = await partsOf(settings);
   const shown = await devices.setDirect(wanted === "on");
   // What a service has left in the kernel still lets the devices out.
   if (wanted === "off" && (await listTable(host)) !== null) await tunnels.start(catalogue);

@@ -1,5 +1,5 @@
 import { CommanderError } from "commander";
-import { GatewayError, NewerState } from "../errors.ts";
+import { GatewayError, NewerState } from "../base/errors.ts";
 
 /** The exit codes of all commands; docs/command-line.md has the same list. `newerState` is EX_CONFIG of sysexits(3). */
 export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3, newer: 4, newerState: 78 } as const;

@@ -1,12 +1,12 @@
-import { parseAddress } from "../address.ts";
+import { parseAddress } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
+import { parseMac } from "../base/mac.ts";
 import { DeviceList } from "../devices/schema.ts";
-import { GatewayError } from "../errors.ts";
 import { Forward, ForwardList } from "../forwards/schema.ts";
 import { Success } from "../http/answers.ts";
-import { parseMac } from "../mac.ts";
-import { tunnelTitle } from "../words.ts";
+import { tunnelTitle } from "../shared/words.ts";
 import type { Api } from "./api.ts";
-import type { Said } from "./asking.ts";
+import type { Output } from "./api-command.ts";
 import { deviceOf } from "./devices.ts";
 import { EXIT } from "./exit.ts";
 import { list, printable, styled } from "./text.ts";
@@ -17,7 +17,7 @@ export interface ForwardFlags {
   external?: string;
 }
 
-export async function listForwards(api: Api): Promise<Said> {
+export async function listForwards(api: Api): Promise<Output> {
   const json = await api.get("/api/forwards", ForwardList);
   if (json.forwards.length === 0)
     return { json, text: "No port is forwarded. To forward one: portcullis forward <device>:<port>\n" };
@@ -32,7 +32,7 @@ export async function changeForward(
   api: Api,
   [target = "", action]: readonly string[],
   { tcp, udp, external }: ForwardFlags,
-): Promise<Said> {
+): Promise<Output> {
   const { device, port } = await targetOf(api, target);
   // Programs that need a port mostly need it for both.
   const protocols = (["tcp", "udp"] as const).filter((each) => (each === "tcp" ? tcp : udp) ?? tcp === udp);
@@ -85,7 +85,7 @@ async function removeForwards(
   target: string,
   protocols: readonly string[],
   path: (protocol: string) => string,
-): Promise<Said> {
+): Promise<Output> {
   for (const protocol of protocols) await api.delete(path(protocol), Success);
   return {
     json: { success: true },

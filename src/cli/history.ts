@@ -1,9 +1,9 @@
+import { GatewayError } from "../base/errors.ts";
 import { type Device, DeviceList } from "../devices/schema.ts";
-import { GatewayError } from "../errors.ts";
 import { HistoryPage } from "../history/schema.ts";
-import { STATE_WORDS, tunnelTitle } from "../words.ts";
+import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import type { Api } from "./api.ts";
-import type { Said } from "./asking.ts";
+import type { Output } from "./api-command.ts";
 import { deviceOf } from "./devices.ts";
 import { list, printable } from "./text.ts";
 
@@ -15,16 +15,16 @@ export interface HistoryFlags {
 
 const HOUR_MS = 3_600_000;
 /** As many as are kept. */
-const MOST_HOURS = 1_464;
+const MAX_HOURS = 1_464;
 /** Of the line of bars. */
 const COLUMNS = 60;
 const BARS = "▁▂▃▄▅▆▇█";
 
 /** How much was carried in the last hours, by whom, and what failed meanwhile. */
-export async function showHistory(api: Api, flags: HistoryFlags, now: number): Promise<Said> {
+export async function showHistory(api: Api, flags: HistoryFlags, now: number): Promise<Output> {
   const hours = /^[1-9][0-9]{0,3}$/.test(flags.hours) ? Number(flags.hours) : 0;
-  if (hours === 0 || hours > MOST_HOURS)
-    throw new GatewayError("bad_request", `--hours: must be a number from 1 to ${MOST_HOURS}`);
+  if (hours === 0 || hours > MAX_HOURS)
+    throw new GatewayError("bad_request", `--hours: must be a number from 1 to ${MAX_HOURS}`);
   const device = flags.device === undefined ? undefined : await deviceOf(api, flags.device);
   const query = new URLSearchParams({
     from: new Date(now - hours * HOUR_MS).toISOString(),

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from "node:fs";
-import { GatewayError, messageOf } from "../errors.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
 import { Imported } from "../http/schema.ts";
 import {
   configText,
@@ -11,7 +11,7 @@ import {
 } from "../shared/config-files.ts";
 import { entriesOf, isZip, ZipError, type ZipFault } from "../shared/zip.ts";
 import type { Api } from "./api.ts";
-import type { Said } from "./asking.ts";
+import type { Output } from "./api-command.ts";
 import { EXIT } from "./exit.ts";
 import { printable, styled } from "./text.ts";
 
@@ -35,7 +35,7 @@ interface Outcome {
 }
 
 /** Imports wg-quick files and those in archives, one after the other; a failure does not stop the rest. */
-export async function importFiles(api: Api, paths: readonly string[], name?: string): Promise<Said> {
+export async function importFiles(api: Api, paths: readonly string[], name?: string): Promise<Output> {
   const configs: Config[] = [];
   for (const path of paths) configs.push(...(await configsIn(path)));
   if (name !== undefined && configs.length !== 1)

@@ -1,10 +1,10 @@
-import { switched } from "../alert.ts";
-import { messageOf, NewerState } from "../errors.ts";
-import { graphOf } from "../graph.ts";
+import { partsOf } from "../app/parts.ts";
+import { switched } from "../base/alert.ts";
+import { messageOf, NewerState } from "../base/errors.ts";
+import { Log } from "../base/log.ts";
+import type { Settings } from "../base/settings.ts";
 import { type Inspection, inspectOffline } from "../killswitch/report.ts";
-import { Log } from "../log.ts";
 import { askOperator } from "../operator/operator.ts";
-import type { Settings } from "../settings.ts";
 import { hasDatabase } from "../store/database.ts";
 import { claimGateway } from "../system/claim.ts";
 import { LinuxHost } from "../system/linux.ts";
@@ -18,7 +18,7 @@ export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): P
   if ((await askOperator(settings.stateDir, `killswitch/${wanted}`, null)) !== null) return;
   // A service that is starting or stopping is changing the table.
   await claimGateway(settings, new Log(settings.logLevel));
-  const { tunnels, catalogue, savedState, events, journal } = await graphOf(settings);
+  const { tunnels, catalogue, savedState, events, journal } = await partsOf(settings);
   const isNews = savedState.killSwitchWanted() !== (wanted === "on");
   savedState.saveKillSwitch(wanted === "on");
   if (isNews) events.alarm(...switched(wanted === "on"));
@@ -38,9 +38,9 @@ export async function printKillSwitch(settings: Settings, as: "text" | "json" = 
 
 async function inspectUnserved(settings: Settings): Promise<Inspection> {
   // A machine that was never a gateway must not get a database by a question.
-  const known = hasDatabase(settings.stateDir) ? graphOf(settings) : Promise.resolve(null);
+  const known = hasDatabase(settings.stateDir) ? partsOf(settings) : Promise.resolve(null);
   const network = await known
-    .then((graph) => graph?.findNetwork() ?? null)
+    .then((parts) => parts?.findNetwork() ?? null)
     .catch((error: unknown) => {
       if (!(error instanceof NewerState)) throw error;
       process.stderr.write(`portcullis: ${printableLines(messageOf(error))}\n`);

@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { LinuxHost } from "../system/linux.ts";
 
 export interface LogFlags {

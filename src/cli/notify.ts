@@ -1,14 +1,14 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
+import type { Settings } from "../base/settings.ts";
 import type { TestResult } from "../notifications/notifications.ts";
 import { askOperator } from "../operator/operator.ts";
-import type { Settings } from "../settings.ts";
-import type { Said } from "./asking.ts";
+import type { Output } from "./api-command.ts";
 import { EXIT } from "./exit.ts";
 import { asRoot } from "./root.ts";
 import { printable } from "./text.ts";
 
 /** Makes the running service send a message to each target, and says what became of it. */
-export async function testNotifications(settings: Settings): Promise<Said> {
+export async function testNotifications(settings: Settings): Promise<Output> {
   asRoot("notify test");
   const live = await askOperator(settings.stateDir, "notify/test", null);
   if (live === null)

@@ -1,13 +1,13 @@
-import { GatewayError } from "../errors.ts";
-import type { Graph } from "../graph.ts";
+import type { Parts } from "../app/parts.ts";
+import { GatewayError } from "../base/errors.ts";
+import type { Settings } from "../base/settings.ts";
 import { listTable } from "../killswitch/table.ts";
-import type { Settings } from "../settings.ts";
 
 /** The parts of a gateway while no service runs, for a request that leaves like any other program's. */
-export async function offlineGraph(settings: Settings): Promise<Graph> {
-  const { graphOf } = await import("../graph.ts");
-  const graph = await graphOf(settings);
-  if ((await listTable(graph.host)) === null) return graph;
+export async function offlineGraph(settings: Settings): Promise<Parts> {
+  const { partsOf } = await import("../app/parts.ts");
+  const parts = await partsOf(settings);
+  if ((await listTable(parts.host)) === null) return parts;
   throw new GatewayError(
     "unable",
     "the kill switch is in place, and only the running service can permit this request; start it: systemctl start portcullis",

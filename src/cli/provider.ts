@@ -1,6 +1,6 @@
 import { InvalidArgumentError, Option } from "commander";
 import { MANAGED, type Managed, PROVIDERS, type Provider, STORED } from "../servers/schema.ts";
-import { PROVIDER_WORDS, providerIn } from "../words.ts";
+import { PROVIDER_WORDS, providerIn } from "../shared/words.ts";
 
 /** The words that the help shows; the interface's own names, `managed` and `custom`, are accepted too. */
 export const PROVIDER_CHOICES: readonly string[] = PROVIDERS.map(wordOf);

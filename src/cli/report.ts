@@ -1,20 +1,20 @@
 import { existsSync } from "node:fs";
 import { machine, release } from "node:os";
 import { version } from "../../package.json";
+import { partsOf } from "../app/parts.ts";
+import { privateNames } from "../app/private-names.ts";
+import type { Settings } from "../base/settings.ts";
 import type { Check, Checks } from "../checks/schema.ts";
-import { graphOf } from "../graph.ts";
 import { askOperator } from "../operator/operator.ts";
-import { privateNames } from "../private-names.ts";
-import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { Anonymous } from "./anonymous.ts";
-import { host, type Said } from "./asking.ts";
+import { host, type Output } from "./api-command.ts";
 import { codeOf, offlineChecks, textOf } from "./check.ts";
 import { asRoot } from "./root.ts";
 import { printable } from "./text.ts";
 
 /** The last lines of the log that say more than that everything works. */
-const MOST_LINES = 40;
+const MAX_LINES = 40;
 const LINES_READ = 2_000;
 
 /** Folders that only the network manager of that name has. */
@@ -26,7 +26,7 @@ const NETWORK_MANAGERS = {
 };
 
 /** A text for people who help: the machine, the checks and the log, without secrets, addresses and names. */
-export async function report(settings: Settings): Promise<Said> {
+export async function report(settings: Settings): Promise<Output> {
   asRoot("check --report");
   const { checks, names } = await found(settings);
   const anonymous = new Anonymous(names);
@@ -53,7 +53,7 @@ export async function report(settings: Settings): Promise<Said> {
 async function found(settings: Settings): Promise<{ checks: Checks; names: string[] }> {
   const live = await askOperator(settings.stateDir, "report", null);
   if (live !== null) return live.answer;
-  return { checks: await offlineChecks(settings), names: privateNames(await graphOf(settings)) };
+  return { checks: await offlineChecks(settings), names: privateNames(await partsOf(settings)) };
 }
 
 async function machineLines(machineHost: Host): Promise<string[]> {
@@ -87,5 +87,5 @@ async function logLines(machineHost: Host): Promise<string[]> {
   return text
     .split("\n")
     .filter((line) => /: (warn|error): /.test(line))
-    .slice(-MOST_LINES);
+    .slice(-MAX_LINES);
 }

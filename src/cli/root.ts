@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 
 /** For commands that read or write the gateway's state; only root can read what they write. */
 export function asRoot(command: string): void {

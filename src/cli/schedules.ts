@@ -1,11 +1,11 @@
+import { GatewayError } from "../base/errors.ts";
 import { DeviceList } from "../devices/schema.ts";
-import { GatewayError } from "../errors.ts";
 import { Success } from "../http/answers.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { DAYS, type Day, type ScheduleBody, ScheduleList } from "../schedules/schema.ts";
-import { tunnelTitle } from "../words.ts";
+import { tunnelTitle } from "../shared/words.ts";
 import type { Api } from "./api.ts";
-import type { Said } from "./asking.ts";
+import type { Output } from "./api-command.ts";
 import { deviceOf } from "./devices.ts";
 import { list, printable, styled } from "./text.ts";
 
@@ -18,7 +18,7 @@ export interface ScheduleFlags {
 
 type Row = ScheduleList["schedules"][number];
 
-export async function listSchedules(api: Api, namesOnly: boolean): Promise<Said> {
+export async function listSchedules(api: Api, namesOnly: boolean): Promise<Output> {
   const json = await api.get("/api/schedules", ScheduleList);
   if (namesOnly) return { json, text: json.schedules.map(({ name }) => `${name}\n`).join("") };
   const { devices } = await api.get("/api/devices", DeviceList);
@@ -29,7 +29,7 @@ export async function changeSchedule(
   api: Api,
   [name = "", action = "", target, exit]: readonly string[],
   flags: ScheduleFlags,
-): Promise<Said> {
+): Promise<Output> {
   const path = `/api/schedules/${encodeURIComponent(name)}`;
   if (action === "remove") {
     if (target !== undefined || Object.keys(timesIn(flags)).length > 0)

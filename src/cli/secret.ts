@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { StringDecoder } from "node:string_decoder";
 import { ReadStream } from "node:tty";
-import { GatewayError, messageOf } from "../errors.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
 import { STANDARD_INPUT } from "./defaults.ts";
 
 /** The first line of a file or the next line of standard input; at a terminal, an answer that is not echoed. */

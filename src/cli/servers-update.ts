@@ -1,13 +1,13 @@
+import type { Settings } from "../base/settings.ts";
 import { askOperator } from "../operator/operator.ts";
 import type { Updated } from "../servers/updates.ts";
-import type { Settings } from "../settings.ts";
 import { sendUnguarded } from "../tunnel/https-client.ts";
-import type { Said } from "./asking.ts";
+import type { Output } from "./api-command.ts";
 import { offlineGraph } from "./offline.ts";
 import { asRoot } from "./root.ts";
 
 /** Fetches the managed provider's list: through the running service, or directly if there is no kill switch yet. */
-export async function updateServers(settings: Settings, force: boolean): Promise<Said> {
+export async function updateServers(settings: Settings, force: boolean): Promise<Output> {
   asRoot("servers update");
   const live = await askOperator(settings.stateDir, "servers/update", { force });
   const updated = live?.answer ?? (await updateOffline(settings, force));

@@ -1,8 +1,8 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import { Servers } from "../http/schema.ts";
 import type { Provider, ServerRecord, ServerTree } from "../servers/schema.ts";
 import { UNKNOWN } from "../servers/tree.ts";
-import { capital, PROVIDER_WORDS } from "../words.ts";
+import { capital, PROVIDER_WORDS } from "../shared/words.ts";
 import type { Api } from "./api.ts";
 import { printable, styled, table } from "./text.ts";
 

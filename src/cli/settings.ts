@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { type Command, Option } from "commander";
+import { FLAGS, type Settings } from "../base/settings.ts";
 import { type Given, givenIn, settingsWith } from "../install/environment.ts";
 import { PATHS } from "../install/paths.ts";
-import { FLAGS, type Settings } from "../settings.ts";
 
 /** Gives a command a flag for each setting; its other flags are passed on as `options`. */
 export function withSettings<Options extends object = object>(

@@ -1,6 +1,6 @@
 import { viaText } from "../servers/hops.ts";
+import { PROVIDER_WORDS } from "../shared/words.ts";
 import { Status } from "../tunnel/schema.ts";
-import { PROVIDER_WORDS } from "../words.ts";
 import type { Api } from "./api.ts";
 import { printable, styled, table } from "./text.ts";
 

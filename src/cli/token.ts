@@ -1,17 +1,17 @@
 import type { NewToken, ShownToken } from "../access/schema.ts";
 import { Tokens } from "../access/tokens.ts";
-import { Log } from "../log.ts";
+import { Log } from "../base/log.ts";
+import type { Settings } from "../base/settings.ts";
 import { askOperator, type TokenList } from "../operator/operator.ts";
-import type { Settings } from "../settings.ts";
 import { Store } from "../store/store.ts";
 import { claimGateway } from "../system/claim.ts";
 import { setupCommand } from "../system/layout.ts";
-import { host, type Said } from "./asking.ts";
+import { host, type Output } from "./api-command.ts";
 import { asRoot } from "./root.ts";
 import { list, printable } from "./text.ts";
 
 /** Makes a token. Its text is all of standard output, so that it can be written to a file. */
-export async function addToken(settings: Settings, name: string, readOnly: boolean): Promise<Said> {
+export async function addToken(settings: Settings, name: string, readOnly: boolean): Promise<Output> {
   asRoot("token add");
   const live = await askOperator(settings.stateDir, "token/add", { name, readOnly });
   const { auth, ...made } = live?.answer ?? {
@@ -22,7 +22,7 @@ export async function addToken(settings: Settings, name: string, readOnly: boole
   return { json: made, text: `${made.token}\n` };
 }
 
-export async function listTokens(settings: Settings): Promise<Said> {
+export async function listTokens(settings: Settings): Promise<Output> {
   asRoot("token list");
   const live = await askOperator(settings.stateDir, "token", null);
   const shown = live?.answer ?? {
@@ -32,7 +32,7 @@ export async function listTokens(settings: Settings): Promise<Said> {
   return { json: shown, text: textOf(shown) };
 }
 
-export async function removeToken(settings: Settings, name: string): Promise<Said> {
+export async function removeToken(settings: Settings, name: string): Promise<Output> {
   asRoot(`token remove ${name}`);
   const live = await askOperator(settings.stateDir, "token/remove", { name });
   if (live === null) await withTokens(settings, (tokens) => tokens.remove(name));

@@ -2,14 +2,14 @@ import { Success } from "../http/answers.ts";
 import { Disconnected, KeyPair, Providers, Switched } from "../http/schema.ts";
 import { viaText } from "../servers/hops.ts";
 import type { Provider } from "../servers/schema.ts";
-import { PROVIDER_WORDS } from "../words.ts";
+import { PROVIDER_WORDS } from "../shared/words.ts";
 import type { Api } from "./api.ts";
-import type { Said } from "./asking.ts";
+import type { Output } from "./api-command.ts";
 import type { Use } from "./provider.ts";
 import { placed, readStatus } from "./status.ts";
 import { printable, styled, table } from "./text.ts";
 
-export async function connect(api: Api, server: string, via?: string): Promise<Said> {
+export async function connect(api: Api, server: string, via?: string): Promise<Output> {
   // The handshake may take seconds, so say what is happening.
   if (process.stderr.isTTY) process.stderr.write(`Connecting to ${printable(viaText(server, via))} …\n`);
   const json = await api.post("/api/connect", Success, { server, ...(via !== undefined && { via }) });
@@ -19,12 +19,12 @@ export async function connect(api: Api, server: string, via?: string): Promise<S
   return { json, text: `Connected to ${printable(reached)}.\n` };
 }
 
-export async function disconnect(api: Api): Promise<Said> {
+export async function disconnect(api: Api): Promise<Output> {
   const json = await api.post("/api/disconnect", Disconnected);
   return { json, text: `${printable(json.message)}\n` };
 }
 
-export async function listProviders(api: Api): Promise<Said> {
+export async function listProviders(api: Api): Promise<Output> {
   const json = await api.get("/api/providers", Providers);
   const rowOf = (provider: Provider) => {
     const { word, servers, origin } = PROVIDER_WORDS[provider];
@@ -34,14 +34,14 @@ export async function listProviders(api: Api): Promise<Said> {
   return { json, text: table(json.providers.map(rowOf)) };
 }
 
-export async function useProvider(api: Api, { provider, managed }: Use): Promise<Said> {
+export async function useProvider(api: Api, { provider, managed }: Use): Promise<Output> {
   if (managed !== undefined) await api.put("/api/managed", Success, { name: managed });
   const json = await api.post(`/api/provider/${encodeURIComponent(provider)}`, Switched);
   const whose = managed === undefined ? "" : ` (${managed})`;
   return { json, text: `From now on, connect uses ${PROVIDER_WORDS[provider].servers}${whose}.\n` };
 }
 
-export async function makeKeyPair(api: Api): Promise<Said> {
+export async function makeKeyPair(api: Api): Promise<Output> {
   const json = await api.get("/api/keypair", KeyPair);
   const rows = [
     ["Private key", json.private_key],

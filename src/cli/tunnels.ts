@@ -1,15 +1,15 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import { Success } from "../http/answers.ts";
 import { TunnelRows } from "../http/schema.ts";
 import { viaText } from "../servers/hops.ts";
+import { tunnelTitle } from "../shared/words.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
-import { tunnelTitle } from "../words.ts";
 import type { Api } from "./api.ts";
-import type { Said } from "./asking.ts";
+import type { Output } from "./api-command.ts";
 import { placed, stateOf } from "./status.ts";
 import { list, printable, styled } from "./text.ts";
 
-export async function listTunnels(api: Api, namesOnly: boolean): Promise<Said> {
+export async function listTunnels(api: Api, namesOnly: boolean): Promise<Output> {
   const json = await api.get("/api/tunnels", TunnelRows);
   const text = namesOnly ? json.tunnels.map(({ name }) => `${name}\n`).join("") : textOf(json.tunnels);
   return { json, text };
@@ -19,7 +19,7 @@ export async function changeTunnel(
   api: Api,
   [name = "", action = "", server]: readonly string[],
   more: { provider?: string; via?: string },
-): Promise<Said> {
+): Promise<Output> {
   const path = `/api/tunnels/${encodeURIComponent(name)}`;
   switch (action) {
     case "connect":
@@ -41,7 +41,7 @@ async function connectTunnel(
   api: Api,
   path: string,
   { name, server, ...more }: { name: string; server: string | undefined; provider?: string; via?: string },
-): Promise<Said> {
+): Promise<Output> {
   if (server === undefined) throw usage("missing argument 'server': where should the tunnel lead?");
   // The handshake may take seconds, so say what is happening.
   const asked = printable(viaText(server, more.via));

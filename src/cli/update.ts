@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { version } from "../../package.json";
-import { GatewayError, messageOf } from "../errors.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
 import { assertSomebody } from "../install/answers.ts";
 import { listTable } from "../killswitch/table.ts";
 import { askOperator } from "../operator/operator.ts";
@@ -12,7 +12,7 @@ import { type Completion, completionOf } from "../update/completion.ts";
 import signers from "../update/signers.txt" with { type: "text" };
 import { type Pin, sourceAt } from "../update/source.ts";
 import { install, lookAt, type Offer } from "../update/update.ts";
-import { host, type Said } from "./asking.ts";
+import { host, type Output } from "./api-command.ts";
 import { EXIT } from "./exit.ts";
 import { progressTo } from "./progress.ts";
 import { asRoot } from "./root.ts";
@@ -29,7 +29,7 @@ export interface UpdateFlags {
 export async function updateProgram(
   place: string,
   { check, yes, json, stateDir }: UpdateFlags,
-): Promise<Said> {
+): Promise<Output> {
   asRoot("update");
   if (json && !check) throw new GatewayError("bad_request", "--json: only with --check");
   if (!check) assertInstalled();
@@ -113,7 +113,7 @@ function assertInstalled(): void {
 }
 
 /** `left` completes an earlier upgrade. */
-function saidOf(offer: Offer, left: Completion | null): Said {
+function saidOf(offer: Offer, left: Completion | null): Output {
   const { version: offered, isNewer, notes, archive } = offer;
   return {
     json: { success: true, current: version, offered, newer: isNewer, file: archive.name, notes },

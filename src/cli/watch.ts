@@ -1,15 +1,15 @@
 import { Type } from "typebox";
 import { Value } from "typebox/value";
-import type { SecurityAlert } from "../alert.ts";
+import type { SecurityAlert } from "../base/alert.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { DeviceUpdate } from "../devices/schema.ts";
-import { GatewayError } from "../errors.ts";
 import type { Forward } from "../forwards/schema.ts";
 import { EVENTS, type GatewayEvent } from "../http/event.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { viaText } from "../servers/hops.ts";
+import { PROVIDER_WORDS, tunnelTitle } from "../shared/words.ts";
 import type { Host } from "../system/host.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
-import { PROVIDER_WORDS, tunnelTitle } from "../words.ts";
 import type { Api } from "./api.ts";
 import { lineOf, readStatus, textOf } from "./status.ts";
 import { printable, styled } from "./text.ts";

@@ -1,6 +1,6 @@
 import type { DeviceList } from "../devices/schema.ts";
+import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
-import { STATE_WORDS, tunnelTitle } from "../words.ts";
 import { placeOf, type Tone } from "./sentence.ts";
 
 /** Where an exit leads now: in a sentence, and by itself. */

@@ -19,7 +19,7 @@ import type { Answers } from "./store.ts";
 /** The gateway takes ten requests a second, of which some are left for the rest of the page. */
 const PAUSE_MS = 160;
 /** Nobody types names for more files than this. */
-const MOST_RENAMED = 20;
+const MAX_RENAMED = 20;
 
 const ZIP_FAULTS: Record<ZipFault, string> = {
   damaged: "The archive is damaged.",
@@ -152,7 +152,7 @@ async function importOne(file: string, name: string, bytes: Uint8Array): Promise
     return await send(file, name, config);
   } catch (error) {
     const fault = faultIn(error instanceof Error ? error.message : "", ["name"]);
-    const isMore = state.results.filter((each) => each.config !== undefined).length >= MOST_RENAMED;
+    const isMore = state.results.filter((each) => each.config !== undefined).length >= MAX_RENAMED;
     if (fault === null || isMore) throw error;
     return { file, name: null, notes: [fault.text], config };
   }

@@ -1,6 +1,6 @@
 import type { DeviceList } from "../devices/schema.ts";
 import type { Day, ScheduleList } from "../schedules/schema.ts";
-import { tunnelTitle } from "../words.ts";
+import { tunnelTitle } from "../shared/words.ts";
 import { titleOf } from "./exit.ts";
 import { countOf, listOf, timeOfDay } from "./format.ts";
 import { clockIn, dayIn } from "./zone.ts";

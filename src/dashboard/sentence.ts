@@ -1,7 +1,7 @@
 import type { DeviceList } from "../devices/schema.ts";
 import type { KillSwitchLayers, Network } from "../http/schema.ts";
+import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
-import { STATE_WORDS, tunnelTitle } from "../words.ts";
 import type { Connection } from "./connection.ts";
 import { countOf, listOf, sentenceFrom, timeOf } from "./format.ts";
 

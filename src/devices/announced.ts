@@ -1,6 +1,6 @@
-import type { Address } from "../address.ts";
-import type { Mac } from "../mac.ts";
-import { isToldName } from "../name.ts";
+import type { Address } from "../base/address.ts";
+import type { Mac } from "../base/mac.ts";
+import { isToldName } from "../base/name.ts";
 import type { Host } from "../system/host.ts";
 import type { DeviceId } from "./id.ts";
 

@@ -1,4 +1,6 @@
-import { GatewayError, Unsaved } from "../errors.ts";
+import { GatewayError, Unsaved } from "../base/errors.ts";
+import { isName } from "../base/name.ts";
+import { nextTurn, Queue } from "../base/queue.ts";
 import {
   type AssignedDevice,
   type DefaultExit,
@@ -7,8 +9,6 @@ import {
   type PolicyPart,
   type RoutedPrefix,
 } from "../killswitch/policy.ts";
-import { isName } from "../name.ts";
-import { nextTurn, Queue } from "../queue.ts";
 import { EXITS_LOST } from "../store/exits.ts";
 import type { StoredDevice } from "../store/store.ts";
 import { formatExit, parseDefaultExit, parseExit } from "./exit.ts";
@@ -43,9 +43,9 @@ export interface DeviceStorage {
 }
 
 /** Anyone on the LAN may assign devices: the disk and the kernel's memory are bounded. */
-export const MOST_ASSIGNED = 1_000;
+export const MAX_ASSIGNED = 1_000;
 /** Each is some rules in the firewall and in routing, which every packet passes. */
-export const MOST_PREFIXES = 32;
+export const MAX_PREFIXES = 32;
 
 /** The owner of the exits in the kill switch; never a tunnel's name. */
 const OWNER = "DEVICES";
@@ -222,15 +222,15 @@ export function idsIn({ assigned, scheduled }: Decisions): DeviceId[] {
 
 function refuseTooMany(decisions: Decisions): void {
   const ids = idsIn(decisions);
-  if (ids.filter(isPrefixId).length > MOST_PREFIXES)
+  if (ids.filter(isPrefixId).length > MAX_PREFIXES)
     throw new GatewayError(
       "bad_request",
-      `id: ${MOST_PREFIXES} prefixes already have a name or an exit, the maximum; remove one first`,
+      `id: ${MAX_PREFIXES} prefixes already have a name or an exit, the maximum; remove one first`,
     );
-  if (ids.length <= MOST_ASSIGNED) return;
+  if (ids.length <= MAX_ASSIGNED) return;
   throw new GatewayError(
     "bad_request",
-    `id: ${MOST_ASSIGNED} devices already have a name or an exit, the maximum; remove one first`,
+    `id: ${MAX_ASSIGNED} devices already have a name or an exit, the maximum; remove one first`,
   );
 }
 

@@ -1,5 +1,5 @@
-import type { Address, Prefix } from "../address.ts";
-import { GatewayError } from "../errors.ts";
+import type { Address, Prefix } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { DefaultExit, Exit } from "../killswitch/policy.ts";
 import { type Assignments, idsOn } from "./assignments.ts";
 import { defaultExitIn, type Exits, exitIn, formatExit } from "./exit.ts";

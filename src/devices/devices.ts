@@ -1,10 +1,10 @@
-import { type Address, contains, type Prefix, parseAddress, unmapped } from "../address.ts";
-import type { AlertCode } from "../alert.ts";
-import { GatewayError } from "../errors.ts";
+import { type Address, contains, type Prefix, parseAddress, unmapped } from "../base/address.ts";
+import type { AlertCode } from "../base/alert.ts";
+import { GatewayError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Mac } from "../base/mac.ts";
+import { nameIn } from "../base/name.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
-import type { Log } from "../log.ts";
-import type { Mac } from "../mac.ts";
-import { nameIn } from "../name.ts";
 import type { Lan } from "../network/lan.ts";
 import type { Neighbour } from "../network/neighbours.ts";
 import type { Host } from "../system/host.ts";
@@ -37,7 +37,7 @@ interface Deps {
   killSwitch: {
     update(owner: string, part: PolicyPart): Promise<void>;
     /** Where a network behind another router is: by which interfaces, and what else has its addresses. */
-    wayTo(prefix: Prefix): { interfaces: readonly string[]; rival: string | null };
+    wayTo(prefix: Prefix): { interfaces: readonly string[]; overlap: string | null };
   };
   /** The names of all tunnels, `main` first. */
   tunnelNames: () => readonly string[];
@@ -170,7 +170,7 @@ export class Devices {
     const name = given.name === undefined ? undefined : nameIn("name", given.name);
     if (name === undefined && given.exit === undefined && given.address === undefined)
       throw new GatewayError("bad_request", "name, exit or address is required");
-    if (isPrefixId(id)) this.networks.refuseRival(id);
+    if (isPrefixId(id)) this.networks.refuseOverlap(id);
     const address = given.address == null ? null : this.choices.address(id, given.address);
     const isAddressed = given.address !== undefined && !isPrefixId(id);
     const former = this.fixed.of(id);
@@ -212,7 +212,7 @@ export class Devices {
 
   /** Gives a device an exit until it is given null, or until a person gives it another one. */
   async schedule(id: DeviceId, exit: string | null): Promise<void> {
-    if (exit !== null && isPrefixId(id)) this.networks.refuseRival(id);
+    if (exit !== null && isPrefixId(id)) this.networks.refuseOverlap(id);
     await this.assignments
       .change((decisions) =>
         withScheduled(decisions, id, exit === null ? null : exitIn(exit, this.choices.exits)),

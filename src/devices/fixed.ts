@@ -7,10 +7,10 @@ import {
   networkOf,
   type Prefix,
   parseAddress,
-} from "../address.ts";
-import { GatewayError, messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
-import { type Mac, parseMac } from "../mac.ts";
+} from "../base/address.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { type Mac, parseMac } from "../base/mac.ts";
 import { placeText } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
@@ -41,7 +41,7 @@ interface Taken {
 /** The setting that keeps the addresses: MAC and IPv4 address of each. */
 const KEY = "fixed_addresses";
 /** Anyone on the LAN may give them. */
-export const MOST_FIXED = 1_000;
+export const MAX_FIXED = 1_000;
 
 /** The addresses that people have chosen for devices, which the gateway's DHCP server gives to them. */
 export class FixedAddresses {
@@ -92,10 +92,10 @@ export class FixedAddresses {
     const all = new Map(this.all);
     if (address === null) all.delete(id);
     else all.set(id, address);
-    if (all.size > MOST_FIXED)
+    if (all.size > MAX_FIXED)
       throw new GatewayError(
         "bad_request",
-        `address: ${MOST_FIXED} devices have one already, the maximum; remove one first`,
+        `address: ${MAX_FIXED} devices have one already, the maximum; remove one first`,
       );
     this.deps.store.write(KEY, textOf(all));
     this.all = all;
@@ -165,7 +165,7 @@ export function unitedAddresses(one: string | null, other: string): string {
   const given = fixedIn(other);
   const taken = new Set(given.values());
   const kept = [...fixedIn(one)].filter(([id, address]) => !given.has(id) && !taken.has(address));
-  return textOf(new Map([...kept, ...given].slice(-MOST_FIXED)));
+  return textOf(new Map([...kept, ...given].slice(-MAX_FIXED)));
 }
 
 /** What cannot be read is left out, and so is an address that another device has. */
@@ -174,7 +174,7 @@ function fixedIn(text: string | null): Map<Mac, Address> {
   for (const [id = "", address = ""] of (text ?? "").split(",").map((pair) => pair.split(" "))) {
     const [mac, parsed] = [parseMac(id), parseAddress(address)];
     const isUsable = mac !== null && parsed !== null && familyOf(parsed) === 4;
-    if (isUsable && all.size < MOST_FIXED && ![...all.values()].includes(parsed)) all.set(mac, parsed);
+    if (isUsable && all.size < MAX_FIXED && ![...all.values()].includes(parsed)) all.set(mac, parsed);
   }
   return all;
 }

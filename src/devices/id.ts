@@ -1,6 +1,6 @@
-import { networkOf, type Prefix, parsePrefix } from "../address.ts";
-import { GatewayError } from "../errors.ts";
-import { type Mac, parseMac } from "../mac.ts";
+import { networkOf, type Prefix, parsePrefix } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
+import { type Mac, parseMac } from "../base/mac.ts";
 import { isPrivateWhole } from "../network/lan-routes.ts";
 
 /** What identifies a device: its MAC address, or the prefix of what is behind another router of the LAN. */

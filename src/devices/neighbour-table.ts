@@ -1,6 +1,6 @@
-import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
-import type { Mac } from "../mac.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Mac } from "../base/mac.ts";
 import { type Neighbour, readNeighbours } from "../network/neighbours.ts";
 import type { Host } from "../system/host.ts";
 import type { Neighbourhood } from "./neighbourhood.ts";

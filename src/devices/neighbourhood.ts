@@ -1,15 +1,15 @@
-import { type Address, isLinkLocal } from "../address.ts";
-import type { Mac } from "../mac.ts";
+import { type Address, isLinkLocal } from "../base/address.ts";
+import type { Mac } from "../base/mac.ts";
 import type { Neighbour } from "../network/neighbours.ts";
 
 /** A device that does not answer for this long counts as offline, although the kernel may not have asked it. */
 export const SILENT_MS = 300_000;
 
 /** Anyone on the LAN can invent MAC addresses: of those that nobody has named or assigned, the latest are kept. */
-export const MOST_STRANGERS = 512;
+export const MAX_UNNAMED_DEVICES = 512;
 
 /** A device with IPv6 has some ten; more may be invented. */
-export const MOST_ADDRESSES = 16;
+export const MAX_ADDRESSES = 16;
 
 interface Device {
   interface: string;
@@ -108,7 +108,7 @@ export class Neighbourhood {
     device.entries.set(key, { address, isLost: false });
     this.owners.set(key, mac);
     const [oldest = key] = device.entries.keys();
-    if (device.entries.size > MOST_ADDRESSES) this.forgetEntry(mac, oldest);
+    if (device.entries.size > MAX_ADDRESSES) this.forgetEntry(mac, oldest);
     if (heardMsAgo !== null) {
       device.interface = name;
       device.heardAt = Math.max(device.heardAt ?? Number.NEGATIVE_INFINITY, this.monotonic() - heardMsAgo);
@@ -135,7 +135,7 @@ export class Neighbourhood {
   /** Drops the stranger that has been silent the longest if there are too many; the cost does not depend on how many. */
   private makeRoom(mac: Mac): void {
     this.strangers.add(mac);
-    while (this.strangers.size > MOST_STRANGERS) {
+    while (this.strangers.size > MAX_UNNAMED_DEVICES) {
       const [oldest = mac] = this.strangers;
       this.strangers.delete(oldest);
       // Named since then.

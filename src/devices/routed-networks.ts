@@ -1,15 +1,15 @@
-import { type Address, contains, lengthOf, type Prefix } from "../address.ts";
-import { GatewayError } from "../errors.ts";
+import { type Address, contains, lengthOf, type Prefix } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 import { type DeviceId, isPrefixId } from "./id.ts";
-import { MOST_ADDRESSES, type Presence, SILENT_MS } from "./neighbourhood.ts";
+import { MAX_ADDRESSES, type Presence, SILENT_MS } from "./neighbourhood.ts";
 
 interface Deps {
   host: Pick<Host, "monotonic">;
   /** Of all devices about which something was decided. */
   decided: () => readonly DeviceId[];
   /** Where a network behind another router is: by which interfaces, and what else has its addresses. */
-  wayTo: (prefix: Prefix) => { interfaces: readonly string[]; rival: string | null };
+  wayTo: (prefix: Prefix) => { interfaces: readonly string[]; overlap: string | null };
   /** The addresses of a network that have sent something, the latest first. */
   heardIn: (prefix: Prefix) => readonly { address: Address; heardAt: number }[];
 }
@@ -38,19 +38,19 @@ export class RoutedNetworks {
     const isRecent = heardAt !== null && this.deps.host.monotonic() - heardAt < SILENT_MS;
     return {
       interface: name ?? null,
-      addresses: heard.slice(0, MOST_ADDRESSES).map(({ address }) => address),
+      addresses: heard.slice(0, MAX_ADDRESSES).map(({ address }) => address),
       heardAt,
       isOnline: name !== undefined && isRecent,
     };
   }
 
   /** Throws if something else has addresses of the prefix. */
-  refuseRival(prefix: Prefix): void {
-    const { rival } = this.deps.wayTo(prefix);
-    if (rival !== null)
+  refuseOverlap(prefix: Prefix): void {
+    const { overlap } = this.deps.wayTo(prefix);
+    if (overlap !== null)
       throw new GatewayError(
         "bad_request",
-        `id: ${prefix} overlaps ${rival}; a prefix is for what is behind another router of the LAN`,
+        `id: ${prefix} overlaps ${overlap}; a prefix is for what is behind another router of the LAN`,
       );
   }
 }

@@ -2,14 +2,14 @@ import type { Decisions } from "./assignments.ts";
 import type { DeviceId } from "./id.ts";
 
 /** Enough to find them in a list. */
-const MOST_TITLES = 5;
+const MAX_TITLES = 5;
 
 /** Some of these devices by name and id, and how many others there are. */
 export function titlesOf(ids: readonly DeviceId[], { assigned }: Pick<Decisions, "assigned">): string {
-  const titles = ids.slice(0, MOST_TITLES).map((id) => {
+  const titles = ids.slice(0, MAX_TITLES).map((id) => {
     const name = assigned.get(id)?.name ?? null;
     return name === null ? id : `${name} (${id})`;
   });
-  const rest = ids.length > MOST_TITLES ? ` and ${ids.length - MOST_TITLES} more` : "";
+  const rest = ids.length > MAX_TITLES ? ` and ${ids.length - MAX_TITLES} more` : "";
   return `${titles.join(", ")}${rest}`;
 }

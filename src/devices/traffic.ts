@@ -1,16 +1,16 @@
-import { type Address, contains, type Prefix } from "../address.ts";
-import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { type Address, contains, type Prefix } from "../base/address.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { Queue } from "../base/queue.ts";
 import {
   type Count,
   type Counts,
   type Links,
   loadCounters,
-  MOST_COUNTED,
+  MAX_COUNTED,
   readCounters,
   replaceCounters,
 } from "../network/counters.ts";
-import { Queue } from "../queue.ts";
 import type { Host } from "../system/host.ts";
 import { Reading } from "../system/reading.ts";
 
@@ -123,7 +123,7 @@ export class Traffic<Id> {
     if (current === null) return;
     this.take(current);
     // Otherwise no new address would be counted for a day.
-    if (current.counts.length >= MOST_COUNTED) await replaceCounters(host, links);
+    if (current.counts.length >= MAX_COUNTED) await replaceCounters(host, links);
   }
 
   private take({ table, counts }: Counts): void {

@@ -5,7 +5,7 @@ import type { Device, DeviceUpdate } from "./schema.ts";
 /** Changes are gathered this long, because one device causes several at once. */
 const GATHERED_MS = 200;
 /** At most so many updates each time: anyone on the LAN can invent devices, and listeners must keep up. */
-const MOST_AT_ONCE = 50;
+const MAX_AT_ONCE = 50;
 
 /** What listeners are told of; they read the rest, such as whether a person chose the exit. */
 type Told = DeviceUpdate & Pick<Device, "named" | "assigned">;
@@ -45,8 +45,8 @@ export class Updates {
   }
 
   private async tell(): Promise<void> {
-    for (const id of this.forgetGone().slice(0, MOST_AT_ONCE)) this.deps.publishRemoved(id);
-    const ids = [...this.changed].slice(0, MOST_AT_ONCE);
+    for (const id of this.forgetGone().slice(0, MAX_AT_ONCE)) this.deps.publishRemoved(id);
+    const ids = [...this.changed].slice(0, MAX_AT_ONCE);
     for (const id of ids) this.changed.delete(id);
     const rows = await this.deps.rowsOf(ids);
     const byId = new Map<string, Told>(rows.map((row) => [row.id, row]));

@@ -1,4 +1,4 @@
-import { isLinkLocal, type Prefix, parseAddress } from "../address.ts";
+import { isLinkLocal, type Prefix, parseAddress } from "../base/address.ts";
 import type { Host, LinkSocket } from "../system/host.ts";
 import { showAddressesOf } from "../system/ip.ts";
 import { routeAdvertisement } from "./route-advertisement.ts";

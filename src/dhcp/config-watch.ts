@@ -1,11 +1,11 @@
-import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Settings } from "../base/settings.ts";
 import type { HostNetwork } from "../network/host-network.ts";
-import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { DHCP_FILES, DHCP_UNIT } from "./files.ts";
 import { fittingConfig } from "./fit.ts";
-import { groundOf } from "./lans.ts";
+import { lanFactsOf } from "./lans.ts";
 
 interface Deps {
   host: Pick<Host, "run" | "read" | "sleep">;
@@ -43,8 +43,8 @@ export async function watchDhcpConfig(deps: Deps, signal: AbortSignal): Promise<
 async function refit({ host, settings, log }: Deps, network: HostNetwork): Promise<void> {
   const installed = await host.read(DHCP_FILES.config);
   if (installed === null) return;
-  const ground = await groundOf(host);
-  if (fittingConfig(installed, { network, ground }, settings, DHCP_FILES) === installed) return;
+  const facts = await lanFactsOf(host);
+  if (fittingConfig(installed, { network, facts }, settings, DHCP_FILES) === installed) return;
   await host.run(["systemctl", "--no-block", "try-restart", DHCP_UNIT]);
   log.warn("the LAN has changed: the DHCP server starts again with addresses of it");
 }

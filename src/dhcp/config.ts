@@ -1,4 +1,4 @@
-import { type Address, addressOf, lengthOf, networkOf, type Prefix } from "../address.ts";
+import { type Address, addressOf, lengthOf, networkOf, type Prefix } from "../base/address.ts";
 
 /** What the DHCP server gives to the devices of one LAN interface. */
 export interface ServedLan {

@@ -1,9 +1,9 @@
-import { contains, networkOf, type Prefix, parseAddress, parsePrefix } from "../address.ts";
-import { GatewayError } from "../errors.ts";
+import { contains, networkOf, type Prefix, parseAddress, parsePrefix } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
+import type { Settings } from "../base/settings.ts";
 import type { HostNetwork } from "../network/host-network.ts";
-import type { Settings } from "../settings.ts";
 import { type DhcpFiles, dnsmasqConfig } from "./config.ts";
-import { type Ground, servedLans } from "./lans.ts";
+import { type LanFacts, servedLans } from "./lans.ts";
 
 /**
  * The installed configuration as long as it fits the LAN, or else one that does: the LAN may have another prefix, and IPv6
@@ -11,12 +11,12 @@ import { type Ground, servedLans } from "./lans.ts";
  */
 export function fittingConfig(
   installed: string,
-  { network, ground }: { network: HostNetwork; ground: Ground },
+  { network, facts }: { network: HostNetwork; facts: LanFacts },
   settings: Pick<Settings, "dhcp" | "ula" | "lan">,
   files: DhcpFiles,
 ): string {
   try {
-    const wanted = dnsmasqConfig(servedLans(network, ground, settings), files);
+    const wanted = dnsmasqConfig(servedLans(network, facts, settings), files);
     if (shapeOf(wanted) === shapeOf(installed)) return installed;
     assertSameInterfaces(namesIn(installed), namesIn(wanted));
     return wanted;

@@ -8,17 +8,17 @@ import {
   type Prefix,
   parseAddress,
   parsePrefix,
-} from "../address.ts";
-import { GatewayError } from "../errors.ts";
+} from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
+import type { Settings } from "../base/settings.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { ulaOn } from "../network/ula.ts";
-import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { showAddressesOf, showRoutes } from "../system/ip.ts";
 import type { ServedLan } from "./config.ts";
 
 /** What the DHCP server must know of this machine. */
-export interface Ground {
+export interface LanFacts {
   /** Its own IPv4 addresses, with their lengths. */
   addresses: readonly { interface: string; prefix: Prefix; isLeased: boolean }[];
   /** Routers that it uses. */
@@ -32,7 +32,7 @@ const USUAL = { first: 100, last: 249 };
 const USUAL_LENGTH = 24;
 
 /** Reads only. */
-export async function groundOf(host: Pick<Host, "run">): Promise<Ground> {
+export async function lanFactsOf(host: Pick<Host, "run">): Promise<LanFacts> {
   const [links, routes] = await Promise.all([showAddressesOf(host, 4), showRoutes(host, 4, "default")]);
   return {
     addresses: links.flatMap(({ ifname, addr_info }) =>
@@ -48,21 +48,21 @@ export async function groundOf(host: Pick<Host, "run">): Promise<Ground> {
 /** What each LAN interface gets if the settings ask for DHCP. Throws `GatewayError` that says what to do about it. */
 export function servedLans(
   network: HostNetwork,
-  ground: Ground,
+  facts: LanFacts,
   { dhcp, ula, lan: named }: Pick<Settings, "dhcp" | "ula" | "lan">,
 ): ServedLan[] {
   if (dhcp === null) return [];
   const ranges = dhcp.map(rangeIn);
   const absent = named.find((name) => network.lans.every((lan) => lan.interface !== name));
   if (ranges.length === 0 && absent !== undefined) throw withoutAddress(absent);
-  const own = ownOnLan(network, ground);
+  const own = ownOnLan(network, facts);
   const chosen =
     ranges.length === 0
-      ? own.map((one) => ({ ...one, range: defaultRange(one.prefix, ground) }))
+      ? own.map((one) => ({ ...one, range: defaultRange(one.prefix, facts) }))
       : ranges.map((range) => ({ ...placeOf(range, own), range }));
   for (const { interface: name, prefix, range } of chosen) {
-    assertOwn(name, prefix, ground);
-    assertUsable(range, prefix, ground);
+    assertOwn(name, prefix, facts);
+    assertUsable(range, prefix, facts);
   }
   const twice = chosen.find(
     ({ interface: name }, at) => chosen.findIndex((one) => one.interface === name) !== at,
@@ -84,7 +84,7 @@ interface Own {
 type Range = ServedLan["range"];
 
 /** The gateway's addresses on the LAN, the first of each interface first. */
-function ownOnLan({ lans }: HostNetwork, { addresses }: Ground): Own[] {
+function ownOnLan({ lans }: HostNetwork, { addresses }: LanFacts): Own[] {
   const own = lans.map((lan) =>
     addresses.filter(
       ({ interface: name, prefix }) =>
@@ -111,7 +111,7 @@ function placeOf({ from, to }: Range, own: readonly Own[]): Own {
   throw refusal(`${from}-${to} is outside the LAN; choose addresses from ${networks}`);
 }
 
-function assertOwn(name: string, prefix: Prefix, { addresses }: Ground): void {
+function assertOwn(name: string, prefix: Prefix, { addresses }: LanFacts): void {
   const leased = addresses.some((one) => one.interface === name && one.prefix === prefix && one.isLeased);
   if (leased) {
     throw new GatewayError(
@@ -119,15 +119,15 @@ function assertOwn(name: string, prefix: Prefix, { addresses }: Ground): void {
       `--dhcp: ${name} has ${addressOf(prefix)} from another DHCP server and would lose it when that is off; give ${name} a fixed address first, with the home router as its router`,
     );
   }
-  const rival = addresses.find((one) => one.interface !== name && overlap(one.prefix, prefix));
-  if (rival === undefined) return;
+  const other = addresses.find((one) => one.interface !== name && overlap(one.prefix, prefix));
+  if (other === undefined) return;
   throw new GatewayError(
     "unable",
-    `--dhcp: ${name} (${prefix}) and ${rival.interface} (${rival.prefix}) have addresses of one network; give one of them another network first`,
+    `--dhcp: ${name} (${prefix}) and ${other.interface} (${other.prefix}) have addresses of one network; give one of them another network first`,
   );
 }
 
-function assertUsable({ from, to }: Range, prefix: Prefix, { routers }: Ground): void {
+function assertUsable({ from, to }: Range, prefix: Prefix, { routers }: LanFacts): void {
   const [first, last] = hostsOf(prefix);
   const text = `${from}-${to}`;
   if (numberOf(from) < first || numberOf(to) > last)
@@ -142,7 +142,7 @@ function assertUsable({ from, to }: Range, prefix: Prefix, { routers }: Ground):
 }
 
 /** The longest part of the usual range in which neither the gateway nor a router has an address. */
-function defaultRange(prefix: Prefix, { routers }: Ground): Range {
+function defaultRange(prefix: Prefix, { routers }: LanFacts): Range {
   const length = Math.max(lengthOf(prefix), USUAL_LENGTH);
   const start = numberOf(addressOf(networkOf(prefix, length)));
   const size = 2 ** (32 - length);

@@ -1,16 +1,16 @@
-import { GatewayError, messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Settings } from "../base/settings.ts";
 import { hasCarrier, networkIn, readNetwork } from "../network/host-network.ts";
 import { keepUla, servedAmong } from "../network/ula.ts";
-import type { Settings } from "../settings.ts";
 import { placeText } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
 import type { DhcpFiles } from "./config.ts";
 import { DHCP_UNIT } from "./files.ts";
 import { fittingConfig } from "./fit.ts";
-import { groundOf } from "./lans.ts";
-import { assertAlone } from "./rivals.ts";
+import { lanFactsOf } from "./lans.ts";
+import { assertAlone } from "./other-servers.ts";
 
 interface Deps {
   host: Host;
@@ -54,7 +54,7 @@ export async function prepareDhcp({ host, settings, files, log }: Deps): Promise
   await keepUla(host, network, settings).catch((error: unknown) =>
     log.warn(`the LAN has no IPv6 router: ${messageOf(error)}`),
   );
-  const config = fittingConfig(installed, { network, ground: await groundOf(host) }, settings, files);
+  const config = fittingConfig(installed, { network, facts: await lanFactsOf(host) }, settings, files);
   const links = servedAmong(network.lans, settings)
     .map((lan) => lan.interface)
     // Without a carrier no server could answer.

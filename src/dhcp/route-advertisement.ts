@@ -1,5 +1,5 @@
 import ipaddr from "ipaddr.js";
-import { type Address, addressOf, lengthOf, networkOf, type Prefix } from "../address.ts";
+import { type Address, addressOf, lengthOf, networkOf, type Prefix } from "../base/address.ts";
 import { icmpv6Packet } from "../network/icmpv6.ts";
 
 /** Of the link that an advertisement is sent on. */

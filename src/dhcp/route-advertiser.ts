@@ -1,8 +1,8 @@
-import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Settings } from "../base/settings.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { servedAmong } from "../network/ula.ts";
-import type { Settings } from "../settings.ts";
 import type { Host, LinkSocket } from "../system/host.ts";
 import { advertise } from "./advertise.ts";
 import { ADVERTISED_EACH_S, ROUTER_LIFETIME_S } from "./config.ts";

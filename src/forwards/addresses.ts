@@ -1,5 +1,5 @@
-import { type Address, contains, familyOf, isLinkLocal } from "../address.ts";
-import type { Mac } from "../mac.ts";
+import { type Address, contains, familyOf, isLinkLocal } from "../base/address.ts";
+import type { Mac } from "../base/mac.ts";
 import type { Lan } from "../network/lan.ts";
 import type { Host } from "../system/host.ts";
 

@@ -1,21 +1,21 @@
-import type { Address } from "../address.ts";
-import { GatewayError } from "../errors.ts";
-import { type Mac, parseMac } from "../mac.ts";
+import type { Address } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
+import { type Mac, parseMac } from "../base/mac.ts";
 import type { Session } from "../tunnel/session.ts";
-import type { HeldForwards, HeldForwardsDeps } from "./held-forwards.ts";
+import type { HeldForwards, HeldForwardsDeps } from "./active-forwards.ts";
 import { type Opener, PortRefusal, type Way } from "./opener.ts";
 import { placeOf } from "./place.ts";
 import type { GrantedPort, PortRelease, PortRequest } from "./request.ts";
-import { DNS_PORT, MOST_FORWARDS } from "./saved.ts";
+import { DNS_PORT, MAX_FORWARDS } from "./saved.ts";
 
 type Deps = Pick<HeldForwardsDeps, "host" | "devices" | "tunnels" | "openerFor">;
 
 /** Any program on a device can ask. */
-const MOST_OF_DEVICE = 8;
+const MAX_OF_DEVICE = 8;
 /** As long as a device waits for an answer; the work goes on. */
 const RESULT_WITHIN_MS = 10_000;
 /** RFC 6886, 3.3, recommends 2 h. */
-const LONGEST_LIFETIME_MS = 86_400_000;
+const MAX_LIFETIME_MS = 86_400_000;
 /** Any device may ask as often as it likes, and each question to a provider changes the firewall twice. */
 const ADDRESS_KEPT_MS = 10_000;
 
@@ -33,7 +33,7 @@ export class DeviceRequests {
   async map({ address, protocol, port, external, lifetimeMs }: PortRequest): Promise<GrantedPort> {
     const device = this.deviceAt(address);
     const id = { device, protocol, port };
-    const granted = Math.min(lifetimeMs, LONGEST_LIFETIME_MS);
+    const granted = Math.min(lifetimeMs, MAX_LIFETIME_MS);
     const { host } = this.deps;
     const until = { at: host.monotonic() + granted, date: new Date(host.now() + granted).toISOString() };
     const present = this.forwards.of(id);
@@ -98,7 +98,7 @@ export class DeviceRequests {
   private refuseMore(device: Mac): void {
     const { all } = this.forwards;
     const asked = all.filter((held) => held.until !== null && held.device === device);
-    if (asked.length >= MOST_OF_DEVICE || all.length >= MOST_FORWARDS)
+    if (asked.length >= MAX_OF_DEVICE || all.length >= MAX_FORWARDS)
       throw new PortRefusal("exhausted", "there can be no more forwards");
   }
 }

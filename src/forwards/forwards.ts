@@ -1,12 +1,12 @@
-import { type Address, familyOf } from "../address.ts";
-import { GatewayError, messageOf, Unsaved } from "../errors.ts";
-import type { Mac } from "../mac.ts";
+import { type Address, familyOf } from "../base/address.ts";
+import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
+import type { Mac } from "../base/mac.ts";
+import { type GivenId, idIn } from "./active-forward.ts";
+import { HeldForwards, type HeldForwardsDeps } from "./active-forwards.ts";
 import { DeviceRequests } from "./device-requests.ts";
-import { type GivenId, idIn } from "./held.ts";
-import { HeldForwards, type HeldForwardsDeps } from "./held-forwards.ts";
 import type { Way } from "./opener.ts";
 import type { GrantedPort, PortRelease, PortRequest } from "./request.ts";
-import { DNS_PORT, forwardsIn, KEY, keyOf, MOST_FORWARDS, type SavedForward, textOf } from "./saved.ts";
+import { DNS_PORT, forwardsIn, KEY, keyOf, MAX_FORWARDS, type SavedForward, textOf } from "./saved.ts";
 import type { Forward, ForwardChange } from "./schema.ts";
 
 interface Deps extends HeldForwardsDeps {
@@ -67,10 +67,10 @@ export class Forwards {
       );
     // Devices must not use up what people may have.
     const { saved: others } = this;
-    if (others.length >= MOST_FORWARDS && !others.some((each) => keyOf(each) === keyOf(id)))
+    if (others.length >= MAX_FORWARDS && !others.some((each) => keyOf(each) === keyOf(id)))
       throw new GatewayError(
         "bad_request",
-        `port: there are ${MOST_FORWARDS} forwards, the maximum; remove one first`,
+        `port: there are ${MAX_FORWARDS} forwards, the maximum; remove one first`,
       );
     const saved = { ...id, fixed: external, address: this.addressOf(id) ?? present?.address ?? null };
     this.save([...others.filter((each) => keyOf(each) !== keyOf(id)), saved]);

@@ -1,5 +1,5 @@
-import type { Address } from "../address.ts";
-import { GatewayError } from "../errors.ts";
+import type { Address } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Session } from "../tunnel/session.ts";
 
 export type Protocol = "tcp" | "udp";

@@ -1,14 +1,14 @@
-import { type Address, familyOf } from "../address.ts";
+import { type Address, familyOf } from "../base/address.ts";
 import type { ContactPart, ForwardPart } from "../killswitch/forwarded.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
-import type { Held } from "./held.ts";
-import type { Opened } from "./keeper.ts";
+import type { ActiveForward } from "./active-forward.ts";
+import type { Opened } from "./port-lease.ts";
 
 interface Deps {
   killSwitch: { update(owner: string, part: PolicyPart): Promise<void> };
-  held: () => readonly Held[];
+  held: () => readonly ActiveForward[];
   /** To which the ports of a forward lead. */
-  addressesOf: (held: Held) => readonly Address[];
+  addressesOf: (held: ActiveForward) => readonly Address[];
 }
 
 /** Who is asked for a port or an address, and on which way. */
@@ -60,7 +60,10 @@ export class Permits {
 }
 
 /** What the firewall must lead to the device. Providers open ports of IPv4; those that a person has set may be of both. */
-function partOf({ device, protocol, port, keeper }: Held, addresses: readonly Address[]): ForwardPart[] {
+function partOf(
+  { device, protocol, port, keeper }: ActiveForward,
+  addresses: readonly Address[],
+): ForwardPart[] {
   const { opened } = keeper;
   if (opened === null) return [];
   const {

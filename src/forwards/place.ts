@@ -1,8 +1,8 @@
-import type { Mac } from "../mac.ts";
+import type { Mac } from "../base/mac.ts";
+import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import { carriedBy } from "../tunnel/state.ts";
 import type { Tunnel } from "../tunnel/tunnel.ts";
-import { STATE_WORDS, tunnelTitle } from "../words.ts";
-import type { Place } from "./keeper.ts";
+import type { ForwardPath } from "./port-lease.ts";
 
 interface Seen {
   device: Mac;
@@ -13,7 +13,7 @@ interface Seen {
 }
 
 /** Where the ports of a device are opened: at the tunnel by which it leaves, because its replies leave by that one. */
-export function placeOf({ device, exit, isKnown }: Seen, tunnels: readonly Tunnel[]): Place {
+export function placeOf({ device, exit, isKnown }: Seen, tunnels: readonly Tunnel[]): ForwardPath {
   if (exit === "blocked" || exit === "direct")
     return closed(
       `the device's exit is ${exit}, and ports are opened at the server of a tunnel; to give it one: portcullis device ${device} exit main`,
@@ -31,6 +31,6 @@ export function placeOf({ device, exit, isKnown }: Seen, tunnels: readonly Tunne
 
 const UNSEEN = "the device was not seen on the LAN yet; the port opens as soon as it is";
 
-function closed(why: string): Place {
+function closed(why: string): ForwardPath {
   return { way: null, why };
 }

@@ -1,4 +1,4 @@
-import type { Address } from "../address.ts";
+import type { Address } from "../base/address.ts";
 import type { Protocol } from "./opener.ts";
 
 /** What a device of the LAN asks for by itself. */

@@ -1,7 +1,7 @@
+import type { Log } from "../base/log.ts";
 import type { Devices } from "../devices/devices.ts";
-import type { Log } from "../log.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
-import type { Held } from "./held.ts";
+import type { ActiveForward } from "./active-forward.ts";
 import type { Forward } from "./schema.ts";
 
 interface Deps {
@@ -10,14 +10,14 @@ interface Deps {
   publish: (forward: Forward) => void;
   log: Pick<Log, "info">;
   /** Whether the forward was not removed or replaced meanwhile. */
-  isHeld: (held: Held) => boolean;
+  isHeld: (held: ActiveForward) => boolean;
 }
 
 /** Forwards as clients see them. */
 export class Rows {
   constructor(private readonly deps: Deps) {}
 
-  async of(all: readonly Held[]): Promise<Forward[]> {
+  async of(all: readonly ActiveForward[]): Promise<Forward[]> {
     const devices = await this.deps.devices.rowsOf([...new Set(all.map(({ device }) => device))]);
     const names = this.deps.tunnels.all().map(({ name }) => name);
     return all.map((held) => {
@@ -30,13 +30,13 @@ export class Rows {
   }
 
   /** Publishes what is not as it was told last. */
-  async tell(all: readonly Held[]): Promise<void> {
+  async tell(all: readonly ActiveForward[]): Promise<void> {
     if (all.length === 0) return;
     const rows = await this.of(all);
     for (const [at, held] of all.entries()) this.tellOf(held, rows[at]);
   }
 
-  private tellOf(held: Held, row: Forward | undefined): void {
+  private tellOf(held: ActiveForward, row: Forward | undefined): void {
     if (row === undefined || !this.deps.isHeld(held) || Bun.deepEquals(row, held.told)) return;
     const { name, protocol, port, external, tunnel } = row;
     if (external !== null && external !== held.told?.external)
@@ -49,7 +49,7 @@ export class Rows {
 }
 
 function rowOf(
-  { device, protocol, port, fixed, until, keeper }: Held,
+  { device, protocol, port, fixed, until, keeper }: ActiveForward,
   { name, tunnel }: { name: string; tunnel: string | null },
 ): Forward {
   const { opened, asked, isOpen, trouble } = keeper;

@@ -1,14 +1,14 @@
 import { type Static, Type } from "typebox";
-import { type Address, familyOf, parseAddress } from "../address.ts";
-import { checkerOf, listIn } from "../checker.ts";
-import { type Mac, parseMac } from "../mac.ts";
+import { type Address, familyOf, parseAddress } from "../base/address.ts";
+import { checkerOf, listIn } from "../base/checker.ts";
+import { type Mac, parseMac } from "../base/mac.ts";
 import type { Protocol } from "./opener.ts";
 import { ForwardProtocol, Port } from "./schema.ts";
 
 /** The setting that has the forwards of people. */
 export const KEY = "forwards";
 /** Each is some rules in the firewall, which the first packet of each connection passes. */
-export const MOST_FORWARDS = 64;
+export const MAX_FORWARDS = 64;
 /** A port that is led on to port 53 of a device would be dropped as DNS outside a tunnel. */
 export const DNS_PORT = 53;
 
@@ -51,7 +51,7 @@ export function forwardsIn(text: string | null): SavedForward[] {
     const forward = savedSchema.Check(each) ? parsed(each) : null;
     if (forward !== null && !found.has(keyOf(forward))) found.set(keyOf(forward), forward);
   }
-  return [...found.values()].slice(0, MOST_FORWARDS);
+  return [...found.values()].slice(0, MAX_FORWARDS);
 }
 
 export function textOf(forwards: readonly SavedForward[]): string {
@@ -86,7 +86,7 @@ export function unitedForwards(one: string | null, other: string): string {
   });
   const keys = new Set(given.map(keyOf));
   const kept = [...here.values()].filter((each) => !keys.has(keyOf(each)));
-  return textOf([...given, ...kept].slice(0, MOST_FORWARDS));
+  return textOf([...given, ...kept].slice(0, MAX_FORWARDS));
 }
 
 function parsed({ device, protocol, port, fixed, address }: Static<typeof Saved>): SavedForward | null {

@@ -1,10 +1,10 @@
-import { tunnelTitle } from "../words.ts";
-import type { Held } from "./held.ts";
-import type { Opened } from "./keeper.ts";
+import { tunnelTitle } from "../shared/words.ts";
+import type { ActiveForward } from "./active-forward.ts";
 import { type OpenPort, PortRefusal, type WantedPort, type Way } from "./opener.ts";
+import type { Opened } from "./port-lease.ts";
 
 /** The port to ask for. No two of a way are asked for with the same port inside: NAT-PMP tells them apart by it. */
-export function wantedBy(held: Held, way: Way, all: readonly Held[]): WantedPort {
+export function wantedBy(held: ActiveForward, way: Way, all: readonly ActiveForward[]): WantedPort {
   const { protocol, fixed, preferred, port } = held;
   if (fixed !== null) refuseTaken(held, way, { inside: fixed }, all);
   const taken = new Set(othersOn(way, held, all).map(({ port: { inside } }) => inside));
@@ -15,10 +15,10 @@ export function wantedBy(held: Held, way: Way, all: readonly Held[]): WantedPort
 
 /** Throws `PortRefusal` if another forward has the port inside. */
 export function refuseTaken(
-  held: Held,
+  held: ActiveForward,
   way: Way,
   { inside }: Pick<OpenPort, "inside">,
-  all: readonly Held[],
+  all: readonly ActiveForward[],
 ): void {
   if (!othersOn(way, held, all).some(({ port }) => port.inside === inside)) return;
   throw new PortRefusal(
@@ -27,7 +27,7 @@ export function refuseTaken(
   );
 }
 
-function othersOn(way: Way, held: Held, all: readonly Held[]): Opened[] {
+function othersOn(way: Way, held: ActiveForward, all: readonly ActiveForward[]): Opened[] {
   return all.flatMap(({ protocol, keeper }) => {
     const { opened } = keeper;
     const isSame = keeper === held.keeper || protocol !== held.protocol;

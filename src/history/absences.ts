@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { checkerOf } from "../checker.ts";
+import { checkerOf } from "../base/checker.ts";
 import type { Store } from "../store/store.ts";
 
 /** A time in which the service did not run, in milliseconds since 1970. */

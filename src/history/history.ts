@@ -1,6 +1,6 @@
-import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
-import { Queue } from "../queue.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { Queue } from "../base/queue.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { Absences } from "./absences.ts";
@@ -34,7 +34,7 @@ const EARLY_MS = 1_000;
 const QUIET_BYTES = 10_000;
 
 /** As long as the disk takes no writes; a device of the LAN can invent others. */
-const MOST_GATHERED = 1_000;
+const MAX_GATHERED = 1_000;
 
 /** What tunnels and devices have carried, gathered in memory and written once a minute, unless nothing moves. */
 export class History {
@@ -58,7 +58,7 @@ export class History {
   note(kind: Subject["kind"], name: string, { rx, tx }: Carried): void {
     if (!this.isKept || rx + tx === 0) return;
     const key = `${kind} ${name}`;
-    if (!this.gathered.has(key) && this.gathered.size >= MOST_GATHERED) return;
+    if (!this.gathered.has(key) && this.gathered.size >= MAX_GATHERED) return;
     const { rx: rxBefore, tx: txBefore } = this.gathered.get(key) ?? { rx: 0, tx: 0 };
     this.gathered.set(key, { kind, name, rx: rxBefore + rx, tx: txBefore + tx });
   }

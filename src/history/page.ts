@@ -1,7 +1,7 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
+import { parseMac } from "../base/mac.ts";
+import { nextTurn } from "../base/queue.ts";
 import type { Journal } from "../journal/journal.ts";
-import { parseMac } from "../mac.ts";
-import { nextTurn } from "../queue.ts";
 import type { History } from "./history.ts";
 import { type Carried, LENGTHS_MS, type Range, type Ring, type Subject } from "./ring.ts";
 import type { HistoryPage, Resolution } from "./schema.ts";
@@ -28,7 +28,7 @@ const USUAL_MS = 3_600_000;
 /** By minute, a longer range would have holes. */
 const BY_MINUTE_MS = 86_400_000;
 /** Some 60 KB. */
-const MOST_EVENTS = 300;
+const MAX_EVENTS = 300;
 
 /** What was carried, and what happened, in a time. Throws `GatewayError("bad_request")` for a range that is none. */
 export async function pageOf(
@@ -40,7 +40,7 @@ export async function pageOf(
   const length = LENGTHS_MS[resolution];
   const range = { resolution, from: from / length, to: to / length };
   const { series, totals } = await carriedIn(history.ring, subject, range);
-  const events = journal.during({ from, to, most: MOST_EVENTS });
+  const events = journal.during({ from, to, most: MAX_EVENTS });
   const spans = spansOf([...events.before, ...events.events], new Set(tunnels));
   return {
     kept: history.isKept,

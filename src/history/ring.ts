@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { nextTurn } from "../queue.ts";
+import { nextTurn } from "../base/queue.ts";
 import type { Store } from "../store/store.ts";
 import type { Resolution } from "./schema.ts";
 
@@ -18,9 +18,9 @@ export interface Carried {
 
 export const LENGTHS_MS: Readonly<Record<Resolution, number>> = { minute: 60_000, hour: 3_600_000 };
 /** Those that have rows: a day and 61 days of a home that is never quiet. */
-const MOST_KEPT: Readonly<Record<Resolution, number>> = { minute: 1_440, hour: 1_464 };
+const MAX_KEPT: Readonly<Record<Resolution, number>> = { minute: 1_440, hour: 1_464 };
 /** Whoever pretends to be ever new devices must not fill the disk: this many take 20 MB. */
-const MOST_SUBJECTS = 300;
+const MAX_SUBJECTS = 300;
 /** Nor may they take the place of tunnels, which have these on top. */
 const FOR_TUNNELS = 100;
 
@@ -279,7 +279,7 @@ function idOf(database: Database, subject: Subject): number | null {
       `INSERT OR IGNORE INTO history_subjects (kind, name)
       SELECT $kind, $name WHERE (SELECT count(*) FROM history_subjects) < $most`,
     )
-    .run({ kind, name, most: MOST_SUBJECTS + (kind === "tunnel" ? FOR_TUNNELS : 0) });
+    .run({ kind, name, most: MAX_SUBJECTS + (kind === "tunnel" ? FOR_TUNNELS : 0) });
   return idIn(database, subject);
 }
 
@@ -304,7 +304,7 @@ function timesIn(database: Database, resolution: Resolution): Set<number> {
  */
 function surplusOf(times: ReadonlySet<number>, resolution: Resolution, now: number): number[] {
   const all = [...times.union(new Set([now]))];
-  const most = MOST_KEPT[resolution];
+  const most = MAX_KEPT[resolution];
   if (all.length <= most) return [];
   const nearestFirst = all.sort((a, b) => Math.abs(a - now) - Math.abs(b - now) || b - a);
   return nearestFirst.slice(most).slice(-PRUNED_AT_ONCE);

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { AlertCode } from "../alert.ts";
+import { AlertCode } from "../base/alert.ts";
 import { UNANSWERED } from "../journal/schema.ts";
 import { VIA } from "../servers/schema.ts";
 import { StateName } from "../tunnel/schema.ts";

@@ -1,5 +1,5 @@
 import { Elysia } from "elysia";
-import { isLinkLocal, parseAddress } from "../address.ts";
+import { isLinkLocal, parseAddress } from "../base/address.ts";
 import { dashboardRoutes } from "./dashboard.ts";
 import { docsRoutes } from "./docs.ts";
 import { answerTo } from "./errors.ts";

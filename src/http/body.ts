@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import { parseJson } from "./json.ts";
 
 /** Parser of the routes that take a body. */

@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import { Type } from "typebox";
-import { parseAddress, unmapped } from "../address.ts";
+import { parseAddress, unmapped } from "../base/address.ts";
 import { DefaultExit, DeviceChange, DeviceList, OwnDevice } from "../devices/schema.ts";
 import { answers, Success } from "./answers.ts";
 import { jsonBody, unusedBody } from "./body.ts";

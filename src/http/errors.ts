@@ -1,6 +1,6 @@
 import { NotFoundError, ParseError, ValidationError } from "elysia";
-import { type Code, GatewayError } from "../errors.ts";
-import { redacted, withoutTokens } from "../secrets.ts";
+import { type Code, GatewayError } from "../base/errors.ts";
+import { redacted, withoutTokens } from "../base/secrets.ts";
 
 /** Logs a fault whose details are not shown to the client. */
 export type Fault = (message: string) => void;

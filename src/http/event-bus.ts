@@ -1,11 +1,11 @@
-import type { AlertCode, SecurityAlert } from "../alert.ts";
+import type { AlertCode, SecurityAlert } from "../base/alert.ts";
+import type { Log } from "../base/log.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { Log } from "../log.ts";
 import type { Host } from "../system/host.ts";
 import type { GatewayEvent } from "./event.ts";
 
 /** Alerts that are kept for a listener that comes later; a start raises a few. */
-const MOST_EARLY = 100;
+const MAX_EARLY = 100;
 
 /** Passes each event to all listeners, and counts the alerts. */
 export class EventBus {
@@ -51,6 +51,6 @@ export class EventBus {
     const alert = { code, message, at };
     this.publish({ type: "security_alert", payload: alert });
     if (this.alertListener !== null) this.alertListener(alert);
-    else if (this.early.length < MOST_EARLY) this.early.push(alert);
+    else if (this.early.length < MAX_EARLY) this.early.push(alert);
   }
 }

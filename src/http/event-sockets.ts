@@ -1,5 +1,5 @@
 import type { Tokens } from "../access/tokens.ts";
-import { checkerOf } from "../checker.ts";
+import { checkerOf } from "../base/checker.ts";
 import { describe, type Fault } from "./errors.ts";
 import { GatewayEvent } from "./event.ts";
 import type { Gateway } from "./gateway.ts";

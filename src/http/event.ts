@@ -1,5 +1,5 @@
 import { type Static, type TLiteral, type TSchema, Type } from "typebox";
-import { SecurityAlert } from "../alert.ts";
+import { SecurityAlert } from "../base/alert.ts";
 import { DeviceUpdate } from "../devices/schema.ts";
 import { Forward, ForwardId } from "../forwards/schema.ts";
 import { Provider } from "../servers/schema.ts";

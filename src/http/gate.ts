@@ -1,5 +1,5 @@
 import type { Holder, Tokens } from "../access/tokens.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../base/settings.ts";
 import { pathOf, refusal } from "./errors.ts";
 import { Limiter } from "./limits.ts";
 

@@ -1,5 +1,12 @@
-import { contains, isLinkLocal, mustParsePrefix, type Prefix, parseAddress, unmapped } from "../address.ts";
-import { GatewayError } from "../errors.ts";
+import {
+  contains,
+  isLinkLocal,
+  mustParsePrefix,
+  type Prefix,
+  parseAddress,
+  unmapped,
+} from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
 
 /** The networks whose clients are served besides this machine itself. */
 export interface LocalNetwork {

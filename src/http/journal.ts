@@ -6,7 +6,7 @@ import type { Gateway } from "./gateway.ts";
 import { standardSchema } from "./standard-schema.ts";
 
 /** A page of the journal is at most some 150 KB. */
-const MOST_EVENTS = 500;
+const MAX_EVENTS = 500;
 const USUAL_EVENTS = 100;
 
 /** More digits than any id has, and exact as a number. */
@@ -23,8 +23,8 @@ const Range = standardSchema(
       ),
       limit: Type.Optional(
         Type.String({
-          pattern: `^([1-9][0-9]?|[1-4][0-9]{2}|${MOST_EVENTS})$`,
-          description: `how many at most, 1 to ${MOST_EVENTS}; ${USUAL_EVENTS} if not given`,
+          pattern: `^([1-9][0-9]?|[1-4][0-9]{2}|${MAX_EVENTS})$`,
+          description: `how many at most, 1 to ${MAX_EVENTS}; ${USUAL_EVENTS} if not given`,
           example: "20",
         }),
       ),

@@ -1,4 +1,4 @@
-import { addressOf, familyOf, networkOf, parseAddress, prefixOf, unmapped } from "../address.ts";
+import { addressOf, familyOf, networkOf, parseAddress, prefixOf, unmapped } from "../base/address.ts";
 
 /** A request to a connection endpoint counts against the connection limit and the general one. */
 export type Endpoint = "connection" | "general";

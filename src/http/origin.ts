@@ -1,5 +1,5 @@
-import { isIpv4, isIpv6 } from "../address.ts";
-import { GatewayError } from "../errors.ts";
+import { isIpv4, isIpv6 } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
 
 /**
  * Refuses a request that a page of another site makes a browser send. `names` are the machine's own name and those

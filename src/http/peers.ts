@@ -1,4 +1,4 @@
-import { parseAddress } from "../address.ts";
+import { parseAddress } from "../base/address.ts";
 import type { Host } from "../system/host.ts";
 import { shared } from "./single-flight.ts";
 

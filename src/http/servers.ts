@@ -1,6 +1,6 @@
 import { Elysia } from "elysia";
 import type { Static } from "typebox";
-import { nextTurn } from "../queue.ts";
+import { nextTurn } from "../base/queue.ts";
 import { answers } from "./answers.ts";
 import { answerWith, entityOnce } from "./etag.ts";
 import type { Gateway } from "./gateway.ts";

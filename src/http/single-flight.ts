@@ -1,4 +1,4 @@
-import { nextTurn, Queue } from "../queue.ts";
+import { nextTurn, Queue } from "../base/queue.ts";
 import type { Gateway } from "./gateway.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { Static, TSchema } from "typebox";
-import { checkerOf } from "../checker.ts";
+import { checkerOf } from "../base/checker.ts";
 import { sentenceFor } from "./validation.ts";
 
 /** The interface that Elysia validates with; see https://standardschema.dev. */

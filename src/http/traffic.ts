@@ -34,7 +34,7 @@ const EVERY_MS = 1_000;
 /** Each reading runs `nft`. */
 const DEVICES_EVERY_MS = 5_000;
 /** A message of 320 devices takes up to 30 KB, which a socket's backlog has room for; the others follow in the next ones. */
-const MOST_DEVICES = 320;
+const MAX_DEVICES = 320;
 
 /** Reports what tunnels and devices have carried, at once and then every second until `signal` aborts. */
 export async function reportTraffic(
@@ -66,7 +66,7 @@ function changesOf(
 ): TrafficUpdate["devices"] {
   for (const id of told.keys()) if (!carried.has(id)) told.delete(id);
   const changed = [...carried].filter(([id, { rx, tx }]) => told.get(id) !== `${rx} ${tx}`);
-  return changed.slice(0, MOST_DEVICES).map(([id, { rx, tx }]) => {
+  return changed.slice(0, MAX_DEVICES).map(([id, { rx, tx }]) => {
     told.set(id, `${rx} ${tx}`);
     return { id, rx_bytes: rx, tx_bytes: tx };
   });

@@ -1,6 +1,6 @@
 import type { TSchema } from "typebox";
 import type { TLocalizedValidationError } from "typebox/error";
-import { redacted } from "../secrets.ts";
+import { redacted } from "../base/secrets.ts";
 
 /**
  * One sentence that names the field and says what it must be. It never quotes the value, which may be a key.

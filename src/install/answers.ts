@@ -1,6 +1,6 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
+import { FLAGS, type Settings } from "../base/settings.ts";
 import type { HostNetwork } from "../network/host-network.ts";
-import { FLAGS, type Settings } from "../settings.ts";
 import type { Given } from "./environment.ts";
 import { PATHS } from "./paths.ts";
 

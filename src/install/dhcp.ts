@@ -1,8 +1,8 @@
 import { join } from "node:path";
+import type { Settings } from "../base/settings.ts";
 import { dnsmasqConfig } from "../dhcp/config.ts";
 import { DHCP_FILES, DHCP_UNIT } from "../dhcp/files.ts";
 import { servedLans } from "../dhcp/lans.ts";
-import type { Settings } from "../settings.ts";
 import { BY_HAND, type Layout, PACKAGED } from "../system/layout.ts";
 import type { Machine } from "./machine.ts";
 import { PATHS } from "./paths.ts";
@@ -21,11 +21,11 @@ interface DhcpPlan {
 
 /** The DHCP server, or its removal if the settings no longer ask for one. */
 export function dhcpPlan(
-  { network, ground, dhcp: present }: Machine,
+  { network, facts, dhcp: present }: Machine,
   settings: Settings,
   layout: Layout,
 ): DhcpPlan {
-  const lans = servedLans(network, ground, settings);
+  const lans = servedLans(network, facts, settings);
   // The package's own unit is always there.
   const isUnit = present.unit !== null && present.unit !== dhcpUnit(PACKAGED.program);
   const isPresent = isUnit || present.config !== null;

@@ -1,16 +1,16 @@
 import { existsSync } from "node:fs";
 import { version } from "../../package.json";
-import type { Address } from "../address.ts";
+import type { Address } from "../base/address.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
+import { FLAGS, type Settings } from "../base/settings.ts";
 import type { ServedLan } from "../dhcp/config.ts";
 import { servedLans } from "../dhcp/lans.ts";
-import { assertAlone, assertPortFree } from "../dhcp/rivals.ts";
+import { assertAlone, assertPortFree } from "../dhcp/other-servers.ts";
 import { dhcpWait } from "../dhcp/unit.ts";
-import { GatewayError, messageOf } from "../errors.ts";
 import { type Inspection, inspectOffline } from "../killswitch/report.ts";
 import { type HostNetwork, hostNetworkOf, lanText } from "../network/host-network.ts";
 import { ownNetworkIn } from "../network/own.ts";
 import { randomUla } from "../network/ula.ts";
-import { FLAGS, type Settings } from "../settings.ts";
 import { claimInstallation } from "../system/claim.ts";
 import type { Host } from "../system/host.ts";
 import { type Layout, OWN_LAYOUT, PACKAGED } from "../system/layout.ts";
@@ -61,37 +61,39 @@ export async function install(command: Layout["command"], flags: Given, choices:
     version,
     packages: await packagesLine(host, settings),
   });
-  say(`${summaryOf(machine, settings)}\n${sshLine(machine)}`);
-  for (const warning of warningsFor(machine, settings)) say(`Warning: ${warning}`);
+  print(`${summaryOf(machine, settings)}\n${sshLine(machine)}`);
+  for (const warning of warningsFor(machine, settings)) print(`Warning: ${warning}`);
   if (choices.dryRun) {
-    say(`Dry run: nothing is changed. This would be done:\n\n${textOf(plan)}`);
+    print(`Dry run: nothing is changed. This would be done:\n\n${textOf(plan)}`);
     return;
   }
   if (!choices.yes) agree(plan);
-  await claimInstallation({ warn: (text) => say(`Warning: ${text}`) });
-  await carryOut(plan, { host, root: "", say, interrupted: interruption() }).catch((cause: unknown) => {
-    const ways = `completed steps stay; run ${command} again, or undo it: sudo portcullis uninstall`;
-    throw new GatewayError("unable", `${messageOf(cause)}; ${ways}`, { cause });
-  });
+  await claimInstallation({ warn: (text) => print(`Warning: ${text}`) });
+  await carryOut(plan, { host, root: "", say: print, interrupted: interruption() }).catch(
+    (cause: unknown) => {
+      const ways = `completed steps stay; run ${command} again, or undo it: sudo portcullis uninstall`;
+      throw new GatewayError("unable", `${messageOf(cause)}; ${ways}`, { cause });
+    },
+  );
   const { network } = machine;
-  const lans = servedLans(network, machine.ground, settings);
+  const lans = servedLans(network, machine.facts, settings);
   const words = [
     closingWords(await inspectOffline(host, network, settings), settings),
     dhcpWords(lans, lans.length === 0 ? null : await dhcpWait(host).catch(messageOf)),
     pageWords(network, settings),
   ];
-  say(words.join(""));
+  print(words.join(""));
 }
 
 /** An upgrade goes on: the DHCP server itself waits until no other one answers. Half an installation is not an upgrade. */
 async function assertAloneOn(
   host: Host,
-  { network, ground, dhcp }: Machine,
+  { network, facts, dhcp }: Machine,
   settings: Settings,
 ): Promise<void> {
   if (dhcp.unit !== null && dhcp.config !== null) return;
   await assertPortFree(host);
-  const links = servedLans(network, ground, settings).map((lan) => lan.interface);
+  const links = servedLans(network, facts, settings).map((lan) => lan.interface);
   await assertAlone(host, links).catch((cause: unknown) => {
     throw new GatewayError("unable", `--dhcp: ${messageOf(cause)}, then run this command again`, { cause });
   });
@@ -135,7 +137,7 @@ function agreement({ dryRun, yes }: Choices): (line: string) => boolean {
 
 function agree(plan: Plan): void {
   const heads = plan.map((step) => `  ${headOf(step)}\n`).join("");
-  say(`These steps follow (--dry-run shows them in full):\n\n${heads}`);
+  print(`These steps follow (--dry-run shows them in full):\n\n${heads}`);
   if (!confirm("Continue?")) throw new GatewayError("unable", "nothing was changed");
 }
 
@@ -201,6 +203,6 @@ function ownProgram(): string {
   );
 }
 
-function say(text: string): void {
+function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }

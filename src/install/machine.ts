@@ -1,8 +1,9 @@
 import { existsSync, readFileSync, statfsSync } from "node:fs";
 import { join } from "node:path";
-import { contains, isIpv4, isLinkLocal, parseAddress } from "../address.ts";
+import { contains, isIpv4, isLinkLocal, parseAddress } from "../base/address.ts";
+import type { Settings } from "../base/settings.ts";
 import { DHCP_UNIT } from "../dhcp/files.ts";
-import { type Ground, groundOf } from "../dhcp/lans.ts";
+import { type LanFacts, lanFactsOf } from "../dhcp/lans.ts";
 import { startedUnit } from "../dhcp/unit.ts";
 import { ARP_TABLE, listArpTable } from "../killswitch/arp.ts";
 import { foreignAmong, type Rule, readRules } from "../killswitch/routing-rules.ts";
@@ -14,7 +15,6 @@ import { type HostNetwork, hostNetworkOf } from "../network/host-network.ts";
 import { allSlots, isOwnTable, MAIN_SLOT, MARK_MASK } from "../network/slot.ts";
 import { roomFor, sysctlsFor } from "../network/sysctls.ts";
 import { type OwnUla, ulasOf } from "../network/ula.ts";
-import type { Settings } from "../settings.ts";
 import { leftOf } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
 import { type Route, showLinks, showRoutes } from "../system/ip.ts";
@@ -46,7 +46,7 @@ export interface Machine {
   /** Settings below /proc/sys/net that the gateway changes, as they are now. */
   sysctls: readonly { path: string; value: string }[];
   /** What the DHCP server must know. */
-  ground: Ground;
+  facts: LanFacts;
   dhcp: Dhcp;
   /** Contents of `PATHS.sysctlsBefore` and `PATHS.environment`; null if there is no such file. */
   sysctlsBefore: string | null;
@@ -113,7 +113,7 @@ export async function machineOf(host: Host, settings: Settings): Promise<Machine
     foreignRules: foreignAmong(await readRules(host)).map(({ priority, text }) => `${priority} ${text}`),
     droppingChains: await droppingChains(host).catch(() => []),
     sshClient: sshClientOf(process.pid),
-    ground: await groundOf(host),
+    facts: await lanFactsOf(host),
     dhcp: await dhcpOf(host),
     sysctls: sysctls.filter(({ value }) => value !== ""),
     sysctlsBefore: await host.read(PATHS.sysctlsBefore),

@@ -1,8 +1,8 @@
 import { join } from "node:path";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
+import { FLAGS, settingsFrom } from "../base/settings.ts";
 import { BOOT_FILE_MODE, BOOT_FILES, BOOT_FOLDER, bootFilesFor } from "../killswitch/boot-files.ts";
 import { allLinks } from "../network/slot.ts";
-import { FLAGS, settingsFrom } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { BY_HAND, type Layout } from "../system/layout.ts";
 import { versionNote } from "../system/setup.ts";

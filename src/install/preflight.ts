@@ -1,9 +1,9 @@
+import { GatewayError } from "../base/errors.ts";
+import { addressIn, type Settings } from "../base/settings.ts";
 import { servedLans } from "../dhcp/lans.ts";
-import { GatewayError } from "../errors.ts";
 import { isComplete } from "../killswitch/boot-files.ts";
 import { OWN_NUMBERS } from "../killswitch/routing-rules.ts";
 import { allLinks } from "../network/slot.ts";
-import { addressIn, type Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { type Layout, PACKAGED, setupCommand } from "../system/layout.ts";
 import { type Given, interfaceIn, portIn } from "./environment.ts";
@@ -34,7 +34,7 @@ export function assertCommand(command: Layout["command"], own: Layout, isPackage
 
 /** Throws if this machine cannot be a gateway, and says what to do about it; `given` are the flags. */
 export function assertFit(machine: Machine, settings: Settings, given: Given): void {
-  const { architecture, systemd, network, forgetful, foreignRules, withoutModules, ground } = machine;
+  const { architecture, systemd, network, forgetful, foreignRules, withoutModules, facts } = machine;
   if (architecture !== null && architecture !== OWN_ARCHITECTURE) {
     throw unable(
       `this program is built for ${OWN_ARCHITECTURE}, but this system is ${architecture}; use a 64-bit system and the program that ./scripts/build makes for it`,
@@ -63,7 +63,7 @@ export function assertFit(machine: Machine, settings: Settings, given: Given): v
       "no network yet: the kill switch must know the LAN and the uplink at boot; connect the cable, or name them with --lan and --uplink",
     );
   }
-  servedLans(network, ground, settings);
+  servedLans(network, facts, settings);
 }
 
 /** Throws if another program listens where the service would: it would not start. */

@@ -1,5 +1,5 @@
-import { GatewayError } from "../errors.ts";
-import type { Settings } from "../settings.ts";
+import { GatewayError } from "../base/errors.ts";
+import type { Settings } from "../base/settings.ts";
 import type { Host } from "../system/host.ts";
 import { assertMachine, missingPrograms } from "../system/machine.ts";
 import { wireguardOf } from "./machine.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { sayFarewell } from "../dhcp/farewell.ts";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
+import { withdrawPrefixes } from "../dhcp/withdraw-prefixes.ts";
 import { placeCopy, placeText, remove, removeEmpty } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
 import { explained } from "../system/modules.ts";
@@ -56,7 +56,7 @@ async function doStep(step: Step, { host, root }: Surroundings): Promise<string>
       return "set";
     }
     case "farewell":
-      await sayFarewell(host, step.addresses);
+      await withdrawPrefixes(host, step.addresses);
       return "told";
     case "run":
       return host

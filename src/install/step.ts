@@ -1,6 +1,6 @@
-import { addressOf } from "../address.ts";
+import { addressOf } from "../base/address.ts";
+import { FLAGS } from "../base/settings.ts";
 import type { OwnUla } from "../network/ula.ts";
-import { FLAGS } from "../settings.ts";
 
 /** One change to the machine; applying it twice has the same effect as once. */
 export type Step =

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { GatewayError, messageOf } from "../errors.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
 import { claimInstallation } from "../system/claim.ts";
 import { PACKAGED } from "../system/layout.ts";
 import { LinuxHost } from "../system/linux.ts";
@@ -45,18 +45,18 @@ export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise
     byHand: filesByHand(),
   };
   const stays = staysText(removal);
-  if (stays !== "") say(stays);
+  if (stays !== "") print(stays);
   if (dryRun) {
-    say(`Dry run: nothing is changed. This would be done:\n\n${textOf(uninstallPlan(removal))}`);
+    print(`Dry run: nothing is changed. This would be done:\n\n${textOf(uninstallPlan(removal))}`);
     return;
   }
-  await claimInstallation({ warn: (text) => say(`Warning: ${text}`) });
-  await takeBack(removal, base, { host, root: "", say });
+  await claimInstallation({ warn: (text) => print(`Warning: ${text}`) });
+  await takeBack(removal, base, { host, root: "", say: print });
   if (servesDhcp)
-    say(
+    print(
       "This machine serves DHCP no longer: switch it on again in the home router, then reconnect the devices. Until then they keep using this machine, or have no address.",
     );
-  say(closingWords(goes, existsSync(PACKAGED.program) && process.env.DPKG_MAINTSCRIPT_NAME === undefined));
+  print(closingWords(goes, existsSync(PACKAGED.program) && process.env.DPKG_MAINTSCRIPT_NAME === undefined));
 }
 
 /** `isPackaged` unless dpkg itself is removing the package. */
@@ -102,6 +102,6 @@ function agreesTo(question: string): boolean {
   return confirm(question);
 }
 
-function say(text: string): void {
+function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }

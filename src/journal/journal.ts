@@ -1,6 +1,6 @@
-import { checkerOf } from "../checker.ts";
-import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { checkerOf } from "../base/checker.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { Store, StoredEvent } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { type Happening, JournalEntry, type JournalPage } from "./schema.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { placeText } from "../system/files.ts";
 import type { Host } from "../system/host.ts";

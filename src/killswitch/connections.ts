@@ -1,12 +1,12 @@
-import { type Address, contains } from "../address.ts";
-import type { Mac } from "../mac.ts";
-import { MOST_TUNNELS } from "../network/slot.ts";
+import { type Address, contains } from "../base/address.ts";
+import type { Mac } from "../base/mac.ts";
+import { MAX_TUNNELS } from "../network/slot.ts";
 import type { Connection, Direction, Host } from "../system/host.ts";
 import { FIRST_DIRECT_ZONE, zoneOf } from "./direct.ts";
 import type { Exit, FirewallTunnel, Policy } from "./policy.ts";
 
 /** Two for each tunnel. */
-const LAST_TUNNEL_ZONE = 2 * MOST_TUNNELS;
+const LAST_TUNNEL_ZONE = 2 * MAX_TUNNELS;
 /** Of so many ended connections at a time the devices are told at once; of others when they send something. */
 const MAX_CHALLENGES = 512;
 const PROTOCOLS = { tcp: 6, udp: 17 };

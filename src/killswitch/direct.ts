@@ -1,5 +1,5 @@
-import { familyOf } from "../address.ts";
-import type { Mac } from "../mac.ts";
+import { familyOf } from "../base/address.ts";
+import type { Mac } from "../base/mac.ts";
 import { DIRECT_MARK } from "../network/slot.ts";
 import { jhashOf } from "./jhash.ts";
 import { among, chain, fromHosts, headerOf, isMarked, namesOf, setMark } from "./match.ts";

@@ -1,4 +1,4 @@
-import { type Address, contains, familyOf, isLinkLocal, mustParsePrefix } from "../address.ts";
+import { type Address, contains, familyOf, isLinkLocal, mustParsePrefix } from "../base/address.ts";
 import type { Lan } from "../network/lan.ts";
 import { ANY_SLOT_MASK, DIRECT_MARK, MAIN_SLOT, markOf } from "../network/slot.ts";
 import { linkNames } from "./link.ts";

@@ -3,7 +3,7 @@ import { isFor, matches, refusesRest, rulesFrom } from "./obstacles.ts";
 import { chainsOfOthers } from "./table.ts";
 
 /** A chain of another program that keeps the LAN from a TCP port of this machine, and the command that opens it. */
-export interface Closed {
+export interface BlockedPort {
   chain: string;
   remedies: readonly string[];
 }
@@ -12,8 +12,8 @@ export interface Closed {
 const NOT_FOR_IT = /\b(udp|icmpv?6?|mark|status)\b|\bdaddr (2[2-5]\d\.|ff|type (?!local))/;
 
 /** Chains for incoming packets that refuse what no rule accepts, and have no rule that accepts the LAN's to the port. */
-export async function closedTo(host: Host, lans: readonly string[], port: number): Promise<Closed[]> {
-  const closed: Closed[] = [];
+export async function closedTo(host: Host, lans: readonly string[], port: number): Promise<BlockedPort[]> {
+  const closed: BlockedPort[] = [];
   for (const { chain, drops } of await chainsOfOthers(host, ["input"])) {
     const [family = "", table = "", name = ""] = chain.split(" ");
     const listing = await host.run(["nft", "-s", "list", "table", family, table]);

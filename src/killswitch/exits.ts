@@ -1,5 +1,5 @@
-import { familyOf } from "../address.ts";
-import type { Mac } from "../mac.ts";
+import { familyOf } from "../base/address.ts";
+import type { Mac } from "../base/mac.ts";
 import { exitMarkOf } from "../network/slot.ts";
 import { DIRECT, directZones, leaveDirectly } from "./direct.ts";
 import { TO_RESOLVER } from "./dns.ts";

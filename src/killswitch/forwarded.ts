@@ -1,5 +1,5 @@
-import { type Address, contains, type Endpoint, familyOf, isLinkLocal } from "../address.ts";
-import type { Mac } from "../mac.ts";
+import { type Address, contains, type Endpoint, familyOf, isLinkLocal } from "../base/address.ts";
+import type { Mac } from "../base/mac.ts";
 import type { Lan } from "../network/lan.ts";
 
 /** A port that a provider has opened, and the device that it leads to. */

@@ -1,4 +1,4 @@
-import { familyOf } from "../address.ts";
+import { familyOf } from "../base/address.ts";
 import { among, byFamily, chain, headerOf } from "./match.ts";
 import { type FirewallTunnel, MAIN, type Policy } from "./policy.ts";
 

@@ -1,4 +1,4 @@
-import type { Mac } from "../mac.ts";
+import type { Mac } from "../base/mac.ts";
 
 /**
  * The hash of a MAC address as `jhash ether saddr mod … seed …` of nftables: Bob Jenkins' lookup3, whose result the

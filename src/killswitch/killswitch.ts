@@ -1,10 +1,10 @@
-import type { Address, Prefix } from "../address.ts";
-import { GatewayError, messageOf } from "../errors.ts";
-import type { Mac } from "../mac.ts";
+import type { Address, Prefix } from "../base/address.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
+import type { Mac } from "../base/mac.ts";
+import { Queue } from "../base/queue.ts";
 import { type HostNetwork, NO_NETWORK, networkBeside } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
 import { LAN_TABLE, ROUTED_TABLE, type Slot } from "../network/slot.ts";
-import { Queue } from "../queue.ts";
 import type { Host } from "../system/host.ts";
 import { ArpTable } from "./arp.ts";
 import { Connections } from "./connections.ts";
@@ -17,7 +17,7 @@ import { directDevices, mergedPolicy, type PolicyPart } from "./policy.ts";
 import { Readings } from "./readings.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
 import { type Inspection, inspectionOf, type Layers, layersOf } from "./report.ts";
-import { interfacesTo, RouteTable, rivalOf } from "./routed.ts";
+import { interfacesTo, overlapOf, RouteTable } from "./routed.ts";
 import { applyRules, OWN_NUMBERS, type Rule, ruleDifferences } from "./routing-rules.ts";
 import { type Wanted, wantedFor } from "./wanted.ts";
 
@@ -100,10 +100,10 @@ export class KillSwitch {
   }
 
   /** Where a network behind another router is: by which interfaces, and what else has its addresses. */
-  wayTo(prefix: Prefix): { interfaces: string[]; rival: string | null } {
+  wayTo(prefix: Prefix): { interfaces: string[]; overlap: string | null } {
     const network = this.countedIn(this.network);
     const { endpoints } = mergedPolicy(this.parts, network);
-    return { interfaces: interfacesTo(prefix, network), rival: rivalOf(prefix, network, endpoints) };
+    return { interfaces: interfacesTo(prefix, network), overlap: overlapOf(prefix, network, endpoints) };
   }
 
   /**

@@ -1,4 +1,4 @@
-import { familyOf, isLinkLocal, networkOf, prefixOf } from "../address.ts";
+import { familyOf, isLinkLocal, networkOf, prefixOf } from "../base/address.ts";
 import type { Lan } from "../network/lan.ts";
 import { namesOf, set, toEach } from "./match.ts";
 import type { Policy } from "./policy.ts";

@@ -1,4 +1,4 @@
-import { type Address, familyOf, type Prefix } from "../address.ts";
+import { type Address, familyOf, type Prefix } from "../base/address.ts";
 import type { Lan } from "../network/lan.ts";
 import { MARK_MASK } from "../network/slot.ts";
 

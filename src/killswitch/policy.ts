@@ -1,5 +1,5 @@
-import type { Address, Endpoint, Prefix } from "../address.ts";
-import type { Mac } from "../mac.ts";
+import type { Address, Endpoint, Prefix } from "../base/address.ts";
+import type { Mac } from "../base/mac.ts";
 import { type HostNetwork, takerOf } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
 import {

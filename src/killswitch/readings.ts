@@ -1,5 +1,5 @@
+import type { Queue } from "../base/queue.ts";
 import type { HostNetwork } from "../network/host-network.ts";
-import type { Queue } from "../queue.ts";
 import type { Host } from "../system/host.ts";
 import { Reading } from "../system/reading.ts";
 import type { LoadedTable } from "./loaded-table.ts";

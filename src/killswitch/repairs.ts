@@ -1,4 +1,4 @@
-import type { AlertCode } from "../alert.ts";
+import type { AlertCode } from "../base/alert.ts";
 import type { Host } from "../system/host.ts";
 import { TokenBucket } from "./token-bucket.ts";
 

@@ -1,3 +1,4 @@
+import type { Settings } from "../base/settings.ts";
 import {
   type HostNetwork,
   networkBeside,
@@ -5,7 +6,6 @@ import {
   readNetwork,
   tunnelAddressesIn,
 } from "../network/host-network.ts";
-import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { DIRECT } from "./direct.ts";
 import { setFor } from "./exits.ts";

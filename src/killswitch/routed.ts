@@ -6,14 +6,14 @@ import {
   lengthOf,
   type Prefix,
   parsePrefix,
-} from "../address.ts";
+} from "../base/address.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
 import type { LanRoute } from "../network/lan-routes.ts";
 import { ROUTED_TABLE } from "../network/slot.ts";
+import { tunnelTitle } from "../shared/words.ts";
 import type { Host } from "../system/host.ts";
 import { type Route, showRoutes } from "../system/ip.ts";
-import { tunnelTitle } from "../words.ts";
 
 /** A network behind another router of the LAN. */
 interface Routed {
@@ -31,12 +31,12 @@ export function routedIn<Declared extends Routed>(
 ): Declared[] {
   return declared
     .filter(({ prefix }) => interfacesTo(prefix, network).length > 0)
-    .filter(({ prefix }) => rivalOf(prefix, network, tunnels) === null)
+    .filter(({ prefix }) => overlapOf(prefix, network, tunnels) === null)
     .sort((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix) || (a.prefix < b.prefix ? -1 : 1));
 }
 
 /** What else has addresses of the prefix, for people; null if nothing has. */
-export function rivalOf(prefix: Prefix, network: Network, tunnels: Tunnels): string | null {
+export function overlapOf(prefix: Prefix, network: Network, tunnels: Tunnels): string | null {
   const { lans, addresses, uplinkPrefixes } = network;
   for (const lan of lans)
     for (const own of lan.prefixes)

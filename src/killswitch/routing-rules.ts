@@ -1,4 +1,4 @@
-import { type Address, addressOf, familyOf, isLinkLocal, type Prefix, prefixOf } from "../address.ts";
+import { type Address, addressOf, familyOf, isLinkLocal, type Prefix, prefixOf } from "../base/address.ts";
 import { type HostNetwork, type Ipv6, ipv6Of } from "../network/host-network.ts";
 import {
   ANY_SLOT_MASK,
@@ -7,7 +7,7 @@ import {
   LAN_TABLE,
   MAIN_SLOT,
   MARK_MASK,
-  MOST_TUNNELS,
+  MAX_TUNNELS,
   markOf,
   REFUSAL_MARK,
   ROUTED_TABLE,
@@ -92,7 +92,7 @@ export function rulesFor({
           : [{ family, priority: PRIORITY.lan, text: `to ${prefix} lookup ${LAN_TABLE}` }]),
         { family, priority: PRIORITY.lanByMain, text: toLan(prefix) },
       ]),
-    ...Array.from({ length: MOST_TUNNELS }, (_, slot) => ({
+    ...Array.from({ length: MAX_TUNNELS }, (_, slot) => ({
       family,
       priority: PRIORITY.exit,
       text: `fwmark ${hex(exitMarkOf(markOf(slot)))}/${hex(MARK_MASK)} lookup ${tableOf(slot)}`,

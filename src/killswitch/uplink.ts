@@ -1,4 +1,4 @@
-import { familyOf } from "../address.ts";
+import { familyOf } from "../base/address.ts";
 import { MAIN_SLOT, markOf } from "../network/slot.ts";
 import { byFamily, headerOf, isMarked, on, setMark, toEach } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";

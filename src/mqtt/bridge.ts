@@ -1,8 +1,8 @@
-import type { SecurityAlert } from "../alert.ts";
-import { GatewayError, messageOf } from "../errors.ts";
+import type { SecurityAlert } from "../base/alert.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { Gateway } from "../http/gateway.ts";
 import { Limiter } from "../http/limits.ts";
-import type { Log } from "../log.ts";
 import type { Storage } from "../servers/storage.ts";
 import type { Host } from "../system/host.ts";
 import { pauseAfter } from "../tunnel/backoff.ts";
@@ -10,7 +10,7 @@ import { type Commanded, carryOut } from "./commands.ts";
 import type { Connection, Message } from "./connection.ts";
 import { messagesOf, type Site } from "./discovery.ts";
 import { lastAlert, type Read, readHome, thingsOf } from "./home.ts";
-import { type Entry, Published } from "./published.ts";
+import { Published, type PublishedEntity } from "./published.ts";
 import { RATES_EVERY_MS, Rates } from "./rates.ts";
 import {
   availabilityTopic,
@@ -32,7 +32,7 @@ const STEADY_MS = 60_000;
 /** The client that all commands are counted for, as those of one HTTP client are. */
 const CLIENT = "mqtt";
 /** More than any name has; a longer payload is not looked at. */
-const MOST_PAYLOAD = 512;
+const MAX_PAYLOAD = 512;
 
 export interface Deps {
   gateway: Read & Commanded & Pick<Gateway, "subscribe">;
@@ -58,7 +58,7 @@ export class Bridge {
   /** What the broker was sent in this session, by topic. */
   private readonly sent = new Map<string, string>();
   /** The things of the round before in this session; null before the first. */
-  private last: readonly Entry[] | null = null;
+  private last: readonly PublishedEntity[] | null = null;
   /** The ids of the devices that Home Assistant knows. */
   private devices = new Map<Key, string>();
   private alert: SecurityAlert | null;
@@ -190,7 +190,7 @@ export class Bridge {
     if (!this.limiter.take(CLIENT, "connection", clock.monotonic()).allowed) return;
     const deviceOf = (key: string) => this.devices.get(key) ?? null;
     try {
-      if (given.payload.length > MOST_PAYLOAD)
+      if (given.payload.length > MAX_PAYLOAD)
         throw new GatewayError("bad_request", "the payload is too long");
       await carryOut(gateway, deviceOf, given);
     } catch (error) {

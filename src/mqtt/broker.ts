@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { type Address, contains, type Prefix, parseAddress, parsePrefix, unmapped } from "../address.ts";
+import { type Address, contains, type Prefix, parseAddress, parsePrefix, unmapped } from "../base/address.ts";
 
 /** The ports of MQTT and of MQTT over TLS that IANA has assigned. */
 const PORT = 1883;

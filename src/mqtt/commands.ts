@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Gateway } from "../http/gateway.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { GATEWAY, type Key, tunnelKey } from "./topics.ts";

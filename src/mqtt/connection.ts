@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { generate, type Packet, parser } from "mqtt-packet";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 import { type Dialled, hello, KEEP_ALIVE_MS, socketTo } from "./dialled.ts";
 import { Frames } from "./frames.ts";
@@ -8,10 +8,10 @@ import { Frames } from "./frames.ts";
 /** From the first connection attempt to the broker's answer. */
 const ANSWER_TIMEOUT_MS = 10_000;
 /** More than people and their automations send. To read a packet takes 10 µs. */
-const MOST_PACKETS = 100;
+const MAX_PACKETS = 100;
 const PERIOD_MS = 1_000;
 /** What is taken in one turn of the event loop, which may be 16,000 packets; the socket gives 512 KiB at once. */
-const MOST_BYTES_A_TURN = 32 * 1024;
+const MAX_BYTES_A_TURN = 32 * 1024;
 /** What a broker sends meanwhile waits in the kernel: it cannot send faster than 1.6 MB/s. */
 const PAUSE_MS = 20;
 /** How long the last message may take to leave. */
@@ -136,8 +136,8 @@ export class Connection {
   /** Takes in what has come, in pieces; no more comes meanwhile. */
   private async receive(chunk: Buffer): Promise<void> {
     this.socket.pause();
-    for (let at = 0; at < chunk.length && !this.ended.signal.aborted; at += MOST_BYTES_A_TURN) {
-      this.take(chunk.subarray(at, at + MOST_BYTES_A_TURN));
+    for (let at = 0; at < chunk.length && !this.ended.signal.aborted; at += MAX_BYTES_A_TURN) {
+      this.take(chunk.subarray(at, at + MAX_BYTES_A_TURN));
       await this.clock.sleep(PAUSE_MS, this.ended.signal);
     }
     this.socket.resume();
@@ -148,7 +148,7 @@ export class Connection {
     const now = this.clock.monotonic();
     if (now - this.read.since >= PERIOD_MS) this.read = { since: now, packets: 0 };
     try {
-      const frames = this.frames.take(bytes, MOST_PACKETS - this.read.packets);
+      const frames = this.frames.take(bytes, MAX_PACKETS - this.read.packets);
       this.read.packets += frames.length;
       for (const frame of frames) this.handle(packetIn(frame));
     } catch {

@@ -1,7 +1,7 @@
 import type { Favourite, Provider, ServerTree } from "../servers/schema.ts";
 
 /** A list for people, and a message of some kilobytes. */
-const MOST_OPTIONS = 200;
+const MAX_OPTIONS = 200;
 /** If a provider has no more servers, all of them are offered. */
 const FEW_SERVERS = 50;
 
@@ -29,7 +29,7 @@ export function destinationsOf({ servers, provider, favourites, wanted }: Choice
     ...places.map(([country]) => country),
     ...(names ?? cities),
   ];
-  return [...new Set(all)].slice(0, MOST_OPTIONS).sort();
+  return [...new Set(all)].slice(0, MAX_OPTIONS).sort();
 }
 
 /** As in `servers/tree.ts`. */

@@ -4,10 +4,10 @@ import { exitComponents } from "./exit.ts";
 import { deviceKey } from "./topics.ts";
 
 /** Anyone on the LAN can invent devices, so only those count to which a person has given a name or an exit. */
-const MOST_DEVICES = 100;
+const MAX_DEVICES = 100;
 
 export function knownDevices(devices: readonly Device[]): Device[] {
-  return devices.filter(({ named, assigned }) => named || assigned).slice(0, MOST_DEVICES);
+  return devices.filter(({ named, assigned }) => named || assigned).slice(0, MAX_DEVICES);
 }
 
 /** A device of the LAN; `exits` are those that it can be given, or null if commands are not allowed. */

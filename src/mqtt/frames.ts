@@ -1,5 +1,5 @@
 /** The longest packet that is read; a command has some hundred bytes. */
-const MOST_BYTES = 16 * 1024;
+const MAX_BYTES = 16 * 1024;
 
 /**
  * Splits what a broker sends into control packets (MQTT 3.1.1, section 2.2). Longer ones are skipped and take no memory:
@@ -20,7 +20,7 @@ export class Frames {
       at += skipped;
       const size = sizeOf(bytes, at);
       if (size === null) break;
-      if (size > MOST_BYTES) {
+      if (size > MAX_BYTES) {
         this.skipping = size;
         continue;
       }

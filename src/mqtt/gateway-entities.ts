@@ -1,4 +1,4 @@
-import type { SecurityAlert } from "../alert.ts";
+import type { SecurityAlert } from "../base/alert.ts";
 import type { DeviceList } from "../devices/schema.ts";
 import type { Status } from "../tunnel/schema.ts";
 import type { Component, Thing } from "./discovery.ts";

@@ -1,4 +1,4 @@
-import type { SecurityAlert } from "../alert.ts";
+import type { SecurityAlert } from "../base/alert.ts";
 import type { Device } from "../devices/schema.ts";
 import type { Gateway } from "../http/gateway.ts";
 import { MAIN } from "../killswitch/policy.ts";
@@ -56,11 +56,11 @@ function destinationsFor({ provider, wanted }: TunnelRow, gateway: Read): string
 }
 
 /** Enough to find one, if there was one lately. */
-const MOST_EVENTS = 1_000;
+const MAX_EVENTS = 1_000;
 
 /** The latest alert before this start. */
 export function lastAlert(gateway: Read): SecurityAlert | null {
-  const { events } = gateway.journal({ after: 0, before: Number.MAX_SAFE_INTEGER, most: MOST_EVENTS });
+  const { events } = gateway.journal({ after: 0, before: Number.MAX_SAFE_INTEGER, most: MAX_EVENTS });
   const found = events.findLast((event) => event.type === "security_alert");
   return found === undefined ? null : { code: found.code, message: found.message, at: found.at };
 }

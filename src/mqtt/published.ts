@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
-import { checkerOf } from "../checker.ts";
-import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { checkerOf } from "../base/checker.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { Storage } from "../servers/storage.ts";
 
 /** The setting that survives a restart. */
@@ -11,12 +11,12 @@ const Entries = Type.Array(
   Type.Object({ id: Type.String(), key: Type.String() }, { additionalProperties: false }),
 );
 /** A thing, and the name that the gateway had in its topics. */
-export type Entry = Static<typeof Entries>[number];
+export type PublishedEntity = Static<typeof Entries>[number];
 const entriesSchema = checkerOf(Entries);
 
 /** What the broker keeps for this gateway, so that what vanishes while the two are apart is removed there too. */
 export class Published {
-  private saved: readonly Entry[];
+  private saved: readonly PublishedEntity[];
 
   constructor(
     private readonly store: Pick<Storage, "read" | "write">,
@@ -26,21 +26,21 @@ export class Published {
   }
 
   /** What the broker may have and should not. */
-  stale(wanted: readonly Entry[]): Entry[] {
+  stale(wanted: readonly PublishedEntity[]): PublishedEntity[] {
     return this.saved.filter((each) => !has(wanted, each));
   }
 
   /** The broker is about to be sent these too. */
-  add(wanted: readonly Entry[]): void {
+  add(wanted: readonly PublishedEntity[]): void {
     this.save([...this.saved, ...wanted.filter((each) => !has(this.saved, each))]);
   }
 
   /** The broker has these and no others. */
-  settle(wanted: readonly Entry[]): void {
+  settle(wanted: readonly PublishedEntity[]): void {
     this.save(this.saved.filter((each) => has(wanted, each)));
   }
 
-  private save(entries: readonly Entry[]): void {
+  private save(entries: readonly PublishedEntity[]): void {
     if (entries.length === this.saved.length) return;
     this.saved = entries;
     try {
@@ -52,11 +52,11 @@ export class Published {
   }
 }
 
-function has(entries: readonly Entry[], { id, key }: Entry): boolean {
+function has(entries: readonly PublishedEntity[], { id, key }: PublishedEntity): boolean {
   return entries.some((each) => each.id === id && each.key === key);
 }
 
-function entriesIn(text: string | null): Entry[] {
+function entriesIn(text: string | null): PublishedEntity[] {
   try {
     const value: unknown = JSON.parse(text ?? "[]");
     return entriesSchema.Check(value) ? value : [];

@@ -1,7 +1,7 @@
-import type { Prefix } from "../address.ts";
-import { GatewayError } from "../errors.ts";
-import type { Log } from "../log.ts";
-import type { Settings } from "../settings.ts";
+import type { Prefix } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Settings } from "../base/settings.ts";
 import type { Host } from "../system/host.ts";
 import { Bridge, type Deps as BridgeDeps } from "./bridge.ts";
 import { addressesOf, type Broker, brokerIn, type TunnelTo, wayTo } from "./broker.ts";
@@ -23,7 +23,7 @@ interface Deps extends Pick<BridgeDeps, "gateway" | "store"> {
 type Reached = Awaited<ReturnType<typeof reachable>>;
 
 /** A certificate authority's certificates; a password is shorter. */
-const MOST_FILE_BYTES = 64 * 1024;
+const MAX_FILE_BYTES = 64 * 1024;
 
 /** Shows the gateway to Home Assistant until `signal` aborts. */
 export function runBridge(deps: Deps, signal: AbortSignal): Promise<void> {
@@ -87,7 +87,7 @@ async function dialled({ tls, host, port, user }: Broker, { address, way }: Reac
 
 async function textIn(host: Deps["host"], path: string | null, flag: string): Promise<string | null> {
   if (path === null) return null;
-  const text = await host.read(path, MOST_FILE_BYTES);
+  const text = await host.read(path, MAX_FILE_BYTES);
   if (text === null) throw new GatewayError("unable", `the file ${path} (${flag}) cannot be read`);
   return text;
 }

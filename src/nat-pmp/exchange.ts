@@ -1,4 +1,4 @@
-import type { Address } from "../address.ts";
+import type { Address } from "../base/address.ts";
 import type { Host, UdpPlace, UdpSocket } from "../system/host.ts";
 import { type Answer, answerIn, type Request, requestBytes, SERVER_PORT } from "./message.ts";
 

@@ -1,13 +1,13 @@
-import type { Address } from "../address.ts";
+import type { Address } from "../base/address.ts";
 
 /** A client asks one thing at a time (RFC 6886, section 3.1); a torrent client may have several to renew. */
-const MOST_OF_SENDER = 20;
-const MOST_OF_ALL = 200;
+const MAX_OF_SENDER = 20;
+const MAX_OF_ALL = 200;
 const PERIOD_MS = 1_000;
 /** Providers take seconds to answer. */
-const MOST_AT_ONCE = 64;
+const MAX_AT_ONCE = 64;
 /** Two for each port that a device may have. */
-const MOST_AT_ONCE_OF_SENDER = 16;
+const MAX_AT_ONCE_OF_SENDER = 16;
 
 /** Keeps a device, or many, from occupying the gateway and the provider. */
 export class Limits {
@@ -24,7 +24,7 @@ export class Limits {
       this.bySender.clear();
     }
     const count = this.bySender.get(sender) ?? 0;
-    if (count >= MOST_OF_SENDER || this.all >= MOST_OF_ALL) return false;
+    if (count >= MAX_OF_SENDER || this.all >= MAX_OF_ALL) return false;
     this.bySender.set(sender, count + 1);
     this.all += 1;
     return true;
@@ -34,7 +34,7 @@ export class Limits {
   begin(sender: Address, request: string): (() => void) | null {
     const own = this.underWay.get(sender) ?? new Set();
     const all = [...this.underWay.values()].reduce((sum, { size }) => sum + size, 0);
-    if (own.has(request) || own.size >= MOST_AT_ONCE_OF_SENDER || all >= MOST_AT_ONCE) return null;
+    if (own.has(request) || own.size >= MAX_AT_ONCE_OF_SENDER || all >= MAX_AT_ONCE) return null;
     this.underWay.set(sender, own.add(request));
     return () => {
       own.delete(request);

@@ -1,4 +1,4 @@
-import { type Address, parseAddress } from "../address.ts";
+import { type Address, parseAddress } from "../base/address.ts";
 import type { Protocol } from "../forwards/opener.ts";
 
 // The messages of NAT-PMP (RFC 6886).
@@ -51,7 +51,7 @@ const OPCODES = { address: 0, udp: 1, tcp: 2 } as const;
 /** Set in the opcode of an answer. */
 const IS_ANSWER = 0x80;
 /** The longest message of its successor PCP (RFC 6887, 7): no request is longer. */
-const LONGEST_BYTES = 1_100;
+const MAX_BYTES = 1_100;
 const [ADDRESS_BYTES, REFUSAL_BYTES, ADDRESS_ANSWER_BYTES] = [2, 8, 12];
 const [MAPPING_BYTES, MAPPING_ANSWER_BYTES] = [12, 16];
 
@@ -60,7 +60,7 @@ export type Incoming = Request | { asks: "another version" | "another operation"
 
 export function requestIn(packet: Uint8Array): Incoming {
   const [version, opcode] = packet;
-  if (version === undefined || opcode === undefined || packet.length > LONGEST_BYTES) return null;
+  if (version === undefined || opcode === undefined || packet.length > MAX_BYTES) return null;
   // An answer to an answer could go back and forth for ever.
   if (opcode >= IS_ANSWER) return null;
   if (version !== 0) return { asks: "another version" };

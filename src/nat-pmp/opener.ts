@@ -1,5 +1,5 @@
-import { type Address, addressOf, familyOf, isPrivate, mustParseAddress } from "../address.ts";
-import { GatewayError } from "../errors.ts";
+import { type Address, addressOf, familyOf, isPrivate, mustParseAddress } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
 import {
   type Contact,
   type Opener,

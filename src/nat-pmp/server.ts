@@ -1,10 +1,10 @@
-import { type Address, contains, isIpv4, parseAddress } from "../address.ts";
-import { messageOf } from "../errors.ts";
+import { type Address, contains, isIpv4, parseAddress } from "../base/address.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import { PortRefusal, type Protocol } from "../forwards/opener.ts";
 import type { GrantedPort, PortRequest } from "../forwards/request.ts";
 import type { Forward } from "../forwards/schema.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
-import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Datagram, Host, UdpSocket } from "../system/host.ts";
 import { Announcements } from "./announcements.ts";
@@ -30,7 +30,7 @@ const LATE_MS = 200;
 const OPEN_AGAIN_MS = 3_000;
 const LOG_EACH_MS = 60_000;
 /** The lifetime that section 3.3 recommends. */
-const LONGEST_LIFETIME_S = 7_200;
+const MAX_LIFETIME_S = 7_200;
 /** The owner of the announcements in the kill switch; never a tunnel's name. */
 const OWNER = "NAT-PMP";
 
@@ -52,14 +52,14 @@ interface Deps {
 }
 
 /** One of the gateway's own addresses on the LAN. */
-interface Place {
+interface LanAddress {
   link: string;
   own: Address;
 }
 
 /** Opens ports for the devices of the LAN that ask by NAT-PMP (RFC 6886), each for itself alone. */
 export class NatPmpServer {
-  private readonly sockets = new Map<string, Place & { socket: UdpSocket }>();
+  private readonly sockets = new Map<string, LanAddress & { socket: UdpSocket }>();
   /** For which network they were opened, and when. */
   private opened: { network: unknown; at: number } = { network: null, at: 0 };
   private readonly limits = new Limits();
@@ -136,7 +136,7 @@ export class NatPmpServer {
     this.sockets.clear();
   }
 
-  private receive({ socket, ...place }: Place & { socket: UdpSocket }): void {
+  private receive({ socket, ...place }: LanAddress & { socket: UdpSocket }): void {
     const received = socket.received();
     if (received === "refused") return;
     for (const datagram of received)
@@ -145,7 +145,7 @@ export class NatPmpServer {
       );
   }
 
-  private async take(place: Place, { address, port, bytes }: Datagram): Promise<void> {
+  private async take(place: LanAddress, { address, port, bytes }: Datagram): Promise<void> {
     const from = parseAddress(address);
     if (from === null || !this.isOnLan(place.link, from)) return;
     if (!this.limits.allows(from, this.deps.host.monotonic())) return;
@@ -191,7 +191,7 @@ export class NatPmpServer {
         protocol,
         port: internal,
         external: external === 0 ? null : external,
-        lifetimeMs: 1000 * Math.min(lifetime, LONGEST_LIFETIME_S),
+        lifetimeMs: 1000 * Math.min(lifetime, MAX_LIFETIME_S),
       });
       const seconds = Math.floor(granted.lifetimeMs / 1000);
       return { result: RESULT.success, external: granted.external, lifetime: seconds };
@@ -240,7 +240,7 @@ export class NatPmpServer {
   }
 }
 
-function placesIn({ lans, addresses }: Pick<HostNetwork, "lans" | "addresses">): Place[] {
+function placesIn({ lans, addresses }: Pick<HostNetwork, "lans" | "addresses">): LanAddress[] {
   return lans.flatMap(({ interface: link, prefixes }) =>
     addresses
       .filter((own) => isIpv4(own) && prefixes.some((prefix) => contains(prefix, own)))
@@ -248,7 +248,7 @@ function placesIn({ lans, addresses }: Pick<HostNetwork, "lans" | "addresses">):
   );
 }
 
-function keyOf({ link, own }: Place): string {
+function keyOf({ link, own }: LanAddress): string {
   return `${link} ${own}`;
 }
 

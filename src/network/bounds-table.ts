@@ -1,4 +1,4 @@
-import { type Mac, parseMac } from "../mac.ts";
+import { type Mac, parseMac } from "../base/mac.ts";
 import type { Host } from "../system/host.ts";
 import { listNft } from "../system/nft.ts";
 
@@ -9,7 +9,7 @@ import { listNft } from "../system/nft.ts";
 export const BOUNDS_TABLE = "inet portcullis_bounds";
 
 /** The most of one device; a torrent client with DHT has some thousands. The kernel looks at all when one begins. */
-const MOST_CONNECTIONS = 8_192;
+const MAX_CONNECTIONS = 8_192;
 /** The part of the connection table that one device may fill. */
 const SHARE = 1 / 8;
 /**
@@ -22,8 +22,8 @@ const SOLICITATIONS = { perSecond: 20, burst: 100 };
 /** How long a refusal can be read. */
 const NOTED_SECONDS = 600;
 /** MAC addresses can be invented: further ones are not noted, and further ones still have no bound. */
-const MOST_NOTED = 256;
-const MOST_DEVICES = 65_535;
+const MAX_NOTED = 256;
+const MAX_DEVICES = 65_535;
 
 /** The sets of those that were refused something, with what it was. */
 const REFUSED = { connections: "refused", solicitations: "silenced" } as const;
@@ -31,7 +31,7 @@ export type Refused = Record<keyof typeof REFUSED, Mac[]>;
 
 /** How many connections one device may have in a connection table of this size. */
 export function mostConnections(places: number): number {
-  return Math.min(MOST_CONNECTIONS, Math.floor(places * SHARE));
+  return Math.min(MAX_CONNECTIONS, Math.floor(places * SHARE));
 }
 
 /**
@@ -49,10 +49,10 @@ table ${BOUNDS_TABLE} {
 ${counters("connections", "ether_addr")}
 ${counters("inward_4", "ipv4_addr")}
 ${counters("inward_6", "ipv6_addr")}
-${passing("starts", 60, MOST_DEVICES)}
-${passing("solicitors", 60, MOST_DEVICES)}
-${passing(REFUSED.connections, NOTED_SECONDS, MOST_NOTED)}
-${passing(REFUSED.solicitations, NOTED_SECONDS, MOST_NOTED)}
+${passing("starts", 60, MAX_DEVICES)}
+${passing("solicitors", 60, MAX_DEVICES)}
+${passing(REFUSED.connections, NOTED_SECONDS, MAX_NOTED)}
+${passing(REFUSED.solicitations, NOTED_SECONDS, MAX_NOTED)}
   chain begun {
     type nat hook prerouting priority dstnat - 20; policy accept;
     update @starts ${limited("ether saddr", STARTS)} goto refuse comment "${RULES[0]}"
@@ -95,7 +95,7 @@ const RULES = [
 function counters(name: string, type: string): string {
   return `  set ${name} {
     type ${type}
-    size ${MOST_DEVICES}
+    size ${MAX_DEVICES}
     flags dynamic
   }
 `;

@@ -1,6 +1,6 @@
-import type { AlertCode } from "../alert.ts";
-import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import type { AlertCode } from "../base/alert.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { Host } from "../system/host.ts";
 import { memoryBytes } from "../system/resources.ts";
 import { areBoundsLoaded, loadBounds, mostConnections, type Refused, readRefused } from "./bounds-table.ts";

@@ -1,4 +1,4 @@
-import { type Address, parseAddress } from "../address.ts";
+import { type Address, parseAddress } from "../base/address.ts";
 import type { Host } from "../system/host.ts";
 import { listNft, type NftElement, type NftObject } from "../system/nft.ts";
 
@@ -6,7 +6,7 @@ import { listNft, type NftElement, type NftObject } from "../system/nft.ts";
 export const COUNTERS_TABLE = "inet portcullis_traffic";
 
 /** The most addresses in each set; others are not counted until the table is made again. */
-export const MOST_COUNTED = 4_096;
+export const MAX_COUNTED = 4_096;
 /** An address that is silent for longer is counted from zero, so the figures must be read more often. */
 const TIMEOUT_SECONDS = 86_400;
 /** Listing addresses that have timed out is harmless, and the kernel need not search for them each second. */
@@ -63,7 +63,7 @@ const WAYS = [
 function setOf(name: string, family: 4 | 6): string {
   return `  set ${name} {
     type ipv${family}_addr
-    size ${MOST_COUNTED}
+    size ${MAX_COUNTED}
     flags dynamic,timeout
     counter
     timeout ${TIMEOUT_SECONDS}s

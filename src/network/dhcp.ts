@@ -1,5 +1,5 @@
-import { type Address, isPrivatePrefix, parseAddress, parsePrefix } from "../address.ts";
-import { GatewayError } from "../errors.ts";
+import { type Address, isPrivatePrefix, parseAddress, parsePrefix } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 
 /** What a DHCP server would give a device. */
@@ -24,10 +24,10 @@ const SENT_AT_MS = [0, 2_000];
 /** Servers see whether an address is free before they offer it, dnsmasq for 3 s. */
 const OFFERED_WITHIN_MS = 5_000;
 /** One link may have several servers, and a hostile host can be as many as it likes. */
-const MOST_OFFERS = 16;
+const MAX_OFFERS = 16;
 /** Replies that are read, those to others included. Behind more of them, which the kernel may have dropped, an offer may hide. */
-const MOST_REPLIES = 256;
-const MOST_ROUTES = 16;
+const MAX_REPLIES = 256;
+const MAX_ROUTES = 16;
 
 /** Of RFC 2131, section 2, and RFC 2132. */
 const [FIXED_BYTES, COOKIE] = [236, 0x63825363];
@@ -64,7 +64,7 @@ export async function offersOn(
       await host.sleep(POLL_MS, signal);
       for (const { from, packet } of socket.received() ?? []) {
         replies += 1;
-        const reply = found.size >= MOST_OFFERS ? null : replyIn(packet);
+        const reply = found.size >= MAX_OFFERS ? null : replyIn(packet);
         if (reply === null || reply.id !== id) continue;
         const { server, routers, resolvers, address } = reply;
         found.set(`${from} ${server}`, { interface: link, server, mac: from, routers, resolvers, address });
@@ -73,7 +73,7 @@ export async function offersOn(
   } finally {
     socket.close();
   }
-  if (found.size === 0 && replies > MOST_REPLIES)
+  if (found.size === 0 && replies > MAX_REPLIES)
     throw new GatewayError(
       "unable",
       `${link} carries too many DHCP replies to tell whether another server answers; find the machine that sends them, and unplug it`,
@@ -170,7 +170,7 @@ function addressesIn(bytes: Uint8Array = new Uint8Array()): Address[] {
  */
 function routersIn(bytes: Buffer = Buffer.alloc(0)): Address[] {
   const all: Address[] = [];
-  for (let at = 0, count = 0; at < bytes.length && count < MOST_ROUTES; count += 1) {
+  for (let at = 0, count = 0; at < bytes.length && count < MAX_ROUTES; count += 1) {
     const length = bytes[at] ?? 0;
     const significant = Math.ceil(length / 8);
     const router = bytes.subarray(at + 1 + significant, at + 5 + significant);

@@ -1,6 +1,6 @@
-import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
-import type { Settings } from "../settings.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Settings } from "../base/settings.ts";
 import type { Host } from "../system/host.ts";
 import {
   type HostNetwork,

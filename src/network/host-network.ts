@@ -8,9 +8,9 @@ import {
   parseAddress,
   parsePrefix,
   privateBlockOf,
-} from "../address.ts";
-import { INTERFACE_NAME } from "../interface-name.ts";
-import type { Settings } from "../settings.ts";
+} from "../base/address.ts";
+import { INTERFACE_NAME } from "../base/interface-name.ts";
+import type { Settings } from "../base/settings.ts";
 import type { Host } from "../system/host.ts";
 import { type AddressedLink, type Route, showAddresses, showRoutes } from "../system/ip.ts";
 import { type Cable, type Lan, lanOf, NO_ROLES, prefixesOf, type Roles } from "./lan.ts";

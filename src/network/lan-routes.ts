@@ -7,7 +7,7 @@ import {
   parseAddress,
   parsePrefix,
   privateBlockOf,
-} from "../address.ts";
+} from "../base/address.ts";
 import type { Route } from "../system/ip.ts";
 import type { Lan } from "./lan.ts";
 

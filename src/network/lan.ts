@@ -7,7 +7,7 @@ import {
   networkOf,
   type Prefix,
   privateBlockOf,
-} from "../address.ts";
+} from "../base/address.ts";
 
 /** A LAN interface, and the prefixes of its hosts. */
 export interface Lan {

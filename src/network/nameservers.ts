@@ -1,4 +1,4 @@
-import { type Address, parseAddress } from "../address.ts";
+import { type Address, parseAddress } from "../base/address.ts";
 import type { Host } from "../system/host.ts";
 
 /** Files that list the system's resolvers; if resolv.conf names a local stub, those of the program behind it. */

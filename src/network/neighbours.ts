@@ -1,7 +1,7 @@
-import { type Address, isHostAddress, parseAddress } from "../address.ts";
-import { INTERFACE_NAME } from "../interface-name.ts";
-import { type Mac, parseMac } from "../mac.ts";
-import { nextTurn } from "../queue.ts";
+import { type Address, isHostAddress, parseAddress } from "../base/address.ts";
+import { INTERFACE_NAME } from "../base/interface-name.ts";
+import { type Mac, parseMac } from "../base/mac.ts";
+import { nextTurn } from "../base/queue.ts";
 import type { Host } from "../system/host.ts";
 import { type Neighbour as Row, showNeighbours } from "../system/ip.ts";
 
@@ -61,7 +61,7 @@ function ageOf(state: string, { confirmed = 0, updated = 0 }: Row): number | nul
   return 1_000 * (HEARD.includes(state) ? Math.min(confirmed, updated) : confirmed);
 }
 
-interface Entry {
+interface NeighbourEntry {
   address: string;
   device: string;
   lladdr: string;
@@ -70,7 +70,7 @@ interface Entry {
   isDeleted: boolean;
 }
 
-function neighbourOf(entry: Entry): Neighbour | null {
+function neighbourOf(entry: NeighbourEntry): Neighbour | null {
   const { device, lladdr, state, heardMsAgo, isDeleted } = entry;
   const address = parseAddress(entry.address);
   if (address === null || !isHostAddress(address) || !INTERFACE_NAME.test(device) || state === "")

@@ -1,7 +1,7 @@
-import { type Address, familyOf, parseAddress } from "../address.ts";
-import type { AlertCode } from "../alert.ts";
-import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { type Address, familyOf, parseAddress } from "../base/address.ts";
+import type { AlertCode } from "../base/alert.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { Host, LinkSocket } from "../system/host.ts";
 import { type Route, showRoutes } from "../system/ip.ts";
 import { chosenServerIn, type Offer, offersOn } from "./dhcp.ts";
@@ -31,17 +31,17 @@ const READ_EVERY_MS = 5_000;
 const ASK_EVERY_MS = 300_000;
 const ASK_AGAIN_MS = 30_000;
 /** A DHCP server that does not answer this many questions in a row is gone. */
-const MOST_MISSED = 2;
+const MAX_MISSED = 2;
 /** IPv6 routers advertise themselves every half an hour at least (RFC 4861, section 6.2.1). One that does not is gone. */
 const SILENT_MS = 2_100_000;
 /** How many are kept for each link: a hostile host can be any number of routers. */
-const MOST_ON_LINK = 16;
+const MAX_ON_LINK = 16;
 /** They may also come and go all the time; the first is told at once. */
 const TOLD_EVERY_MS = 60_000;
-const MOST_NAMED = 3;
+const MAX_NAMED = 3;
 
 /** What listens on one link. */
-interface Ears {
+interface LinkSockets {
   routers: LinkSocket;
   /** Hears what devices send to DHCP servers: unlike the answers, it goes to the whole LAN. */
   requests: LinkSocket;
@@ -59,7 +59,7 @@ interface Heard extends OtherRouter {
  */
 export class OtherRouters {
   private network: HostNetwork | null = null;
-  private readonly sockets = new Map<string, Ears>();
+  private readonly sockets = new Map<string, LinkSockets>();
   /** DHCP servers that have answered on each link, whatever they offered. */
   private readonly answered = new Map<string, readonly Address[]>();
   private readonly heard = new Map<string, Heard>();
@@ -188,7 +188,7 @@ export class OtherRouters {
       const isAsked = where === link && familyOf(address) === 4;
       if (!isAsked || found.some((each) => each.address === address)) continue;
       heard.missed += 1;
-      if (heard.missed >= MOST_MISSED) this.heard.delete(keyOf(heard));
+      if (heard.missed >= MAX_MISSED) this.heard.delete(keyOf(heard));
       else this.askAgain();
     }
   }
@@ -243,7 +243,7 @@ export class OtherRouters {
   private keep(heard: Heard): void {
     const key = keyOf(heard);
     const count = this.current.filter((each) => each.interface === heard.interface).length;
-    if (this.heard.has(key) || count < MOST_ON_LINK) this.heard.set(key, heard);
+    if (this.heard.has(key) || count < MAX_ON_LINK) this.heard.set(key, heard);
   }
 
   /** Whether it is an address of this machine: two of its links may be connected to each other. */
@@ -267,15 +267,15 @@ export class OtherRouters {
 
 /** What some of them tell devices, for people, and how many others there are. */
 export function sentencesOf(routers: readonly OtherRouter[]): string {
-  const more = routers.length - MOST_NAMED;
-  const named = routers.slice(0, MOST_NAMED).map(sentenceOf);
+  const more = routers.length - MAX_NAMED;
+  const named = routers.slice(0, MAX_NAMED).map(sentenceOf);
   return `${named.join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
 }
 
 /** What one of them tells devices. */
 export function sentenceOf({ interface: link, address, routers, resolvers }: OtherRouter): string {
   const [names, what] = routers.length > 0 ? [routers, "router"] : [resolvers, "resolver"];
-  const listed = names.slice(0, MOST_NAMED).join(", ");
+  const listed = names.slice(0, MAX_NAMED).join(", ");
   if (familyOf(address) === 4)
     return `the DHCP server ${address} on ${link} gives devices the ${what} ${listed}`;
   if (routers.length > 0) return `${address} on ${link} advertises itself as an IPv6 router`;

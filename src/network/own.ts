@@ -1,4 +1,4 @@
-import { type Address, addressOf, contains, familyOf, isLinkLocal, type Prefix } from "../address.ts";
+import { type Address, addressOf, contains, familyOf, isLinkLocal, type Prefix } from "../base/address.ts";
 import type { HostNetwork } from "./host-network.ts";
 
 /** What a client of the LAN needs to know of the gateway. */

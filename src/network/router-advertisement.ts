@@ -1,5 +1,5 @@
 import ipaddr from "ipaddr.js";
-import { type Address, isLinkLocal, parseAddress } from "../address.ts";
+import { type Address, isLinkLocal, parseAddress } from "../base/address.ts";
 import { checksumOf, HEADER_BYTES, HOP_LIMIT, ICMPV6, icmpv6Packet } from "./icmpv6.ts";
 
 /** What an IPv6 router tells the devices of its link. */
@@ -18,7 +18,7 @@ const OPTION = { route: 24, resolvers: 25 };
 const [UNSPECIFIED, ALL_ROUTERS] = ["::", "ff02::2"];
 
 /** Devices use three. */
-const MOST_RESOLVERS = 4;
+const MAX_RESOLVERS = 4;
 
 /** Where router solicitations go (RFC 2464, section 7). */
 export const ALL_ROUTERS_MAC = "33:33:00:00:00:02";
@@ -74,7 +74,7 @@ function routeLifetimeOf(option: Buffer): number {
 function resolversIn(option: Buffer = Buffer.alloc(0)): Address[] {
   if (option.length < 24 || option.readUInt32BE(4) === 0) return [];
   const all: Address[] = [];
-  for (let at = 8; at + 16 <= option.length && all.length < MOST_RESOLVERS; at += 16) {
+  for (let at = 8; at + 16 <= option.length && all.length < MAX_RESOLVERS; at += 16) {
     const address = addressIn(option.subarray(at, at + 16));
     if (address !== null) all.push(address);
   }

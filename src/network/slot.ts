@@ -41,10 +41,10 @@ export const DIRECT_MARK = 0x104f;
 export const MAIN_SLOT = 0;
 
 /** As many as the bits of a mark that distinguish them can tell apart. */
-export const MOST_TUNNELS = 8;
+export const MAX_TUNNELS = 8;
 
 /** Behind those of the slots: the table with the routes to networks behind other routers of the LAN. */
-export const ROUTED_TABLE = FIRST_TABLE + MOST_TUNNELS;
+export const ROUTED_TABLE = FIRST_TABLE + MAX_TUNNELS;
 
 /** Behind that: the table with the routes to the LAN's own prefixes. */
 export const LAN_TABLE = ROUTED_TABLE + 1;
@@ -56,7 +56,7 @@ export function isOwnTable(table: number): boolean {
 
 /** Of every slot, whether a tunnel has it or not. */
 export function allSlots(base: string): Slot[] {
-  return Array.from({ length: MOST_TUNNELS }, (_, number) => slotOf(number, base));
+  return Array.from({ length: MAX_TUNNELS }, (_, number) => slotOf(number, base));
 }
 
 /** The names that interfaces of tunnels can have. */

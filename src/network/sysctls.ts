@@ -76,7 +76,7 @@ export function sysctlsFor(network: HostNetwork): Sysctl[] {
 /** A place takes some 400 bytes; the whole table at most a sixteenth of the memory (nf_conntrack_core.c). */
 const PLACE_BYTES = 400;
 const PART_OF_MEMORY = 16;
-const MOST_PLACES = 262_144;
+const MAX_PLACES = 262_144;
 /** The least that a NAT keeps an idle connection (RFC 5382, REQ-5); the kernel would keep it for five days. */
 const ESTABLISHED_SECONDS = 7_440;
 const TIME_WAIT_SECONDS = 60;
@@ -85,10 +85,7 @@ const NEIGHBOURS = { gc_thresh2: 4_096, gc_thresh3: 8_192 };
 
 /** Room for all devices in the tables that the kernel has once. */
 export function roomFor(memoryBytes: number): Sysctl[] {
-  const places = Math.min(
-    MOST_PLACES,
-    2 ** Math.floor(Math.log2(memoryBytes / PART_OF_MEMORY / PLACE_BYTES)),
-  );
+  const places = Math.min(MAX_PLACES, 2 ** Math.floor(Math.log2(memoryBytes / PART_OF_MEMORY / PLACE_BYTES)));
   const least = (path: string, value: number, why: string): Sysctl => ({
     ...{ path, value: String(value), why },
     bound: "least",

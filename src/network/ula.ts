@@ -8,8 +8,8 @@ import {
   type Prefix,
   parseAddress,
   parsePrefix,
-} from "../address.ts";
-import type { Settings } from "../settings.ts";
+} from "../base/address.ts";
+import type { Settings } from "../base/settings.ts";
 import type { Host } from "../system/host.ts";
 import { showAddresses } from "../system/ip.ts";
 import type { HostNetwork } from "./host-network.ts";

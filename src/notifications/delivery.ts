@@ -1,5 +1,5 @@
-import { GatewayError, messageOf as reasonOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { GatewayError, messageOf as reasonOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { NotifiedEvent } from "./event.ts";
 import { type Message, messageOf } from "./message.ts";
@@ -10,7 +10,7 @@ import { requestFor, type Target } from "./target.ts";
 const LOOKS_EVERY_MS = 10_000;
 /** The pause after a failure, doubled with each further one. */
 const FIRST_PAUSE_MS = 30_000;
-const LONGEST_PAUSE_MS = 3_600_000;
+const MAX_PAUSE_MS = 3_600_000;
 
 export interface DeliveryDeps {
   clock: Pick<Host, "now" | "monotonic" | "sleep">;
@@ -97,7 +97,7 @@ export class Delivery {
       log.warn(
         `a notification to ${this.target.name} could not be sent: ${reasonOf(error)}; it is kept and sent later`,
       );
-    this.pausedUntil = clock.monotonic() + Math.min(FIRST_PAUSE_MS * 2 ** this.failures, LONGEST_PAUSE_MS);
+    this.pausedUntil = clock.monotonic() + Math.min(FIRST_PAUSE_MS * 2 ** this.failures, MAX_PAUSE_MS);
     this.failures += 1;
   }
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { type AlertCode, SecurityAlert } from "../alert.ts";
+import { type AlertCode, SecurityAlert } from "../base/alert.ts";
 
 /** A tunnel that should be up carried nothing for a while. */
 export const Outage = Type.Object(

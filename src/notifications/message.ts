@@ -1,5 +1,5 @@
-import { redacted } from "../secrets.ts";
-import { tunnelTitle } from "../words.ts";
+import { redacted } from "../base/secrets.ts";
+import { tunnelTitle } from "../shared/words.ts";
 import { LEVELS, type Level, levelOf, type NotifiedEvent, type Outage } from "./event.ts";
 import type { Pending } from "./outbox.ts";
 
@@ -14,7 +14,7 @@ export interface Message {
 }
 
 /** Ntfy turns texts of more than 4,096 bytes into attachments. */
-const LONGEST_BYTES = 3_500;
+const MAX_BYTES = 3_500;
 /** An alert that is told later than this has its time in the text. */
 const LATE_MS = 120_000;
 
@@ -80,7 +80,7 @@ function dateOf(time: Date): string {
 
 function shortened(text: string): string {
   const bytes = new TextEncoder().encode(text);
-  if (bytes.length <= LONGEST_BYTES) return text;
+  if (bytes.length <= MAX_BYTES) return text;
   // What is left of a character at the end is dropped.
-  return `${new TextDecoder().decode(bytes.slice(0, LONGEST_BYTES)).replace(/\uFFFD+$/, "")}…`;
+  return `${new TextDecoder().decode(bytes.slice(0, MAX_BYTES)).replace(/\uFFFD+$/, "")}…`;
 }

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
-import { checkerOf } from "../checker.ts";
-import { messageOf as reasonOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { checkerOf } from "../base/checker.ts";
+import { messageOf as reasonOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import type { State } from "../tunnel/state.ts";
@@ -31,9 +31,9 @@ interface Deps extends Pick<DeliveryDeps, "send" | "isOpenTo"> {
 }
 
 /** More than a home needs. */
-const MOST_TARGETS = 20;
+const MAX_TARGETS = 20;
 /** Longer than any file with so many addresses. */
-const MOST_FILE_BYTES = 64 * 1024;
+const MAX_FILE_BYTES = 64 * 1024;
 /** Each write waits for the disk, and events come in groups. */
 const SAVES_AFTER_MS = 500;
 const SETTING = "notifications";
@@ -134,11 +134,11 @@ export class Notifications {
       else this.parse(address, `address ${at + 1}`, found);
     }
     const known = new Map(found.map((target) => [digestOf(target), target]));
-    return [...known.values()].slice(0, MOST_TARGETS);
+    return [...known.values()].slice(0, MAX_TARGETS);
   }
 
   private async readFile(path: string, found: Target[]): Promise<void> {
-    const text = await this.deps.host.read(path, MOST_FILE_BYTES);
+    const text = await this.deps.host.read(path, MAX_FILE_BYTES);
     if (text === null) this.unusable.push({ target: path, sent: false, error: "the file cannot be read" });
     for (const [at, line] of (text ?? "")
       .split("\n")

@@ -30,13 +30,13 @@ export type Kept = Static<typeof Kept>;
 const CAUSE_EVERY_MS = 15 * 60_000;
 const HOUR_MS = 3_600_000;
 /** Messages in any hour; what comes then is told with the next one. */
-const MOST_MESSAGES = 5;
+const MAX_MESSAGES = 5;
 /** The same if there is something urgent to tell. */
-const MOST_IF_URGENT = 10;
+const MAX_IF_URGENT = 10;
 /** Tunnels can be made, removed and made again under any name, and each is a cause; the latest are kept. */
-const MOST_OUTAGES = 20;
+const MAX_OUTAGES = 20;
 /** Longer ones are cut: an alert may quote another program. */
-const LONGEST_TEXT = 500;
+const MAX_TEXT = 500;
 
 /**
  * What a target has not been sent yet. One entry a cause, and few outages, bound it, however long the target is down.
@@ -69,7 +69,7 @@ export class Outbox {
     const due = this.pending.filter(({ cause }) => !isWithin(CAUSE_EVERY_MS, this.told.get(cause), now));
     const isUrgent = due.some(({ events }) => events.some((event) => levelOf(event) === "urgent"));
     const recent = this.sent.filter((at) => isWithin(HOUR_MS, at, now)).length;
-    this.taken = recent < (isUrgent ? MOST_IF_URGENT : MOST_MESSAGES) ? due : [];
+    this.taken = recent < (isUrgent ? MAX_IF_URGENT : MAX_MESSAGES) ? due : [];
     this.pending = this.pending.filter((each) => !this.taken.includes(each));
     return this.taken;
   }
@@ -102,7 +102,7 @@ function merged(all: readonly Pending[]): Pending[] {
   }
   const united = [...byCause.values()];
   const outages = united.filter(({ events }) => events.every(({ type }) => type === "outage"));
-  const dropped = outages.slice(0, -MOST_OUTAGES);
+  const dropped = outages.slice(0, -MAX_OUTAGES);
   return united.filter((each) => !dropped.includes(each));
 }
 
@@ -124,7 +124,7 @@ function isWithin(ms: number, at: number | undefined, now: number): boolean {
 function cut(event: NotifiedEvent): NotifiedEvent {
   // Half a character is left out.
   const short = (text: string) =>
-    text.length <= LONGEST_TEXT ? text : `${text.slice(0, LONGEST_TEXT).replace(/[\uD800-\uDBFF]$/, "")}…`;
+    text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT).replace(/[\uD800-\uDBFF]$/, "")}…`;
   if (event.type === "security_alert")
     return { ...event, payload: { ...event.payload, message: short(event.payload.message) } };
   const { reason } = event.payload;

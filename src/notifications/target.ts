@@ -1,5 +1,5 @@
-import { isLocal, parseAddress } from "../address.ts";
-import { GatewayError } from "../errors.ts";
+import { isLocal, parseAddress } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { HttpsRequest } from "../system/host.ts";
 import type { Level } from "./event.ts";
 import type { Message } from "./message.ts";

@@ -3,15 +3,15 @@ import type { NewToken, ShownToken } from "../access/schema.ts";
 import type { Change } from "../backup/changes.ts";
 import type { Contents } from "../backup/contents.ts";
 import type { Permissions, Restored } from "../backup/restore.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Settings } from "../base/settings.ts";
 import type { Checks } from "../checks/schema.ts";
 import type { Direct } from "../devices/direct.ts";
-import { messageOf } from "../errors.ts";
 import type { Inspection } from "../killswitch/report.ts";
-import type { Log } from "../log.ts";
 import type { TestResult } from "../notifications/notifications.ts";
 import type { LoggedOut, ShownAccount } from "../providers/provider.ts";
 import type { Updated } from "../servers/updates.ts";
-import type { Settings } from "../settings.ts";
 import type { Host, HttpsRequest, PinnedRequest } from "../system/host.ts";
 import { type Answers, answerOn, askOn } from "./socket.ts";
 

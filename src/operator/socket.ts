@@ -1,5 +1,5 @@
 import { existsSync, unlinkSync } from "node:fs";
-import { codeNamed, codeOf, GatewayError, messageOf } from "../errors.ts";
+import { codeNamed, codeOf, GatewayError, messageOf } from "../base/errors.ts";
 import { setupCommand } from "../system/layout.ts";
 
 /** The requests of a socket by name, with argument and answer. */

@@ -1,8 +1,8 @@
-import { parseAddress } from "../address.ts";
-import { GatewayError } from "../errors.ts";
-import { Queue } from "../queue.ts";
+import { parseAddress } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
+import { Queue } from "../base/queue.ts";
+import type { Settings } from "../base/settings.ts";
 import type { Managed, Server } from "../servers/schema.ts";
-import type { Settings } from "../settings.ts";
 import type { Store } from "../store/store.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { Config } from "../wireguard/schema.ts";

@@ -1,6 +1,6 @@
 import type { Static, TSchema } from "typebox";
-import type { Checker } from "../checker.ts";
-import { GatewayError, messageOf } from "../errors.ts";
+import type { Checker } from "../base/checker.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
 import type { HttpsAnswer } from "../system/host.ts";
 
 /** The provider refused, and so changed nothing; `reason` is its own code. */
@@ -21,11 +21,11 @@ export function outcome<T>(work: Promise<T>): Promise<Outcome<T>> {
 }
 
 /** Hundreds of times the size of any real answer. */
-const MOST_CHARACTERS = 262_144;
+const MAX_CHARACTERS = 262_144;
 
 /** The parsed JSON, or undefined. */
 export function jsonIn({ body }: HttpsAnswer): unknown {
-  if (body.length > MOST_CHARACTERS) return undefined;
+  if (body.length > MAX_CHARACTERS) return undefined;
   try {
     return JSON.parse(body);
   } catch {

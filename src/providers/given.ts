@@ -1,4 +1,4 @@
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../base/settings.ts";
 import { VPN_PROVIDERS } from "./list.ts";
 import type { VpnProvider } from "./provider.ts";
 

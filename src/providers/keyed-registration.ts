@@ -1,6 +1,6 @@
 import { type Static, type TObject, type TProperties, Type } from "typebox";
-import { isPrefix, type Prefix } from "../address.ts";
-import { checkerOf } from "../checker.ts";
+import { isPrefix, type Prefix } from "../base/address.ts";
+import { checkerOf } from "../base/checker.ts";
 import { isKey } from "../wireguard/key.ts";
 import { Config } from "../wireguard/schema.ts";
 

@@ -1,8 +1,8 @@
-import { type Address, isHostName } from "../address.ts";
-import { messageOf } from "../errors.ts";
+import { type Address, isHostName } from "../base/address.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Settings } from "../base/settings.ts";
 import { FIELDS } from "../servers/custom.ts";
 import type { OwnEnd } from "../servers/managed.ts";
-import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { dnsIn, entriesIn, type Field, fieldOf } from "../wireguard/fields.ts";
 import { type Fieldset, interfaceFrom } from "../wireguard/fieldset.ts";

@@ -1,4 +1,4 @@
-import type { Address } from "../address.ts";
+import type { Address } from "../base/address.ts";
 import { type Opener, type OpenPort, PortRefusal, type Way } from "../forwards/opener.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { Send } from "../system/host.ts";

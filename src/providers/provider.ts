@@ -1,4 +1,4 @@
-import type { Address, Prefix } from "../address.ts";
+import type { Address, Prefix } from "../base/address.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { Config } from "../wireguard/schema.ts";
 

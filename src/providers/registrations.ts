@@ -1,6 +1,6 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
+import type { Settings } from "../base/settings.ts";
 import { type Managed, OWN_LIST } from "../servers/schema.ts";
-import type { Settings } from "../settings.ts";
 import type { Store } from "../store/store.ts";
 import { isGiven } from "./given.ts";
 import { VPN_PROVIDERS } from "./list.ts";

@@ -1,14 +1,14 @@
 import { type Home, portsOf } from "./cables.ts";
 import { lines } from "./lines.ts";
-import { type Arms, type Computer, INTERNET, LAN, ROUTER, TUNNEL, UPLINK, VPN } from "./topology.ts";
+import { type Computer, INTERNET, LAN, type NetworkCards, ROUTER, TUNNEL, UPLINK, VPN } from "./topology.ts";
 
 /** The `ip -batch` text for each namespace, once the cables exist. */
 export function addressesOf(home: Home): [namespace: string, batch: string][] {
-  const { namespaces: ns, arms, computers } = home;
+  const { namespaces: ns, cards, computers } = home;
   return [
     ...computers.map((each): [string, string] => [each.namespace, computerAddresses(each)]),
-    [ns.gateway, gatewayAddresses(arms)],
-    [ns.router, routerAddresses(arms)],
+    [ns.gateway, gatewayAddresses(cards)],
+    [ns.router, routerAddresses(cards)],
     [ns.internet, internetAddresses()],
     [ns.vpn1, vpnAddresses(VPN.vpn1)],
     [ns.vpn2, vpnAddresses(VPN.vpn2)],
@@ -47,10 +47,10 @@ function computerAddresses({ mac, v4, v6 }: Computer): string {
   ]);
 }
 
-function gatewayAddresses(arms: Arms): string {
-  const router = ROUTER.lan[arms];
+function gatewayAddresses(cards: NetworkCards): string {
+  const router = ROUTER.lan[cards];
   const uplink =
-    arms === 1
+    cards === 1
       ? []
       : [
           `address add ${UPLINK.gateway4}/24 dev wan0`,
@@ -64,13 +64,13 @@ function gatewayAddresses(arms: Arms): string {
     "link set lan0 up",
     ...uplink,
     // As DHCP does, with the interface: the kernel then finds the router under the gateway's routing rules too.
-    `route add default via ${router.v4} dev ${arms === 1 ? "lan0" : "wan0"}`,
-    `route add default via ${router.v6} dev ${arms === 1 ? "lan0" : "wan0"}`,
+    `route add default via ${router.v4} dev ${cards === 1 ? "lan0" : "wan0"}`,
+    `route add default via ${router.v6} dev ${cards === 1 ? "lan0" : "wan0"}`,
   ]);
 }
 
-function routerAddresses(arms: Arms): string {
-  const own = ROUTER.lan[arms];
+function routerAddresses(cards: NetworkCards): string {
+  const own = ROUTER.lan[cards];
   const home = [
     `route add ${LAN.prefix4} via ${UPLINK.gateway4}`,
     `route add ${LAN.prefix6} via ${UPLINK.gateway6}`,
@@ -83,7 +83,7 @@ function routerAddresses(arms: Arms): string {
     `address add ${own.v4}/24 dev lan0`,
     `address add ${own.v6}/64 dev lan0 nodad`,
     "link set lan0 up",
-    ...(arms === 1 ? [] : home),
+    ...(cards === 1 ? [] : home),
   ]);
 }
 

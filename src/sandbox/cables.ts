@@ -1,10 +1,10 @@
 import { lines } from "./lines.ts";
-import type { Arms, Computer, Namespaces } from "./topology.ts";
+import type { Computer, Namespaces, NetworkCards } from "./topology.ts";
 
 /** What the cables connect. */
 export interface Home {
   namespaces: Namespaces;
-  arms: Arms;
+  cards: NetworkCards;
   computers: readonly Computer[];
 }
 
@@ -34,29 +34,29 @@ export function linksOf(home: Home): Map<string, string[]> {
  * The ports of the switches, by switch. With two network cards the computers are not at the router's switch: a single
  * one is connected to the gateway, and several have a switch of their own.
  */
-export function portsOf({ arms, computers }: Home): Record<string, string[]> {
+export function portsOf({ cards, computers }: Home): Record<string, string[]> {
   const ports = computers.map(portOf);
-  if (arms === 1) return { switch: ["gateway", "router", ...ports] };
+  if (cards === 1) return { switch: ["gateway", "router", ...ports] };
   return { switch: ["gateway", "router"], ...(ports.length > 1 && { home: ["lan", ...ports] }) };
 }
 
 function cablesOf(home: Home): Cable[] {
-  const { namespaces: ns, arms } = home;
+  const { namespaces: ns, cards } = home;
   return [
     [ns.router, "wan0", ns.internet, "router"],
     [ns.vpn1, "wan0", ns.internet, "vpn1"],
     [ns.vpn2, "wan0", ns.internet, "vpn2"],
     [ns.router, "lan0", ns.switch, "router"],
-    [ns.gateway, arms === 1 ? "lan0" : "wan0", ns.switch, "gateway"],
+    [ns.gateway, cards === 1 ? "lan0" : "wan0", ns.switch, "gateway"],
     ...lanCables(home),
   ];
 }
 
 function lanCables(home: Home): Cable[] {
-  const { namespaces: ns, arms, computers } = home;
-  if (arms === 2 && computers.length === 1) return [[ns.client, "lan0", ns.gateway, "lan0"]];
+  const { namespaces: ns, cards, computers } = home;
+  if (cards === 2 && computers.length === 1) return [[ns.client, "lan0", ns.gateway, "lan0"]];
   return [
-    ...(arms === 2 ? [[ns.gateway, "lan0", ns.switch, "lan"] satisfies Cable] : []),
+    ...(cards === 2 ? [[ns.gateway, "lan0", ns.switch, "lan"] satisfies Cable] : []),
     ...computers.map((each): Cable => [each.namespace, "lan0", ns.switch, portOf(each)]),
   ];
 }

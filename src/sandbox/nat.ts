@@ -1,10 +1,10 @@
 import { lines } from "./lines.ts";
 import type { VpnServer } from "./server.ts";
-import { type Arms, INTERNET, ROUTER, TUNNEL } from "./topology.ts";
+import { INTERNET, type NetworkCards, ROUTER, TUNNEL } from "./topology.ts";
 
 /** A home router: masquerades IPv4, routes IPv6 unchanged, and forwards DNS queries. */
-export function routerRules(arms: Arms): string {
-  const own = ROUTER.lan[arms];
+export function routerRules(cards: NetworkCards): string {
+  const own = ROUTER.lan[cards];
   return natTable(
     [
       `iifname "lan0" ip daddr ${own.v4} meta l4proto { tcp, udp } th dport 53 dnat ip to ${INTERNET.dns4}`,

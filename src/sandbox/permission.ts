@@ -1,4 +1,4 @@
-import { messageOf } from "../errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 import { commandIn } from "../system/linux.ts";
 import { claimId, remove } from "./sweep.ts";

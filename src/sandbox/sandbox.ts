@@ -12,11 +12,11 @@ import { makeServers, serverConfig, type VpnServer } from "./server.ts";
 import { claimId, remove, sweep } from "./sweep.ts";
 import { sysctlsOf } from "./sysctls.ts";
 import {
-  type Arms,
   type Computer,
   computersOf,
   LAN,
   type Namespaces,
+  type NetworkCards,
   namespacesOf,
   ROUTER,
 } from "./topology.ts";
@@ -28,7 +28,7 @@ const INTERNET_START_MS = 30_000;
 const CARRIER_MS = 15_000;
 
 export interface SandboxOptions {
-  arms: Arms;
+  cards: NetworkCards;
   /** Computers at home; 1 unless given. */
   computers?: 1 | 3;
 }
@@ -52,14 +52,14 @@ export class Sandbox {
 
   private constructor(
     readonly id: string,
-    readonly arms: Arms,
+    readonly cards: NetworkCards,
     computers: 1 | 3,
     private readonly host: Host,
   ) {
     this.namespaces = namespacesOf(id);
     this.computers = computersOf(id, computers);
     this.interface = `${id}g`;
-    this.uplink = arms === 1 ? "lan0" : "wan0";
+    this.uplink = cards === 1 ? "lan0" : "wan0";
     this.serverInterfaces = { vpn1: `${id}v1`, vpn2: `${id}v2` };
     const account = generateKeyPair();
     this.servers = makeServers(account);
@@ -69,10 +69,10 @@ export class Sandbox {
     this.files = writeFiles(this.directory, this.servers, account.privateKey);
   }
 
-  static async create({ arms, computers = 1 }: SandboxOptions): Promise<Sandbox> {
+  static async create({ cards, computers = 1 }: SandboxOptions): Promise<Sandbox> {
     const host = new LinuxHost(null);
     await sweep(host);
-    const sandbox = new Sandbox(claimId(), arms, computers, host);
+    const sandbox = new Sandbox(claimId(), cards, computers, host);
     try {
       await sandbox.build();
       return sandbox;
@@ -90,7 +90,7 @@ export class Sandbox {
   }
 
   private async build(): Promise<void> {
-    const { namespaces: ns, arms, computers } = this;
+    const { namespaces: ns, cards, computers } = this;
     const all = new Set([...Object.values(ns), ...computers.map(({ namespace }) => namespace)]);
     this.writeResolvers();
     await this.batch([...all].map((name) => `netns add ${name}\n`).join(""));
@@ -105,7 +105,7 @@ export class Sandbox {
     await this.batch(cableText(this));
     await Promise.all([
       ...addressesOf(this).map(([name, text]) => this.batch(text, name)),
-      this.inside(ns.router, ["nft", "-f", "-"], routerRules(arms)),
+      this.inside(ns.router, ["nft", "-f", "-"], routerRules(cards)),
     ]);
     await Promise.all([
       ...[...linksOf(this)].map(([name, links]) => this.awaitCarriers(name, links)),
@@ -174,7 +174,7 @@ export class Sandbox {
   private writeResolvers(): void {
     const resolvers: [namespace: string, resolver: string][] = [
       ...this.computers.map(({ namespace }): [string, string] => [namespace, LAN.gateway4]),
-      [this.namespaces.gateway, ROUTER.lan[this.arms].v4],
+      [this.namespaces.gateway, ROUTER.lan[this.cards].v4],
     ];
     for (const [name, resolver] of resolvers) this.writeOwn(name, "resolv.conf", `nameserver ${resolver}\n`);
   }

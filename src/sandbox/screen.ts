@@ -1,4 +1,4 @@
-import { FLAGS } from "../settings.ts";
+import { FLAGS } from "../base/settings.ts";
 import { SELF_COMMAND } from "../system/linux.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { INTERNET } from "./topology.ts";

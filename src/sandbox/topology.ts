@@ -4,7 +4,7 @@
  */
 
 /** One network card: LAN and uplink are the same interface. Two: each has its own. */
-export type Arms = 1 | 2;
+export type NetworkCards = 1 | 2;
 
 export const LAN = {
   prefix4: "192.168.77.0/24",

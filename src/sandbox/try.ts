@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { FLAGS, type Settings } from "../settings.ts";
+import { FLAGS, type Settings } from "../base/settings.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { sandboxRefusal } from "./permission.ts";
 import { Sandbox } from "./sandbox.ts";
@@ -35,7 +35,7 @@ export async function tryGateway(
     return 1;
   }
   const stopped = signal();
-  const sandbox = await Sandbox.create({ arms: 2, computers: 3 });
+  const sandbox = await Sandbox.create({ cards: 2, computers: 3 });
   try {
     const settings = settingsFor(sandbox, options.port ?? 5000);
     const stop = await start(settings);

@@ -1,7 +1,7 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import { pairOf, titleOf } from "../servers/hops.ts";
-import { MOST_ASKED, type Place, spread } from "../servers/place.ts";
+import { MAX_ASKED, type Place, spread } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
 
 /**
@@ -20,7 +20,7 @@ export function elsewhere(
     const place = placeOf(catalogue, spot, provider);
     const servers = spread(
       place?.servers.flatMap((each) => wayTo(catalogue, each, current)) ?? [],
-      MOST_ASKED,
+      MAX_ASKED,
     );
     if (place !== null && servers.length > 0) return { ...place, servers };
   }

@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Controller } from "../tunnel/controller.ts";
 import { elsewhere } from "./elsewhere.ts";

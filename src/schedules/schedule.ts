@@ -1,10 +1,10 @@
-import { checkerOf, listIn } from "../checker.ts";
+import { checkerOf, listIn } from "../base/checker.ts";
+import { GatewayError } from "../base/errors.ts";
+import { nameIn } from "../base/name.ts";
 import { parseDefaultExit } from "../devices/exit.ts";
 import { type DeviceId, deviceIdIn } from "../devices/id.ts";
-import { GatewayError } from "../errors.ts";
-import { nameIn } from "../name.ts";
+import { tunnelTitle } from "../shared/words.ts";
 import { nameFault } from "../tunnel/name.ts";
-import { tunnelTitle } from "../words.ts";
 import { DAYS, type Day, SavedSchedule, type ScheduleBody } from "./schema.ts";
 
 /** A time of day on some days of the week. */
@@ -27,7 +27,7 @@ export interface Move {
 }
 
 /** A device has another exit for some time. */
-export interface Outing {
+export interface ExitSchedule {
   name: string;
   do: "exit";
   device: DeviceId;
@@ -35,7 +35,7 @@ export interface Outing {
   when: Span;
 }
 
-export type Schedule = Move | Outing;
+export type Schedule = Move | ExitSchedule;
 
 const TIME = /^([01]\d|2[0-3]):[0-5]\d$/;
 
@@ -72,7 +72,7 @@ export function schedulesIn(text: string | null): Map<string, Schedule> {
   const all = new Map<string, Schedule>();
   for (const each of listIn(text)) {
     const schedule = savedSchema.Check(each) ? savedIn(each) : null;
-    if (schedule !== null && all.size < MOST_SCHEDULES) all.set(schedule.name, schedule);
+    if (schedule !== null && all.size < MAX_SCHEDULES) all.set(schedule.name, schedule);
   }
   return all;
 }
@@ -104,13 +104,13 @@ function wordsOf({ when, ...what }: Schedule): string {
 export function unitedSchedules(one: string | null, other: string): string {
   const given = schedulesIn(other);
   const kept = [...schedulesIn(one)].filter(([name]) => !given.has(name));
-  return textOf(new Map([...given, ...kept].slice(0, MOST_SCHEDULES)).values());
+  return textOf(new Map([...given, ...kept].slice(0, MAX_SCHEDULES)).values());
 }
 
 /** The setting that has them. */
 export const SCHEDULES = "schedules";
 /** Anyone on the LAN may add some; each is looked at twice a minute. */
-export const MOST_SCHEDULES = 64;
+export const MAX_SCHEDULES = 64;
 
 function moveIn(name: string, tunnel: string, { exit, at, until, every_hours, days }: ScheduleBody): Move {
   const fault = nameFault(tunnel);
@@ -123,7 +123,7 @@ function moveIn(name: string, tunnel: string, { exit, at, until, every_hours, da
   return { name, do: "move", tunnel, when: { at, days: sorted(days) } };
 }
 
-function outingIn(name: string, device: string, body: ScheduleBody): Outing {
+function outingIn(name: string, device: string, body: ScheduleBody): ExitSchedule {
   const { exit, at, until, every_hours, days } = body;
   if (every_hours !== undefined) throw refusal("every_hours is for a tunnel");
   if (exit === undefined || at === undefined || until === undefined)

@@ -1,17 +1,17 @@
 import { type Static, Type } from "typebox";
-import type { AlertCode } from "../alert.ts";
-import { checkerOf } from "../checker.ts";
+import type { AlertCode } from "../base/alert.ts";
+import { checkerOf } from "../base/checker.ts";
+import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { Queue } from "../base/queue.ts";
 import type { DeviceId } from "../devices/id.ts";
-import { GatewayError, messageOf, Unsaved } from "../errors.ts";
-import type { Log } from "../log.ts";
-import { Queue } from "../queue.ts";
+import { tunnelTitle } from "../shared/words.ts";
 import type { Host } from "../system/host.ts";
-import { tunnelTitle } from "../words.ts";
 import {
   bodyOf,
-  MOST_SCHEDULES,
+  type ExitSchedule,
+  MAX_SCHEDULES,
   type Move,
-  type Outing,
   SCHEDULES,
   type Schedule,
   scheduleIn,
@@ -103,10 +103,10 @@ export class Schedules {
     const schedule = scheduleIn(name, body);
     this.deps.assertPossible(schedule);
     const all = new Map(this.all).set(name, schedule);
-    if (all.size > MOST_SCHEDULES)
+    if (all.size > MAX_SCHEDULES)
       throw new GatewayError(
         "bad_request",
-        `name: there are ${MOST_SCHEDULES} schedules, the maximum; remove one first`,
+        `name: there are ${MAX_SCHEDULES} schedules, the maximum; remove one first`,
       );
     await this.save(all, name, !this.all.has(name) && schedule.do === "exit" && schedule.exit === "blocked");
   }
@@ -238,7 +238,7 @@ export class Schedules {
   }
 
   /** Not if a person has given the device another exit since. */
-  private isActive({ name, device }: Outing, due: ReadonlyMap<DeviceId, Given>): boolean {
+  private isActive({ name, device }: ExitSchedule, due: ReadonlyMap<DeviceId, Given>): boolean {
     const given = this.done.exits[device];
     const isGiven = given !== undefined && Bun.deepEquals(given, due.get(device));
     return isGiven && given.schedule === name && this.deps.devices.scheduled.includes(device);

@@ -1,18 +1,18 @@
 import { Value } from "typebox/value";
-import type { Endpoint } from "../address.ts";
-import { GatewayError } from "../errors.ts";
-import { nameIn } from "../name.ts";
+import type { Endpoint } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
+import { nameIn } from "../base/name.ts";
 import { MAX_SERVERS } from "../shared/config-files.ts";
+import { PROVIDER_WORDS } from "../shared/words.ts";
 import { parseConfig } from "../wireguard/config.ts";
 import type { Config } from "../wireguard/schema.ts";
-import { PROVIDER_WORDS } from "../words.ts";
 import { customServer } from "./custom.ts";
 import { areFit, exitFault, type Hops, pairOf, reachedVia } from "./hops.ts";
 import { likeliest } from "./likeness.ts";
 import type { List } from "./lists/list.ts";
 import type { ManagedList, OwnEnd } from "./managed.ts";
-import { isIn, MOST_OFFERED, type Place, spotNamed, spread } from "./place.ts";
-import { MOST_STORED_BYTES, sizeOf, sizeOfAll } from "./room.ts";
+import { isIn, MAX_OFFERED, type Place, spotNamed, spread } from "./place.ts";
+import { MAX_STORED_BYTES, sizeOf, sizeOfAll } from "./room.ts";
 import {
   type CustomServer,
   type ImportedConfig,
@@ -252,7 +252,7 @@ export class Catalogue {
       this.listed(provider).filter((each) => isIn(spot, each) && fits(each)),
       isMeasured,
     );
-    const some = [...(all.get(true) ?? []), ...spread(all.get(false) ?? [], MOST_OFFERED)];
+    const some = [...(all.get(true) ?? []), ...spread(all.get(false) ?? [], MAX_OFFERED)];
     return { ...spot, servers: some.flatMap((each) => this.lookUp(provider, each.name) ?? []) };
   }
 
@@ -269,9 +269,9 @@ export class Catalogue {
         `name: there are ${MAX_SERVERS} among ${PROVIDER_WORDS[provider].servers}, the maximum; remove some first`,
       );
     const bytes = this.bytes + sizeOf(server);
-    if (bytes > MOST_STORED_BYTES)
+    if (bytes > MAX_STORED_BYTES)
       refuse(
-        `name: there is no room for it: your own servers and the imported ones may take ${MOST_STORED_BYTES} bytes together; remove some first`,
+        `name: there is no room for it: your own servers and the imported ones may take ${MAX_STORED_BYTES} bytes together; remove some first`,
       );
     this.store.insert(server);
     servers.set(server.name, server);

@@ -1,5 +1,5 @@
-import { GatewayError } from "../errors.ts";
-import { nameIn } from "../name.ts";
+import { GatewayError } from "../base/errors.ts";
+import { nameIn } from "../base/name.ts";
 import { fieldOf } from "../wireguard/fields.ts";
 import { configFrom, type FieldName, type Fieldset } from "../wireguard/fieldset.ts";
 import type { Config } from "../wireguard/schema.ts";
@@ -43,14 +43,14 @@ export const FIELDS = {
   persistentKeepalive: "persistent_keepalive",
 } as const satisfies Record<FieldName, keyof CustomServer>;
 
-const LONGEST_LOCATION = 200;
+const MAX_LOCATION = 200;
 
 /** Free text without control characters, because it is shown in terminals and on web pages. */
 function locationIn(location: string): string {
-  if (location.length > LONGEST_LOCATION || !location.isWellFormed() || /\p{Cc}/u.test(location)) {
+  if (location.length > MAX_LOCATION || !location.isWellFormed() || /\p{Cc}/u.test(location)) {
     throw new GatewayError(
       "bad_request",
-      `location: must be at most ${LONGEST_LOCATION} characters without control characters`,
+      `location: must be at most ${MAX_LOCATION} characters without control characters`,
     );
   }
   return location;

@@ -1,13 +1,13 @@
-import { checkerOf, listIn } from "../checker.ts";
-import { GatewayError } from "../errors.ts";
-import { isName, nameIn } from "../name.ts";
-import { PROVIDER_WORDS } from "../words.ts";
+import { checkerOf, listIn } from "../base/checker.ts";
+import { GatewayError } from "../base/errors.ts";
+import { isName, nameIn } from "../base/name.ts";
+import { PROVIDER_WORDS } from "../shared/words.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { Favourite, type Provider } from "./schema.ts";
 import type { Storage } from "./storage.ts";
 
 /** Anyone on the LAN may add some; all of them take 30 KB at most. */
-const MOST_FAVOURITES = 100;
+const MAX_FAVOURITES = 100;
 
 /** The setting that has them. */
 const KEY = "favourites";
@@ -35,11 +35,11 @@ export class Favourites {
     this.refuseUnknown(favourite);
     const { saved } = this;
     if (saved.some((each) => isSame(each, favourite))) return;
-    const kept = saved.length < MOST_FAVOURITES ? saved : this.list();
-    if (kept.length >= MOST_FAVOURITES)
+    const kept = saved.length < MAX_FAVOURITES ? saved : this.list();
+    if (kept.length >= MAX_FAVOURITES)
       throw new GatewayError(
         "bad_request",
-        `server: there are ${MOST_FAVOURITES} favourites, the maximum; remove one first`,
+        `server: there are ${MAX_FAVOURITES} favourites, the maximum; remove one first`,
       );
     this.save([...kept, favourite]);
   }
@@ -105,7 +105,7 @@ export function favouriteRows(text: string | null): ReadonlyMap<string, string> 
 export function unitedFavourites(one: string | null, other: string): string {
   const first = favouritesIn(one);
   const more = favouritesIn(other).filter((each) => !first.some((known) => isSame(known, each)));
-  return JSON.stringify([...first, ...more].slice(0, MOST_FAVOURITES));
+  return JSON.stringify([...first, ...more].slice(0, MAX_FAVOURITES));
 }
 
 /** Those of a setting's value that are valid. */
@@ -115,7 +115,7 @@ function favouritesIn(text: string | null): Favourite[] {
     if (!favouriteSchema.Check(each) || !isName(each.server)) continue;
     if (!found.some((known) => isSame(known, each))) found.push(each);
   }
-  return found.slice(0, MOST_FAVOURITES);
+  return found.slice(0, MAX_FAVOURITES);
 }
 
 function isSame(one: Favourite, other: Favourite): boolean {

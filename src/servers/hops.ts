@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Place } from "./place.ts";
 import type { Provider, Server } from "./schema.ts";
 import type { Listed } from "./tree.ts";

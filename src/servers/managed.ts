@@ -1,5 +1,5 @@
-import type { Address } from "../address.ts";
-import { GatewayError } from "../errors.ts";
+import type { Address } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 import { EVERYTHING } from "../wireguard/fieldset.ts";
 import type { Config } from "../wireguard/schema.ts";

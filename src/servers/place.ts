@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Provider, Server } from "./schema.ts";
 import { type Listed, UNKNOWN } from "./tree.ts";
 
@@ -19,9 +19,9 @@ export interface Place extends Spot {
 }
 
 /** The number of a place's servers whose round trip is measured. */
-export const MOST_ASKED = 5;
+export const MAX_ASKED = 5;
 /** Those are left even if each of the other seven tunnels uses one with the same key. */
-export const MOST_OFFERED = MOST_ASKED + 7;
+export const MAX_OFFERED = MAX_ASKED + 7;
 
 /**
  * The country or city of that name, spelled as in the tree or as `City, Country`. A country takes precedence over a

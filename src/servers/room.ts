@@ -1,7 +1,7 @@
 import type { Server } from "./schema.ts";
 
 /** All stored servers together. A usual one takes half a kilobyte, the largest possible one a hundred times that. */
-export const MOST_STORED_BYTES = 8 * 2 ** 20;
+export const MAX_STORED_BYTES = 8 * 2 ** 20;
 
 /** Roughly what a server takes in the database: the text of its row. */
 export function sizeOf(server: Server): number {

@@ -1,4 +1,4 @@
-import { isIpv4 } from "../address.ts";
+import { isIpv4 } from "../base/address.ts";
 import type { Server, ServerRecord, ServerTree } from "./schema.ts";
 
 /** What the tree needs of a server. A managed one is listed even without an account, and so without a config. */

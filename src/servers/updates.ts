@@ -1,5 +1,5 @@
-import { GatewayError, messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { type List, readList } from "./lists/list.ts";

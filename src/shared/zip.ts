@@ -23,7 +23,7 @@ export class ZipError extends Error {
 }
 
 /** A file inside an archive; `open` rejects with a `ZipError` if it cannot be unpacked. */
-export interface Entry {
+export interface ZipEntry {
   name: string;
   open: () => Promise<Uint8Array>;
 }
@@ -36,11 +36,11 @@ export function isZip(bytes: Uint8Array): boolean {
  * The files of an archive, as its central directory has them, which alone defines its contents. Stored and deflated
  * ones are supported; each may have `maxBytes`, whatever size the archive claims. Throws a `ZipError`.
  */
-export function entriesOf(zip: Uint8Array, maxBytes: number): Entry[] {
+export function entriesOf(zip: Uint8Array, maxBytes: number): ZipEntry[] {
   try {
     const view = viewOf(zip);
     const end = endOf(view);
-    const entries: Entry[] = [];
+    const entries: ZipEntry[] = [];
     let at = view.getUint32(end + 16, true);
     for (let left = view.getUint16(end + 10, true); left > 0; left -= 1) {
       if (view.getUint32(at, true) !== CENTRAL) throw new RangeError("no central header");

@@ -12,7 +12,7 @@ import {
   statSync,
 } from "node:fs";
 import { join } from "node:path";
-import { type Code, GatewayError, NewerState } from "../errors.ts";
+import { type Code, GatewayError, NewerState } from "../base/errors.ts";
 
 /** What each version adds to the one before; a version's number is the number of its steps. */
 const STEPS: readonly (readonly string[])[] = [

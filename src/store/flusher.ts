@@ -1,5 +1,5 @@
 import { type FileHandle, open } from "node:fs/promises";
-import { Queue } from "../queue.ts";
+import { Queue } from "../base/queue.ts";
 
 /** SQLite's own threshold, 1,000 pages. */
 const MAX_LOG_BYTES = 4_096_000;

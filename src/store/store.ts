@@ -1,8 +1,8 @@
 import type { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { type Static, Type } from "typebox";
-import { checkerOf } from "../checker.ts";
-import { Queue } from "../queue.ts";
+import { checkerOf } from "../base/checker.ts";
+import { Queue } from "../base/queue.ts";
 import { Provider, type Server } from "../servers/schema.ts";
 import type { Storage, StoredList } from "../servers/storage.ts";
 import { Config, configIn } from "../wireguard/schema.ts";
@@ -67,7 +67,7 @@ const SCRUBBED_BYTES_PER_TURN = 1024 * 1024;
 const MAX_ATTEMPTS = 3;
 
 /** More than there are providers with accounts. */
-const MOST_LISTS = 5;
+const MAX_LISTS = 5;
 
 /**
  * The setting that has the alert until people have been told: it may not be the service that opens a damaged database
@@ -327,7 +327,7 @@ export class Store implements Storage {
         .query(
           "DELETE FROM lists WHERE source NOT IN (SELECT source FROM lists WHERE source <> $source ORDER BY fetched DESC LIMIT $others)",
         )
-        .run({ source, others: MOST_LISTS - 1 });
+        .run({ source, others: MAX_LISTS - 1 });
       database
         .query("INSERT INTO lists VALUES ($source, $etag, $fetched, $content)")
         .run({ source, etag, fetched, content: packed });

@@ -1,7 +1,7 @@
 import { ptr } from "bun:ffi";
 import { isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Direction } from "./host.ts";
 import { inNamespace, libc, NONBLOCK_CLOEXEC } from "./libc.ts";
 

@@ -1,9 +1,9 @@
 import { read } from "bun:ffi";
 import { mkdirSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { GatewayError, messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
-import type { Settings } from "../settings.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Settings } from "../base/settings.ts";
 import { libc } from "./libc.ts";
 
 /** A service takes some milliseconds to stop; an operator may start the next one before that. */

@@ -1,6 +1,6 @@
 import { ptr } from "bun:ffi";
-import { type Address, mustParseAddress } from "../address.ts";
-import { GatewayError } from "../errors.ts";
+import { type Address, mustParseAddress } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Connection, Direction } from "./host.ts";
 import { inNamespace, libc, NONBLOCK_CLOEXEC } from "./libc.ts";
 

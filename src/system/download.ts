@@ -4,7 +4,7 @@ import type { HttpsAnswer, PinnedRequest } from "./host.ts";
 import { assertComplete, exchange, headOf, tooLarge } from "./https.ts";
 
 /** A whole release on a slow line. */
-const LONGEST_MS = 3_600_000;
+const MAX_MS = 3_600_000;
 /** A connection that carries nothing for so long carries nothing any more. */
 const STALLED_AFTER_MS = 30_000;
 
@@ -22,7 +22,7 @@ export function download(pinned: PinnedRequest, to: Destination, signal?: AbortS
     if (answer.statusCode === 200) await save(answer, to);
     return headOf(answer);
   };
-  return exchange({ withinMs: LONGEST_MS, ...pinned }, read, signal);
+  return exchange({ withinMs: MAX_MS, ...pinned }, read, signal);
 }
 
 async function save(answer: IncomingMessage, to: Destination): Promise<void> {

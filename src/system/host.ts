@@ -1,4 +1,4 @@
-import type { Address } from "../address.ts";
+import type { Address } from "../base/address.ts";
 
 /**
  * The only interface between the gateway and the machine. `LinuxHost` is the real one; tests use a fake kernel

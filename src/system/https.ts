@@ -1,8 +1,8 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest, type RequestOptions } from "node:https";
 import { isIP } from "node:net";
-import { isLocal, parseAddress } from "../address.ts";
-import { GatewayError, messageOf } from "../errors.ts";
+import { isLocal, parseAddress } from "../base/address.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
 import type { HttpsAnswer, PinnedRequest } from "./host.ts";
 
 /** From the first connection attempt to the last byte; the largest list takes half of this on a slow line. */
@@ -10,11 +10,11 @@ const ANSWER_TIMEOUT_MS = 60_000;
 /** Longest wait for a connection to one address before the next one is tried. */
 const CONNECT_TIMEOUT_MS = 5_000;
 /** Longest time for a request in a program of its own. */
-export const LONGEST_MS = ANSWER_TIMEOUT_MS + 10_000;
+export const MAX_MS = ANSWER_TIMEOUT_MS + 10_000;
 /** The largest server list is smaller (see `servers/lists`); an answer must not fill the memory of a Pi. */
-const MOST_BYTES = 32 * 2 ** 20;
+const MAX_BYTES = 32 * 2 ** 20;
 /** Informational answers (RFC 9110, 15.2) that may precede the answer; a server could send them without end. */
-const MOST_INFORMATIONAL = 10;
+const MAX_INFORMATIONAL = 10;
 
 /**
  * Tries the addresses in turn, and no others: no system resolver, no proxy from the environment, no redirect. The
@@ -83,7 +83,7 @@ function askAt(address: string, pinned: PinnedRequest, read: Read, over: AbortSi
   outgoing.on("error", fail);
   outgoing.on("information", () => {
     informational += 1;
-    if (informational > MOST_INFORMATIONAL) reject(new Error("it does not come to its answer"));
+    if (informational > MAX_INFORMATIONAL) reject(new Error("it does not come to its answer"));
   });
   outgoing.on("upgrade", () => reject(new Error("it switched to another protocol")));
   outgoing.end(pinned.body);
@@ -125,7 +125,7 @@ async function readAnswer(answer: IncomingMessage): Promise<HttpsAnswer> {
   let bytes = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > MOST_BYTES) throw tooLarge(MOST_BYTES);
+    if (bytes > MAX_BYTES) throw tooLarge(MAX_BYTES);
     chunks.push(chunk);
   }
   assertComplete(answer);

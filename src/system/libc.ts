@@ -1,6 +1,6 @@
 import { dlopen, ptr } from "bun:ffi";
 import { closeSync, openSync } from "node:fs";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 
 /** From the kernel's headers; the same on ARM and x86. */
 export const NONBLOCK_CLOEXEC = 0o4000 | 0o2000000;

@@ -1,4 +1,4 @@
-import { nextTurn } from "../queue.ts";
+import { nextTurn } from "../base/queue.ts";
 import type { LineLimit } from "./host.ts";
 
 /** What is handled in one turn of the event loop: some milliseconds on a Pi. */

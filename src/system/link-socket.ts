@@ -1,5 +1,5 @@
 import { ptr } from "bun:ffi";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Heard, LinkSocket, Received } from "./host.ts";
 import { DATAGRAM_NONBLOCK_CLOEXEC, inNamespace, type Libc, libc, receivedFrom, SOL_SOCKET } from "./libc.ts";
 
@@ -12,9 +12,9 @@ const ADDRESS_AT = 12;
 const MAC_BYTES = 6;
 const FPROG_BYTES = 16;
 /** More than a link carries in one packet; the rest of a longer one is cut off. */
-const LONGEST_BYTES = 2_048;
+const MAX_BYTES = 2_048;
 /** What one call takes from the kernel at most: a flood must not hold up the service. */
-const MOST_AT_ONCE = 128;
+const MAX_AT_ONCE = 128;
 
 /** Classic BPF (linux/bpf_common.h): loads from the packet, or from where the IPv4 header ends; jumps; the verdict. */
 const [BYTE, HALF, HALF_AT_X, HEADER_LENGTH] = [0x30, 0x28, 0x48, 0xb1];
@@ -46,7 +46,7 @@ const KINDS: Record<Heard, Kind> = {
       [EQUAL, 0, 3, 0xfe80],
       [BYTE, 0, 0, 40],
       [EQUAL, 0, 1, 134],
-      [RETURN, 0, 0, LONGEST_BYTES],
+      [RETURN, 0, 0, MAX_BYTES],
       [RETURN, 0, 0, 0],
     ],
   },
@@ -59,7 +59,7 @@ const KINDS: Record<Heard, Kind> = {
       [EQUAL, 0, 3, (58 << 8) | 255],
       [BYTE, 0, 0, 40],
       [EQUAL, 0, 1, 133],
-      [RETURN, 0, 0, LONGEST_BYTES],
+      [RETURN, 0, 0, MAX_BYTES],
       [RETURN, 0, 0, 0],
     ],
   },
@@ -78,7 +78,7 @@ function datagrams(from: number, to: number): Kind {
     [HALF_AT_X, 0, 0, 2],
     [EQUAL, 1, 0, to],
     [RETURN, 0, 0, 0],
-    [RETURN, 0, 0, LONGEST_BYTES],
+    [RETURN, 0, 0, MAX_BYTES],
   ];
   return { protocol: 0x0800, group: null, filter };
 }
@@ -110,7 +110,7 @@ export function listenOn(netns: string | null, link: string, heard: Heard): Link
 
 class PacketSocket implements LinkSocket {
   readonly mac: string;
-  private readonly buffer = Buffer.alloc(LONGEST_BYTES);
+  private readonly buffer = Buffer.alloc(MAX_BYTES);
 
   constructor(
     private readonly c: Libc,
@@ -129,7 +129,7 @@ class PacketSocket implements LinkSocket {
 
   received(): Received[] | null {
     const { socket, buffer } = this;
-    const packets = receivedFrom(socket, { buffer, addressBytes: ADDRESS_BYTES, most: MOST_AT_ONCE });
+    const packets = receivedFrom(socket, { buffer, addressBytes: ADDRESS_BYTES, most: MAX_AT_ONCE });
     const all = [...packets.map(({ sender, bytes }) => ({ from: macIn(sender), packet: bytes }))];
     const isGone = all.length === 0 && this.local().readInt32LE(4) !== this.index;
     return isGone ? null : all;

@@ -1,5 +1,5 @@
 import { closeSync, constants, existsSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
-import { GatewayError, messageOf } from "../errors.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
 import type {
   Connection,
   Direction,
@@ -242,14 +242,14 @@ export class LinuxHost implements Host {
   }
 
   async https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
-    const { ask, LONGEST_MS } = await loadHttps();
+    const { ask, MAX_MS } = await loadHttps();
     if (this.netns === null) return ask(request, signal);
     // As with a lookup. Bodies may contain keys, so they are passed on standard input.
     const outcome = JSON.parse(
       await this.run([...SELF_COMMAND, "https"], {
         stdin: JSON.stringify(request),
         secret: true,
-        timeoutMs: LONGEST_MS,
+        timeoutMs: MAX_MS,
         ...(signal && { signal }),
       }),
     ) as { answer: HttpsAnswer } | { fault: string };

@@ -1,7 +1,7 @@
 import dgram from "node:dgram";
 import { isIPv6 } from "node:net";
 import { decode, encode, RECURSION_DESIRED, type RecordType } from "dns-packet";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 
 /** How long to wait for one resolver before the next is tried. */
 const ANSWER_TIMEOUT_MS = 1_500;

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 
 /** The programs that the gateway runs, and the Debian package of each. */
 const PROGRAMS: Record<string, string> = {

@@ -7,7 +7,7 @@ const PORT = 5353;
 /** Avahi takes 0.6 s, a sleeping phone longer. */
 const ANSWER_TIMEOUT_MS = 3_000;
 /** The largest multicast DNS message (RFC 6762, section 17). */
-const MOST_BYTES = 9_000;
+const MAX_BYTES = 9_000;
 /** RFC 6762, section 11. */
 const HOP_LIMIT = 255;
 const DOMAIN = ".local";
@@ -50,7 +50,7 @@ export async function hostNameOf(address: string): Promise<string | null> {
 
 /** The name in an answer to this question; null if it has none, undefined if it is not an answer to it. */
 export function nameIn(message: Uint8Array, id: number, question: string): string | null | undefined {
-  if (message.length > MOST_BYTES) return undefined;
+  if (message.length > MAX_BYTES) return undefined;
   try {
     const packet = decode(Buffer.from(message));
     if (packet.id !== id || packet.type !== "response") return undefined;

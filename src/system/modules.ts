@@ -1,4 +1,4 @@
-import { codeOf, GatewayError, messageOf } from "../errors.ts";
+import { codeOf, GatewayError, messageOf } from "../base/errors.ts";
 
 /** How errors end if the kernel needs a module that it does not have or cannot load, or if WireGuard's program is missing too. */
 const LACKS =

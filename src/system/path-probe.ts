@@ -1,6 +1,6 @@
 import { ptr } from "bun:ffi";
 import { isIPv6 } from "node:net";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Path } from "./host.ts";
 import { DATAGRAM_NONBLOCK_CLOEXEC, type Libc, libc, SOL_SOCKET } from "./libc.ts";
 
@@ -10,7 +10,7 @@ const ANSWERED_WITHIN_MS = 1_500;
 /** Once some were answered, a repeated one has had its turn by then. */
 const SETTLED_MS = 400;
 const POLL_MS = 5;
-const LONGEST_BYTES = 65_536;
+const MAX_BYTES = 65_536;
 
 /** From the kernel's headers; the same on ARM and x86. */
 const SO_BINDTODEVICE = 25;
@@ -118,7 +118,7 @@ function send(c: Libc, socket: number, { header, request }: Family, size: number
 
 /** The size of the longest answer that has come in; 0 if there is none. */
 function receive(c: Libc, socket: number, { header, reply }: Family): number {
-  const packet = Buffer.alloc(LONGEST_BYTES);
+  const packet = Buffer.alloc(MAX_BYTES);
   for (let longest = 0; ; ) {
     const length = Number(c.recvfrom(socket, ptr(packet), packet.length, 0, null, null));
     if (length <= 0) return longest;

@@ -1,5 +1,5 @@
 import { ptr } from "bun:ffi";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Datagram, UdpPlace, UdpSocket } from "./host.ts";
 import { DATAGRAM_NONBLOCK_CLOEXEC, inNamespace, type Libc, libc, receivedFrom, SOL_SOCKET } from "./libc.ts";
 
@@ -10,9 +10,9 @@ const ECONNREFUSED = 111;
 /** Bytes of `struct sockaddr_in`: family, port, address, and padding. */
 const ADDRESS_BYTES = 16;
 /** The longest message of the protocols that use this (RFC 6887, 7); the rest of a longer one is cut off. */
-const LONGEST_BYTES = 1_101;
+const MAX_BYTES = 1_101;
 /** What one call takes from the kernel at most: a flood must not hold up the service. */
-const MOST_AT_ONCE = 64;
+const MAX_AT_ONCE = 64;
 
 /** A UDP socket for IPv4 that is bound to one link of a network namespace. */
 export function openUdp(netns: string | null, place: UdpPlace): UdpSocket {
@@ -42,7 +42,7 @@ function isPlaced(c: Libc, socket: number, { link, mark = 0, own, peer }: UdpPla
 }
 
 class LibcUdpSocket implements UdpSocket {
-  private readonly buffer = Buffer.alloc(LONGEST_BYTES);
+  private readonly buffer = Buffer.alloc(MAX_BYTES);
 
   constructor(
     private readonly c: Libc,
@@ -62,7 +62,7 @@ class LibcUdpSocket implements UdpSocket {
     // Reading the error clears it: the next call receives what has come in.
     c.getsockopt(socket, SOL_SOCKET, SO_ERROR, ptr(error), ptr(Int32Array.of(4)));
     if (error[0] === ECONNREFUSED) return "refused";
-    const packets = receivedFrom(socket, { buffer, addressBytes: ADDRESS_BYTES, most: MOST_AT_ONCE });
+    const packets = receivedFrom(socket, { buffer, addressBytes: ADDRESS_BYTES, most: MAX_AT_ONCE });
     return [
       ...packets.map(({ sender, bytes }) => ({
         ...{ address: sender.subarray(4, 8).join("."), port: sender.readUInt16BE(2) },

@@ -1,5 +1,5 @@
-import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { MARK_MASK, type Slot } from "../network/slot.ts";
 import type { Catalogue } from "../servers/catalogue.ts";

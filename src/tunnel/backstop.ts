@@ -1,5 +1,5 @@
-import { messageOf } from "../errors.ts";
-import type { Log } from "../log.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { Host } from "../system/host.ts";
 
 /** How often everything is checked, for changes that no event reports. */

@@ -1,25 +1,24 @@
-import { switched } from "../alert.ts";
-import { GatewayError, messageOf } from "../errors.ts";
+import { switched } from "../base/alert.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import type { Alarm, Repairs } from "../killswitch/repairs.ts";
 import { faultIn, type Inspection, type Layers } from "../killswitch/report.ts";
-import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
 import { titleOf } from "../servers/hops.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { adopted, type Known, rememberedServer } from "./adoption.ts";
-import { Aim } from "./aim.ts";
-import { Choice } from "./choice.ts";
 import type { Dialer, Former } from "./dialer.ts";
 import type { Bytes, Kernel } from "./kernel.ts";
+import { KeyConflicts } from "./key-conflicts.ts";
 import type { Probe } from "./probe.ts";
 import { Requests } from "./requests.ts";
-import { Rivals } from "./rivals.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { TunnelRow } from "./schema.ts";
+import { ServerPicker } from "./server-picker.ts";
 import { lastingClashOf, type Session, sameServer } from "./session.ts";
 import { carriedBy, type Event, isUnanswered, type State, transition } from "./state.ts";
 import type { TunnelStatus } from "./status.ts";
@@ -37,6 +36,7 @@ import {
   wordsOf,
 } from "./target.ts";
 import { Upkeep } from "./upkeep.ts";
+import { WantedConnection } from "./wanted-connection.ts";
 
 interface Deps {
   host: Host;
@@ -51,7 +51,7 @@ interface Deps {
   name: string;
   slot: Slot;
   /** The other tunnel that uses this server with the same key, or null. */
-  rivalOf: (server: Server) => string | null;
+  conflictOf: (server: Server) => string | null;
   /** Whether a start reconnects to the last server. */
   autoconnect: boolean;
   log: Pick<Log, "info" | "warn">;
@@ -82,10 +82,10 @@ export class Controller {
   /** Where the last connect that failed should have led. */
   private failed: Target | null = null;
   private readonly requests = new Requests();
-  private readonly aim: Aim;
+  private readonly aim: WantedConnection;
   private readonly upkeep: Upkeep;
-  private readonly rivals: Rivals;
-  private readonly choice: Choice;
+  private readonly keyConflicts: KeyConflicts;
+  private readonly choice: ServerPicker;
   private readonly reader: StatusReader;
   private removal: Promise<void> | null = null;
   private readonly listeners = new Set<StateListener>();
@@ -95,14 +95,14 @@ export class Controller {
 
   constructor(private readonly deps: Deps) {
     this.switchTold = deps.savedState.killSwitchWanted();
-    this.aim = new Aim(deps);
+    this.aim = new WantedConnection(deps);
     this.upkeep = new Upkeep(
       deps,
       () => carriedBy(this.current),
       () => !this.isDead,
     );
-    this.rivals = new Rivals(deps.rivalOf);
-    this.choice = new Choice({ ...deps, rivals: this.rivals });
+    this.keyConflicts = new KeyConflicts(deps.conflictOf);
+    this.choice = new ServerPicker({ ...deps, keyConflicts: this.keyConflicts });
     this.reader = new StatusReader(deps);
   }
 
@@ -175,7 +175,7 @@ export class Controller {
     const { saved } = this.aim;
     const server = autoconnect && saved !== null ? rememberedServer(saved, known) : null;
     if (server === null) return;
-    const fault = this.rivals.faultOf(server);
+    const fault = this.keyConflicts.faultOf(server);
     if (fault !== null) return log.warn(`not reconnecting to ${titleOf(server)}: ${fault}`);
     log.info(`reconnecting to ${titleOf(server)}, as before the restart`);
     this.aim.resume();
@@ -466,7 +466,7 @@ export class Controller {
   }
 
   private async dial(server: Server, former: Former | null, signal: AbortSignal): Promise<Session> {
-    this.rivals.assertNone(server);
+    this.keyConflicts.assertNone(server);
     // By the same turn of the event loop, so that another tunnel finds it taken.
     this.dialled = server;
     return this.deps.dialer.dial(server, former, signal);

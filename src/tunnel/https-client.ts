@@ -6,10 +6,10 @@ import {
   isLoopback,
   type Prefix,
   parseAddress,
-} from "../address.ts";
-import { GatewayError } from "../errors.ts";
+} from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
-import type { Log } from "../log.ts";
 import type { Host, HttpsAnswer, HttpsRequest, PinnedRequest, Send } from "../system/host.ts";
 import type { Controller } from "./controller.ts";
 import { resolversOf } from "./nameservers.ts";

@@ -1,5 +1,5 @@
-import { type Prefix, parsePrefix } from "../address.ts";
-import { GatewayError } from "../errors.ts";
+import { type Prefix, parsePrefix } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
 import { MARK_MASK, type Slot } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { type AddressedLink, type Route, showAddresses, showLinks, showRoutes } from "../system/ip.ts";

@@ -1,4 +1,4 @@
-import { type Address, contains, familyOf } from "../address.ts";
+import { type Address, contains, familyOf } from "../base/address.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Config } from "../wireguard/schema.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -35,12 +35,12 @@ export function mtuOf(session: Session, network: HostNetwork, known: Known): num
 /** Lengths below `mtu` to try, the longest first; in each, WireGuard adds no padding. */
 export function sizesBelow(mtu: number): number[] {
   const sizes: number[] = [];
-  for (let size = LEAST_MTU; size < mtu && sizes.length < MOST_SIZES; size += PADDED_BYTES)
+  for (let size = LEAST_MTU; size < mtu && sizes.length < MAX_SIZES; size += PADDED_BYTES)
     sizes.unshift(size);
   return sizes;
 }
 /** 1280 to 1408 bytes: longer packets than those of Ethernet are tried in one size only. */
-const MOST_SIZES = 9;
+const MAX_SIZES = 9;
 
 export function overheadOf(endpoint: Address): number {
   return OVERHEAD_BYTES[familyOf(endpoint)];

@@ -1,5 +1,5 @@
-import type { Address } from "../address.ts";
-import { GatewayError } from "../errors.ts";
+import type { Address } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
 import { nameserversOf } from "../network/nameservers.ts";
 import type { Host } from "../system/host.ts";
 

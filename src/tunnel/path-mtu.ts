@@ -1,7 +1,7 @@
-import { messageOf } from "../errors.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { nextTurn } from "../base/queue.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
-import type { Log } from "../log.ts";
-import { nextTurn } from "../queue.ts";
 import type { Host } from "../system/host.ts";
 import type { Controller } from "./controller.ts";
 import { LEAST_MTU, linkMtuOf, overheadOf, pathOf, resolverInside, sizesBelow } from "./mtu.ts";

@@ -1,9 +1,9 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
-import type { Log } from "../log.ts";
 import type { Slot } from "../network/slot.ts";
 import { titleOf, viaText } from "../servers/hops.ts";
-import { MOST_ASKED, type Place } from "../servers/place.ts";
+import { MAX_ASKED, type Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { clockHint } from "./clock.ts";
@@ -20,7 +20,7 @@ const FIRST_ANSWER_MS = 3_000;
 /** After this long no further round begins: servers that need different own keys are probed one after the other. */
 const ROUNDS_MS = 6_000;
 /** Once one server has answered, twice its time is enough to wait for the others; a wait below this goes unnoticed. */
-const RIVALS_MS = 100;
+const LEAST_WAIT_MS = 100;
 /** The pause between checks for answers is a twentieth of the time passed: a check costs time, and 5 % is precise enough. */
 const POLL = { part: 1 / 20, shortestMs: 1, longestMs: 50 };
 
@@ -36,7 +36,7 @@ interface Deps {
   /** Whether names are looked up through a live tunnel while this one has that former one. */
   looksUpInside: (former: Former | null) => boolean;
   /** The other tunnel that uses this server with the same key, or null. */
-  rivalOf: (server: Server) => string | null;
+  conflictOf: (server: Server) => string | null;
   roundTrips: RoundTrips;
   log: Pick<Log, "info">;
 }
@@ -64,7 +64,7 @@ export class Probe {
     if (only !== undefined && (servers.length === 1 || only.registers)) return only;
     const known = roundTrips.nearest(servers);
     if (known !== null && roundTrips.wasAsked(place)) return known;
-    const unknown = servers.filter((server) => roundTrips.of(server) === null).slice(0, MOST_ASKED);
+    const unknown = servers.filter((server) => roundTrips.of(server) === null).slice(0, MAX_ASKED);
     if (unknown.length > 0) {
       await this.ask(unknown, former, signal).catch((error: unknown) => {
         signal.throwIfAborted();
@@ -125,7 +125,7 @@ export class Probe {
   /** Whether a tunnel has a session with it: a second one by the same key would end the first. */
   private isUsed(server: Server, former: Former | null): boolean {
     const isFormer = former?.alive === true && isSameTunnel(former.session.server, server);
-    return isFormer || this.deps.rivalOf(server) !== null;
+    return isFormer || this.deps.conflictOf(server) !== null;
   }
 
   /** Shakes hands with all servers of a round at once, from one interface that is removed afterwards. */
@@ -168,7 +168,7 @@ export class Probe {
       }
       nearest = Math.min(nearest, ...answered.values());
       const enough =
-        nearest === Number.POSITIVE_INFINITY ? FIRST_ANSWER_MS : Math.max(2 * nearest, RIVALS_MS);
+        nearest === Number.POSITIVE_INFINITY ? FIRST_ANSWER_MS : Math.max(2 * nearest, LEAST_WAIT_MS);
       if (answered.size === others.length + 1 || passed >= enough) return [...answered];
       await host.sleep(Math.min(Math.max(passed * POLL.part, POLL.shortestMs), POLL.longestMs), signal);
       signal.throwIfAborted();

@@ -1,5 +1,5 @@
-import { GatewayError } from "../errors.ts";
-import { Queue } from "../queue.ts";
+import { GatewayError } from "../base/errors.ts";
+import { Queue } from "../base/queue.ts";
 import { sameTarget, type Target } from "./target.ts";
 
 /** Moves a tunnel to its target; calls `answer` once traffic can flow, and may have work left to do then. */

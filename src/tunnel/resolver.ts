@@ -1,8 +1,8 @@
-import { type Address, parseAddress } from "../address.ts";
-import { GatewayError, messageOf } from "../errors.ts";
+import { type Address, parseAddress } from "../base/address.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
-import type { Log } from "../log.ts";
 import type { Host } from "../system/host.ts";
 import { resolversOf } from "./nameservers.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -58,12 +58,12 @@ export class Resolver {
 }
 
 /** Names have a few addresses; a firewall rule must not grow to hundreds. */
-const MOST_ADDRESSES = 8;
+const MAX_ADDRESSES = 8;
 
 /** Each once, as the kernel writes it. An IPv4-mapped IPv6 address cannot be an endpoint. */
 function usable(addresses: readonly string[]): Address[] {
   const known = addresses.map(parseAddress).filter((address) => address !== null);
-  return [...new Set(known)].filter((address) => !address.startsWith("::ffff:")).slice(0, MOST_ADDRESSES);
+  return [...new Set(known)].filter((address) => !address.startsWith("::ffff:")).slice(0, MAX_ADDRESSES);
 }
 
 /** A random source port from the range that only the gateway uses. */

@@ -1,4 +1,4 @@
-import { Queue } from "../queue.ts";
+import { Queue } from "../base/queue.ts";
 import type { Place } from "../servers/place.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";

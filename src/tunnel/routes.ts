@@ -1,4 +1,4 @@
-import { familyOf, type Prefix } from "../address.ts";
+import { familyOf, type Prefix } from "../base/address.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { linkMtuOf } from "./mtu.ts";
 

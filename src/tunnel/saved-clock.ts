@@ -4,7 +4,7 @@ import type { Host } from "../system/host.ts";
 import { CLOCK_EVERY_MS, SavedState } from "./saved-state.ts";
 
 /** A saved time that is further ahead is not believed: a clock can be wrong, and then it would stay wrong. */
-const MOST_AHEAD_MS = 20 * 365 * 24 * 3_600_000;
+const MAX_AHEAD_MS = 20 * 365 * 24 * 3_600_000;
 
 /**
  * Moves the clock forward if it is behind the time that was saved last, as after a power cut on a machine without a
@@ -16,7 +16,7 @@ export async function restoreClock(host: Pick<Host, "run" | "now">, stateDir: st
   const saved = hasDatabase(stateDir) ? savedIn(stateDir, now) : null;
   if (saved === null) return "No time was saved yet; the clock stays as it is.";
   if (saved <= now) return "The clock is not behind the saved time; it stays as it is.";
-  if (saved > now + MOST_AHEAD_MS)
+  if (saved > now + MAX_AHEAD_MS)
     return `The saved time, ${textOf(saved)}, is too far ahead to be true; the clock stays as it is.`;
   // The last handshake may have come after the time was saved. The outage and the boot usually took as long.
   const time = saved + CLOCK_EVERY_MS;

@@ -1,12 +1,12 @@
 import { type Static, Type } from "typebox";
-import { type Address, parseAddress } from "../address.ts";
-import { checkerOf } from "../checker.ts";
-import { codeOf, GatewayError, messageOf } from "../errors.ts";
-import { INTERFACE_NAME } from "../interface-name.ts";
+import { type Address, parseAddress } from "../base/address.ts";
+import { checkerOf } from "../base/checker.ts";
+import { codeOf, GatewayError, messageOf } from "../base/errors.ts";
+import { INTERFACE_NAME } from "../base/interface-name.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { Alarm } from "../killswitch/repairs.ts";
 import { NO_ROLES, type Roles } from "../network/lan.ts";
-import { MAIN_SLOT, MOST_TUNNELS } from "../network/slot.ts";
+import { MAIN_SLOT, MAX_TUNNELS } from "../network/slot.ts";
 import { Provider } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
@@ -51,11 +51,11 @@ const Recent = Type.Object({
 });
 type Recent = Static<typeof Recent>;
 const recentSchema = checkerOf(Type.Array(Recent));
-const MOST_RECENT = 10;
+const MAX_RECENT = 10;
 
 /** A tunnel other than `main`, which has a setting of its own. */
 const SavedTunnel = Type.Object({
-  slot: Type.Integer({ exclusiveMinimum: MAIN_SLOT, exclusiveMaximum: MOST_TUNNELS }),
+  slot: Type.Integer({ exclusiveMinimum: MAIN_SLOT, exclusiveMaximum: MAX_TUNNELS }),
   connection: Type.Union([Connection, Type.Null()]),
 });
 export type SavedTunnel = Static<typeof SavedTunnel>;
@@ -68,10 +68,10 @@ const rolesSchema = checkerOf(
 /** By uplink: the longest packets that its path carries, in bytes. */
 const pathsSchema = checkerOf(Type.Record(Type.String(), Type.Integer({ minimum: 0, maximum: 65535 })));
 /** A gateway that travels meets many networks. */
-const MOST_PATHS = 20;
+const MAX_PATHS = 20;
 
 /** Anyone on the LAN can add servers with ever new names: disk and memory are bounded. */
-const MOST_ADDRESSES = 1_000;
+const MAX_ADDRESSES = 1_000;
 
 /** WireGuard shakes hands every two minutes, but each write wears the memory card. */
 const HANDSHAKES_EVERY_MS = 15 * 60_000;
@@ -146,7 +146,7 @@ export class SavedState {
       (each) => each.provider !== provider || each.name !== name || each.via !== via,
     );
     const latest = { provider, name, ...(via !== undefined && { via }), since };
-    const recent = [latest, ...others].slice(0, MOST_RECENT);
+    const recent = [latest, ...others].slice(0, MAX_RECENT);
     this.values.recent = JSON.stringify(recent);
     this.unsaved.add("recent");
   }
@@ -224,7 +224,7 @@ export class SavedState {
     const paths = this.paths();
     paths.delete(uplink);
     if (bytes !== null) paths.set(uplink, bytes);
-    this.keep("path_mtus", JSON.stringify(Object.fromEntries([...paths].slice(-MOST_PATHS))));
+    this.keep("path_mtus", JSON.stringify(Object.fromEntries([...paths].slice(-MAX_PATHS))));
   }
 
   private paths(): Map<string, number> {
@@ -242,7 +242,7 @@ export class SavedState {
     const key = `address ${name}`;
     const others = Object.keys(this.values).filter((each) => each.startsWith("address ") && each !== key);
     // Those of this start stand last.
-    for (const other of others.slice(0, Math.max(0, others.length + 1 - MOST_ADDRESSES))) this.drop(other);
+    for (const other of others.slice(0, Math.max(0, others.length + 1 - MAX_ADDRESSES))) this.drop(other);
     this.keep(key, address);
   }
 

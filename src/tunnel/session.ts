@@ -1,10 +1,10 @@
-import { type Address, addressOf, type Endpoint, familyOf } from "../address.ts";
-import { GatewayError } from "../errors.ts";
+import { type Address, addressOf, type Endpoint, familyOf } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { PolicyPart, TunnelPart } from "../killswitch/policy.ts";
 import { type HostNetwork, networkBeside, takerOf } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
-import { type Config, LONGEST_KEEPALIVE_SECONDS } from "../wireguard/schema.ts";
+import { type Config, MAX_KEEPALIVE_SECONDS } from "../wireguard/schema.ts";
 
 /** One WireGuard interface and the server behind it. There are two interfaces, so that a switch can dial while the old tunnel is up. */
 export interface Session {
@@ -30,7 +30,7 @@ const KEEPALIVE_SECONDS = 25;
 
 /** Seconds between keepalives, bounded: with longer pauses an idle tunnel would look dead. */
 export function keepaliveOf({ config }: Server): number {
-  return Math.min(config.peer.persistentKeepalive || KEEPALIVE_SECONDS, LONGEST_KEEPALIVE_SECONDS);
+  return Math.min(config.peer.persistentKeepalive || KEEPALIVE_SECONDS, MAX_KEEPALIVE_SECONDS);
 }
 
 export function sameServer(a: Server, b: Server): boolean {

@@ -1,4 +1,4 @@
-import { isIpv4 } from "../address.ts";
+import { isIpv4 } from "../base/address.ts";
 import type { Provider } from "../servers/schema.ts";
 import type { Interface } from "../wireguard/interface.ts";
 import type { Status, TunnelRow } from "./schema.ts";

@@ -1,8 +1,8 @@
-import { type Address, familyOf } from "../address.ts";
-import { GatewayError, messageOf } from "../errors.ts";
+import { type Address, familyOf } from "../base/address.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import { MAIN } from "../killswitch/policy.ts";
-import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { KernelEvent } from "../network/kernel-events.ts";
 import { titleOf } from "../servers/hops.ts";

@@ -1,7 +1,7 @@
+import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import type { Alarm, Repairs } from "../killswitch/repairs.ts";
-import type { Log } from "../log.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host, Send } from "../system/host.ts";
@@ -38,7 +38,7 @@ export interface Surroundings {
   /** Servers that may replace a dead one, the nearest first. */
   alternatives: (server: Server) => readonly Server[];
   /** The other tunnel that uses this server with the same key, or null. */
-  rivalOf: (server: Server) => string | null;
+  conflictOf: (server: Server) => string | null;
   /** Whether names are looked up through a live tunnel while this one has that former one. */
   looksUpInside: (former: Former | null) => boolean;
   /** Sends the gateway's own requests while a tunnel is dialled. */

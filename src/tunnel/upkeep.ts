@@ -1,9 +1,9 @@
-import { messageOf } from "../errors.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Repairs } from "../killswitch/repairs.ts";
-import type { Log } from "../log.ts";
+import { tunnelTitle } from "../shared/words.ts";
 import type { Host } from "../system/host.ts";
-import { tunnelTitle } from "../words.ts";
 import { together } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import { partOf, type Session } from "./session.ts";

@@ -1,6 +1,6 @@
-import { messageOf } from "../errors.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
-import type { Log } from "../log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { applySysctls, sysctlsFor } from "../network/sysctls.ts";
 import type { Host } from "../system/host.ts";

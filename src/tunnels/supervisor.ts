@@ -1,9 +1,9 @@
-import { messageOf } from "../errors.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import { ARP_TABLE } from "../killswitch/arp.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
-import type { Log } from "../log.ts";
 import { type KernelEvent, watchKernel } from "../network/kernel-events.ts";
 import type { Neighbour } from "../network/neighbours.ts";
 import type { Slot } from "../network/slot.ts";

@@ -1,12 +1,13 @@
-import { GatewayError, messageOf } from "../errors.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { type Alarm, Repairs } from "../killswitch/repairs.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Neighbour } from "../network/neighbours.ts";
-import { allSlots, MAIN_SLOT, MOST_TUNNELS, slotOf } from "../network/slot.ts";
+import { allSlots, MAIN_SLOT, MAX_TUNNELS, slotOf } from "../network/slot.ts";
 import type { Provider, Server } from "../servers/schema.ts";
+import { tunnelTitle } from "../shared/words.ts";
 import type { Host } from "../system/host.ts";
 import type { Known } from "../tunnel/adoption.ts";
 import { HttpsClient } from "../tunnel/https-client.ts";
@@ -17,7 +18,6 @@ import { Resolver } from "../tunnel/resolver.ts";
 import { RoundTrips } from "../tunnel/roundtrips.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
 import { type Surroundings, type Tunnel, tunnelIn } from "../tunnel/tunnel.ts";
-import { tunnelTitle } from "../words.ts";
 import { Machine } from "./machine.ts";
 import { MachineSupervisor } from "./supervisor.ts";
 
@@ -259,7 +259,7 @@ export class Tunnels {
       // A program that contests one tunnel must not delay the repair of another.
       repairs: name === MAIN ? repairs : new Repairs(host, alarm),
       slot: slotOf(number, base),
-      rivalOf: (server) => this.rivalOf(name, server),
+      conflictOf: (server) => this.conflictOf(name, server),
       // The gateway's own packets use main.
       looksUpInside: (former) => (name === MAIN ? former?.alive === true : this.main.controller.carriesData),
       sendOn: (way, signal) => this.httpsClient.sendOn(way, signal),
@@ -268,25 +268,25 @@ export class Tunnels {
   }
 
   /** The other tunnel that uses a server with the same key, or null. WireGuard servers know a client by its key alone. */
-  private rivalOf(name: string, { config, registers }: Server): string | null {
+  private conflictOf(name: string, { config, registers }: Server): string | null {
     // It assigns another key to each connection.
     if (registers) return null;
     const sameKeys = (other: Server) =>
       other.config.peer.publicKey === config.peer.publicKey &&
       other.config.interface.privateKey === config.interface.privateKey;
-    const rival = this.all().find(
+    const other = this.all().find(
       (tunnel) => tunnel.name !== name && tunnel.controller.servers.some(sameKeys),
     );
-    return rival?.name ?? null;
+    return other?.name ?? null;
   }
 
   /** A slot of no tunnel; another program may have an interface with one of its names. */
   private freeSlot(links: readonly string[]): number {
     const taken = [MAIN_SLOT, ...[...this.others.values()].map(({ number }) => number)];
-    if (taken.length >= MOST_TUNNELS) {
+    if (taken.length >= MAX_TUNNELS) {
       throw new GatewayError(
         "bad_request",
-        `name: there are ${MOST_TUNNELS} tunnels, the maximum; remove one first`,
+        `name: there are ${MAX_TUNNELS} tunnels, the maximum; remove one first`,
       );
     }
     const free = allSlots(this.deps.base).findIndex(

@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import { type Archive, archiveOf, type Running, targetFor } from "./archive.ts";
 
 /** What a signed list of checksums says. */
@@ -12,13 +12,13 @@ export interface Release {
 /** As `sha256sum` prints it. A name is a plain file's: no folder, and nothing that a program takes for an option. */
 const LINE = /^([0-9a-f]{64}) [ *]([A-Za-z0-9][A-Za-z0-9._~+-]{0,127})$/;
 /** A release has eight files. */
-const MOST_FILES = 100;
+const MAX_FILES = 100;
 
 /** Reads SHA256SUMS. Throws `GatewayError("unable")` if that is not the list of exactly one version's files. */
 export function releaseOf(text: string): Release {
   const sums = new Map<string, string>();
   const lines = text.replace(/\n$/, "").split("\n");
-  if (lines.length > MOST_FILES) throw malformed(`it has more than ${MOST_FILES} lines`);
+  if (lines.length > MAX_FILES) throw malformed(`it has more than ${MAX_FILES} lines`);
   for (const [index, line] of lines.entries()) {
     const [, sum = "", name = ""] = LINE.exec(line) ?? [];
     if (name === "") throw malformed(`line ${index + 1} is not a checksum and a plain file name`);

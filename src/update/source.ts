@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { GatewayError, messageOf } from "../errors.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
 import { download } from "../system/download.ts";
 import type { HttpsAnswer, HttpsRequest, PinnedRequest } from "../system/host.ts";
 import { takeCopy } from "../system/private-folder.ts";
@@ -24,7 +24,7 @@ export interface Limits {
 export type Pin = (request: HttpsRequest) => Promise<PinnedRequest>;
 
 /** Those of a forge lead to a server for files, which may have several. */
-const MOST_REDIRECTS = 5;
+const MAX_REDIRECTS = 5;
 
 /** `place` is a folder or an archive in it: a path, or an https address, where that of a folder ends with a slash. */
 export function sourceAt(place: string, pin: Pin): Source {
@@ -56,7 +56,7 @@ function remoteSource(address: URL, pin: Pin): Source {
 async function followed(from: URL, pin: Pin, to: string, limits: Limits): Promise<HttpsAnswer> {
   const { mostBytes, onBytes, signal } = limits;
   let url = from;
-  for (let hop = 0; hop <= MOST_REDIRECTS; hop += 1) {
+  for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
     const request = await pin({ url: url.href, method: "GET", headers: {} });
     const answer = await download(request, { path: to, mostBytes, ...(onBytes && { onBytes }) }, signal);
     const { location } = answer.headers;
@@ -65,7 +65,7 @@ async function followed(from: URL, pin: Pin, to: string, limits: Limits): Promis
     if (url.protocol !== "https:")
       throw unable(`${from.host} redirects to an address without https, which is not followed`);
   }
-  throw unable(`${from.host} redirects more than ${MOST_REDIRECTS} times`);
+  throw unable(`${from.host} redirects more than ${MAX_REDIRECTS} times`);
 }
 
 function addressIn(text: string): URL {

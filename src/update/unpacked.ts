@@ -1,12 +1,12 @@
 import { chmodSync, lstatSync } from "node:fs";
 import { join } from "node:path";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 
 /** xz takes 10 s for an executable on a Pi 4, and a busy one takes longer. */
 const TAR_TIMEOUT_MS = 300_000;
 /** The executable takes a quarter of it. */
-const MOST_UNPACKED_BYTES = 512 * 2 ** 20;
+const MAX_UNPACKED_BYTES = 512 * 2 ** 20;
 const PROGRAM = "portcullis";
 
 /**
@@ -47,8 +47,8 @@ function assertPlain(listing: string, top: string, name: string): void {
     if (!isPlain || (type === "d") !== (file === "")) throw unexpected(name, line);
     bytes += Number(size);
   }
-  if (bytes > MOST_UNPACKED_BYTES)
-    throw new GatewayError("unable", `${name} takes more than ${MOST_UNPACKED_BYTES / 2 ** 20} MiB unpacked`);
+  if (bytes > MAX_UNPACKED_BYTES)
+    throw new GatewayError("unable", `${name} takes more than ${MAX_UNPACKED_BYTES / 2 ** 20} MiB unpacked`);
 }
 
 function unexpected(name: string, what: string): GatewayError {

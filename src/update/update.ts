@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
 import type { Child } from "../system/linux.ts";
@@ -14,10 +14,10 @@ import type { Source } from "./source.ts";
 import { unpackedProgram } from "./unpacked.ts";
 
 /** A hundred lines, and the largest signature that ssh-keygen makes several times over. */
-const MOST_LIST_BYTES = 64 * 2 ** 10;
-const MOST_NOTES_BYTES = 2 ** 20;
+const MAX_LIST_BYTES = 64 * 2 ** 10;
+const MAX_NOTES_BYTES = 2 ** 20;
 /** Five times what an archive has. */
-const MOST_ARCHIVE_BYTES = 256 * 2 ** 20;
+const MAX_ARCHIVE_BYTES = 256 * 2 ** 20;
 
 export interface UpdateDeps {
   host: Pick<Host, "run" | "read">;
@@ -48,7 +48,7 @@ export async function lookAt(deps: UpdateDeps): Promise<Offer> {
   assertKey(signers);
   return inPrivateFolder(async (folder) => {
     const [list, signature] = [join(folder, "SHA256SUMS"), join(folder, "SHA256SUMS.sig")];
-    const limits = { mostBytes: MOST_LIST_BYTES, signal };
+    const limits = { mostBytes: MAX_LIST_BYTES, signal };
     await source.fetch("SHA256SUMS", list, limits);
     await source.fetch("SHA256SUMS.sig", signature, limits);
     const text = textIn(list);
@@ -81,7 +81,7 @@ export function install(
   const { host, spawn, source, signal } = deps;
   return inPrivateFolder(async (folder) => {
     const file = join(folder, archive.name);
-    await source.fetch(archive.name, file, { mostBytes: MOST_ARCHIVE_BYTES, signal, onBytes });
+    await source.fetch(archive.name, file, { mostBytes: MAX_ARCHIVE_BYTES, signal, onBytes });
     await assertSum(file, archive.name, sum);
     const command = await commandFor(host, archive, file, folder);
     signal.throwIfAborted();
@@ -144,7 +144,7 @@ async function notesOf(
   const sum = sums.get("notes.md");
   if (sum === undefined) return "";
   const file = join(folder, "notes.md");
-  await source.fetch("notes.md", file, { mostBytes: MOST_NOTES_BYTES, signal });
+  await source.fetch("notes.md", file, { mostBytes: MAX_NOTES_BYTES, signal });
   await assertSum(file, "notes.md", sum);
   return newerNotes(textIn(file), running.version);
 }

@@ -1,9 +1,9 @@
-import { isIpv6 } from "../address.ts";
+import { isIpv6 } from "../base/address.ts";
 import { type Field, refuse } from "./fields.ts";
 import { configFrom, EVERYTHING, type FieldName } from "./fieldset.ts";
 import { inertIn, isHook, isInert, isOfAmneziaWg, isOpenVpn } from "./foreign.ts";
 import { type Line, linesOf, lowerCased, shown } from "./ini.ts";
-import { type Config, LONGEST_KEEPALIVE_SECONDS, type StoredConfig } from "./schema.ts";
+import { type Config, MAX_KEEPALIVE_SECONDS, type StoredConfig } from "./schema.ts";
 
 const OPENVPN =
   "is an OpenVPN file, and the gateway uses WireGuard: on your provider's website, choose WireGuard instead of OpenVPN and download that file";
@@ -118,7 +118,7 @@ function warningsOf(config: Config, fields: Record<FieldName, Field[]>): string[
   const where = fields.dns.at(-1)?.where;
   const { persistentKeepalive } = config.peer;
   const keepalive = fields.persistentKeepalive.at(-1)?.where;
-  const rare = persistentKeepalive !== undefined && persistentKeepalive > LONGEST_KEEPALIVE_SECONDS;
+  const rare = persistentKeepalive !== undefined && persistentKeepalive > MAX_KEEPALIVE_SECONDS;
   return [
     ...(domains ? [`${where}: search domains have no effect; the gateway only redirects queries`] : []),
     ...(persistentKeepalive === 0
@@ -126,7 +126,7 @@ function warningsOf(config: Config, fields: Record<FieldName, Field[]>): string[
       : []),
     ...(rare
       ? [
-          `${keepalive}: a keepalive is sent every ${LONGEST_KEEPALIVE_SECONDS} s, to detect when the server is dead`,
+          `${keepalive}: a keepalive is sent every ${MAX_KEEPALIVE_SECONDS} s, to detect when the server is dead`,
         ]
       : []),
     ...(fields.allowedIps.length === 0 ? [`AllowedIPs is missing: ${EVERYTHING.join(", ")} is used`] : []),

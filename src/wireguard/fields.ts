@@ -10,8 +10,8 @@ import {
   parseAddress,
   parseHostName,
   parsePrefix,
-} from "../address.ts";
-import { GatewayError } from "../errors.ts";
+} from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
 import { isKey } from "./key.ts";
 import type { Config } from "./schema.ts";
 
@@ -22,7 +22,7 @@ export interface Field {
 }
 
 /** `[`, 253 characters of a DNS name (RFC 1035), `]:`, five digits: 260 is enough for every endpoint. */
-const LONGEST_ENDPOINT = 260;
+const MAX_ENDPOINT = 260;
 
 /** Makes a field of a value, without the white space at its ends. */
 export function fieldOf(text: string, where: string): Field {
@@ -40,7 +40,7 @@ export function keyIn({ text, where }: Field): string {
 }
 
 export function endpointIn({ text, where }: Field): Config["peer"]["endpoint"] {
-  if (text.length > LONGEST_ENDPOINT) refuse(where, `is longer than ${LONGEST_ENDPOINT} characters`);
+  if (text.length > MAX_ENDPOINT) refuse(where, `is longer than ${MAX_ENDPOINT} characters`);
   const [, bracketed, plain, port] = /^(?:\[([^\]]*)\]|([^:]*)):([^:]*)$/.exec(text) ?? [];
   if (port === undefined) refuse(where, "must be host:port, or [address]:port for IPv6");
   const host = bracketed === undefined ? hostIn(plain ?? "", where) : ipv6In(bracketed, where);

@@ -1,5 +1,5 @@
-import { familyOf, isHostName, mustParsePrefix, type Prefix } from "../address.ts";
-import { GatewayError } from "../errors.ts";
+import { familyOf, isHostName, mustParsePrefix, type Prefix } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
 import {
   addressIn,
   allowedIpIn,

@@ -6,14 +6,14 @@ export type Line =
   | { number: number; kind: "entry"; name: string; value: string };
 
 /** As long as a request body; no file written by hand is longer. */
-const LONGEST_TEXT = 64 * 1024;
+const MAX_TEXT = 64 * 1024;
 
 /** Enough for as many IPv6 prefixes as one AllowedIPs may have. */
-const LONGEST_LINE = 48 * 1024;
+const MAX_LINE = 48 * 1024;
 
 /** The sections and entries of the text, without comments and empty lines; names are as written. */
 export function linesOf(text: string): Line[] {
-  if (text.length > LONGEST_TEXT) refuse("config", `is longer than ${LONGEST_TEXT} characters`);
+  if (text.length > MAX_TEXT) refuse("config", `is longer than ${MAX_TEXT} characters`);
   return text
     .replace(/^\uFEFF/, "")
     .split("\n")
@@ -35,7 +35,7 @@ export function shown(name: string): string {
 
 function lineOf(line: string, number: number, ended: boolean): Line | null {
   const where = `line ${number}`;
-  if (line.length > LONGEST_LINE) refuse(where, `is longer than ${LONGEST_LINE} characters`);
+  if (line.length > MAX_LINE) refuse(where, `is longer than ${MAX_LINE} characters`);
   const whole = ended && line.endsWith("\r") ? line.slice(0, -1) : line;
   if (whole.includes("\0")) refuse(where, "contains a NUL character");
   if (whole.includes("\r")) refuse(where, "contains a carriage return that does not end a line");

@@ -1,5 +1,5 @@
-import { type Endpoint, parseAddress } from "../address.ts";
-import { GatewayError } from "../errors.ts";
+import { type Endpoint, parseAddress } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
 import { formatEndpoint, lines } from "./config.ts";
 import { publicKeyOf } from "./key.ts";
 import type { Config } from "./schema.ts";

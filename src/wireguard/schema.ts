@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { type Address, type Prefix, parseAddress, parsePrefix } from "../address.ts";
+import { type Address, type Prefix, parseAddress, parsePrefix } from "../base/address.ts";
 
 /** Canonical base64 of 32 bytes; see `isKey`. */
 const Key = Type.String({ pattern: "^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$" });
@@ -13,7 +13,7 @@ const Host = Type.String({ pattern: "^[0-9a-z.:-]+$" });
  * 120 s after a handshake, when the next is due, and 180 s, when the old one expires, renews it (white paper, 6.1), so
  * there must be a packet in that minute.
  */
-export const LONGEST_KEEPALIVE_SECONDS = 60;
+export const MAX_KEEPALIVE_SECONDS = 60;
 
 /** One WireGuard exit as the gateway uses it: wg-quick's `[Interface]` and its single `[Peer]`, validated and canonical. */
 export const Config = Type.Object(

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { Tokens } from "../../src/access/tokens.ts";
 import { checkedContents, contentsOf } from "../../src/backup/contents.ts";
 import { restoreInto } from "../../src/backup/restore.ts";
-import { GatewayError } from "../../src/errors.ts";
-import { redacted } from "../../src/secrets.ts";
+import { GatewayError } from "../../src/base/errors.ts";
+import { redacted } from "../../src/base/secrets.ts";
 import { Store } from "../../src/store/store.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { checkedContents, contentsOf } from "../../src/backup/contents.ts";
-import { GatewayError } from "../../src/errors.ts";
-import { nextTurn } from "../../src/queue.ts";
+import { GatewayError } from "../../src/base/errors.ts";
+import { nextTurn } from "../../src/base/queue.ts";
 import { Store } from "../../src/store/store.ts";
 import { NOW, PRIVATE, SERVER } from "../servers/example.ts";
 import { inDirectory } from "../tunnel/directory.ts";

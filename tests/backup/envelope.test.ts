@@ -1,6 +1,6 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { encrypted, opened, plain } from "../../src/backup/envelope.ts";
-import { GatewayError } from "../../src/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import { slow } from "../fast.ts";
 import { PRIVATE } from "../servers/example.ts";
 

@@ -3,9 +3,9 @@ import { describe, expect, test } from "bun:test";
 import { type Contents, checkedContents, contentsOf } from "../../src/backup/contents.ts";
 import { liveBackup } from "../../src/backup/live.ts";
 import { changesBy, holdingsOf, type Permissions, restoreInto } from "../../src/backup/restore.ts";
-import { MOST_ASSIGNED } from "../../src/devices/assignments.ts";
-import { GatewayError } from "../../src/errors.ts";
-import { nextTurn } from "../../src/queue.ts";
+import { GatewayError } from "../../src/base/errors.ts";
+import { nextTurn } from "../../src/base/queue.ts";
+import { MAX_ASSIGNED } from "../../src/devices/assignments.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { MAX_SERVERS } from "../../src/shared/config-files.ts";
@@ -358,7 +358,7 @@ describe("the devices of a backup", () => {
   test("that are too many change nothing", () => {
     withStore((store) => {
       store.saveDevice(PHONE);
-      const many = Array.from({ length: MOST_ASSIGNED }, (_, n) => ({
+      const many = Array.from({ length: MAX_ASSIGNED }, (_, n) => ({
         ...TV,
         id: `02:00:00:01:${(n >> 8).toString(16).padStart(2, "0")}:${(n & 255).toString(16).padStart(2, "0")}`,
       }));
@@ -629,8 +629,8 @@ describe("a restore while the service runs", () => {
     const night = { name: "night", device, exit: "blocked", at: "21:00", until: "07:00" };
     // Without servers, nothing in it waits for another turn of the event loop before it is in the store.
     const given = contents({ schedules: JSON.stringify([night]) }, []);
-    const restored = liveBackup(home.graph).restore(given, CAREFUL);
-    while (home.graph.store.read("schedules") === null) await Promise.resolve();
+    const restored = liveBackup(home.parts).restore(given, CAREFUL);
+    while (home.parts.store.read("schedules") === null) await Promise.resolve();
     await home.gateway.putSchedule("early", { tunnel: "main", at: "04:00" });
     await restored;
     expect(home.gateway.schedules().schedules.map(({ name }) => name)).toEqual(["early", "night"]);

@@ -24,7 +24,7 @@ let gateway: Gateway;
 let folder: string;
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2, computers: 3 });
+  lab = await createLab({ cards: 2, computers: 3 });
   gateway = await lab.startGateway({ program: [BINARY], flags: ["--gluetun-routes", "on"] });
   folder = join(lab.sandbox.directory, "docs");
   mkdirSync(folder);

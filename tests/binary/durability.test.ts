@@ -28,7 +28,7 @@ let disk: Bun.Subprocess;
 let gateway: Gateway;
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   disk = Bun.spawn(["unshare", "-m", "sh", "-c", MOUNT, "sh", stateDir()], { stdout: "pipe" });
   await (disk.stdout as ReadableStream).getReader().read();
   gateway = await lab.startGateway({ program: ["nsenter", "-t", `${disk.pid}`, "-m", BINARY] });

@@ -11,7 +11,7 @@ let lab: Lab;
 let gateway: Gateway;
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   gateway = await lab.startGateway({ program: [BINARY], flags: ["--log-level", "debug"] });
 }, TIMEOUT_MS);
 afterAll(() => lab?.close(), TIMEOUT_MS);

@@ -20,7 +20,7 @@ let gateway: Gateway;
 let before: Usage;
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   gateway = await lab.startGateway({ program: [BINARY] });
   before = usage();
 }, TIMEOUT_MS);

@@ -19,7 +19,7 @@ let secrets: string[];
 let fresh: { key: string; answer: string };
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   const { servers, files } = lab.sandbox;
   secrets = [
     readFileSync(files.managedKey, "utf8").trim(),

@@ -30,7 +30,7 @@ let gateway: Gateway;
 let browser: Browser;
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   // No tunnel is up, so the kill switch blocks the browser from everything except the gateway.
   gateway = await lab.startGateway({ inNamespace: true, program: [BINARY] });
   browser = await Browser.start(lab.namespaces.gateway);

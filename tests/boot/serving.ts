@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { LAN, VPN } from "../../src/sandbox/topology.ts";
+import { OtherServer } from "./other-server.ts";
 import { Phone } from "./phone.ts";
-import { Rival } from "./rival.ts";
 import {
   arm,
   bootBare,
@@ -142,7 +142,7 @@ test(
   "next to another DHCP server it does not start and says why, the service reports the other one, and it starts when that has gone",
   async () => {
     const journal = () => guest.shell(`journalctl -b -u ${UNIT} --no-pager -o cat`);
-    const rival = await Rival.start(lab);
+    const other = await OtherServer.start(lab);
     try {
       await guest.ssh(`systemctl restart ${UNIT}`);
       await guest.until("its reason", async () =>
@@ -158,7 +158,7 @@ test(
         (await guest.ssh("portcullis check")).stdout.includes(waits),
       );
     } finally {
-      await rival.stop();
+      await other.stop();
     }
     const gone = performance.now();
     await guest.until("its start", async () => (await prop("ActiveState")) === "active");

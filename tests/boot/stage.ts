@@ -39,7 +39,7 @@ export let downloads: Downloads;
 
 /** Makes the machine, which is off, and connects it. */
 export async function openStage(): Promise<void> {
-  lab = await createLab({ arms: variant.cables });
+  lab = await createLab({ cards: variant.cables });
   image = await makeImage(variant, packaged ? await openRelease() : []);
   guest = await Guest.create(lab, variant.cables, ARCHITECTURES[variant.arch], image);
   dhcp = new DhcpServer(lab, variant.cables, image.folder);

@@ -1,10 +1,10 @@
-import { type Arms, LAN, ROUTER, UPLINK } from "../../src/sandbox/topology.ts";
+import { LAN, type NetworkCards, ROUTER, UPLINK } from "../../src/sandbox/topology.ts";
 
 /** A kind of machine that people have. */
 export interface Variant {
   release: Release;
   network: "ifupdown" | "networkmanager" | "networkd";
-  cables: Arms;
+  cables: NetworkCards;
   arch: "amd64" | "arm64";
   /** The gateway serves DHCP on the LAN. */
   dhcp: boolean;
@@ -37,7 +37,7 @@ export interface Place {
   otherAddress: string;
 }
 
-const PLACES: Record<Arms, Place> = {
+const PLACES: Record<NetworkCards, Place> = {
   1: {
     cards: [{ name: "eth0", v4: null, router4: null, v6: `${LAN.gateway6}/64`, router6: ROUTER.lan[1].v6 }],
     // With one cable there is nothing to choose.
@@ -63,7 +63,7 @@ const PLACES: Record<Arms, Place> = {
 };
 
 /** A LAN's DHCP server has a fixed address there. */
-const SERVING: Record<Arms, Place> = {
+const SERVING: Record<NetworkCards, Place> = {
   1: {
     ...PLACES[1],
     cards: PLACES[1].cards.map((card) => ({

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import type { Settings } from "../../src/base/settings.ts";
 import { accessFinding } from "../../src/checks/access.ts";
-import type { Settings } from "../../src/settings.ts";
 
 const ADVICE =
   "Make one for each client: sudo portcullis token add <name>. If no token should be needed: sudo portcullis install --auth off";

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { version } from "../../package.json";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { Checkup } from "../../src/checks/checkup.ts";
 import type { Check } from "../../src/checks/schema.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { Home } from "../http/home.ts";
 import { BODY } from "../servers/example.ts";
 
@@ -14,7 +14,7 @@ let stopping: AbortController;
 beforeEach(async () => {
   home = await Home.start();
   stopping = new AbortController();
-  void home.graph.bounds.watch(stopping.signal);
+  void home.parts.bounds.watch(stopping.signal);
   home.host.setClock(JUNE);
   home.host.links.get("up0")?.addresses.push("198.51.100.2/24");
   home.host.files.set("/etc/resolv.conf", "nameserver 198.51.100.1\n");
@@ -82,7 +82,7 @@ test("a gateway without a tunnel has one warning, and each check says what was f
 });
 
 test("each part of the kill switch belongs to one check", async () => {
-  const { parts } = await home.graph.controller.inspection();
+  const { parts } = await home.parts.controller.inspection();
   const broken = parts.map((part) => ({ ...part, holds: false, found: part.name }));
   const { forwardingFinding, lastChangeFinding, layerFinding, otherRulesFinding } = await import(
     "../../src/checks/killswitch.ts"
@@ -150,7 +150,7 @@ test("what follows from another program's rule names it, and gives no advice tha
 test("a kill switch that the operator has turned off is a fault, and nothing is sent to measure the tunnel", async () => {
   home.host.resolvers.set(RESOLVER, 1500);
   await home.connect();
-  await home.graph.controller.setKillSwitch(false);
+  await home.parts.controller.setKillSwitch(false);
   const events: string[] = [];
   home.host.onEvent = (event) => events.push(event);
   const off = {
@@ -199,7 +199,7 @@ test("another firewall that drops what the LAN sends is a fault; rules that nft 
 });
 
 test("a device that leaves outside the tunnel is counted as the kernel has it", async () => {
-  await home.graph.devices.setDirect(true);
+  await home.parts.devices.setDirect(true);
   await home.gateway.assignDevice("02:00:00:00:00:20", { exit: "direct" });
   expect(await found("direct")).toEqual({
     result: "warning",
@@ -210,9 +210,9 @@ test("a device that leaves outside the tunnel is counted as the kernel has it", 
 
 test("a clock behind the time that was saved is a fault, and a small correction is none", async () => {
   const now = home.host.now();
-  home.graph.savedState.saveClock(now + 30_000);
+  home.parts.savedState.saveClock(now + 30_000);
   expect((await found("clock"))?.result).toBe("ok");
-  home.graph.savedState.saveClock(now + 3_600_000);
+  home.parts.savedState.saveClock(now + 3_600_000);
   expect((await found("clock"))?.found).toStartWith(
     "2026-06-01 00:00 UTC, but this machine has already seen ",
   );
@@ -220,8 +220,8 @@ test("a clock behind the time that was saved is a fault, and a small correction 
 
 /** Connects to a server that has a resolver in its tunnel. */
 async function connectWithDns(): Promise<void> {
-  home.graph.catalogue.addCustom({ ...BODY, dns: RESOLVER });
-  home.graph.catalogue.use("custom");
+  home.parts.catalogue.addCustom({ ...BODY, dns: RESOLVER });
+  home.parts.catalogue.use("custom");
   await home.connect(BODY.name);
 }
 
@@ -257,7 +257,7 @@ test("a silent server, and a clock that is behind, are told apart", async () => 
   expect((await notOk())["tunnel:main"]).toBe(
     "fault: se-1 did not answer the WireGuard handshake within 10 s: is it up, and are the keys right? (no other server has accepted the key lately)",
   );
-  home.graph.savedState.saveHandshake(home.host.now() + 86_400_000);
+  home.parts.savedState.saveHandshake(home.host.now() + 86_400_000);
   expect(await found("tunnel:main")).toMatchObject({ advice: "The clock is behind: set it first." });
   expect((await found("clock"))?.result).toBe("fault");
 });
@@ -270,7 +270,7 @@ test("a tunnel without a resolver is not judged by data that was never sent", as
 });
 
 test("each tunnel has a check", async () => {
-  await home.graph.tunnels.opened("tv");
+  await home.parts.tunnels.opened("tv");
   expect(await found("tunnel:tv")).toEqual({
     result: "warning",
     found: "not connected: nothing leaves by it",
@@ -334,9 +334,9 @@ test("who asks after a tunnel has changed finds it changed, also while a run is 
 
 /** Checks of the same machine. */
 function checkup(tunnels: "all" | null, options: { deadlineMs?: number } = {}): Checkup {
-  const { graph, host } = home;
+  const { parts, host } = home;
   const settings = settingsFrom({ interface: "wg", stateDir: "/nowhere" });
-  return new Checkup({ ...graph, host, settings, tunnels: tunnels && graph.tunnels, ...options });
+  return new Checkup({ ...parts, host, settings, tunnels: tunnels && parts.tunnels, ...options });
 }
 
 test("a check that takes too long or fails is a fault, and holds up no other", async () => {
@@ -382,11 +382,11 @@ test("without a service the machine is checked all the same", async () => {
 });
 
 test("without a service, what the LAN has of a tunnel's prefix is told, and is no fault of the routing", async () => {
-  home.graph.catalogue.addCustom({ ...BODY, address: "10.64.0.2/32,fd00:64::2/128" });
-  home.graph.catalogue.use("custom");
+  home.parts.catalogue.addCustom({ ...BODY, address: "10.64.0.2/32,fd00:64::2/128" });
+  home.parts.catalogue.use("custom");
   await home.connect(BODY.name);
   home.host.links.get("lan0")?.addresses.push("fd00:64::5054:ff:fe12:3456/64");
-  await home.graph.tunnels.machine.checkNetwork();
+  await home.parts.tunnels.machine.checkNetwork();
   const { checks: all } = await checkup(null).results();
   const shown = all.filter(({ id }) => id === "routing" || id === "lan");
   expect(shown.map(({ id, result, found: what }) => [id, result, what])).toEqual([
@@ -410,11 +410,11 @@ test("a forwarded port that is closed is a warning, and so is an interface for c
   await home.stop();
   home = await Home.start({}, {}, "write");
   const id = { device: "02:00:00:00:00:20", protocol: "tcp", port: 6881 };
-  await home.graph.forwards.put(id, { external: 51413 });
+  await home.parts.forwards.put(id, { external: 51413 });
   expect((await found("forwards"))?.result).toBe("warning");
   expect((await found("access"))?.result).toBe("warning");
-  home.graph.tokens.add("phone", false);
+  home.parts.tokens.add("phone", false);
   expect((await found("access"))?.result).toBe("ok");
-  await home.graph.forwards.remove(id);
+  await home.parts.forwards.remove(id);
   expect(await found("forwards")).toBeUndefined();
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { parseMac } from "../../src/base/mac.ts";
 import { connectionsFinding } from "../../src/checks/machine.ts";
-import { parseMac } from "../../src/mac.ts";
 import type { Refused } from "../../src/network/bounds-table.ts";
 
 const NOBODY: Refused = { connections: [], solicitations: [] };

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { networkOf } from "../../src/address.ts";
+import { networkOf } from "../../src/base/address.ts";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { dhcpFinding } from "../../src/checks/dhcp.ts";
 import { dnsmasqConfig } from "../../src/dhcp/config.ts";
 import { DHCP_FILES } from "../../src/dhcp/files.ts";
 import { servedLans } from "../../src/dhcp/lans.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { cidr } from "../fake/address.ts";
 import { ONE_CABLE } from "../install/example.ts";
 
@@ -18,9 +18,9 @@ interface World {
 }
 
 async function found({ dhcp = "on", own = "192.168.7.2/24", unit = ["active"], isInstalled = true }: World) {
-  const { network, ground } = ONE_CABLE;
+  const { network, facts } = ONE_CABLE;
   const settings = settingsFrom({ dhcp });
-  const config = isInstalled ? dnsmasqConfig(servedLans(network, ground, settings), DHCP_FILES) : null;
+  const config = isInstalled ? dnsmasqConfig(servedLans(network, facts, settings), DHCP_FILES) : null;
   const [local, length] = own.split("/");
   const host = {
     run: async (argv: readonly string[]) => {

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { dnsFinding, type Inside, measureInside, mtuFinding } from "../../src/checks/inside.ts";
 import { hostNetworkOf } from "../../src/network/host-network.ts";
 import { slotOf } from "../../src/network/slot.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { sessionFor } from "../../src/tunnel/session.ts";
 import { ip } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";

@@ -4,7 +4,7 @@ import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Log } from "../../src/log.ts";
+import { Log } from "../../src/base/log.ts";
 import { answerOperator, type OperatorAnswers } from "../../src/operator/operator.ts";
 import { Store } from "../../src/store/store.ts";
 import { LinuxHost } from "../../src/system/linux.ts";

@@ -32,7 +32,7 @@ const BODY = {
 /** What becomes of it. */
 const stored = (name: string, change: Partial<CustomServer> = {}) =>
   customServer({ name, ...BODY, ...change });
-const namesOf = (provider: Provider) => home.graph.catalogue.servers(provider).map((server) => server.name);
+const namesOf = (provider: Provider) => home.parts.catalogue.servers(provider).map((server) => server.name);
 
 test("add sends each field of the interface; keys come from files", async () => {
   writeFileSync(join(folder, "key"), `${PRIVATE}\n`);
@@ -55,14 +55,14 @@ test("add sends each field of the interface; keys come from files", async () => 
     mtu: 1380,
     preshared_key: PRESHARED,
   };
-  expect(home.graph.catalogue.servers("custom")).toEqual([stored("home", fields)]);
+  expect(home.parts.catalogue.servers("custom")).toEqual([stored("home", fields)]);
 });
 
 test("without files the keys are lines of standard input", async () => {
   const stdin = `${PRIVATE}\n${PRESHARED}\n`;
   const args = ["add", "home", ...REQUIRED, "--preshared-key-file", "-"];
   expect((await run(home.port, args, { stdin })).code).toBe(0);
-  expect(home.graph.catalogue.servers("custom")).toEqual([stored("home", { preshared_key: PRESHARED })]);
+  expect(home.parts.catalogue.servers("custom")).toEqual([stored("home", { preshared_key: PRESHARED })]);
 });
 
 test("at a terminal the private key is asked for and not shown", async () => {
@@ -72,7 +72,7 @@ test("at a terminal the private key is asked for and not shown", async () => {
   terminal.type(`${PRIVATE}x\x7f\r`);
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen()).toBe("Private key: \r\nAdded home to your own servers.\r\n");
-  expect(home.graph.catalogue.servers("custom")).toEqual([stored("home")]);
+  expect(home.parts.catalogue.servers("custom")).toEqual([stored("home")]);
 });
 
 test("a missing or empty key or an invalid number is a usage error, and nothing is sent", async () => {
@@ -84,7 +84,7 @@ test("a missing or empty key or an invalid number is a usage error, and nothing 
 });
 
 test("remove takes the current provider's server, and --provider another's", async () => {
-  const { catalogue } = home.graph;
+  const { catalogue } = home.parts;
   for (const name of ["a", "b"]) {
     catalogue.addCustom({ name, ...BODY });
     catalogue.importConfig({ name, config: formatConfig(CONFIG) });
@@ -104,7 +104,7 @@ test("remove takes the current provider's server, and --provider another's", asy
 });
 
 test("remove takes nothing from the VPN account", async () => {
-  home.graph.catalogue.addCustom({ name: "home", ...BODY });
+  home.parts.catalogue.addCustom({ name: "home", ...BODY });
   expect(await run(home.port, ["remove", "home"])).toEqual({
     code: 1,
     stdout: "",
@@ -121,8 +121,8 @@ test("remove takes nothing from the VPN account", async () => {
 
 test("remove encodes names, and prints the gateway's answer about an unknown one", async () => {
   const name = "my wörk?#%2e";
-  home.graph.catalogue.use("custom");
-  home.graph.catalogue.addCustom({ name, ...BODY });
+  home.parts.catalogue.use("custom");
+  home.parts.catalogue.addCustom({ name, ...BODY });
   expect((await run(home.port, ["remove", name])).stdout).toBe(`Removed ${name}.\n`);
   expect(namesOf("custom")).toEqual([]);
   expect(await run(home.port, ["remove", name])).toEqual({

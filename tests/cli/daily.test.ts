@@ -20,7 +20,7 @@ test("status prints a few aligned lines for people and the gateway's answer for 
     ok("State        disconnected\nKill switch  active\nServers      VPN account\n"),
   );
   await home.gateway.connect({ server: "se-1" });
-  await home.graph.controller.setKillSwitch(false);
+  await home.parts.controller.setKillSwitch(false);
   const connected = await portcullis("status");
   const ago = /^Handshake {4}(\d+ (?:s|min) ago)$/m.exec(connected.stdout)?.[1];
   expect(connected).toEqual(
@@ -86,7 +86,7 @@ test("connect --via names both hops, and so does the status", async () => {
     ...{ public_key: publicKeyOf(new Uint8Array(32).fill(index + 1).toBase64()), multihop_port: 3001 },
   }));
   home.host.files.set("/etc/servers.json", JSON.stringify({ servers: [entry, exit] }));
-  await home.graph.catalogue.reloadManaged(home.host, "/etc/servers.json", home.graph.store);
+  await home.parts.catalogue.reloadManaged(home.host, "/etc/servers.json", home.parts.store);
   expect(await portcullis("connect", "se-2", "--via", "nl-1")).toEqual(
     ok("Connected to se-2 (Malmö, Sweden) via nl-1.\n"),
   );

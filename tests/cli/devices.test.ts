@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { mustParseAddress } from "../../src/address.ts";
-import type { Mac } from "../../src/mac.ts";
+import { mustParseAddress } from "../../src/base/address.ts";
+import type { Mac } from "../../src/base/mac.ts";
 import { Home } from "../http/home.ts";
 import { atTerminal, run } from "./program.ts";
 
@@ -20,7 +20,7 @@ const cli = (...args: string[]) => run(home.port, args);
 
 function hear(mac: Mac, ...addresses: string[]): void {
   for (const address of addresses.map(mustParseAddress))
-    home.graph.devices.saw({ interface: "lan0", address, mac, heardMsAgo: 0, isLost: false });
+    home.parts.devices.saw({ interface: "lan0", address, mac, heardMsAgo: 0, isLost: false });
 }
 
 test("devices lists who is there", async () => {
@@ -28,7 +28,7 @@ test("devices lists who is there", async () => {
     "No device has been seen yet.\nDefault exit, for devices without one of their own: main\n",
   );
   hear(TV, "192.168.7.20", "fd00:7::20");
-  await home.graph.devices.assign(PRINTER, { name: "lab" });
+  await home.parts.devices.assign(PRINTER, { name: "lab" });
   expect((await cli("devices")).stdout).toBe(`Device  Exit            State    Id                 Address
 -       main (default)  online   02:00:00:00:00:20  192.168.7.20 +1
 lab     main (default)  offline  02:00:00:00:00:40
@@ -36,7 +36,7 @@ Default exit, for devices without one of their own: main
 `);
   expect((await cli("devices", "--names")).stdout).toBe(`${TV}\n${PRINTER}\nlab\n`);
   expect((await cli("devices", "--exits")).stdout).toBe("main\nblocked\n");
-  expect(JSON.parse((await cli("devices", "--json")).stdout)).toEqual(await home.graph.devices.list());
+  expect(JSON.parse((await cli("devices", "--json")).stdout)).toEqual(await home.parts.devices.list());
 });
 
 test("device names a device by its id or its name", async () => {
@@ -47,7 +47,7 @@ test("device names a device by its id or its name", async () => {
   expect((await cli("device", "tv", "name", "living room")).stdout).toBe(`${TV} is living room now.\n`);
   expect((await cli("device", "lab", "name", "workshop")).stdout).toBe(`${PRINTER} is workshop now.\n`);
   expect((await cli("device", "02-00-00-00-00-30", "name", "workshop")).code).toBe(0);
-  expect((await home.graph.devices.list()).devices.map(({ id, name }) => [id, name])).toEqual([
+  expect((await home.parts.devices.list()).devices.map(({ id, name }) => [id, name])).toEqual([
     [TV, "living room"],
     [PHONE, "workshop"],
     [PRINTER, "workshop"],
@@ -77,7 +77,7 @@ The main tunnel is disconnected: until it is connected, the device has no intern
     code: 2,
     stderr: "portcullis: missing argument: which exit?\n",
   });
-  await home.graph.devices.setDefaultExit("main");
+  await home.parts.devices.setDefaultExit("main");
 });
 
 test("a name that several devices have, or none, is refused with what to do", async () => {
@@ -114,7 +114,7 @@ test("forget gives a device the default exit and its own name again", async () =
     code: 0,
     stdout: `living room has the default exit now, and no name or address of its own.\n`,
   });
-  expect((await home.graph.devices.list()).devices[0]).toMatchObject({ id: TV, name: "", assigned: false });
+  expect((await home.parts.devices.list()).devices[0]).toMatchObject({ id: TV, name: "", assigned: false });
   expect((await cli("device", TV, "forget", "now")).code).toBe(2);
 });
 
@@ -124,14 +124,14 @@ test("a device that calls itself by another's id is not taken for it", async () 
   expect((await cli("device", absent, "exit", "blocked")).stdout).toBe(
     `The exit of ${absent} is blocked now.\n`,
   );
-  expect((await home.graph.devices.list()).devices.find(({ id }) => id === TV)?.exit).toBe("main");
-  await home.graph.devices.forget(absent);
+  expect((await home.parts.devices.list()).devices.find(({ id }) => id === TV)?.exit).toBe("main");
+  await home.parts.devices.forget(absent);
   home.host.files.delete("/var/lib/misc/dnsmasq.leases");
 });
 
 test("at a terminal no row is longer than the screen, and nothing is cut in a pipe", async () => {
   const name = "日本語のテレビ with a long name";
-  await home.graph.devices.assign(TV, { name, exit: "blocked" });
+  await home.parts.devices.assign(TV, { name, exit: "blocked" });
   hear(TV, "192.168.7.20", "fd00:7::20");
   const terminal = atTerminal(home.port, ["devices"], { NO_COLOR: "1" });
   expect(await terminal.exited).toBe(0);
@@ -139,11 +139,11 @@ test("at a terminal no row is longer than the screen, and nothing is cut in a pi
     "日本語のテ…  blocked      online   02:00:00:0…  192.168.7.2…",
   );
   expect((await cli("devices")).stdout).toContain(name);
-  await home.graph.devices.forget(TV);
+  await home.parts.devices.forget(TV);
 });
 
 test("a name cannot move the cursor", async () => {
-  await home.graph.devices.assign(PHONE, { name: "\u202Eevil" });
+  await home.parts.devices.assign(PHONE, { name: "\u202Eevil" });
   const { stdout } = await cli("devices");
   expect(stdout).toContain("\uFFFDevil");
   expect(stdout).not.toContain("\u202E");
@@ -151,11 +151,11 @@ test("a name cannot move the cursor", async () => {
 
 test("a MAC address in any form is that device, whatever name another one has told", async () => {
   const claimed = "02:00:00:00:00:99";
-  await home.graph.devices.assign(PHONE, { name: "02-00-00-00-00-99" });
+  await home.parts.devices.assign(PHONE, { name: "02-00-00-00-00-99" });
   expect((await cli("device", "02-00-00-00-00-99", "exit", "blocked")).code).toBe(0);
   expect((await cli("device", "02:00:00:00:00:99", "name", "camera")).code).toBe(0);
-  const { devices } = await home.graph.devices.list();
+  const { devices } = await home.parts.devices.list();
   expect(devices.find(({ id }) => id === claimed)).toMatchObject({ name: "camera", exit: "blocked" });
   expect(devices.find(({ id }) => id === PHONE)).toMatchObject({ exit: "main", assigned: false });
-  await home.graph.devices.forget(claimed);
+  await home.parts.devices.forget(claimed);
 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { mustParseAddress } from "../../src/address.ts";
-import type { Mac } from "../../src/mac.ts";
+import { mustParseAddress } from "../../src/base/address.ts";
+import type { Mac } from "../../src/base/mac.ts";
 import { Home } from "../http/home.ts";
 import { run } from "./program.ts";
 
@@ -16,10 +16,10 @@ beforeAll(async () => {
   home = await Home.withRealClock();
   // What waits before it tries again waits for good.
   home.host.patient = true;
-  await home.graph.forwards.load();
+  await home.parts.forwards.load();
   const address = mustParseAddress("192.168.7.20");
-  home.graph.devices.saw({ interface: "lan0", address, mac: TV, heardMsAgo: 0, isLost: false });
-  await home.graph.devices.assign(TV, { name: "TV" });
+  home.parts.devices.saw({ interface: "lan0", address, mac: TV, heardMsAgo: 0, isLost: false });
+  await home.parts.devices.assign(TV, { name: "TV" });
 });
 afterAll(() => home.stop());
 
@@ -61,7 +61,7 @@ TV      6881/udp  open    51413     main    you
 TV:80 (tcp): ${TAKEN}
 `);
   expect(JSON.parse((await cli("forwards", "--json")).stdout).forwards).toEqual(
-    await home.graph.forwards.list(),
+    await home.parts.forwards.list(),
   );
 });
 

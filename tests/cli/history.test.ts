@@ -21,16 +21,16 @@ test("history without any traffic", async () => {
 });
 
 test("history shows who has carried how much, and outages with their cause", async () => {
-  const { ring } = home.graph.history;
+  const { ring } = home.parts.history;
   const minute = Math.floor(Date.now() / MINUTE_MS);
   ring.add(minute - 90, [{ kind: "tunnel", name: "main", rx: 2_000_000_000, tx: 15_000_000 }]);
   ring.add(minute - 30, [
     { kind: "tunnel", name: "main", rx: 500_000_000, tx: 999 },
     { kind: "device", name: TV, rx: 500_000_000, tx: 900 },
   ]);
-  await home.graph.devices.assign(TV, { name: "TV" });
+  await home.parts.devices.assign(TV, { name: "TV" });
   const change = { type: "tunnel_state", tunnel: "main", server: "se-1", location: "Sweden" } as const;
-  home.graph.journal.add({ ...change, state: "reconnecting", error: "no handshake" });
+  home.parts.journal.add({ ...change, state: "reconnecting", error: "no handshake" });
   const { stdout } = await cli();
   const [title, bars, ...rest] = stdout.split("\n");
   expect(title).toBe("All tunnels in the last 24 hours:");

@@ -22,7 +22,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 
 /** The names of the imported servers, each of which is what CONFIG says. */
 function importedNames(): string[] {
-  const imported = home.graph.catalogue.servers("imported");
+  const imported = home.parts.catalogue.servers("imported");
   for (const { config } of imported) expect(config).toEqual(parseConfig(CONFIG).config);
   return imported.map(({ name }) => name);
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { GatewayError } from "../../src/base/errors.ts";
 import { showLogs } from "../../src/cli/logs.ts";
-import { GatewayError } from "../../src/errors.ts";
 import type { Child } from "../../src/system/linux.ts";
 
 test("logs shows the journal of the service's unit", async () => {

@@ -9,16 +9,16 @@ const TV = "02:00:00:00:00:20";
 let home: Home;
 beforeAll(async () => {
   home = await Home.withRealClock();
-  await home.graph.devices.assign(TV, { name: "TV" });
+  await home.parts.devices.assign(TV, { name: "TV" });
 });
 afterAll(() => home.stop());
 
 const cli = (...args: string[]) => run(home.port, args);
 const bodies = () =>
-  home.graph.schedules.list().schedules.map(({ active: _, next_at: __, error: ___, ...body }) => body);
+  home.parts.schedules.list().schedules.map(({ active: _, next_at: __, error: ___, ...body }) => body);
 
 test("schedules says that there are none, and in which time zone they would be", async () => {
-  const { time_zone } = home.graph.schedules.list();
+  const { time_zone } = home.parts.schedules.list();
   expect((await cli("schedules")).stdout).toBe(`There is no schedule.\nTime zone: ${time_zone}\n`);
   expect((await cli("schedules", "--names")).stdout).toBe("");
 });
@@ -49,11 +49,11 @@ test("schedule gives a device an exit, moves tunnels, and is shown and removed",
     "bedtime   exit of TV: blocked   21:00-07:00 sun-thu",
     "nightly   move the main tunnel  04:00 sat",
     "often     move the main tunnel  every 6 h",
-    `Time zone: ${home.graph.schedules.list().time_zone}`,
+    `Time zone: ${home.parts.schedules.list().time_zone}`,
     "",
   ]);
   expect((await cli("schedules", "--names")).stdout).toBe("bedtime\nnightly\noften\n");
-  expect(JSON.parse((await cli("schedules", "--json")).stdout)).toEqual(home.graph.schedules.list());
+  expect(JSON.parse((await cli("schedules", "--json")).stdout)).toEqual(home.parts.schedules.list());
   expect((await cli("schedule", "often", "remove")).stdout).toBe("Removed the schedule often.\n");
   expect(bodies()).toHaveLength(2);
 });

@@ -62,9 +62,9 @@ needsNamespaces.test("without a service, tokens are made, listed and removed in 
 
 test("the token comes from the environment or a file, and what is refused says what to do", async () => {
   home = await Home.withRealClock("on");
-  const { port, graph } = home;
-  const phone = graph.tokens.add("phone", false).token;
-  const tablet = graph.tokens.add("tablet", true).token;
+  const { port, parts } = home;
+  const phone = parts.tokens.add("phone", false).token;
+  const tablet = parts.tokens.add("tablet", true).token;
   const none = { PORTCULLIS_STATE_DIR: stateDir };
   const status = (env: Record<string, string>, ...words: string[]) =>
     run(port, ["status", ...words], { env: { ...none, ...env } });
@@ -97,13 +97,13 @@ test("the token comes from the environment or a file, and what is refused says w
 
 test("status --watch opens its WebSocket with the token, and ends when it is removed", async () => {
   home = await Home.withRealClock("on");
-  const { token } = home.graph.tokens.add("phone", true);
+  const { token } = home.parts.tokens.add("phone", true);
   const watch = atTerminal(home.port, ["status", "--watch"], {
     PORTCULLIS_TOKEN: token,
     PORTCULLIS_STATE_DIR: stateDir,
   });
   await watch.shows("disconnected");
-  home.graph.tokens.remove("phone");
+  home.parts.tokens.remove("phone");
   await watch.shows("portcullis: the token was removed");
   expect(await watch.exited).toBe(1);
 });

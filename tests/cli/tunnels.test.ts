@@ -16,7 +16,7 @@ const OWN = {
 let home: Home;
 beforeEach(async () => {
   home = await Home.withRealClock();
-  home.graph.catalogue.addCustom(OWN);
+  home.parts.catalogue.addCustom(OWN);
 });
 afterEach(() => home.stop());
 

@@ -42,14 +42,14 @@ test("status --watch prints a line for each change into a pipe, and exits 3 when
   expect(await next()).toMatch(
     new RegExp(`^${stamp}connected  se-1 \\(Stockholm, Sweden\\)  kill switch active$`),
   );
-  home.graph.events.publish({ type: "server_update", payload: { provider: "custom", count: 3 } });
+  home.parts.events.publish({ type: "server_update", payload: { provider: "custom", count: 3 } });
   expect(await next()).toMatch(new RegExp(`^${stamp}your own servers: 3$`));
   const alert = {
     code: "firewall_altered",
     message: "rules are gone",
     at: "2026-01-02T03:04:05.678Z",
   } as const;
-  home.graph.events.publish({ type: "security_alert", payload: alert });
+  home.parts.events.publish({ type: "security_alert", payload: alert });
   expect(await next()).toMatch(new RegExp(`^${stamp}firewall_altered: rules are gone$`));
   await home.stop();
   expect(await child.exited).toBe(3);
@@ -69,7 +69,7 @@ test("it ends quietly when its reader closes the pipe", async () => {
   await lines.return(undefined);
   while (child.exitCode === null) {
     // The pipe's end is found out by what is written into it.
-    home.graph.events.publish({ type: "server_update", payload: { provider: "custom", count: 3 } });
+    home.parts.events.publish({ type: "server_update", payload: { provider: "custom", count: 3 } });
     await Bun.sleep(50);
   }
   expect(child.exitCode).toBe(0);
@@ -77,8 +77,8 @@ test("it ends quietly when its reader closes the pipe", async () => {
 });
 
 test("at a terminal it draws over itself, in colours and no wider than the screen", async () => {
-  home.graph.catalogue.addCustom({ ...BODY, name: "x".repeat(64) });
-  home.graph.catalogue.use("custom");
+  home.parts.catalogue.addCustom({ ...BODY, name: "x".repeat(64) });
+  home.parts.catalogue.use("custom");
   await home.gateway.connect({ server: "x".repeat(64) });
   const terminal = atTerminal(home.port, ["status", "--watch"]);
   await terminal.shows("Servers\x1b[22m      Your own\r\n");
@@ -99,7 +99,7 @@ test("at a terminal the last changes of other tunnels and of devices are below t
   await home.gateway.assignDevice("02:00:00:00:00:20", { name: "TV", exit: "tv" });
   await terminal.shows("Z  TV (02:00:00:00:00:20) is offl");
   for (let count = 0; count < 9; count += 1)
-    home.graph.events.publish({ type: "server_update", payload: { provider: "custom", count } });
+    home.parts.events.publish({ type: "server_update", payload: { provider: "custom", count } });
   await terminal.shows("your own servers: 8");
   const last = terminal.screen().split("\x1b[0J").at(-1) ?? "";
   expect([...last.matchAll(/your own servers: (\d)/g)].map(([, n]) => n)).toEqual([..."45678"]);

@@ -21,7 +21,7 @@ export interface Rig {
 
 /** `program` is what to start as the gateway, unless it is what all tests start. */
 export async function startRig({ program }: Pick<GatewayOptions, "program"> = {}): Promise<Rig> {
-  const lab = await createLab({ arms: 2, computers: 3 });
+  const lab = await createLab({ cards: 2, computers: 3 });
   try {
     const options: GatewayOptions = {
       ...{ inNamespace: true, flags: ["--host", "::"] },

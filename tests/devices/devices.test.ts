@@ -1,18 +1,18 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { mustParseAddress, mustParsePrefix } from "../../src/address.ts";
-import { MOST_ASSIGNED, MOST_PREFIXES } from "../../src/devices/assignments.ts";
+import { mustParseAddress, mustParsePrefix } from "../../src/base/address.ts";
+import { GatewayError } from "../../src/base/errors.ts";
+import type { Mac } from "../../src/base/mac.ts";
+import { nextTurn } from "../../src/base/queue.ts";
+import { MAX_ASSIGNED, MAX_PREFIXES } from "../../src/devices/assignments.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import type { DhcpHosts } from "../../src/devices/fixed.ts";
-import { MOST_STRANGERS, SILENT_MS } from "../../src/devices/neighbourhood.ts";
+import { MAX_UNNAMED_DEVICES, SILENT_MS } from "../../src/devices/neighbourhood.ts";
 import type { DeviceUpdate } from "../../src/devices/schema.ts";
-import { GatewayError } from "../../src/errors.ts";
 import type { PolicyPart } from "../../src/killswitch/policy.ts";
-import type { Mac } from "../../src/mac.ts";
 import { type KernelListener, watchKernel } from "../../src/network/kernel-events.ts";
 import type { Lan } from "../../src/network/lan.ts";
-import { nextTurn } from "../../src/queue.ts";
 import { Store } from "../../src/store/store.ts";
 import { isTunnelName } from "../../src/tunnel/name.ts";
 import { FakeHost } from "../fake/host.ts";
@@ -43,7 +43,7 @@ class World {
   readonly parts: PolicyPart[] = [];
   tunnels = ["main", "amsterdam"];
   /** Where networks behind other routers are. */
-  readonly ways: Record<string, { interfaces: string[]; rival: string | null }> = {};
+  readonly ways: Record<string, { interfaces: string[]; overlap: string | null }> = {};
   /** What the kill switch does before it answers. */
   load: () => Promise<void> = async () => {};
   readonly stopping = new AbortController();
@@ -70,7 +70,7 @@ class World {
           parts.push(part);
           await this.load();
         },
-        wayTo: (prefix) => this.ways[prefix] ?? { interfaces: [], rival: null },
+        wayTo: (prefix) => this.ways[prefix] ?? { interfaces: [], overlap: null },
       },
       tunnelNames: () => this.tunnels,
       dhcp: this.dhcp,
@@ -518,7 +518,7 @@ test("listeners are told once that a device is gone, and not while it is heard",
 test("there is a bound to what people may assign", async () => {
   const id = (number: number) =>
     `02:00:00:01:${[number >> 8, number & 255].map((byte) => byte.toString(16).padStart(2, "0")).join(":")}`;
-  for (let number = 0; number < MOST_ASSIGNED; number++)
+  for (let number = 0; number < MAX_ASSIGNED; number++)
     world.store.saveDevice({ id: id(number), name: "x", exit: null });
   await world.devices.load();
   await expect(world.devices.assign(TV, { name: "TV" })).rejects.toThrow(
@@ -561,7 +561,7 @@ test("a network behind another router is assigned before a route leads to it, an
   });
   await world.host.pass(1_000);
   world.told.length = 0;
-  world.ways[OFFICE] = { interfaces: ["lan0"], rival: null };
+  world.ways[OFFICE] = { interfaces: ["lan0"], overlap: null };
   world.host.carry("sent_4", "10.8.0.9", 70, 86_398);
   world.host.carry("received_4", "10.8.0.9", 30);
   // The most specific prefix has it.
@@ -578,14 +578,14 @@ test("a network behind another router is assigned before a route leads to it, an
 });
 
 test("a network that something else has addresses of is refused, and so is one too many", async () => {
-  world.ways[OFFICE] = { interfaces: [], rival: "the LAN's own 10.8.0.0/16 on lan0" };
+  world.ways[OFFICE] = { interfaces: [], overlap: "the LAN's own 10.8.0.0/16 on lan0" };
   await expect(world.devices.assign(OFFICE, { exit: "main" })).rejects.toThrow(
     refusal(
       "bad_request",
       "id: 10.8.0.0/24 overlaps the LAN's own 10.8.0.0/16 on lan0; a prefix is for what is behind another router of the LAN",
     ),
   );
-  for (let number = 0; number < MOST_PREFIXES; number += 1)
+  for (let number = 0; number < MAX_PREFIXES; number += 1)
     await world.devices.assign(`10.9.${number}.0/24`, { exit: "main" });
   await expect(world.devices.assign("10.10.0.0/24", { exit: "main" })).rejects.toThrow(
     "id: 32 prefixes already have a name or an exit, the maximum; remove one first",
@@ -802,7 +802,7 @@ test("however many devices someone invents, listeners soon hear of one that come
   world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
   await world.host.pass(3_000);
   expect(world.told.at(-1)).toEqual({ id: TV, name: "", exit: "main", online: true });
-  expect(world.told.length).toBeLessThanOrEqual(MOST_STRANGERS);
+  expect(world.told.length).toBeLessThanOrEqual(MAX_UNNAMED_DEVICES);
 });
 
 describe("a gateway that serves DHCP", () => {

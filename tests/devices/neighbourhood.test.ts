@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { mustParseAddress } from "../../src/address.ts";
-import { MOST_STRANGERS, Neighbourhood, SILENT_MS } from "../../src/devices/neighbourhood.ts";
-import type { Mac } from "../../src/mac.ts";
+import { mustParseAddress } from "../../src/base/address.ts";
+import type { Mac } from "../../src/base/mac.ts";
+import { MAX_UNNAMED_DEVICES, Neighbourhood, SILENT_MS } from "../../src/devices/neighbourhood.ts";
 import type { Neighbour } from "../../src/network/neighbours.ts";
 
 const TV = "02:00:00:00:00:20" as Mac;
@@ -103,17 +103,17 @@ const macOf = (number: number) =>
 test("invented devices push each other out, and never one that is named or assigned", () => {
   const world = new World();
   world.kept.add(macOf(0));
-  for (let number = 0; number < 3 * MOST_STRANGERS; number++)
+  for (let number = 0; number < 3 * MAX_UNNAMED_DEVICES; number++)
     world.all.take(heard(macOf(number), `10.0.${number >> 8}.${number & 255}`));
-  expect(world.all.macs).toHaveLength(MOST_STRANGERS + 1);
+  expect(world.all.macs).toHaveLength(MAX_UNNAMED_DEVICES + 1);
   expect(world.all.presence(macOf(0))?.addresses).toEqual(["10.0.0.0"]);
   expect(world.all.presence(macOf(1))).toBeNull();
   // The one that was heard last stays the longest.
-  world.all.take(heard(macOf(2 * MOST_STRANGERS), "10.0.4.0"));
-  for (let number = 1; number < MOST_STRANGERS; number++)
+  world.all.take(heard(macOf(2 * MAX_UNNAMED_DEVICES), "10.0.4.0"));
+  for (let number = 1; number < MAX_UNNAMED_DEVICES; number++)
     world.all.take(heard(macOf(number), `10.0.${number >> 8}.${number & 255}`));
-  expect(world.all.presence(macOf(2 * MOST_STRANGERS))).not.toBeNull();
-  expect(world.all.presence(macOf(2 * MOST_STRANGERS + 1))).toBeNull();
+  expect(world.all.presence(macOf(2 * MAX_UNNAMED_DEVICES))).not.toBeNull();
+  expect(world.all.presence(macOf(2 * MAX_UNNAMED_DEVICES + 1))).toBeNull();
 });
 
 test("one more stranger costs the same, however many there are", () => {
@@ -125,10 +125,10 @@ test("one more stranger costs the same, however many there are", () => {
       return false;
     },
   );
-  for (let number = 0; number < 4 * MOST_STRANGERS; number++)
+  for (let number = 0; number < 4 * MAX_UNNAMED_DEVICES; number++)
     all.take(heard(macOf(number), `10.0.${number >> 8}.${number & 255}`));
-  expect(all.macs).toHaveLength(MOST_STRANGERS);
-  expect(questions).toBeLessThanOrEqual(2 * 4 * MOST_STRANGERS);
+  expect(all.macs).toHaveLength(MAX_UNNAMED_DEVICES);
+  expect(questions).toBeLessThanOrEqual(2 * 4 * MAX_UNNAMED_DEVICES);
 });
 
 test("a device whose name was taken back while it was silent is a stranger like others", () => {
@@ -139,9 +139,9 @@ test("a device whose name was taken back while it was silent is a stranger like 
   }
   world.kept.clear();
   world.all.takeAll([]);
-  for (let number = 10; number < 10 + MOST_STRANGERS; number++)
+  for (let number = 10; number < 10 + MAX_UNNAMED_DEVICES; number++)
     world.all.take(heard(macOf(number), `10.0.${number >> 8}.${number & 255}`));
-  expect(world.all.macs).toHaveLength(MOST_STRANGERS);
+  expect(world.all.macs).toHaveLength(MAX_UNNAMED_DEVICES);
   expect(world.all.presence(macOf(0))).toBeNull();
 });
 

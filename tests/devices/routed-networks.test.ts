@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { mustParseAddress, type Prefix } from "../../src/address.ts";
+import { mustParseAddress, type Prefix } from "../../src/base/address.ts";
 import type { DeviceId } from "../../src/devices/id.ts";
 import { RoutedNetworks } from "../../src/devices/routed-networks.ts";
 
@@ -8,7 +8,7 @@ const LAB = "10.8.3.0/24" as Prefix;
 const NOW_MS = 1_000_000;
 
 /** Both networks behind a router on lan0; addresses were heard so many milliseconds ago. */
-function networks(heard: Record<string, number> = {}, interfaces = ["lan0"], rival: string | null = null) {
+function networks(heard: Record<string, number> = {}, interfaces = ["lan0"], overlap: string | null = null) {
   const decided: DeviceId[] = [OFFICE, LAB, "02:00:00:00:00:20" as DeviceId];
   const addresses = Object.entries(heard).map(([address, ago]) => ({
     address: mustParseAddress(address),
@@ -17,7 +17,7 @@ function networks(heard: Record<string, number> = {}, interfaces = ["lan0"], riv
   return new RoutedNetworks({
     host: { monotonic: () => NOW_MS },
     decided: () => decided,
-    wayTo: () => ({ interfaces, rival }),
+    wayTo: () => ({ interfaces, overlap }),
     heardIn: () => addresses,
   });
 }
@@ -41,8 +41,8 @@ test("a network is online while one of its addresses was heard lately and a rout
 });
 
 test("a network whose addresses something else has is refused by name", () => {
-  expect(() => networks({}, ["lan0"], "the uplink's network 10.8.0.0/24").refuseRival(LAB)).toThrow(
+  expect(() => networks({}, ["lan0"], "the uplink's network 10.8.0.0/24").refuseOverlap(LAB)).toThrow(
     "id: 10.8.3.0/24 overlaps the uplink's network 10.8.0.0/24; a prefix is for what is behind another router of the LAN",
   );
-  expect(() => networks().refuseRival(LAB)).not.toThrow();
+  expect(() => networks().refuseOverlap(LAB)).not.toThrow();
 });

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
-import { networkOf } from "../../src/address.ts";
+import { networkOf } from "../../src/base/address.ts";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { dnsmasqConfig } from "../../src/dhcp/config.ts";
 import { watchDhcpConfig } from "../../src/dhcp/config-watch.ts";
 import { DHCP_FILES } from "../../src/dhcp/files.ts";
 import { servedLans } from "../../src/dhcp/lans.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { cidr } from "../fake/address.ts";
 import { ONE_CABLE } from "../install/example.ts";
 
@@ -22,8 +22,8 @@ interface Story {
 /** What is run, by second, and what is logged, in five minutes. The server's start is not played. */
 async function played({ own, given = {}, refuses = () => false }: Story) {
   const settings = settingsFrom({ dhcp: "on", ...given });
-  const { network, ground } = ONE_CABLE;
-  const config = dnsmasqConfig(servedLans(network, ground, settingsFrom({ dhcp: "on" })), DHCP_FILES);
+  const { network, facts } = ONE_CABLE;
+  const config = dnsmasqConfig(servedLans(network, facts, settingsFrom({ dhcp: "on" })), DHCP_FILES);
   const stopping = new AbortController();
   const [commands, warnings]: [string[], string[]] = [[], []];
   let now = 0;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { retireAddresses, sayFarewell } from "../../src/dhcp/farewell.ts";
-import { settingsFrom } from "../../src/settings.ts";
+import { settingsFrom } from "../../src/base/settings.ts";
+import { retireAddresses, withdrawPrefixes } from "../../src/dhcp/withdraw-prefixes.ts";
 import type { Heard } from "../../src/system/host.ts";
 import { cidr, cidrs } from "../fake/address.ts";
 import { Listening } from "../fake/listening.ts";
@@ -56,7 +56,7 @@ const retire = (machine: Machine, given: Record<string, string>) =>
 
 test("the last advertisements end the router, its routes, its prefix and its resolver: three, at the pace of the RFC", async () => {
   const machine = new Machine([]);
-  await sayFarewell(machine, [{ interface: "eth1", prefix: BEFORE }]);
+  await withdrawPrefixes(machine, [{ interface: "eth1", prefix: BEFORE }]);
   expect(machine.said).toEqual([packed(header("0000"), END)]);
   expect(machine.sentAt).toEqual(["0 eth1", "3 eth1", "6 eth1"]);
 });
@@ -64,13 +64,13 @@ test("the last advertisements end the router, its routes, its prefix and its res
 test("a link that is gone or has no address delays nothing, and the others are told", async () => {
   const machine = new Machine([]);
   machine.listening.closed.add("gone0");
-  await sayFarewell(machine, [
+  await withdrawPrefixes(machine, [
     { interface: "gone0", prefix: NOW },
     { interface: "eth1", prefix: BEFORE },
   ]);
   expect(machine.sentAt).toEqual(["0 eth1", "3 eth1", "6 eth1"]);
   const down = new Machine([], false);
-  await sayFarewell(down, [{ interface: "eth1", prefix: BEFORE }]);
+  await withdrawPrefixes(down, [{ interface: "eth1", prefix: BEFORE }]);
   expect([down.said, down.now]).toEqual([[], 0]);
 });
 

@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
-import { networkOf } from "../../src/address.ts";
+import { networkOf } from "../../src/base/address.ts";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { dnsmasqConfig } from "../../src/dhcp/config.ts";
 import { DHCP_FILES } from "../../src/dhcp/files.ts";
 import { fittingConfig } from "../../src/dhcp/fit.ts";
-import { type Ground, servedLans } from "../../src/dhcp/lans.ts";
+import { type LanFacts, servedLans } from "../../src/dhcp/lans.ts";
 import type { HostNetwork, Ipv6 } from "../../src/network/host-network.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { cidr, ip } from "../fake/address.ts";
 import { ONE_CABLE } from "../install/example.ts";
 
@@ -13,7 +13,7 @@ const ULA = "fd12:3456:789a::/48";
 
 interface Place {
   network: HostNetwork;
-  ground: Ground;
+  facts: LanFacts;
 }
 
 /** A machine whose LAN interfaces have these addresses. */
@@ -28,13 +28,13 @@ function place(
   }));
   return {
     network: { ...ONE_CABLE.network, lans, ipv6 },
-    ground: { addresses: all.map((each) => ({ ...each, isLeased: false })), routers: [ip(router)] },
+    facts: { addresses: all.map((each) => ({ ...each, isLeased: false })), routers: [ip(router)] },
   };
 }
 
 const HOME = place({ eth0: "192.168.7.2/24" });
-const installedOn = ({ network, ground }: Place, dhcp = "on") =>
-  dnsmasqConfig(servedLans(network, ground, settingsFrom({ dhcp, ula: ULA })), DHCP_FILES);
+const installedOn = ({ network, facts }: Place, dhcp = "on") =>
+  dnsmasqConfig(servedLans(network, facts, settingsFrom({ dhcp, ula: ULA })), DHCP_FILES);
 const fitting = (installed: string, now: Place, given: { dhcp?: string; lan?: string } = {}) =>
   fittingConfig(installed, now, settingsFrom({ dhcp: "on", ula: ULA, ...given }), DHCP_FILES);
 

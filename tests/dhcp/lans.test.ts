@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { networkOf } from "../../src/address.ts";
-import { type Ground, servedLans } from "../../src/dhcp/lans.ts";
+import { networkOf } from "../../src/base/address.ts";
+import { settingsFrom } from "../../src/base/settings.ts";
+import { type LanFacts, servedLans } from "../../src/dhcp/lans.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { cidr, ip } from "../fake/address.ts";
 import { ONE_CABLE, TWO_CABLES } from "../install/example.ts";
 
@@ -10,10 +10,10 @@ const ULA = "fd12:3456:789a::/48";
 
 function served(
   dhcp: string,
-  { network, ground }: { network: HostNetwork; ground: Ground } = ONE_CABLE,
+  { network, facts }: { network: HostNetwork; facts: LanFacts } = ONE_CABLE,
   lan = "",
 ) {
-  return servedLans(network, ground, settingsFrom({ dhcp, ula: ULA, lan }));
+  return servedLans(network, facts, settingsFrom({ dhcp, ula: ULA, lan }));
 }
 
 /** A machine with one address. */
@@ -21,15 +21,15 @@ function alone(
   prefix: string,
   routers: string[] = [],
   isLeased = false,
-): { network: HostNetwork; ground: Ground } {
+): { network: HostNetwork; facts: LanFacts } {
   const lans = [{ interface: "eth0", prefixes: [networkOf(cidr(prefix)), cidr("fe80::/10")] }];
   return {
     network: { ...ONE_CABLE.network, lans },
-    ground: { addresses: [{ interface: "eth0", prefix: cidr(prefix), isLeased }], routers: routers.map(ip) },
+    facts: { addresses: [{ interface: "eth0", prefix: cidr(prefix), isLeased }], routers: routers.map(ip) },
   };
 }
 
-function refusal(dhcp: string, machine?: { network: HostNetwork; ground: Ground }): string {
+function refusal(dhcp: string, machine?: { network: HostNetwork; facts: LanFacts }): string {
   try {
     served(dhcp, machine);
     return "";
@@ -132,19 +132,19 @@ test("an address that another DHCP server has leased is refused: it would be los
 });
 
 test("a network that two interfaces have is refused", () => {
-  const { network, ground } = alone("192.168.1.2/24");
+  const { network, facts } = alone("192.168.1.2/24");
   const addresses = [
-    ...ground.addresses,
+    ...facts.addresses,
     { interface: "wan0", prefix: cidr("192.168.1.30/24"), isLeased: true },
   ];
-  expect(refusal("on", { network, ground: { ...ground, addresses } })).toBe(
+  expect(refusal("on", { network, facts: { ...facts, addresses } })).toBe(
     "--dhcp: eth0 (192.168.1.2/24) and wan0 (192.168.1.30/24) have addresses of one network; give one of them another network first",
   );
 });
 
 test("a LAN interface without an IPv4 address is refused", () => {
   const { network } = ONE_CABLE;
-  expect(refusal("on", { network, ground: { addresses: [], routers: [] } })).toBe(
+  expect(refusal("on", { network, facts: { addresses: [], routers: [] } })).toBe(
     "--dhcp: eth0 has no private IPv4 address; connect its cable, or give it a fixed address first",
   );
 });

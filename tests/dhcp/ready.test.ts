@@ -2,12 +2,12 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { dnsmasqConfig } from "../../src/dhcp/config.ts";
 import { awaitDhcp, prepareDhcp } from "../../src/dhcp/ready.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { cidr, ip } from "../fake/address.ts";
 import type { FakeHost } from "../fake/host.ts";
-import { hostWith } from "./rival.ts";
+import { hostWith } from "./other-server.ts";
 
 const RIVAL =
   "another DHCP server answers: 192.168.7.1 on lan0; devices that ask it would not use the gateway. Switch DHCP off there, usually in the settings of the home router";

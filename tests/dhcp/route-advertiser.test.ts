@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { routeAdvertisement } from "../../src/dhcp/route-advertisement.ts";
 import { RouteAdvertiser } from "../../src/dhcp/route-advertiser.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import type { Heard } from "../../src/system/host.ts";
 import { cidrs, ip } from "../fake/address.ts";
 import { Listening, OWN_MAC } from "../fake/listening.ts";

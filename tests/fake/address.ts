@@ -1,4 +1,4 @@
-import { type Address, mustParseAddress, mustParsePrefix, type Prefix } from "../../src/address.ts";
+import { type Address, mustParseAddress, mustParsePrefix, type Prefix } from "../../src/base/address.ts";
 
 export const ip = mustParseAddress;
 export const cidr = mustParsePrefix;

@@ -1,11 +1,11 @@
 import { describe, expect } from "bun:test";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { chainsEchoed, chainsListed, finalRulesStand, sameChains } from "../../src/killswitch/listing.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { applyRules, exceptionRules, readRules, rulesFor } from "../../src/killswitch/routing-rules.ts";
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { droppingChains, listTable, loadTable } from "../../src/killswitch/table.ts";
 import { hostNetworkOf } from "../../src/network/host-network.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import type { Host } from "../../src/system/host.ts";
 import { formatEndpoint } from "../../src/wireguard/config.ts";
 import { type Own, type Peer, parseUapi, setconfText, uapiText } from "../../src/wireguard/interface.ts";

@@ -1,4 +1,4 @@
-import { GatewayError } from "../../src/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import type { Datagram, UdpPlace, UdpSocket } from "../../src/system/host.ts";
 
 /** UDP sockets, and what other machines send. */

@@ -1,4 +1,4 @@
-import { GatewayError } from "../../src/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import type { Heard, LinkSocket, Received } from "../../src/system/host.ts";
 
 /** The gateway's own MAC address on every link. */

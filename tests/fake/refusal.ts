@@ -1,4 +1,4 @@
-import { type Code, GatewayError } from "../../src/errors.ts";
+import { type Code, GatewayError } from "../../src/base/errors.ts";
 
 /** The kernel refuses, in the words of the program that asked it. */
 export function fail(message: string, code: Code = "kernel_refused"): never {

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
-import { type Address, mustParseAddress } from "../../src/address.ts";
-import { GatewayError } from "../../src/errors.ts";
+import { type Address, mustParseAddress } from "../../src/base/address.ts";
+import { GatewayError } from "../../src/base/errors.ts";
+import type { Mac } from "../../src/base/mac.ts";
 import { Forwards } from "../../src/forwards/forwards.ts";
 import {
   type Opener,
@@ -11,7 +12,6 @@ import {
 } from "../../src/forwards/opener.ts";
 import { forwardsIn } from "../../src/forwards/saved.ts";
 import type { Forward } from "../../src/forwards/schema.ts";
-import type { Mac } from "../../src/mac.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, ONE, TWO } from "../tunnel/gateway.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { areForwards, forwardsIn, MOST_FORWARDS, textOf, unitedForwards } from "../../src/forwards/saved.ts";
+import { areForwards, forwardsIn, MAX_FORWARDS, textOf, unitedForwards } from "../../src/forwards/saved.ts";
 
 const TV = { device: "02:00:00:00:00:20", protocol: "tcp", port: 6881 };
 const FIXED = { ...TV, fixed: 51_413, address: "192.168.7.20" };
@@ -35,6 +35,6 @@ test("forwards of a backup are added to those that are here, and replace those o
   expect(JSON.parse(unitedForwards(here, JSON.stringify([FIXED])))).toEqual([FIXED, { ...TV, port: 80 }]);
   expect(unitedForwards(null, "[]")).toBe("[]");
   const many = (from: number) =>
-    JSON.stringify(Array.from({ length: MOST_FORWARDS }, (_, at) => ({ ...TV, port: from + at })));
+    JSON.stringify(Array.from({ length: MAX_FORWARDS }, (_, at) => ({ ...TV, port: from + at })));
   expect(unitedForwards(many(1), many(1_000))).toBe(many(1_000));
 });

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { GatewayError } from "../../src/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import { parseJson } from "../../src/http/json.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
 import { CONFIG } from "../servers/example.ts";

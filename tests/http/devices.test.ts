@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mustParseAddress } from "../../src/address.ts";
-import type { Mac } from "../../src/mac.ts";
+import { mustParseAddress } from "../../src/base/address.ts";
+import type { Mac } from "../../src/base/mac.ts";
 import { Home } from "./home.ts";
 import { listenTo } from "./socket.ts";
 
@@ -19,7 +19,7 @@ const list = async () => (await home.send("GET", "/api/devices")).json;
 
 /** A packet of the device arrives. */
 async function hear(mac: Mac, address: string): Promise<void> {
-  home.graph.devices.saw({
+  home.parts.devices.saw({
     interface: "lan0",
     address: mustParseAddress(address),
     mac,
@@ -137,12 +137,12 @@ test("PUT of the exit direct is refused until the operator allows it; then it is
         "exit: no device may leave directly, outside the tunnel; to allow it, type on the gateway: sudo portcullis direct on",
     }),
   ]);
-  await home.graph.devices.setDirect(true);
+  await home.parts.devices.setDirect(true);
   expect(await list()).toMatchObject({ exits: ["main", "blocked", "direct"], direct_allowed: true });
   expect(outcome(await put(`/api/devices/${TV}`, { exit: "direct" }))).toEqual([200, '{"success":true}']);
   expect((await list()).devices).toMatchObject([{ id: TV, exit: "direct", assigned: true }]);
   expect((await home.send("GET", "/api/status")).json).toMatchObject({ direct_devices: 1 });
-  await home.graph.devices.setDirect(false);
+  await home.parts.devices.setDirect(false);
   expect(await list()).toMatchObject({ devices: [], exits: ["main", "blocked"], direct_allowed: false });
 });
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeEach, expect, test } from "bun:test";
-import { GatewayError } from "../../src/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { BODY, CONFIG } from "../servers/example.ts";
 import { Home } from "./home.ts";
 
 const home = await Home.start();
-const { catalogue, controller } = home.graph;
+const { catalogue, controller } = home.parts;
 const send: Home["send"] = (...asked) => home.send(...asked);
 afterAll(() => home.stop());
 beforeEach(() => catalogue.use("managed"));
@@ -197,7 +197,7 @@ test("GET /health answers 500 and one line of plain text when the promise cannot
   });
   expect(headers.get("content-type")).toBe("text/plain; charset=utf-8");
   home.host.onEvent = () => {};
-  await home.graph.tunnels.supervisor.look();
+  await home.parts.tunnels.supervisor.look();
   await controller.repair();
   expect((await send("GET", "/health")).text).toBe("healthy");
 });

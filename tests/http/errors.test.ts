@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeEach, expect, test } from "bun:test";
-import { GatewayError } from "../../src/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import { Home } from "./home.ts";
 import { type Answer, request } from "./wire.ts";
 
@@ -13,8 +13,8 @@ beforeEach(() => {
 });
 afterEach(async () => {
   host.onEvent = () => {};
-  await home.graph.tunnels.supervisor.look();
-  await home.graph.controller.repair();
+  await home.parts.tunnels.supervisor.look();
+  await home.parts.controller.repair();
 });
 
 /** Each command that begins so fails like this. */
@@ -150,7 +150,7 @@ test("a fault of our own is an internal error to the client, and its stack goes 
 
 test("an answer that does not fit its schema is an internal error", async () => {
   await home.connect();
-  const { events } = home.graph;
+  const { events } = home.parts;
   events.damage = 7 as unknown as string;
   const answer = await send("GET", "/api/status");
   events.damage = null;

@@ -11,7 +11,7 @@ beforeEach(async () => {
 afterEach(() => home.stop());
 
 const join = (address?: string) => listenTo(home.port, address);
-const publish = (event: GatewayEvent) => home.graph.events.publish(event);
+const publish = (event: GatewayEvent) => home.parts.events.publish(event);
 const statusEvent = async () => ({ type: "status_change", payload: await home.gateway.status() });
 const ALERT: GatewayEvent = {
   type: "security_alert",
@@ -32,7 +32,7 @@ test("changes of the status, of a tunnel, of a list and of the protection arrive
   await listener.received(5);
   expect((await home.send("POST", "/api/custom/add", JSON.stringify(BODY))).status).toBe(200);
   home.host.removeTable();
-  await home.graph.killSwitch.mend();
+  await home.parts.killSwitch.mend();
   await home.send("POST", "/api/disconnect");
   const [, dialled, dialling, moved, arrived, update, altered, restored, back, ended] =
     await listener.received(10);
@@ -61,7 +61,7 @@ test("what the operator does to the kill switch is an alert and a change of the 
   const listener = await join();
   await listener.received(1);
   for (const wanted of [false, true]) {
-    await home.graph.controller.setKillSwitch(wanted);
+    await home.parts.controller.setKillSwitch(wanted);
     const [alert, told] = (await listener.received(wanted ? 5 : 3)).slice(-2);
     const code = wanted ? "killswitch_on" : "killswitch_off";
     expect(alert).toMatchObject({ type: "security_alert", payload: { code } });
@@ -261,10 +261,10 @@ test("a gateway that stops says so, and nothing listens to it any more", async (
   const other = await Home.start();
   const listeners = await Promise.all([listenTo(other.port), listenTo(other.port)]);
   for (const listener of listeners) await listener.received(1);
-  expect(other.graph.events.hasListeners).toBe(true);
+  expect(other.parts.events.hasListeners).toBe(true);
   await other.stop();
   for (const listener of listeners) {
     expect(await listener.end()).toEqual({ code: 1001, reason: "the gateway stops" });
   }
-  expect(other.graph.events.hasListeners).toBe(false);
+  expect(other.parts.events.hasListeners).toBe(false);
 });

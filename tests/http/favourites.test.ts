@@ -89,12 +89,12 @@ test("a removed server is no favourite any more, also if another one gets its na
 
 test("a managed server that its list lacks for a while is not shown, and stays a favourite", async () => {
   await put("managed/se-1");
-  const { managed } = home.graph.catalogue;
-  const { host, store } = home.graph;
-  await home.graph.catalogue.reloadManaged(host, "/etc/missing.json", store);
+  const { managed } = home.parts.catalogue;
+  const { host, store } = home.parts;
+  await home.parts.catalogue.reloadManaged(host, "/etc/missing.json", store);
   expect([managed.listed(), await list()]).toEqual([[], { favourites: [], recent: [] }]);
   expect(await put("managed/se-2")).toEqual(refused(404, UNKNOWN));
-  await home.graph.catalogue.reloadManaged(host, "/etc/servers.json", store);
+  await home.parts.catalogue.reloadManaged(host, "/etc/servers.json", store);
   expect(await names()).toEqual(["se-1"]);
 });
 
@@ -105,14 +105,14 @@ test("there are a hundred favourites at most; one that no longer exists makes ro
   expect(await put("managed/se-100")).toEqual(SUCCESS);
   const others = MANY.filter(({ hostname }) => hostname !== "se-7");
   home.host.files.set("/etc/servers.json", JSON.stringify({ servers: others }));
-  await home.graph.catalogue.reloadManaged(home.host, "/etc/servers.json", home.graph.store);
+  await home.parts.catalogue.reloadManaged(home.host, "/etc/servers.json", home.parts.store);
   expect(await put("managed/se-101")).toEqual(SUCCESS);
   expect(await names()).toHaveLength(100);
 }, 60_000);
 
 test("a database that has something else in their place has none", async () => {
   for (const value of ["", "{}", "null", '[{"provider":"managed"}]', '[{"provider":"x","server":"se-1"}]']) {
-    home.graph.store.write("favourites", value);
+    home.parts.store.write("favourites", value);
     expect(await names()).toEqual([]);
   }
   expect(await put("managed/se-1")).toEqual(SUCCESS);
@@ -155,11 +155,11 @@ test("measured round trips are listed, the shortest first, for ten minutes", asy
 });
 
 test("a round trip to a server that has moved is not listed", async () => {
-  home.graph.tunnels.roundTrips.save(home.graph.catalogue.find("se-1") as never, 12.34);
+  home.parts.tunnels.roundTrips.save(home.parts.catalogue.find("se-1") as never, 12.34);
   const trips = async () => (await home.send("GET", "/api/round-trips")).json.round_trips;
   expect(await trips()).toMatchObject([{ provider: "managed", server: "se-1", ms: 12.3 }]);
   const moved = MANY.map((each) => (each.hostname === "se-1" ? { ...each, ipv4: "198.51.100.1" } : each));
   home.host.files.set("/etc/servers.json", JSON.stringify({ servers: moved }));
-  await home.graph.catalogue.reloadManaged(home.host, "/etc/servers.json", home.graph.store);
+  await home.parts.catalogue.reloadManaged(home.host, "/etc/servers.json", home.parts.store);
   expect(await trips()).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mustParseAddress } from "../../src/address.ts";
-import type { Mac } from "../../src/mac.ts";
+import { mustParseAddress } from "../../src/base/address.ts";
+import type { Mac } from "../../src/base/mac.ts";
 import { Home } from "./home.ts";
 import { listenTo } from "./socket.ts";
 
@@ -12,7 +12,7 @@ const LED = 'iifname "wg0" meta nfproto ipv4 tcp dport 51413 dnat ip to';
 let home: Home;
 beforeEach(async () => {
   home = await Home.start();
-  await home.graph.forwards.load();
+  await home.parts.forwards.load();
 });
 afterEach(() => home.stop());
 
@@ -23,7 +23,7 @@ const forwards = async () => (await home.send("GET", "/api/forwards")).json.forw
 /** A packet of the device arrives, or it has left. */
 async function hear(mac: Mac, address: string, isLost = false): Promise<void> {
   const heard = { interface: "lan0", address: mustParseAddress(address), heardMsAgo: 0 };
-  home.graph.devices.saw({ ...heard, mac, isLost });
+  home.parts.devices.saw({ ...heard, mac, isLost });
   await home.pass(1_000);
 }
 
@@ -161,7 +161,7 @@ test("forwards survive a restart, and lead to a device that was not seen since",
   await put(PATH, { external: 51413 });
   await hear(TV, "192.168.7.21");
   await hear(TV, "192.168.7.20", true);
-  expect(JSON.parse(home.graph.store.read("forwards") ?? "")).toEqual([
+  expect(JSON.parse(home.parts.store.read("forwards") ?? "")).toEqual([
     { device: TV, protocol: "tcp", port: 6881, fixed: 51413, address: "192.168.7.21" },
   ]);
 });
@@ -192,7 +192,7 @@ test("listeners are told when a port is opened, closed and removed", async () =>
   await home.send("POST", "/api/disconnect");
   await home.send("DELETE", PATH);
   await home.pass(1_000);
-  await home.graph.forwards.list();
+  await home.parts.forwards.list();
   const told = socket.messages
     .map((text) => JSON.parse(text))
     .filter(({ type }: { type: string }) => type.startsWith("forward_"));

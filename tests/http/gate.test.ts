@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from "bun:test";
 import type { Tokens } from "../../src/access/tokens.ts";
+import type { Settings } from "../../src/base/settings.ts";
 import { createApp } from "../../src/http/app.ts";
 import { EventSockets, type SocketData } from "../../src/http/event-sockets.ts";
 import { Gate } from "../../src/http/gate.ts";
-import type { Settings } from "../../src/settings.ts";
 import { Home } from "./home.ts";
 import { knock } from "./socket.ts";
 import { answerFrom } from "./wire.ts";
@@ -21,7 +21,7 @@ interface Keys {
 /** A home with a token for changes and a read-only one. */
 async function homeWith(auth: Auth): Promise<Keys> {
   home = await Home.start({}, {}, auth);
-  const { tokens } = home.graph;
+  const { tokens } = home.parts;
   return { phone: tokens.add("phone", false).token, tablet: tokens.add("tablet", true).token };
 }
 
@@ -62,7 +62,7 @@ function routesOf(
 }
 
 function appOf(): ReturnType<typeof createApp>["app"] {
-  const { settings, tokens } = home.graph;
+  const { settings, tokens } = home.parts;
   const gate = new Gate(settings.auth, tokens);
   const rest = {
     names: [],
@@ -122,7 +122,7 @@ test.each<Auth>(["write", "on"])(
 
 test("an unknown token, a malformed one and one that was removed get the same answer, wherever they are sent", async () => {
   const { phone } = await homeWith("write");
-  home.graph.tokens.remove("phone");
+  home.parts.tokens.remove("phone");
   const answers = [];
   for (const token of [NOBODY, phone, phone.slice(0, -1), "", "a b", "é", "x".repeat(8_000)])
     for (const path of ["/api/status", "/metrics", "/ws", "/nowhere", "/swagger/json"]) {
@@ -294,7 +294,7 @@ test("without --auth a WebSocket with a token in its subprotocol works the same"
   const { tablet } = await homeWith("off");
   const { status, text, listener } = await knock(home.port, offering(tablet, "portcullis"));
   expect([status, text.includes(tablet)]).toEqual([101, false]);
-  home.graph.tokens.remove("tablet");
+  home.parts.tokens.remove("tablet");
   await listener.received(1);
 });
 
@@ -306,10 +306,10 @@ test("the sockets of a token that is removed are closed, and no others", async (
     knock(home.port, bearing(tablet)),
   ]);
   await Promise.all([first, second, other].map(({ listener }) => listener.received(1)));
-  home.graph.tokens.remove("phone");
+  home.parts.tokens.remove("phone");
   for (const { listener } of [first, second])
     expect(await listener.end()).toEqual({ code: 1008, reason: "the token was removed" });
-  home.graph.events.publish({ type: "server_update", payload: { provider: "custom", count: 3 } });
+  home.parts.events.publish({ type: "server_update", payload: { provider: "custom", count: 3 } });
   expect(await other.listener.received(2)).toHaveLength(2);
   expect(await knock(home.port, bearing(phone))).toMatchObject({ status: 401 });
 });
@@ -331,7 +331,7 @@ test.each(["POST /api/connect", "POST /api/disconnect", "DELETE /api/tunnels/tv"
       socket: { data: (_, bytes) => void received.push(bytes), close: () => ended.resolve() },
     });
     const passed = Promise.withResolvers<void>();
-    const { tokens } = home.graph;
+    const { tokens } = home.parts;
     const find = tokens.find.bind(tokens);
     // The request is let in by its head.
     tokens.find = (text) => {
@@ -345,7 +345,7 @@ test.each(["POST /api/connect", "POST /api/disconnect", "DELETE /api/tunnels/tv"
     await ended.promise;
     const { status, json } = answerFrom(Buffer.concat(received).toString());
     expect([status, json]).toEqual([401, { success: false, error: WRONG }]);
-    expect(home.graph.controller.state.name).toBe("disconnected");
+    expect(home.parts.controller.state.name).toBe("disconnected");
   },
 );
 

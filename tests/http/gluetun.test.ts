@@ -62,14 +62,14 @@ test("without a forwarded port it is 0, and otherwise the first is the port", as
 });
 
 test("the states of the tunnel are gluetun's", async () => {
-  const { host, gateway, graph } = home;
+  const { host, gateway, parts } = home;
   const expectStatus = async (status: string) => {
     for (const path of ["/v1/vpn/status", "/v1/dns/status"]) expect(await read(path)).toEqual({ status });
   };
   await expectStatus("stopped");
   await home.connect();
   await expectStatus("running");
-  graph.controller.lost("the server is dead");
+  parts.controller.lost("the server is dead");
   await expectStatus("starting");
   await gateway.disconnect();
   host.silent.add("192.0.2.1:51820");

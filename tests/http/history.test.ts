@@ -10,7 +10,7 @@ let stopping: AbortController;
 beforeEach(async () => {
   home = await Home.start();
   stopping = new AbortController();
-  const { history, tunnels, devices } = home.graph;
+  const { history, tunnels, devices } = home.parts;
   void history.watch({ tunnels: () => tunnels.all(), devices }, stopping.signal);
   await home.pass(0);
 });
@@ -29,18 +29,18 @@ const timeOf = (ms: number) => new Date(ms).toISOString();
 /** The tunnel is connected, and in the minute after it the TV has carried something. */
 async function carry(): Promise<number> {
   await home.connect();
-  const { host, graph } = home;
+  const { host, parts } = home;
   await host.pass(MINUTE_MS - (host.now() % MINUTE_MS));
   const minute = host.now();
-  graph.history.note("tunnel", "main", { rx: 2_000_000, tx: 100_000 });
-  graph.history.note("device", TV, { rx: 1_900_000, tx: 90_000 });
+  parts.history.note("tunnel", "main", { rx: 2_000_000, tx: 100_000 });
+  parts.history.note("device", TV, { rx: 1_900_000, tx: 90_000 });
   await host.pass(MINUTE_MS);
   return minute;
 }
 
 test("what was carried, by whom, the states and the alerts of the last hour", async () => {
   const minute = await carry();
-  home.graph.events.alarm("firewall_altered", "Another program has altered the firewall's table.");
+  home.parts.events.alarm("firewall_altered", "Another program has altered the firewall's table.");
   const page = await read();
   const [{ name: _, ...bytes } = { name: "", rx_bytes: 0, tx_bytes: 0 }] = page.tunnels;
   // With the handshake.
@@ -83,7 +83,7 @@ test("what was carried, by whom, the states and the alerts of the last hour", as
 
 test("an outage is a state with its time and its cause, also one that began before the range", async () => {
   await home.connect();
-  const journal = home.graph.journal;
+  const journal = home.parts.journal;
   const change = (state: "connected" | "reconnecting" | "disconnected", error: string | null = null) =>
     journal.add({ type: "tunnel_state", tunnel: "main", state, server: "se-1", location: "", error });
   const begin = home.host.now();

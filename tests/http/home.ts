@@ -1,10 +1,10 @@
 import { rmSync } from "node:fs";
-import { gatewayOf } from "../../src/gateway.ts";
-import { type Graph, graphOn } from "../../src/graph.ts";
+import { gatewayOf } from "../../src/app/gateway.ts";
+import { type Parts, partsOn } from "../../src/app/parts.ts";
+import { type Settings, settingsFrom } from "../../src/base/settings.ts";
 import { createApp, listen, type Options } from "../../src/http/app.ts";
 import { Gate } from "../../src/http/gate.ts";
 import type { Gateway } from "../../src/http/gateway.ts";
-import { type Settings, settingsFrom } from "../../src/settings.ts";
 import { FakeHost } from "../fake/host.ts";
 import { PRIVATE, PUBLIC } from "../servers/example.ts";
 import { newDirectory } from "../tunnel/directory.ts";
@@ -48,22 +48,22 @@ export class Home {
 
   private constructor(
     readonly host: FakeHost,
-    readonly graph: Graph,
+    readonly parts: Parts,
     private readonly directory: string,
     options: Partial<Options>,
   ) {
-    this.gateway = gatewayOf({ ...graph, clock: host, hostname: "portcullis" });
+    this.gateway = gatewayOf({ ...parts, clock: host, hostname: "portcullis" });
     const app = createApp(this.gateway, {
       names: ["portcullis"],
-      lan: () => graph.controller.lans.flatMap((lan) => lan.prefixes),
-      interfaces: () => graph.controller.lans.map((lan) => lan.interface),
+      lan: () => parts.controller.lans.flatMap((lan) => lan.prefixes),
+      interfaces: () => parts.controller.lans.map((lan) => lan.interface),
       interfaceOf: async () => null,
       gluetun: false,
-      gate: new Gate(graph.settings.auth, graph.tokens),
+      gate: new Gate(parts.settings.auth, parts.tokens),
       clock: host,
       log: (method, path, status) => this.lines.push(`${method} ${path} ${status}`),
       fault: (message) => this.faults.push(message),
-      saved: () => graph.store.flushed(),
+      saved: () => parts.store.flushed(),
       ...options,
     });
     this.listening = listen(app, "127.0.0.1", 0);
@@ -80,9 +80,9 @@ export class Home {
     host.links.get("lan0")?.addresses.push("192.168.7.1/24", "fe80::1/64");
     for (const [path, text] of Object.entries({ ...FILES, ...files })) host.files.set(path, text);
     const stateDir = newDirectory();
-    const graph = await graphOn(host, settingsFrom({ ...FLAGS, stateDir, auth }));
-    await graph.tunnels.start(graph.catalogue);
-    return new Home(host, graph, stateDir, options);
+    const parts = await partsOn(host, settingsFrom({ ...FLAGS, stateDir, auth }));
+    await parts.tunnels.start(parts.catalogue);
+    return new Home(host, parts, stateDir, options);
   }
 
   /** For clients that are other programs: limits are those of the real clock, and what takes time takes none. */
@@ -100,7 +100,7 @@ export class Home {
 
   async stop(): Promise<void> {
     await this.listening.stop();
-    this.graph.store.close();
+    this.parts.store.close();
     rmSync(this.directory, { recursive: true, force: true });
   }
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { partsOn } from "../../src/app/parts.ts";
 import { contentsOf } from "../../src/backup/contents.ts";
-import { graphOn } from "../../src/graph.ts";
 import { readList } from "../../src/servers/lists/list.ts";
 import { BODY } from "../servers/example.ts";
 import { Home } from "./home.ts";
@@ -148,15 +148,15 @@ test.each([
     "server: no server in Berlin can be reached through another server; leave out via or choose another place",
   ],
 ])("%s via %s is refused, because the gateway registers with them", async (server, via, error) => {
-  const { catalogue } = home.graph;
+  const { catalogue } = home.parts;
   catalogue.useOwnEnd({ assigned: { dns: [] } });
   catalogue.relist(readList(JSON.stringify(PIA)));
   expect(await connect(server, via)).toEqual({ status: 400, success: false, error } as never);
 });
 
 test("a server of one's own has no port for two hops", async () => {
-  home.graph.catalogue.addCustom(BODY);
-  home.graph.catalogue.addCustom({ ...BODY, name: "work", endpoint: "192.0.2.9:51820" });
+  home.parts.catalogue.addCustom(BODY);
+  home.parts.catalogue.addCustom({ ...BODY, name: "work", endpoint: "192.0.2.9:51820" });
   expect(
     await send("PUT", "/api/tunnels/tv", { provider: "custom", server: "home", via: "work" }),
   ).toMatchObject({
@@ -234,10 +234,10 @@ test("entries that tunnels use cannot be measured, and serve all the same", asyn
 
 /** A new process on the same kernel and the same disk. */
 async function restarted() {
-  const graph = await graphOn(home.host, home.graph.settings);
-  await graph.tunnels.start(graph.catalogue);
-  const row = await graph.controller.row();
-  graph.store.close();
+  const parts = await partsOn(home.host, home.parts.settings);
+  await parts.tunnels.start(parts.catalogue);
+  const row = await parts.controller.row();
+  parts.store.close();
   return row;
 }
 
@@ -251,7 +251,7 @@ test("a service that starts again takes up both hops, also if it had no time to 
     wanted_via: "nl-1",
   } as const;
   expect(await restarted()).toMatchObject({ ...both, ip: "192.0.2.11" });
-  const { savedState } = home.graph;
+  const { savedState } = home.parts;
   savedState.saveConnection({ provider: "managed", name: "se-1", since: 0 });
   expect(await restarted()).toMatchObject(both);
   savedState.saveConnection({ provider: "managed", name: "se-1", via: "nl-2", since: 0 });
@@ -270,24 +270,24 @@ test("after a reboot both hops are dialled again, and the place that was asked f
   for (const name of [...home.host.links.keys()].filter((each) => each.startsWith("wg")))
     home.host.links.delete(name);
   home.host.routes.clear?.();
-  const graph = await graphOn(home.host, home.graph.settings);
-  await graph.tunnels.start(graph.catalogue);
-  expect(await graph.controller.row()).toMatchObject({
+  const parts = await partsOn(home.host, home.parts.settings);
+  await parts.tunnels.start(parts.catalogue);
+  expect(await parts.controller.row()).toMatchObject({
     ...{ state: "reconnecting", wanted: "se-1", wanted_via: "Netherlands" },
   });
-  await graph.tunnels.main.supervisor.look();
-  expect(await graph.controller.row()).toMatchObject({ state: "connected", server: "se-1", via });
-  graph.store.close();
+  await parts.tunnels.main.supervisor.look();
+  expect(await parts.controller.row()).toMatchObject({ state: "connected", server: "se-1", via });
+  parts.store.close();
 });
 
 test("with failover, hops whose entry is dead are replaced by the same exit through another entry", async () => {
   await connect("se-1", "nl-1");
   await home.pass(2_000);
-  const graph = await graphOn(home.host, { ...home.graph.settings, failover: true });
-  await graph.tunnels.start(graph.catalogue);
+  const parts = await partsOn(home.host, { ...home.parts.settings, failover: true });
+  await parts.tunnels.start(parts.catalogue);
   for (const port of [3001, 3002]) home.host.silent.add(`192.0.2.11:${port}`);
   Object.assign(home.host, { patient: false, busy: true });
-  const { controller, supervisor } = graph.tunnels.main;
+  const { controller, supervisor } = parts.tunnels.main;
   for (let looks = 0; looks < 400 && (await controller.row()).via !== "nl-2"; looks++) {
     await supervisor.look();
     await home.host.sleep(1_000);
@@ -295,8 +295,8 @@ test("with failover, hops whose entry is dead are replaced by the same exit thro
   expect(await controller.row()).toMatchObject({
     ...{ state: "connected", server: "se-1", via: "nl-2", wanted: "se-1", wanted_via: "nl-2" },
   });
-  expect(graph.savedState.connection()).toMatchObject({ name: "se-1", via: "nl-2" });
-  graph.store.close();
+  expect(parts.savedState.connection()).toMatchObject({ name: "se-1", via: "nl-2" });
+  parts.store.close();
 });
 
 test("the journal, the metrics, the recent servers and a backup name the entry", async () => {
@@ -316,7 +316,7 @@ test("the journal, the metrics, the recent servers and a backup name the entry",
   ]);
   const { text } = await home.send("GET", "/metrics");
   expect(text).toContain(`,public_key="${keyOf(1)}",tunnel="main",via="nl-1"}`);
-  const { settings } = contentsOf(home.graph.store, 0);
+  const { settings } = contentsOf(home.parts.store, 0);
   expect(JSON.parse(settings.connection ?? "")).toMatchObject({
     provider: "managed",
     name: "se-1",

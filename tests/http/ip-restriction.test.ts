@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { Prefix } from "../../src/address.ts";
-import { GatewayError } from "../../src/errors.ts";
+import type { Prefix } from "../../src/base/address.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import { IpRestriction } from "../../src/http/ip-restriction.ts";
 import { cidrs } from "../fake/address.ts";
 

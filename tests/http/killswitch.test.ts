@@ -4,7 +4,7 @@ import { Home, LISTING } from "./home.ts";
 let home: Home;
 beforeEach(async () => {
   home = await Home.start();
-  home.graph.killSwitch.setWatched(true);
+  home.parts.killSwitch.setWatched(true);
 });
 afterEach(() => home.stop());
 
@@ -21,7 +21,7 @@ const broken = async () => {
 test("GET /api/killswitch answers both layers with their parts, as `killswitch status` shows them", async () => {
   const { layers, ...rest } = await read();
   expect(rest).toEqual({ active: true, wanted: true, direct_devices: 0, error: null });
-  const { parts } = await home.graph.controller.inspection();
+  const { parts } = await home.parts.controller.inspection();
   expect(layers.map(({ name, holds }: { name: string; holds: boolean }) => [name, holds])).toEqual([
     ["firewall", true],
     ["routing", true],
@@ -33,12 +33,12 @@ test("GET /api/killswitch answers both layers with their parts, as `killswitch s
 
 test("a layer that another program has damaged does not hold, and the other one does", async () => {
   home.host.removeTable();
-  home.graph.killSwitch.changed();
+  home.parts.killSwitch.changed();
   const held = home.hold("nft -e -s -n -f -");
   expect(await broken()).toEqual([[false, "firewall table"], [true]]);
   expect(await read()).toMatchObject({ active: false, wanted: true });
   held.release();
-  await home.graph.killSwitch.mend();
+  await home.parts.killSwitch.mend();
   expect(await broken()).toEqual([[true], [true]]);
   home.host.files.set("/proc/sys/net/ipv4/conf/all/send_redirects", "1\n");
   await home.pass(1_000);
@@ -46,7 +46,7 @@ test("a layer that another program has damaged does not hold, and the other one 
 });
 
 test("a kill switch that the operator has turned off is neither active nor wanted", async () => {
-  await home.graph.controller.setKillSwitch(false);
+  await home.parts.controller.setKillSwitch(false);
   expect(await read()).toMatchObject({
     active: false,
     wanted: false,
@@ -59,7 +59,7 @@ test("a kill switch that the operator has turned off is neither active nor wante
 
 test("the routing rules that a tunnel has while the kill switch is off do not count as a layer that blocks", async () => {
   await home.connect();
-  await home.graph.controller.setKillSwitch(false);
+  await home.parts.controller.setKillSwitch(false);
   const [, routing] = (await read()).layers;
   expect(routing.holds).toBe(false);
   expect(routing.parts).toContainEqual({
@@ -74,7 +74,7 @@ test("questions run no program while the kernel reports no change", async () => 
   home.host.commands.length = 0;
   for (let count = 0; count < 5; count++) await read();
   expect(home.host.commands).toEqual([]);
-  home.graph.killSwitch.changed();
+  home.parts.killSwitch.changed();
   await Promise.all(Array.from({ length: 5 }, () => home.again("GET", "/api/killswitch")));
   expect(home.host.commands.filter((command) => command === LISTING)).toHaveLength(1);
 });

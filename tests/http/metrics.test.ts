@@ -23,7 +23,7 @@ async function figure(name: string, labels: Record<string, string> = {}) {
 }
 
 test("the whole text, as a gateway with a tunnel has it", async () => {
-  const { host, gateway, graph } = home;
+  const { host, gateway, parts } = home;
   // A program's WireGuard tells the parts of seconds too.
   host.native = false;
   for (const takes of [100, 400, 9_000]) {
@@ -34,7 +34,7 @@ test("the whole text, as a gateway with a tunnel has it", async () => {
     await connecting;
   }
   host.removeTable();
-  await graph.killSwitch.mend();
+  await parts.killSwitch.mend();
   const peer = host.links.get("wg0")?.device?.peer;
   if (peer) {
     peer.received.bytes = 9_007_199_254_740_991;
@@ -133,7 +133,7 @@ test("a tunnel without a handshake has its time at 0", async () => {
 });
 
 test("connected and kill switch are 1 or 0, and exactly one state is 1", async () => {
-  const { host, gateway, graph } = home;
+  const { host, gateway, parts } = home;
   const expectFigures = async (state: string, killSwitch: number) => {
     const metrics = await scrape();
     const samples = metrics.get("portcullis_state")?.samples ?? [];
@@ -150,7 +150,7 @@ test("connected and kill switch are 1 or 0, and exactly one state is 1", async (
   held.release();
   await connecting;
   await expectFigures("connected", 1);
-  graph.controller.lost("the server is dead");
+  parts.controller.lost("the server is dead");
   await expectFigures("reconnecting", 1);
   await gateway.disconnect();
   host.silent.add(ENDPOINT);
@@ -158,7 +158,7 @@ test("connected and kill switch are 1 or 0, and exactly one state is 1", async (
   await host.pass(11_000);
   await failing;
   await expectFigures("failed", 1);
-  await graph.controller.setKillSwitch(false);
+  await parts.controller.setKillSwitch(false);
   await expectFigures("failed", 0);
 });
 

@@ -14,7 +14,7 @@ test("GET /api/network answers the gateway's own addresses on the LAN, IPv4 firs
   const lan0 = home.host.links.get("lan0");
   lan0?.addresses.push("fd00:7::1/64", "2001:db8::1/64", "192.168.7.2/24");
   home.host.links.get("up0")?.addresses.push("10.9.9.9/24");
-  await home.graph.tunnels.machine.checkNetwork();
+  await home.parts.tunnels.machine.checkNetwork();
   const network = await read();
   expect(network).toEqual({
     hostname: "portcullis",
@@ -25,7 +25,7 @@ test("GET /api/network answers the gateway's own addresses on the LAN, IPv4 firs
         prefixes: ["192.168.7.0/24", "fd00:7::/64"],
       },
     ],
-    uplink: home.graph.controller.network.uplink,
+    uplink: home.parts.controller.network.uplink,
     online: true,
     dhcp: false,
     other_routers: [],
@@ -36,18 +36,18 @@ test("GET /api/network answers the gateway's own addresses on the LAN, IPv4 firs
 test("a LAN without an address and an uplink that is down are told as they are", async () => {
   home.host.links.get("lan0")?.addresses.splice(0);
   home.host.plug(false);
-  await home.graph.tunnels.machine.checkNetwork();
+  await home.parts.tunnels.machine.checkNetwork();
   expect(await read()).toMatchObject({ lan: [], online: false });
 });
 
 test("dhcp says whether devices get their addresses from the gateway", async () => {
-  home.graph.settings.dhcp = ["192.168.7.100-192.168.7.199"];
+  home.parts.settings.dhcp = ["192.168.7.100-192.168.7.199"];
   expect(await read()).toMatchObject({ dhcp: true });
 });
 
 test("another router of the LAN is named, with what it tells devices", async () => {
   const stopping = new AbortController();
-  void home.graph.otherRouters.watch(stopping.signal);
+  void home.parts.otherRouters.watch(stopping.signal);
   await home.pass(11_000);
   const router = { from: "3c:a6:2f:00:00:01", packet: advertisementPacket() };
   home.host.listening.hear("lan0", "router advertisements", router);

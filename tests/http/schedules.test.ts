@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { privateNames } from "../../src/private-names.ts";
+import { privateNames } from "../../src/app/private-names.ts";
 import type { ScheduleBody } from "../../src/schedules/schema.ts";
 import { PUBLIC } from "../servers/example.ts";
 import { Home } from "./home.ts";
@@ -41,7 +41,7 @@ const exitOf = async (id: string) =>
 
 /** A time of day so many hours from now, where this machine is. */
 function timeIn(hours: number): string {
-  const zone = home.graph.schedules.list().time_zone;
+  const zone = home.parts.schedules.list().time_zone;
   const now = Temporal.Instant.fromEpochMilliseconds(Math.floor(home.host.now())).toZonedDateTimeISO(zone);
   return now.add({ hours }).toPlainTime().toString({ smallestUnit: "minute" });
 }
@@ -58,7 +58,7 @@ test("a schedule whose time is now gives the device its exit, until a person or 
   expect(await exitOf(TV)).toBe("main");
   expect((await list()).schedules).toMatchObject([{ active: false }]);
   expect(await put("bedtime", body)).toEqual(SUCCESS);
-  expect(privateNames(home.graph)).toContain("bedtime");
+  expect(privateNames(home.parts)).toContain("bedtime");
   expect(await exitOf(TV)).toBe("main");
   expect(await put("bedtime", { ...body, at: timeIn(-2) })).toEqual(SUCCESS);
   expect(await exitOf(TV)).toBe("blocked");
@@ -115,7 +115,7 @@ test.each(["se-1", "Stockholm", "Sweden"])(
     const first = (await home.status()).server;
     const other = first === "se-1" ? "se-2" : "se-1";
     await put("often", { tunnel: "main", every_hours: 1 });
-    void home.graph.schedules.watch(stopping.signal);
+    void home.parts.schedules.watch(stopping.signal);
     await home.pass(HOUR_MS);
     await home.pass(10_000);
     expect(await home.status()).toMatchObject({ connected: true, server: other });
@@ -136,7 +136,7 @@ test.each(["se-1", "Stockholm", "Sweden"])(
 
 test("a tunnel to the only server of its place stays there, and one that leads nowhere stays so", async () => {
   await put("often", { tunnel: "main", every_hours: 1 });
-  void home.graph.schedules.watch(stopping.signal);
+  void home.parts.schedules.watch(stopping.signal);
   await home.pass(HOUR_MS);
   expect(await list()).toMatchObject({ schedules: [{ error: null }] });
   await home.connect("no-1");

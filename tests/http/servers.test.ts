@@ -22,7 +22,7 @@ const LISTING = { servers: treeOf(readList(LIST).servers), provider: "managed" }
 const OTHER = { servers: {}, provider: "custom" };
 
 const home = await Home.start({}, { "/etc/servers.json": LIST });
-const { catalogue } = home.graph;
+const { catalogue } = home.parts;
 afterAll(() => home.stop());
 beforeEach(() => catalogue.use("managed"));
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { mustParseAddress } from "../../src/address.ts";
-import type { Mac } from "../../src/mac.ts";
+import { mustParseAddress } from "../../src/base/address.ts";
+import type { Mac } from "../../src/base/mac.ts";
 import { Home } from "./home.ts";
 import { type Listener, listenTo } from "./socket.ts";
 
@@ -31,7 +31,7 @@ async function next(listener: Listener) {
   return traffic(listener).at(-1).payload;
 }
 function hear(mac: Mac, address: string): void {
-  home.graph.devices.saw({
+  home.parts.devices.saw({
     ...{ interface: "lan0", mac, heardMsAgo: 0, isLost: false },
     address: mustParseAddress(address),
   });
@@ -179,7 +179,7 @@ test.each(["?", "?Traffic", "?a=traffic", "?%ff=%zz&__proto__=1&constructor"])(
     const listener = await listenTo(home.port, undefined, `/ws${query}`);
     await listener.received(1);
     await home.pass(2_000);
-    home.graph.events.publish({ type: "tunnel_removed", payload: { name: "tv" } });
+    home.parts.events.publish({ type: "tunnel_removed", payload: { name: "tv" } });
     expect((await listener.received(2))[1]).toMatchObject({ type: "tunnel_removed" });
   },
 );

@@ -14,7 +14,7 @@ const OWN = {
 let home: Home;
 beforeEach(async () => {
   home = await Home.start();
-  home.graph.catalogue.addCustom(OWN);
+  home.parts.catalogue.addCustom(OWN);
 });
 afterEach(() => home.stop());
 
@@ -220,7 +220,7 @@ test("a tunnel's row counts its devices, and the tunnel is not removed while the
 });
 
 test("there are at most eight tunnels", async () => {
-  for (let number = 1; number < 8; number++) await home.graph.tunnels.opened(`tunnel-${number}`);
+  for (let number = 1; number < 8; number++) await home.parts.tunnels.opened(`tunnel-${number}`);
   expect(await lead("ninth", SE1)).toEqual(
     refused(400, "name: there are 8 tunnels, the maximum; remove one first"),
   );

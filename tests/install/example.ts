@@ -36,7 +36,7 @@ export const ONE_CABLE: Machine = {
     { path: "ipv6/conf/eth0/accept_ra", value: "1" },
     { path: "ipv4/ip_forward", value: "0" },
   ],
-  ground: {
+  facts: {
     addresses: [
       { interface: "lo", prefix: cidr("127.0.0.1/8"), isLeased: false },
       { interface: "eth0", prefix: cidr("192.168.7.2/24"), isLeased: false },
@@ -63,7 +63,7 @@ export const TWO_CABLES: Machine = {
     ],
   },
   wireguard: "userspace",
-  ground: {
+  facts: {
     addresses: [
       { interface: "eth0", prefix: cidr("192.168.8.2/24"), isLeased: true },
       { interface: "eth1", prefix: cidr("192.168.7.120/24"), isLeased: false },

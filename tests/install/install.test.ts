@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { servedLans } from "../../src/dhcp/lans.ts";
 import { closingWords, dhcpWords, pageWords } from "../../src/install/install.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { ONE_CABLE } from "./example.ts";
 
 const STANDS = { stands: true, firewall: true, routing: true, direct: 0, parts: [] };
@@ -38,9 +38,9 @@ test("the last thing that is said is where to open the page", () => {
 });
 
 test("with DHCP, the closing words say which addresses it leases, and what the devices need", () => {
-  const { network, ground } = ONE_CABLE;
+  const { network, facts } = ONE_CABLE;
   const words = (dhcp: string, waits: string | null = null) =>
-    dhcpWords(servedLans(network, ground, settingsFrom({ dhcp })), waits);
+    dhcpWords(servedLans(network, facts, settingsFrom({ dhcp })), waits);
   expect(words("off")).toBe("");
   expect(words("on")).toBe(`
 DHCP:      192.168.7.100 to 192.168.7.249 on eth0

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { DHCP_UNIT } from "../../src/dhcp/files.ts";
 import { forwardersOn } from "../../src/install/forwarders.ts";
 import { filesByHand, isOnLan, machineOf } from "../../src/install/machine.ts";
@@ -9,7 +10,6 @@ import { CLOCK_UNIT, KILL_SWITCH_UNIT, SERVICE_UNIT } from "../../src/install/pa
 import { unitsFor } from "../../src/install/units.ts";
 import { droppingChains } from "../../src/killswitch/table.ts";
 import { loadCounters } from "../../src/network/counters.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { BY_HAND, PACKAGED } from "../../src/system/layout.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { needsNamespaces } from "../fast.ts";

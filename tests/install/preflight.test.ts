@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { GatewayError } from "../../src/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { answered, repaired } from "../../src/install/answers.ts";
 import { assertFiles } from "../../src/install/plan.ts";
 import {
@@ -10,7 +11,6 @@ import {
   warningsFor,
 } from "../../src/install/preflight.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { BY_HAND, type Layout, PACKAGED, setupCommand } from "../../src/system/layout.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { cidrs } from "../fake/address.ts";
@@ -116,8 +116,8 @@ test("an overlay file system and conflicting rules are refused, and the message 
 });
 
 test("DHCP on an address that another server has leased is refused before anything is done", () => {
-  const addresses = ONE_CABLE.ground.addresses.map((each) => ({ ...each, isLeased: true }));
-  const machine = { ...ONE_CABLE, ground: { ...ONE_CABLE.ground, addresses } };
+  const addresses = ONE_CABLE.facts.addresses.map((each) => ({ ...each, isLeased: true }));
+  const machine = { ...ONE_CABLE, facts: { ...ONE_CABLE.facts, addresses } };
   expect(refusal(() => assertFit(machine, settingsFrom({ dhcp: "on" }), {}))).toContain(
     "unable: --dhcp: eth0 has 192.168.7.2 from another DHCP server",
   );

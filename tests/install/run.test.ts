@@ -12,11 +12,11 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Log } from "../../src/base/log.ts";
 import { installPlan } from "../../src/install/plan.ts";
 import { uninstallPlan } from "../../src/install/removal.ts";
 import { carryOut } from "../../src/install/run.ts";
 import { bootFilesFor, bootKeeper, SETTLED_AFTER_MS } from "../../src/killswitch/boot-files.ts";
-import { Log } from "../../src/log.ts";
 import { BY_HAND } from "../../src/system/layout.ts";
 import { isSetupDue } from "../../src/system/setup.ts";
 import { FakeHost } from "../fake/host.ts";

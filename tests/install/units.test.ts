@@ -6,7 +6,7 @@ import { NFTABLES_DROP_IN, unitsFor } from "../../src/install/units.ts";
 import { BY_HAND, type Layout, PACKAGED } from "../../src/system/layout.ts";
 
 /** Of 10; the rest is network administration, which the service needs, and running as root. */
-const MOST_EXPOSURE = 3;
+const MAX_EXPOSURE = 3;
 
 const folder = mkdtempSync(join(tmpdir(), "portcullis-units-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -77,7 +77,7 @@ test.each(["portcullis.service", "portcullis-clock.service", "portcullis-dhcp.se
   (unit) => {
     const { text } = analyze("security", "--offline=yes", `--root=${rootWithUnits()}`, "--no-pager", unit);
     const exposure = Number(/Overall exposure level for \S+: ([0-9.]+)/.exec(text)?.[1]);
-    expect(exposure).toBeLessThan(MOST_EXPOSURE);
+    expect(exposure).toBeLessThan(MAX_EXPOSURE);
   },
 );
 

@@ -1,3 +1,4 @@
+import { parseMac } from "../../src/base/mac.ts";
 import type { ForwardPart } from "../../src/killswitch/forwarded.ts";
 import {
   type AssignedDevice,
@@ -11,7 +12,6 @@ import {
   type Policy,
   type PolicyPart,
 } from "../../src/killswitch/policy.ts";
-import { parseMac } from "../../src/mac.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
 import type { LanRoute } from "../../src/network/lan-routes.ts";
 import { cidr, cidrs, ip, ips } from "../fake/address.ts";

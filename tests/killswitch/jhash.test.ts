@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
+import { parseMac } from "../../src/base/mac.ts";
 import { jhashOf } from "../../src/killswitch/jhash.ts";
-import { parseMac } from "../../src/mac.ts";
 import { needsNamespaces } from "../fast.ts";
 import { inNamespace } from "./namespace.ts";
 

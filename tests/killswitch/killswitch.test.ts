@@ -1,10 +1,10 @@
 import { describe, expect, test } from "bun:test";
+import { nextTurn } from "../../src/base/queue.ts";
 import { KillSwitch } from "../../src/killswitch/killswitch.ts";
 import { chainsListed } from "../../src/killswitch/listing.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { Repairs } from "../../src/killswitch/repairs.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
-import { nextTurn } from "../../src/queue.ts";
 import { FakeHost } from "../fake/host.ts";
 import { slow } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";

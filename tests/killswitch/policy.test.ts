@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import type { Mac } from "../../src/base/mac.ts";
 import { mergedPolicy, type PolicyPart } from "../../src/killswitch/policy.ts";
-import type { Mac } from "../../src/mac.ts";
 import { ips } from "../fake/address.ts";
 import { EXEMPTION, FIRST, FURTHER, forward, LOOKUP, NETWORK, POLICIES } from "./example.ts";
 

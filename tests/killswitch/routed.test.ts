@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { inspect } from "../../src/killswitch/report.ts";
-import { applyRoutes, lansWith, rivalOf, routedIn, routesTo } from "../../src/killswitch/routed.ts";
+import { applyRoutes, lansWith, overlapOf, routedIn, routesTo } from "../../src/killswitch/routed.ts";
 import { applyRules, routedRules, rulesFor } from "../../src/killswitch/routing-rules.ts";
 import { cidr, cidrs } from "../fake/address.ts";
 import { needsNamespaces } from "../fast.ts";
@@ -26,9 +26,9 @@ test.each([
   ["10.64.0.0/31", "the address 10.64.0.1 in the main tunnel"],
   ["fd00:64::/64", "the address fd00:64::2 in the main tunnel"],
   ["10.8.0.0/16", null],
-])("%s overlaps %p", (prefix, rival) => {
-  expect(rivalOf(cidr(prefix), network, [FIRST])).toBe(rival);
-  if (rival !== null) {
+])("%s overlaps %p", (prefix, overlap) => {
+  expect(overlapOf(cidr(prefix), network, [FIRST])).toBe(overlap);
+  if (overlap !== null) {
     const everywhere = { ...network, lanRoutes: [{ prefix: cidr(prefix), via: null, interface: "lan0" }] };
     expect(routedIn(routed(prefix), everywhere, [FIRST])).toEqual([]);
   }

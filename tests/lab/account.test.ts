@@ -15,7 +15,7 @@ let gateway: Gateway;
 const keys: string[] = [];
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   provider = await ProviderSite.start(lab);
   const unset = ["--managed-key-file", "", "--managed-address", "", "--managed-dns", ""];
   gateway = await lab.startGateway({

@@ -13,7 +13,7 @@ const MS_PER_TICK = 10;
 let lab: Lab;
 let gateway: Gateway;
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   gateway = await lab.startGateway();
 }, TEST_MS);
 afterAll(() => lab.close(), TEST_MS);

@@ -21,14 +21,14 @@ async function answers(lab: Lab, from: string, to: string): Promise<boolean> {
   return (await state()) !== "FAILED";
 }
 
-for (const arms of [1, 2] as const)
-  describe(`with ${arms === 1 ? "one network card" : "two network cards"}`, () => {
+for (const cards of [1, 2] as const)
+  describe(`with ${cards === 1 ? "one network card" : "two network cards"}`, () => {
     let lab: Lab;
     let service: Gateway;
-    const router = ROUTER.lan[arms];
-    const own = arms === 1 ? LAN : UPLINK;
+    const router = ROUTER.lan[cards];
+    const own = cards === 1 ? LAN : UPLINK;
     beforeAll(async () => {
-      lab = await createLab({ arms });
+      lab = await createLab({ cards });
       service = await lab.startGateway();
     }, TEST_MS);
     afterAll(() => lab.close(), TEST_MS);

@@ -24,7 +24,7 @@ let other: LanDevice;
 let gatewayMac: string;
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   [greedy, other] = await Promise.all([LanDevice.plugIn(lab, 1), LanDevice.plugIn(lab, 2)]);
   // As on a real machine: the loopback and the dashboard are the gateway's own.
   gateway = await lab.startGateway({ inNamespace: true, flags: ["--host", "0.0.0.0"] });

@@ -29,7 +29,7 @@ const ECHO = 7;
 let lab: Lab;
 let service: Gateway;
 beforeAll(async () => {
-  lab = await createLab({ arms: 1 });
+  lab = await createLab({ cards: 1 });
   const { gateway, router } = lab.namespaces;
   service = await lab.startGateway();
   expect((await service.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);

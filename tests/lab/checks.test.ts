@@ -18,7 +18,7 @@ describe("portcullis check, which sends no packet outside the tunnel,", () => {
   let sniffer: Sniffer;
 
   beforeAll(async () => {
-    lab = await createLab({ arms: 2 });
+    lab = await createLab({ cards: 2 });
     sniffer = await lab.sniff();
     // The positive control: what the gateway sends outside a tunnel is seen.
     await lab.exec(lab.namespaces.gateway, ["ping", "-c", "1", "-W", "2", INTERNET.host4]);

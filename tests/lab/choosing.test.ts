@@ -22,7 +22,7 @@ describe("a connect to a country", () => {
   let gateway: Gateway;
 
   beforeAll(async () => {
-    lab = await createLab({ arms: 2 });
+    lab = await createLab({ cards: 2 });
     gateway = await lab.startGateway({ flags: ["--managed-list", listOf(lab)] });
     await gateway.keep();
   }, 120_000);

@@ -32,7 +32,7 @@ let sniffer: Sniffer;
 let traffics: Traffic[];
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   neighbour = await bridgeLan(lab);
   gateway = await lab.startGateway();
   expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);

@@ -22,7 +22,7 @@ let server: Line;
 const lines: Line[] = [];
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   [tv, phone] = await Promise.all([LanDevice.plugIn(lab, 1), LanDevice.plugIn(lab, 2)]);
   gateway = await lab.startGateway();
   expect((await gateway.operate("direct", "on")).code).toBe(0);

@@ -8,7 +8,7 @@ const PINGS = 500;
 describe.skipIf(process.getuid?.() !== 0)("a delay of 10 ms each way", () => {
   let lab: Lab;
   beforeAll(async () => {
-    lab = await createLab({ arms: 2 });
+    lab = await createLab({ cards: 2 });
   }, 120_000);
   afterAll(() => lab.close(), 120_000);
 

@@ -19,7 +19,7 @@ const PING_BYTES = 100_000;
 let lab: Lab;
 let gateway: Gateway;
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   gateway = await lab.startGateway();
   await gateway.keep();
 }, TIMEOUT_MS);

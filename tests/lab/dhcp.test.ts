@@ -10,15 +10,15 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { dnsmasqConfig } from "../../src/dhcp/config.ts";
-import { sayFarewell } from "../../src/dhcp/farewell.ts";
 import { HOSTS_FILE } from "../../src/dhcp/files.ts";
-import { groundOf, servedLans } from "../../src/dhcp/lans.ts";
+import { lanFactsOf, servedLans } from "../../src/dhcp/lans.ts";
 import { prepareDhcp } from "../../src/dhcp/ready.ts";
+import { withdrawPrefixes } from "../../src/dhcp/withdraw-prefixes.ts";
 import { hostNetworkOf } from "../../src/network/host-network.ts";
 import { ulaOn } from "../../src/network/ula.ts";
-import { type Arms, INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
-import { settingsFrom } from "../../src/settings.ts";
+import { INTERNET, LAN, type NetworkCards, VPN } from "../../src/sandbox/topology.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { story } from "./story.ts";
@@ -51,7 +51,7 @@ case $1 in
 esac
 `;
 
-describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: Arms) => {
+describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (cards: NetworkCards) => {
   let lab: Lab;
   let gateway: Gateway;
   let device: string;
@@ -102,7 +102,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
     const folder = `/etc/netns/${lab.namespaces.gateway}/pihole`;
     mkdirSync(folder, { recursive: true });
     chownSync(folder, NOBODY, NOBODY);
-    const lans = servedLans(network, await groundOf(host), settings());
+    const lans = servedLans(network, await lanFactsOf(host), settings());
     const { config } = filesIn(folder);
     if (!existsSync(config)) writeFileSync(config, dnsmasqConfig(lans, filesIn(folder)));
     await prepareDhcp(readiness(filesIn(folder)));
@@ -137,7 +137,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
     (await inDevice("ip", "-6", "-o", "address", "show", "scope", "global")).stdout;
 
   beforeAll(async () => {
-    lab = await createLab({ arms });
+    lab = await createLab({ cards });
     mkdirSync(cache(), { mode: 0o755 });
     // As systemd names the folder that both can use.
     const environment = { CACHE_DIRECTORY: cache() };
@@ -251,7 +251,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (arms: 
           const routes = async () => (await inDevice("ip", "-6", "route", "show", "proto", "ra")).stdout;
           expect(await routes()).toContain("default via ");
           const prefix = ulaOn(ULA, "lan0");
-          await sayFarewell(new LinuxHost(lab.namespaces.gateway), [{ interface: "lan0", prefix }]);
+          await withdrawPrefixes(new LinuxHost(lab.namespaces.gateway), [{ interface: "lan0", prefix }]);
           expect(await routes()).not.toMatch(/default|::\/1/);
           expect(await addresses6()).toMatch(/ deprecated .*preferred_lft 0sec/);
         },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { appendFileSync } from "node:fs";
 import { TABLE } from "../../src/killswitch/ruleset.ts";
-import { type Arms, INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { INTERNET, LAN, type NetworkCards, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { commandIn } from "../../src/system/linux.ts";
 import { inject } from "./injector.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
@@ -34,17 +34,17 @@ const DEVICES = [1, 2] as const;
 type Device = (typeof DEVICES)[number];
 type Place = "main" | "clear";
 
-describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
+describe.each([2, 1] as const)("with %i network cards", (cards: NetworkCards) => {
   let lab: Lab;
   let gateway: Gateway;
-  const router = ROUTER.lan[arms];
+  const router = ROUTER.lan[cards];
   let devices: LanDevice[];
   const namespaceOf = (device: Device) => devices[device - 1]?.namespace ?? "";
   const macOf = (device: Device) => devices[device - 1]?.mac ?? "";
   const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
 
   beforeAll(async () => {
-    lab = await createLab({ arms });
+    lab = await createLab({ cards });
     appendFileSync(`/etc/netns/${lab.namespaces.gateway}/resolv.conf`, `nameserver ${router.v6}\n`);
     devices = await Promise.all(DEVICES.map((number) => LanDevice.plugIn(lab, number)));
     // Otherwise the kernel sends one ICMP error a second to each device.
@@ -468,7 +468,7 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
     TIMEOUT_MS,
   );
 
-  test.skipIf(arms === 1)(
+  test.skipIf(cards === 1)(
     "without a carrier on the uplink a direct device is refused at once, and served again when it is back",
     async () => {
       await assignDirect();

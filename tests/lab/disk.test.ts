@@ -13,7 +13,7 @@ const DEVICE = "02:00:00:00:00:99";
 let lab: Lab;
 let gateway: Gateway;
 beforeAll(async () => {
-  lab = await createLab({ arms: 1 });
+  lab = await createLab({ cards: 1 });
   const library = join(lab.sandbox.directory, "slow-disk.so");
   const source = join(import.meta.dir, "slow-disk.c");
   expect(await lab.outside(["gcc", "-shared", "-fPIC", "-o", library, source])).toMatchObject({ code: 0 });

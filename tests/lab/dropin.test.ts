@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
-import { addressOf } from "../../src/address.ts";
-import { type Arms, INTERNET, LAN } from "../../src/sandbox/topology.ts";
+import { addressOf } from "../../src/base/address.ts";
+import { INTERNET, LAN, type NetworkCards } from "../../src/sandbox/topology.ts";
 import { CLIENT_KINDS } from "./client-programs.ts";
 import { DropIn } from "./dropin.ts";
 import { OWN6 } from "./home-routers.ts";
@@ -26,10 +26,10 @@ async function restartAll(home: DropIn): Promise<void> {
   });
 }
 
-describe.each([1, 2] as const)("in front of a home, with cables: %d", (arms: Arms) => {
+describe.each([1, 2] as const)("in front of a home, with cables: %d", (cards: NetworkCards) => {
   let home: DropIn;
   beforeAll(async () => {
-    home = await DropIn.open(arms);
+    home = await DropIn.open(cards);
   }, TEST_MS);
   afterAll(() => home?.close(), TEST_MS);
 
@@ -37,7 +37,7 @@ describe.each([1, 2] as const)("in front of a home, with cables: %d", (arms: Arm
     "from the moment that it is put there, its computers use the tunnel alone, whatever ends and comes back",
     TEST_MS,
     (claim) => {
-      if (arms === 1)
+      if (cards === 1)
         claim("positive control: before it, what the computers send is seen at the home router", async () => {
           await home.gateway.kill("SIGKILL");
           await home.routerServes(ROUTER);
@@ -51,8 +51,8 @@ describe.each([1, 2] as const)("in front of a home, with cables: %d", (arms: Arm
         "computers that were there before use the tunnel, over IPv4 and IPv6, once they connect again",
         async () => {
           await home.connect();
-          await home.routerServes(arms === 1 ? { dhcp: false, ipv6: false } : ROUTER);
-          if (arms === 1) await home.each((client) => client.reconnect());
+          await home.routerServes(cards === 1 ? { dhcp: false, ipv6: false } : ROUTER);
+          if (cards === 1) await home.each((client) => client.reconnect());
           else await startAll(home);
           await until(() => home.clients.every((client) => home.leases(client) > 0));
           await home.served();

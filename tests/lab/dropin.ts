@@ -1,4 +1,4 @@
-import type { Arms } from "../../src/sandbox/topology.ts";
+import type { NetworkCards } from "../../src/sandbox/topology.ts";
 import { CLIENT_KINDS, type ClientKind } from "./client-programs.ts";
 import { Dnsmasq } from "./dnsmasq.ts";
 import { HomeClient } from "./home-client.ts";
@@ -39,13 +39,13 @@ export class DropIn {
   }
 
   /** The gateway serves nothing yet, and the clients are off. */
-  static async open(arms: Arms): Promise<DropIn> {
-    const lab = await createLab({ arms, computers: arms === 2 ? 3 : 1 });
+  static async open(cards: NetworkCards): Promise<DropIn> {
+    const lab = await createLab({ cards, computers: cards === 2 ? 3 : 1 });
     try {
       await addPrefixes(lab);
       const gateway = await lab.startGateway({ flags: ["--dhcp", "on", "--ula", ULA] });
       const clients = await Promise.all(
-        CLIENT_KINDS.map((kind) => HomeClient.plugIn(lab, kind, arms === 1 ? "switch" : "home")),
+        CLIENT_KINDS.map((kind) => HomeClient.plugIn(lab, kind, cards === 1 ? "switch" : "home")),
       );
       const traffics = await Promise.all(
         clients.map(async ({ kind, namespace }) => [kind, await HomeTraffic.start(namespace)] as const),
@@ -173,7 +173,7 @@ export class DropIn {
 
   private async cables(state: "up" | "down"): Promise<void> {
     const { sandbox, namespaces } = this.lab;
-    for (const port of sandbox.arms === 1 ? ["gateway"] : ["gateway", "lan"])
+    for (const port of sandbox.cards === 1 ? ["gateway"] : ["gateway", "lan"])
       await this.lab.exec(namespaces.switch, ["ip", "link", "set", "dev", port, state]);
   }
 }

@@ -31,7 +31,7 @@ describe("TunnelCrack: a server whose name leads to the address of a website", (
   let lab: Lab;
   let gateway: Gateway;
   beforeAll(async () => {
-    lab = await createLab({ arms: 2 });
+    lab = await createLab({ cards: 2 });
   }, TIMEOUT_MS);
   afterAll(() => lab?.close(), TIMEOUT_MS);
 
@@ -90,7 +90,7 @@ describe.each([
   let manager: Bun.Subprocess;
   let server: Dnsmasq;
   beforeAll(async () => {
-    lab = await createLab({ arms: 1 });
+    lab = await createLab({ cards: 1 });
     gateway = await lab.startGateway();
     expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
   }, TIMEOUT_MS);

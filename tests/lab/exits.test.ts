@@ -33,7 +33,7 @@ const macOf = (device: Device) => devices[device - 1]?.mac ?? "";
 const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   devices = await Promise.all(NUMBERS.map((number) => LanDevice.plugIn(lab, number)));
   // Otherwise the kernel sends one ICMP error a second to each device.
   for (const path of ["ipv4/icmp_ratelimit", "ipv6/icmp/ratelimit"])

@@ -8,7 +8,7 @@ const TEST_MS = 120_000;
 let lab: Lab;
 let service: Gateway;
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   service = await lab.startGateway();
   expect((await service.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
 }, TEST_MS);

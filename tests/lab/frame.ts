@@ -1,5 +1,5 @@
 import ipaddr from "ipaddr.js";
-import { isPrivate } from "../../src/address.ts";
+import { isPrivate } from "../../src/base/address.ts";
 import { ip } from "../fake/address.ts";
 import { markOf } from "./marker.ts";
 

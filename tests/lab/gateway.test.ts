@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { CUSTOM_EXAMPLE } from "../../src/http/examples.ts";
-import { type Arms, INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
 import { PROGRAM } from "../program.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
@@ -14,12 +14,12 @@ const ENOUGH = 100;
 /** A server at an address where nobody is. */
 const DEAD = { ...CUSTOM_EXAMPLE, name: "dead", endpoint: "203.0.113.99:51820" };
 
-describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms) => {
+describe.each([2, 1] as const)("a gateway with %i network card(s)", (cards: NetworkCards) => {
   let lab: Lab;
   let gateway: Gateway;
 
   beforeAll(async () => {
-    lab = await createLab({ arms });
+    lab = await createLab({ cards });
     gateway = await lab.startGateway({ starter: ["unshare", "--mount"] });
     for (const body of [lab.sandbox.servers[0].customBody, DEAD])
       expect((await api("POST", "/api/custom/add", body)).status).toBe(200);
@@ -93,14 +93,14 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
 
   test("the tunnel's resolver answers whichever resolver a client or the gateway asks", async () => {
     await connected("box-vpn-1");
-    for (const resolver of [LAN.gateway4, "9.9.9.9", ROUTER.lan[arms].v4]) {
+    for (const resolver of [LAN.gateway4, "9.9.9.9", ROUTER.lan[cards].v4]) {
       // With one cable a client reaches the home router without passing the gateway.
-      if (arms === 1 && resolver === ROUTER.lan[1].v4) continue;
+      if (cards === 1 && resolver === ROUTER.lan[1].v4) continue;
       const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["dns"], resolver });
       await until(async () => ((await traffic.count()).dns?.answered ?? 0) > 0);
       expect(Object.keys((await traffic.stop()).dns?.seenAs ?? {})).toEqual([VPN.vpn1.v4]);
     }
-    for (const resolver of ["9.9.9.9", ROUTER.lan[arms].v4]) {
+    for (const resolver of ["9.9.9.9", ROUTER.lan[cards].v4]) {
       const traffic = await lab.traffic(lab.namespaces.gateway, { kinds: ["dns"], resolver });
       await until(async () => ((await traffic.count()).dns?.answered ?? 0) > 0);
       expect(Object.keys((await traffic.stop()).dns?.seenAs ?? {})).toEqual([VPN.vpn1.v4]);
@@ -134,7 +134,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (arms: Arms)
       const [v4 = "", v6 = ""] = lab.sandbox.managedAddress.split(",").map((prefix) => prefix.split("/")[0]);
       expect(await from(lab.namespaces.vpn1, v4)).toBeNull();
       expect(await from(lab.namespaces.vpn1, `[${v6}]`)).toBeNull();
-      if (arms === 2) {
+      if (cards === 2) {
         expect(await from(lab.namespaces.router, UPLINK.gateway4)).toBeNull();
         expect(await from(lab.namespaces.router, `[${UPLINK.gateway6}]`)).toBeNull();
       }

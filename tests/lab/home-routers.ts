@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { mustParseAddress, mustParsePrefix } from "../../src/address.ts";
+import { mustParseAddress, mustParsePrefix } from "../../src/base/address.ts";
 import { dnsmasqConfig } from "../../src/dhcp/config.ts";
 import { ulaOn } from "../../src/network/ula.ts";
 import { LAN, ROUTER } from "../../src/sandbox/topology.ts";

@@ -69,7 +69,7 @@ export class Home {
     wire = async (_: Lab): Promise<GatewayOptions> => ({}),
     slower = 1,
   ): Promise<Home> {
-    const lab = await createLab({ arms: 2 });
+    const lab = await createLab({ cards: 2 });
     try {
       const [options] = await Promise.all([wire(lab), startChargen(lab, slower)]);
       const gateway = await lab.startGateway(options);

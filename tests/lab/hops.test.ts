@@ -18,7 +18,7 @@ let lab: Lab;
 let gateway: Gateway;
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   gateway = await lab.startGateway();
   await gateway.keep();
 }, 120_000);

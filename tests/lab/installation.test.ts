@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { filesByHand } from "../../src/install/machine.ts";
 import { UNITS } from "../../src/install/paths.ts";
-import { type Arms, INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { BY_HAND, PACKAGED } from "../../src/system/layout.ts";
 import { Installation } from "./installation.ts";
 import { createLab, type Lab } from "./lab.ts";
@@ -14,13 +14,13 @@ const PAGE = `http://${INTERNET.host4}/ip`;
 const PATIENCE_MS = 120_000;
 const SYSCTLS = "^net.ipv[46].(ip_forward|conf.*(forwarding|redirects|arp_ignore|valid_mark|accept_ra))";
 
-describe.each([2, 1] as const)("an installation with %i network card(s)", (arms: Arms) => {
+describe.each([2, 1] as const)("an installation with %i network card(s)", (cards: NetworkCards) => {
   let lab: Lab;
   let machine: Installation;
   let before: string;
 
   beforeAll(async () => {
-    lab = await createLab({ arms });
+    lab = await createLab({ cards });
     machine = new Installation(lab);
     before = await network();
   }, PATIENCE_MS);
@@ -69,9 +69,9 @@ describe.each([2, 1] as const)("an installation with %i network card(s)", (arms:
     await inside(`ip -4 address flush dev ${lab.sandbox.uplink}`);
   }
   async function plugIn(): Promise<void> {
-    const address = arms === 1 ? LAN.gateway4 : UPLINK.gateway4;
+    const address = cards === 1 ? LAN.gateway4 : UPLINK.gateway4;
     await inside(`ip address add ${address}/24 dev ${lab.sandbox.uplink}`);
-    await inside(`ip route add default via ${ROUTER.lan[arms].v4} dev ${lab.sandbox.uplink}`);
+    await inside(`ip route add default via ${ROUTER.lan[cards].v4} dev ${lab.sandbox.uplink}`);
   }
   /** A machine that starts has neither layer. */
   async function forgetAll(): Promise<void> {
@@ -111,7 +111,7 @@ describe.each([2, 1] as const)("an installation with %i network card(s)", (arms:
             await machine.boot();
             if (served) await machine.gateway?.start();
             await plugIn();
-            expect(await inside("ip route show default")).toContain(`default via ${ROUTER.lan[arms].v4}`);
+            expect(await inside("ip route show default")).toContain(`default via ${ROUTER.lan[cards].v4}`);
           }
         },
       );

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { filesByHand, machineOf, remainsIn } from "../../src/install/machine.ts";
 import { KILL_SWITCH_UNIT, PATHS } from "../../src/install/paths.ts";
 import { installPlan } from "../../src/install/plan.ts";
@@ -7,7 +8,6 @@ import { carryOut } from "../../src/install/run.ts";
 import { takeBack } from "../../src/install/uninstall.ts";
 import { unitsFor } from "../../src/install/units.ts";
 import { BOOT_FILES, BOOT_FOLDER } from "../../src/killswitch/boot-files.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import type { RunOptions } from "../../src/system/host.ts";
 import { BY_HAND, type Layout, PACKAGED } from "../../src/system/layout.ts";
 import { LinuxHost } from "../../src/system/linux.ts";

@@ -3,7 +3,7 @@ import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import { createLab } from "./lab.ts";
 
 test("on a machine with IPv6 turned off a server with IPv6 addresses serves IPv4, also after a restart", async () => {
-  const lab = await createLab({ arms: 2 });
+  const lab = await createLab({ cards: 2 });
   try {
     const off = ["sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ipv6=1"];
     await lab.exec(lab.namespaces.gateway, off);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { type Arms, INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { createLab, Gateway, type Lab } from "./lab.ts";
 import { until } from "./until.ts";
 
@@ -51,7 +51,7 @@ describe("two cards, of which either is down and without addresses", () => {
   let lab: Lab;
   let gateway: Gateway;
   beforeAll(async () => {
-    lab = await createLab({ arms: 2 });
+    lab = await createLab({ cards: 2 });
     gateway = await lab.startGateway();
     await until(
       async () => (await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status === 200,
@@ -110,7 +110,7 @@ describe("two cards, and nobody has said which is the LAN's", () => {
   let lab: Lab;
   let gateway: Gateway;
   beforeAll(async () => {
-    lab = await createLab({ arms: 2 });
+    lab = await createLab({ cards: 2 });
     gateway = await lab.startGateway({
       inNamespace: true,
       flags: ["--host", "::", "--lan", "", "--uplink", ""],
@@ -191,7 +191,7 @@ describe("two cards, and nobody has said which is the LAN's", () => {
 });
 
 test("a telephone that is plugged in does not take the LAN's place, nor is its network one", async () => {
-  const lab = await createLab({ arms: 1 });
+  const lab = await createLab({ cards: 1 });
   try {
     const flags = ["--host", "::", "--lan", "", "--uplink", ""];
     const gateway = await lab.startGateway({ inNamespace: true, flags });
@@ -213,7 +213,7 @@ test("a telephone that is plugged in does not take the LAN's place, nor is its n
 }, 120_000);
 
 test("a link-local address to listen on, with its cable, may come after the start", async () => {
-  const lab = await createLab({ arms: 2 });
+  const lab = await createLab({ cards: 2 });
   const gateway = new Gateway(lab, { inNamespace: true, flags: ["--host", "fe80::77%lan0"] });
   try {
     gateway.launch();
@@ -230,7 +230,7 @@ test("a link-local address to listen on, with its cable, may come after the star
 }, 120_000);
 
 test("an address to listen on that its cable has yet to bring keeps no service from starting", async () => {
-  const lab = await createLab({ arms: 2 });
+  const lab = await createLab({ cards: 2 });
   const gateway = new Gateway(lab, { inNamespace: true, flags: ["--host", LAN.gateway4] });
   try {
     await takeDown(lab, "lan0");
@@ -250,11 +250,11 @@ test("an address to listen on that its cable has yet to bring keeps no service f
 
 describe.each([2, 1] as const)(
   "with %i card(s), a lease with half the internet for a netmask",
-  (arms: Arms) => {
+  (cards: NetworkCards) => {
     let lab: Lab;
     let gateway: Gateway;
     beforeAll(async () => {
-      lab = await createLab({ arms });
+      lab = await createLab({ cards });
       // The router answers for whomever the gateway takes for a neighbour.
       const settings = ["net.ipv4.conf.lan0.proxy_arp=1", "net.ipv4.conf.all.proxy_arp=1"];
       await lab.exec(lab.namespaces.router, ["sysctl", "-qw", ...settings]);
@@ -267,12 +267,12 @@ describe.each([2, 1] as const)(
       const { uplink } = lab.sandbox;
       await lab.exec(lab.namespaces.gateway, ["ip", "address", "del", `${own}/1`, "dev", uplink]);
       await ip(lab, `address replace ${own}/24 dev ${uplink}`);
-      await ip(lab, `route replace default via ${ROUTER.lan[arms].v4} dev ${uplink}`);
+      await ip(lab, `route replace default via ${ROUTER.lan[cards].v4} dev ${uplink}`);
       await gateway.reset();
     }, 60_000);
     afterAll(() => lab.close(), 30_000);
 
-    const own = arms === 1 ? LAN.gateway4 : UPLINK.gateway4;
+    const own = cards === 1 ? LAN.gateway4 : UPLINK.gateway4;
     const lease = (length: number) => ip(lab, `address add ${own}/${length} dev ${lab.sandbox.uplink}`);
     async function leaksDuring(work: () => Promise<unknown>): Promise<string[]> {
       const sniffer = await lab.sniff();
@@ -292,7 +292,7 @@ describe.each([2, 1] as const)(
       await ip(lab, `route del default dev ${lab.sandbox.uplink}`);
       const leaks = await leaksDuring(() => Bun.sleep(500));
       expect(leaks.filter((line) => line.startsWith(own)).length).toBeGreaterThan(20);
-      if (arms === 1) await lab.exec(lab.namespaces.client, ["ip", "route", "flush", "cache"]);
+      if (cards === 1) await lab.exec(lab.namespaces.client, ["ip", "route", "flush", "cache"]);
     }, 30_000);
 
     test("nothing leaks, the route stays in the tunnel, and it is told", async () => {
@@ -300,7 +300,7 @@ describe.each([2, 1] as const)(
         await lease(1);
         await ip(lab, `address del ${own}/24 dev ${lab.sandbox.uplink}`);
         await until(
-          () => arms === 2 || gateway.log().includes("only 192.168.0.0/16 of it counts as LAN"),
+          () => cards === 2 || gateway.log().includes("only 192.168.0.0/16 of it counts as LAN"),
           10_000,
         );
         for (const address of ["198.51.100.9", INTERNET.host4, "129.1.1.1"]) {
@@ -311,7 +311,7 @@ describe.each([2, 1] as const)(
       });
       expect(leaks).toEqual([]);
       const { stdout } = await lab.exec(lab.namespaces.gateway, ["ip", "rule", "show"]);
-      expect(stdout.includes("to 192.168.0.0/16 lookup main suppress_prefixlength 0")).toBe(arms === 1);
+      expect(stdout.includes("to 192.168.0.0/16 lookup main suppress_prefixlength 0")).toBe(cards === 1);
       expect(stdout).not.toMatch(/to (128|0)\./);
     }, 90_000);
   },

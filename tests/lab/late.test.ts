@@ -11,7 +11,7 @@ const RESETS = "tcp[tcpflags] & tcp-rst != 0 or (ip6 and ip6[6] == 6 and ip6[53]
 
 let lab: Lab;
 beforeAll(async () => {
-  lab = await createLab({ arms: 1 });
+  lab = await createLab({ cards: 1 });
   const service = await lab.startGateway();
   expect((await service.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
 }, TEST_MS);

@@ -14,7 +14,7 @@ let gateway: Gateway;
 let list: string;
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   list = readFileSync(lab.sandbox.files.managedList, "utf8");
   website = await Website.start(lab);
   const flags = ["--managed-list", SOURCE];

@@ -21,7 +21,7 @@ let [camera, tv, phone]: LanDevice[] = [];
 let senders: Sender[];
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   const devices = await Promise.all([1, 2, 3].map((number) => LanDevice.plugIn(lab, number)));
   [camera, tv, phone] = devices;
   gateway = await lab.startGateway();

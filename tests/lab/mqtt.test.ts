@@ -21,7 +21,7 @@ const options: GatewayOptions = { inNamespace: true };
 let base: string;
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   home = await Mosquitto.create(lab, lab.namespaces.client, LAN.client4);
   far = await Mosquitto.create(lab, lab.namespaces.internet, "internet.test");
   const { stdout } = await lab.outside(["hostname"]);

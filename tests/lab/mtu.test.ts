@@ -69,7 +69,7 @@ describe.each([
   let website: Bun.Subprocess<"ignore", "pipe">;
 
   beforeAll(async () => {
-    lab = await createLab({ arms: 2 });
+    lab = await createLab({ cards: 2 });
     website = Bun.spawn(commandIn(lab.namespaces.internet, [process.execPath, "-e", WEBSITE]), {
       stdout: "pipe",
     });

@@ -37,7 +37,7 @@ describe.each([
     let website: Bun.Subprocess<"ignore", "pipe">;
 
     beforeAll(async () => {
-      lab = await createLab({ arms: 2 });
+      lab = await createLab({ cards: 2 });
       const { internet } = lab.namespaces;
       website = Bun.spawn(commandIn(internet, [process.execPath, "-e", WEBSITE]), { stdout: "pipe" });
       await website.stdout.getReader().read();

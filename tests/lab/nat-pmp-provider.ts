@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseAddress } from "../../src/address.ts";
+import { parseAddress } from "../../src/base/address.ts";
 import { SERVER_PORT } from "../../src/nat-pmp/message.ts";
 import { TUNNEL, VPN } from "../../src/sandbox/topology.ts";
 import { commandIn } from "../../src/system/linux.ts";

@@ -18,7 +18,7 @@ let notified: Notified;
 let gateway: Gateway;
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   notified = await Notified.start(lab);
   gateway = await lab.startGateway({
     flags: ["--notify", Notified.lan, "--notify", Notified.internet],

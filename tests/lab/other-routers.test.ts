@@ -69,8 +69,8 @@ const run = async (namespace: string, ...argv: string[]) =>
 const addAddress = (number: number) =>
   run(lab.namespaces.gateway, "ip", "address", "add", `192.168.77.${number}/24`, "dev", "lan0");
 
-async function open(arms: 1 | 2, ...sysctls: string[]): Promise<void> {
-  lab = await createLab({ arms });
+async function open(cards: 1 | 2, ...sysctls: string[]): Promise<void> {
+  lab = await createLab({ cards });
   if (sysctls.length > 0) await run(lab.namespaces.gateway, "sysctl", "-qw", ...sysctls);
   gateway = await lab.startGateway();
   await gateway.keep();

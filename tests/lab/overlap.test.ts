@@ -23,7 +23,7 @@ let lab: Lab;
 let gateway: Gateway;
 const devices: LanDevice[] = [];
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   gateway = await lab.startGateway();
   const [one, two] = lab.sandbox.servers;
   await ask("POST", "/api/custom/add", {

@@ -27,7 +27,7 @@ let sniffer: Sniffer;
 let traffic: Traffic;
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 1 });
+  lab = await createLab({ cards: 1 });
   other = await plugInGateway(lab);
   const { sandbox, namespaces } = lab;
   const own = ["--state-dir", join(sandbox.directory, "other"), "--interface", `${sandbox.id}h`];

@@ -13,8 +13,8 @@ const PAGE = `http://${INTERNET.host4}/ip`;
 /** Providers offer this port for networks that block others. */
 test.each([1, 2] as const)(
   "a VPN server on the port of DNS is not taken for a resolver, with %i cards",
-  async (arms) => {
-    const lab = await createLab({ arms });
+  async (cards) => {
+    const lab = await createLab({ cards });
     try {
       const { vpn1, client } = lab.namespaces;
       const redirect = `add table ip port53; add chain ip port53 prerouting { type nat hook prerouting priority dstnat; }; add rule ip port53 prerouting iifname "wan0" udp dport ${PORT} redirect to :${VPN_PORT}`;

@@ -30,7 +30,7 @@ let other: NatPmpProvider;
 let sniffer: Awaited<ReturnType<Lab["sniff"]>>;
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   [tv, phone] = await Promise.all([LanDevice.plugIn(lab, 1), LanDevice.plugIn(lab, 2)]);
   bell = await Doorbell.start(lab, tv.namespace, PORT);
   phoneBell = await Doorbell.start(lab, phone.namespace, PORT);

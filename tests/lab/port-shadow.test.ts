@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Arms, INTERNET, TUNNEL, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+import { INTERNET, type NetworkCards, TUNNEL, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import type { Connection } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { inject } from "./injector.ts";
@@ -15,7 +15,7 @@ const INSIDE = "10.64.0.2";
 const PROBES = 40;
 
 /** CVE-2021-3773: whoever shares an address with another by NAT takes over the other's port. */
-describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
+describe.each([2, 1] as const)("with %i network cards", (cards: NetworkCards) => {
   let lab: Lab;
   let gateway: Gateway;
   let direct: LanDevice;
@@ -24,7 +24,7 @@ describe.each([2, 1] as const)("with %i network cards", (arms: Arms) => {
   let gatewayMac: string;
 
   beforeAll(async () => {
-    lab = await createLab({ arms });
+    lab = await createLab({ cards });
     [direct, tunnelled] = await Promise.all([LanDevice.plugIn(lab, 1), LanDevice.plugIn(lab, 2)]);
     gateway = await lab.startGateway();
     expect((await gateway.operate("direct", "on")).code).toBe(0);

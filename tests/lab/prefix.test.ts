@@ -16,7 +16,7 @@ const COVERED = /fd64::\/64 does not count as LAN, because it covers the address
 let lab: Lab;
 let gateway: Gateway;
 beforeAll(async () => {
-  lab = await createLab({ arms: 1 });
+  lab = await createLab({ cards: 1 });
   gateway = await lab.startGateway();
   await connect("box-vpn-1");
   await gateway.keep();

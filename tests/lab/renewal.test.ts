@@ -31,7 +31,7 @@ let service: Gateway;
 let server: Daemon;
 let client: Bun.Subprocess;
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   server = new Daemon(lab, lab.namespaces.router, "dnsmasq");
   writeFileSync(server.file("conf"), SERVER);
   const files = [`--dhcp-leasefile=${server.file("leases")}`, `--pid-file=${server.file("pid")}`];

@@ -25,7 +25,7 @@ let gateway: Gateway;
 let sniffer: Sniffer;
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2, computers: 3 });
+  lab = await createLab({ cards: 2, computers: 3 });
   helper = lab.sandbox.computers.find(({ v4 }) => v4 === HELPER.v4)?.namespace ?? "";
   gateway = await lab.startGateway();
   // Both ask a resolver on the internet; the gateway's also asks the home router, which DHCP names.

@@ -35,7 +35,7 @@ let names: { inner: string; office: string; cameras: string };
 const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   const { id } = lab.sandbox;
   names = { inner: `${id}-inner`, office: `${id}-office`, cameras: `${id}-cams` };
   await build();

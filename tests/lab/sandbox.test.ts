@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { sweep } from "../../src/sandbox/sweep.ts";
-import type { Arms } from "../../src/sandbox/topology.ts";
+import type { NetworkCards } from "../../src/sandbox/topology.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { createLab, type Lab } from "./lab.ts";
 import { KINDS, type Kind } from "./traffic.ts";
@@ -18,11 +18,11 @@ const WEB6 = "http://[2001:db8:113::80]/ip";
 /** Kinds of traffic that a route can refuse at once. */
 const REFUSABLE: readonly Kind[] = ["udp", "flow", "web", "ping"];
 
-for (const arms of [1, 2] as const) {
-  describe.skipIf(!ROOT)(`a sandbox with ${arms} network card${arms === 1 ? "" : "s"}`, () => {
+for (const cards of [1, 2] as const) {
+  describe.skipIf(!ROOT)(`a sandbox with ${cards} network card${cards === 1 ? "" : "s"}`, () => {
     let lab: Lab;
     beforeAll(async () => {
-      lab = await createLab({ arms });
+      lab = await createLab({ cards });
     }, 180_000);
     afterAll(() => lab.close(), 180_000);
 
@@ -36,7 +36,7 @@ for (const arms of [1, 2] as const) {
       const before = await took(program);
       let another: Sandbox | undefined;
       const sandbox = await took(async () => {
-        another = await Sandbox.create({ arms, computers: 3 });
+        another = await Sandbox.create({ cards, computers: 3 });
       });
       const after = await took(program);
       await another?.close();
@@ -52,7 +52,7 @@ for (const arms of [1, 2] as const) {
     });
 
     test("can have three computers, each with a MAC address of its own that the gateway knows", async () => {
-      const home = await createLab({ arms, computers: 3 });
+      const home = await createLab({ cards, computers: 3 });
       const pages = home.sandbox.computers.map(({ namespace }) =>
         Promise.all([WEB4, WEB6].map((page) => home.fetchFrom(namespace, page))),
       );
@@ -103,7 +103,7 @@ for (const arms of [1, 2] as const) {
         }
         return run.call(this, argv, options);
       });
-      const slow = await createLab({ arms }).finally(() => late.mockRestore());
+      const slow = await createLab({ cards }).finally(() => late.mockRestore());
       const answers = await slow.outside([
         ...["ip", "netns", "exec", slow.namespaces.gateway],
         ...["getent", "hosts", "whoami.test"],
@@ -201,7 +201,7 @@ describe.skipIf(!ROOT)("the remains of sandboxes", () => {
   afterEach(() => sweep(new LinuxHost(null)));
 
   test("do not exist after close, though programs still ran inside", async () => {
-    const lab = await createLab({ arms: 1 });
+    const lab = await createLab({ cards: 1 });
     const { id } = lab.sandbox;
     const [first] = lab.sandbox.servers;
     await handmadeTunnel(lab, first, `${first.ipv4}:${first.port}`);
@@ -229,8 +229,8 @@ describe.skipIf(!ROOT)("the remains of sandboxes", () => {
   });
 
   test("of one sandbox are not those of another that runs at the same time", async () => {
-    const arms: Arms[] = [1, 2];
-    const [one, two] = await Promise.all(arms.map((number) => createLab({ arms: number })));
+    const cards: NetworkCards[] = [1, 2];
+    const [one, two] = await Promise.all(cards.map((number) => createLab({ cards: number })));
     if (one === undefined || two === undefined) throw new Error("no lab");
     await one.close();
     expect(remainsOf(one.sandbox.id)).toEqual([]);
@@ -241,7 +241,7 @@ describe.skipIf(!ROOT)("the remains of sandboxes", () => {
 
 const OWNER = `
   import { Sandbox } from "./src/sandbox/sandbox.ts";
-  const sandbox = await Sandbox.create({ arms: 2 });
+  const sandbox = await Sandbox.create({ cards: 2 });
   console.log(sandbox.id);
   setInterval(() => {}, 1_000);
 `;

@@ -17,7 +17,7 @@ let lab: Lab;
 let gateway: Gateway;
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   gateway = await lab.startGateway({ flags: ["--managed-list", listOf(lab)] });
   expect((await gateway.api("POST", "/api/connect", { server: "Sweden" })).status).toBe(200);
   await gateway.keep();

@@ -10,7 +10,7 @@ const DIALLED_WITHIN_MS = 20_000;
 let lab: Lab;
 let service: Gateway;
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   const { gateway } = lab.namespaces;
   for (const [family, { v4, v6 }] of [
     ["-4", ROUTER.lan[2]],

@@ -16,7 +16,7 @@ describe("the status", () => {
   let gateway: Gateway;
 
   beforeAll(async () => {
-    lab = await createLab({ arms: 2 });
+    lab = await createLab({ cards: 2 });
     gateway = await lab.startGateway({ inNamespace: true });
   }, 120_000);
   afterAll(() => lab.close(), 120_000);

@@ -9,7 +9,7 @@ describe("a tunnel that takes care of itself", () => {
   let gateway: Gateway;
 
   beforeAll(async () => {
-    lab = await createLab({ arms: 2 });
+    lab = await createLab({ cards: 2 });
     gateway = await lab.startGateway();
     await gateway.keep();
   }, 120_000);

@@ -18,7 +18,7 @@ let guest = "";
 const flagsFor = (auth: string) => ["--host", "::", "--auth", auth];
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2, computers: 3 });
+  lab = await createLab({ cards: 2, computers: 3 });
   options.flags = flagsFor("on");
   gateway = await lab.startGateway(options);
   await gateway.keep();

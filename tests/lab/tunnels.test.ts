@@ -17,7 +17,7 @@ let lab: Lab;
 let gateway: Gateway;
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   gateway = await lab.startGateway();
   const [one] = lab.sandbox.servers;
   expect((await api("POST", "/api/custom/add", one.customBody)).status).toBe(200);

@@ -41,7 +41,7 @@ beforeAll(async () => {
   for (const folder of [bin, temporary]) mkdirSync(folder);
   const padding = randomBytes(PADDING_BYTES).toString("base64");
   const release = workshop.release({ program: `${PROGRAM}: ${padding}\n` });
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   downloads = await Downloads.start(lab, release);
   gateway = await lab.startGateway({ inNamespace: true });
   await gateway.keep();

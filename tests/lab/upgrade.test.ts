@@ -45,7 +45,7 @@ const link = () => `${lab.sandbox.interface}0`;
 const session = () => inside(["wg", "show", link(), "latest-handshakes"]);
 
 beforeAll(async () => {
-  lab = await createLab({ arms: 2 });
+  lab = await createLab({ cards: 2 });
   gateway = await lab.startGateway({ starter: ["unshare", "--mount"] });
   expect(await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).toMatchObject({ status: 200 });
   await gateway.keep();

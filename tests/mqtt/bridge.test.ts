@@ -1,7 +1,7 @@
 import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
-import { mustParseAddress } from "../../src/address.ts";
-import { GatewayError } from "../../src/errors.ts";
-import type { Mac } from "../../src/mac.ts";
+import { mustParseAddress } from "../../src/base/address.ts";
+import { GatewayError } from "../../src/base/errors.ts";
+import type { Mac } from "../../src/base/mac.ts";
 import { Bridge } from "../../src/mqtt/bridge.ts";
 import { Connection } from "../../src/mqtt/connection.ts";
 import { Home } from "../http/home.ts";
@@ -326,7 +326,7 @@ test("a broker outside the LAN is not contacted if the tunnel does not lead to i
   await home.gateway.addCustom({ ...NARROW, allowed_ips: "10.0.0.0/8" });
   home.gateway.use("custom");
   await home.connect(NARROW.name);
-  await home.graph.controller.setKillSwitch(false);
+  await home.parts.controller.setKillSwitch(false);
   shown = await Shown.start({ mqtt: "mqtt://192.0.2.77" }, home);
   await shown.until(() => shown.lines.length > 0);
   expect(shown.lines).toEqual([
@@ -351,7 +351,7 @@ test("a connection that may not be used any more is left at once, and the servic
   const lines: string[] = [];
   const ending = new AbortController();
   const bridge = new Bridge({
-    ...{ gateway: home.gateway, clock: home.host, store: home.graph.store, commands: false },
+    ...{ gateway: home.gateway, clock: home.host, store: home.parts.store, commands: false },
     log: { info: (line) => lines.push(line), warn: (line) => lines.push(line) },
     connected: () => "connected",
     site: { id: "pi", page: "http://pi.local:5000/" },
@@ -373,7 +373,7 @@ test("a connection that may not be used any more is left at once, and the servic
 
 test("a disk that takes no writes keeps no state from Home Assistant", async () => {
   const home = await Home.start();
-  home.graph.store.write = () => {
+  home.parts.store.write = () => {
     throw new GatewayError("storage_full", "the disk is full");
   };
   shown = await Shown.start({}, home);
@@ -407,7 +407,7 @@ test("an alert is shown with its text, also after a restart", async () => {
   await shown.until(has("portcullis/pi/gateway/alert"));
   const alert = () => shown.broker.json("portcullis/pi/gateway/alert");
   expect(alert()).toEqual({ code: null });
-  shown.home.graph.events.alarm("foreign_rule", "Another program's rule precedes.");
+  shown.home.parts.events.alarm("foreign_rule", "Another program's rule precedes.");
   await shown.until(() => alert().code !== null);
   const expected = {
     code: "foreign_rule",
@@ -426,7 +426,7 @@ test("an alert is shown with its text, also after a restart", async () => {
 test("keys, the password and addresses of devices are in no message", async () => {
   shown = await Shown.start(COMMANDS);
   await named();
-  shown.home.graph.devices.saw({
+  shown.home.parts.devices.saw({
     interface: "lan0",
     address: mustParseAddress("192.168.7.20"),
     mac: TV,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { version } from "../../package.json";
-import { mustParseAddress, mustParsePrefix } from "../../src/address.ts";
+import { mustParseAddress, mustParsePrefix } from "../../src/base/address.ts";
 import { addressesOf, brokerIn, wayTo } from "../../src/mqtt/broker.ts";
 import { destinationsOf } from "../../src/mqtt/destinations.ts";
 import { socketTo } from "../../src/mqtt/dialled.ts";

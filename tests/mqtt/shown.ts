@@ -1,5 +1,5 @@
+import { settingsFrom } from "../../src/base/settings.ts";
 import { runBridge } from "../../src/mqtt/start.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { Home } from "../http/home.ts";
 import { FakeBroker } from "./broker.ts";
 
@@ -28,11 +28,11 @@ export class Shown {
         settings: { ...settings, mqtt: settings.mqtt ?? mqtt },
         gateway: home.gateway,
         host: home.host,
-        store: home.graph.store,
+        store: home.parts.store,
         log: { info: log, warn: log },
         hostname: "pi",
-        lans: () => home.graph.controller.lans.flatMap((lan) => lan.prefixes),
-        tunnelTo: (address) => home.graph.httpsClient.ownAddressTo(address),
+        lans: () => home.parts.controller.lans.flatMap((lan) => lan.prefixes),
+        tunnelTo: (address) => home.parts.httpsClient.ownAddressTo(address),
       },
       this.stopping.signal,
     );

@@ -1,4 +1,4 @@
-import type { Address } from "../../src/address.ts";
+import type { Address } from "../../src/base/address.ts";
 import type { Protocol } from "../../src/forwards/opener.ts";
 import { anotherOperationBytes, answerBytes, RESULT, requestIn } from "../../src/nat-pmp/message.ts";
 

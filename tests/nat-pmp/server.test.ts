@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import type { Address } from "../../src/address.ts";
-import { GatewayError } from "../../src/errors.ts";
+import type { Address } from "../../src/base/address.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import { PortRefusal } from "../../src/forwards/opener.ts";
 import type { GrantedPort, PortRequest } from "../../src/forwards/request.ts";
 import type { Forward } from "../../src/forwards/schema.ts";

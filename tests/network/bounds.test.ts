@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import type { AlertCode } from "../../src/alert.ts";
+import type { AlertCode } from "../../src/base/alert.ts";
 import { Bounds } from "../../src/network/bounds.ts";
 import { mostConnections } from "../../src/network/bounds-table.ts";
 import { applySysctls, roomFor } from "../../src/network/sysctls.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { networkFinder } from "../../src/network/finder.ts";
 import { type HostNetwork, readNetwork } from "../../src/network/host-network.ts";
 import { NO_ROLES, type Roles } from "../../src/network/lan.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { FakeHost } from "../fake/host.ts";
 
 /** Two interfaces, of which the LAN's may lose its addresses, and a saved state that may fail. */

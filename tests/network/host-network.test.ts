@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
+import { type Settings, settingsFrom } from "../../src/base/settings.ts";
 import { hasTunnel, hostNetworkOf, type Ipv6, readNetwork } from "../../src/network/host-network.ts";
-import { type Settings, settingsFrom } from "../../src/settings.ts";
 import type { Host } from "../../src/system/host.ts";
 import { cidrs, ip, ips } from "../fake/address.ts";
 import { needsNamespaces } from "../fast.ts";

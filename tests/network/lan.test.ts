@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { addressOf, contains, isPrivate, lengthOf, type Prefix } from "../../src/address.ts";
+import { addressOf, contains, isPrivate, lengthOf, type Prefix } from "../../src/base/address.ts";
 import { rulesFor } from "../../src/killswitch/routing-rules.ts";
 import { type Cable, lanOf, lanPrefixOf, NO_ROLES, type Outlook, rolesAfter } from "../../src/network/lan.ts";
 import { cidr, cidrs } from "../fake/address.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { mustParseAddress } from "../../src/address.ts";
-import type { Mac } from "../../src/mac.ts";
+import { mustParseAddress } from "../../src/base/address.ts";
+import type { Mac } from "../../src/base/mac.ts";
 import { type Neighbour, neighbourIn, readNeighbours } from "../../src/network/neighbours.ts";
 
 const MAC = "2a:0d:35:2c:ca:34" as Mac;

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { addressOf } from "../../src/address.ts";
+import { addressOf } from "../../src/base/address.ts";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { keepUla, randomUla, servedAmong, ulaOn, ulasOf } from "../../src/network/ula.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { cidr, cidrs } from "../fake/address.ts";
 
 const ULA = "fd12:3456:789a::/48";

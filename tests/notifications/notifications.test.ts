@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import type { AlertCode } from "../../src/alert.ts";
-import { GatewayError } from "../../src/errors.ts";
+import type { AlertCode } from "../../src/base/alert.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import { Notifications } from "../../src/notifications/notifications.ts";
 import { Store } from "../../src/store/store.ts";
 import type { HttpsAnswer, HttpsRequest } from "../../src/system/host.ts";

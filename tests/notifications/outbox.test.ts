@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { AlertCode } from "../../src/alert.ts";
+import type { AlertCode } from "../../src/base/alert.ts";
 import type { NotifiedEvent } from "../../src/notifications/event.ts";
 import { messageOf } from "../../src/notifications/message.ts";
 import { Outbox } from "../../src/notifications/outbox.ts";

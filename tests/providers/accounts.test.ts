@@ -1,14 +1,14 @@
 import { describe, expect, test } from "bun:test";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { Accounts } from "../../src/providers/accounts.ts";
+import { applyAccount } from "../../src/providers/apply-account.ts";
 import { isManagedInUse } from "../../src/providers/in-use.ts";
 import { VPN_PROVIDERS } from "../../src/providers/list.ts";
 import { Registrations } from "../../src/providers/registrations.ts";
-import { takeUpAccount } from "../../src/providers/take-up.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { MANAGED, OWN_LIST, type Provider } from "../../src/servers/schema.ts";
 import { Updates } from "../../src/servers/updates.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { Store } from "../../src/store/store.ts";
 import type { HttpsRequest } from "../../src/system/host.ts";
 import type { State } from "../../src/tunnel/state.ts";
@@ -51,7 +51,7 @@ class Scene {
     const host = { read: async () => PRIVATE, now: () => NOW, monotonic: () => 0, sleep: never };
     const log = { info: () => {}, warn: () => {} };
     this.updates = new Updates({ host, store, catalogue, log, onShrunk: () => {} }, settings.managedList);
-    const takeUp = () => takeUpAccount({ settings, host, registrations, catalogue, updates: this.updates });
+    const takeUp = () => applyAccount({ settings, host, registrations, catalogue, updates: this.updates });
     const send = (request: HttpsRequest) => this.send(request);
     this.accounts = new Accounts({
       settings,

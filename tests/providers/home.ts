@@ -1,10 +1,10 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { Accounts } from "../../src/providers/accounts.ts";
 import type { VpnProvider } from "../../src/providers/provider.ts";
 import { Registrations } from "../../src/providers/registrations.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { Store } from "../../src/store/store.ts";
 import type { Send } from "../../src/system/host.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { ownEndOf } from "../../src/providers/own-end.ts";
-import { settingsFrom } from "../../src/settings.ts";
 import { cidrs, ips } from "../fake/address.ts";
 import { PRESHARED, PRIVATE } from "../servers/example.ts";
 import { second } from "./second.ts";

@@ -1,4 +1,4 @@
-import { GatewayError } from "../../src/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import type { HttpsAnswer, HttpsRequest, Send } from "../../src/system/host.ts";
 
 /** What happens to the next request with a method and a path that ends so. */

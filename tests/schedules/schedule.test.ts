@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import {
   areSchedules,
   bodyOf,
-  MOST_SCHEDULES,
+  MAX_SCHEDULES,
   scheduleIn,
   schedulesIn,
   unitedSchedules,
@@ -90,8 +90,8 @@ test("a backup has only what the gateway could have written, and its schedules r
     { name: "c", tunnel: "main", every_hours: 1 },
   ]);
   expect(unitedSchedules(null, text("a"))).toBe(text("a"));
-  const many = Array.from({ length: MOST_SCHEDULES }, (_, index) => `n${index}`);
+  const many = Array.from({ length: MAX_SCHEDULES }, (_, index) => `n${index}`);
   const united = unitedSchedules(text(...many), text("a", "n1"));
-  expect(schedulesIn(united).size).toBe(MOST_SCHEDULES);
+  expect(schedulesIn(united).size).toBe(MAX_SCHEDULES);
   expect(schedulesIn(united).has("a")).toBe(true);
 });

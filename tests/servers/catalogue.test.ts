@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { GatewayError } from "../../src/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { configOf } from "../../src/servers/custom.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
-import { MOST_STORED_BYTES, sizeOfAll } from "../../src/servers/room.ts";
+import { MAX_STORED_BYTES, sizeOfAll } from "../../src/servers/room.ts";
 import type { Provider } from "../../src/servers/schema.ts";
 import { Store } from "../../src/store/store.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
@@ -237,7 +237,7 @@ slow.test(
   () => {
     withCatalogue((catalogue) => {
       for (let at = 0; at < 1_000; at++) catalogue.addCustom({ ...BODY, name: `home ${at}` });
-      expect(sizeOfAll(catalogue.all())).toBeLessThan(MOST_STORED_BYTES / 10);
+      expect(sizeOfAll(catalogue.all())).toBeLessThan(MAX_STORED_BYTES / 10);
     });
   },
   60_000,

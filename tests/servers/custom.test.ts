@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { GatewayError } from "../../src/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import { configOf, customServer, FIELDS } from "../../src/servers/custom.ts";
 import { parseConfig } from "../../src/wireguard/config.ts";
 import { cidr, cidrs, ip } from "../fake/address.ts";

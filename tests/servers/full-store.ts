@@ -1,6 +1,6 @@
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
-import { MOST_STORED_BYTES, sizeOfAll } from "../../src/servers/room.ts";
+import { MAX_STORED_BYTES, sizeOfAll } from "../../src/servers/room.ts";
 import { Store } from "../../src/store/store.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
 
@@ -57,7 +57,7 @@ async function report(): Promise<void> {
   const taken = (await resident()) - before;
   const servers = catalogue.servers("custom");
   console.log(
-    JSON.stringify({ taken, servers: servers.length, full: sizeOfAll(servers) / MOST_STORED_BYTES }),
+    JSON.stringify({ taken, servers: servers.length, full: sizeOfAll(servers) / MAX_STORED_BYTES }),
   );
 }
 

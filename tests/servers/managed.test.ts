@@ -1,11 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { type Settings, settingsFrom } from "../../src/base/settings.ts";
 import { ownEndOf } from "../../src/providers/own-end.ts";
 import { Registrations } from "../../src/providers/registrations.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { treeOf } from "../../src/servers/tree.ts";
-import { type Settings, settingsFrom } from "../../src/settings.ts";
 import { cidrs, ip, ips } from "../fake/address.ts";
 import { PRIVATE, PUBLIC } from "./example.ts";
 

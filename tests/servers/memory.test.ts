@@ -6,7 +6,7 @@ import { inDirectory } from "./example.ts";
 import { FULL_STORE } from "./full-store.ts";
 
 /** Four times the text that may be stored. */
-const MOST_MEMORY_BYTES = 32 * 2 ** 20;
+const MAX_MEMORY_BYTES = 32 * 2 ** 20;
 
 slow.test(
   "stored servers with the longest lists take 32 MiB of memory at most, when added and after a start",
@@ -20,7 +20,7 @@ slow.test(
         rmSync(join(directory, "empty"), { recursive: true });
         const { taken, full } = JSON.parse(stdout.toString());
         expect(full).toBeWithin(0.99, 1);
-        expect(taken).toBeLessThan(MOST_MEMORY_BYTES);
+        expect(taken).toBeLessThan(MAX_MEMORY_BYTES);
       }
     });
   },

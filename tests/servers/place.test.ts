@@ -1,12 +1,12 @@
 import { describe, expect, test } from "bun:test";
-import { GatewayError } from "../../src/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList, type OwnEnd } from "../../src/servers/managed.ts";
-import { MOST_OFFERED, type Place, spotNamed, spread } from "../../src/servers/place.ts";
+import { MAX_OFFERED, type Place, spotNamed, spread } from "../../src/servers/place.ts";
 import type { Server } from "../../src/servers/schema.ts";
+import { PROVIDER_WORDS } from "../../src/shared/words.ts";
 import { Store } from "../../src/store/store.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
-import { PROVIDER_WORDS } from "../../src/words.ts";
 import { ip } from "../fake/address.ts";
 import { BODY, CONFIG, inDirectory, NOW, PUBLIC } from "./example.ts";
 
@@ -124,12 +124,12 @@ describe("the meaning of a name", () => {
     const managed = managedList(2_000);
     withCatalogue((catalogue) => {
       const few = namesOf(catalogue.find("Land 1"));
-      expect(few).toHaveLength(MOST_OFFERED);
+      expect(few).toHaveLength(MAX_OFFERED);
       expect(few.every((name) => Number(name) % 20 === 1)).toBe(true);
       const measured = (_: string, name: string) => name === "21" || name === "41" || name === "22";
       const more = namesOf(catalogue.find("Land 1", measured));
       expect(more.slice(0, 2)).toEqual(["21", "41"]);
-      expect(new Set(more).size).toBe(2 + MOST_OFFERED);
+      expect(new Set(more).size).toBe(2 + MAX_OFFERED);
     }, managed);
   });
 

@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { GatewayError } from "../../src/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import { copyInMemory } from "../../src/store/database.ts";
 import { Store } from "../../src/store/store.ts";
 import { FakeHost } from "../fake/host.ts";

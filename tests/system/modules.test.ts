@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { GatewayError } from "../../src/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import { loadTable } from "../../src/killswitch/table.ts";
 import { explained } from "../../src/system/modules.ts";
 import { needsNamespaces } from "../fast.ts";

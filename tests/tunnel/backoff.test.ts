@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { pauseAfter as pauseWhere } from "../../src/tunnel/backoff.ts";
 
-const LONGEST_MS = 60_000;
+const MAX_MS = 60_000;
 const attempt = fc.nat(10_000);
 /** Math.random(): 1 is never drawn. */
 const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
@@ -36,7 +36,7 @@ describe("the pause after an attempt", () => {
     fc.assert(
       fc.property(attempt, random, (number, chance) => {
         const pause = pauseAfter(number, chance);
-        expect(pause).toBeLessThanOrEqual(LONGEST_MS);
+        expect(pause).toBeLessThanOrEqual(MAX_MS);
         expect(pause).toBeGreaterThanOrEqual(pauseAfter(number, 0));
         expect(pause).toBeLessThanOrEqual(2 * pauseAfter(number, 0));
       }),
@@ -44,7 +44,7 @@ describe("the pause after an attempt", () => {
   });
 
   test("spreads over half of its length, so that two homes do not knock together", () => {
-    expect(pauseAfter(20, 0)).toBe(LONGEST_MS / 2);
-    expect(pauseAfter(20, 0.5)).toBe((LONGEST_MS * 3) / 4);
+    expect(pauseAfter(20, 0)).toBe(MAX_MS / 2);
+    expect(pauseAfter(20, 0.5)).toBe((MAX_MS * 3) / 4);
   });
 });

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { GatewayError } from "../../src/errors.ts";
+import { gatewayOf } from "../../src/app/gateway.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import type { Forwards } from "../../src/forwards/forwards.ts";
-import { gatewayOf } from "../../src/gateway.ts";
 import { History } from "../../src/history/history.ts";
 import { EventBus } from "../../src/http/event-bus.ts";
 import { Journal } from "../../src/journal/journal.ts";

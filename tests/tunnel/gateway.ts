@@ -1,4 +1,5 @@
-import type { AlertCode } from "../../src/alert.ts";
+import type { AlertCode } from "../../src/base/alert.ts";
+import { type Settings, settingsFrom } from "../../src/base/settings.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import { KillSwitch } from "../../src/killswitch/killswitch.ts";
 import { finalRulesStand } from "../../src/killswitch/listing.ts";
@@ -6,7 +7,6 @@ import { type Alarm, Repairs } from "../../src/killswitch/repairs.ts";
 import { networkFinder } from "../../src/network/finder.ts";
 import type { Place } from "../../src/servers/place.ts";
 import type { Server } from "../../src/servers/schema.ts";
-import { type Settings, settingsFrom } from "../../src/settings.ts";
 import { Store } from "../../src/store/store.ts";
 import type { Known } from "../../src/tunnel/adoption.ts";
 import type { Controller } from "../../src/tunnel/controller.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { pinRelease } from "../../src/service.ts";
+import { pinRelease } from "../../src/app/service.ts";
 import { cidrs, ip } from "../fake/address.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, kernelState, ONE, server, stoodAlways } from "./gateway.ts";

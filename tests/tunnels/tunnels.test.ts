@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { messageOf } from "../../src/errors.ts";
-import { nextTurn } from "../../src/queue.ts";
+import { messageOf } from "../../src/base/errors.ts";
+import { nextTurn } from "../../src/base/queue.ts";
 import type { Controller } from "../../src/tunnel/controller.ts";
 import { setconfText } from "../../src/wireguard/interface.ts";
 import { ip } from "../fake/address.ts";

@@ -7,7 +7,7 @@ import { createServer, type Server } from "node:tls";
 import { type Limits, type Pin, sourceAt } from "../../src/update/source.ts";
 import { makeCertificate } from "../system/certificate.ts";
 
-const MOST_BYTES = 1_000;
+const MAX_BYTES = 1_000;
 
 let folder: string;
 let file: string;
@@ -63,7 +63,7 @@ function converse(socket: Socket): void {
 function fetch(name: string, limits: Partial<Limits> = {}): Promise<void> {
   const source = sourceAt(`https://files.test:${port}/1/`, pin);
   const { signal } = new AbortController();
-  return source.fetch(name, file, { mostBytes: MOST_BYTES, signal, ...limits });
+  return source.fetch(name, file, { mostBytes: MAX_BYTES, signal, ...limits });
 }
 
 test("a file beside the list is written as it comes", async () => {
@@ -86,7 +86,7 @@ test("redirects to https are followed, each to where the gateway lets it go", as
   const { signal } = new AbortController();
   const source = sourceAt(`https://files.test:${port}/1/portcullis_1.2.3_arm64.deb`, noted);
   expect(source.archive).toBe("portcullis_1.2.3_arm64.deb");
-  await source.fetch("elsewhere", file, { mostBytes: MOST_BYTES, signal });
+  await source.fetch("elsewhere", file, { mostBytes: MAX_BYTES, signal });
   expect(readFileSync(file, "utf8")).toBe("notes");
   expect(pinned).toEqual(["/1/elsewhere", "/1/once%20more", "/1/notes.md"]);
 });
@@ -97,8 +97,8 @@ test.each([
   ["missing", "files.test:PORT has no missing: it answered 404"],
   ["short", "the request to files.test:PORT failed: aborted"],
   ["cut", "the request to files.test:PORT failed: aborted"],
-  ["announced", `the request to files.test:PORT failed: its answer is larger than ${MOST_BYTES} bytes`],
-  ["long", `the request to files.test:PORT failed: its answer is larger than ${MOST_BYTES} bytes`],
+  ["announced", `the request to files.test:PORT failed: its answer is larger than ${MAX_BYTES} bytes`],
+  ["long", `the request to files.test:PORT failed: its answer is larger than ${MAX_BYTES} bytes`],
 ])("an answer %p is refused", async (name, why) => {
   await expect(fetch(name)).rejects.toThrow(why.replace("PORT", `${port}`));
 });
@@ -107,7 +107,7 @@ test("where the gateway does not let it go, nothing is asked", async () => {
   const refused = () => Promise.reject(new Error("there is no tunnel"));
   const source = sourceAt(`https://files.test:${port}/1/`, refused);
   const { signal } = new AbortController();
-  await expect(source.fetch("notes.md", file, { mostBytes: MOST_BYTES, signal })).rejects.toThrow(
+  await expect(source.fetch("notes.md", file, { mostBytes: MAX_BYTES, signal })).rejects.toThrow(
     "there is no tunnel",
   );
   expect(asked).toEqual([]);
@@ -120,7 +120,7 @@ test("a server whose certificate is not trusted gets no request", async () => {
     addresses: ["127.0.0.1"],
   }));
   const { signal } = new AbortController();
-  await expect(source.fetch("notes.md", file, { mostBytes: MOST_BYTES, signal })).rejects.toThrow(
+  await expect(source.fetch("notes.md", file, { mostBytes: MAX_BYTES, signal })).rejects.toThrow(
     `the request to files.test:${port} failed: `,
   );
   expect(asked).toEqual([]);

@@ -1,5 +1,12 @@
 import fc from "fast-check";
-import { addressOf, isHostAddress, isHostName, lengthOf, networkOf, prefixOf } from "../../src/address.ts";
+import {
+  addressOf,
+  isHostAddress,
+  isHostName,
+  lengthOf,
+  networkOf,
+  prefixOf,
+} from "../../src/base/address.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import type { Config } from "../../src/wireguard/schema.ts";
 import { cidr, ip } from "../fake/address.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Check } from "typebox/value";
-import { GatewayError } from "../../src/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import { formatConfig, parseConfig } from "../../src/wireguard/config.ts";
 import { Config } from "../../src/wireguard/schema.ts";
 import { config, key } from "./arbitrary.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { GatewayError } from "../../src/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import { formatConfig, parseConfig } from "../../src/wireguard/config.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import type { Config } from "../../src/wireguard/schema.ts";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, rmSync } from "node:fs";
 import { connect } from "node:net";
 import fc from "fast-check";
-import { parsePrefix } from "../../src/address.ts";
+import { parsePrefix } from "../../src/base/address.ts";
 import { parseDump, parseUapi, setconfText, uapiText } from "../../src/wireguard/interface.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { ip } from "../fake/address.ts";

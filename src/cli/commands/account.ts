@@ -1,7 +1,7 @@
 import { type Command, Option } from "commander";
+import type { Settings } from "../../base/settings.ts";
 import { MANAGED, OWN_LIST } from "../../servers/schema.ts";
-import type { Settings } from "../../settings.ts";
-import { command, type Said } from "../asking.ts";
+import { command, type Output } from "../api-command.ts";
 import { operatorCommand } from "./operator.ts";
 
 const loadAccount = () => import("../account.ts");
@@ -47,7 +47,7 @@ const CURRENT = "the current one";
 function accountCommand<Options extends object = object>(
   on: Command,
   otherwise: string,
-  work: (settings: Settings, provider: string | null, options: Options) => Promise<Said>,
+  work: (settings: Settings, provider: string | null, options: Options) => Promise<Output>,
 ): void {
   const option = new Option("--provider <provider>", `the account's provider (default: ${otherwise})`);
   operatorCommand<Options & { provider?: string }>(

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { command, host, say } from "../asking.ts";
+import { command, host, print } from "../api-command.ts";
 import type { ExportFlags, RestoreFlags } from "../backup.ts";
 import { stateDirOption } from "./operator.ts";
 
@@ -23,7 +23,7 @@ export function addBackupCommands(program: Command): void {
     .option("--direct", "let devices leave outside the tunnel if the backup says so")
     .option("--json", "print JSON")
     .action((flags: RestoreFlags) =>
-      say(flags.json === true, async () => (await loadBackup()).restoreBackup(host, flags)),
+      print(flags.json === true, async () => (await loadBackup()).restoreBackup(host, flags)),
     );
 }
 

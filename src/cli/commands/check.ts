@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { command, say, tokenFileOption } from "../asking.ts";
+import { command, print, tokenFileOption } from "../api-command.ts";
 import { withInstalledSettings } from "../settings.ts";
 
 /** For people who need help: it works without a service too. */
@@ -18,7 +18,7 @@ export function addCheckCommand(program: Command): void {
         "print a text to share, without secrets, addresses and names (on the gateway, as root)",
       ),
     (settings, { url, tokenFile, json, report }) =>
-      say(json === true, async () =>
+      print(json === true, async () =>
         report
           ? (await import("../report.ts")).report(settings)
           : (await import("../check.ts")).check(settings, url ?? null, tokenFile),

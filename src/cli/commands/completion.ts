@@ -1,5 +1,5 @@
 import { Argument, type Command } from "commander";
-import { command } from "../asking.ts";
+import { command } from "../api-command.ts";
 
 const SHELLS = ["bash", "zsh", "fish"] as const;
 

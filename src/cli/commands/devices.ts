@@ -1,16 +1,16 @@
 import { Argument, type Command } from "commander";
-import { asking, command } from "../asking.ts";
+import { apiCommand, command } from "../api-command.ts";
 
 const loadDevices = () => import("../devices.ts");
 
 export function addDeviceCommands(program: Command): void {
-  asking<{ names?: true; exits?: true }>(
+  apiCommand<{ names?: true; exits?: true }>(
     command(program, "devices", "list the devices of the LAN and the exit of each")
       .option("--names", "print only their ids and names, one a line")
       .option("--exits", "print only the exits that a device can have, one a line"),
     async (api, _, only) => (await loadDevices()).listDevices(api, only),
   );
-  asking(
+  apiCommand(
     command(
       program,
       "device",
@@ -24,7 +24,7 @@ export function addDeviceCommands(program: Command): void {
       ),
     async (api, args) => (await loadDevices()).changeDevice(api, args),
   );
-  asking(
+  apiCommand(
     command(
       program,
       "default-exit",

@@ -1,5 +1,5 @@
 import { Argument, type Command } from "commander";
-import { command } from "../asking.ts";
+import { command } from "../api-command.ts";
 import { operatorCommand } from "./operator.ts";
 
 const WANTED = ["on", "off"] as const;

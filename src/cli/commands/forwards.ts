@@ -1,15 +1,15 @@
 import { Argument, type Command } from "commander";
-import { asking, command } from "../asking.ts";
+import { apiCommand, command } from "../api-command.ts";
 import type { ForwardFlags } from "../forwards.ts";
 
 const loadForwards = () => import("../forwards.ts");
 
 export function addForwardCommands(program: Command): void {
-  asking(
+  apiCommand(
     command(program, "forwards", "list forwarded ports, which lead from the internet to devices of the LAN"),
     async (api) => (await loadForwards()).listForwards(api),
   );
-  asking<ForwardFlags>(
+  apiCommand<ForwardFlags>(
     command(program, "forward", "forward a port of the VPN server to a device of the LAN, or close it again")
       .argument("<device:port>", "the device by id, name or address, and its port, such as TV:6881")
       .addArgument(new Argument("[action]", "to close it").choices(["remove"]))

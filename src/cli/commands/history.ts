@@ -1,9 +1,9 @@
 import type { Command } from "commander";
-import { asking, command, host } from "../asking.ts";
+import { apiCommand, command, host } from "../api-command.ts";
 import type { HistoryFlags } from "../history.ts";
 
 export function addHistoryCommand(program: Command): void {
-  asking<HistoryFlags>(
+  apiCommand<HistoryFlags>(
     command(program, "history", "show outages, and how much tunnels and devices have carried")
       .option("--tunnel <tunnel>", "only this tunnel")
       .option("--device <device>", "only this device's traffic, by its id or its name")

@@ -1,8 +1,8 @@
 import { type Command, Option } from "commander";
+import { FLAGS } from "../../base/settings.ts";
 import { INSTALLABLE } from "../../install/environment.ts";
-import { FLAGS } from "../../settings.ts";
 import type { Layout } from "../../system/layout.ts";
-import { command } from "../asking.ts";
+import { command } from "../api-command.ts";
 import { optionFor } from "../settings.ts";
 
 interface UninstallFlags {

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { command } from "../asking.ts";
+import { command } from "../api-command.ts";
 
 export function addLicenses(program: Command): void {
   command(program, "licenses", "print the licenses of everything in this executable").action(async () => {

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { command, host } from "../asking.ts";
+import { command, host } from "../api-command.ts";
 import { EXIT } from "../exit.ts";
 import type { LogFlags } from "../logs.ts";
 

@@ -1,15 +1,15 @@
 import { type Command, Option } from "commander";
-import { FLAGS, type Settings } from "../../settings.ts";
-import { type Said, say } from "../asking.ts";
+import { FLAGS, type Settings } from "../../base/settings.ts";
+import { type Output, print } from "../api-command.ts";
 import { withInstalledSettings } from "../settings.ts";
 
 /** Makes a command run on the gateway, as root, with the settings of the installed service. */
 export function operatorCommand<Options extends object = object>(
   on: Command,
-  work: (settings: Settings, options: Options) => Promise<Said>,
+  work: (settings: Settings, options: Options) => Promise<Output>,
 ): void {
   withInstalledSettings<Options & { json?: true }>(on.option("--json", "print JSON"), (settings, options) =>
-    say(options.json === true, () => work(settings, options)),
+    print(options.json === true, () => work(settings, options)),
   );
 }
 

@@ -1,18 +1,18 @@
 import { Argument, type Command } from "commander";
-import { asking, command } from "../asking.ts";
+import { apiCommand, command } from "../api-command.ts";
 import type { ScheduleFlags } from "../schedules.ts";
 
 const loadSchedules = () => import("../schedules.ts");
 
 export function addScheduleCommands(program: Command): void {
-  asking<{ names?: true }>(
+  apiCommand<{ names?: true }>(
     command(program, "schedules", "list the schedules").option(
       "--names",
       "print only their names, one a line",
     ),
     async (api, _, { names }) => (await loadSchedules()).listSchedules(api, names === true),
   );
-  asking<ScheduleFlags>(
+  apiCommand<ScheduleFlags>(
     command(
       program,
       "schedule",

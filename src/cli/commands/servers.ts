@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import type { Stored } from "../../servers/schema.ts";
-import { asking, command } from "../asking.ts";
+import { apiCommand, command } from "../api-command.ts";
 import type { AddFlags } from "../custom.ts";
 import { STANDARD_INPUT } from "../defaults.ts";
 import { providerOption, STORED_CHOICES } from "../provider.ts";
@@ -9,7 +9,7 @@ import { operatorCommand } from "./operator.ts";
 const loadCustom = () => import("../custom.ts");
 
 export function addServerCommands(program: Command): void {
-  asking<{ names?: true; places?: true }>(
+  apiCommand<{ names?: true; places?: true }>(
     command(program, "servers", "list the servers in use (see the command use), by country and city")
       .argument("[country]")
       .argument("[city]")
@@ -22,23 +22,24 @@ export function addServerCommands(program: Command): void {
       return { json: found, text: lines.length > 0 ? lines.join("") : treeTextOf(found) };
     },
   );
-  asking<AddFlags>(addCommand(program), async (api, [name = ""], flags) =>
+  apiCommand<AddFlags>(addCommand(program), async (api, [name = ""], flags) =>
     (await loadCustom()).addServer(api, name, flags),
   );
-  asking<{ provider?: Stored }>(
+  apiCommand<{ provider?: Stored }>(
     command(program, "remove", "remove a server of your own, or an imported one")
       .argument("<name>")
       .addOption(providerOption(STORED_CHOICES)),
     async (api, [name = ""], { provider }) => (await loadCustom()).removeServer(api, name, provider),
   );
-  asking<{ name?: string }>(
+  apiCommand<{ name?: string }>(
     command(program, "import", "import WireGuard configurations: wg-quick files or .zip archives of them")
       .argument("<file...>")
       .option("--name <name>", "the server's name, if there is one file (default: the file's name)"),
     async (api, files, { name }) => (await import("../import.ts")).importFiles(api, files, name),
   );
-  asking(command(program, "keypair", "print a new key pair, which the gateway does not keep"), async (api) =>
-    (await import("../tunnel.ts")).makeKeyPair(api),
+  apiCommand(
+    command(program, "keypair", "print a new key pair, which the gateway does not keep"),
+    async (api) => (await import("../tunnel.ts")).makeKeyPair(api),
   );
 }
 

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { command } from "../asking.ts";
+import { command } from "../api-command.ts";
 import { operatorCommand } from "./operator.ts";
 
 const loadToken = () => import("../token.ts");

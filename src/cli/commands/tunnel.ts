@@ -1,12 +1,12 @@
 import { Argument, type Command, Option } from "commander";
-import { asking, command, host } from "../asking.ts";
+import { apiCommand, command, host } from "../api-command.ts";
 import { PROVIDER_CHOICES, providerOption, USE_CHOICES, useIn } from "../provider.ts";
 
 const loadTunnel = () => import("../tunnel.ts");
 const loadTunnels = () => import("../tunnels.ts");
 
 export function addTunnelCommands(program: Command): void {
-  asking<{ watch?: true }>(
+  apiCommand<{ watch?: true }>(
     command(program, "status", "show the tunnel and the kill switch").option(
       "-w, --watch",
       "keep running and show each change",
@@ -18,23 +18,24 @@ export function addTunnelCommands(program: Command): void {
       return { json: status, text: textOf(status, host.now()) };
     },
   );
-  asking<{ via?: string }>(
+  apiCommand<{ via?: string }>(
     command(program, "connect", "connect to a server, or to the nearest one of a country or city")
       .argument("<server>")
       .addOption(viaOption()),
     async (api, [server = ""], { via }) => (await loadTunnel()).connect(api, server, via),
   );
-  asking(command(program, "disconnect", "end the main tunnel; the kill switch stays in place"), async (api) =>
-    (await loadTunnel()).disconnect(api),
+  apiCommand(
+    command(program, "disconnect", "end the main tunnel; the kill switch stays in place"),
+    async (api) => (await loadTunnel()).disconnect(api),
   );
-  asking<{ names?: true }>(
+  apiCommand<{ names?: true }>(
     command(program, "tunnels", "list the tunnels; main is the one of connect and disconnect").option(
       "--names",
       "print only their names, one a line",
     ),
     async (api, _, { names }) => (await loadTunnels()).listTunnels(api, names === true),
   );
-  asking<{ provider?: string; via?: string }>(
+  apiCommand<{ provider?: string; via?: string }>(
     command(program, "tunnel", "connect, disconnect or remove one of several tunnels")
       .argument("<tunnel>", "its name; connect makes it if there is none")
       .addArgument(new Argument("<action>", "what to do").choices(["connect", "disconnect", "remove"]))
@@ -47,7 +48,7 @@ export function addTunnelCommands(program: Command): void {
         ...(via !== undefined && { via }),
       }),
   );
-  asking(
+  apiCommand(
     command(
       program,
       "providers",
@@ -55,7 +56,7 @@ export function addTunnelCommands(program: Command): void {
     ),
     async (api) => (await loadTunnel()).listProviders(api),
   );
-  asking(
+  apiCommand(
     command(
       program,
       "use",

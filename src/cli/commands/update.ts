@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { command, say } from "../asking.ts";
+import { command, print } from "../api-command.ts";
 import { EXIT } from "../exit.ts";
 import type { UpdateFlags } from "../update.ts";
 import { stateDirOption } from "./operator.ts";
@@ -19,6 +19,6 @@ export function addUpdateCommand(program: Command): void {
     .option("--json", "with --check: print JSON")
     .addOption(stateDirOption())
     .action((place: string, flags: UpdateFlags) =>
-      say(flags.json === true, async () => (await import("../update.ts")).updateProgram(place, flags)),
+      print(flags.json === true, async () => (await import("../update.ts")).updateProgram(place, flags)),
     );
 }

@@ -10,7 +10,7 @@ import { Field, Form } from "./form.tsx";
 import { Icon } from "./icon.tsx";
 
 /** What was imported without a remark is counted beyond this. */
-const MOST_SHOWN = 50;
+const MAX_SHOWN = 50;
 
 /** What becomes of the files that were dropped or chosen. */
 export function ImportDialog() {
@@ -63,11 +63,11 @@ function Results({ results }: { results: readonly Result[] }) {
   const refused = results.filter(({ name }) => name === null);
   const noted = results.filter(({ name, notes }) => name !== null && notes.length > 0);
   const plain = results.filter(({ name, notes }) => name !== null && notes.length === 0);
-  const rest = plain.length - MOST_SHOWN;
+  const rest = plain.length - MAX_SHOWN;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a long list is scrolled by keyboard too
     <ul class="rows results" tabIndex={0} aria-label="Files">
-      {[...refused, ...noted, ...plain.slice(0, MOST_SHOWN)].map((result, index) => (
+      {[...refused, ...noted, ...plain.slice(0, MAX_SHOWN)].map((result, index) => (
         <Row key={`${index} ${result.file}`} result={result} />
       ))}
       {rest > 0 && <li class="quiet">And {countOf(rest, "other")}, imported without warnings.</li>}

@@ -1,4 +1,4 @@
-import type { Prefix } from "../../address.ts";
+import type { Prefix } from "../../base/address.ts";
 import type { HttpsAnswer, Send } from "../../system/host.ts";
 import { Refusal } from "../answers.ts";
 import { type IvpnSession, newAddressIn, type Paid, paidIn, sessionIn } from "./answers.ts";

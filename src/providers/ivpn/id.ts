@@ -1,4 +1,4 @@
-import { GatewayError } from "../../errors.ts";
+import { GatewayError } from "../../base/errors.ts";
 
 /** An account ID as IVPN's apps accept it: `i-ABCD-EFGH-IJKL`, or the older `ivpnABCDEFGH`. The error does not repeat it. */
 export function accountIdIn(text: string): string {

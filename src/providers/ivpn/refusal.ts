@@ -1,6 +1,6 @@
 import { Type } from "typebox";
-import { checkerOf } from "../../checker.ts";
-import type { GatewayError } from "../../errors.ts";
+import { checkerOf } from "../../base/checker.ts";
+import type { GatewayError } from "../../base/errors.ts";
 import type { HttpsAnswer } from "../../system/host.ts";
 import { commonRefusalIn, jsonIn, Refusal, unable } from "../answers.ts";
 

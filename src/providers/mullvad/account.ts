@@ -1,4 +1,4 @@
-import { messageOf } from "../../errors.ts";
+import { messageOf } from "../../base/errors.ts";
 import { generateKeyPair, publicKeyOf } from "../../wireguard/key.ts";
 import { outcome, unable } from "../answers.ts";
 import type { Account, AccountDeps, LoggedOut, ShownAccount } from "../provider.ts";

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
-import { familyOf, type Prefix, parsePrefix } from "../../address.ts";
-import { checkerOf } from "../../checker.ts";
+import { familyOf, type Prefix, parsePrefix } from "../../base/address.ts";
+import { checkerOf } from "../../base/checker.ts";
 import type { HttpsAnswer } from "../../system/host.ts";
 import { checkedJson, malformed } from "../answers.ts";
 

@@ -1,4 +1,4 @@
-import { GatewayError } from "../../errors.ts";
+import { GatewayError } from "../../base/errors.ts";
 import type { HttpsAnswer, HttpsRequest, Send } from "../../system/host.ts";
 import { Refusal } from "../answers.ts";
 import { deviceIn, devicesIn, expiryIn, type ListedDevice, type MullvadDevice, tokenIn } from "./answers.ts";

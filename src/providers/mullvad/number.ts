@@ -1,4 +1,4 @@
-import { GatewayError } from "../../errors.ts";
+import { GatewayError } from "../../base/errors.ts";
 
 /** An account number as people write it: 16 digits with spaces or dashes. The error does not repeat it. */
 export function accountNumberIn(text: string): string {

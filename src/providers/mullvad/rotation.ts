@@ -1,4 +1,4 @@
-import { GatewayError, messageOf } from "../../errors.ts";
+import { GatewayError, messageOf } from "../../base/errors.ts";
 import { generateKeyPair, publicKeyOf } from "../../wireguard/key.ts";
 import { Refusal } from "../answers.ts";
 import type { MullvadDevice } from "./answers.ts";

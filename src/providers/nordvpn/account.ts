@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
-import type { Prefix } from "../../address.ts";
-import { checkerOf } from "../../checker.ts";
+import type { Prefix } from "../../base/address.ts";
+import { checkerOf } from "../../base/checker.ts";
 import { isKey, publicKeyOf } from "../../wireguard/key.ts";
 import { Config } from "../../wireguard/schema.ts";
 import { masked, unable } from "../answers.ts";

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
-import { checkerOf } from "../../checker.ts";
-import { GatewayError } from "../../errors.ts";
+import { checkerOf } from "../../base/checker.ts";
+import { GatewayError } from "../../base/errors.ts";
 import type { Send } from "../../system/host.ts";
 import { isKey } from "../../wireguard/key.ts";
 import { checkedJson, commonRefusalIn, malformed, Refusal, unable } from "../answers.ts";

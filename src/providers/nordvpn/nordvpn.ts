@@ -1,4 +1,4 @@
-import { mustParseAddress, mustParsePrefix } from "../../address.ts";
+import { mustParseAddress, mustParsePrefix } from "../../base/address.ts";
 import type { VpnProvider } from "../provider.ts";
 import { KEY_NAME, NordAccount, registrationFrom } from "./account.ts";
 import { accessTokenIn } from "./api.ts";

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
-import { type Address, type Prefix, parseAddress, prefixOf } from "../../address.ts";
-import { checkerOf } from "../../checker.ts";
+import { type Address, type Prefix, parseAddress, prefixOf } from "../../base/address.ts";
+import { checkerOf } from "../../base/checker.ts";
 import type { HttpsAnswer } from "../../system/host.ts";
 import { EVERYTHING } from "../../wireguard/fieldset.ts";
 import { isKey } from "../../wireguard/key.ts";

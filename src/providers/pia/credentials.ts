@@ -1,4 +1,4 @@
-import { GatewayError } from "../../errors.ts";
+import { GatewayError } from "../../base/errors.ts";
 
 /** A user name such as `p1234567`. The error does not repeat it. */
 export function userNameIn(text: string): string {

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { checkerOf } from "../../checker.ts";
+import { checkerOf } from "../../base/checker.ts";
 
 /** The account's credentials, of which each day's token is made. Secrets, kept in the store and nowhere else. */
 const Stored = Type.Object(

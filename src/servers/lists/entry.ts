@@ -1,5 +1,5 @@
-import { type Address, isIpv4 } from "../../address.ts";
-import { isName } from "../../name.ts";
+import { type Address, isIpv4 } from "../../base/address.ts";
+import { isName } from "../../base/name.ts";
 import { isKey } from "../../wireguard/key.ts";
 
 /** A WireGuard server of a provider's list: what clients see of it, and what the endpoint needs. */

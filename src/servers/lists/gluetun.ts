@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
-import { isIpv4 } from "../../address.ts";
-import { checkerOf } from "../../checker.ts";
+import { isIpv4 } from "../../base/address.ts";
+import { checkerOf } from "../../base/checker.ts";
 import {
   checked,
   type ListedServer,

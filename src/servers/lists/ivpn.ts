@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
-import { type Address, isIpv4, isPrivate, mustParseAddress } from "../../address.ts";
-import { checkerOf } from "../../checker.ts";
+import { type Address, isIpv4, isPrivate, mustParseAddress } from "../../base/address.ts";
+import { checkerOf } from "../../base/checker.ts";
 import { checked, type Outcome, type Reading, readingOf } from "./entry.ts";
 
 // IVPN's desktop app defines these shapes (daemon/api/types/servers.go).

@@ -1,4 +1,4 @@
-import { GatewayError } from "../../errors.ts";
+import { GatewayError } from "../../base/errors.ts";
 import type { Adapter, Reading } from "./entry.ts";
 import { readGluetun, readGluetunContents, readGluetunProvider } from "./gluetun.ts";
 import { readIvpn } from "./ivpn.ts";
@@ -27,21 +27,21 @@ const FORMATS: readonly (readonly [format: string, adapter: Adapter])[] = [
 ];
 
 /** 50,000 servers in the most verbose format, Mullvad's flat one, take 25 MB. */
-const MOST_BYTES = 32 * 2 ** 20;
+const MAX_BYTES = 32 * 2 ** 20;
 
 /** The same 50,000 have 1.2 million. Some texts within the limit of bytes would take gigabytes once parsed. */
-const MOST_VALUES = 2_000_000;
+const MAX_VALUES = 2_000_000;
 
 /** Providers have fewer than 10,000; 50,000 take some 40 MiB of a Pi's memory. */
-const MOST_SERVERS = 50_000;
+const MAX_SERVERS = 50_000;
 
 /**
  * Reads a list in any of the known formats. Throws `bad_request` if the text is not a list, and `unable` if the gateway
  * cannot use the list.
  */
 export function readList(text: string): List {
-  if (Buffer.byteLength(text) > MOST_BYTES) refuse(`is larger than ${MOST_BYTES / 2 ** 20} MiB`);
-  if (valuesIn(text) > MOST_VALUES) refuse(`contains more than ${MOST_VALUES} values`);
+  if (Buffer.byteLength(text) > MAX_BYTES) refuse(`is larger than ${MAX_BYTES / 2 ** 20} MiB`);
+  if (valuesIn(text) > MAX_VALUES) refuse(`contains more than ${MAX_VALUES} values`);
   const document = documentIn(text);
   for (const [format, adapter] of FORMATS) {
     const reading = adapter(document);
@@ -74,15 +74,15 @@ function documentIn(text: string): unknown {
 /** PIA's list is one line, with a signature in base64 after it. */
 function isSigned(text: string): boolean {
   const line = text.indexOf("\n");
-  return line > 0 && /^[A-Za-z0-9+/=\s]{64,}$/.test(text.slice(line, line + MOST_SIGNATURE));
+  return line > 0 && /^[A-Za-z0-9+/=\s]{64,}$/.test(text.slice(line, line + MAX_SIGNATURE));
 }
 
-const MOST_SIGNATURE = 4_096;
+const MAX_SIGNATURE = 4_096;
 
 function usable(list: List): List {
   const { format, servers } = list;
   if (servers.length === 0) refuse(`(${format}) has no usable WireGuard server`);
-  if (servers.length > MOST_SERVERS) refuse(`(${format}) has more than ${MOST_SERVERS} servers`);
+  if (servers.length > MAX_SERVERS) refuse(`(${format}) has more than ${MAX_SERVERS} servers`);
   return list;
 }
 

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
-import { type Address, isIpv4, isPrivate } from "../../address.ts";
-import { checkerOf } from "../../checker.ts";
+import { type Address, isIpv4, isPrivate } from "../../base/address.ts";
+import { checkerOf } from "../../base/checker.ts";
 import { checked, type Outcome, type Reading, readingOf } from "./entry.ts";
 
 const list = checkerOf(

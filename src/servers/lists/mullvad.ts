@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { checkerOf } from "../../checker.ts";
+import { checkerOf } from "../../base/checker.ts";
 import { checked, type Outcome, type Reading, readingOf } from "./entry.ts";
 
 /** Distinguishes this list from other arrays. */

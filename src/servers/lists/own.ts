@@ -1,6 +1,6 @@
 import { Type } from "typebox";
-import { isIpv6 } from "../../address.ts";
-import { checkerOf } from "../../checker.ts";
+import { isIpv6 } from "../../base/address.ts";
+import { checkerOf } from "../../base/checker.ts";
 import { checked, type Outcome, type Reading, readingOf } from "./entry.ts";
 
 const list = checkerOf(Type.Object({ servers: Type.Array(Type.Unknown()) }));

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
-import { isHostName } from "../../address.ts";
-import { checkerOf } from "../../checker.ts";
+import { isHostName } from "../../base/address.ts";
+import { checkerOf } from "../../base/checker.ts";
 import { checked, type Outcome, type Reading, readingOf } from "./entry.ts";
 
 // PIA's manual-connections uses these shapes (get_region.sh).

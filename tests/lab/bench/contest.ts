@@ -20,7 +20,7 @@ export class Contest {
   static async open({ program, traced = false }: ContestOptions = {}): Promise<Contest> {
     const labs: Lab[] = [];
     try {
-      for (let number = 0; number < 2; number += 1) labs.push(await createLab({ arms: 2 }));
+      for (let number = 0; number < 2; number += 1) labs.push(await createLab({ cards: 2 }));
       const [ours, theirs] = labs as [Lab, Lab];
       for (const lab of labs) await answerEveryRefusal(lab);
       const tracer = (lab: Lab) => (traced ? tracerTo(traceOf(lab)) : []);

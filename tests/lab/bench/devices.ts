@@ -1,4 +1,4 @@
-import { MOST_TUNNELS } from "../../../src/network/slot.ts";
+import { MAX_TUNNELS } from "../../../src/network/slot.ts";
 import { TUNNEL } from "../../../src/sandbox/topology.ts";
 import { LinuxHost } from "../../../src/system/linux.ts";
 import { generateKeyPair } from "../../../src/wireguard/key.ts";
@@ -34,7 +34,7 @@ export async function measureDevices(side: Portcullis, rounds: number): Promise<
     while (found.length < rounds) found.push(await assignAndMove(side));
     const line = (what: string, of: (round: Round) => number) =>
       measurementOf({
-        name: `${what}, ${MOST_TUNNELS} tunnels, ${many} others assigned (against nft -f)`,
+        name: `${what}, ${MAX_TUNNELS} tunnels, ${many} others assigned (against nft -f)`,
         ...{ unit: "ms", portcullis: found.map(of), wgQuick: found.map(({ wholeMs }) => wholeMs), aim: AIM },
       });
     measurements.push(
@@ -49,7 +49,7 @@ export async function measureDevices(side: Portcullis, rounds: number): Promise<
 /** Each has a key of its own at the same server. */
 async function openTunnels(side: Portcullis): Promise<void> {
   const { sandbox, namespaces } = side.lab;
-  for (let number = 0; number < MOST_TUNNELS; number += 1) {
+  for (let number = 0; number < MAX_TUNNELS; number += 1) {
     const { publicKey, privateKey } = generateKeyPair();
     const address = TUNNEL.prefix4.replace("0/24", `${100 + number}/32`);
     const peer = ["peer", publicKey, "allowed-ips", address];
@@ -62,7 +62,7 @@ async function openTunnels(side: Portcullis): Promise<void> {
 }
 
 async function closeTunnels(side: Portcullis): Promise<void> {
-  for (let number = 0; number < MOST_TUNNELS; number += 1) {
+  for (let number = 0; number < MAX_TUNNELS; number += 1) {
     await side.call("POST", `/api/tunnels/${tunnelOf(number)}/disconnect`);
     await Bun.sleep(PAUSE_MS);
   }
@@ -76,7 +76,7 @@ async function assignAndMove(side: Portcullis): Promise<Round> {
   };
   const assignMs = await order("PUT", { exit: tunnelOf(1) });
   const wholeMs = await loadWhole(side);
-  const moveMs = await order("PUT", { exit: tunnelOf(MOST_TUNNELS - 1) });
+  const moveMs = await order("PUT", { exit: tunnelOf(MAX_TUNNELS - 1) });
   await order("DELETE");
   return { assignMs, moveMs, wholeMs };
 }
@@ -104,7 +104,7 @@ async function assignOther(side: Portcullis, number: number): Promise<void> {
   const mac = `02:00:00:00:00:${number.toString(16).padStart(2, "0")}`;
   const url = `http://127.0.0.1:${side.gateway.port}/api/devices/${mac}`;
   const from = ["--interface", `127.0.1.${1 + (number % CLIENTS)}`];
-  const body = JSON.stringify({ exit: tunnelOf(number % MOST_TUNNELS) });
+  const body = JSON.stringify({ exit: tunnelOf(number % MAX_TUNNELS) });
   const put = ["-X", "PUT", "-H", "content-type: application/json", "--data-binary", body];
   const { stdout } = await side.lab.exec(side.lab.namespaces.gateway, ["curl", "-s", ...from, ...put, url]);
   if (!stdout.includes("true")) throw new Error(`${mac} could not be assigned: ${stdout}`);

@@ -15,7 +15,7 @@ export interface Measurement {
   rounds: { portcullis: readonly number[]; wgQuick: readonly number[] };
 }
 
-export interface Aim {
+export interface Goal {
   text: string;
   met(portcullis: number, ratio: number): boolean;
 }
@@ -26,7 +26,7 @@ interface Samples {
   unit: string;
   portcullis?: readonly number[];
   wgQuick?: readonly number[];
-  aim?: Aim;
+  aim?: Goal;
 }
 
 export function measurementOf({ name, rttMs, unit, aim, ...samples }: Samples): Measurement {
@@ -60,14 +60,14 @@ export function percentile(values: readonly number[], part: number): number {
   return sorted[Math.max(0, Math.ceil((sorted.length * part) / 100) - 1)] ?? Number.NaN;
 }
 
-export function ratioAtMost(limit: number): Aim {
+export function ratioAtMost(limit: number): Goal {
   return { text: `ratio ≤ ${limit}`, met: (_, ratio) => ratio <= limit };
 }
 
-export function ratioAtLeast(limit: number): Aim {
+export function ratioAtLeast(limit: number): Goal {
   return { text: `ratio ≥ ${limit}`, met: (_, ratio) => ratio >= limit };
 }
 
-export function atMost(limit: number): Aim {
+export function atMost(limit: number): Goal {
   return { text: `≤ ${limit}`, met: (value) => value <= limit };
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { type Aim, atMost, type Measurement, measurementOf } from "./measure.ts";
+import { atMost, type Goal, type Measurement, measurementOf } from "./measure.ts";
 import type { Portcullis } from "./portcullis.ts";
 
 export interface Load {
@@ -32,7 +32,7 @@ export async function measureMemory(side: Portcullis, load: Load): Promise<Measu
   await work(side, half);
   const end = residentMib(side);
   await side.disconnect();
-  const line = (name: string, mib: number, aim?: Aim) =>
+  const line = (name: string, mib: number, aim?: Goal) =>
     measurementOf({ name: `resident memory, ${name}`, unit: "MiB", portcullis: [mib], ...(aim && { aim }) });
   const after = ({ switches, requests }: Load) => `after ${switches} switches and ${requests} requests`;
   return [

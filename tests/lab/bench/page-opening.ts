@@ -2,7 +2,7 @@ import type { Page } from "puppeteer-core";
 import { Tab } from "../../dashboard/browser.ts";
 import type { Rig } from "../../dashboard/rig.ts";
 import { until } from "../until.ts";
-import { type Aim, atMost, type Measurement, measurementOf } from "./measure.ts";
+import { atMost, type Goal, type Measurement, measurementOf } from "./measure.ts";
 import { type Moment, PROBE, type Probe } from "./page-probe.ts";
 
 /** A phone, or an old laptop, against this machine. */
@@ -27,7 +27,7 @@ export async function measureOpening(rig: Rig, rounds: number): Promise<Measurem
     found.warm.push(await openOnce(await tab.page.browserContext().newPage(), rig.url, "warm"));
     await tab.page.browserContext().close();
   }
-  const lines = (what: string, unit: string, of: keyof Opening, aim?: Aim) =>
+  const lines = (what: string, unit: string, of: keyof Opening, aim?: Goal) =>
     CACHES.map((cache) => {
       const portcullis = found[cache].map((opening) => opening[of]);
       const name = `opening: ${what}, ${cache} cache, processor throttled ${SLOWER} times`;

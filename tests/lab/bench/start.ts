@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Lab } from "../lab.ts";
 import { now } from "./clock.ts";
-import { type Aim, atMost, type Measurement, measurementOf, median } from "./measure.ts";
+import { atMost, type Goal, type Measurement, measurementOf, median } from "./measure.ts";
 import type { Portcullis } from "./portcullis.ts";
 
 /** In milliseconds, on two cores with warm caches. */
@@ -40,10 +40,10 @@ export async function measureStart(
     }
   }
   writeFileSync(file, few);
-  const lines = (name: string, of: (round: Round) => number, aim: Aim): Measurement[] => {
+  const lines = (name: string, of: (round: Round) => number, aim: Goal): Measurement[] => {
     const [alone, many] = [found.few.map(of), found.many.map(of)];
     const latest = LATER * median(alone);
-    const later: Aim = { text: `≤ ${LATER} × as long`, met: (ms) => ms <= latest };
+    const later: Goal = { text: `≤ ${LATER} × as long`, met: (ms) => ms <= latest };
     return [
       measurementOf({ name, unit: "ms", portcullis: alone, aim }),
       measurementOf({

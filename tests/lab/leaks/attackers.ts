@@ -18,20 +18,20 @@ import { answersToStrangers, untranslatedCraft } from "./strangers.ts";
 export const ATTACKER_SCENARIOS: readonly Scenario[] = [
   {
     name: "spoofed frames to the tunnel's address from the LAN and from the uplink",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "connected",
     run: async ({ lab }) => assert.deepEqual(await reachTunnelAddress(lab), []),
   },
   {
     name: "spoofed frames into a forwarded flow's NAT tuple (CVE-2019-14899)",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "connected",
     run: async ({ lab }) => assert.deepEqual(await reachFlow(lab), []),
   },
   ...(["connected", "blocked"] as const).map(
     (from): Scenario => ({
       name: `hosts with private addresses on the uplink's side, while ${from}`,
-      arms: [2, 1],
+      cards: [2, 1],
       from,
       run: async ({ lab }) => {
         assert.deepEqual(await reachFromUplink(lab), []);
@@ -41,7 +41,7 @@ export const ATTACKER_SCENARIOS: readonly Scenario[] = [
   ),
   {
     name: "ARP for the tunnel's address",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "connected",
     run: async ({ lab }) => {
       assert.deepEqual(await askForAddress(lab, tunnelAddresses(lab).v4), []);
@@ -53,7 +53,7 @@ export const ATTACKER_SCENARIOS: readonly Scenario[] = [
 /** The positive control of all of them: the same frames arrive at a gateway that has a tunnel and nothing else. */
 export const ATTACKERS_MEET_NO_DEFENCE: FreshScenario = {
   name: "positive control: the same frames arrive where only a tunnel and its NAT are",
-  arms: [2, 1],
+  cards: [2, 1],
   run: async (fresh) => {
     const { lab } = fresh;
     const gateway = await lab.startGateway();

@@ -14,7 +14,7 @@ const CONNECTED_WITHIN_MS = 60_000;
 export const BOOT_SCENARIOS: readonly FreshScenario[] = [
   {
     name: "boot: `killswitch on` before the interfaces come up",
-    arms: [2, 1],
+    cards: [2, 1],
     run: async (fresh) => {
       await control(fresh);
       await network(fresh, "down");
@@ -28,7 +28,7 @@ export const BOOT_SCENARIOS: readonly FreshScenario[] = [
   },
   {
     name: "boot: the service starts before the interfaces come up",
-    arms: [2, 1],
+    cards: [2, 1],
     run: async (fresh) => {
       await control(fresh);
       await network(fresh, "down");
@@ -45,7 +45,7 @@ export const BOOT_SCENARIOS: readonly FreshScenario[] = [
   },
   {
     name: "boot with devices assigned: all are refused until the service is there",
-    arms: [2, 1],
+    cards: [2, 1],
     run: async (fresh) => {
       const gateway = await fresh.lab.startGateway();
       await fresh.startTraffic();

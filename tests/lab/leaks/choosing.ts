@@ -6,7 +6,7 @@ import type { Stage } from "./stage.ts";
 /** Several servers of a place are probed for their round trip before one of them is dialled. */
 export const CHOOSING: readonly Scenario[] = (["blocked", "connected"] as const).map((from) => ({
   name: `connect to a country of several servers while ${from}`,
-  arms: [2, 1],
+  cards: [2, 1],
   from,
   allowed: isHandshakeWithDead,
   run: async (stage) => {

@@ -12,7 +12,7 @@ const SWITCHES = 30;
 export const CONNECTIONS: readonly Scenario[] = [
   {
     name: "connect",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "blocked",
     run: async (stage) => {
       await succeeds(stage.connect());
@@ -22,7 +22,7 @@ export const CONNECTIONS: readonly Scenario[] = [
   },
   {
     name: "switch to another server",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "connected",
     run: async (stage) => {
       await succeeds(stage.connect("box-vpn-2"));
@@ -32,7 +32,7 @@ export const CONNECTIONS: readonly Scenario[] = [
   },
   {
     name: `${SWITCHES} switches in a row`,
-    arms: [2, 1],
+    cards: [2, 1],
     from: "connected",
     run: async (stage) => {
       for (let count = 1; count <= SWITCHES; count += 1) {
@@ -43,7 +43,7 @@ export const CONNECTIONS: readonly Scenario[] = [
   },
   {
     name: "disconnect",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "connected",
     run: async (stage) => {
       await succeeds(stage.disconnect());
@@ -53,7 +53,7 @@ export const CONNECTIONS: readonly Scenario[] = [
   },
   {
     name: "disconnect during a connect",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "blocked",
     allowed: isHandshakeWithDead,
     run: async (stage) => {
@@ -69,7 +69,7 @@ export const CONNECTIONS: readonly Scenario[] = [
   {
     name: "a failed connect to a dead endpoint",
     // It takes 10 s; with one card the connect that is interrupted shows the same packets.
-    arms: [2],
+    cards: [2],
     from: "blocked",
     allowed: isHandshakeWithDead,
     run: async (stage) => {
@@ -81,7 +81,7 @@ export const CONNECTIONS: readonly Scenario[] = [
   {
     name: "a failed switch to a server with another key",
     // It takes 10 s, as long as the dead endpoint takes the other lab.
-    arms: [1],
+    cards: [1],
     from: "connected",
     run: async (stage) => {
       await add(stage, "wrong key", { public_key: generateKeyPair().publicKey });
@@ -91,7 +91,7 @@ export const CONNECTIONS: readonly Scenario[] = [
   },
   {
     name: "a failed connect to a name that does not resolve: only its lookup leaves",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "blocked",
     allowed: isLookup,
     run: async (stage) => {

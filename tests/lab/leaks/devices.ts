@@ -312,7 +312,7 @@ export class Devices {
 /** All that the gateway's uplink has in one scenario or another. */
 function uplinkAddresses({ sandbox }: Lab): string[] {
   const own =
-    sandbox.arms === 2
+    sandbox.cards === 2
       ? [UPLINK.gateway4, UPLINK.gateway6, "192.168.88.3"]
       : [LAN.gateway4, LAN.gateway6, "192.168.77.3"];
   return [...own, "203.0.113.200", "2001:db8:113::200", "2001:db8:77::1"];

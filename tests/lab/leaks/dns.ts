@@ -27,19 +27,19 @@ const DEAD = "203.0.113.99";
 export const DNS_SCENARIOS: readonly Scenario[] = [
   {
     name: "DNS to every resolver while blocked",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "blocked",
     run: (stage) => asked(stage, async () => {}, []),
   },
   {
     name: "DNS to every resolver while connected",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "connected",
     run: (stage) => asked(stage, async () => {}, [VPN.vpn1.v4, VPN.vpn1.v6]),
   },
   {
     name: "DNS over IPv4 in a tunnel whose only resolver has an IPv6 address, and over IPv6 in the others",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "connected",
     run: async (stage) => {
       await stage.inside("sysctl", "-qw", ...UNLIMITED);
@@ -68,7 +68,7 @@ export const DNS_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "DNS to every resolver while connecting",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "blocked",
     allowed: (leak) => isHandshakeTo(DEAD, leak),
     run: async (stage) => {
@@ -83,7 +83,7 @@ export const DNS_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "DNS to every resolver while switching there and back",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "connected",
     run: (stage) =>
       asked(
@@ -98,7 +98,7 @@ export const DNS_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "DNS to every resolver after a connect that failed",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "blocked",
     allowed: isLookup,
     run: async (stage) => {
@@ -110,7 +110,7 @@ export const DNS_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "DNS to every resolver while reconnecting",
-    arms: [2],
+    cards: [2],
     from: "connected",
     run: async (stage) => {
       const { vpn1 } = stage.lab.namespaces;

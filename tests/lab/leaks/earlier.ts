@@ -8,7 +8,7 @@ import type { FreshScenario } from "./fresh.ts";
  */
 export const FLOWS_BEFORE_THE_SERVICE: FreshScenario = {
   name: "flows that began before the service and before the tunnel",
-  arms: [2, 1],
+  cards: [2, 1],
   run: async (fresh) => {
     await fresh.startTraffic();
     await fresh.control(() => fresh.observe());

@@ -45,7 +45,7 @@ export const ENDINGS: readonly Scenario[] = [
     (["connected", "blocked"] as const).map(
       (from): Scenario => ({
         name: `the service gets ${signal} while ${from}, and is started again`,
-        arms: [2, 1],
+        cards: [2, 1],
         from,
         run: async (stage) => {
           const before = await stage.browse();
@@ -62,10 +62,10 @@ export const ENDINGS: readonly Scenario[] = [
   ...ACTIONS.map(
     (action): Scenario => ({
       name: `SIGKILL at ${MOMENTS} moments of ${action.name} (seed 0x${action.seed.toString(16)}), and a start after each`,
-      arms: [2, 1],
+      cards: [2, 1],
       from: action.from,
       run: async (stage) => {
-        const random = randomFrom(action.seed + stage.arms);
+        const random = randomFrom(action.seed + stage.cards);
         for (let count = 0; count < MOMENTS; count += 1) {
           await stage.bring(action.from);
           const answer = action.begin(stage).catch(() => null);

@@ -20,7 +20,7 @@ const PAYLOADS = [
 /** The endpoint may be reached outside the tunnel, but only by the tunnel's own packets. */
 export const ENDPOINT_SCENARIOS: readonly Scenario[] = (["connected", "blocked"] as const).map((from) => ({
   name: `client and gateway send to the VPN server's own address while ${from}`,
-  arms: [2, 1],
+  cards: [2, 1],
   from,
   run: async (stage) => {
     const ports = `portrange ${FIRST_PORT}-${FIRST_PORT + 99}`;

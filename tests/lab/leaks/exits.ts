@@ -70,7 +70,7 @@ export const EXIT_SCENARIOS: readonly Scenario[] = [
   }),
   {
     name: "the default exit is blocked, and main again",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "connected",
     spares: [1, 3],
     run: async (stage) => {
@@ -84,7 +84,7 @@ export const EXIT_SCENARIOS: readonly Scenario[] = [
   ...(["connected", "blocked"] as const).map(
     (from): Scenario => ({
       name: `DNS of each device to every resolver while main is ${from}`,
-      arms: [2, 1],
+      cards: [2, 1],
       from,
       run: async (stage) => {
         await asked(stage, 1, [VPN.vpn2.v4, VPN.vpn2.v6]);
@@ -125,13 +125,13 @@ export const DIRECT_SCENARIOS: readonly Scenario[] = [
   ...(["connected", "blocked"] as const).map(
     (from): Scenario => ({
       name: `DNS of the direct device to every resolver while main is ${from}`,
-      arms: [2, 1],
+      cards: [2, 1],
       from,
       spares: [1],
       // Over UDP the names say whose they are; nobody else asks over TCP.
       allowed: (leak) => /^(192\.168\.(88\.2|77\.1)|fd88::2|fd77::1) > \S+ TCP \d+ > 53$/.test(leak),
       run: async (stage) => {
-        const { gateway6 } = stage.arms === 2 ? UPLINK : LAN;
+        const { gateway6 } = stage.cards === 2 ? UPLINK : LAN;
         await asked(stage, 3, [ROUTER.public4, gateway6], [INTERNET.dns4, INTERNET.dns6]);
       },
     }),
@@ -139,11 +139,11 @@ export const DIRECT_SCENARIOS: readonly Scenario[] = [
 ];
 
 function ofDirect(name: string, run: Scenario["run"]): Scenario {
-  return { name, arms: [2, 1], from: "connected", spares: [1], run };
+  return { name, cards: [2, 1], from: "connected", spares: [1], run };
 }
 
 function ofSecond(name: string, run: Scenario["run"]): Scenario {
-  return { name, arms: [2, 1], from: "connected", spares: [3], run };
+  return { name, cards: [2, 1], from: "connected", spares: [3], run };
 }
 
 /** The device is refused at once, and main goes on. Needs both layers. */

@@ -11,20 +11,20 @@ const SEEN_AS = { 4: VPN.vpn1.v4, 6: VPN.vpn1.v6 } as const;
 export const FAMILY_SCENARIOS: readonly Scenario[] = [
   {
     name: "a tunnel with an IPv4 address alone",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "blocked",
     run: (stage) => oneFamily(stage, 4, { name: "IPv4 alone", address: customAddress(stage, 4) }),
   },
   {
     name: "a tunnel with an IPv6 address alone",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "blocked",
     run: (stage) =>
       oneFamily(stage, 6, { name: "IPv6 alone", address: customAddress(stage, 6), dns: TUNNEL.server6 }),
   },
   {
     name: "a tunnel with both addresses that is allowed IPv4 alone",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "blocked",
     run: (stage) => oneFamily(stage, 4, { name: "IPv4 allowed alone", allowed_ips: "0.0.0.0/0" }),
   },

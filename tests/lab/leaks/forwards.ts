@@ -17,7 +17,7 @@ const SERVERS = ["vpn1", "vpn2"] as const;
 export const FORWARD_SCENARIOS: readonly Scenario[] = [
   {
     name: "a port is forwarded to a device, which is moved, and whose tunnel is disconnected and switched",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "connected",
     spares: [3],
     run: async (stage) => {

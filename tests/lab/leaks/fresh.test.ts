@@ -10,7 +10,7 @@ for (const scenario of [...FRESH_SCENARIOS, ATTACKERS_MEET_NO_DEFENCE]) {
   test(
     `in labs of their own, with each number of network cards: ${scenario.name}`,
     async () => {
-      const rows = await Promise.all(scenario.arms.map((arms) => playFresh(scenario, arms)));
+      const rows = await Promise.all(scenario.cards.map((cards) => playFresh(scenario, cards)));
       for (const row of rows) expect(row).toMatchObject({ leaked: 0, leaks: [], missed: 0, failure: null });
     },
     TIMEOUT_MS,

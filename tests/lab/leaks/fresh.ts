@@ -1,4 +1,4 @@
-import { type Arms, INTERNET } from "../../../src/sandbox/topology.ts";
+import { INTERNET, type NetworkCards } from "../../../src/sandbox/topology.ts";
 import { createLab, type Gateway, type Lab } from "../lab.ts";
 import type { Sniffer } from "../sniffer.ts";
 import type { Traffic } from "../traffic.ts";
@@ -12,20 +12,20 @@ const CONTROL_WITHIN_MS = 60_000;
 /** A scenario that begins before there is a gateway, or needs one without its service: it has a lab of its own. */
 export interface FreshScenario {
   name: string;
-  arms: readonly Arms[];
+  cards: readonly NetworkCards[];
   /** Proves its detector on the way; throws if what it observes is wrong. */
   run(fresh: Fresh): Promise<void>;
 }
 
 /** Plays one in a lab that is gone afterwards. */
-export async function playFresh(scenario: FreshScenario, arms: Arms): Promise<Row> {
-  const fresh = await Fresh.open(arms);
+export async function playFresh(scenario: FreshScenario, cards: NetworkCards): Promise<Row> {
+  const fresh = await Fresh.open(cards);
   try {
     const failure = await scenario.run(fresh).then(
       () => null,
       (error: unknown) => (error instanceof Error ? error.message : String(error)),
     );
-    return { scenario: scenario.name, arms, layer: "both", ...fresh.total, failure };
+    return { scenario: scenario.name, cards, layer: "both", ...fresh.total, failure };
   } finally {
     await fresh.close();
   }
@@ -46,8 +46,8 @@ export class Fresh {
     private readonly sniffer: Sniffer,
   ) {}
 
-  static async open(arms: Arms): Promise<Fresh> {
-    const lab = await createLab({ arms });
+  static async open(cards: NetworkCards): Promise<Fresh> {
+    const lab = await createLab({ cards });
     try {
       return new Fresh(lab, await lab.sniff());
     } catch (error) {
@@ -56,8 +56,8 @@ export class Fresh {
     }
   }
 
-  get arms(): Arms {
-    return this.lab.sandbox.arms;
+  get cards(): NetworkCards {
+    return this.lab.sandbox.cards;
   }
 
   /** A command in the gateway's namespace; throws if it fails. */

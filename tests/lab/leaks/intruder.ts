@@ -69,7 +69,7 @@ export async function reachFromUplink(lab: Lab): Promise<string[]> {
   const targets6: string[] = [LAN.client6, LAN.gateway6];
   const sources4 = [STRANGER.v4];
   const sources6 = [STRANGER.v6];
-  if (lab.sandbox.arms === 2) {
+  if (lab.sandbox.cards === 2) {
     targets4.push(UPLINK.gateway4);
     targets6.push(UPLINK.gateway6);
     // The home router is a stranger too, and nobody there has an address of the LAN's.
@@ -97,7 +97,7 @@ export async function askForAddress(lab: Lab, wanted: string): Promise<string[]>
   const answers: string[] = [];
   for (const side of ["lan", "uplink"] as const) {
     const { namespace, own } = await place(lab, side);
-    const from = side === "lan" ? LAN.client4 : ROUTER.lan[lab.sandbox.arms].v4;
+    const from = side === "lan" ? LAN.client4 : ROUTER.lan[lab.sandbox.cards].v4;
     const tap = await Wiretap.start(namespace, "lan0", `arp[6:2] == 2 and arp src host ${wanted}`);
     await inject(namespace, "lan0", [arpRequest(own, from, wanted)]);
     answers.push(...(await tap.stop()));

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { type Arms, INTERNET, LAN, ROUTER, UPLINK } from "../../../src/sandbox/topology.ts";
+import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK } from "../../../src/sandbox/topology.ts";
 import { createLab } from "../lab.ts";
 import type { TrafficProgress } from "../traffic.ts";
 import { until } from "../until.ts";
@@ -52,52 +52,55 @@ describe.concurrent("one layer without the other:", () => {
   }
 });
 
-describe.each([2, 1] as const)("with %i network card(s) and without a gateway's service", (arms: Arms) => {
-  test(
-    "the sniffer sees each kind of leak from the client and from the gateway, and the internet says whom it sees",
-    async () => {
-      const lab = await createLab({ arms });
-      try {
-        const sniffer = await lab.sniff();
-        const senders = [lab.namespaces.client, lab.namespaces.gateway];
-        const traffics = await Promise.all(
-          senders.map((sender) => lab.traffic(sender, { resolver: INTERNET.dns4 })),
-        );
-        const own = arms === 1 ? LAN : UPLINK;
-        const kinds = [...leaksOf(LAN.client4, LAN.client6), ...leaksOf(own.gateway4, own.gateway6)];
-        // What is still awaited, for the message of a failure.
-        let awaited: string[] = [];
-        await until(async () => {
-          const { leaks } = sniffer.peek();
-          const counts = await Promise.all(traffics.map((each) => each.count()));
-          const isSeen = ({ web, dns }: TrafficProgress) =>
-            [web, dns].every((tally) => (tally?.seenAs[ROUTER.public4] ?? 0) >= QUESTIONS);
-          awaited = [
-            ...kinds.filter((kind) => !leaks.some((line) => kind.test(line))).map(String),
-            ...counts.filter((count) => !isSeen(count)).map((count) => JSON.stringify(count)),
-          ];
-          return awaited.length === 0;
-        }).catch((cause) => {
-          throw new Error(`not seen: ${awaited.join("; ")}`, { cause });
-        });
-        const traffic = await Promise.all(traffics.map((each) => each.stop()));
-        const caught = await sniffer.stop();
-        for (const report of traffic) {
-          expect(seers(report.web)).toEqual([ROUTER.public4]);
-          expect(seers(report.dns)).toEqual([ROUTER.public4]);
+describe.each([2, 1] as const)(
+  "with %i network card(s) and without a gateway's service",
+  (cards: NetworkCards) => {
+    test(
+      "the sniffer sees each kind of leak from the client and from the gateway, and the internet says whom it sees",
+      async () => {
+        const lab = await createLab({ cards });
+        try {
+          const sniffer = await lab.sniff();
+          const senders = [lab.namespaces.client, lab.namespaces.gateway];
+          const traffics = await Promise.all(
+            senders.map((sender) => lab.traffic(sender, { resolver: INTERNET.dns4 })),
+          );
+          const own = cards === 1 ? LAN : UPLINK;
+          const kinds = [...leaksOf(LAN.client4, LAN.client6), ...leaksOf(own.gateway4, own.gateway6)];
+          // What is still awaited, for the message of a failure.
+          let awaited: string[] = [];
+          await until(async () => {
+            const { leaks } = sniffer.peek();
+            const counts = await Promise.all(traffics.map((each) => each.count()));
+            const isSeen = ({ web, dns }: TrafficProgress) =>
+              [web, dns].every((tally) => (tally?.seenAs[ROUTER.public4] ?? 0) >= QUESTIONS);
+            awaited = [
+              ...kinds.filter((kind) => !leaks.some((line) => kind.test(line))).map(String),
+              ...counts.filter((count) => !isSeen(count)).map((count) => JSON.stringify(count)),
+            ];
+            return awaited.length === 0;
+          }).catch((cause) => {
+            throw new Error(`not seen: ${awaited.join("; ")}`, { cause });
+          });
+          const traffic = await Promise.all(traffics.map((each) => each.stop()));
+          const caught = await sniffer.stop();
+          for (const report of traffic) {
+            expect(seers(report.web)).toEqual([ROUTER.public4]);
+            expect(seers(report.dns)).toEqual([ROUTER.public4]);
+          }
+          const nothing = { caught: { ...caught, leaks: [], missed: 0 }, traffic: [], sightings: [] };
+          const row = measured(nothing, { ...nothing, caught, traffic });
+          expect(row.missed).toBe(0);
+          expect(row.leaked).toBe(caught.leaks.length);
+          expect(measured(nothing, { ...nothing, traffic }).leaked).toBeGreaterThan(10);
+        } finally {
+          await lab.close();
         }
-        const nothing = { caught: { ...caught, leaks: [], missed: 0 }, traffic: [], sightings: [] };
-        const row = measured(nothing, { ...nothing, caught, traffic });
-        expect(row.missed).toBe(0);
-        expect(row.leaked).toBe(caught.leaks.length);
-        expect(measured(nothing, { ...nothing, traffic }).leaked).toBeGreaterThan(10);
-      } finally {
-        await lab.close();
-      }
-    },
-    TIMEOUT_MS,
-  );
-});
+      },
+      TIMEOUT_MS,
+    );
+  },
+);
 
 describe.concurrent("with both layers, whether with two network cards or one, nothing leaks:", () => {
   const stages = openStages([2, "both"], [1, "both"]);
@@ -121,11 +124,11 @@ describe.concurrent("with both layers, whether with two network cards or one, no
     TIMEOUT_MS,
   );
   for (const [number, scenario] of SCENARIOS.entries()) {
-    const arms = armsFor(scenario, number);
+    const cards = armsFor(scenario, number);
     test(
-      `${scenario.name} (${arms})`,
+      `${scenario.name} (${cards})`,
       async () => {
-        const row = await stages.get(arms, "both").play(scenario);
+        const row = await stages.get(cards, "both").play(scenario);
         expect(row).toMatchObject({ leaked: 0, leaks: [], missed: 0, failure: null });
         expect(row.sent).toBeGreaterThan(20);
       },
@@ -135,13 +138,13 @@ describe.concurrent("with both layers, whether with two network cards or one, no
 });
 
 /** With two cards and with one in turns; `scripts/leaks` plays each scenario with both. */
-function armsFor({ name, arms }: Scenario, number: number): Arms {
-  return arms[LONG.test(name) ? 0 : number % arms.length] ?? 2;
+function armsFor({ name, cards }: Scenario, number: number): NetworkCards {
+  return cards[LONG.test(name) ? 0 : number % cards.length] ?? 2;
 }
 
 const ASTRAY: Scenario = {
   name: "devices leave by main, and nobody has told the judge",
-  arms: [1],
+  cards: [1],
   from: "connected",
   run: async (stage) => {
     const move = async (...exits: readonly string[]) => {
@@ -157,7 +160,7 @@ const ASTRAY: Scenario = {
 };
 const INTERRUPTED: Scenario = {
   name: "the second tunnel ends, and nobody has told the judge",
-  arms: [1],
+  cards: [1],
   from: "connected",
   spares: [1],
   run: async (stage) => {
@@ -168,19 +171,19 @@ const INTERRUPTED: Scenario = {
 };
 
 /** Opens them at the same time, before the tests. */
-function openStages(...parts: readonly [arms: Arms, layer: Layer][]) {
+function openStages(...parts: readonly [cards: NetworkCards, layer: Layer][]) {
   const open = new Map<string, Stage>();
   beforeAll(async () => {
-    const stages = await Promise.all(parts.map(([arms, layer]) => Stage.open(arms, layer)));
+    const stages = await Promise.all(parts.map(([cards, layer]) => Stage.open(cards, layer)));
     for (const [index, stage] of stages.entries()) open.set(String(parts[index]), stage);
   }, TIMEOUT_MS);
   afterAll(async () => {
     await Promise.all([...open.values()].map((stage) => stage.close()));
   }, TIMEOUT_MS);
   return {
-    get: (arms: Arms, layer: Layer): Stage => {
-      const stage = open.get(String([arms, layer]));
-      if (stage === undefined) throw new Error(`no stage with ${arms} card(s) and ${layer}`);
+    get: (cards: NetworkCards, layer: Layer): Stage => {
+      const stage = open.get(String([cards, layer]));
+      if (stage === undefined) throw new Error(`no stage with ${cards} card(s) and ${layer}`);
       return stage;
     },
   };

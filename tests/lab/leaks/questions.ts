@@ -4,13 +4,13 @@ import type { Target } from "../probe.ts";
 import type { Stage } from "./stage.ts";
 
 /** Whom a program may ask for names: on the internet, the gateway, and the home router. */
-export function resolversFor({ arms }: Stage, asker: "client" | "gateway"): string[] {
-  const home = ROUTER.lan[arms];
+export function resolversFor({ cards }: Stage, asker: "client" | "gateway"): string[] {
+  const home = ROUTER.lan[cards];
   const internet = [INTERNET.dns4, INTERNET.dns6, "9.9.9.9"];
   if (asker === "gateway") return [...internet, home.v4, home.v6];
   const own = [LAN.gateway4, LAN.gateway6];
   // With one card the client reaches the home router on the switch: no packet of that passes the gateway.
-  return arms === 1 ? [...internet, ...own] : [...internet, ...own, home.v4, home.v6];
+  return cards === 1 ? [...internet, ...own] : [...internet, ...own, home.v4, home.v6];
 }
 
 /** The same question to each, over UDP and TCP; the answer says who asked. */

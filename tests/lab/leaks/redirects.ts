@@ -17,7 +17,7 @@ const REDIRECTS = "icmp[icmptype] == icmp-redirect or (icmp6 and ip6[40] == 137)
  */
 export const REDIRECT_SCENARIOS: readonly Scenario[] = (["connected", "blocked"] as const).map((from) => ({
   name: `no ICMP redirect is sent, and the client's routes stay, while ${from}`,
-  arms: [1],
+  cards: [1],
   from,
   run: async (stage) => {
     const { lab } = stage;
@@ -34,7 +34,7 @@ export const REDIRECT_SCENARIOS: readonly Scenario[] = (["connected", "blocked"]
 /** The same with the firewall alone: then the kernel finds the clients' way out, and it is the way they came. */
 export const REDIRECTS_BY_THE_FIREWALL: FreshScenario = {
   name: "no ICMP redirect is sent where the routing rules are gone and nothing mends them",
-  arms: [1],
+  cards: [1],
   run: async (fresh) => {
     const { lab } = fresh;
     await useLinkAddresses(lab);

@@ -19,7 +19,7 @@ const FLOOD_START_MS = 500;
  */
 export const RELOADS_UNDER_A_FLOOD: FreshScenario = {
   name: `${RELOADS} reloads of the ruleset under a flood, with the firewall alone`,
-  arms: [2, 1],
+  cards: [2, 1],
   run: async (fresh) => {
     const texts = policiesOf(fresh).map(rulesetOf);
     const floods = await control(fresh, texts);

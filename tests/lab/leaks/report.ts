@@ -1,4 +1,4 @@
-import type { Arms } from "../../../src/sandbox/topology.ts";
+import type { NetworkCards } from "../../../src/sandbox/topology.ts";
 import { playFresh } from "./fresh.ts";
 import type { Layer } from "./layer.ts";
 import type { Row } from "./row.ts";
@@ -8,7 +8,7 @@ import { Stage } from "./stage.ts";
 const ALONE = ["routing alone", "firewall alone"] as const;
 /** Of the devices that have a column: what each sent by its exit. The others send nothing. */
 const EXITS = ["second", "direct"] as const;
-const WIDTHS = { scenario: 78, arms: 5, layer: 14, number: 9 };
+const WIDTHS = { scenario: 78, cards: 5, layer: 14, number: 9 };
 
 const asJson = process.argv.includes("--json");
 const words = process.argv
@@ -26,10 +26,10 @@ const rows: Row[] = [];
 let unclosed = false;
 if (!asJson) print(["scenario", "cards", "layers", "sent", "tunnelled", "refused", ...EXITS, "leaked"]);
 for (const layer of ["both", ...ALONE] as const) {
-  await Promise.all(([2, 1] as const).map((arms) => perform(arms, layer)));
+  await Promise.all(([2, 1] as const).map((cards) => perform(cards, layer)));
 }
 for (const scenario of freshScenarios) {
-  for (const row of await Promise.all(scenario.arms.map((arms) => playFresh(scenario, arms)))) add(row);
+  for (const row of await Promise.all(scenario.cards.map((cards) => playFresh(scenario, cards)))) add(row);
 }
 const proven = rows.filter((row) => row.layer === "both");
 const leaked = sum(proven.map((row) => row.leaked));
@@ -39,17 +39,17 @@ else process.stdout.write(closing());
 process.exit(leaked === 0 && broken === 0 && !unclosed ? 0 : 1);
 
 /** The whole suite on one stage. */
-async function perform(arms: Arms, layer: Layer): Promise<void> {
-  if (!scenarios.some((scenario) => scenario.arms.includes(arms))) return;
-  const stage = await Stage.open(arms, layer);
+async function perform(cards: NetworkCards, layer: Layer): Promise<void> {
+  if (!scenarios.some((scenario) => scenario.cards.includes(cards))) return;
+  const stage = await Stage.open(cards, layer);
   try {
-    for (const scenario of scenarios.filter((one) => one.arms.includes(arms))) {
+    for (const scenario of scenarios.filter((one) => one.cards.includes(cards))) {
       add(await stage.play(scenario));
     }
   } finally {
     // What was missed during a scenario is in its row.
     await stage.close().catch((error: unknown) => {
-      process.stderr.write(`${arms} cards, ${layer}: ${String(error)}\n`);
+      process.stderr.write(`${cards} cards, ${layer}: ${String(error)}\n`);
       unclosed ||= layer === "both";
     });
   }
@@ -61,9 +61,9 @@ function add(row: Row): void {
 }
 
 function printRow(row: Row): void {
-  const { scenario, arms, layer, sent, tunnelled, refused } = row;
+  const { scenario, cards, layer, sent, tunnelled, refused } = row;
   const served = EXITS.map((exit) => row.devices.find((device) => device.exit === exit)?.served ?? "");
-  print([scenario, arms, layer, sent, tunnelled, refused, ...served, row.leaked]);
+  print([scenario, cards, layer, sent, tunnelled, refused, ...served, row.leaked]);
   // Without a layer a scenario may well fail; what counts there is whether something leaks.
   const wrong = [
     ...(row.leaked > 0 ? row.leaks : []),
@@ -73,10 +73,10 @@ function printRow(row: Row): void {
   for (const line of wrong) process.stdout.write(`    ${line}\n`);
 }
 
-function print([scenario, arms, layer, ...numbers]: readonly (string | number)[]): void {
+function print([scenario, cards, layer, ...numbers]: readonly (string | number)[]): void {
   const columns = [
     String(scenario).padEnd(WIDTHS.scenario),
-    String(arms).padStart(WIDTHS.arms),
+    String(cards).padStart(WIDTHS.cards),
     ` ${layer}`.padEnd(WIDTHS.layer + 1),
     ...numbers.map((number) => String(number).padStart(WIDTHS.number)),
   ];
@@ -94,7 +94,7 @@ function held(layer: Layer): string {
   const alone = rows.filter((row) => row.layer === layer);
   const leaking = alone.filter((row) => row.leaked > 0);
   const names = leaking.map(
-    (row) => `  not: ${row.scenario} (${row.arms === 1 ? "one card" : "two cards"}, ${row.leaked} leaked)\n`,
+    (row) => `  not: ${row.scenario} (${row.cards === 1 ? "one card" : "two cards"}, ${row.leaked} leaked)\n`,
   );
   const name = `${layer.slice(0, 1).toUpperCase()}${layer.slice(1)}`;
   return `${name} holds ${alone.length - leaking.length} of ${alone.length} scenarios.\n${names.join("")}`;

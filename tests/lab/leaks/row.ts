@@ -1,4 +1,4 @@
-import type { Arms } from "../../../src/sandbox/topology.ts";
+import type { NetworkCards } from "../../../src/sandbox/topology.ts";
 import { VPN } from "../../../src/sandbox/topology.ts";
 import type { Catch } from "../sniffer.ts";
 import type { TrafficProgress } from "../traffic.ts";
@@ -9,7 +9,7 @@ import type { Allowance } from "./scenario.ts";
 /** The result of a scenario. Numbers are packets or questions of the LAN client and the gateway together. */
 export interface Row {
   scenario: string;
-  arms: Arms;
+  cards: NetworkCards;
   layer: Layer;
   sent: number;
   /** Answered; if the internet says whom it saw, it saw a VPN server. */
@@ -62,7 +62,7 @@ export function measured(
   before: Count,
   after: Count,
   { allowed = () => false, devices }: { allowed?: Allowance; devices?: Devices } = {},
-): Omit<Row, "scenario" | "arms" | "layer" | "failure"> {
+): Omit<Row, "scenario" | "cards" | "layer" | "failure"> {
   const frames = after.caught.leaks
     .slice(before.caught.leaks.length)
     .filter((leak) => !TO_NEIGHBOUR.test(leak) && !allowed(leak) && devices?.isDirect(leak) !== true);

@@ -1,4 +1,4 @@
-import type { Arms } from "../../../src/sandbox/topology.ts";
+import type { NetworkCards } from "../../../src/sandbox/topology.ts";
 import type { Stage } from "./stage.ts";
 
 /** What else than WireGuard, ARP, NDP and DHCP may leave the uplink in a scenario, judged by the sniffer's line. */
@@ -11,7 +11,7 @@ export type Allowance = (leak: string) => boolean;
 export interface Scenario {
   /** A claim's subject, in words: `the tunnel link is deleted`. */
   name: string;
-  arms: readonly Arms[];
+  cards: readonly NetworkCards[];
   from: "blocked" | "connected";
   /**
    * Runs while the sniffer and the traffic run; throws if what it observes is wrong. It uses `node:assert`, not the

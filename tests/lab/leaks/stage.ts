@@ -1,4 +1,4 @@
-import { type Arms, INTERNET, VPN } from "../../../src/sandbox/topology.ts";
+import { INTERNET, type NetworkCards, VPN } from "../../../src/sandbox/topology.ts";
 import { type Answer, createLab, type Gateway, type Lab, type Ran } from "../lab.ts";
 import { Probe } from "../probe.ts";
 import type { Sniffer } from "../sniffer.ts";
@@ -44,8 +44,8 @@ export class Stage {
     private readonly traffics: readonly Traffic[],
   ) {}
 
-  static async open(arms: Arms, layer: Layer = "both"): Promise<Stage> {
-    const lab = await createLab({ arms });
+  static async open(cards: NetworkCards, layer: Layer = "both"): Promise<Stage> {
+    const lab = await createLab({ cards });
     try {
       const gateway = await lab.startGateway({ starter: await starterFor(lab, layer) });
       const pace = new TokenBucket();
@@ -63,8 +63,8 @@ export class Stage {
     }
   }
 
-  get arms(): Arms {
-    return this.lab.sandbox.arms;
+  get cards(): NetworkCards {
+    return this.lab.sandbox.cards;
   }
 
   /** Whether it has both layers. Without one nothing is served, and what counts is that nothing leaks. */
@@ -177,11 +177,11 @@ export class Stage {
     // What leaked since the last scenario counts in this one.
     const before = { ...begin, caught: this.last.caught, sightings: this.last.sightings };
     this.last = end;
-    const { arms, layer, devices } = this;
+    const { cards, layer, devices } = this;
     const allowed = (leak: string) =>
-      scenario.allowed?.(leak) === true || (arms === 1 && isNeighbourly(leak));
+      scenario.allowed?.(leak) === true || (cards === 1 && isNeighbourly(leak));
     const row = measured(before, end, { allowed, devices });
-    return { scenario: scenario.name, arms, layer, ...row, failure: failure ?? unserved };
+    return { scenario: scenario.name, cards, layer, ...row, failure: failure ?? unserved };
   }
 
   private async act(scenario: Scenario, epochs: readonly number[]): Promise<void> {

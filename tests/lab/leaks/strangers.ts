@@ -32,20 +32,20 @@ export const STRANGER_SCENARIOS: readonly Scenario[] = [
   ...(["connected", "blocked"] as const).map(
     (from): Scenario => ({
       name: `crafted packets of strangers on the uplink's side, while ${from}`,
-      arms: [2, 1],
+      cards: [2, 1],
       from,
       run: async ({ lab }) => assert.deepEqual(await answersToStrangers(lab), []),
     }),
   ),
   {
     name: "crafted packets of a LAN client that belong to no connection",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "connected",
     run: async ({ lab }) => assert.deepEqual(await untranslatedCraft(lab), []),
   },
   {
     name: "packets of the old tunnel's connections at a switch",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "connected",
     run: async (stage) => {
       const switches = async () => {
@@ -60,7 +60,7 @@ export const STRANGER_SCENARIOS: readonly Scenario[] = [
   ...(["connected", "blocked"] as const).map(
     (from): Scenario => ({
       name: `a device that finds the gateway by a public IPv6 address of the LAN's cable, while ${from}`,
-      arms: [2, 1],
+      cards: [2, 1],
       from,
       run: publicNeighbour,
     }),
@@ -68,7 +68,7 @@ export const STRANGER_SCENARIOS: readonly Scenario[] = [
   ...(["connected", "blocked"] as const).map(
     (from): Scenario => ({
       name: `packets in the shape of DHCP for the internet, while ${from}`,
-      arms: [2, 1],
+      cards: [2, 1],
       from,
       run: shapedLikeDhcp,
     }),
@@ -80,7 +80,7 @@ export async function answersToStrangers(lab: Lab, more: readonly string[] = [])
   const { gateway, router } = lab.namespaces;
   await lab.exec(gateway, ["sysctl", "-qw", ...UNLIMITED]);
   // With one card the home router is a host of the LAN's cable.
-  const home = lab.sandbox.arms === 2 ? [ROUTER.lan[2].v4, ROUTER.lan[2].v6] : [];
+  const home = lab.sandbox.cards === 2 ? [ROUTER.lan[2].v4, ROUTER.lan[2].v6] : [];
   const sources = [...STRANGERS, ...home];
   const targets = [
     ...[INTERNET.host4, TUNNEL.server4, LAN.client4, UPLINK.gateway4, INTERNET.host6, TUNNEL.server6],
@@ -188,7 +188,7 @@ async function publicNeighbour({ lab }: Stage): Promise<void> {
 /** The sniffer takes such packets for leaks where they are for the internet; a lease's renewal arrives at the router. */
 async function shapedLikeDhcp({ lab }: Stage): Promise<void> {
   const { client, gateway, router } = lab.namespaces;
-  const home = ROUTER.lan[lab.sandbox.arms];
+  const home = ROUTER.lan[lab.sandbox.cards];
   const packet = { protocol: "udp", payload: "aa" } as const;
   const forInternet = [
     { ...packet, ...DHCP[4], address: INTERNET.host4 },
@@ -200,7 +200,7 @@ async function shapedLikeDhcp({ lab }: Stage): Promise<void> {
     await Promise.all(probes.map((probe) => probe.sends()));
     await Promise.all(probes.map((probe) => probe.stop()));
   }
-  const own = lab.sandbox.arms === 2 ? UPLINK.gateway4 : LAN.gateway4;
+  const own = lab.sandbox.cards === 2 ? UPLINK.gateway4 : LAN.gateway4;
   assert(
     (await tap.stop()).some((line) => line.includes(`${own}.68 >`)),
     "no lease is renewed",

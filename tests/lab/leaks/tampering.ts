@@ -109,7 +109,7 @@ function tampering(name: string, from: Scenario["from"], tamper: (stage: Stage) 
     await until("the table is as it was", async () => asOneTunnel(await table(stage), base) === before);
     await stage.mended();
   };
-  return { name, arms: [2, 1], from, run };
+  return { name, cards: [2, 1], from, run };
 }
 
 async function until(claim: string, met: () => Promise<boolean>): Promise<void> {

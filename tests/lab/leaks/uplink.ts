@@ -10,7 +10,7 @@ const BACK_WITHIN_MS = 60_000;
 export const UPLINK_SCENARIOS: readonly Scenario[] = [
   {
     name: "the uplink's cable is pulled and put back while connected",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "connected",
     run: async (stage) => {
       await stage.lab.unplug();
@@ -22,7 +22,7 @@ export const UPLINK_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "the uplink goes down and comes up while connected",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "connected",
     run: async (stage) => {
       await downAndUp(stage);
@@ -31,7 +31,7 @@ export const UPLINK_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "the uplink goes down and comes up while blocked",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "blocked",
     run: async (stage) => {
       await downAndUp(stage);
@@ -40,12 +40,12 @@ export const UPLINK_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "the uplink gets another address while connected",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "connected",
     run: async (stage) => {
       const { uplink } = stage.lab.sandbox;
       const [own, other] =
-        stage.arms === 1 ? [LAN.gateway4, "192.168.77.3"] : [UPLINK.gateway4, "192.168.88.3"];
+        stage.cards === 1 ? [LAN.gateway4, "192.168.77.3"] : [UPLINK.gateway4, "192.168.88.3"];
       await ip(stage, `address del ${own}/24 dev ${uplink}`);
       await stage.observe(25);
       await ip(stage, `address add ${other}/24 dev ${uplink}`);
@@ -58,7 +58,7 @@ export const UPLINK_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "the default route leads to a LAN host instead, which passes on whatever it gets",
-    arms: [2, 1],
+    cards: [2, 1],
     from: "connected",
     run: async (stage) => {
       const { lan } = stage.lab.sandbox;
@@ -72,7 +72,7 @@ export const UPLINK_SCENARIOS: readonly Scenario[] = [
   ...(["connected", "blocked"] as const).map(
     (from): Scenario => ({
       name: `more specific routes are put into the main table while ${from} (CVE-2024-3661)`,
-      arms: [2, 1],
+      cards: [2, 1],
       from,
       run: (stage) => injectRoutes(stage, from),
     }),
@@ -80,7 +80,7 @@ export const UPLINK_SCENARIOS: readonly Scenario[] = [
   ...(["connected", "blocked"] as const).map(
     (from): Scenario => ({
       name: `a public prefix appears on the uplink while ${from}`,
-      arms: [2, 1],
+      cards: [2, 1],
       from,
       run: (stage) => addPublicPrefix(stage, from),
     }),
@@ -94,14 +94,14 @@ async function downAndUp(stage: Stage): Promise<void> {
   await ip(stage, `link set ${uplink} up`);
   await seeCarrier(stage);
   // The kernel has dropped the routes and IPv6 addresses; DHCP and router advertisements would bring them back.
-  const address6 = stage.arms === 1 ? LAN.gateway6 : UPLINK.gateway6;
+  const address6 = stage.cards === 1 ? LAN.gateway6 : UPLINK.gateway6;
   await ip(stage, `address replace ${address6}/64 dev ${uplink} nodad`);
   await defaultRoutes(stage);
 }
 
 /** What an attacker's DHCP option 121 would do: every way that beats a default route. */
 async function injectRoutes(stage: Stage, from: Scenario["from"]): Promise<void> {
-  const router = ROUTER.lan[stage.arms];
+  const router = ROUTER.lan[stage.cards];
   const { uplink } = stage.lab.sandbox;
   const ways4 = [`${INTERNET.host4}/32`, "203.0.113.0/24", "0.0.0.0/1", "128.0.0.0/1", "10.64.0.0/24"];
   const ways6 = [`${INTERNET.host6}/128`, "2001:db8:113::/64", "::/1", "8000::/1", "fd64::/64"];
@@ -145,7 +145,7 @@ async function addPublicPrefix(stage: Stage, from: Scenario["from"]): Promise<vo
 }
 
 async function defaultRoutes(stage: Stage): Promise<void> {
-  const router = ROUTER.lan[stage.arms];
+  const router = ROUTER.lan[stage.cards];
   const { uplink } = stage.lab.sandbox;
   await ip(stage, `route replace default via ${router.v4} dev ${uplink}`);
   await ip(stage, `-6 route replace default via ${router.v6} dev ${uplink}`);

@@ -1,5 +1,5 @@
 import { TABLE } from "../../../src/killswitch/ruleset.ts";
-import { allLinks, MOST_TUNNELS, tableOf } from "../../../src/network/slot.ts";
+import { allLinks, MAX_TUNNELS, tableOf } from "../../../src/network/slot.ts";
 import { ROUTER, UPLINK } from "../../../src/sandbox/topology.ts";
 import type { Home } from "../home.ts";
 
@@ -119,7 +119,7 @@ function routing(pick: Pick): Disturbance {
 
 /** Of any tunnel, there or not. */
 function tunnels(pick: Pick): Disturbance {
-  const number = pick(Array.from({ length: MOST_TUNNELS / 2 }, (_, index) => index));
+  const number = pick(Array.from({ length: MAX_TUNNELS / 2 }, (_, index) => index));
   return pick<() => Disturbance>([
     () => ({
       what: "tunnels' interfaces and routes",

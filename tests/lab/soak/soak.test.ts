@@ -17,7 +17,7 @@ let open: { close(): Promise<void> } | null = null;
 afterEach(() => open?.close(), TIMEOUT_MS);
 
 async function lab(): Promise<Lab> {
-  const made = await createLab({ arms: 2 });
+  const made = await createLab({ cards: 2 });
   open = made;
   return made;
 }

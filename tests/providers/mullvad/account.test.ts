@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { GatewayError } from "../../../src/errors.ts";
+import { GatewayError } from "../../../src/base/errors.ts";
 import { type MullvadRegistration, registrationFrom } from "../../../src/providers/mullvad/registration.ts";
 import { Store } from "../../../src/store/store.ts";
 import { publicKeyOf } from "../../../src/wireguard/key.ts";

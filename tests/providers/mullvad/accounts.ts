@@ -1,6 +1,6 @@
+import { settingsFrom } from "../../../src/base/settings.ts";
 import { Accounts } from "../../../src/providers/accounts.ts";
 import { Registrations } from "../../../src/providers/registrations.ts";
-import { settingsFrom } from "../../../src/settings.ts";
 import type { Store } from "../../../src/store/store.ts";
 import type { Send } from "../../../src/system/host.ts";
 import { BASE } from "./provider.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { GatewayError } from "../../../src/errors.ts";
-import { nameIn } from "../../../src/name.ts";
+import { GatewayError } from "../../../src/base/errors.ts";
+import { nameIn } from "../../../src/base/name.ts";
 import { checked } from "../../../src/servers/lists/entry.ts";
 import { readList } from "../../../src/servers/lists/list.ts";
 import { ip } from "../../fake/address.ts";

@@ -1,7 +1,7 @@
 import type { Checks } from "../../../checks/schema.ts";
 import type { Device } from "../../../devices/schema.ts";
+import { capital, tunnelTitle } from "../../../shared/words.ts";
 import type { Status, TunnelRow } from "../../../tunnel/schema.ts";
-import { capital, tunnelTitle } from "../../../words.ts";
 import { knownOf, useAnswer, useIsDiverted } from "../../answers.ts";
 import { downText, exitOf, titleOf } from "../../exit.ts";
 import { bytesOf, rateOf } from "../../format.ts";

@@ -8,7 +8,7 @@ import { Choice } from "../../parts/choice.tsx";
 import type { Question } from "../../parts/dialog.tsx";
 
 /** More names than this are counted. */
-const MOST_NAMES = 4;
+const MAX_NAMES = 4;
 
 /** Where devices leave that nobody has assigned. */
 export function DefaultExit({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRow[] }) {
@@ -38,8 +38,8 @@ export function DefaultExit({ list, tunnels }: { list: DeviceList; tunnels: read
 
 function questionAbout({ devices }: DeviceList): Question {
   const names = devices.filter(({ assigned }) => !assigned).map(titleOf);
-  const rest = names.length - MOST_NAMES;
-  const shown = rest > 1 ? [...names.slice(0, MOST_NAMES), countOf(rest, "other")] : names;
+  const rest = names.length - MAX_NAMES;
+  const shown = rest > 1 ? [...names.slice(0, MAX_NAMES), countOf(rest, "other")] : names;
   const who = names.length === 0 ? "New devices" : `${listOf(shown)}, and each new device,`;
   return {
     title: "Block everything without an exit of its own?",

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Device } from "../../../devices/schema.ts";
 import type { Forward } from "../../../forwards/schema.ts";
-import { tunnelTitle } from "../../../words.ts";
+import { tunnelTitle } from "../../../shared/words.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { isNetwork, titleOf } from "../../exit.ts";
@@ -11,7 +11,7 @@ import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Field, Form } from "../../parts/form.tsx";
 import { devicePath } from "./device-exit.tsx";
 
-const MOST_CHARACTERS = 64;
+const MAX_CHARACTERS = 64;
 
 /** Everything that is known of a device, its name to be changed, and what forgets it. */
 export function DeviceDetails({ device, onClose }: { device: Device; onClose: () => void }) {
@@ -37,7 +37,7 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
           }
           value={name}
           onValue={setName}
-          maxLength={MOST_CHARACTERS}
+          maxLength={MAX_CHARACTERS}
           required
         />
       </Form>

@@ -10,7 +10,7 @@ import { DeviceDetails } from "./device-details.tsx";
 import { DeviceExit } from "./device-exit.tsx";
 
 /** More addresses than this are among the details. */
-const MOST_ADDRESSES = 2;
+const MAX_ADDRESSES = 2;
 
 interface DeviceRowProps {
   device: Device;
@@ -61,8 +61,8 @@ function addressesOf(device: Device): string {
   const { name, addresses, id } = device;
   const others = name === "" ? addresses.slice(1) : addresses;
   if (isNetwork(device)) return name === "" ? "" : id;
-  const rest = others.length - MOST_ADDRESSES;
-  const shown = others.slice(0, MOST_ADDRESSES).join(", ") || (titleOf(device) === id ? "" : id);
+  const rest = others.length - MAX_ADDRESSES;
+  const shown = others.slice(0, MAX_ADDRESSES).join(", ") || (titleOf(device) === id ? "" : id);
   return rest > 0 ? `${shown} and ${rest} more` : shown;
 }
 

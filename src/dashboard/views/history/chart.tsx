@@ -1,7 +1,7 @@
 import { useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type { HistoryPage } from "../../../history/schema.ts";
-import { tunnelTitle } from "../../../words.ts";
+import { tunnelTitle } from "../../../shared/words.ts";
 import { bitRateOf, clockOf, dateOf } from "../../format.ts";
 import { colourOf, Plot } from "../../parts/plot.tsx";
 import { dataOf, secondsOf } from "../../rates.ts";

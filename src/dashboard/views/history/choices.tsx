@@ -1,5 +1,5 @@
 import type { HistoryPage } from "../../../history/schema.ts";
-import { capital, tunnelTitle } from "../../../words.ts";
+import { capital, tunnelTitle } from "../../../shared/words.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { LOOKS, type Span, type Whose } from "./span.ts";
 

@@ -1,5 +1,5 @@
 import type { HistoryPage } from "../../../history/schema.ts";
-import { capital, tunnelTitle } from "../../../words.ts";
+import { capital, tunnelTitle } from "../../../shared/words.ts";
 import { GOOD } from "../../alert.ts";
 import { sentenceFrom, timeOf } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
@@ -7,7 +7,7 @@ import { ViewLink } from "../../parts/link.tsx";
 import { type Tone, viaText } from "../../sentence.ts";
 
 /** More are in the log. */
-const MOST_ROWS = 40;
+const MAX_ROWS = 40;
 
 type State = HistoryPage["states"][number];
 
@@ -31,7 +31,7 @@ export function States({ page }: { page: HistoryPage }) {
       <h2>Connections, outages and alerts</h2>
       {rows.length === 0 && <p class="quiet">None in this time.</p>}
       <ul class="rows">
-        {rows.slice(0, MOST_ROWS).map(({ key, when, icon, tone, text, why }) => (
+        {rows.slice(0, MAX_ROWS).map(({ key, when, icon, tone, text, why }) => (
           <li key={key} class={`row tone-${tone}`}>
             <Icon name={icon} />
             <div>
@@ -42,7 +42,7 @@ export function States({ page }: { page: HistoryPage }) {
           </li>
         ))}
       </ul>
-      {(page.more || rows.length > MOST_ROWS) && <p class="quiet">There are earlier ones.</p>}
+      {(page.more || rows.length > MAX_ROWS) && <p class="quiet">There are earlier ones.</p>}
       <ViewLink to="log">All events</ViewLink>
     </section>
   );

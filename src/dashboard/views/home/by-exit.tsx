@@ -11,7 +11,7 @@ import { placeOf, type Tone } from "../../sentence.ts";
 import type { Loaded } from "../../store.ts";
 
 /** More names than this are counted. */
-const MOST_NAMES = 6;
+const MAX_NAMES = 6;
 
 /** Who leaves by which exit. */
 export function ByExit(props: {
@@ -129,6 +129,6 @@ function leave(how: string): Way["where"] {
 
 function namesOf(devices: DeviceList["devices"]): string {
   const names = devices.map(({ name, addresses, id }) => name || (addresses[0] ?? id));
-  const rest = names.length - MOST_NAMES;
-  return listOf(rest > 1 ? [...names.slice(0, MOST_NAMES), countOf(rest, "other")] : names);
+  const rest = names.length - MAX_NAMES;
+  return listOf(rest > 1 ? [...names.slice(0, MAX_NAMES), countOf(rest, "other")] : names);
 }

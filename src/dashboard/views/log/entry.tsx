@@ -1,5 +1,5 @@
 import type { JournalEntry } from "../../../journal/schema.ts";
-import { capital, tunnelTitle } from "../../../words.ts";
+import { capital, tunnelTitle } from "../../../shared/words.ts";
 import { GOOD } from "../../alert.ts";
 import { sentenceFrom } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";

@@ -1,5 +1,5 @@
 import type { JournalEntry } from "../../../journal/schema.ts";
-import { capital, tunnelTitle } from "../../../words.ts";
+import { capital, tunnelTitle } from "../../../shared/words.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 
 /** What is shown: everything, alerts, all tunnels' states, or those of one tunnel, `tunnel:<name>`. */

@@ -1,5 +1,5 @@
 import type { DeviceList } from "../../../devices/schema.ts";
-import { tunnelTitle } from "../../../words.ts";
+import { tunnelTitle } from "../../../shared/words.ts";
 import { change } from "../../api.ts";
 import { sentenceFrom } from "../../format.ts";
 import { Button, FormButton } from "../../parts/button.tsx";

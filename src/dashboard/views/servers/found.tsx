@@ -5,7 +5,7 @@ import { PlaceRow } from "./row.tsx";
 import { type ListProps, Servers } from "./tree.tsx";
 
 /** More countries or cities than these are not shown: another letter leaves fewer. */
-const MOST_PLACES = 8;
+const MAX_PLACES = 8;
 
 /** What a search has found: places first, then servers. */
 export function Found({ query, ...props }: ListProps & { query: string }) {
@@ -14,7 +14,7 @@ export function Found({ query, ...props }: ListProps & { query: string }) {
   const spots = [
     ...countries.map(({ name, servers }) => ({ place: name, count: servers.length })),
     ...cities.map(({ name, country, servers }) => ({ place: `${name}, ${country}`, count: servers.length })),
-  ].slice(0, MOST_PLACES);
+  ].slice(0, MAX_PLACES);
   return (
     <>
       <p class="quiet small" role="status">

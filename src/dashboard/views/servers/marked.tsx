@@ -1,4 +1,4 @@
-import { PROVIDER_WORDS } from "../../../words.ts";
+import { PROVIDER_WORDS } from "../../../shared/words.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { agoOf } from "../../format.ts";
 import { type Connecting, isConnected, type Way } from "./connecting.ts";

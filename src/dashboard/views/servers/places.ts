@@ -51,7 +51,7 @@ export function placesIn(tree: ServerTree): Places {
 }
 
 /** More entries of a country than these are not offered one by one. */
-const MOST_ENTRIES = 12;
+const MAX_ENTRIES = 12;
 
 /** What other servers can be reached through, by country; nothing if no server can be reached so. */
 export function entriesIn(tree: ServerTree): { country: string; names: readonly string[] }[] {
@@ -61,7 +61,7 @@ export function entriesIn(tree: ServerTree): { country: string; names: readonly 
     .countries.filter(({ name }) => isPlace(name))
     .map(({ name: country, cities, servers }) => {
       const places = cities.filter(({ name }) => isPlace(name)).map(({ name }) => `${name}, ${country}`);
-      const each = servers.length > MOST_ENTRIES ? [] : servers.map(({ name }) => name);
+      const each = servers.length > MAX_ENTRIES ? [] : servers.map(({ name }) => name);
       return { country, names: [country, ...places, ...each] };
     });
 }

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
-import { PROVIDER_WORDS } from "../../../words.ts";
+import { PROVIDER_WORDS } from "../../../shared/words.ts";
 import { useMayChange } from "../../access.ts";
 import { useAction } from "../../action.ts";
 import { change } from "../../api.ts";

@@ -1,7 +1,7 @@
 import { useId, useState } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
+import { PROVIDER_WORDS, tunnelTitle } from "../../../shared/words.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { PROVIDER_WORDS, tunnelTitle } from "../../../words.ts";
 import type { Action } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
@@ -24,7 +24,7 @@ const PROVIDERS: readonly Option<Provider>[] = NAMES.map((value) => {
 });
 
 /** More are of no use to someone who reads them; a longer text leaves fewer. */
-const MOST_SUGGESTIONS = 20;
+const MAX_SUGGESTIONS = 20;
 
 /** Asks where a tunnel should lead, and stays open until it is connected or the reason why not is shown. */
 export function Lead({ row, action, onClose }: LeadProps) {
@@ -95,7 +95,7 @@ function ServerField(props: { provider: Provider; value: string; onValue: (value
         required
       />
       <datalist id={id}>
-        {found.slice(0, MOST_SUGGESTIONS).map(({ name, detail }) => (
+        {found.slice(0, MAX_SUGGESTIONS).map(({ name, detail }) => (
           <option key={name} value={name}>
             {detail}
           </option>

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { DeviceList } from "../../../devices/schema.ts";
+import { tunnelTitle } from "../../../shared/words.ts";
 import type { StateName, TunnelRow } from "../../../tunnel/schema.ts";
-import { tunnelTitle } from "../../../words.ts";
 import { useAction } from "../../action.ts";
 import { connectedSince, knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
@@ -21,7 +21,7 @@ interface TunnelCardProps {
 }
 
 /** More names than this are counted. */
-const MOST_NAMES = 6;
+const MAX_NAMES = 6;
 
 export function TunnelCard({ row, devices }: TunnelCardProps) {
   const { icon, tone, word } = row.unanswered ? UNANSWERED : STATES[row.state];
@@ -118,8 +118,8 @@ function namesOn(tunnel: string, { devices }: DeviceList): string[] {
 }
 
 function shortened(names: readonly string[]): string {
-  const rest = names.length - MOST_NAMES;
-  return listOf(rest > 1 ? [...names.slice(0, MOST_NAMES), countOf(rest, "other")] : names);
+  const rest = names.length - MAX_NAMES;
+  return listOf(rest > 1 ? [...names.slice(0, MAX_NAMES), countOf(rest, "other")] : names);
 }
 
 function Actions({ row, devices }: TunnelCardProps) {

@@ -1,4 +1,4 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import { offersOn } from "../network/dhcp.ts";
 import type { Host } from "../system/host.ts";
 

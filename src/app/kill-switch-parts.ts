@@ -1,28 +1,28 @@
 import { join } from "node:path";
-import { Devices } from "./devices/devices.ts";
-import type { DhcpHosts } from "./devices/fixed.ts";
-import { DHCP_UNIT, HOSTS_FILE } from "./dhcp/files.ts";
-import { messageOf } from "./errors.ts";
-import { History } from "./history/history.ts";
-import { EventBus } from "./http/event-bus.ts";
-import { Journal } from "./journal/journal.ts";
-import { KillSwitch } from "./killswitch/killswitch.ts";
-import { MAIN } from "./killswitch/policy.ts";
-import { Repairs } from "./killswitch/repairs.ts";
-import { Log } from "./log.ts";
-import { Bounds } from "./network/bounds.ts";
-import { type FindNetwork, networkFinder } from "./network/finder.ts";
-import type { HostNetwork } from "./network/host-network.ts";
-import { OtherRouters } from "./network/other-routers.ts";
-import { allSlots } from "./network/slot.ts";
-import { keepUla } from "./network/ula.ts";
-import type { Settings } from "./settings.ts";
-import { Store } from "./store/store.ts";
-import type { Host } from "./system/host.ts";
-import { SavedState } from "./tunnel/saved-state.ts";
+import { messageOf } from "../base/errors.ts";
+import { Log } from "../base/log.ts";
+import type { Settings } from "../base/settings.ts";
+import { Devices } from "../devices/devices.ts";
+import type { DhcpHosts } from "../devices/fixed.ts";
+import { DHCP_UNIT, HOSTS_FILE } from "../dhcp/files.ts";
+import { History } from "../history/history.ts";
+import { EventBus } from "../http/event-bus.ts";
+import { Journal } from "../journal/journal.ts";
+import { KillSwitch } from "../killswitch/killswitch.ts";
+import { MAIN } from "../killswitch/policy.ts";
+import { Repairs } from "../killswitch/repairs.ts";
+import { Bounds } from "../network/bounds.ts";
+import { type FindNetwork, networkFinder } from "../network/finder.ts";
+import type { HostNetwork } from "../network/host-network.ts";
+import { OtherRouters } from "../network/other-routers.ts";
+import { allSlots } from "../network/slot.ts";
+import { keepUla } from "../network/ula.ts";
+import { Store } from "../store/store.ts";
+import type { Host } from "../system/host.ts";
+import { SavedState } from "../tunnel/saved-state.ts";
 
 /** The parts that the kill switch needs, wired together. A start loads the others while the kernel is at work. */
-export interface Ground {
+export interface KillSwitchParts {
   log: Log;
   store: Store;
   journal: Journal;
@@ -38,11 +38,11 @@ export interface Ground {
 }
 
 /** Nothing has touched the kernel yet. `note` gets the machine's network each time it is looked up. */
-export function groundOn(
+export function killSwitchPartsOn(
   host: Host,
   settings: Settings,
   note: (network: HostNetwork) => void = () => {},
-): Ground {
+): KillSwitchParts {
   const log = new Log(settings.logLevel);
   const store = Store.open(settings.stateDir, host.now());
   const journal = new Journal({ clock: host, store, log });

@@ -1,10 +1,10 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Command } from "commander";
-import { optionFor } from "../src/cli/settings.ts";
-import { GatewayError } from "../src/errors.ts";
-import { allLinks } from "../src/network/slot.ts";
-import { addressIn, FLAGS, localUrl, settingsFrom } from "../src/settings.ts";
-import { commandLine } from "./cli/program.ts";
+import { GatewayError } from "../../src/base/errors.ts";
+import { addressIn, FLAGS, localUrl, settingsFrom } from "../../src/base/settings.ts";
+import { optionFor } from "../../src/cli/settings.ts";
+import { allLinks } from "../../src/network/slot.ts";
+import { commandLine } from "../cli/program.ts";
 
 setDefaultTimeout(60_000);
 

@@ -1,6 +1,6 @@
+import type { Settings } from "../base/settings.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Updates } from "../servers/updates.ts";
-import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { listSourceOf } from "./given.ts";
 import { ownEndOf } from "./own-end.ts";
@@ -15,7 +15,7 @@ interface Deps {
 }
 
 /** Makes managed servers use the account in the store: its side of the tunnel, and its provider's list. */
-export async function takeUpAccount(deps: Deps): Promise<void> {
+export async function applyAccount(deps: Deps): Promise<void> {
   const { settings, host, registrations, catalogue, updates } = deps;
   const current = registrations.current();
   catalogue.useOwnEnd(await ownEndOf(host, settings, current));

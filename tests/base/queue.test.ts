@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { nextTurn, Queue } from "../src/queue.ts";
+import { nextTurn, Queue } from "../../src/base/queue.ts";
 
 test("readings that follow one another run at the same time, and never together with other work", async () => {
   const queue = new Queue();

@@ -1,23 +1,23 @@
-import { GatewayError } from "../errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
-import { tunnelTitle } from "../words.ts";
+import { tunnelTitle } from "../shared/words.ts";
 import { candidatesOf, isPlace } from "./target.ts";
 
 /**
  * Other tunnels that use a server with the same key. WireGuard servers know a client by its key: of two sessions with one
  * key, each would end the other.
  */
-export class Rivals {
-  /** `rivalOf`: the name of the other tunnel that uses the server with the same key, or null. */
-  constructor(private readonly rivalOf: (server: Server) => string | null) {}
+export class KeyConflicts {
+  /** `conflictOf`: the name of the other tunnel that uses the server with the same key, or null. */
+  constructor(private readonly conflictOf: (server: Server) => string | null) {}
 
   /** Why this tunnel cannot use the server, or null. */
   faultOf(server: Server): string | null {
-    const rival = this.rivalOf(server);
-    return rival === null
+    const other = this.conflictOf(server);
+    return other === null
       ? null
-      : `the ${tunnelTitle(rival)} leads there with the same key; choose another server, or one with a key of its own`;
+      : `the ${tunnelTitle(other)} leads there with the same key; choose another server, or one with a key of its own`;
   }
 
   assertNone(server: Server): void {
@@ -25,10 +25,10 @@ export class Rivals {
     if (fault !== null) throw new GatewayError("bad_request", `server: ${fault}`);
   }
 
-  /** The target without the servers that have a rival; throws if nothing is left. */
+  /** The target without the servers that have a other; throws if nothing is left. */
   without<T extends Server | Place>(wanted: T): T {
     const all = candidatesOf(wanted);
-    const servers = all.filter((server) => this.rivalOf(server) === null);
+    const servers = all.filter((server) => this.conflictOf(server) === null);
     const [first] = all;
     if (servers.length === 0 && first !== undefined) this.assertNone(first);
     return isPlace(wanted) ? { ...wanted, servers } : wanted;

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { slotOf } from "../../src/network/slot.ts";
-import { Aim } from "../../src/tunnel/aim.ts";
 import type { Connection } from "../../src/tunnel/saved-state.ts";
+import { WantedConnection } from "../../src/tunnel/wanted-connection.ts";
 import { ONE, TWO } from "./gateway.ts";
 
 const NOW = 1_000;
@@ -18,7 +18,7 @@ class Disk {
 }
 
 const aimOn = (savedState: Disk) =>
-  new Aim({ host: { now: () => NOW }, savedState, name: "main", slot: slotOf(0, "wg") });
+  new WantedConnection({ host: { now: () => NOW }, savedState, name: "main", slot: slotOf(0, "wg") });
 
 test("a connection is saved with the places that were asked for, and shown in the client's words", () => {
   const disk = new Disk();

@@ -1,24 +1,24 @@
 import { isIP } from "node:net";
 import { hostname } from "node:os";
-import type { Address } from "./address.ts";
-import { liveBackup } from "./backup/live.ts";
-import { watchDhcpConfig } from "./dhcp/config-watch.ts";
-import { retireAddresses } from "./dhcp/farewell.ts";
-import { RouteAdvertiser } from "./dhcp/route-advertiser.ts";
-import { GatewayError, messageOf } from "./errors.ts";
+import { liveBackup } from "../backup/live.ts";
+import type { Address } from "../base/address.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
+import { addressIn, localUrl, type Settings } from "../base/settings.ts";
+import { watchDhcpConfig } from "../dhcp/config-watch.ts";
+import { RouteAdvertiser } from "../dhcp/route-advertiser.ts";
+import { retireAddresses } from "../dhcp/withdraw-prefixes.ts";
+import { type App, createApp, listen } from "../http/app.ts";
+import { Gate } from "../http/gate.ts";
+import { Peers } from "../http/peers.ts";
+import { type Ipv6, lanText } from "../network/host-network.ts";
+import { answerOperator, type OperatorAnswers } from "../operator/operator.ts";
+import type { HttpsRequest, PinnedRequest } from "../system/host.ts";
+import { LinuxHost } from "../system/linux.ts";
+import type { StateListener } from "../tunnel/controller.ts";
+import { carriedBy } from "../tunnel/state.ts";
 import { gatewayOf } from "./gateway.ts";
-import type { Graph } from "./graph.ts";
-import { type App, createApp, listen } from "./http/app.ts";
-import { Gate } from "./http/gate.ts";
-import { Peers } from "./http/peers.ts";
-import { type Ipv6, lanText } from "./network/host-network.ts";
-import { answerOperator, type OperatorAnswers } from "./operator/operator.ts";
+import type { Parts } from "./parts.ts";
 import { privateNames } from "./private-names.ts";
-import { addressIn, localUrl, type Settings } from "./settings.ts";
-import type { HttpsRequest, PinnedRequest } from "./system/host.ts";
-import { LinuxHost } from "./system/linux.ts";
-import type { StateListener } from "./tunnel/controller.ts";
-import { carriedBy } from "./tunnel/state.ts";
 
 /** Work in progress ends within milliseconds; systemd waits for 90 s. */
 const STOP_WITHIN_MS = 5_000;
@@ -39,57 +39,57 @@ export interface Service {
 }
 
 /** The HTTP interface to a gateway, which does not listen yet. */
-export function appFor(graph: Graph): App {
-  const { settings, controller, host, log } = graph;
+export function appFor(parts: Parts): App {
+  const { settings, controller, host, log } = parts;
   // In the namespace in which this process listens.
   const peers = new Peers(new LinuxHost());
-  return createApp(gatewayOf({ ...graph, clock: host, hostname: hostname() }), {
+  return createApp(gatewayOf({ ...parts, clock: host, hostname: hostname() }), {
     names: [hostname(), ...settings.name],
-    lan: () => graph.killSwitch.lans.flatMap((lan) => lan.prefixes),
+    lan: () => parts.killSwitch.lans.flatMap((lan) => lan.prefixes),
     // Requests never arrive on the interfaces of another namespace.
     interfaces: () => (settings.netns === null ? controller.lans.map((lan) => lan.interface) : []),
     interfaceOf: (address, port) => peers.interfaceOf(address, port),
     gluetun: settings.gluetunRoutes,
-    gate: new Gate(settings.auth, graph.tokens),
+    gate: new Gate(settings.auth, parts.tokens),
     clock: host,
     log: (method, path, status, ms) => log.debug(`${method} ${path} ${status} ${ms.toFixed(1)} ms`),
     fault: (message) => log.error(message),
-    saved: () => graph.store.flushed(),
+    saved: () => parts.store.flushed(),
   });
 }
 
 /** Answers for a gateway whose kill switch is in place. */
-export function answer(graph: Graph, app: App): Service {
-  const { settings, controller, tunnels, updates, httpsClient, tokens, log } = graph;
+export function answer(parts: Parts, app: App): Service {
+  const { settings, controller, tunnels, updates, httpsClient, tokens, log } = parts;
   if (controller.lans.length === 0)
     log.warn("no LAN interface has a private address: only this machine can reach the gateway");
-  else log.info(`LAN: ${lanText(graph.killSwitch.network, settings)}`);
-  graph.store.writeBehind();
-  const operator = answerOperator(settings.stateDir, onceSaved(answersOf(graph, app), graph.store), {
-    clock: graph.host,
+  else log.info(`LAN: ${lanText(parts.killSwitch.network, settings)}`);
+  parts.store.writeBehind();
+  const operator = answerOperator(settings.stateDir, onceSaved(answersOf(parts, app), parts.store), {
+    clock: parts.host,
     log,
   });
-  for (const [code, message] of graph.damages) graph.events.alarm(code, message);
-  graph.store.alertTold();
+  for (const [code, message] of parts.damages) parts.events.alarm(code, message);
+  parts.store.alertTold();
   if (settings.auth !== "off" && tokens.list().length === 0)
     log.warn("there is no token yet; make one for each client: sudo portcullis token add <name>");
-  graph.savedState.save();
+  parts.savedState.save();
   const stopping = new AbortController();
-  const http = listenWhenThere(app, graph, stopping.signal);
-  const killSwitch = graph.savedState.killSwitchWanted() ? "is in place" : "was turned off by command";
+  const http = listenWhenThere(app, parts, stopping.signal);
+  const killSwitch = parts.savedState.killSwitchWanted() ? "is in place" : "was turned off by command";
   log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
-  void beginWatching(graph, stopping.signal);
-  void reportList(graph, stopping.signal);
-  void graph.savedState.keepSaving(graph.host, stopping.signal);
-  void graph.store.keepScrubbed(graph.host, stopping.signal);
-  void graph.schedules.watch(stopping.signal);
-  void graph.otherRouters.watch(stopping.signal);
-  void graph.bounds.watch(stopping.signal);
-  void startNotifications(graph, stopping.signal).catch((error) => log.error(messageOf(error)));
-  void retireFormer(graph, stopping.signal);
-  void watchDhcpConfig({ ...graph, network: () => controller.network }, stopping.signal);
-  void new RouteAdvertiser({ ...graph, network: () => controller.network }).watch(stopping.signal);
-  const bridge = showToHomeAssistant(graph, app, stopping.signal);
+  void beginWatching(parts, stopping.signal);
+  void reportList(parts, stopping.signal);
+  void parts.savedState.keepSaving(parts.host, stopping.signal);
+  void parts.store.keepScrubbed(parts.host, stopping.signal);
+  void parts.schedules.watch(stopping.signal);
+  void parts.otherRouters.watch(stopping.signal);
+  void parts.bounds.watch(stopping.signal);
+  void startNotifications(parts, stopping.signal).catch((error) => log.error(messageOf(error)));
+  void retireFormer(parts, stopping.signal);
+  void watchDhcpConfig({ ...parts, network: () => controller.network }, stopping.signal);
+  void new RouteAdvertiser({ ...parts, network: () => controller.network }).watch(stopping.signal);
+  const bridge = showToHomeAssistant(parts, app, stopping.signal);
   const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", httpsClient.sendInside);
   controller.onChange(keepFresh);
   keepFresh();
@@ -97,11 +97,11 @@ export function answer(graph: Graph, app: App): Service {
     port: http.port,
     stop: async () => {
       stopping.abort();
-      const ended = Promise.all([tunnels.stop(), bridge, graph.history.stop()]);
-      await Promise.race([ended, graph.host.sleep(STOP_WITHIN_MS)]);
-      graph.journal.write();
-      graph.notifications.save();
-      await Promise.race([graph.store.flushed().catch(() => {}), graph.host.sleep(STOP_WITHIN_MS)]);
+      const ended = Promise.all([tunnels.stop(), bridge, parts.history.stop()]);
+      await Promise.race([ended, parts.host.sleep(STOP_WITHIN_MS)]);
+      parts.journal.write();
+      parts.notifications.save();
+      await Promise.race([parts.store.flushed().catch(() => {}), parts.host.sleep(STOP_WITHIN_MS)]);
       operator.stop();
       await http.stop();
     },
@@ -110,7 +110,7 @@ export function answer(graph: Graph, app: App): Service {
 
 /** The addresses may be in a file, for which the start does not wait. */
 async function startNotifications(
-  { notifications, tunnels, events }: Graph,
+  { notifications, tunnels, events }: Parts,
   signal: AbortSignal,
 ): Promise<void> {
   await notifications.start(signal);
@@ -124,7 +124,7 @@ async function startNotifications(
 
 /** The programs that report events take some milliseconds to start. */
 async function beginWatching(
-  { tunnels, devices, forwards, portMapping, history, settings, host, log }: Graph,
+  { tunnels, devices, forwards, portMapping, history, settings, host, log }: Parts,
   signal: AbortSignal,
 ): Promise<void> {
   await host.sleep(WATCH_AFTER_MS, signal);
@@ -137,7 +137,7 @@ async function beginWatching(
 }
 
 /** Settings change between two starts only. */
-async function retireFormer({ controller, settings, host, log }: Graph, signal: AbortSignal): Promise<void> {
+async function retireFormer({ controller, settings, host, log }: Parts, signal: AbortSignal): Promise<void> {
   await host.sleep(RETIRE_AFTER_MS, signal);
   if (signal.aborted) return;
   await retireAddresses(host, controller.network, settings).catch((error: unknown) =>
@@ -146,14 +146,14 @@ async function retireFormer({ controller, settings, host, log }: Graph, signal: 
 }
 
 /** Loads what that needs only if there is a broker. */
-async function showToHomeAssistant(graph: Graph, { gateway }: App, signal: AbortSignal): Promise<void> {
-  const { settings, killSwitch, httpsClient, host, log } = graph;
+async function showToHomeAssistant(parts: Parts, { gateway }: App, signal: AbortSignal): Promise<void> {
+  const { settings, killSwitch, httpsClient, host, log } = parts;
   const { mqtt } = settings;
   if (mqtt === null) return;
   await host.sleep(WATCH_AFTER_MS, signal);
-  const { runBridge } = await import("./mqtt/start.ts");
+  const { runBridge } = await import("../mqtt/start.ts");
   const deps = {
-    ...graph,
+    ...parts,
     ...{ gateway, settings: { ...settings, mqtt }, hostname: hostname() },
     lans: () => killSwitch.lans.flatMap((lan) => lan.prefixes),
     tunnelTo: (address: Address) => httpsClient.ownAddressTo(address),
@@ -167,7 +167,7 @@ async function showToHomeAssistant(graph: Graph, { gateway }: App, signal: Abort
 
 /** Reads the managed provider's list, unless that was needed before, and says what is wrong with it. */
 async function reportList(
-  { catalogue, updates, events, host, log }: Graph,
+  { catalogue, updates, events, host, log }: Parts,
   signal: AbortSignal,
 ): Promise<void> {
   await host.sleep(READ_LIST_AFTER_MS, signal);
@@ -183,7 +183,7 @@ async function reportList(
 }
 
 /** Answers once what a command has changed is on the disk. */
-function onceSaved(answers: OperatorAnswers, store: Pick<Graph["store"], "flushed">): OperatorAnswers {
+function onceSaved(answers: OperatorAnswers, store: Pick<Parts["store"], "flushed">): OperatorAnswers {
   const waiting = Object.entries(answers).map(([name, answer]) => [
     name,
     async (given: never) => {
@@ -195,9 +195,9 @@ function onceSaved(answers: OperatorAnswers, store: Pick<Graph["store"], "flushe
   return Object.fromEntries(waiting) as OperatorAnswers;
 }
 
-function answersOf(graph: Graph, { app }: App): OperatorAnswers {
-  const { settings, controller, devices, updates, httpsClient, accounts: account, tokens } = graph;
-  const backup = liveBackup(graph);
+function answersOf(parts: Parts, { app }: App): OperatorAnswers {
+  const { settings, controller, devices, updates, httpsClient, accounts: account, tokens } = parts;
+  const backup = liveBackup(parts);
   const turn = async (wanted: boolean) => {
     await controller.setKillSwitch(wanted);
     return null;
@@ -210,10 +210,10 @@ function answersOf(graph: Graph, { app }: App): OperatorAnswers {
     "direct/on": () => devices.setDirect(true),
     "direct/off": () => devices.setDirect(false),
     report: async () => {
-      const checks = await graph.checkup.results();
+      const checks = await parts.checkup.results();
       // The checks name devices with forwarded ports, also by names that they have told themselves.
-      const forwarded = (await graph.forwards.list()).map(({ name }) => name);
-      return { checks, names: [...privateNames(graph), ...forwarded.filter((name) => name !== "")] };
+      const forwarded = (await parts.forwards.list()).map(({ name }) => name);
+      return { checks, names: [...privateNames(parts), ...forwarded.filter((name) => name !== "")] };
     },
     backup: async () => backup.take(),
     "restore/preview": ({ contents, may }) => backup.changes(contents, may),
@@ -223,8 +223,8 @@ function answersOf(graph: Graph, { app }: App): OperatorAnswers {
     "account/login": ({ provider, credentials }) => account.logIn(provider, credentials),
     "account/logout": ({ provider, forget }) => account.logOut(provider, forget),
     "account/rotate-key": ({ provider }) => account.rotateKey(provider),
-    "notify/test": () => graph.notifications.test(),
-    "update/pin": (request) => pinRelease(graph, request),
+    "notify/test": () => parts.notifications.test(),
+    "update/pin": (request) => pinRelease(parts, request),
     token: async () => ({ auth: settings.auth, tokens: tokens.list() }),
     "token/add": async ({ name, readOnly }) => ({ auth: settings.auth, ...tokens.add(name, readOnly) }),
     "token/remove": async ({ name }) => {
@@ -238,10 +238,10 @@ function answersOf(graph: Graph, { app }: App): OperatorAnswers {
 }
 
 interface ReleaseDeps {
-  settings: Pick<Graph["settings"], "netns">;
-  controller: Pick<Graph["controller"], "state">;
-  savedState: Pick<Graph["savedState"], "killSwitchWanted">;
-  httpsClient: Pick<Graph["httpsClient"], "pinWithin">;
+  settings: Pick<Parts["settings"], "netns">;
+  controller: Pick<Parts["controller"], "state">;
+  savedState: Pick<Parts["savedState"], "killSwitchWanted">;
+  httpsClient: Pick<Parts["httpsClient"], "pinWithin">;
 }
 
 /** Never outside the tunnel while there is one, or while the kill switch is on. */
@@ -257,7 +257,7 @@ export async function pinRelease(
 }
 
 /** Waits for an address that this machine does not have yet, such as that of a LAN whose cable is out. */
-function listenWhenThere(app: App, { settings, host, log, killSwitch }: Graph, signal: AbortSignal) {
+function listenWhenThere(app: App, { settings, host, log, killSwitch }: Parts, signal: AbortSignal) {
   let http = listenOn(app, settings, killSwitch.network.ipv6);
   const tryAgain = async (): Promise<void> => {
     await host.sleep(LISTEN_AGAIN_MS, signal);

@@ -1,20 +1,20 @@
-import type { Address } from "../address.ts";
+import type { Address } from "../base/address.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Mac } from "../base/mac.ts";
+import { Queue } from "../base/queue.ts";
 import type { Devices } from "../devices/devices.ts";
-import { messageOf } from "../errors.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
-import type { Log } from "../log.ts";
-import type { Mac } from "../mac.ts";
 import type { Lan } from "../network/lan.ts";
-import { Queue } from "../queue.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
+import type { ActiveForward, Until } from "./active-forward.ts";
 import { Addresses } from "./addresses.ts";
-import type { Held, Until } from "./held.ts";
-import { Keeper, type Opened, type Place } from "./keeper.ts";
 import type { Opener, Way } from "./opener.ts";
 import { Permits } from "./permits.ts";
 import { placeOf } from "./place.ts";
+import { type ForwardPath, type Opened, PortLease } from "./port-lease.ts";
 import { Rows } from "./rows.ts";
 import { type ForwardId, keyOf, type SavedForward } from "./saved.ts";
 import type { Forward } from "./schema.ts";
@@ -44,7 +44,7 @@ const ASK_EACH_MS = 30_000;
 export class HeldForwards {
   readonly rows: Rows;
   readonly permits: Permits;
-  private readonly held = new Map<string, Held>();
+  private readonly held = new Map<string, ActiveForward>();
   private readonly queues = new Map<string, Queue>();
   /** The devices of people's forwards: what a device asks for itself keeps nobody. */
   private needed: ReadonlySet<Mac> = new Set();
@@ -66,11 +66,11 @@ export class HeldForwards {
     });
   }
 
-  get all(): Held[] {
+  get all(): ActiveForward[] {
     return [...this.held.values()];
   }
 
-  of(id: ForwardId): Held | undefined {
+  of(id: ForwardId): ActiveForward | undefined {
     return this.held.get(keyOf(id));
   }
 
@@ -81,7 +81,7 @@ export class HeldForwards {
     );
   }
 
-  addressesOf({ device }: Pick<Held, "device">): readonly Address[] {
+  addressesOf({ device }: Pick<ActiveForward, "device">): readonly Address[] {
     return this.addresses.of(device);
   }
 
@@ -91,7 +91,10 @@ export class HeldForwards {
   }
 
   /** Holds a forward; `asked` is null for a person's. */
-  async take(saved: SavedForward, asked: { until: Until; preferred: number | null } | null): Promise<Held> {
+  async take(
+    saved: SavedForward,
+    asked: { until: Until; preferred: number | null } | null,
+  ): Promise<ActiveForward> {
     const present = this.of(saved);
     // A person who asks again wants it to be tried again.
     if (present !== undefined && present.fixed === saved.fixed && !present.keeper.isIdle) {
@@ -100,7 +103,7 @@ export class HeldForwards {
       return present;
     }
     if (present !== undefined) await this.end(present, true);
-    const held: Held = {
+    const held: ActiveForward = {
       ...saved,
       until: asked?.until ?? null,
       preferred: asked?.preferred ?? present?.preferred ?? null,
@@ -116,7 +119,7 @@ export class HeldForwards {
   }
 
   /** `isReplaced` if another one of the same device, protocol and port follows at once. */
-  async end(held: Held, isReplaced = false): Promise<void> {
+  async end(held: ActiveForward, isReplaced = false): Promise<void> {
     if (!this.has(held)) return;
     this.held.delete(keyOf(held));
     this.noteNeeded();
@@ -133,8 +136,8 @@ export class HeldForwards {
     return queue.add(work);
   }
 
-  private keeperFor(held: () => Held): Keeper {
-    return new Keeper({
+  private keeperFor(held: () => ActiveForward): PortLease {
+    return new PortLease({
       host: this.deps.host,
       place: () => this.placeOf(held()),
       openerFor: ({ session }) => this.deps.openerFor(session.server, held().fixed),
@@ -145,19 +148,19 @@ export class HeldForwards {
     });
   }
 
-  private placeOf(held: Held): Place {
+  private placeOf(held: ActiveForward): ForwardPath {
     const { devices, tunnels } = this.deps;
     const isKnown = this.addressesOf(held).length > 0;
     return placeOf({ device: held.device, exit: devices.exitOf(held.device), isKnown }, tunnels.all());
   }
 
-  private async changed(held: Held): Promise<void> {
+  private async changed(held: ActiveForward): Promise<void> {
     held.preferred = held.keeper.opened?.port.external ?? held.preferred;
     await this.permits.apply().finally(() => void this.rows.tell([held]));
   }
 
   /** What a device does not ask for again ends. */
-  private async keepUntilOver(held: Held): Promise<void> {
+  private async keepUntilOver(held: ActiveForward): Promise<void> {
     const { host } = this.deps;
     while (held.until !== null && this.has(held)) {
       const leftMs = held.until.at - host.monotonic();
@@ -168,7 +171,7 @@ export class HeldForwards {
   }
 
   /** A device that only listens is seen when it is asked for, at the address that it had last or that a person chose. */
-  private async lookFor(held: Held): Promise<void> {
+  private async lookFor(held: ActiveForward): Promise<void> {
     const { devices, host } = this.deps;
     while (this.has(held)) {
       const address = held.address ?? devices.chosenAddressOf(held.device);
@@ -179,7 +182,7 @@ export class HeldForwards {
     }
   }
 
-  private has(held: Held): boolean {
+  private has(held: ActiveForward): boolean {
     return this.of(held) === held;
   }
 
@@ -188,7 +191,7 @@ export class HeldForwards {
     this.needed = new Set(ofPeople.map(({ device }) => device));
   }
 
-  private warn(held: Held, error: unknown): void {
+  private warn(held: ActiveForward, error: unknown): void {
     this.deps.log.warn(`forward ${keyOf(held)}: ${messageOf(error)}`);
   }
 }

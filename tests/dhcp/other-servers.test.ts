@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { assertAlone, assertPortFree } from "../../src/dhcp/rivals.ts";
-import { hostWith } from "./rival.ts";
+import { assertAlone, assertPortFree } from "../../src/dhcp/other-servers.ts";
+import { hostWith } from "./other-server.ts";
 
 test("another DHCP server is named, with what to do; without one all is well", async () => {
   expect(assertAlone(hostWith("192.168.7.1"), ["lan0"])).rejects.toThrow(

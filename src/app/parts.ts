@@ -1,40 +1,40 @@
 import { hostname } from "node:os";
-import { Tokens } from "./access/tokens.ts";
-import type { AlertCode } from "./alert.ts";
-import { Checkup } from "./checks/checkup.ts";
-import { openerFor } from "./forwards/choice.ts";
-import { Forwards } from "./forwards/forwards.ts";
-import { type Ground, groundOn } from "./ground.ts";
-import { journalOf } from "./journal/tunnel-states.ts";
-import { NatPmpOpener } from "./nat-pmp/opener.ts";
-import { NatPmpServer } from "./nat-pmp/server.ts";
-import { Notifications } from "./notifications/notifications.ts";
-import { Accounts } from "./providers/accounts.ts";
-import { listSourceOf } from "./providers/given.ts";
-import { isManagedInUse } from "./providers/in-use.ts";
-import { VPN_PROVIDERS } from "./providers/list.ts";
-import { ownEndOf } from "./providers/own-end.ts";
-import { AccountOpener } from "./providers/ports.ts";
-import { Registrations } from "./providers/registrations.ts";
-import { takeUpAccount } from "./providers/take-up.ts";
-import { moveElsewhere } from "./schedules/move.ts";
-import { Schedules } from "./schedules/schedules.ts";
-import { alternativesTo } from "./servers/alternatives.ts";
-import { Catalogue } from "./servers/catalogue.ts";
-import { Favourites } from "./servers/favourites.ts";
-import { ManagedList } from "./servers/managed.ts";
-import type { Server } from "./servers/schema.ts";
-import { Updates } from "./servers/updates.ts";
-import type { Settings } from "./settings.ts";
-import type { Host, Send } from "./system/host.ts";
-import { LinuxHost } from "./system/linux.ts";
-import { assertMachine } from "./system/machine.ts";
-import { timeZone } from "./system/time-zone.ts";
-import type { Tunnel } from "./tunnel/tunnel.ts";
-import { Tunnels } from "./tunnels/tunnels.ts";
+import { Tokens } from "../access/tokens.ts";
+import type { AlertCode } from "../base/alert.ts";
+import type { Settings } from "../base/settings.ts";
+import { Checkup } from "../checks/checkup.ts";
+import { Forwards } from "../forwards/forwards.ts";
+import { openerFor } from "../forwards/opener-for.ts";
+import { journalOf } from "../journal/tunnel-states.ts";
+import { NatPmpOpener } from "../nat-pmp/opener.ts";
+import { NatPmpServer } from "../nat-pmp/server.ts";
+import { Notifications } from "../notifications/notifications.ts";
+import { Accounts } from "../providers/accounts.ts";
+import { applyAccount } from "../providers/apply-account.ts";
+import { listSourceOf } from "../providers/given.ts";
+import { isManagedInUse } from "../providers/in-use.ts";
+import { VPN_PROVIDERS } from "../providers/list.ts";
+import { ownEndOf } from "../providers/own-end.ts";
+import { AccountOpener } from "../providers/ports.ts";
+import { Registrations } from "../providers/registrations.ts";
+import { moveElsewhere } from "../schedules/move.ts";
+import { Schedules } from "../schedules/schedules.ts";
+import { alternativesTo } from "../servers/alternatives.ts";
+import { Catalogue } from "../servers/catalogue.ts";
+import { Favourites } from "../servers/favourites.ts";
+import { ManagedList } from "../servers/managed.ts";
+import type { Server } from "../servers/schema.ts";
+import { Updates } from "../servers/updates.ts";
+import type { Host, Send } from "../system/host.ts";
+import { LinuxHost } from "../system/linux.ts";
+import { assertMachine } from "../system/machine.ts";
+import { timeZone } from "../system/time-zone.ts";
+import type { Tunnel } from "../tunnel/tunnel.ts";
+import { Tunnels } from "../tunnels/tunnels.ts";
+import { type KillSwitchParts, killSwitchPartsOn } from "./kill-switch-parts.ts";
 
 /** The parts of a gateway, wired together; nothing has touched the kernel yet. */
-export interface Graph extends Ground, Pick<Tunnels, "httpsClient"> {
+export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
   tunnels: Tunnels;
   /** Of the tunnel `main`. */
   controller: Tunnel["controller"];
@@ -61,18 +61,18 @@ export interface Graph extends Ground, Pick<Tunnels, "httpsClient"> {
   damages: [AlertCode, string][];
 }
 
-export async function graphOf(settings: Settings): Promise<Graph> {
+export async function partsOf(settings: Settings): Promise<Parts> {
   assertMachine(settings.netns);
-  return graphOn(new LinuxHost(settings.netns), settings);
+  return partsOn(new LinuxHost(settings.netns), settings);
 }
 
 /** The same on a given machine. */
-export async function graphOn(
+export async function partsOn(
   host: Host,
   settings: Settings,
-  ground = groundOn(host, settings),
-): Promise<Graph> {
-  const { log, store, events, savedState } = ground;
+  killSwitchParts = killSwitchPartsOn(host, settings),
+): Promise<Parts> {
+  const { log, store, events, savedState } = killSwitchParts;
   const registrations = new Registrations(store, settings);
   const current = registrations.current();
   const source = listSourceOf(settings, current.provider);
@@ -83,7 +83,7 @@ export async function graphOn(
     events.publish({ type: "favourites_update", payload: { count } }),
   );
   const tunnels = new Tunnels({
-    ...ground,
+    ...killSwitchParts,
     host,
     base: settings.interface,
     userspace: process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go",
@@ -91,19 +91,19 @@ export async function graphOn(
     register: (server, send) => accounts.register(server, send),
     latest: ({ provider, name, via }) => catalogue.server(provider, name, via?.name),
     onOtherFirewalls: () => {
-      ground.devices.firewallsChanged();
-      void ground.bounds.check();
+      killSwitchParts.devices.firewallsChanged();
+      void killSwitchParts.bounds.check();
     },
-    onNeighbour: (neighbour) => ground.devices.saw(neighbour),
-    unlessUsed: (tunnel, remove) => ground.devices.unlessUsed(tunnel, remove),
+    onNeighbour: (neighbour) => killSwitchParts.devices.saw(neighbour),
+    unlessUsed: (tunnel, remove) => killSwitchParts.devices.unlessUsed(tunnel, remove),
     alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),
     alarm: (code, message) => events.alarm(code, message),
   });
   tunnels.onTunnel(({ name, controller }) => {
-    const exists = () => name === tunnels.main.name || ground.savedState.tunnels().has(name);
-    controller.onChange(journalOf(name, ground.journal, exists));
+    const exists = () => name === tunnels.main.name || killSwitchParts.savedState.tunnels().has(name);
+    controller.onChange(journalOf(name, killSwitchParts.journal, exists));
   });
-  tunnels.onTunnel((tunnel) => tunnel.controller.onChange(() => void ground.history.read(tunnel)));
+  tunnels.onTunnel((tunnel) => tunnel.controller.onChange(() => void killSwitchParts.history.read(tunnel)));
   const companyOf = ({ provider, label, registers }: Server) =>
     // The one that registers the gateway, or the one in the record.
     (registers && registrations.current().provider?.name) ??
@@ -118,7 +118,7 @@ export async function graphOn(
     }),
   };
   const forwards = new Forwards({
-    ...{ ...ground, host, tunnels },
+    ...{ ...killSwitchParts, host, tunnels },
     openerFor: (server, fixed) => openerFor(fixed, server, companyOf(server), openers),
     publish: (payload) => {
       portMapping.changed(payload);
@@ -130,22 +130,22 @@ export async function graphOn(
     },
   });
   const network = () => tunnels.main.controller.network;
-  const portMapping = new NatPmpServer({ ...{ ...ground, host, network }, ports: forwards });
+  const portMapping = new NatPmpServer({ ...{ ...killSwitchParts, host, network }, ports: forwards });
   const onShrunk = (message: string) => events.alarm("list_shrunk", message);
   const updates = new Updates({ host, store, catalogue, log, onShrunk }, source);
   const schedules = new Schedules({
-    ...ground,
+    ...killSwitchParts,
     clock: host,
     zone: timeZone,
     assertPossible: (schedule) =>
       schedule.do === "move"
         ? void tunnels.named(schedule.tunnel, "tunnel")
-        : ground.devices.assertExit(schedule.exit),
+        : killSwitchParts.devices.assertExit(schedule.exit),
     move: async (tunnel) => moveElsewhere(tunnels.named(tunnel).controller, catalogue),
     alarm: (code, message) => events.alarm(code, message),
     onChange: (count) => events.publish({ type: "schedules_update", payload: { count } }),
   });
-  const takeUp = () => takeUpAccount({ settings, host, registrations, catalogue, updates });
+  const takeUp = () => applyAccount({ settings, host, registrations, catalogue, updates });
   const inUse = () => isManagedInUse(tunnels.all(), savedState);
   const accountsBy = (send: Send) =>
     new Accounts({ settings, store, registrations, send, clock: host, inUse, takeUp });
@@ -156,7 +156,7 @@ export async function graphOn(
   if (store.alert !== null) damages.push(["state_damaged", store.alert]);
   if (registrations.shown()?.registration === "damaged") damages.push(["state_damaged", ACCOUNT_LOST]);
   return {
-    ...ground,
+    ...killSwitchParts,
     tunnels,
     controller: tunnels.main.controller,
     httpsClient: tunnels.httpsClient,
@@ -171,7 +171,7 @@ export async function graphOn(
     accounts,
     accountsBy,
     takeUpAccount: takeUp,
-    checkup: new Checkup({ ...ground, host, settings, tunnels, tokens, forwards }),
+    checkup: new Checkup({ ...killSwitchParts, host, settings, tunnels, tokens, forwards }),
     notifications: new Notifications({
       ...{ host, store, log, hostname: hostname(), addresses: settings.notify },
       send: tunnels.httpsClient.sendWithin,

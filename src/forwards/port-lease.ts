@@ -1,4 +1,4 @@
-import { GatewayError, messageOf } from "../errors.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 import { pauseAfter } from "../tunnel/backoff.ts";
 import { type Opener, type OpenPort, PortRefusal, type WantedPort, type Way } from "./opener.ts";
@@ -8,7 +8,7 @@ const ANSWER_WITHIN_MS = 15_000;
 /** A refusal holds until the account, the key or the server changes. */
 const REFUSED_PAUSE_MS = 600_000;
 /** A timer's limit is 24 days. */
-const LONGEST_PAUSE_MS = 86_400_000;
+const MAX_PAUSE_MS = 86_400_000;
 
 /** A port that is open on a way. */
 export interface Opened {
@@ -21,14 +21,14 @@ export interface Opened {
 }
 
 /** Where a port can be opened now; `why` is set if that has to wait, although the tunnel may still be there. */
-export interface Place {
+export interface ForwardPath {
   way: Way | null;
   why: string | null;
 }
 
 interface Deps {
   host: Pick<Host, "sleep" | "monotonic">;
-  place: () => Place;
+  place: () => ForwardPath;
   /** Throws `PortRefusal` if the provider opens none. */
   openerFor: (way: Way) => Opener;
   /** The port to ask for. Throws `PortRefusal` if another forward has it. */
@@ -42,7 +42,7 @@ interface Deps {
 }
 
 /** Keeps one port open at the server of a tunnel, wherever the tunnel leads. */
-export class Keeper {
+export class PortLease {
   /** The port that is open, or was open on a session that has ended. */
   opened: Opened | null = null;
   /** What is being asked for one. */
@@ -58,7 +58,7 @@ export class Keeper {
   private attempt = new AbortController();
   private pause = new AbortController();
   /** What the last step saw. */
-  private seen: Place = { way: null, why: null };
+  private seen: ForwardPath = { way: null, why: null };
   private isDue = false;
   private failures = 0;
   private readonly first = Promise.withResolvers<void>();
@@ -92,7 +92,7 @@ export class Keeper {
       if (this.isDue || this.end.signal.aborted) continue;
       this.pause = new AbortController();
       const signal = AbortSignal.any([this.end.signal, this.pause.signal]);
-      await this.deps.host.sleep(Math.min(Math.max(0, pauseMs), LONGEST_PAUSE_MS), signal);
+      await this.deps.host.sleep(Math.min(Math.max(0, pauseMs), MAX_PAUSE_MS), signal);
     }
   }
 

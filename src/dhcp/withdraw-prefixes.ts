@@ -1,7 +1,7 @@
-import type { Prefix } from "../address.ts";
+import type { Prefix } from "../base/address.ts";
+import type { Settings } from "../base/settings.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { type OwnUla, servedAmong, ulaOn, ulasOf } from "../network/ula.ts";
-import type { Settings } from "../settings.ts";
 import type { Host } from "../system/host.ts";
 import { advertise } from "./advertise.ts";
 import { ROUTER_LIFETIME_S } from "./config.ts";
@@ -9,15 +9,15 @@ import { ROUTER_LIFETIME_S } from "./config.ts";
 /** RFC 4861, section 10: MAX_FINAL_RTR_ADVERTISEMENTS, and the shortest pause between them. */
 const [TIMES, PAUSE_MS] = [3, 3_000];
 
-type Air = Pick<Host, "listenOn" | "run" | "sleep">;
+type AdvertiseHost = Pick<Host, "listenOn" | "run" | "sleep">;
 
 /**
  * Tells the devices of each link that its address is no longer a resolver and its prefix no longer one to use, and, unless
  * the link is in `served`, that this machine is no longer their IPv6 router. Otherwise they would use it for hours. Does
  * nothing on a link that cannot send.
  */
-export async function sayFarewell(
-  host: Air,
+export async function withdrawPrefixes(
+  host: AdvertiseHost,
   former: readonly OwnUla[],
   served: readonly string[] = [],
 ): Promise<void> {
@@ -26,7 +26,7 @@ export async function sayFarewell(
   );
 }
 
-async function endOn(host: Air, link: string, prefix: Prefix, isServed: boolean): Promise<void> {
+async function endOn(host: AdvertiseHost, link: string, prefix: Prefix, isServed: boolean): Promise<void> {
   const socket = await host.listenOn(link, "router solicitations");
   try {
     for (let time = 0; time < TIMES; time += 1) {
@@ -40,7 +40,7 @@ async function endOn(host: Air, link: string, prefix: Prefix, isServed: boolean)
 
 /** Takes back the addresses that links of this machine have from other settings. */
 export async function retireAddresses(
-  host: Air,
+  host: AdvertiseHost,
   { lans, ipv6 }: Pick<HostNetwork, "lans" | "ipv6">,
   { dhcp, ula }: Pick<Settings, "dhcp" | "ula">,
 ): Promise<void> {
@@ -50,7 +50,7 @@ export async function retireAddresses(
     ({ interface: link, prefix }) => dhcp === null || ula === null || prefix !== ulaOn(ula, link),
   );
   if (former.length === 0) return;
-  await sayFarewell(host, former, served);
+  await withdrawPrefixes(host, former, served);
   for (const { interface: link, prefix } of former)
     await host.run(["ip", "-6", "address", "del", prefix, "dev", link]);
 }

@@ -22,16 +22,16 @@ export interface Endpoint {
 
 /** Four plain decimal octets, which is the only form of an IPv4 address that is accepted. */
 export function isIpv4(text: string): text is Ipv4 {
-  return text.length <= LONGEST_ADDRESS && isIPv4(text);
+  return text.length <= MAX_ADDRESS && isIPv4(text);
 }
 
 /** Any text form of RFC 4291, without a zone. */
 export function isIpv6(text: string): boolean {
-  return text.length <= LONGEST_ADDRESS && isIPv6(text) && !text.includes("%");
+  return text.length <= MAX_ADDRESS && isIPv6(text) && !text.includes("%");
 }
 
 /** Eight groups of which the last two are an IPv4 address (INET6_ADDRSTRLEN, without its NUL). */
-const LONGEST_ADDRESS = 45;
+const MAX_ADDRESS = 45;
 
 export function familyOf(value: Address | Prefix): 4 | 6 {
   return value.includes(":") ? 6 : 4;

@@ -1,17 +1,17 @@
 /** The kernel's limit (IFNAMSIZ without the NUL at the end). */
-const MOST_CHARACTERS = 15;
+const MAX_CHARACTERS = 15;
 
 /** What follows the base name of a tunnel's interfaces: a digit, and room for a second. */
-const MOST_DIGITS = 2;
+const MAX_DIGITS = 2;
 
 /**
  * The names of network interfaces that the gateway accepts. The kernel allows more characters, but quotes and an
  * asterisk at the end have another meaning in a ruleset.
  */
-export const INTERFACE_NAME = namesOf(MOST_CHARACTERS);
+export const INTERFACE_NAME = namesOf(MAX_CHARACTERS);
 
 /** The base names that the operator may give a tunnel's interfaces. */
-export const BASE_NAME = namesOf(MOST_CHARACTERS - MOST_DIGITS);
+export const BASE_NAME = namesOf(MAX_CHARACTERS - MAX_DIGITS);
 
 /** Whether a tunnel's interface may have this name: there are two for each of up to eight tunnels. */
 export function isTunnelLink(name: string, base: string): boolean {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseMac } from "../src/mac.ts";
+import { parseMac } from "../../src/base/mac.ts";
 
 test("a MAC address is read in either notation and case, and written in one", () => {
   for (const text of ["aa:bb:cc:dd:ee:0f", "AA-BB-CC-DD-EE-0F", "Aa:bB:cc:dd:EE:0f"])

@@ -1,31 +1,31 @@
-import type { AlertCode } from "./alert.ts";
-import type { Graph } from "./graph.ts";
-import { groundOn } from "./ground.ts";
-import { bootKeeper } from "./killswitch/boot-files.ts";
-import { KillSwitch } from "./killswitch/killswitch.ts";
-import { finalRulesStand } from "./killswitch/listing.ts";
-import { Repairs } from "./killswitch/repairs.ts";
-import { listTable } from "./killswitch/table.ts";
-import { Log } from "./log.ts";
+import type { AlertCode } from "../base/alert.ts";
+import { Log } from "../base/log.ts";
+import { nextTurn } from "../base/queue.ts";
+import type { Settings } from "../base/settings.ts";
+import { bootKeeper } from "../killswitch/boot-files.ts";
+import { KillSwitch } from "../killswitch/killswitch.ts";
+import { finalRulesStand } from "../killswitch/listing.ts";
+import { Repairs } from "../killswitch/repairs.ts";
+import { listTable } from "../killswitch/table.ts";
 import {
   type HostNetwork,
   hasTunnel,
   hostNetworkOf,
   type Reading,
   readNetwork,
-} from "./network/host-network.ts";
-import { nextTurn } from "./queue.ts";
+} from "../network/host-network.ts";
+import { claimGateway } from "../system/claim.ts";
+import type { Host } from "../system/host.ts";
+import { LinuxHost } from "../system/linux.ts";
+import { assertMachine } from "../system/machine.ts";
+import { killSwitchPartsOn } from "./kill-switch-parts.ts";
+import type { Parts } from "./parts.ts";
 import type { Service } from "./service.ts";
-import type { Settings } from "./settings.ts";
-import { claimGateway } from "./system/claim.ts";
-import type { Host } from "./system/host.ts";
-import { LinuxHost } from "./system/linux.ts";
-import { assertMachine } from "./system/machine.ts";
 
 // Everything but the kill switch is loaded while the kernel's tools are at work on it, in parts of some milliseconds.
-const loadTunnel = () => import("./tunnel/tunnel.ts");
-const loadGraph = () => import("./graph.ts");
-const loadApp = () => import("./http/app.ts");
+const loadTunnel = () => import("../tunnel/tunnel.ts");
+const loadGraph = () => import("./parts.ts");
+const loadApp = () => import("../http/app.ts");
 const loadService = () => import("./service.ts");
 
 /** Puts the kill switch in place, then answers on the HTTP interface. */
@@ -37,18 +37,18 @@ export async function serve(settings: Settings): Promise<Service> {
   // Changes nothing, so it does not wait for the claim. If it fails, it is repeated and reported below.
   const reading = readNetwork(host).catch(() => null);
   await claimGateway(settings, new Log(settings.logLevel));
-  const { graph, seen } = await raisedGraph(host, settings, reading).catch(async (error: unknown) => {
+  const { parts, seen } = await raisedGraph(host, settings, reading).catch(async (error: unknown) => {
     await raiseKillSwitch(settings, (machine) => hostNetworkOf(machine, settings));
     throw error;
   });
   const { answer, appFor } = await loadService();
-  const started = graph.tunnels.start(graph.catalogue, seen).catch(async (error: unknown) => {
-    if (graph.savedState.killSwitchWanted()) await raiseKillSwitch(settings, () => graph.findNetwork());
+  const started = parts.tunnels.start(parts.catalogue, seen).catch(async (error: unknown) => {
+    if (parts.savedState.killSwitchWanted()) await raiseKillSwitch(settings, () => parts.findNetwork());
     throw error;
   });
-  const app = appFor(graph);
+  const app = appFor(parts);
   await started;
-  return answer(graph, app);
+  return answer(parts, app);
 }
 
 /**
@@ -59,24 +59,24 @@ async function raisedGraph(
   host: Host,
   settings: Settings,
   reading: Promise<Reading | null>,
-): Promise<{ graph: Graph; seen: HostNetwork | null }> {
+): Promise<{ parts: Parts; seen: HostNetwork | null }> {
   const keepForBoot = bootKeeper(settings.stateDir, new LinuxHost(), new Log(settings.logLevel));
-  const ground = groundOn(host, settings, keepForBoot);
+  const killSwitchParts = killSwitchPartsOn(host, settings, keepForBoot);
   const read = await reading;
-  const seen = read === null || hasTunnel(read, settings) ? null : await ground.findNetwork(read);
+  const seen = read === null || hasTunnel(read, settings) ? null : await killSwitchParts.findNetwork(read);
   // If this fails, the controller's start tries it again, and reports it.
-  const raised = seen === null ? null : ground.killSwitch.updateNetwork(seen).catch(() => {});
+  const raised = seen === null ? null : killSwitchParts.killSwitch.updateNetwork(seen).catch(() => {});
   for (const load of [loadTunnel, loadGraph, loadApp, loadService]) {
     // What the kernel's tools say comes first.
     await nextTurn();
     await load();
   }
-  const { graphOn } = await loadGraph();
-  const graph = await graphOn(host, settings, ground).catch(async (error: unknown) => {
+  const { partsOn } = await loadGraph();
+  const parts = await partsOn(host, settings, killSwitchParts).catch(async (error: unknown) => {
     await raised;
     throw error;
   });
-  return { graph, seen };
+  return { parts, seen };
 }
 
 /** If the service cannot start, it cannot know that the operator wants the kill switch off: puts it in place. */

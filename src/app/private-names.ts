@@ -1,6 +1,6 @@
 import { hostname } from "node:os";
-import type { Graph } from "./graph.ts";
-import { SCHEDULES, schedulesIn } from "./schedules/schedule.ts";
+import { SCHEDULES, schedulesIn } from "../schedules/schedule.ts";
+import type { Parts } from "./parts.ts";
 
 /** Names that say nothing about a home. */
 const COMMON = new Set([
@@ -13,7 +13,7 @@ export function privateNames({
   catalogue,
   savedState,
   store,
-}: Pick<Graph, "catalogue" | "savedState" | "store">): string[] {
+}: Pick<Parts, "catalogue" | "savedState" | "store">): string[] {
   const servers = catalogue.all().flatMap(({ name, city, location }) => [name, city, location]);
   const devices = store.devices().flatMap(({ name }) => name ?? []);
   const schedules = schedulesIn(store.read(SCHEDULES)).keys();

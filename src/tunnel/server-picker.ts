@@ -2,31 +2,31 @@ import { type Hops, placeVia, reachedVia } from "../servers/hops.ts";
 import type { Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Former } from "./dialer.ts";
+import type { KeyConflicts } from "./key-conflicts.ts";
 import type { Probe } from "./probe.ts";
-import type { Rivals } from "./rivals.ts";
 import { candidatesOf, exitOf, isPlace, type Target } from "./target.ts";
 
 interface Deps {
   probe: Pick<Probe, "nearest">;
-  rivals: Rivals;
+  keyConflicts: KeyConflicts;
 }
 
 /** Chooses the server that a tunnel dials: none that another tunnel uses with the same key. */
-export class Choice {
+export class ServerPicker {
   constructor(private readonly deps: Deps) {}
 
   /** A server that stands for the target until one is chosen; undefined if the target has none. */
   first(wanted: Target): Server | undefined {
-    return candidatesOf(this.deps.rivals.without(exitOf(wanted)))[0];
+    return candidatesOf(this.deps.keyConflicts.without(exitOf(wanted)))[0];
   }
 
   /** Chooses the entry first, by its own round trip; that of an exit is measured through it. */
   async nearest(wanted: Place | Hops, former: Former | null, signal: AbortSignal): Promise<Server> {
-    const { probe, rivals } = this.deps;
-    if (isPlace(wanted)) return probe.nearest(rivals.without(wanted), former, signal);
+    const { probe, keyConflicts } = this.deps;
+    if (isPlace(wanted)) return probe.nearest(keyConflicts.without(wanted), former, signal);
     const { exit, entry } = wanted;
     const nearest = isPlace(entry) ? await probe.nearest(entry, former, signal) : entry;
     if (!isPlace(exit)) return reachedVia(exit, nearest);
-    return probe.nearest(rivals.without(placeVia(exit, nearest)), former, signal);
+    return probe.nearest(keyConflicts.without(placeVia(exit, nearest)), former, signal);
   }
 }

@@ -1,17 +1,17 @@
-import { GatewayError } from "../errors.ts";
-import { parseMac } from "../mac.ts";
-import type { Keeper } from "./keeper.ts";
+import { GatewayError } from "../base/errors.ts";
+import { parseMac } from "../base/mac.ts";
 import { PROTOCOLS } from "./opener.ts";
+import type { PortLease } from "./port-lease.ts";
 import type { ForwardId, SavedForward } from "./saved.ts";
 import type { Forward } from "./schema.ts";
 
 /** One port of a device, and what keeps it open. */
-export interface Held extends SavedForward {
+export interface ActiveForward extends SavedForward {
   /** Null if a person asked for it; else until when the device wants it. */
   until: Until | null;
   /** The external port that the device would like, or that was open before; null for any. */
   preferred: number | null;
-  keeper: Keeper;
+  keeper: PortLease;
   /** What listeners were told last. */
   told: Forward | null;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { GatewayError } from "../src/errors.ts";
-import { isName, nameIn } from "../src/name.ts";
+import { GatewayError } from "../../src/base/errors.ts";
+import { isName, nameIn } from "../../src/base/name.ts";
 
 test.each([
   "a",

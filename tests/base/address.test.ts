@@ -15,8 +15,8 @@ import {
   parsePrefix,
   prefixOf,
   unmapped,
-} from "../src/address.ts";
-import { cidr, ip } from "./fake/address.ts";
+} from "../../src/base/address.ts";
+import { cidr, ip } from "../fake/address.ts";
 
 test.each([
   [ip("192.0.2.1"), 4],

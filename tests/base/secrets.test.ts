@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { redacted } from "../src/secrets.ts";
-import { PRESHARED } from "./servers/example.ts";
+import { redacted } from "../../src/base/secrets.ts";
+import { PRESHARED } from "../servers/example.ts";
 
 test.each([
   [`no ${PRESHARED}.`, "no (a key)."],

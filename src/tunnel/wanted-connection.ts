@@ -13,7 +13,7 @@ interface Deps {
 }
 
 /** Where a tunnel should lead, and a start returns to: a connection, or nowhere. */
-export class Aim {
+export class WantedConnection {
   private connection: Connection | null = null;
 
   constructor(private readonly deps: Deps) {}

@@ -1,13 +1,13 @@
 import { type Command, Option } from "commander";
 import { version } from "../../package.json";
-import { messageOf } from "../errors.ts";
+import { messageOf } from "../base/errors.ts";
 import { LinuxHost } from "../system/linux.ts";
 import type { Api } from "./api.ts";
 import { DEFAULT_URL } from "./defaults.ts";
 import { EXIT, exitCodeOf } from "./exit.ts";
 
 /** What a command prints: JSON for scripts, text for people. */
-export interface Said {
+export interface Output {
   json: unknown;
   text: string;
   /** The exit code if it is not `EXIT.ok`. */
@@ -26,9 +26,9 @@ export function command(parent: Command, name: string, description: string): Com
 }
 
 /** Makes a command talk to the gateway; `args` are its operands as typed. */
-export function asking<Flags extends object = object>(
+export function apiCommand<Flags extends object = object>(
   on: Command,
-  work: (api: Api, args: readonly string[], flags: Flags & { json?: true }) => Promise<Said>,
+  work: (api: Api, args: readonly string[], flags: Flags & { json?: true }) => Promise<Output>,
 ): void {
   on.addOption(
     new Option("--url <address>", "address of the gateway").env("PORTCULLIS_URL").default(DEFAULT_URL),
@@ -37,7 +37,7 @@ export function asking<Flags extends object = object>(
     .option("--json", "print the gateway's answer as JSON");
   on.action(async () => {
     const flags = on.opts<Flags & { url: string; tokenFile?: string; json?: true }>();
-    await say(flags.json === true, async () => {
+    await print(flags.json === true, async () => {
       const [{ Api }, { givenToken }] = await Promise.all([import("./api.ts"), import("./bearer.ts")]);
       return work(new Api(flags.url, host, await givenToken(flags.tokenFile)), on.args, flags);
     });
@@ -50,7 +50,7 @@ export function tokenFileOption(): Option {
 }
 
 /** With --json the outcome is one JSON value on standard output, even if it is a failure. */
-export async function say(json: boolean, work: () => Promise<Said>): Promise<void> {
+export async function print(json: boolean, work: () => Promise<Output>): Promise<void> {
   try {
     const said = await work();
     process.stdout.write(json ? `${JSON.stringify(said.json)}\n` : said.text);
