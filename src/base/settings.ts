@@ -50,7 +50,7 @@ export const Settings = Type.Object(
     failover: Type.Boolean(),
     /** Whether gluetun's routes for reading are answered. */
     gluetunRoutes: Type.Boolean(),
-    /** Where notifications go: addresses, which are secret, or files with one a line. */
+    /** Where notifications go: addresses, which are secret, or files with one per line. */
     notify: Type.Array(Type.String({ pattern: "^(/|(ntfy|gotify|http)s?://)\\S+$" }), { maxItems: 20 }),
     /** What needs a token on the HTTP interface: nothing, changes, or everything but `/health`. */
     auth: Type.Union([Type.Literal("off"), Type.Literal("write"), Type.Literal("on")]),
@@ -150,7 +150,7 @@ export const FLAGS = {
     "failover",
     "<on|off>",
     "off",
-    "replace a server that is dead, or carries nothing, for a minute with another of its city or country: on or off",
+    "replace a server that has been dead, or has carried nothing, for a minute with another of its city or country: on or off",
   ),
   gluetunRoutes: flag(
     "gluetun-routes",
@@ -163,7 +163,7 @@ export const FLAGS = {
       "notify",
       "<address|file>",
       "",
-      "send notifications to this ntfy://, gotify:// or https:// address, or to those in this file, one a line; repeatable, or comma-separated. Addresses contain secrets, and other users can read a command line: use a file, or the environment variable",
+      "send notifications to this ntfy://, gotify:// or https:// address, or to those in this file, one per line; repeatable, or comma-separated. Addresses contain secrets, and other users can read a command line: use a file, or the environment variable",
     ),
     isRepeatable: true,
   },
@@ -177,7 +177,7 @@ export const FLAGS = {
     "port-mapping",
     "<on|off>",
     "off",
-    "let devices open ports of the tunnel's provider for themselves, by NAT-PMP: on or off",
+    "let devices open ports at the tunnel's provider by themselves, with NAT-PMP: on or off",
   ),
   mqtt: flag(
     "mqtt",
@@ -202,7 +202,7 @@ export const FLAGS = {
     "history",
     "<on|off>",
     "on",
-    "keep how much each tunnel and device has carried, by minute for a day and by hour for two months: on or off",
+    "keep a history of the traffic of each tunnel and device, by minute for a day and by hour for two months: on or off",
   ),
   logLevel: flag("log-level", "<level>", "info", "debug, info, warn or error"),
 } satisfies Record<keyof Settings, unknown>;

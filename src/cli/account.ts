@@ -13,7 +13,7 @@ import { printable, styled, table } from "./text.ts";
 
 /**
  * Registers the gateway with an account at the named provider, or at the first of the list. The credentials are typed
- * at the terminal or read from standard input, one a line.
+ * at the terminal or read from standard input, one per line.
  */
 export async function logIn(settings: Settings, name: string | null): Promise<Output> {
   asRoot("account login");

@@ -12,7 +12,7 @@ export function changesText(changes: readonly Change[]): string {
     const more = those.length - MAX_OF_A_KIND;
     return [...those.slice(0, MAX_OF_A_KIND).map(lineOf), ...(more > 0 ? [`${what}: ${more} more`] : [])];
   });
-  return `The restore changes this; all else stays as it is:\n${lines.map((line) => `  ${printable(line)}\n`).join("")}`;
+  return `The restore changes the following; everything else stays as it is:\n${lines.map((line) => `  ${printable(line)}\n`).join("")}`;
 }
 
 function lineOf({ what, name, before, after }: Change): string {

@@ -89,7 +89,7 @@ function kindOf(name: string): string {
   return /^exit\b/.test(name) ? "exit" : name;
 }
 
-/** The names that the gateway knows, one a line. */
+/** The names that the gateway knows, one per line. */
 const NAMES: Record<string, (api: Api) => Promise<string>> = {
   server: async (api) => {
     const { namesTextOf, placesTextOf, readServers } = await import("./servers.ts");

@@ -43,13 +43,13 @@ async function fixDevice(api: Api, device: string, address: string): Promise<Out
 async function nameDevice(api: Api, device: string, name: string): Promise<Output> {
   const { id } = await deviceOf(api, device);
   const json = await api.put(pathOf(id), Success, { name });
-  return { json, text: `${id} is ${printable(name)} now.\n` };
+  return { json, text: `${id} is now ${printable(name)}.\n` };
 }
 
 async function moveDevice(api: Api, device: string, exit: string): Promise<Output> {
   const { id, title } = await deviceOf(api, device);
   const json = await api.put(pathOf(id), Success, { exit });
-  return { json, text: `The exit of ${title} is ${printable(exit)} now.\n${await stateOf(api, exit)}` };
+  return { json, text: `The exit of ${title} is now ${printable(exit)}.\n${await stateOf(api, exit)}` };
 }
 
 /** A device whose tunnel is down is refused, which may not be what was meant. */
@@ -64,12 +64,12 @@ async function stateOf(api: Api, exit: string): Promise<string> {
 async function forgetDevice(api: Api, device: string): Promise<Output> {
   const { id, title } = await deviceOf(api, device);
   const json = await api.delete(pathOf(id), Success);
-  return { json, text: `${title} has the default exit now, and no name or address of its own.\n` };
+  return { json, text: `${title} now has the default exit, and no name or address of its own.\n` };
 }
 
 export async function setDefaultExit(api: Api, exit: string): Promise<Output> {
   const json = await api.put("/api/default-exit", Success, { exit });
-  return { json, text: `Devices without an exit of their own have the exit ${printable(exit)} now.\n` };
+  return { json, text: `Devices without an exit of their own now have the exit ${printable(exit)}.\n` };
 }
 
 /** The device with this id, or with this name if no other has it; `title` is for people: the name that they have typed. */

@@ -40,7 +40,7 @@ export async function changeSchedule(
   const json = await api.put(path, Success, { ...what, ...timesIn(flags) });
   const { schedules, time_zone } = await api.get("/api/schedules", ScheduleList);
   const row = schedules.find((each) => each.name === name);
-  const now = row?.active ? `It is in force now, until ${timeOf(row, time_zone)}.` : "";
+  const now = row?.active ? `It is active now, until ${timeOf(row, time_zone)}.` : "";
   const next = row === undefined || row.active ? now : `It is next due ${timeOf(row, time_zone)}.`;
   return { json, text: `The schedule ${printable(name)} is saved. ${next}\n` };
 }

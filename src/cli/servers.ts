@@ -84,6 +84,6 @@ function entryOf<T>(places: Record<string, T>, wanted: string): [string, T] | un
 function notFound(provider: Provider, place: string): never {
   throw new GatewayError(
     "not_found",
-    `none of ${PROVIDER_WORDS[provider].servers} is in ${place}; all of their places: portcullis servers`,
+    `none of ${PROVIDER_WORDS[provider].servers} is in ${place}; to list all places: portcullis servers`,
   );
 }

@@ -36,7 +36,7 @@ export async function removeToken(settings: Settings, name: string): Promise<Out
   asRoot(`token remove ${name}`);
   const live = await askOperator(settings.stateDir, "token/remove", { name });
   if (live === null) await withTokens(settings, (tokens) => tokens.remove(name));
-  const text = `The token ${printable(name)} is removed, and whoever has it is refused.\n`;
+  const text = `Removed the token ${printable(name)}. Requests with it are refused.\n`;
   return { json: { success: true }, text };
 }
 

@@ -190,7 +190,7 @@ export function pageWords(network: HostNetwork, { host, port }: Pick<Settings, "
   const own = ownNetworkIn(network).lan.flatMap(({ addresses }) => addresses);
   const [address = "<this machine>"] = own.includes(host as Address) ? [host] : own;
   const shown = address.includes(":") ? `[${address}]` : address;
-  return `\n\nNow open the page on any device of the LAN; it leads through the rest: http://${shown}:${port}/`;
+  return `\n\nNow open the page on any device of the LAN; it guides you through the rest: http://${shown}:${port}/`;
 }
 
 /** The path of the compiled program. */

@@ -53,7 +53,7 @@ export function assertFit(machine: Machine, settings: Settings, given: Given): v
   }
   if (foreignRules.length > 0) {
     throw unable(
-      `ip rules ${OWN_NUMBERS} are the gateway's, and another program has some there: ${foreignRules.join("; ")}; give those other numbers first`,
+      `ip rules ${OWN_NUMBERS} are reserved for the gateway, but another program uses some: ${foreignRules.join("; ")}; give those other numbers first`,
     );
   }
   assertInterfaces(machine, settings, given);
@@ -84,7 +84,7 @@ export async function assertPort(
   if (taken === undefined) return;
   const program = /users:\(\("([^"]+)"/.exec(taken)?.[1] ?? "another program";
   throw unable(
-    `--port: ${program} listens on port ${port} already; end it, or choose another port with --port`,
+    `--port: ${program} already listens on port ${port}; end it, or choose another port with --port`,
   );
 }
 

@@ -43,7 +43,7 @@ export function headOf(step: Step): string {
     case "sysctl":
       return `set ${step.path} to ${step.value}`;
     case "farewell":
-      return `tell devices that ${step.addresses.map(textOfUla).join(" and ")} ends as their IPv6 router and resolver`;
+      return `tell devices that ${step.addresses.map(textOfUla).join(" and ")} is no longer their IPv6 router and resolver`;
     case "run":
       return `run ${step.argv.join(" ")}`;
   }

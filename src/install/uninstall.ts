@@ -54,7 +54,7 @@ export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise
   await takeBack(removal, base, { host, root: "", say: print });
   if (servesDhcp)
     print(
-      "This machine serves DHCP no longer: switch it on again in the home router, then reconnect the devices. Until then they keep using this machine, or have no address.",
+      "This machine no longer serves DHCP. Switch it on again in the home router, then reconnect the devices. Until then they keep using this machine, or have no address.",
     );
   print(closingWords(goes, existsSync(PACKAGED.program) && process.env.DPKG_MAINTSCRIPT_NAME === undefined));
 }

@@ -45,7 +45,7 @@ async function turn(gateway: Commanded, payload: string): Promise<void> {
 function lastOf(gateway: Commanded) {
   const [last] = gateway.favourites().recent;
   if (last === undefined)
-    throw new GatewayError("bad_request", "the tunnel was never connected: choose a server first");
+    throw new GatewayError("bad_request", "the tunnel has never been connected: choose a server first");
   const { provider, server, via } = last;
   return { provider, server, ...(via !== undefined && { via }) };
 }

@@ -170,7 +170,7 @@ export class Connection {
 
   private async keepAlive(): Promise<void> {
     while (!this.ended.signal.aborted) {
-      if (!this.heard) return this.close("the broker does not answer any more");
+      if (!this.heard) return this.close("the broker no longer answers");
       this.heard = false;
       this.send({ cmd: "pingreq" });
       await this.clock.sleep(KEEP_ALIVE_MS, this.ended.signal);
@@ -186,7 +186,7 @@ const REFUSED = 0x80;
 
 /** MQTT 3.1.1, section 3.2.2.3. */
 const REFUSALS: Record<number, string> = {
-  1: "the broker does not speak MQTT 3.1.1",
+  1: "the broker does not support MQTT 3.1.1",
   2: "the broker refuses the client's name",
   3: "the broker is not available",
   4: "the broker refuses the user or the password: see --mqtt and --mqtt-password-file",

@@ -39,7 +39,7 @@ export function runBridge(deps: Deps, signal: AbortSignal): Promise<void> {
     `connected to ${broker.host}, ${reached?.way === "LAN" ? "which is on the LAN" : "through the tunnel"}`;
   const fault = () => {
     const way = reached && wayTo(reached.address, deps.lans(), deps.tunnelTo);
-    if (way === null) return "there is no tunnel to the broker any more";
+    if (way === null) return "the tunnel to the broker has ended";
     return Bun.deepEquals(way, reached?.way) ? null : "the way to the broker has changed";
   };
   // The name that the machine has in multicast DNS; Home Assistant refuses a page that is not a URL.

@@ -26,7 +26,7 @@ interface Deps extends Pick<DeliveryDeps, "send" | "isOpenTo"> {
   log: Pick<Log, "info" | "warn">;
   /** Of this machine. */
   hostname: string;
-  /** Addresses of targets, and files with one a line. */
+  /** Addresses of targets, and files with one per line. */
   addresses: readonly string[];
 }
 

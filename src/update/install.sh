@@ -47,7 +47,7 @@ END
   [ "$(echo "$package" | wc -w)" = 1 ] || fail "this release has no package for $architecture"
   get "$package"
   grep "  $package\$" SHA256SUMS | sha256sum --check --status ||
-    fail "$package is cut short or changed: try again, and if that does not help, do not use $base"
+    fail "$package is incomplete or was altered: try again, and if that does not help, do not use $base"
 
   apt-get install --yes --no-install-recommends -o APT::Sandbox::User=root "./$package" || {
     echo "install.sh: apt-get failed, see above; if a package is not installable, type apt-get update and try again" >&2

@@ -53,7 +53,7 @@ export function chosenFrom(release: Release, running: Running, named: string | n
     "unable",
     archive.kind === running.kind
       ? `${named} is for ${archive.target}, but this machine needs ${target}`
-      : `${named} is a ${kindText(archive.kind)}, but this Portcullis was installed from a ${kindText(running.kind)}; name the release's folder, and the right file is taken`,
+      : `${named} is a ${kindText(archive.kind)}, but this Portcullis was installed from a ${kindText(running.kind)}; name the release's folder to get the right file`,
   );
 }
 

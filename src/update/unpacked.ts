@@ -52,5 +52,5 @@ function assertPlain(listing: string, top: string, name: string): void {
 }
 
 function unexpected(name: string, what: string): GatewayError {
-  return new GatewayError("unable", `${name} has something else than the files of a release: ${what}`);
+  return new GatewayError("unable", `${name} contains more than the files of a release: ${what}`);
 }

@@ -60,7 +60,7 @@ export async function lookAt(deps: UpdateDeps): Promise<Offer> {
     if (order < 0)
       throw new GatewayError(
         "unable",
-        `the release is version ${version}, older than ${running.version}, which is here; an older version is not installed, because it may have known faults`,
+        `the release has version ${version}, and this machine has ${running.version}; an older version is not installed, because it may have known faults`,
       );
     const notes = order === 0 ? "" : await notesOf(deps, release.sums, folder);
     const sum = release.sums.get(archive.name) ?? "";
@@ -113,14 +113,14 @@ async function commandFor(
       const format = "--showformat=${Package} ${Version} ${Architecture}";
       const found = (await host.run(["dpkg-deb", format, "--show", file])).trim();
       if (found !== `portcullis ${version} ${target}`)
-        throw new GatewayError("unable", `${name} has another package than its name says: ${found}`);
+        throw new GatewayError("unable", `${name} contains another package than its name says: ${found}`);
       return [...APT_GET, file];
     }
     case "archive": {
       const program = await unpackedProgram(host, file, name, folder);
       const found = await versionOf(host, program);
       if (found !== version)
-        throw new GatewayError("unable", `${name} has another version than its name says: ${found}`);
+        throw new GatewayError("unable", `${name} contains another version than its name says: ${found}`);
       return [program, "install", "--yes"];
     }
   }
@@ -153,7 +153,7 @@ async function assertSum(file: string, name: string, sum: string): Promise<void>
   if ((await digestOf(file)) === sum) return;
   throw new GatewayError(
     "unable",
-    `${name} is not the file that SHA256SUMS names: it is cut short or changed; nothing was installed, fetch it again`,
+    `${name} is not the file that SHA256SUMS names: it is incomplete or was altered; nothing was installed, download it again`,
   );
 }
 
@@ -161,6 +161,6 @@ function textIn(file: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
   } catch (cause) {
-    throw new GatewayError("unable", "a file of the release is not a text", { cause });
+    throw new GatewayError("unable", "a file of the release is not text", { cause });
   }
 }

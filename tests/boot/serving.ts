@@ -197,7 +197,7 @@ test(
   "uninstall removes the server and brings the machine back to what it was",
   async () => {
     expect(await guest.shell(way.remove)).toContain(
-      "This machine serves DHCP no longer: switch it on again in the home router, then reconnect the devices.",
+      "This machine no longer serves DHCP. Switch it on again in the home router, then reconnect the devices.",
     );
     expect(await guest.shell(SNAPSHOT)).toBe(before);
     expect((await phone.exec("ip", "-6", "route", "show", "default")).stdout).toBe("");

@@ -31,7 +31,8 @@ needsRoot.test("restore leaves the kill switch on and says so; --killswitch-off 
   expect(await restore()).toEqual({
     code: 0,
     stdout: `Restored 1 server and the settings.\n${alone}The backup was made while the kill switch was off; here it stays on. To turn it off: portcullis killswitch off\n`,
-    stderr: "The restore changes this; all else stays as it is:\n  server home (own): new, 192.0.2.1:51820\n",
+    stderr:
+      "The restore changes the following; everything else stays as it is:\n  server home (own): new, 192.0.2.1:51820\n",
   });
   expect(stored()).toBe("on");
   const { stdout } = await restore("--replace", "--killswitch-off", "--json");
@@ -84,7 +85,7 @@ needsRoot.test("restore tells first all that it changes; --dry-run changes nothi
   store.write("tunnel same", JSON.stringify({ slot: 2, connection: to("de-1") }));
   const before = [store.devices(), store.settings(), store.servers()];
   store.close();
-  const changes = `The restore changes this; all else stays as it is:
+  const changes = `The restore changes the following; everything else stays as it is:
   default exit: main → blocked
   tunnel main: no server → se-1 (account, for Sweden)
   tunnel amsterdam: nl-2 (account) → nl-1 (account)

@@ -42,10 +42,10 @@ Default exit, for devices without one of their own: main
 test("device names a device by its id or its name", async () => {
   expect(await cli("device", TV.toUpperCase(), "name", "TV")).toMatchObject({
     code: 0,
-    stdout: `${TV} is TV now.\n`,
+    stdout: `${TV} is now TV.\n`,
   });
-  expect((await cli("device", "tv", "name", "living room")).stdout).toBe(`${TV} is living room now.\n`);
-  expect((await cli("device", "lab", "name", "workshop")).stdout).toBe(`${PRINTER} is workshop now.\n`);
+  expect((await cli("device", "tv", "name", "living room")).stdout).toBe(`${TV} is now living room.\n`);
+  expect((await cli("device", "lab", "name", "workshop")).stdout).toBe(`${PRINTER} is now workshop.\n`);
   expect((await cli("device", "02-00-00-00-00-30", "name", "workshop")).code).toBe(0);
   expect((await home.parts.devices.list()).devices.map(({ id, name }) => [id, name])).toEqual([
     [TV, "living room"],
@@ -57,15 +57,15 @@ test("device names a device by its id or its name", async () => {
 test("device and default-exit choose exits, and say what is refused", async () => {
   expect(await cli("device", "living room", "exit", "blocked")).toMatchObject({
     code: 0,
-    stdout: `The exit of living room is blocked now.\n`,
+    stdout: `The exit of living room is now blocked.\n`,
   });
   expect((await cli("device", "living room", "exit", "main")).stdout).toBe(
-    `The exit of living room is main now.
+    `The exit of living room is now main.
 The main tunnel is disconnected: until it is connected, the device has no internet.
 `,
   );
   expect((await cli("default-exit", "blocked")).stdout).toBe(
-    "Devices without an exit of their own have the exit blocked now.\n",
+    "Devices without an exit of their own now have the exit blocked.\n",
   );
   expect((await cli("devices")).stdout).toContain("blocked (default)");
   expect(await cli("device", TV, "exit", "oslo")).toMatchObject({
@@ -112,7 +112,7 @@ test("an address is refused while the gateway serves no DHCP, and an action need
 test("forget gives a device the default exit and its own name again", async () => {
   expect(await cli("device", "living room", "forget")).toMatchObject({
     code: 0,
-    stdout: `living room has the default exit now, and no name or address of its own.\n`,
+    stdout: `living room now has the default exit, and no name or address of its own.\n`,
   });
   expect((await home.parts.devices.list()).devices[0]).toMatchObject({ id: TV, name: "", assigned: false });
   expect((await cli("device", TV, "forget", "now")).code).toBe(2);
@@ -122,7 +122,7 @@ test("a device that calls itself by another's id is not taken for it", async () 
   const absent = "02:00:00:00:00:99";
   home.host.files.set("/var/lib/misc/dnsmasq.leases", `1 ${TV} 192.168.7.20 ${absent} *\n`);
   expect((await cli("device", absent, "exit", "blocked")).stdout).toBe(
-    `The exit of ${absent} is blocked now.\n`,
+    `The exit of ${absent} is now blocked.\n`,
   );
   expect((await home.parts.devices.list()).devices.find(({ id }) => id === TV)?.exit).toBe("main");
   await home.parts.devices.forget(absent);

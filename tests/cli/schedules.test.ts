@@ -28,7 +28,7 @@ test("schedule gives a device an exit, moves tunnels, and is shown and removed",
   expect(await cli("schedule", "bedtime", "exit", "tv", "blocked", ...bedtime)).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(
-      /^The schedule bedtime is saved\. It is (next due|in force now, until) \w{3} \d{4}-\d\d-\d\d \d\d:00\.\n$/,
+      /^The schedule bedtime is saved\. It is (next due|active now, until) \w{3} \d{4}-\d\d-\d\d \d\d:00\.\n$/,
     ),
   });
   expect((await cli("schedule", "nightly", "move", "--at", "04:00", "--days", "sat")).code).toBe(0);

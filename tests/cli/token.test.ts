@@ -47,7 +47,7 @@ needsNamespaces.test("without a service, tokens are made, listed and removed in 
   });
   expect(await token("remove", "phone")).toMatchObject({
     code: 0,
-    stdout: "The token phone is removed, and whoever has it is refused.\n",
+    stdout: "Removed the token phone. Requests with it are refused.\n",
   });
   expect(await token("remove", "phone")).toMatchObject({
     code: 1,

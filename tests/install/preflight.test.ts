@@ -65,7 +65,7 @@ test("a port at which another program listens is refused, and that of the instal
       (error: GatewayError) => error.message,
     );
   const message =
-    "--port: docker-proxy listens on port 5000 already; end it, or choose another port with --port";
+    "--port: docker-proxy already listens on port 5000; end it, or choose another port with --port";
   for (const local of [
     "0.0.0.0:5000",
     "*:5000",
@@ -87,7 +87,7 @@ test("a port at which another program listens is refused, and that of the instal
 needsRoot.test("the program that listens is found as ss shows it", async () => {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
   const work = assertPort(new LinuxHost(), null, { host: "::", port: listener.port });
-  await expect(work).rejects.toThrow(`listens on port ${listener.port} already`);
+  await expect(work).rejects.toThrow(`already listens on port ${listener.port}`);
   listener.stop(true);
 });
 
@@ -111,7 +111,7 @@ test("an overlay file system and conflicting rules are refused, and the message 
     refusal(() => assertFit({ ...ONE_CABLE, ...change }, DEFAULTS, {}));
   expect(refused({ forgetful: ["/etc"] })).toContain("turn off the overlay file system first");
   expect(refused({ foreignRules: ["50 fwmark 0x1 lookup 100"] })).toContain(
-    "another program has some there: 50 fwmark 0x1 lookup 100",
+    "another program uses some: 50 fwmark 0x1 lookup 100",
   );
 });
 

@@ -183,7 +183,7 @@ test("a broker on the internet is reached through the tunnel alone, whatever hap
   expect((await gateway.operate("killswitch", "off")).code).toBe(0);
   const after = clients().length;
   await gateway.api("POST", "/api/disconnect");
-  await until(() => said().includes("there is no tunnel to the broker any more"));
+  await until(() => said().includes("the tunnel to the broker has ended"));
   await Bun.sleep(WATCHED_MS);
   expect(clients()).toHaveLength(after);
 });

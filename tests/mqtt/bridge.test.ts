@@ -135,7 +135,7 @@ test("a command that cannot be carried out is logged, changes nothing, and is an
       "server: there is no server, country or city of this name among the VPN account's servers",
     ],
     ["tunnel/main/connection", "toggle", "the payload must be ON or OFF"],
-    ["tunnel/main/connection", "ON", "the tunnel was never connected: choose a server first"],
+    ["tunnel/main/connection", "ON", "the tunnel has never been connected: choose a server first"],
     [
       "gateway/exit",
       "direct",
@@ -362,10 +362,10 @@ test("a connection that may not be used any more is left at once, and the servic
   const before = broker.hellos.length;
   const running = bridge.run(ending.signal);
   await shown.until(() => broker.hellos.length > before);
-  fault = "there is no tunnel to the broker any more";
+  fault = "the tunnel to the broker has ended";
   await home.connect();
   await shown.until(() => lines.length > 1);
-  expect(lines).toEqual(["MQTT: connected", "MQTT: there is no tunnel to the broker any more"]);
+  expect(lines).toEqual(["MQTT: connected", "MQTT: the tunnel to the broker has ended"]);
   ending.abort();
   await shown.pass(1_000);
   await running;

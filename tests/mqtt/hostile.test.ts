@@ -143,7 +143,7 @@ test("a broker that stops reading is left after a minute", async () => {
   await shown.until(isShown);
   expect(shown.lines).toEqual([
     "MQTT: connected to 127.0.0.1, which is on the LAN",
-    "MQTT: the broker does not answer any more",
+    "MQTT: the broker no longer answers",
     "MQTT: connected to 127.0.0.1, which is on the LAN",
   ]);
 });

@@ -179,7 +179,7 @@ test("it takes the package of the machine's architecture, and refuses one that t
 
 describe("nothing is installed, and nothing is left, if", () => {
   const unsigned = "SHA256SUMS is not signed by Portcullis's release key: do not use the files of";
-  const changed = `${PACKAGE} is cut short or changed`;
+  const changed = `${PACKAGE} is incomplete or was altered`;
   test.each<[string, () => void, string]>([
     ["another key has signed", () => show({ key: workshop.makeKey("stranger") }), unsigned],
     ["the signature is for another purpose", () => show({ namespace: "git" }), unsigned],

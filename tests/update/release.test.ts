@@ -82,7 +82,7 @@ test.each([
   [
     "of the other kind",
     "portcullis_1.2.3_arm64.deb",
-    "portcullis_1.2.3_arm64.deb is a .deb package, but this Portcullis was installed from a .tar.xz archive; name the release's folder, and the right file is taken",
+    "portcullis_1.2.3_arm64.deb is a .deb package, but this Portcullis was installed from a .tar.xz archive; name the release's folder to get the right file",
   ],
   [
     "of another release",

@@ -158,13 +158,12 @@ test("without a key nothing is verified, and nothing is read", async () => {
 });
 
 test("an older version is refused, even if it is signed", async () => {
-  const why =
-    "the release is version 8.9.9, older than 9.0.0, which is here; an older version is not installed";
+  const why = "the release has version 8.9.9, and this machine has 9.0.0; an older version is not installed";
   await expect(lookAt(depsFor(workshop.release({ version: "8.9.9" })))).rejects.toThrow(why);
 });
 
 describe("a file is refused that is", () => {
-  const changed = `${NAME} is not the file that SHA256SUMS names: it is cut short or changed`;
+  const changed = `${NAME} is not the file that SHA256SUMS names: it is incomplete or was altered`;
 
   test.each<[string, (file: string) => void]>([
     ["cut short", (file) => truncateSync(file, 100)],
@@ -194,14 +193,14 @@ describe("a file is refused that is", () => {
   test("another version under this name", async () => {
     const program = '#!/bin/sh\necho "portcullis 9.9.9"\n';
     await expect(update(workshop.release({ program }))).rejects.toThrow(
-      `${NAME} has another version than its name says: 9.9.9`,
+      `${NAME} contains another version than its name says: 9.9.9`,
     );
     const before = (folder: string) =>
       renameSync(join(folder, "portcullis_9.2.0_amd64.deb"), join(folder, "portcullis_9.2.0_arm64.deb"));
     await expect(
       update(workshop.release({ before }), { running: { ...HERE, kind: "package" } }),
     ).rejects.toThrow(
-      "portcullis_9.2.0_arm64.deb has another package than its name says: portcullis 9.2.0 amd64",
+      "portcullis_9.2.0_arm64.deb contains another package than its name says: portcullis 9.2.0 amd64",
     );
     expect(ran).toEqual([]);
   });
@@ -215,7 +214,7 @@ describe("a file is refused that is", () => {
 
 describe("an archive is refused, even signed, with", () => {
   const TOP = "portcullis-9.2.0-linux-arm64";
-  const wrong = `${NAME} has something else than the files of a release: `;
+  const wrong = `${NAME} contains more than the files of a release: `;
 
   /** An archive of what `fill` puts into a folder, in which the members are named. */
   function archiveOf(fill: (folder: string) => void, ...members: string[]): string {

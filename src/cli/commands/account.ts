@@ -15,7 +15,7 @@ export function addAccountCommands(program: Command): void {
     "log in: registers this gateway with your account, and asks for the credentials",
   );
   accountCommand(
-    login.argument("[provider]", "the provider, such as mullvad; with any other word: which there are"),
+    login.argument("[provider]", "the provider, such as mullvad; any other word lists them"),
     "mullvad",
     async (settings, provider) => (await loadAccount()).logIn(settings, login.args[0] ?? provider),
   );

@@ -17,7 +17,7 @@ export function addBackupCommands(program: Command): void {
     .option("--plain", "do not encrypt: anyone who can read the file has your keys")
     .action(async (flags: ExportFlags) => (await loadBackup()).exportBackup(host, flags));
   withPassphrase(command(program, "restore", "read a backup from standard input"))
-    .option("--replace", "replace what is here already")
+    .option("--replace", "replace what already exists here")
     .option("--dry-run", "show what would change, and change nothing")
     .option("--killswitch-off", "turn the kill switch off if it was off when the backup was made")
     .option("--direct", "let devices leave outside the tunnel if the backup says so")

@@ -6,8 +6,8 @@ const loadDevices = () => import("../devices.ts");
 export function addDeviceCommands(program: Command): void {
   apiCommand<{ names?: true; exits?: true }>(
     command(program, "devices", "list the devices of the LAN and the exit of each")
-      .option("--names", "print only their ids and names, one a line")
-      .option("--exits", "print only the exits that a device can have, one a line"),
+      .option("--names", "print only their ids and names, one per line")
+      .option("--exits", "print only the exits that a device can have, one per line"),
     async (api, _, only) => (await loadDevices()).listDevices(api, only),
   );
   apiCommand(

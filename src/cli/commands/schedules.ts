@@ -8,7 +8,7 @@ export function addScheduleCommands(program: Command): void {
   apiCommand<{ names?: true }>(
     command(program, "schedules", "list the schedules").option(
       "--names",
-      "print only their names, one a line",
+      "print only their names, one per line",
     ),
     async (api, _, { names }) => (await loadSchedules()).listSchedules(api, names === true),
   );
@@ -25,7 +25,7 @@ export function addScheduleCommands(program: Command): void {
       .option("--at <time>", "on the gateway's clock, such as 21:00")
       .option("--until <time>", "for exit: when it ends; the next day if it is not after --at")
       .option("--days <days>", "the days on which --at counts, such as mon-fri,sun (default: all)")
-      .option("--every <hours>", "for move, in place of --at: such as 6h"),
+      .option("--every <hours>", "for move, instead of --at, such as 6h"),
     async (api, args, flags) => (await loadSchedules()).changeSchedule(api, args, flags),
   );
 }

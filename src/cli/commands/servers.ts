@@ -13,8 +13,8 @@ export function addServerCommands(program: Command): void {
     command(program, "servers", "list the servers in use (see the command use), by country and city")
       .argument("[country]")
       .argument("[city]")
-      .option("--names", "print only their names, one a line")
-      .option("--places", "print only the countries and cities that connect takes, one a line"),
+      .option("--names", "print only their names, one per line")
+      .option("--places", "print only the countries and cities that connect takes, one per line"),
     async (api, [country, city], { names, places }) => {
       const { namesTextOf, placesTextOf, readServers, treeTextOf } = await import("../servers.ts");
       const found = await readServers(api, country, city);

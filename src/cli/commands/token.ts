@@ -8,7 +8,7 @@ const loadToken = () => import("../token.ts");
 export function addTokenCommands(program: Command): void {
   const token = command(program, "token", "manage the tokens that clients need with --auth");
   const add = command(token, "add", "make a token for a client, and print it once")
-    .argument("<name>", "the client's, such as phone")
+    .argument("<name>", "the client's name, such as phone")
     .option("--read-only", "let it read, and change nothing");
   operatorCommand<{ readOnly?: true }>(add, async (settings, { readOnly }) =>
     (await loadToken()).addToken(settings, add.args[0] ?? "", readOnly === true),
@@ -16,7 +16,7 @@ export function addTokenCommands(program: Command): void {
   operatorCommand(command(token, "list", "list the tokens, and say what needs one"), async (settings) =>
     (await loadToken()).listTokens(settings),
   );
-  const remove = command(token, "remove", "remove a token: whoever has it is refused").argument("<name>");
+  const remove = command(token, "remove", "remove a token; requests with it are refused").argument("<name>");
   operatorCommand(remove, async (settings) =>
     (await loadToken()).removeToken(settings, remove.args[0] ?? ""),
   );

@@ -31,7 +31,7 @@ export function addTunnelCommands(program: Command): void {
   apiCommand<{ names?: true }>(
     command(program, "tunnels", "list the tunnels; main is the one of connect and disconnect").option(
       "--names",
-      "print only their names, one a line",
+      "print only their names, one per line",
     ),
     async (api, _, { names }) => (await loadTunnels()).listTunnels(api, names === true),
   );
@@ -52,7 +52,7 @@ export function addTunnelCommands(program: Command): void {
     command(
       program,
       "providers",
-      "list whose servers there are: your VPN account's, your own, imported; a star marks those in use",
+      "list the kinds of servers: your VPN account's, your own, imported; a star marks those in use",
     ),
     async (api) => (await loadTunnel()).listProviders(api),
   );
@@ -62,7 +62,10 @@ export function addTunnelCommands(program: Command): void {
       "use",
       "choose whose servers connect uses: your VPN account's, your own, or imported ones; a live tunnel stays as it is",
     ).addArgument(
-      new Argument("<provider>", "a company is the VPN account's, and list is your own JSON list of servers")
+      new Argument(
+        "<provider>",
+        "a company stands for your VPN account there; list is your own JSON list of servers",
+      )
         .choices(USE_CHOICES)
         .argParser(useIn),
     ),

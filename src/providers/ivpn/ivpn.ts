@@ -9,7 +9,7 @@ export const ivpn: VpnProvider = {
   label: "IVPN",
   credentials: [
     { name: "Account ID", parse: accountIdIn },
-    { name: "Two-factor code, if the account wants one", parse: codeIn, isOptional: true },
+    { name: "Two-factor code, if the account needs one", parse: codeIn, isOptional: true },
   ],
   list: "https://api.ivpn.net/v5/servers.json",
   api: "https://api.ivpn.net",

@@ -13,13 +13,13 @@ export const GONE = "the registration was removed from the account; log out, the
 export const SESSION_NOT_FOUND = "601";
 
 const CAPTCHA =
-  "IVPN wants a captcha solved, which cannot be shown here, because there were failed logins; wait an hour, or log in once with IVPN's app from this network, then try again";
+  "after failed logins IVPN asks for a captcha, which cannot be shown here; wait an hour, or log in once with IVPN's app from this network, then try again";
 
 /** The codes of daemon/api/types/errors.go and ui/src/api/statuscode.js in IVPN's desktop app. */
 const SENTENCES: Readonly<Record<string, string>> = {
   401: "IVPN does not know this account ID; check it for typing errors",
   [SESSION_NOT_FOUND]: GONE,
-  602: `the account is logged in on as many devices as it may be; log out one of them in its app or at ${ACCOUNT_PAGE}, then try again`,
+  602: `the account is logged in on the maximum number of devices; log out one of them in its app or at ${ACCOUNT_PAGE}, then try again`,
   702: `the account is not active; pay for it at ${ACCOUNT_PAGE}, then try again`,
   70001: CAPTCHA,
   70002: CAPTCHA,

@@ -15,7 +15,7 @@ export const DEVICES_PAGE = "https://mullvad.net/account/devices";
 /** What each of the provider's codes means, and what to do about it. */
 const SENTENCES: Readonly<Record<string, string>> = {
   INVALID_ACCOUNT: "the provider does not know this account number; check it for typing errors",
-  MAX_DEVICES_REACHED: `the account has as many registrations as it may have; remove one at ${DEVICES_PAGE}, then try again`,
+  MAX_DEVICES_REACHED: `the account has the maximum number of registrations; remove one at ${DEVICES_PAGE}, then try again`,
   PUBKEY_IN_USE: "the provider already knows the new key; try again, which makes another one",
   DEVICE_NOT_FOUND: "the registration was removed from the account; log out, then log in again",
   INVALID_ACCESS_TOKEN: "the provider does not accept the access token that it just issued; try again later",

@@ -68,9 +68,7 @@ export class NordAccount implements Account {
   }
 
   async rotateKey(): Promise<never> {
-    throw unable(
-      "NordVPN assigns the key; to use the one that the account has now, log out, then log in again",
-    );
+    throw unable("NordVPN assigns the key; to use the account's present key, log out, then log in again");
   }
 
   async logOut(): Promise<LoggedOut> {

@@ -56,7 +56,7 @@ export class PiaApi {
       addresses: [address],
       authority: PIA_AUTHORITY,
     });
-    const refused = `${name} refused the gateway's key; see whether the account is paid: sudo portcullis account show --provider pia`;
+    const refused = `${name} refused the gateway's key; check whether the account is paid: sudo portcullis account show --provider pia`;
     if (answer.status === 200 && isFailure(answer)) throw new Refusal(TOKEN_REFUSED, refused);
     return configIn(succeeded(answer, refused), privateKey, address);
   }
@@ -64,7 +64,7 @@ export class PiaApi {
   /** Reserves a port, which is the same on every server. Through the tunnel to this server. */
   async reservePort(server: ServerToRegister, token: string): Promise<SignedPort> {
     const answer = await this.askForPort(server, `getSignature?${new URLSearchParams({ token })}`);
-    const refused = `${server.name} opens no port for this account; see whether it is paid: sudo portcullis account show --provider pia`;
+    const refused = `${server.name} opens no port for this account; check whether it is paid: sudo portcullis account show --provider pia`;
     if (answer.status === 200 && isFailure(answer)) throw new Refusal(TOKEN_REFUSED, refused);
     return signedPortIn(succeeded(answer, refused));
   }

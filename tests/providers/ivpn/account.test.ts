@@ -93,7 +93,7 @@ describe("logging in", () => {
     [
       "too many devices",
       (site: FakeIvpn) => (site.limit = 0),
-      "the account is logged in on as many devices as it may be; log out one of them in its app or at https://www.ivpn.net/account/, then try again",
+      "the account is logged in on the maximum number of devices; log out one of them in its app or at https://www.ivpn.net/account/, then try again",
     ],
     [
       "not paid",
@@ -103,7 +103,7 @@ describe("logging in", () => {
     [
       "a captcha",
       (site: FakeIvpn) => (site.wantsCaptcha = true),
-      "IVPN wants a captcha solved, which cannot be shown here, because there were failed logins; wait an hour, or log in once with IVPN's app from this network, then try again",
+      "after failed logins IVPN asks for a captcha, which cannot be shown here; wait an hour, or log in once with IVPN's app from this network, then try again",
     ],
     [
       "a second factor",

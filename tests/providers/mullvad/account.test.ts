@@ -110,7 +110,7 @@ describe("logging in", () => {
   test("that the provider refuses stores nothing", async () => {
     const all = gateway();
     all.provider.maxDevices = 0;
-    await expect(all.account.logIn(NUMBER)).rejects.toThrow("as many registrations as it may have");
+    await expect(all.account.logIn(NUMBER)).rejects.toThrow("the maximum number of registrations");
     await expect(all.account.logIn("0000000000000000")).rejects.toThrow("does not know this account");
     expect([all.stored(), all.changes(), all.provider.devices.size]).toEqual([null, 0, 0]);
   });

@@ -52,7 +52,7 @@ describe("each refusal says what to do, and repeats nothing of the request", () 
     [
       400,
       "MAX_DEVICES_REACHED",
-      "the account has as many registrations as it may have; remove one at https://mullvad.net/account/devices, then try again",
+      "the account has the maximum number of registrations; remove one at https://mullvad.net/account/devices, then try again",
     ],
     [400, "PUBKEY_IN_USE", "the provider already knows the new key; try again, which makes another one"],
     [

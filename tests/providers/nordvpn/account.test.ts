@@ -93,7 +93,7 @@ test("the key cannot be rotated here, and a logout forgets it", async () => {
   const { home } = gateway();
   await home.logIn(TOKEN);
   expect(await failure(home.accounts.rotateKey(null))).toBe(
-    "NordVPN assigns the key; to use the one that the account has now, log out, then log in again",
+    "NordVPN assigns the key; to use the account's present key, log out, then log in again",
   );
   home.inUse = true;
   expect(await failure(home.accounts.logOut(null, false))).toContain("disconnect first");

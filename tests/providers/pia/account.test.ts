@@ -188,7 +188,7 @@ describe("a connection", () => {
     for (let times = 0; times < 2; times++)
       site.mishap("GET /addKey", { body: '{"status":"ERROR","message":"no"}' });
     expect(await failure(connect())).toBe(
-      "berlin424 refused the gateway's key; see whether the account is paid: sudo portcullis account show --provider pia",
+      "berlin424 refused the gateway's key; check whether the account is paid: sudo portcullis account show --provider pia",
     );
     expect(site.asked).toHaveLength(3);
     site.revoke();
