@@ -6,9 +6,10 @@ import type { OwnChanges } from "./own-changes.ts";
 export const ARP_TABLE = "arp portcullis";
 
 /**
- * Lets the uplink's neighbours find the gateway. The kernel answers an ARP request only if a route leads back to who asks
- * (net/ipv4/arp.c, `arp_process`, and `fib_validate_source`), but the routing rules have none for packets without a mark.
- * The mark gives this look-up the machine's own routes, and packets cannot use it: the chain sees ARP only.
+ * Lets the uplink's neighbours find the gateway. The kernel answers an ARP request only if a route leads back to its
+ * sender (net/ipv4/arp.c, `arp_process`, and `fib_validate_source`), but the routing rules have none for packets
+ * without a mark. The mark makes this look-up use the machine's own routes. Packets cannot use it: the chain sees ARP
+ * only.
  */
 export function arpTextOf(uplink: string | null): string {
   const replace = `add table ${ARP_TABLE}\ndelete table ${ARP_TABLE}\n`;
@@ -23,7 +24,7 @@ export function listArpTable(host: Host): Promise<string | null> {
   return host.run(["nft", "-s", "-n", "list", "table", ...ARP_TABLE.split(" ")]).catch(() => null);
 }
 
-/** This table in the kernel. Nothing is let out without it, so a kernel that has no such tables is no fault. */
+/** This table in the kernel. Without it nothing more is let out, so a kernel that has no such tables is no fault. */
 export class ArpTable {
   /** What was loaded last, and how the kernel listed it; null if that is unknown. */
   private loaded: { text: string; listing: string | null } | null = null;

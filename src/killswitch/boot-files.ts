@@ -36,7 +36,7 @@ export function bootFilesFor(network: HostNetwork): { name: string; text: string
   ];
 }
 
-/** Whether the network is complete enough to save: during a shutdown or without a cable, interfaces are missing. */
+/** Whether the network is complete enough to save. During a shutdown or without a cable, interfaces are missing. */
 export function isComplete({ lans, uplink }: HostNetwork): boolean {
   return uplink !== null && lans.length > 0;
 }

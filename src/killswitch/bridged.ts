@@ -11,9 +11,9 @@ export interface Trouble {
 }
 
 /**
- * With the module br_netfilter, which Docker loads, the kernel shows the firewall what it only bridges as if it were
- * forwarded, and the firewall refuses it: devices on different ports of the LAN's bridge cannot reach each other. Null if
- * that is not so. Usually runs no command.
+ * Null if the kernel does not pass bridged packets to the firewall. With the module br_netfilter, which Docker loads,
+ * it shows them as if they were forwarded, and the firewall refuses them: devices on different ports of the LAN's
+ * bridge cannot reach each other. Usually runs no command.
  */
 export async function bridgedTrouble(host: Host, lans: readonly Lan[]): Promise<Trouble | null> {
   const values = await Promise.all(

@@ -5,35 +5,41 @@ import type { Connection, Direction, Host } from "../system/host.ts";
 import { FIRST_DIRECT_ZONE, zoneOf } from "./direct.ts";
 import type { Exit, FirewallTunnel, Policy } from "./policy.ts";
 
-/** Two for each tunnel. */
+/** There are two for each tunnel. */
 const LAST_TUNNEL_ZONE = 2 * MAX_TUNNELS;
-/** Of so many ended connections at a time the devices are told at once; of others when they send something. */
+/**
+ * For this many ended connections at a time, the devices are told at once. For others, the device is told when it sends
+ * something.
+ */
 const MAX_CHALLENGES = 512;
 const PROTOCOLS = { tcp: 6, udp: 17 };
 const DNS_PORT = 53;
 
 type Forward = Policy["forwards"][number];
 
-/** The device that has an address of the LAN, as far as known. */
+/** Finds the device that has an address of the LAN, as far as it is known. */
 export type DeviceAt = (address: Address) => Mac | null;
 
 /**
- * Ends the connections that the policy does not lead where they go: those of a tunnel that has ended or has another
- * address, of a device that has another exit, or of a forwarded port that is closed. The kernel would keep some for days,
- * and whoever gets the zone next would have them. The firewall lets none of them out meanwhile.
+ * Ends the connections that the policy no longer permits: those of a tunnel that has ended or has another address, of a
+ * device that has another exit, or of a forwarded port that is closed. The kernel would keep some for days, and the
+ * next user of the zone would have them. The firewall lets none of them out meanwhile.
  */
 export class Connections {
-  /** What the last look went by; null before the first, and after one that failed. */
+  /** What the last look was based on; null before the first, and after one that failed. */
   private settledFor: unknown = null;
-  /** The newest; a look takes seconds if the table is full, and one by an older policy would end what goes on. */
+  /**
+   * The newest policy. A look takes seconds if the table is full, and one with an older policy would end valid
+   * connections.
+   */
   private policy: Policy | null = null;
   private work: Promise<void> = Promise.resolve();
   /**
-   * The forwarded ports since the last look. At a start the connections of ports that are not open again yet are none of
-   * theirs, and go on.
+   * The forwarded ports since the last look. After a start, the ports that are not open again yet are not among them,
+   * so their connections continue.
    */
   private forwards: Policy["forwards"] = [];
-  /** Whether a look waits for the one before: policies that come meanwhile need no further one. */
+  /** Whether a look waits for the one before. Policies that come meanwhile need no further look. */
   private waits = false;
 
   constructor(
@@ -41,7 +47,10 @@ export class Connections {
     private readonly deviceAt: DeviceAt,
   ) {}
 
-  /** Looks at the kernel's connections if what decides about them is new, or in any case; resolves after the look. */
+  /**
+   * Looks at the kernel's connections if the policy has changed what it permits, or in any case if asked to. Resolves
+   * after the look.
+   */
   settle(policy: Policy, isDue = false): Promise<void> {
     const { lans, addresses, endpoints, devices, routed, defaultExit, forwards } = policy;
     const decides = { lans, addresses, endpoints, devices, routed, defaultExit, forwards };
@@ -66,15 +75,15 @@ export class Connections {
       this.forwards = newest().forwards;
       await this.host.challenge(toTell(ended, newest()));
     } catch {
-      // A kernel without the module: connections then end by themselves, and what they send is still refused.
+      // The kernel does not have the module. Connections then end by themselves, and their packets are still refused.
       this.settledFor = null;
     }
   }
 }
 
 /**
- * Whether the policy does not lead a connection where it goes. Those of the gateway outside the tunnels go on. `former` are
- * the forwarded ports that the policy may have closed.
+ * Whether the policy no longer permits a connection. The gateway's connections outside the tunnels are left alone.
+ * `former` are the forwarded ports that the policy may have closed.
  */
 export function isOver(
   connection: Connection,
@@ -88,7 +97,7 @@ export function isOver(
   if (zone === 0 || zone > LAST_TUNNEL_ZONE) return false;
   if ([original.source, reply.source].some((address) => policy.addresses.includes(address))) return false;
   const tunnels = policy.endpoints.filter((tunnel) => tunnel.zone === zone);
-  // Inside a tunnel: whatever address a device of the LAN claims as its own.
+  // Inside a tunnel, a device of the LAN may claim any address as its own.
   if (tunnels.some(({ addresses }) => addresses.includes(original.source))) return false;
   const inward = tunnels.find(({ addresses }) => addresses.includes(original.destination));
   if (inward !== undefined)
@@ -98,8 +107,8 @@ export function isOver(
 }
 
 /**
- * Whether it is a direct device's queries to the gateway, begun by a packet that came while the firewall was replaced, so
- * that no rule redirected it. A device that goes on asking from the same port would never be answered.
+ * Whether these are a direct device's queries to the gateway, begun by a packet that came while the firewall was
+ * replaced, so that no rule redirected it. A device that keeps asking from the same port would never be answered.
  */
 function isUnredirected({ protocol, original, isRedirected }: Connection, policy: Policy): boolean {
   const isQuery = protocol === PROTOCOLS.udp && original.destinationPort === DNS_PORT;
@@ -133,12 +142,15 @@ function exitAt(address: Address, policy: Policy, deviceAt: DeviceAt): Exit | nu
   return mac && (policy.devices.find(({ id }) => id === mac)?.exit ?? policy.defaultExit);
 }
 
-/** Also while the uplink is down. */
+/** This holds even while the uplink is down. */
 function directZonesIn({ devices }: Policy): ReadonlySet<number> {
   return new Set(devices.flatMap(({ id, exit }) => (exit.to === "direct" ? [zoneOf(id)] : [])));
 }
 
-/** Looks no further than it must: whether an address is the LAN's takes some microseconds, and a table has many. */
+/**
+ * Looks no further than necessary. It takes some microseconds to find out whether an address is the LAN's, and a table
+ * has many.
+ */
 function toTell(ended: readonly Connection[], policy: Policy): Direction[] {
   const told: Direction[] = [];
   for (const each of ended) {
@@ -148,7 +160,9 @@ function toTell(ended: readonly Connection[], policy: Policy): Direction[] {
   return told;
 }
 
-/** What its device takes for the other end, towards the device; nothing if no device may wait for more of it. */
+/**
+ * The address that the device takes for the other end, towards the device. Empty if no device may wait for more of it.
+ */
 function asSeenBy({ lans }: Policy, { isOpen, original, reply }: Connection): Direction[] {
   if (!isOpen) return [];
   const isOnLan = (address: Address) =>

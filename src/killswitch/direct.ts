@@ -11,7 +11,10 @@ const ZONES = "direct_zones";
 const INTO_UPLINK = "into_uplink";
 /** Above the zones of tunnels. */
 export const FIRST_DIRECT_ZONE = 0x8000;
-/** A zone has 16 bits. Of two devices with the same zone, one that is no longer direct gets late replies while the other is. */
+/**
+ * A zone has 16 bits. If two devices have the same zone, one that is no longer direct gets late replies while the other
+ * is direct.
+ */
 const HASH = { modulus: 0x8000, seed: 1 };
 
 /** The zones of the devices that are direct now. */
@@ -27,8 +30,8 @@ export function zoneOf(id: Mac): number {
 }
 
 /**
- * Rules for what a direct device sends. The zone tells its connections from those of other devices; it is that of one
- * direction, so that replies on the uplink, which have no zone yet, find the connection.
+ * Rules for packets of direct devices. The zone tells their connections from those of other devices. It is the zone of
+ * one direction, so that replies on the uplink, which have no zone yet, find the connection.
  */
 export function leaveDirectly(): string[] {
   const { modulus, seed } = HASH;
@@ -39,8 +42,8 @@ export function leaveDirectly(): string[] {
 }
 
 /**
- * Behind conntrack: marks replies to direct devices, for reverse-path filtering and for the forward chain. What a server
- * goes on sending to a device that is no longer direct gets no mark.
+ * Runs after conntrack. Marks replies to direct devices, for reverse-path filtering and for the forward chain. Packets
+ * that a server still sends to a device that is no longer direct get no mark.
  */
 export function markDirectReplies(policy: Policy): string[] {
   if (directDevices(policy).length === 0) return [];
@@ -82,7 +85,10 @@ export function intoUplink(policy: Policy, rules: readonly string[]): string[] {
   ];
 }
 
-/** Rules behind NAT: a FIN of a connection that conntrack does not know, or one from a time without our NAT. */
+/**
+ * Rules after NAT. They drop packets that NAT does not translate: a FIN of a connection that conntrack does not know,
+ * or a packet of a connection from a time without our NAT.
+ */
 export function keepDirectTranslated(policy: Policy): string[] {
   if (directDevices(policy).length === 0) return [];
   const match = `oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)}`;
@@ -96,8 +102,9 @@ export function keepDirectTranslated(policy: Policy): string[] {
 const NEVER_WIREGUARDS = "1024-32767";
 
 /**
- * Rejected by the output chain if the gateway itself sets the mark. Towards a server no device gets WireGuard's own port:
- * once the kernel had forgotten WireGuard's connection, what the server sends would go to the device (CVE-2021-3773).
+ * Rejected by the output chain if the gateway itself sets the mark. No device gets WireGuard's own port towards a
+ * server: once the kernel had forgotten WireGuard's connection, the server's packets would go to the device
+ * (CVE-2021-3773).
  */
 export function masqueradeDirect(policy: Policy): string[] {
   if (directDevices(policy).length === 0) return [];

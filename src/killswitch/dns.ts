@@ -7,9 +7,12 @@ import { directDevices, type FirewallTunnel, MAIN, mainTunnels, type Policy } fr
 import { refuse } from "./strangers.ts";
 
 export const DNS = "meta l4proto { tcp, udp } th dport 53";
-/** Of the gateway's own. What WireGuard sends to a server on this port has a tunnel's mark. */
+/** The gateway's own queries. WireGuard's packets to a server on this port have a tunnel's mark. */
 export const OWN_DNS = `meta mark & ${hex(ANY_SLOT_MASK)} != ${hex(markOf(MAIN_SLOT))} ${DNS}`;
-/** What a resolver on the gateway answers: also over TLS and QUIC (RFC 7858, RFC 9250). Over HTTPS it looks like a page. */
+/**
+ * The ports of a resolver on the gateway, including TLS and QUIC (RFC 7858, RFC 9250). DNS over HTTPS looks like a
+ * page.
+ */
 export const TO_RESOLVER = "meta l4proto { tcp, udp } th dport { 53, 853 }";
 /** The "recursion desired" bit: set in a query to a resolver, clear in a resolver's own queries to name servers. */
 const OWN_QUERY = "udp dport 53 @th,87,1 1";
@@ -42,7 +45,8 @@ export function dnsChains(policy: Policy): string[] {
           `udp sport ${sourcePort} udp dport 53 return comment "DNS lookup of the server's name"`,
       ),
       ...carrying.flatMap((tunnel) => redirect(tunnel, lans, `oifname "${tunnel.interface}" ${OWN_QUERY}`)),
-      // To a resolver on a LAN, or by a socket that is bound to the uplink: systemd-resolved queries those of DHCP so.
+      // Queries to a resolver on a LAN, or by a socket that is bound to the uplink, as systemd-resolved sends them to
+      // the resolvers of DHCP.
       ...outside.flatMap((to) => current.flatMap((tunnel) => redirect(tunnel, lans, `${to} ${OWN_DNS}`))),
     ]),
     keepDnsInside(policy),
@@ -50,8 +54,8 @@ export function dnsChains(policy: Policy): string[] {
 }
 
 /**
- * The output chain still sees the interface from before the redirection, and this hook the actual one. Not a NAT chain:
- * the kernel skips it for a connection that a NAT chain of another program has translated.
+ * The output chain still sees the interface from before the redirection, and this hook sees the actual one. This is not
+ * a NAT chain, because the kernel skips those for a connection that a NAT chain of another program has translated.
  */
 function keepDnsInside(policy: Policy): string {
   const tunnels = policy.carrying.map((tunnel) => tunnel.interface);
@@ -73,15 +77,18 @@ export function permitRedirectedDns(tunnel: FirewallTunnel, policy: Policy): str
 }
 
 /**
- * Queries of hosts outside the LAN's prefixes, such as those of a network whose route is gone: a known connection would be
- * led on, by the exit of the router that forwards them. A device with a public address is refused later.
+ * Queries of hosts outside the LAN's prefixes, such as those of a network whose route is gone. A known connection would
+ * be forwarded, by the exit of the router that forwards them. A device with a public address is refused later.
  */
 export function dropStrangersDns(lan: Lan, family: 4 | 6): string {
   const stranger = outsideOf("saddr", family, [...lan.prefixes, PUBLIC]);
   return `${stranger} ${DNS} drop comment "queries of hosts outside the LAN"`;
 }
 
-/** What was not redirected: a resolver on the gateway queries through main, which is not the exit of these devices. */
+/**
+ * Queries that were not redirected. A resolver on the gateway queries through main, which is not the exit of these
+ * devices.
+ */
 export function refuseOthersDns({ lans, carrying }: Policy): string[] {
   const others = carrying.filter(({ tunnel }) => tunnel !== MAIN);
   return among("iifname", namesOf(lans)).flatMap((from) =>
@@ -118,7 +125,7 @@ export function refuseClearDns(lan: Lan): string[] {
 }
 
 /**
- * Queries of one family, if the tunnel has resolvers only of the other: nothing redirects them, and a client that is
+ * Queries of one family, if the tunnel has resolvers only of the other. Nothing redirects them, and a client that is
  * refused tries the other family.
  */
 export function refuseUnansweredDns(
@@ -140,7 +147,7 @@ function redirect(tunnel: FirewallTunnel, lans: readonly Lan[], match: string): 
   return redirectTo(resolversInside(tunnel, lans), match, "the tunnel's resolver");
 }
 
-/** Only queries to the gateway itself: a direct device may use any other resolver. */
+/** Applies only to queries to the gateway itself: a direct device may use any other resolver. */
 function redirectDirect(policy: Policy): string[] {
   if (directDevices(policy).length === 0) return [];
   return among("iifname", namesOf(policy.lans)).flatMap((from) =>
@@ -162,7 +169,7 @@ function redirectTo(resolvers: readonly Address[], match: string, which: string)
   });
 }
 
-/** Without this machine's own addresses, and without hosts on a LAN that the uplink does not lead to. */
+/** Leaves out this machine's own addresses, and hosts on a LAN that the uplink does not lead to. */
 function resolversOutside({ resolvers, lans, uplink, addresses }: Policy): Address[] {
   const elsewhere = lans.filter((lan) => lan.interface !== uplink).flatMap(({ prefixes }) => prefixes);
   return resolvers.filter(
@@ -173,7 +180,7 @@ function resolversOutside({ resolvers, lans, uplink, addresses }: Policy): Addre
   );
 }
 
-/** Without those that have an address of the LAN: they would be queried in clear text, outside the tunnel. */
+/** Leaves out those with an address of the LAN: they would be queried in clear text, outside the tunnel. */
 function resolversInside({ resolvers }: FirewallTunnel, lans: readonly Lan[]): Address[] {
   const prefixes = lans.flatMap((lan) => lan.prefixes);
   return resolvers.filter((resolver) => !prefixes.some((prefix) => contains(prefix, resolver)));

@@ -8,7 +8,7 @@ export interface BlockedPort {
   remedies: readonly string[];
 }
 
-/** What accepts no connection of a device to a port of this machine. */
+/** Rules that do not concern a device's TCP connection to this machine. */
 const NOT_FOR_IT = /\b(udp|icmpv?6?|mark|status)\b|\bdaddr (2[2-5]\d\.|ff|type (?!local))/;
 
 /** Chains for incoming packets that refuse what no rule accepts, and have no rule that accepts the LAN's to the port. */

@@ -7,21 +7,22 @@ import { chain, headerOf, setMark } from "./match.ts";
 import { directDevices, type Exit, type FirewallTunnel, MAIN, type Policy, tunnelsOf } from "./policy.ts";
 import { refuse } from "./strangers.ts";
 
-/** All devices that have an exit of their own, and what is none. */
+/** The set of all devices with an exit of their own, and an entry that is no device. */
 const ASSIGNED = "assigned";
-/** No device has it. A packet finds it by this mask, and so learns whether the set has been emptied. */
+/** An address that no device has. A packet looks it up by this mask, and so learns whether the set has been emptied. */
 const NO_DEVICE = "00:00:00:00:00:00" as Mac;
 const BY_DEVICE = "by_device";
 const OWN_EXIT = "own_exit";
-/** The chain of each of their exits. */
+/** The map from each device to the chain of its exit. */
 const EXIT_OF = "exit_of";
 const BLOCKED = "blocked";
 const NO_TUNNEL = 'comment "the exit is blocked or down"';
 
 /**
- * The devices by exit, also while there are none: assigning a device changes only elements. The map answers in one
- * look-up, however many exits there are. The sets stand in for it: when the table is replaced, the kernel runs the former
- * chains for about a millisecond more, and finds nothing in their maps, but everything in such sets (Linux 6.18).
+ * The devices by exit. The map and the sets exist even without devices, so that an assignment changes only elements.
+ * The map answers in one look-up, however many exits there are. The sets replace it for a moment: when the table is
+ * replaced, the kernel runs the previous chains for about a millisecond more, and finds nothing in their maps, but
+ * everything in such sets (Linux 6.18).
  */
 export function deviceSets(policy: Policy): string[] {
   if (policy.lans.length === 0) return [];
@@ -57,7 +58,10 @@ export function byDevice(match: string): string {
   return `${match} goto ${BY_DEVICE} comment "each device has its exit"`;
 }
 
-/** The same by address: what a router of the LAN forwards has the router's MAC address. The most specific first. */
+/**
+ * The same by address, because what a router of the LAN forwards has the router's MAC address. The most specific prefix
+ * comes first.
+ */
 export function byPrefix(policy: Policy, families: readonly (4 | 6)[], match = ""): string[] {
   const open = openExits(policy);
   return policy.routed
@@ -69,10 +73,10 @@ export function byPrefix(policy: Policy, families: readonly (4 | 6)[], match = "
 }
 
 /**
- * Each look-up sees the map and the sets as they are at that moment. A packet that comes while its device is moved may be
- * in neither, and is refused: its device is among the assigned ones before and after. Other programs can empty the map or
- * the set. Each stands in for the other, and a device has the default exit only if neither has it and the set has what is
- * no device: without both, everything is refused.
+ * Each look-up sees the map and the sets as they are at that moment. A packet that comes while its device is moved may
+ * be in neither. It is refused, because its device is among the assigned ones before and after. Other programs can
+ * empty the map or the set. Each can replace the other, and a device has the default exit only if neither has it and
+ * the set has the entry that is no device. Without both, everything is refused.
  */
 function exitOfDevice(policy: Policy): string {
   const standard = chainFor(nameOf(policy.defaultExit, openExits(policy)));
@@ -118,7 +122,7 @@ function elementsOf(entries: readonly string[]): string {
   return entries.length === 0 ? "" : `    elements = { ${entries.join(", ")} }\n`;
 }
 
-/** Main is among them while it is down: the gateway's own services use it too, and still answer its devices. */
+/** Main is included while it is down: the gateway's own services use it too, and still answer its devices. */
 function openExits(policy: Policy): string[] {
   const tunnels = new Set([MAIN, ...policy.carrying.map(({ tunnel }) => tunnel)]);
   return [...tunnels, ...(directDevices(policy).length === 0 ? [] : [DIRECT])];
@@ -141,8 +145,8 @@ export function setFor(name: string): string {
 
 /**
  * Marks a packet for the tunnel's routing table, and puts it into the tunnel's zone. During a switch the route decides
- * between two zones, which moves to the next tunnel at once; the same if nothing blocks, because then not all of it uses
- * a tunnel. Otherwise the zone is known without a look-up.
+ * between two zones, because the route moves to the next tunnel at once. The same applies if nothing blocks, because
+ * then not everything uses a tunnel. Otherwise the zone is known without a look-up.
  */
 function intoTunnel(tunnels: readonly FirewallTunnel[], blocks: boolean): string[] {
   const zone = (tunnel: FirewallTunnel, match = "") =>

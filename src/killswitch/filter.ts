@@ -58,7 +58,7 @@ export function forward(policy: Policy): string[] {
   const back = among("iifname", links).flatMap((from) =>
     among("oifname", namesOf(lans)).map((to) => `${from} ${to} jump ${TO_LAN}`),
   );
-  // The most travelled first.
+  // The pairs with the most traffic come first.
   const pairs = [...into.slice(0, 1), ...back, ...into.slice(1)];
   return [
     chain("forward", "type filter hook forward priority filter; policy drop;", [
@@ -72,7 +72,10 @@ export function forward(policy: Policy): string[] {
   ];
 }
 
-/** What LAN clients send into the tunnel. Only what has passed their interface's rules is in the tunnel's zone. */
+/**
+ * Packets of LAN clients into the tunnel. Only packets that have passed their interface's rules are in the tunnel's
+ * zone.
+ */
 function intoTunnel(tunnel: FirewallTunnel, policy: Policy): string {
   const { lans } = policy;
   return chain(`into_${tunnel.interface}`, null, [
@@ -89,7 +92,7 @@ function intoTunnel(tunnel: FirewallTunnel, policy: Policy): string {
   ]);
 }
 
-/** A connection that was begun outside needs its forwarded port as long as it lasts. */
+/** A connection that began outside needs its forwarded port as long as it lasts. */
 function toLan(policy: Policy): string {
   return chain(TO_LAN, null, [
     'ct direction reply ct state established,related accept comment "replies from the tunnel to the LAN"',
@@ -155,9 +158,10 @@ function permitFromTunnel(tunnel: FirewallTunnel): string {
 }
 
 /**
- * What a server goes on sending of a connection that has ended here, because its device has another exit now. Only to what
- * conntrack does not know: a reset for a packet that it calls invalid would end a connection that goes on. And not to
- * the LAN's addresses: with one card the home router has one, and would get the reset in clear.
+ * Resets for what a server still sends in a connection that has ended here, because its device has another exit now.
+ * They apply only to connections that conntrack does not know: a reset for a packet that it calls invalid would end a
+ * valid connection. They never go to the LAN's addresses: with one card the home router has one, and would get the
+ * reset in clear.
  */
 function resetLate({ carrying, lans }: Policy): string[] {
   const late = "ct state new tcp flags & (syn | rst | ack) == ack";
@@ -173,7 +177,7 @@ function resetLate({ carrying, lans }: Policy): string[] {
   );
 }
 
-/** Those above; main permits what the gateway sends. */
+/** Permits the resets above. Main needs no such rule, because it permits everything that the gateway sends. */
 function permitResets({ carrying }: Policy): string[] {
   return among(
     "oifname",

@@ -5,7 +5,7 @@ import { type Route, showRoutes } from "../system/ip.ts";
 /** A route of another program in one of the gateway's routing tables. */
 export interface ForeignRoute {
   family: 4 | 6;
-  /** As `ip route del` takes it. */
+  /** In the form that `ip route del` takes. */
   text: string;
 }
 
@@ -42,7 +42,7 @@ export async function foreignRoutes(
 export async function removeRoutes(host: Host, routes: readonly ForeignRoute[]): Promise<void> {
   for (const family of [4, 6] as const) {
     const lines = routes.filter((route) => route.family === family).map(({ text }) => `route del ${text}\n`);
-    // One that is gone meanwhile is no failure.
+    // A route that is already gone is no failure.
     if (lines.length > 0)
       await host
         .run(["ip", `-${family}`, "-force", "-batch", "-"], { stdin: lines.join("") })

@@ -9,7 +9,7 @@ export function bypassIn(ahead: readonly Rule[]): string | null {
 
 /** The command that removes them. */
 export function removalOf(ahead: readonly Rule[]): string {
-  // What else it has changed ends with it.
+  // Ending the program also reverts its other changes.
   if (ahead.some(isFromWgQuick)) return "sudo wg-quick down, with the name of its interface";
   const commands = ahead.map(
     ({ family, priority }) => `sudo ip ${family === 6 ? "-6 " : ""}rule del priority ${priority}`,
@@ -17,7 +17,7 @@ export function removalOf(ahead: readonly Rule[]): string {
   return commands.join("; ");
 }
 
-/** Its table has the number of the mark of its own packets. */
+/** Its table has the same number as the mark of its own packets. */
 function isFromWgQuick({ text }: Rule): boolean {
   const [, mark, table] = /^not fwmark (\w+) lookup (\d+)$/.exec(text) ?? [];
   return mark !== undefined && Number(mark) === Number(table);

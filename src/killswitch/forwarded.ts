@@ -5,7 +5,10 @@ import type { Lan } from "../network/lan.ts";
 /** A port that a provider has opened, and the device that it leads to. */
 export interface ForwardPart {
   device: Mac;
-  /** The tunnel's name, and the endpoint of the server that opened it: at another server the port is somebody else's. */
+  /**
+   * The tunnel's name, and the endpoint of the server that opened it. At another server the port belongs to someone
+   * else.
+   */
   tunnel: string;
   endpoint: Endpoint;
   protocol: "tcp" | "udp";
@@ -16,7 +19,7 @@ export interface ForwardPart {
   port: number;
 }
 
-/** What the firewall leads from one interface to one address. */
+/** A redirection in the firewall from one interface to one address. */
 export interface ForwardedPort {
   interface: string;
   protocol: "tcp" | "udp";
@@ -45,7 +48,7 @@ interface Carrying {
   addresses: readonly Address[];
 }
 
-/** What decides whether a port is open now. */
+/** The state that decides whether a port is open now. */
 interface Ways {
   carrying: readonly Carrying[];
   lans: readonly Lan[];
@@ -56,8 +59,8 @@ interface Ways {
 }
 
 /**
- * Those that are open now. A port is closed by the very change of the firewall that ends its tunnel, or that gives its
- * device another exit: replies would leave by that one.
+ * The ports that are open now. The same change of the firewall that ends a port's tunnel, or gives its device another
+ * exit, closes the port: replies would leave by the new exit.
  */
 export function forwardsIn(parts: readonly ForwardPart[], ways: Ways): ForwardedPort[] {
   return parts

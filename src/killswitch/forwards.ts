@@ -2,7 +2,9 @@ import { familyOf } from "../base/address.ts";
 import { among, byFamily, chain, headerOf } from "./match.ts";
 import { type FirewallTunnel, MAIN, type Policy } from "./policy.ts";
 
-/** For the first packet of each connection from outside; the tunnel's rules have given it its mark and its zone. */
+/**
+ * Applies to the first packet of each connection from outside. The tunnel's rules have given it its mark and its zone.
+ */
 export function leadForwards({ forwards, lans }: Policy): string[] {
   if (forwards.length === 0) return [];
   const from = among("iifname", [...new Set(forwards.map((each) => each.interface))]);
@@ -22,7 +24,7 @@ export function leadForwards({ forwards, lans }: Policy): string[] {
   ];
 }
 
-/** From the tunnels to the LAN: only what the rules above have led there, also while a connection lasts. */
+/** From the tunnels to the LAN: permits only what the rules above have redirected, also while a connection lasts. */
 export function permitForwards({ forwards }: Policy, clamp: string): string[] {
   if (forwards.length === 0) return [];
   return [
@@ -44,7 +46,7 @@ export function clampAnswers(tunnel: FirewallTunnel, { forwards }: Policy): stri
   ];
 }
 
-/** Main carries all that the gateway sends. */
+/** Main carries everything that the gateway sends. */
 export function permitContacts({ contacts }: Policy): string[] {
   return contacts
     .filter(({ tunnel }) => tunnel !== MAIN)

@@ -39,7 +39,7 @@ export class KillSwitch {
   onDirect: () => void = () => {};
   /** The device that has an address of the LAN, or had it last. */
   deviceAt: (address: Address) => Mac | null = () => null;
-  /** Whose routing tables, like the LAN's, have no routes of other programs. */
+  /** The slots whose routing tables, like the LAN's, must have no routes of other programs. */
   slots: readonly Slot[] = [];
   private own: HostNetwork | null = null;
   private readonly parts = new Map<string, PolicyPart>();
@@ -83,7 +83,7 @@ export class KillSwitch {
       queue: this.queue,
       loaded: this.table,
       network: () => this.network,
-      // What is wanted may still wait for its turn.
+      // The wanted state may still wait for its turn.
       rules: () => this.ruled ?? this.wanted?.rules ?? [],
       onAltered: () => this.repairLater(),
     });
@@ -94,7 +94,7 @@ export class KillSwitch {
     return this.own ?? NO_NETWORK;
   }
 
-  /** The LAN with the networks behind its routers. */
+  /** The LAN, including the networks behind its routers. */
   get lans(): readonly Lan[] {
     return this.wanted?.lans ?? this.network.lans;
   }
@@ -125,8 +125,8 @@ export class KillSwitch {
   }
 
   /**
-   * To be called when the machine's network has changed and is as before: with an interface or an address that goes, the
-   * kernel removes routes without a word, also from these tables.
+   * To be called when the machine's network has changed and is now as before. When an interface or an address
+   * disappears, the kernel silently removes routes, also from these tables.
    */
   restoreRoutes(): Promise<void> {
     return this.queue.add(async () => {
@@ -136,8 +136,8 @@ export class KillSwitch {
   }
 
   /**
-   * Resolves when the connections that the policy has ended are gone. With `repaired`, something has been repaired without
-   * which some may have become wrong.
+   * Resolves when the connections that the policy has ended are gone. With `repaired`, a repair has taken place before
+   * which some connections may have become wrong.
    */
   async settleConnections(repaired = false): Promise<void> {
     if (this.wanted !== null) await this.connections.settle(this.wanted.policy, repaired);
@@ -184,7 +184,7 @@ export class KillSwitch {
     return inspectionOf(await this.readings.parts(), fault);
   }
 
-  /** The same, by layers, and how many devices may leave outside the tunnel. */
+  /** The same by layer, and how many devices may leave outside the tunnel. */
   async layers(): Promise<Layers & { direct: number }> {
     const found = await this.readings.parts();
     return { ...layersOf(found), direct: found.direct };
@@ -192,7 +192,7 @@ export class KillSwitch {
 
   private async load(network: HostNetwork): Promise<void> {
     this.wanted = this.wantedOn(network);
-    // What changes nothing waits for changes only, and not for readings.
+    // A call that changes nothing waits only for changes, and not for readings.
     if (await this.queue.addReading(async () => this.isApplied())) return;
     // By then another owner may have changed its part: one load is enough for both.
     return this.queue.add(() => this.apply());
@@ -209,7 +209,7 @@ export class KillSwitch {
     );
   }
 
-  /** The network, without what tunnels have addresses of. */
+  /** The network, without prefixes that contain addresses of tunnels. */
   private countedIn(network: HostNetwork): HostNetwork {
     const tunnels = [...this.parts.values()].flatMap(({ endpoints = [] }) => endpoints);
     return networkBeside(
@@ -236,7 +236,7 @@ export class KillSwitch {
     const { policy, ruleset, arp, rules } = this.wanted;
     try {
       await this.applyBoth(ruleset, rules);
-      // Without them networks behind routers, or the gateway, are out of reach at times, and nothing else is wrong.
+      // Without them, networks behind routers, or the gateway, are sometimes out of reach. Nothing else is wrong.
       await Promise.all([this.loadRoutes(this.wanted), this.arp.load(arp)]);
       void this.connections.settle(policy);
       if (this.fault !== null) this.alarm("protection_restored", "The kill switch has been restored.");
@@ -253,8 +253,8 @@ export class KillSwitch {
 
   private async applyBoth(ruleset: string, rules: readonly Rule[]): Promise<void> {
     const table = this.table.load(ruleset);
-    // A version before may have left rules that route what is not marked, and a table that does not mark: only the new
-    // table works with either.
+    // An earlier version may have left rules that route packets without a mark, and a table that sets no marks. Only
+    // the new table works with both.
     const ready = this.ruled === null ? table.catch(() => {}) : null;
     const outcomes = await Promise.allSettled([table, this.loadRules(rules, ready)]);
     for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
@@ -275,7 +275,7 @@ export class KillSwitch {
     this.ruled = rules;
   }
 
-  /** First what blocks: the rest lets nothing out while it is missing. */
+  /** The parts that block are loaded first. While they are missing, the rest lets nothing out. */
   private async restore(): Promise<void> {
     if (this.wanted === null) return;
     try {
@@ -308,9 +308,9 @@ export class KillSwitch {
     await this.repairs.repair([{ layer: "routing", message }], work, this.repairLater);
   }
 
-  /** Compares the kernel with what was loaded last; what is wanted may still wait for its turn. */
+  /** Compares the kernel with what was loaded last. The wanted state may still wait for its turn. */
   private async damages(): Promise<Damage[]> {
-    // Questions that come meanwhile share this look: they see the damage, instead of waiting for its repair.
+    // Questions that come meanwhile share this look. They see the damage and do not wait for its repair.
     const [{ listing, asLoaded }, { ours, ahead }] = await this.readings.renewed();
     this.foreignRule.set(this.wanted?.rules.length === 0 ? null : bypassIn(ahead));
     const damages: Damage[] = [];

@@ -58,8 +58,8 @@ export function permitNeighbourDiscovery(direction: "in" | "out", links: Links):
 }
 
 /**
- * A router on the uplink's link may ask with a global address of its own, and is answered there (RFC 4861, section 7.2.4).
- * A LAN has such rules already.
+ * A router on the uplink's link may ask with a global address of its own, and is answered there (RFC 4861, section
+ * 7.2.4). A LAN already has such rules.
  */
 export function permitUplinkNeighbours({ lans, uplink, uplinkAddresses }: Policy): string[] {
   if (namesOf(lans).includes(uplink ?? "")) return [];

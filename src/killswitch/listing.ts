@@ -136,8 +136,8 @@ export function sameShape(a: Chains, b: Chains): boolean {
 }
 
 /**
- * Whether both have the same chains, and their rules lead the same to the same, in any spelling: by their verdicts, names,
- * sets and addresses. Numbers and the words for them are what nft spells in several ways.
+ * Whether both have the same chains, with rules of the same effect in any spelling: the same verdicts, names, sets and
+ * addresses. nft spells numbers, and the words for them, in several ways.
  */
 export function sameMeaning(a: Chains, b: Chains): boolean {
   return (

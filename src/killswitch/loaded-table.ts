@@ -54,7 +54,7 @@ export class LoadedTable {
     // If the echo is incomplete, the expected spelling comes from a listing.
     this.loaded = { ruleset, given, chains: whole ? echoed : given };
     this.compared &&= whole;
-    // At once: an alteration of another program must not be taken for the spelling.
+    // Done at once: a change by another program must not be taken for the spelling.
     if (!this.compared) this.onUncompared();
   }
 
@@ -66,8 +66,9 @@ export class LoadedTable {
   }
 
   /**
-   * Takes the spelling of the first listing after a load, if it says the same: if nft echoes rules in another one, repairs
-   * must not go on for ever. Another program, or an `nft` that a killed service has left, may have changed the table.
+   * Takes the spelling of the first listing after a load if it has the same meaning. If nft echoes rules in another
+   * spelling, repairs must not continue for ever. Another program, or an `nft` that a killed service has left, may have
+   * changed the table.
    */
   learnSpelling(listing: string | null): void {
     if (this.compared || this.loaded === null) return;
@@ -78,7 +79,7 @@ export class LoadedTable {
     if (as && sameMeaning(listed, this.loaded.chains)) this.loaded = { ...this.loaded, chains: listed };
   }
 
-  /** Whether at most elements of sets differ, and the kernel has taken these. */
+  /** Whether only elements of sets differ, if anything, and the kernel has accepted them. */
   private async moveDevices(ruleset: string, loaded: Loaded): Promise<boolean> {
     if (ruleset === loaded.ruleset) return true;
     const given = chainsListed(ruleset);

@@ -2,18 +2,19 @@ import { type Address, familyOf, type Prefix } from "../base/address.ts";
 import type { Lan } from "../network/lan.ts";
 import { MARK_MASK } from "../network/slot.ts";
 
-/** A chain without a head is not hooked: a rule of another one leads there. */
+/** A chain without a head is not hooked: a rule of another chain leads there. */
 export function chain(name: string, head: string | null, rules: readonly string[]): string {
   const lines = [...(head === null ? [] : [head]), ...rules];
   return `  chain ${name} {\n${lines.map((line) => `    ${line}\n`).join("")}  }\n`;
 }
 
-/** A look-up in a set takes as long as so many comparisons. */
+/** A look-up in a set takes as long as this many comparisons. */
 const FEW = 4;
 
 /**
- * Rules that give each interface its verdict, the most travelled first. Not a verdict map: when the table is replaced,
- * the kernel runs the former chains for about a millisecond more, but finds nothing in their maps (Linux 6.18).
+ * Rules that give each interface its verdict, those with the most traffic first. This is not a verdict map: when the
+ * table is replaced, the kernel runs the previous chains for about a millisecond more, but finds nothing in their maps
+ * (Linux 6.18).
  */
 export function byInterface(
   field: "iifname" | "oifname",
@@ -30,9 +31,9 @@ export function toOneOf(family: 4 | 6, addresses: readonly Address[]): string[] 
 }
 
 /**
- * Matches of which one holds for each of these: `ip saddr { … }` for the addresses of a family, and one for each prefix.
- * A set of prefixes seems empty for about a millisecond while the table is replaced (Linux 6.18); a set of addresses
- * does not.
+ * Matches for these addresses and prefixes: `ip saddr { … }` for the addresses of a family, and one for each prefix. A
+ * set of prefixes seems empty for about a millisecond while the table is replaced (Linux 6.18); a set of addresses does
+ * not.
  */
 export function byFamily(field: "saddr" | "daddr", addresses: readonly (Address | Prefix)[]): string[] {
   return ([4, 6] as const).flatMap((family) => {
@@ -60,7 +61,7 @@ export function fromHosts(lan: Lan, to = ""): string[] {
   return byFamily("saddr", lan.prefixes).map((from) => `iifname "${lan.interface}" ${to}${from}`);
 }
 
-/** What leaves by the interface to these addresses; nothing without an interface. */
+/** Matches packets that leave by the interface to these addresses; nothing without an interface. */
 export function toEach(name: string | null, addresses: readonly (Address | Prefix)[]): string[] {
   return on("oifname", name).flatMap((to) =>
     byFamily("daddr", addresses).map((destination) => `${to} ${destination}`),
@@ -85,7 +86,7 @@ export function set(names: readonly string[]): string {
   return anyOf(names.map((name) => `"${name}"`));
 }
 
-/** A single value is compared, which takes less than a look-up in a set. */
+/** A single value is compared directly, which takes less time than a look-up in a set. */
 function anyOf(values: readonly string[]): string {
   return values.length === 1 ? `${values[0]}` : `{ ${values.join(", ")} }`;
 }
@@ -95,7 +96,7 @@ export function headerOf(family: 4 | 6): "ip" | "ip6" {
   return family === 4 ? "ip" : "ip6";
 }
 
-/** Compares only the gateway's bits: other programs may have set theirs. */
+/** Compares only the gateway's bits, because other programs may have set theirs. */
 export function isMarked(mark: number, operator: "==" | "!=" = "=="): string {
   return `meta mark & ${hex(MARK_MASK)} ${operator} ${hex(mark)}`;
 }

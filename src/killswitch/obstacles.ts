@@ -29,13 +29,15 @@ const DROPS = {
   udp: "what the LAN sends into the tunnel over UDP",
 };
 
-/** `wg-quick` gives each UDP packet the mark of its connection there, and so takes the mark that leads to the exit. */
+/**
+ * `wg-quick` gives each UDP packet the mark of its connection there, and so replaces the mark that leads to the exit.
+ */
 const WG_QUICK = /^\S+ wg-quick-(\S+) premangle$/;
 
 /**
  * Chains of other programs (ufw, Docker, firewalld) that refuse forwarded packets, by policy or by their last rule, and
- * have no rule that accepts the LAN's. Runs one command, and one more for each chain of another program on that hook.
- * And those of `wg-quick`, whose marks have the same effect.
+ * have no rule that accepts the LAN's. Chains of `wg-quick` are included, because their marks have the same effect.
+ * Runs one command, and one more for each chain of another program on that hook.
  */
 export async function obstaclesTo(host: Host, passage: Passage): Promise<Obstacle[]> {
   const { lans, tunnels, uplink } = passage;
@@ -60,10 +62,10 @@ export async function obstaclesTo(host: Host, passage: Passage): Promise<Obstacl
   return obstacles;
 }
 
-/** For people: what is dropped, by which chains, and what lets it through. */
+/** A sentence for people: what is dropped, by which chains, and which commands let it through. */
 export function summaryOf(obstacles: readonly Obstacle[]): { drops: string; chains: string; remedy: string } {
   const distinct = (texts: readonly string[]) => [...new Set(texts)];
-  // Programs load their tables again in any order; that is no news.
+  // Sorted, because programs load their tables again in any order, which is no change.
   const chains = obstacles.map(({ chain }) => chain).sort();
   return {
     drops: distinct(obstacles.flatMap(({ drops }) => drops)).join(", and "),

@@ -5,7 +5,7 @@ import { Notice } from "./notice.ts";
 import { obstaclesTo, summaryOf } from "./obstacles.ts";
 import type { Alarm } from "./repairs.ts";
 
-/** What the kill switch knows of the ways out. */
+/** What the kill switch knows about the ways out. */
 interface Ways {
   network: HostNetwork;
   /** The uplink if devices leave by it, outside the tunnel; null otherwise. */
@@ -13,12 +13,12 @@ interface Ways {
 }
 
 /**
- * Detects other programs' firewalls that drop what the LAN sends, and what makes the gateway's own drop what is not for
- * it. The kill switch works; the LAN is offline.
+ * Detects firewalls of other programs that drop the LAN's packets, and settings that make the gateway's own firewall
+ * drop packets that are not for it. The kill switch works, but the LAN is offline.
  */
 export class OtherFirewalls {
   readonly notice: Notice;
-  /** Counts the looks: only the last one that began knows what is so now. */
+  /** Counts the looks: only the result of the last one that began is current. */
   private looks = 0;
 
   constructor(
@@ -41,7 +41,7 @@ export class OtherFirewalls {
     const passage = { lans, tunnels: this.tunnels(), base: this.base, uplink: directUplink };
     this.looks += 1;
     const own = this.looks;
-    // A failed look, as when a table disappears meanwhile, changes nothing; the next one decides.
+    // A look that fails, for example because a table disappears meanwhile, changes nothing. The next look decides.
     const [found, bridged] = await Promise.all([
       lans.length === 0 ? [] : obstaclesTo(this.host, passage),
       bridgedTrouble(this.host, network.lans),

@@ -49,9 +49,9 @@ export class OwnChanges {
   }
 
   /**
-   * Runs work that commits these changes of elements; `committed` resolves when the kernel reports them. They are known
-   * by what they are: the number of the process that is reported (nf_tables_api.c, `nf_tables_fill_gen_info`) is that of
-   * the machine, and a process in a container knows only its number there.
+   * Runs work that commits these changes of elements; `committed` resolves when the kernel reports them. Changes are
+   * recognised by their content: the reported number of the process (nf_tables_api.c, `nf_tables_fill_gen_info`) is
+   * that of the machine, and a process in a container knows only its number there.
    */
   async untilCommitted(
     changes: readonly string[],
@@ -66,7 +66,8 @@ export class OwnChanges {
       this.uncommitted.delete(change);
       throw error;
     }
-    // If the program has ended first, the report is still to come, and is not that of the same change made again.
+    // If the program ends first, the report is still to come. It must not be taken for the report of the same change
+    // made again.
     void this.host.sleep(REPORTED_WITHIN_MS).then(() => this.uncommitted.delete(change));
   }
 }

@@ -13,8 +13,8 @@ import {
 import { lansWith, routedIn } from "./routed.ts";
 
 /**
- * What the firewall is made from; `rulesetOf` turns it into text. Outside the tunnels it can permit only WireGuard,
- * lookups and exemptions, the latter two from ports that the service holds.
+ * The input of the firewall; `rulesetOf` turns it into text. Outside the tunnels it can permit only WireGuard, lookups
+ * and exemptions, the latter two from ports that the service holds.
  */
 export interface Policy {
   lans: readonly Lan[];
@@ -33,9 +33,9 @@ export interface Policy {
   lookups: readonly Lookup[];
   exemptions: readonly Exemption[];
   devices: readonly AssignedDevice[];
-  /** The most specific first. */
+  /** Sorted with the most specific prefix first. */
   routed: readonly RoutedPrefix[];
-  /** Of the devices that are not assigned. */
+  /** The exit of devices that are not assigned. */
   defaultExit: DefaultExit;
   /** Ports of the internet that lead to devices. */
   forwards: readonly ForwardedPort[];
@@ -50,7 +50,7 @@ export interface Policy {
 
 /**
  * Where a device's traffic leaves. Nothing leaves by a tunnel that is not up or does not exist. `direct` is the uplink,
- * outside the tunnels, and only for devices that are named: never the default exit.
+ * outside the tunnels. It is only for devices that are named, and is never the default exit.
  */
 export type Exit = DefaultExit | { to: "direct" };
 export type DefaultExit = { to: "tunnel"; name: string } | { to: "blocked" };
@@ -77,7 +77,7 @@ export interface PolicyPart {
   lookup?: Lookup;
   exemption?: Exemption;
   devices?: Policy["devices"];
-  /** Those that no route leads to have no effect. */
+  /** Prefixes without a route have no effect. */
   routed?: readonly RoutedPrefix[];
   defaultExit?: DefaultExit;
   forwards?: readonly ForwardPart[];
@@ -88,7 +88,7 @@ export interface PolicyPart {
 /** The tunnel for the gateway's own traffic, and for that of the LAN which has no other exit. */
 export const MAIN = "main";
 
-/** What a policy needs of the machine's own network. */
+/** The parts of the machine's own network that a policy needs. */
 type Network = Pick<
   HostNetwork,
   | "lans"
@@ -158,12 +158,12 @@ function withoutTaken(tunnel: FirewallTunnel, network: Network): FirewallTunnel 
   return { ...tunnel, addresses: tunnel.addresses.filter((address) => takerOf(network, address) === null) };
 }
 
-/** Those with that name, the current one first; during a switch there are two. */
+/** The tunnels with that name, the current one first; during a switch there are two. */
 export function tunnelsOf(name: string, { carrying }: Pick<Policy, "carrying">): readonly FirewallTunnel[] {
   return carrying.filter(({ tunnel }) => tunnel === name);
 }
 
-/** Those that the gateway itself uses, whatever the default exit. */
+/** The tunnels that the gateway itself uses, whatever the default exit is. */
 export function mainTunnels(policy: Pick<Policy, "carrying">): readonly FirewallTunnel[] {
   return tunnelsOf(MAIN, policy);
 }

@@ -17,14 +17,14 @@ import { markReplies } from "./uplink.ts";
 import { inOwnZone } from "./zones.ts";
 
 const TO_GATEWAY = "to_gateway";
-/** Never forwarded, and not among the addresses of the policy. */
+/** These are never forwarded, and are not among the addresses of the policy. */
 const LINK_LOCAL_AND_MULTICAST = ["fe80::/10", "ff00::/8"];
 
 /**
- * Before conntrack and routing, a chain for each interface, so that a packet passes only the rules that concern it:
- * drops what does not belong there, marks replies, and marks the LAN's packets for their exit and puts each connection
- * into the zone of its tunnel. After a switch or with another exit a connection is a new one with a new source address,
- * so nothing has to be flushed.
+ * Runs before conntrack and routing, with a chain for each interface, so that a packet passes only the rules that
+ * concern it. It drops packets that do not belong there, marks replies, marks the LAN's packets for their exit, and
+ * puts each connection into the zone of its tunnel. After a switch or with another exit, a connection is a new one with
+ * a new source address, so nothing has to be flushed.
  */
 export function prerouting(policy: Policy): string[] {
   return chainsOf(policy, true);
@@ -77,14 +77,17 @@ function fromTunnel({ carrying }: Policy, tunnel: FirewallTunnel, blocks: boolea
   const carries = carrying.some((other) => other.interface === tunnel.interface);
   return [
     ...(blocks ? dropOtherAddressees(tunnel) : []),
-    // Reverse-path filtering looks up what is forwarded as if it came from the LAN, which needs the mark.
+    // Reverse-path filtering looks up forwarded packets as if they came from the LAN, which needs the mark.
     ...(carries
       ? [`${setMark(exitMarkOf(tunnel.mark))} comment "the return path is the tunnel"`, inOwnZone(tunnel)]
       : []),
   ];
 }
 
-/** Servers that are asked at once share an interface, which has no addresses; nft would merge chains of one name. */
+/**
+ * Servers that are contacted at the same time share an interface, which has no addresses. nft would merge chains of one
+ * name.
+ */
 function uniqueLinks(endpoints: readonly FirewallTunnel[]): FirewallTunnel[] {
   return [...new Map(endpoints.map((tunnel) => [tunnel.interface, tunnel])).values()];
 }
@@ -101,7 +104,7 @@ function fromOutside(endpoints: readonly FirewallTunnel[], blocks: boolean): str
   return [...drops, ...(blocks ? [dropForwarded()] : [])];
 }
 
-/** What is for the gateway itself keeps the zone of everything outside the tunnels. */
+/** Packets for the gateway itself keep the zone of everything outside the tunnels. */
 function forGateway({ addresses }: Policy, family: 4 | 6): string[] {
   const link = family === 4 ? [] : LINK_LOCAL_AND_MULTICAST.map((prefix) => `ip6 daddr ${prefix}`);
   return [...toOneOf(family, addresses), ...link].map(

@@ -16,15 +16,15 @@ import {
 import { type Rule, readAllRules, type ShownRules } from "./routing-rules.ts";
 import { listTable } from "./table.ts";
 
-/** What was read last, and what it says for people. */
+/** The last reading, and a sentence about it for people. */
 interface Found {
   table: { listing: string | null; asLoaded: boolean; parts: readonly Part[] };
   rules: ShownRules & { parts: readonly Part[] };
 }
 
-/** For a monitor that has lost an event or hangs. */
+/** The limit for a monitor that has lost an event or hangs. */
 const READING_EXPIRES_MS = 30_000;
-/** The kernel reports no change of a sysctl; with `--netns` a program has to read each. */
+/** The kernel reports no change of a sysctl, so they are read again after this time. */
 const SYSCTLS_EXPIRE_MS = 1_000;
 
 interface Deps {
@@ -33,7 +33,7 @@ interface Deps {
   queue: Queue;
   loaded: LoadedTable;
   network: () => HostNetwork;
-  /** The routing rules that there should be. */
+  /** The wanted routing rules. */
   rules: () => readonly Rule[];
   /** Called when the table is not as it was loaded. */
   onAltered: () => void;
@@ -63,7 +63,7 @@ export class Readings {
     return this.watched;
   }
 
-  /** What was read before is not used again. */
+  /** Forgets the last reading, so that it is not used again. */
   forget(): void {
     this.table.forget();
     this.rules.forget();

@@ -31,7 +31,7 @@ export interface Part {
   holds: boolean;
   /** What was found, for people. */
   found: string;
-  /** What ends it; missing if it holds, or if the service repairs it. */
+  /** The command that ends it; missing if the part holds, or if the service repairs it. */
   remedy?: string;
 }
 
@@ -56,7 +56,7 @@ export interface Expectation {
   fault: string | null;
 }
 
-/** The parts, by where in the kernel they are. */
+/** The parts, grouped by their place in the kernel. */
 export interface Found {
   table: readonly Part[];
   rules: readonly Part[];
@@ -85,15 +85,15 @@ export async function inspect(host: Host, expected: Expectation): Promise<Inspec
   const table = tableParts(listing, expected.isAsLoaded);
   const direct = directIn(listing);
   const more = direct === 0 ? [] : rulesOn(expected.network.ipv6, DIRECT_RULES);
-  // Which rules to routed networks there should be is known to the service only.
+  // Only the service knows which rules to routed networks there should be.
   const rules = { ours: ours.filter((rule) => !isRoutedRule(rule)), ahead };
   const parts = ruleParts(rules, { ...expected, rules: [...expected.rules, ...more] });
   return inspectionOf({ table, rules: parts, sysctls, direct }, expected.fault);
 }
 
 /**
- * The same without a running service, which alone knows what was loaded; everything else is in the kernel. `known` is the
- * network, or null if it is not known which interface was which.
+ * The same without a running service. Only the service knows what was loaded; everything else is in the kernel. `known`
+ * is the network, or null if it is not known which interface was which.
  */
 export async function inspectOffline(
   host: Host,

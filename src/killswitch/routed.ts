@@ -35,7 +35,7 @@ export function routedIn<Declared extends Routed>(
     .sort((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix) || (a.prefix < b.prefix ? -1 : 1));
 }
 
-/** What else has addresses of the prefix, for people; null if nothing has. */
+/** Other owners of addresses of the prefix, for people; null if there are none. */
 export function overlapOf(prefix: Prefix, network: Network, tunnels: Tunnels): string | null {
   const { lans, addresses, uplinkPrefixes } = network;
   for (const lan of lans)
@@ -49,12 +49,12 @@ export function overlapOf(prefix: Prefix, network: Network, tunnels: Tunnels): s
   return null;
 }
 
-/** The LAN's interfaces by which some of the prefix is reached. */
+/** The LAN's interfaces that lead to a part of the prefix. */
 export function interfacesTo(prefix: Prefix, { lanRoutes }: Pick<HostNetwork, "lanRoutes">): string[] {
   return [...new Set(routesWithin(prefix, lanRoutes).map((route) => route.interface))];
 }
 
-/** The LAN with the networks behind its routers. */
+/** The LAN, including the networks behind its routers. */
 export function lansWith(routed: readonly Routed[], network: Network): Lan[] {
   return network.lans.map((lan) => {
     const further = routed.filter(({ prefix }) => interfacesTo(prefix, network).includes(lan.interface));
@@ -63,8 +63,8 @@ export function lansWith(routed: readonly Routed[], network: Network): Lan[] {
 }
 
 /**
- * The routes to the networks behind routers, as `ip route` takes them, and where those lead nowhere. They are in a table
- * of their own, because in the machine's a default route, or one that DHCP adds, could lead to the uplink.
+ * The routes to the networks behind routers, as `ip route` takes them, and `unreachable` for the rest. They have a
+ * table of their own, because in the machine's table a default route, or one from DHCP, could lead to the uplink.
  */
 export function routesTo(
   routed: readonly Routed[],
@@ -82,8 +82,8 @@ export function routesTo(
 }
 
 /**
- * The routes to the LAN's own prefixes, and where those lead nowhere. In the machine's table, a router on the uplink can
- * lead them away by routes to parts of them (DHCP option 121, CVE-2024-3661; router advertisements, RFC 4191).
+ * The routes to the LAN's own prefixes, and `unreachable` for the rest. In the machine's table, a router on the uplink
+ * can lead them away by routes to parts of them (DHCP option 121, CVE-2024-3661; router advertisements, RFC 4191).
  */
 export function routesToLan({ lans, linkRoutes }: Pick<HostNetwork, "lans" | "linkRoutes">): TableRoute[] {
   const prefixes = lans.flatMap((lan) => lan.prefixes);
@@ -107,7 +107,10 @@ const LAST_METRIC = 4_294_967_295;
 
 /** A routing table with only the routes that it was given. */
 export class RouteTable {
-  /** What the kernel has; null if that is unknown. It has none before the first, except what an earlier process has left. */
+  /**
+   * The routes in the kernel; null if unknown. Before the first load there are none, except those that an earlier
+   * process has left.
+   */
   private routes: readonly TableRoute[] | null = [];
 
   constructor(
@@ -119,7 +122,10 @@ export class RouteTable {
     return Bun.deepEquals(routes, this.routes);
   }
 
-  /** The next load compares with the kernel; the kernel removes routes without a word when a link or an address goes. */
+  /**
+   * The next load compares with the kernel, because the kernel silently removes routes when a link or an address
+   * disappears.
+   */
   forget(): void {
     if (this.routes?.length !== 0) this.routes = null;
   }
@@ -184,7 +190,7 @@ async function shownRoutes(host: Host, family: 4 | 6, table: number): Promise<Ta
   });
 }
 
-/** Parts of the prefix that have a route of their own, and the rest of it if a route leads to all of it. */
+/** The parts of the prefix that have a route of their own, and the whole prefix if a route leads to all of it. */
 function routesWithin(prefix: Prefix, routes: readonly LanRoute[]): LanRoute[] {
   const inside = routes.filter((route) => isWithin(route.prefix, prefix));
   const [around] = routes

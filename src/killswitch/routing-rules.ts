@@ -110,9 +110,9 @@ export function rulesFor({
 }
 
 /**
- * For what the LAN's own table does not have, as at a boot, when no table has routes yet. The default route is never used
- * for it. With one card, that route leads to the home router by the LAN's own interface, where the firewall accepts what
- * is for the LAN. So the gateway's answers would go there while it has no address in the prefix.
+ * For destinations that the LAN's own table does not have, as at boot, when no table has routes yet. The default route
+ * is never used for them. With one card, that route leads to the home router by the LAN's own interface, where the
+ * firewall accepts packets for the LAN, so the gateway's answers would go there while it has no address in the prefix.
  */
 function toLan(prefix: Prefix): string {
   return `to ${prefix} suppress_prefixlength 0 lookup main`;
@@ -152,8 +152,8 @@ function nexthopRules(uplink: string | null): Rule[] {
 }
 
 /**
- * Replies to networks behind other routers of the LAN use a table of their own. It has an answer for each address of
- * these networks, and for no other.
+ * Replies to networks behind other routers of the LAN use a separate table. It has an answer for each address of these
+ * networks, and for no other.
  */
 export function routedRules(routed: Policy["routed"]): Rule[] {
   const families = new Set(routed.map(({ prefix }) => familyOf(prefix)));
@@ -174,7 +174,7 @@ export function rulesOn(ipv6: Ipv6, rules: readonly Rule[]): Rule[] {
   return rules.filter((rule) => rule.family === 4 || ipv6 !== "missing");
 }
 
-/** What blocks. */
+/** The rules that block. */
 const BARRIER: readonly number[] = [PRIORITY.noDirect, PRIORITY.noExit, PRIORITY.nothing];
 
 /** The rules without what blocks, for a tunnel while the operator has turned the kill switch off. */
@@ -194,7 +194,7 @@ export function directRules(policy: Policy): Rule[] {
   return directDevices(policy).length === 0 ? [] : DIRECT_RULES;
 }
 
-/** What the machine's own routes do not take must not reach the rules of tunnels. */
+/** Packets without a match in the machine's own routes must not reach the rules of tunnels. */
 export const DIRECT_RULES: Rule[] = (["lookup main", "unreachable"] as const).flatMap((action) =>
   ([4, 6] as const).map((family) => ({
     family,
@@ -203,7 +203,7 @@ export const DIRECT_RULES: Rule[] = (["lookup main", "unreachable"] as const).fl
   })),
 );
 
-/** The rules for what leaves outside the tunnel for a moment. The kernel refuses a second rule like the first. */
+/** The rules for temporary exceptions outside the tunnel. The kernel refuses a second rule like the first. */
 export function exceptionRules({ lookups, exemptions }: Pick<Policy, "lookups" | "exemptions">): Rule[] {
   const rules = [...lookups.flatMap(lookupRules), ...exemptions.flatMap(exemptionRules)];
   return rules.filter((rule, at) => rules.findIndex((other) => sameRule(rule, other)) === at);
@@ -324,7 +324,7 @@ function oursOf(family: 4 | 6, shown: readonly KernelRule[]): Rule[] {
     rules.filter(({ priority }) => priority >= first && priority <= last);
   const former = within(FORMER);
   const isFormer = former.some(({ text }) => text.startsWith(FORMER.mark));
-  // Last first: the rules that identify them are removed after the others.
+  // The last rules come first: the rules that identify them are removed after the others.
   return [...within(OWN), ...(isFormer ? former.toReversed() : [])];
 }
 

@@ -11,7 +11,7 @@ import { rawOutput } from "./zones.ts";
 
 export const TABLE = "inet portcullis";
 
-/** Replaces the table in one transaction: it is never missing or incomplete. */
+/** Replaces the table in one transaction, so that it is never missing or incomplete. */
 const REPLACE = `add table ${TABLE}\ndelete table ${TABLE}\n`;
 
 /** The kill switch as nftables text for `nft -f -`. */
@@ -28,8 +28,8 @@ export function rulesetOf(policy: Policy): string {
 }
 
 /**
- * What tunnels and direct devices need to carry traffic, and nothing that blocks: the operator has turned the kill
- * switch off. Without either there is no table.
+ * The rules that tunnels and direct devices need to carry traffic, without those that block: the operator has turned
+ * the kill switch off. Without tunnels and direct devices there is no table.
  */
 export function openRulesetOf(policy: Policy): string {
   return isUsed(policy)

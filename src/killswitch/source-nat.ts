@@ -6,7 +6,7 @@ import type { Policy } from "./policy.ts";
 const BEFORE_OTHERS = "srcnat - 10";
 const BEHIND_ALL = "srcnat + 10";
 
-/** Behind routing, for the first packet of each connection. */
+/** Runs after routing, for the first packet of each connection. */
 export function sourceNat(policy: Policy): string {
   const tunnels = policy.carrying.map((tunnel) => tunnel.interface);
   return chain("source_nat", `type nat hook postrouting priority ${BEFORE_OTHERS}; policy accept;`, [
@@ -18,10 +18,10 @@ export function sourceNat(policy: Policy): string {
 }
 
 /**
- * Behind NAT, so that nothing leaves with another source than NAT gives it, even while another program's rule accepts all
- * that is forwarded. While a tunnel's address is missing, masquerade takes one of another interface (`inet_select_addr`);
- * and a connection that came in by a forwarded port keeps the address of the tunnel it came by. The kernel keeps no
- * connection whose first packet is dropped here, so that the next packet has another chance.
+ * Runs after NAT, so that nothing leaves with a source other than the one from NAT, even while another program's rule
+ * accepts everything that is forwarded. While a tunnel's address is missing, masquerade takes one of another interface
+ * (`inet_select_addr`). A connection that came in by a forwarded port keeps the address of its tunnel. The kernel keeps
+ * no connection whose first packet is dropped here, so the next packet has another chance.
  */
 export function keepTranslated(policy: Policy): string[] {
   const rules = [

@@ -4,12 +4,12 @@ import { among, chain, isMarked, namesOf, outsideOf, setMark } from "./match.ts"
 import { directDevices, type FirewallTunnel, type Policy } from "./policy.ts";
 
 const PUBLIC = "ip6 saddr 2000::/3";
-/** A NAT chain after the redirection of DNS does not see what was redirected. */
+/** A NAT chain after the redirection of DNS does not see redirected packets. */
 const BEFORE_REDIRECTION = "dstnat - 10";
 const ELSEWHERE = "fib daddr type != { local, broadcast, multicast }";
 
 /**
- * Packets to forward that no host of the LAN has sent. They are dropped before routing, because the kernel may answer
+ * Drops packets to forward that no host of the LAN has sent. This happens before routing, because the kernel may answer
  * before the forward chain sees them: no route, hop limit exceeded, packet too long for the next link.
  */
 export function dropForwarded(): string {
@@ -25,8 +25,8 @@ export function dropStrangers(lan: Lan, family: 4 | 6): string[] {
 const REFUSE_PUBLIC = "refuse_public";
 
 /**
- * A device may have a public address from another router of the cable, and this gateway as its router. What it sends with
- * that address is refused, so that it uses IPv4 at once instead of waiting for an answer.
+ * A device may have a public address from another router on the same cable, and this gateway as its router. Packets
+ * with that address are refused, so that the device uses IPv4 at once and does not wait for an answer.
  */
 export function fromPublicNeighbours(): string {
   return `${PUBLIC} ${ELSEWHERE} goto ${REFUSE_PUBLIC} comment "a public address is not a LAN address"`;
@@ -48,9 +48,9 @@ export function dropOtherAddressees(tunnel: FirewallTunnel): string[] {
 }
 
 /**
- * Routing rejects with ICMP only, at a few packets a second; a client with many connections would see time-outs. What
- * has no tunnel is refused before. A NAT chain sees the first packet of each connection, and no other can be without a
- * route.
+ * Routing rejects with ICMP only, at a few packets a second, so a client with many connections would see time-outs.
+ * Packets without a tunnel are refused before that. A NAT chain sees the first packet of each connection, and no other
+ * packet can be without a route.
  */
 export function refuseUnrouted(policy: Policy): string[] {
   const { lans, carrying } = policy;
@@ -85,7 +85,7 @@ export function fromPublic(lans: readonly Lan[]): string[] {
 
 /**
  * The next hop to a neighbour is its own address; the next hop to a router is link-local or private. A router that
- * announces somebody else's prefix on the LAN can break that, so the hop limit ends at the first router.
+ * announces another network's prefix on the LAN can break that, so the hop limit ends at the first router.
  */
 export function permitRefusals(lans: readonly Lan[]): string[] {
   const neighbour = `${isMarked(REFUSAL_MARK)} rt ip6 nexthop 2000::/3`;
@@ -103,12 +103,12 @@ export function permitRefusals(lans: readonly Lan[]): string[] {
 export function markPublic(): string[] {
   return [
     `${PUBLIC} fib daddr type local ${setMark(REFUSAL_MARK)} comment "rejected later; the mark routes the rejection back to the LAN"`,
-    // The answer to a solicitation in the name of an internet host would be forwarded by a router.
+    // A router would forward the answer to a solicitation in the name of an internet host.
     `${PUBLIC} icmpv6 type nd-neighbor-solicit ${setMark(REFUSAL_MARK)} fib saddr . mark . iif oif missing drop comment "the sender is not a neighbour on this link"`,
   ];
 }
 
-/** Those that are not for this machine have been dropped. */
+/** Applies to packets for this machine, because the others have been dropped. */
 export function keepMark(chain: string): string {
   return `${PUBLIC} goto ${chain} comment "rejected later, with the mark that it has"`;
 }

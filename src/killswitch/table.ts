@@ -5,14 +5,14 @@ import { listNft } from "../system/nft.ts";
 import { TABLE } from "./ruleset.ts";
 
 /**
- * Numbers, and no counters: names come from files of the machine (/etc/protocols, /etc/iproute2/rt_marks), so the
- * spelling would change as soon as a package installs them.
+ * Prints numbers, and no counters. Names come from files of the machine (/etc/protocols, /etc/iproute2/rt_marks), so
+ * the spelling would change as soon as a package installs them.
  */
 const SPELLING = ["-s", "-n"];
 
 /**
- * The firewall's table as the kernel has it, or null without one. The end of any `nft` waits for the end of others that
- * have changed a table, which takes some 10 ms (see `COMMITTED`).
+ * The firewall's table as the kernel has it, or null without one. Each `nft` ends only after others that have changed a
+ * table, which takes some 10 ms (see `COMMITTED`).
  */
 export function listTable(host: Host): Promise<string | null> {
   return host
@@ -38,7 +38,7 @@ export function loadTable(host: Host, ruleset: string): Promise<string> {
 
 /**
  * Changes elements of the table's sets in one transaction, which fails if there is no table. `committed` resolves when
- * the kernel reports the commit, to whoever watches it: for an echo, nft would read all tables first.
+ * `nft monitor` reports the commit. An echo is not used, because nft would first read all tables.
  */
 export async function changeElements(
   host: Host,

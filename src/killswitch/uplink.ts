@@ -5,7 +5,10 @@ import type { FirewallTunnel, Policy } from "./policy.ts";
 
 /** The four WireGuard message types with their three reserved zero bytes (WireGuard white paper, 5.4). */
 const WIREGUARD = "@th,64,32 { 0x01000000, 0x02000000, 0x03000000, 0x04000000 }";
-/** From a router before a narrower link. Without it the kernel keeps sending packets that are too long (RFC 1191, RFC 8201). */
+/**
+ * Sent by a router before a narrower link. Without it the kernel keeps sending packets that are too long (RFC 1191, RFC
+ * 8201).
+ */
 const TOO_LONG = {
   4: "icmp type destination-unreachable icmp code frag-needed",
   6: "icmpv6 type packet-too-big",
@@ -75,7 +78,7 @@ export function permitExemptions(direction: "in" | "out", policy: Policy): strin
 /** On the uplink: reverse-path filtering looks up the return path with the mark (`src_valid_mark`), and finds the uplink. */
 export function markReplies(policy: Policy, family: 4 | 6): string[] {
   const endpoints = policy.endpoints.filter((tunnel) => familyOf(tunnel.endpoint.address) === family);
-  // With one interface the errors of LAN clients come in there as well, and those take the tunnel.
+  // With one interface, errors of LAN clients come in there as well, and those use the tunnel.
   const errors = policy.endpoints.length === 0 ? [] : [`${TOO_LONG[family]} fib daddr type local`];
   return [
     ...(family === 4 ? ["udp sport 67 udp dport 68"] : []),

@@ -14,21 +14,21 @@ import {
 } from "./routing-rules.ts";
 import { isUsed, openRulesetOf, rulesetOf } from "./ruleset.ts";
 
-/** What the kernel should have. */
+/** The wanted state of the kernel. */
 export interface Wanted {
-  /** What all of it is made from. */
+  /** The input that everything is made from. */
   policy: Policy;
   ruleset: string;
   arp: string;
   rules: readonly Rule[];
-  /** To networks behind other routers of the LAN. */
+  /** Routes to networks behind other routers of the LAN. */
   routes: readonly TableRoute[];
   lanRoutes: readonly TableRoute[];
-  /** The LAN with those networks. */
+  /** The LAN, including those networks. */
   lans: readonly Lan[];
 }
 
-/** Both layers of the kill switch; only what a tunnel needs if the operator has turned it off. */
+/** Both layers of the kill switch, or only what a tunnel needs if the operator has turned it off. */
 export function wantedFor(policy: Policy, network: HostNetwork, isOn: boolean): Wanted {
   const further = [...routedRules(policy.routed), ...directRules(policy), ...exceptionRules(policy)];
   const rules = [...rulesFor(network), ...rulesOn(network.ipv6, further)];

@@ -3,29 +3,32 @@ import type { Host } from "../system/host.ts";
 import { listNft } from "../system/nft.ts";
 
 /**
- * A table of its own, which refuses what one device has too much of: the kill switch replaces its own table, and a
- * replaced set would count from zero.
+ * A separate table that limits what one device can take. The kill switch replaces its own table, and a replaced set
+ * would count from zero.
  */
 export const BOUNDS_TABLE = "inet portcullis_bounds";
 
-/** The most of one device; a torrent client with DHT has some thousands. The kernel looks at all when one begins. */
+/**
+ * The most connections of one device; a torrent client with DHT has some thousands. The kernel looks at all of them
+ * when one begins.
+ */
 const MAX_CONNECTIONS = 8_192;
 /** The part of the connection table that one device may fill. */
 const SHARE = 1 / 8;
 /**
- * What `ct count` does not count: TCP connections that have ended, which the kernel keeps for a while, and what a device
- * sends with addresses that nobody has, each of which needs a place in the neighbour table.
+ * What `ct count` does not count: TCP connections that have ended, which the kernel keeps for a while, and packets of a
+ * device to addresses that nobody has, each of which needs a place in the neighbour table.
  */
 const STARTS = { perSecond: 500, burst: 2_000 };
 /** Each solicitation of an invented address takes a place in the neighbour table. A device asks once in half a minute. */
 const SOLICITATIONS = { perSecond: 20, burst: 100 };
 /** How long a refusal can be read. */
 const NOTED_SECONDS = 600;
-/** MAC addresses can be invented: further ones are not noted, and further ones still have no bound. */
+/** MAC addresses can be invented. Beyond this number they are not noted, and have no limit. */
 const MAX_NOTED = 256;
 const MAX_DEVICES = 65_535;
 
-/** The sets of those that were refused something, with what it was. */
+/** The sets of devices that were refused something, and what it was. */
 const REFUSED = { connections: "refused", solicitations: "silenced" } as const;
 export type Refused = Record<keyof typeof REFUSED, Mac[]>;
 
@@ -115,11 +118,11 @@ function passing(name: string, seconds: number, size: number): string {
 export async function loadBounds(host: Pick<Host, "run">, most: number): Promise<void> {
   const text = boundsFor(most);
   const load = (stdin: string) => host.run(["nft", "-f", "-"], { stdin });
-  // Another version's sets, or another program's.
+  // The table has sets of another version, or of another program.
   await load(text).catch(() => load(`add table ${BOUNDS_TABLE}\ndelete table ${BOUNDS_TABLE}\n${text}`));
 }
 
-/** Whether the kernel has all rules, whatever the sets have. */
+/** Whether the kernel has all rules, whatever the sets contain. */
 export async function areBoundsLoaded(host: Pick<Host, "run">): Promise<boolean> {
   const listing = await host.run(["nft", "-t", "list", "table", ...BOUNDS_TABLE.split(" ")]).catch(() => "");
   return !/^\s*flags\b.*\bdormant\b/m.test(listing) && RULES.every((rule) => listing.includes(`"${rule}"`));

@@ -8,7 +8,7 @@ import { applySysctls, roomFor } from "./sysctls.ts";
 
 const ALL = "/proc/sys/net/netfilter/nf_conntrack_max";
 const TAKEN = "/proc/sys/net/netfilter/nf_conntrack_count";
-/** Where the kernel does not say: of a machine with 1 to 4 GiB (nf_conntrack_core.c). */
+/** Used if the kernel does not say it: the value of a machine with 1 to 4 GiB (nf_conntrack_core.c). */
 const USUAL_PLACES = 65_536;
 const LOOK_EVERY_MS = 10_000;
 /** Parts of the table: an alert begins at the first and ends below the second. */
@@ -27,7 +27,9 @@ interface Deps {
   log: Pick<Log, "info" | "warn">;
 }
 
-/** Keeps room in the kernel's tables, which all devices and the gateway share, and tells when there is none. */
+/**
+ * Keeps room in the kernel's tables, which all devices and the gateway share, and sends an alert when there is none.
+ */
 export class Bounds {
   private isFull = false;
   private trouble: string | null = null;
@@ -36,7 +38,7 @@ export class Bounds {
 
   constructor(private readonly deps: Deps) {}
 
-  /** Makes room, loads the bounds of each device, and looks at the connection table until `signal` aborts. */
+  /** Makes room, loads the limits of each device, and looks at the connection table until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
     const { host, log } = this.deps;
     const changed = await applySysctls(host, roomFor(memoryBytes())).catch((error: unknown) => {
@@ -52,7 +54,7 @@ export class Bounds {
     }
   }
 
-  /** Another program has changed the firewall, and may have removed the bounds. */
+  /** Another program has changed the firewall, and may have removed the limits. */
   async check(): Promise<void> {
     if (this.isLoaded && !(await areBoundsLoaded(this.deps.host))) await this.load();
   }
@@ -63,7 +65,7 @@ export class Bounds {
     return taken === null || all === null ? null : { taken, all };
   }
 
-  /** What devices were refused in the last minutes; null if the bounds are not in the kernel. */
+  /** What devices were refused in the last minutes; null if the limits are not in the kernel. */
   async refused(): Promise<Refused | null> {
     const { host } = this.deps;
     return (await areBoundsLoaded(host)) ? readRefused(host) : null;
@@ -104,7 +106,7 @@ export class Bounds {
   }
 }
 
-/** Whether so much of the table is taken that people should know. */
+/** Whether the table is full enough for an alert. */
 export function isNearlyFull({ taken, all }: Places): boolean {
   return taken >= all * FULL;
 }

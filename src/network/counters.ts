@@ -2,14 +2,14 @@ import { type Address, parseAddress } from "../base/address.ts";
 import type { Host } from "../system/host.ts";
 import { listNft, type NftElement, type NftObject } from "../system/nft.ts";
 
-/** A table of its own, which counts and never drops: the kill switch replaces its own table, and this one stays. */
+/** A separate table, which counts and never drops. The kill switch replaces its own table, but not this one. */
 export const COUNTERS_TABLE = "inet portcullis_traffic";
 
 /** The most addresses in each set; others are not counted until the table is made again. */
 export const MAX_COUNTED = 4_096;
 /** An address that is silent for longer is counted from zero, so the figures must be read more often. */
 const TIMEOUT_SECONDS = 86_400;
-/** Listing addresses that have timed out is harmless, and the kernel need not search for them each second. */
+/** It is harmless to list addresses that have timed out, and the kernel need not search for them each second. */
 const COLLECTED_EVERY_SECONDS = 600;
 
 /** A full table takes a tenth of it on a Pi. */
@@ -21,12 +21,12 @@ export interface Count {
   /** Bytes from and to it. */
   sent: number;
   received: number;
-  /** Milliseconds since its last packet; null if it has sent none. In whole seconds. */
+  /** Milliseconds since its last packet, in whole seconds; null if it has sent none. */
   heardMsAgo: number | null;
 }
 
 export interface Counts {
-  /** Which table it was: each new one has another number, and counts from zero. */
+  /** The number of the table: each new one has another number, and counts from zero. */
   table: number;
   counts: Count[];
 }
@@ -39,7 +39,7 @@ export interface Links {
 
 /**
  * The table in text for `nft -f -`. Loading it again keeps the elements of its sets. Packets add the elements, so that
- * nobody has to know the addresses of a device. They are counted behind the filter, so that what was refused is not.
+ * nobody has to know the addresses of a device. They are counted after the filter, so refused packets are not counted.
  */
 export function countersFor(links: Links): string {
   const sets = WAYS.flatMap(({ set }) => [setOf(`${set}_4`, 4), setOf(`${set}_6`, 6)]);
@@ -86,7 +86,7 @@ function rulesOf(way: (typeof WAYS)[number], family: 4 | 6, { lans, uplink }: Li
 export async function loadCounters(host: Pick<Host, "run">, links: Links): Promise<void> {
   const stdin = countersFor(links);
   const load = (text: string) => host.run(["nft", "-f", "-"], { stdin: text });
-  // Another version's sets, or another program's.
+  // The table has sets of another version, or of another program.
   await load(stdin).catch(() => replaceCounters(host, links));
 }
 

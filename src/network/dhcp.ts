@@ -21,15 +21,18 @@ const BROADCAST_MAC = "ff:ff:ff:ff:ff:ff";
 const POLL_MS = 100;
 /** A DISCOVER may get lost, and is repeated if nobody has answered. */
 const SENT_AT_MS = [0, 2_000];
-/** Servers see whether an address is free before they offer it, dnsmasq for 3 s. */
+/** Servers check whether an address is free before they offer it; dnsmasq does so for 3 s. */
 const OFFERED_WITHIN_MS = 5_000;
 /** One link may have several servers, and a hostile host can be as many as it likes. */
 const MAX_OFFERS = 16;
-/** Replies that are read, those to others included. Behind more of them, which the kernel may have dropped, an offer may hide. */
+/**
+ * Replies that are read, including those to others. If there are more, the kernel may have dropped some, and an offer
+ * may be among them.
+ */
 const MAX_REPLIES = 256;
 const MAX_ROUTES = 16;
 
-/** Of RFC 2131, section 2, and RFC 2132. */
+/** Options of RFC 2131, section 2, and RFC 2132. */
 const [FIXED_BYTES, COOKIE] = [236, 0x63825363];
 const [BOOTREQUEST, BOOTREPLY] = [1, 2];
 const [DISCOVER, OFFER, REQUEST, ACK] = [1, 2, 3, 5];
@@ -87,7 +90,7 @@ export function discoverFrom(mac: string, id: number): Uint8Array {
   // A request, from Ethernet with addresses of 6 bytes.
   message.set([1, 1, 6, 0]);
   message.writeUInt32BE(id, 4);
-  // The answer is to be broadcast: nobody here has the address that is offered.
+  // The answer is to be broadcast, because no machine here has the offered address.
   message.writeUInt16BE(0x8000, 10);
   message.write(mac.replaceAll(":", ""), 28, "hex");
   message.writeUInt32BE(COOKIE, FIXED_BYTES);
@@ -96,7 +99,7 @@ export function discoverFrom(mac: string, id: number): Uint8Array {
   return toAllHosts(Buffer.concat([message, Buffer.from(options), Buffer.alloc(60 - options.length)]));
 }
 
-/** What an OFFER or ACK says; null if the packet is neither, or if it makes no sense. */
+/** The content of an OFFER or ACK; null if the packet is neither, or is not valid. */
 export function replyIn(packet: Uint8Array): (Omit<Offer, "interface" | "mac"> & { id: number }) | null {
   const message = messageIn(packet, BOOTREPLY);
   if (message === null) return null;
@@ -116,7 +119,7 @@ export function replyIn(packet: Uint8Array): (Omit<Offer, "interface" | "mac"> &
   };
 }
 
-/** The server whose offer a client takes, which it tells all servers; null if the packet says nothing of the kind. */
+/** The server whose offer a client accepts, which it tells all servers; null if the packet does not contain this. */
 export function chosenServerIn(packet: Uint8Array): Address | null {
   const message = messageIn(packet, BOOTREQUEST);
   if (message === null) return null;
@@ -135,7 +138,7 @@ function messageIn(packet: Uint8Array, kind: number): Buffer | null {
   return message.readUInt32BE(FIXED_BYTES) === COOKIE ? message : null;
 }
 
-/** By number. One that comes several times is one in parts (RFC 3396); one that is cut off ends the list. */
+/** By number. An option that comes several times is one in parts (RFC 3396). One that is cut off ends the list. */
 function optionsIn(bytes: Buffer): Map<number, Buffer> {
   const options = new Map<number, Buffer>();
   for (let at = 0; at < bytes.length; ) {
@@ -153,7 +156,7 @@ function optionsIn(bytes: Buffer): Map<number, Buffer> {
   return options;
 }
 
-/** The addresses in a row of them, without those that no host can have. */
+/** The addresses in a sequence, without those that no host can have. */
 function addressesIn(bytes: Uint8Array = new Uint8Array()): Address[] {
   const all: Address[] = [];
   for (let at = 0; at + 4 <= bytes.length; at += 4) {
@@ -165,8 +168,8 @@ function addressesIn(bytes: Uint8Array = new Uint8Array()): Address[] {
 }
 
 /**
- * The routers of classless routes, except to private networks: for each route the length of its prefix, the bytes of it
- * that count, and a router (RFC 3442).
+ * The routers of classless routes, except to private networks. Each route has the length of its prefix, the bytes of
+ * the prefix that count, and a router (RFC 3442).
  */
 function routersIn(bytes: Buffer = Buffer.alloc(0)): Address[] {
   const all: Address[] = [];
@@ -199,7 +202,7 @@ function toAllHosts(message: Uint8Array): Uint8Array {
   return Buffer.concat([headers, message]);
 }
 
-/** RFC 1071, for an even number of bytes. */
+/** The checksum of RFC 1071, for an even number of bytes. */
 function checksumOf(bytes: Buffer): number {
   let sum = 0;
   for (let at = 0; at < bytes.length; at += 2) sum += bytes.readUInt16BE(at);

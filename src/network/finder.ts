@@ -20,7 +20,7 @@ export interface SavedRoles {
   saveUplink(uplink: string): void;
 }
 
-/** Reads the machine's own network, or finds it in what was read before. */
+/** Reads the machine's own network, or derives it from an earlier reading. */
 export type FindNetwork = (reading?: Reading) => Promise<HostNetwork>;
 
 /**
@@ -42,7 +42,7 @@ export function networkFinder(
   };
   const rememberUplink = (uplink: string | null) => {
     if (settings.uplink !== null || uplink === null || uplink === lastUplink) return;
-    // Whatever routes say, a LAN's interface is none.
+    // An interface of the LAN never counts, whatever the routes say.
     if (roles.lan.includes(uplink)) return;
     lastUplink = uplink;
     savedState.saveUplink(uplink);
@@ -51,7 +51,7 @@ export function networkFinder(
     if (settings.lan.length > 0) return;
     const after = rolesAfter(roles, network.lans, network.uplink);
     if (Bun.deepEquals(after, roles)) return;
-    // Kept in memory even if it cannot be saved.
+    // The value is kept in memory even if it cannot be saved.
     roles = after;
     savedState.saveRoles(after);
   };

@@ -41,9 +41,9 @@ export interface HostNetwork {
   ipv6: Ipv6;
   /** The resolvers outside this machine that the system uses. */
   resolvers: readonly Address[];
-  /** Whether the uplink has a carrier and a way to the internet: a default route, or one to a server alone. */
+  /** Whether the uplink has a carrier and a way to the internet: a default route, or only a route to a server. */
   online: boolean;
-  /** What was unusual in finding the LAN, as text for people. */
+  /** Unusual facts in finding the LAN, as text for people. */
   remarks: readonly string[];
 }
 
@@ -70,7 +70,7 @@ export const NO_NETWORK: HostNetwork = {
   remarks: [],
 };
 
-/** What the kernel says of the machine's network. */
+/** The kernel's view of the machine's network. */
 export interface Reading {
   addresses: readonly AddressedLink[];
   /** The machine's own routes. */
@@ -79,7 +79,7 @@ export interface Reading {
   resolvers: readonly Address[];
 }
 
-/** Reads only. */
+/** This only reads. */
 export async function readNetwork(host: Host): Promise<Reading> {
   const [addresses, routes, ipv6, resolvers] = await Promise.all([
     showAddresses(host),
@@ -96,7 +96,7 @@ export function hasTunnel({ addresses }: Reading, { interface: base }: Pick<Sett
   return addresses.some(({ ifname }) => links.includes(ifname));
 }
 
-/** The addresses of the tunnels that are up, also of those that an earlier process has left. */
+/** The addresses of the tunnels that are up, including those that an earlier process has left. */
 export function tunnelAddressesIn(
   { addresses }: Reading,
   { interface: base }: Pick<Settings, "interface">,
@@ -117,7 +117,7 @@ export async function hostNetworkOf(
   return networkIn(await readNetwork(host), settings, roles);
 }
 
-/** The same, from what has been read. */
+/** The same, from an earlier reading. */
 export function networkIn(
   { addresses, routes: shown, ipv6, resolvers }: Reading,
   settings: Pick<Settings, "interface" | "lan" | "uplink">,
@@ -168,7 +168,7 @@ export function lanText({ lans, uplink }: HostNetwork, { lan }: Pick<Settings, "
     : `${list}, without the uplink ${uplink}`;
 }
 
-/** What uses an address outside our tunnels: this machine, a prefix of the LAN, or nothing (null). */
+/** The owner of an address outside our tunnels: this machine, a prefix of the LAN, or nobody (null). */
 export function takerOf(
   { addresses, lans }: Pick<HostNetwork, "addresses" | "lans">,
   address: Address,
@@ -209,7 +209,7 @@ export function hasCarrier(link: Pick<AddressedLink, "flags"> | undefined): bool
 interface WayOut {
   dev: string;
   isLive: boolean;
-  /** Through a router. */
+  /** Routes through a router. */
   isRouted: boolean;
 }
 
@@ -238,7 +238,9 @@ function liveFirst(routes: readonly Route[]): WayOut[] {
     .sort((a, b) => Number(b.isLive) - Number(a.isLive));
 }
 
-/** The interface of a route to the internet, if there is no default route: an uplink may lead to a server alone. */
+/**
+ * The interface of a route to the internet, if there is no default route. An uplink may have only a route to a server.
+ */
 export function uplinkWithoutDefault(
   { addresses, routes }: Reading,
   { interface: base }: Pick<Settings, "interface">,

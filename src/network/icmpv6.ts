@@ -1,6 +1,6 @@
 import ipaddr from "ipaddr.js";
 
-/** RFC 8200, section 3. The hop limit is what proves that a packet comes from the link itself (RFC 4861, section 11.2). */
+/** RFC 8200, section 3. The hop limit proves that a packet comes from the link itself (RFC 4861, section 11.2). */
 export const [HEADER_BYTES, ICMPV6, HOP_LIMIT] = [40, 58, 255];
 
 /** An IPv6 packet with a message, whose place for the checksum is 0, between two addresses. */
@@ -13,7 +13,7 @@ export function icmpv6Packet(from: string, to: string, message: Uint8Array): Uin
   return packet;
 }
 
-/** RFC 8200, section 8.1: 0 if the message has the right one in its place. */
+/** RFC 8200, section 8.1. The result is 0 if the message has the right checksum in its place. */
 export function checksumOf(addresses: Uint8Array, message: Uint8Array): number {
   let sum = message.length + ICMPV6;
   for (const bytes of [addresses, message])

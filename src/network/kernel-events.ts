@@ -3,8 +3,8 @@ import { type Neighbour, neighbourIn } from "./neighbours.ts";
 import { LAN_TABLE, ROUTED_TABLE } from "./slot.ts";
 
 /**
- * What a kernel event is about. For a tunnel only losses are reported: of one interface, or null if it may be any.
- * `deleted` means that a part of it was deleted; otherwise the interface is down, as it is when it is created. `missed`
+ * The subject of a kernel event. For a tunnel only losses are reported: of one interface, or null if it may be any.
+ * `deleted` means that a part of it was deleted. Otherwise the interface is down, as it is when it is created. `missed`
  * means that changes to the firewall may not have been reported.
  */
 export type KernelEvent =
@@ -20,7 +20,7 @@ export interface Watched {
   links: readonly string[];
   /** Numbers of the routing tables with the tunnels' routes. */
   routingTables: readonly number[];
-  /** Names of the LAN's interfaces now. */
+  /** Names of the LAN's present interfaces. */
   lanLinks: () => readonly string[];
   /** Family and name of the firewall's tables. */
   firewallTables: readonly string[];
@@ -28,15 +28,17 @@ export interface Watched {
 
 /** Pause before a monitor that has ended is started again. */
 const RESTART_MS = 1_000;
-/** Far more than the devices of a home cause, even after a power cut; anyone on the LAN can cause any number. */
+/** Far more than the devices of a home cause, even after a power cut. Anyone on the LAN can cause any number. */
 const NEIGHBOURS_PER_SECOND = 1_000;
 /** A monitor listens this long after its start, even on a busy Pi. */
 const LISTENS_AFTER_MS = 500;
 
 export interface KernelListener {
-  /** The kernel reports a change; the caller finds out what has changed. */
+  /** The kernel reports a change, and the caller finds out what has changed. */
   onEvent: (event: KernelEvent) => void;
-  /** Whether every change of firewall and routing is reported from now on: only while both monitors listen. */
+  /**
+   * Whether every change of firewall and routing is reported from now on. This is so only while both monitors listen.
+   */
   onWatching: (watching: boolean) => void;
   /** A change of the neighbour table; null if some may have been missed. */
   onNeighbour?: (neighbour: Neighbour | null) => void;
@@ -88,7 +90,7 @@ export function watchKernel(
   keepWatching(host, neighbourMonitor(onNeighbour), signal, () => {});
 }
 
-/** A process of its own: a flood of neighbours must fill its pipe and its socket, not those of routing. */
+/** A separate process: a flood of neighbours must fill its pipe and its socket, not those of routing. */
 function neighbourMonitor(onNeighbour: KernelListener["onNeighbour"]): Monitor {
   return {
     argv: ["ip", "monitor", "label", "neigh"],
@@ -105,13 +107,15 @@ function neighbourMonitor(onNeighbour: KernelListener["onNeighbour"]): Monitor {
 interface Monitor {
   argv: readonly string[];
   onLine: (line: string) => void;
-  /** Changes were not reported: before the monitor listened, or because there were more than it could read. */
+  /**
+   * Changes were not reported, because the monitor did not listen yet, or because there were more than it could read.
+   */
   onGap: () => void;
-  /** What is read if strangers can cause any number; all if absent. */
+  /** The limit of what is read if strangers can cause any number; unlimited if absent. */
   linesPerSecond?: number;
 }
 
-/** What `nft` and `ip` print when the kernel has dropped events for them (ENOBUFS); both go on. */
+/** `nft` and `ip` print this when the kernel has dropped events for them (ENOBUFS). Both continue. */
 const LOST_EVENTS = /^(# ERROR: |netlink receive error )/;
 
 /** What a transaction has changed, and each of its changes of elements of the gateway's own tables. */
@@ -127,7 +131,7 @@ function transactions(tables: readonly string[]): (line: string) => Transaction 
   const touched = new Set<"firewall" | "other firewalls">();
   let elements: string[] = [];
   return (line) => {
-    // Other tables may have a longer name that begins alike.
+    // Other tables may have a longer name with the same beginning.
     const isOwn = tables.some((table) => `${line} `.includes(` ${table} `));
     if (isOwn) touched.add("firewall");
     else if (/^(add|create|insert|replace|delete) (table|chain|rule) /.test(line))
@@ -141,7 +145,10 @@ function transactions(tables: readonly string[]): (line: string) => Transaction 
   };
 }
 
-/** A route of the machine's own to a private network; not the kernel's, for addresses that are reported too. */
+/**
+ * A route of the machine's own to a private network. The kernel's own routes, for addresses, are excluded, because
+ * addresses are reported too.
+ */
 const TO_PRIVATE =
   /^\[ROUTE\](Deleted )?(10\.|172\.(1[6-9]|2[0-9]|3[01])\.|192\.168\.|f[cd])(?!.* (table|proto kernel) )/;
 
@@ -201,7 +208,7 @@ function keepWatching(
         onGap();
       });
     } catch {
-      // No memory or process left: `onGap` after the next successful start covers what was missed.
+      // There is no memory or process left. `onGap` after the next successful start covers what was missed.
       after(RESTART_MS, start);
     }
   };

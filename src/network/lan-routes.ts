@@ -27,7 +27,7 @@ export interface LinkRoute {
   source: Address | null;
 }
 
-/** The kernel's own routes, and routes that the network has advertised: that may have been an attacker. */
+/** The kernel's own routes, and routes that the network has advertised, possibly by an attacker. */
 const NOT_THE_OPERATORS = ["kernel", "dhcp", "ra", "redirect"];
 
 /** The operator's routes to private networks by one of these interfaces, each prefix once, in a fixed order. */
@@ -38,12 +38,12 @@ export function lanRoutesIn(shown: readonly Route[], interfaces: readonly string
     )
     .toSorted((a, b) => (a.metric ?? 0) - (b.metric ?? 0))
     .flatMap((route) => routeIn(route) ?? []);
-  // The first of a prefix has the lowest metric; the last of a key stays in a map.
+  // The first route of a prefix has the lowest metric, and the last one of a key stays in a map.
   const byPrefix = new Map(routes.toReversed().map((route) => [route.prefix, route]));
   return [...byPrefix.values()].sort((a, b) => (a.prefix < b.prefix ? -1 : 1));
 }
 
-/** The routes to the LAN's own prefixes, each once, that of the lowest metric. */
+/** The routes to the LAN's own prefixes. Each prefix occurs once, with the route of the lowest metric. */
 export function linkRoutesIn(shown: readonly Route[], lans: readonly Lan[]): LinkRoute[] {
   const routes = shown
     .filter(({ gateway, via, type }) => gateway === undefined && via === undefined && type === undefined)
@@ -61,8 +61,8 @@ export function linkRoutesIn(shown: readonly Route[], lans: readonly Lan[]): Lin
 }
 
 /**
- * Routes that lead to a part of the LAN by another interface, as `ip` writes them. The kernel's own, of a network that is
- * within the LAN's prefix, are none.
+ * Routes that lead to a part of the LAN by another interface, as `ip` writes them. The kernel's own routes, of a
+ * network that is within the LAN's prefix, do not count.
  */
 export function routesAgainst(shown: readonly Route[], lans: readonly Lan[]): string[] {
   const names = lans.map((lan) => lan.interface);

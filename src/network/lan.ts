@@ -19,13 +19,13 @@ export interface Lan {
 export interface Cable {
   interface: string;
   isEthernet: boolean;
-  /** With their prefix lengths. */
+  /** Addresses with their prefix lengths. */
   addresses: readonly Prefix[];
-  /** Those of them that another router has leased to this machine. */
+  /** The addresses that another router has leased to this machine. */
   leased?: readonly Prefix[];
 }
 
-/** Which interface was which, on a machine whose LAN has an interface of its own. */
+/** The roles of the interfaces on a machine whose LAN has an interface of its own. */
 export interface Roles {
   lan: readonly string[];
   /** Interfaces that were the uplink. */
@@ -34,7 +34,7 @@ export interface Roles {
 
 export const NO_ROLES: Roles = { lan: [], outside: [] };
 
-/** What decides which interfaces are the LAN's. */
+/** The facts that decide which interfaces are the LAN's. */
 export interface Outlook {
   /** The operator's choice; empty for automatic. */
   named: readonly string[];
@@ -51,7 +51,7 @@ export const COMES_AND_GOES =
 /** An address that a machine assigns itself says nothing about the network (RFC 3927). */
 const SELF_ASSIGNED = /^169\.254\./;
 
-/** Addresses of neighbours that use IPv6 without a router. */
+/** Such addresses are those of neighbours that use IPv6 without a router. */
 const LINK_LOCAL = mustParsePrefix("fe80::/10");
 
 /** The LAN, and remarks for people on how it was found. */
@@ -94,7 +94,8 @@ interface Candidate extends Cable {
 
 /**
  * Hosts on the uplink's link are strangers unless the uplink is also the LAN, because no other interface has a private
- * network. Once another interface had one, the uplink never takes its place: a LAN whose cable is out has no addresses.
+ * network. Once another interface had one, the uplink never takes its place: a LAN whose cable is disconnected has no
+ * addresses.
  */
 function foundAmong(all: readonly Candidate[], { uplink, routed, roles }: Outlook): Candidate[] {
   const likely = all.filter(
@@ -111,7 +112,7 @@ function foundAmong(all: readonly Candidate[], { uplink, routed, roles }: Outloo
   const isDoubtful = roles.lan.length > 0 && (uplink === null || roles.lan.includes(uplink));
   if (isDoubtful) return known;
   if (uplink === null) {
-    // What has leased an address may be the uplink.
+    // An interface that has leased an address may be the uplink.
     const own = likely.filter(hasOwnNetwork);
     return own.length > 0 ? own : likely;
   }
@@ -124,7 +125,7 @@ function foundAmong(all: readonly Candidate[], { uplink, routed, roles }: Outloo
 
 /**
  * Whether the network is this machine's own, and not that of a phone or an LTE stick, which leases an address and is a
- * way to the internet itself. Its default route does not show, because the gateway's rules make the kernel refuse it.
+ * way to the internet itself. Its default route is not visible, because the gateway's rules make the kernel refuse it.
  */
 function hasOwnNetwork({ addresses, leased = [] }: Cable): boolean {
   const own = addresses.filter((address) => !leased.includes(address) && !SELF_ASSIGNED.test(address));

@@ -11,7 +11,7 @@ import { ALL_ROUTERS_MAC, routerAdvertisementIn, routerSolicitation } from "./ro
 /** A machine that tells devices of the LAN to use another router or resolver than the gateway. */
 export interface OtherRouter {
   interface: string;
-  /** Of the IPv6 router, or of the DHCP server. */
+  /** The address of the IPv6 router, or of the DHCP server. */
   address: Address;
   mac: string;
   /** What it tells devices to use. */
@@ -25,37 +25,37 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
-/** How often is read what has come in; the kernel keeps it until then. */
+/** How often incoming messages are read; the kernel keeps them until then. */
 const READ_EVERY_MS = 5_000;
 /** How often DHCP servers are asked; sooner if the network has changed or a server has not answered. */
 const ASK_EVERY_MS = 300_000;
 const ASK_AGAIN_MS = 30_000;
 /** A DHCP server that does not answer this many questions in a row is gone. */
 const MAX_MISSED = 2;
-/** IPv6 routers advertise themselves every half an hour at least (RFC 4861, section 6.2.1). One that does not is gone. */
+/** IPv6 routers advertise themselves at least every half hour (RFC 4861, section 6.2.1). One that does not is gone. */
 const SILENT_MS = 2_100_000;
 /** How many are kept for each link: a hostile host can be any number of routers. */
 const MAX_ON_LINK = 16;
-/** They may also come and go all the time; the first is told at once. */
+/** Hosts may also come and go all the time. The first one is reported at once. */
 const TOLD_EVERY_MS = 60_000;
 const MAX_NAMED = 3;
 
-/** What listens on one link. */
+/** The listening sockets of one link. */
 interface LinkSockets {
   routers: LinkSocket;
-  /** Hears what devices send to DHCP servers: unlike the answers, it goes to the whole LAN. */
+  /** Receives requests of devices to DHCP servers: unlike the answers, they go to the whole LAN. */
   requests: LinkSocket;
 }
 
-/** An IPv6 router with the end of its advertisement, or a DHCP server with the questions that it has missed. */
+/** An IPv6 router and the end of its advertisement, or a DHCP server and the number of questions that it has missed. */
 interface Heard extends OtherRouter {
   endsAt: number;
   missed: number;
 }
 
 /**
- * Listens to what other machines of the LAN tell devices by router advertisements and DHCP, and sends an alert if one
- * leads them past the gateway, and another one when that is over.
+ * Listens to router advertisements and DHCP of other machines of the LAN. Sends an alert if one leads devices past the
+ * gateway, and another one when that is over.
  */
 export class OtherRouters {
   private network: HostNetwork | null = null;
@@ -65,7 +65,9 @@ export class OtherRouters {
   private readonly heard = new Map<string, Heard>();
   private askedAt = Number.NEGATIVE_INFINITY;
   private askAt = Number.NEGATIVE_INFINITY;
-  /** Whether there may be IPv6 routers that have not been heard. Their answers wake every phone, so they are asked once. */
+  /**
+   * Whether there may be IPv6 routers that have not been heard. Their answers wake every phone, so they are asked once.
+   */
   private isNew = true;
   private trouble: string | null = null;
   private told: readonly string[] = [];
@@ -115,7 +117,7 @@ export class OtherRouters {
     if (this.deps.host.monotonic() >= this.askAt) await this.ask(signal);
     this.read();
     this.tell();
-    // The other links are listened to all the same.
+    // The other links are listened to in any case.
     if (refused !== null) throw refused.error;
   }
 
@@ -158,7 +160,7 @@ export class OtherRouters {
     this.askAt = Math.min(this.askAt, this.askedAt + ASK_AGAIN_MS);
   }
 
-  /** Asks others what they tell devices. The answers of IPv6 routers are read with their other messages. */
+  /** Asks other machines for their advertisements. The answers of IPv6 routers are read with their other messages. */
   private async ask(signal: AbortSignal): Promise<void> {
     const { host } = this.deps;
     this.askedAt = host.monotonic();
@@ -193,7 +195,7 @@ export class OtherRouters {
     }
   }
 
-  /** What leads past the gateway in an offer of another machine, if anything does. */
+  /** The routers and resolvers in an offer of another machine that lead past the gateway. */
   private past(offer: Offer, homeRouters: readonly Address[]): OtherRouter[] {
     const { addresses = [], uplink = null } = this.network ?? {};
     const { server, mac, interface: link } = offer;
@@ -233,7 +235,7 @@ export class OtherRouters {
     else this.keep({ ...heard, endsAt: this.deps.host.monotonic() + lastsMs });
   }
 
-  /** A device has taken an address from a server that is not known: what does it offer? */
+  /** A device has taken an address from an unknown server, so that server is asked for its offer. */
   private takeRequest(link: string, packet: Uint8Array): void {
     const server = chosenServerIn(packet);
     const known = [...(this.network?.addresses ?? []), ...(this.answered.get(link) ?? [])];
@@ -265,14 +267,14 @@ export class OtherRouters {
   }
 }
 
-/** What some of them tell devices, for people, and how many others there are. */
+/** The advertisements of some of them, for people, and the number of others. */
 export function sentencesOf(routers: readonly OtherRouter[]): string {
   const more = routers.length - MAX_NAMED;
   const named = routers.slice(0, MAX_NAMED).map(sentenceOf);
   return `${named.join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
 }
 
-/** What one of them tells devices. */
+/** The advertisement of one of them. */
 export function sentenceOf({ interface: link, address, routers, resolvers }: OtherRouter): string {
   const [names, what] = routers.length > 0 ? [routers, "router"] : [resolvers, "resolver"];
   const listed = names.slice(0, MAX_NAMED).join(", ");

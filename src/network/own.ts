@@ -1,7 +1,7 @@
 import { type Address, addressOf, contains, familyOf, isLinkLocal, type Prefix } from "../base/address.ts";
 import type { HostNetwork } from "./host-network.ts";
 
-/** What a client of the LAN needs to know of the gateway. */
+/** The facts about the gateway that a client of the LAN needs. */
 export interface OwnNetwork {
   lan: { interface: string; addresses: Address[]; prefixes: Prefix[] }[];
   uplink: string | null;

@@ -2,7 +2,7 @@ import ipaddr from "ipaddr.js";
 import { type Address, isLinkLocal, parseAddress } from "../base/address.ts";
 import { checksumOf, HEADER_BYTES, HOP_LIMIT, ICMPV6, icmpv6Packet } from "./icmpv6.ts";
 
-/** What an IPv6 router tells the devices of its link. */
+/** The advertisement of an IPv6 router to the devices of its link. */
 export interface RouterAdvertisement {
   /** The router's link-local address. */
   router: Address;
@@ -17,13 +17,13 @@ const [SOLICITATION, ADVERTISEMENT, FIXED_BYTES] = [133, 134, 16];
 const OPTION = { route: 24, resolvers: 25 };
 const [UNSPECIFIED, ALL_ROUTERS] = ["::", "ff02::2"];
 
-/** Devices use three. */
+/** Devices use only three. */
 const MAX_RESOLVERS = 4;
 
 /** Where router solicitations go (RFC 2464, section 7). */
 export const ALL_ROUTERS_MAC = "33:33:00:00:00:02";
 
-/** From no address, so that the answer goes to all hosts of the link (RFC 4861, section 6.2.6). */
+/** Sent without a source address, so that the answer goes to all hosts of the link (RFC 4861, section 6.2.6). */
 export function routerSolicitation(): Uint8Array {
   return icmpv6Packet(UNSPECIFIED, ALL_ROUTERS, Uint8Array.from([SOLICITATION, 0, 0, 0, 0, 0, 0, 0]));
 }
@@ -47,7 +47,7 @@ export function routerAdvertisementIn(packet: Uint8Array): RouterAdvertisement |
   };
 }
 
-/** Null if one has no length, or the last one is cut off: then devices ignore all of them. */
+/** Null if an option has no length, or the last one is cut off: then devices ignore all of them. */
 function optionsIn(bytes: Buffer): Buffer[] | null {
   const options: Buffer[] = [];
   for (let at = 0; at < bytes.length; ) {
@@ -59,7 +59,7 @@ function optionsIn(bytes: Buffer): Buffer[] | null {
   return options;
 }
 
-/** Of a route that leads to the internet. Those of Thread and other networks at home lead to private addresses. */
+/** A route that leads to the internet. Routes of Thread and other networks at home lead to private addresses. */
 function routeLifetimeOf(option: Buffer): number {
   if (option[0] !== OPTION.route || option.length > 24) return 0;
   const length = option[2] ?? 0;

@@ -1,10 +1,10 @@
 /** The kernel resources that belong to one tunnel. */
 export interface Slot {
-  /** From 0. */
+  /** Slots are numbered from 0. */
   number: number;
   /** Two interfaces, so that a switch can connect to the next server while the previous one still carries traffic. */
   links: readonly [string, string];
-  /** Conntrack zones of the two; never 0, the zone of everything outside the tunnels. */
+  /** Conntrack zones of the two interfaces; never 0, which is the zone of everything outside the tunnels. */
   zones: readonly [number, number];
   /** Number of the routing table with only the tunnel's routes. */
   table: number;
@@ -20,20 +20,20 @@ export const MARK_MASK = 0x1fff;
 /** The same bits without the three that distinguish the slots. */
 export const ANY_SLOT_MASK = 0x18ff;
 const FIRST_MARK = 0x104c;
-/** Set in the mark of what leaves by a tunnel, and not in the mark of the tunnel's own packets. */
+/** Set in the mark of packets that leave by a tunnel, and not in the mark of the tunnel's own packets. */
 const EXIT_BIT = 0x2;
 const SLOT_BIT = 8;
 const FIRST_TABLE = 20556;
 
 /**
- * Not a slot's: the mark of rejections to a device that used a public IPv6 address of the LAN. They return only to the
- * LAN.
+ * This mark belongs to no slot. It marks rejections to a device that used a public IPv6 address of the LAN. They return
+ * only to the LAN.
  */
 export const REFUSAL_MARK = 0x104d;
 
 /**
- * Not a slot's either: the mark of what a device with the exit `direct` sends and gets. Its lowest bit is set, which is
- * clear in all marks of slots.
+ * This mark belongs to no slot either. It marks packets to and from a device with the exit `direct`. Its lowest bit is
+ * set, which is clear in all marks of slots.
  */
 export const DIRECT_MARK = 0x104f;
 
@@ -43,18 +43,18 @@ export const MAIN_SLOT = 0;
 /** As many as the bits of a mark that distinguish them can tell apart. */
 export const MAX_TUNNELS = 8;
 
-/** Behind those of the slots: the table with the routes to networks behind other routers of the LAN. */
+/** After those of the slots comes the table with the routes to networks behind other routers of the LAN. */
 export const ROUTED_TABLE = FIRST_TABLE + MAX_TUNNELS;
 
-/** Behind that: the table with the routes to the LAN's own prefixes. */
+/** After that comes the table with the routes to the LAN's own prefixes. */
 export const LAN_TABLE = ROUTED_TABLE + 1;
 
-/** Whether a routing table is one of the gateway's, whose routes are its alone. */
+/** Whether a routing table belongs to the gateway, which alone puts routes into it. */
 export function isOwnTable(table: number): boolean {
   return table >= FIRST_TABLE && table <= LAN_TABLE;
 }
 
-/** Of every slot, whether a tunnel has it or not. */
+/** Every slot, whether a tunnel uses it or not. */
 export function allSlots(base: string): Slot[] {
   return Array.from({ length: MAX_TUNNELS }, (_, number) => slotOf(number, base));
 }
@@ -84,7 +84,7 @@ export function markOf(slot: number): number {
   return FIRST_MARK | (slot << SLOT_BIT);
 }
 
-/** The mark of what leaves by a tunnel, from the mark of the tunnel's own packets. */
+/** The mark of packets that leave by a tunnel, from the mark of the tunnel's own packets. */
 export function exitMarkOf(mark: number): number {
   return mark | EXIT_BIT;
 }

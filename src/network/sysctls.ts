@@ -1,7 +1,7 @@
 import type { Host } from "../system/host.ts";
 import type { HostNetwork } from "./host-network.ts";
 
-/** A kernel setting the gateway needs, and why. Path below `/proc/sys/net`. */
+/** A kernel setting that the gateway needs, and the reason. Path below `/proc/sys/net`. */
 export interface Sysctl {
   path: string;
   value: string;
@@ -73,7 +73,7 @@ export function sysctlsFor(network: HostNetwork): Sysctl[] {
   ];
 }
 
-/** A place takes some 400 bytes; the whole table at most a sixteenth of the memory (nf_conntrack_core.c). */
+/** A place takes some 400 bytes, and the whole table at most a sixteenth of the memory (nf_conntrack_core.c). */
 const PLACE_BYTES = 400;
 const PART_OF_MEMORY = 16;
 const MAX_PLACES = 262_144;

@@ -39,8 +39,8 @@ export interface OwnUla {
 }
 
 /**
- * The addresses that the gateway has given to links of this machine, with the unique local prefix of now or an earlier one.
- * Another program's address has the hash of its link's name once in 65,536 times.
+ * The addresses that the gateway has given to links of this machine, with the present unique local prefix or an earlier
+ * one. An address of another program has the hash of its link's name once in 65,536 times.
  */
 export async function ulasOf(host: Pick<Host, "run">): Promise<OwnUla[]> {
   return (await showAddresses(host)).flatMap(({ ifname, addr_info }) =>
@@ -55,7 +55,7 @@ export async function ulasOf(host: Pick<Host, "run">): Promise<OwnUla[]> {
   );
 }
 
-/** Those that are made by chance (RFC 4193, section 3.1). */
+/** Prefixes that are made at random (RFC 4193, section 3.1). */
 const UNIQUE_LOCAL = mustParsePrefix("fd00::/8");
 const ULA_LENGTH = 48;
 

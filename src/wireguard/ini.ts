@@ -5,7 +5,7 @@ export type Line =
   | { number: number; kind: "section"; name: string }
   | { number: number; kind: "entry"; name: string; value: string };
 
-/** As long as a request body; no file written by hand is longer. */
+/** As long as a request body. No file written by hand is longer. */
 const MAX_TEXT = 64 * 1024;
 
 /** Enough for as many IPv6 prefixes as one AllowedIPs may have. */

@@ -17,7 +17,7 @@ export interface OwnEnd {
 
 export interface InterfacePeer {
   publicKey: string;
-  /** Null if there is none, or if it is link-local: its address alone does not lead to it. */
+  /** Null if there is none, or if it is link-local: such an address alone does not lead to it. */
   endpoint: Endpoint | null;
   /** Milliseconds since 1970, with fractions if WireGuard reports them; 0 if there was none yet. */
   latestHandshake: number;

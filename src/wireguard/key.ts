@@ -21,7 +21,7 @@ export function isKey(text: string): boolean {
   return CANONICAL.test(text) && text !== ZERO;
 }
 
-/** 32 bytes are 43 characters; the last one carries four bits, so that only 16 of the 64 characters are possible. */
+/** 32 bytes are 43 characters. The last one has four bits, so only 16 of the 64 characters are possible. */
 const CANONICAL = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
 
 /** WireGuard's "no key". */
