@@ -42,7 +42,7 @@ import { ipv6Finding, lanFinding, otherRoutersFinding, resolverFinding, uplinkFi
 import type { Check, Checks } from "./schema.ts";
 import { TunnelChecks } from "./tunnels.ts";
 
-/** What the checks look at. */
+/** The input of the checks. */
 export interface Surroundings {
   host: Host;
   settings: Settings;
@@ -52,7 +52,7 @@ export interface Surroundings {
   tunnels: Tunnels | null;
   tokens: Pick<Tokens, "list"> | null;
   forwards: Pick<Forwards, "list"> | null;
-  /** Listens if a service runs. */
+  /** The listener, if a service runs. */
   otherRouters: Pick<OtherRouters, "current" | "isListening">;
   bounds: Pick<Bounds, "places" | "refused">;
   /** Longest time for one check. */
@@ -64,7 +64,7 @@ const DEADLINE_MS = 12_000;
 /** After a run. Anyone on the LAN can ask, and each run starts some twenty programs. */
 const KEPT_MS = 5_000;
 
-/** One check: what names it, and what looks. Null if there is nothing to look at. */
+/** One check: its name, and its function. Null if there is nothing to check. */
 interface Item {
   id: string;
   title: string;
@@ -73,7 +73,7 @@ interface Item {
 
 interface Run {
   results: Promise<Checks>;
-  /** Null while it is under way. */
+  /** Null while it is in progress. */
   endedAt: number | null;
   /** Whether a tunnel has changed since it began. */
   isOutdated: boolean;
@@ -82,14 +82,14 @@ interface Run {
 /** Looks at everything that a working gateway needs. Only reads, and sends nothing but DNS queries into the tunnel. */
 export class Checkup {
   private last: Run | null = null;
-  /** Asked for, and begun when the run under way ends. */
+  /** Requested; begins when the present run ends. */
   private next: Promise<Checks> | null = null;
 
   constructor(private readonly surroundings: Surroundings) {
     surroundings.tunnels?.onTunnel(({ controller }) => controller.onChange(() => this.forget()));
   }
 
-  /** The results, some seconds old at most, and not older than the state of a tunnel. There is one run at a time. */
+  /** The results, at most some seconds old, and not older than the state of a tunnel. There is one run at a time. */
   results(): Promise<Checks> {
     const { last, next } = this;
     if (next !== null) return next;
@@ -116,7 +116,7 @@ export class Checkup {
     return begun.results;
   }
 
-  /** Whoever connects and then looks expects to find it. */
+  /** After a connect, people expect to see it in the results. */
   private forget(): void {
     if (this.last !== null) this.last.isOutdated = true;
   }
@@ -130,7 +130,7 @@ export class Checkup {
     };
   }
 
-  /** Without a service, the tunnel `main` is checked alone. */
+  /** Without a service, only the tunnel `main` is checked. */
   private get links(): Pick<Passage, "tunnels" | "base"> {
     const { tunnels, settings } = this.surroundings;
     const base = settings.interface;
@@ -213,7 +213,7 @@ const NO_SERVICE = fault(
   "Start it: sudo systemctl start portcullis. If it ends again: portcullis logs",
 );
 
-/** The last handshake, or the time that was saved since, less a small correction of the clock. */
+/** The last handshake, or the time that was saved since, minus a small correction of the clock. */
 function latestIn(savedState: SavedState): number | null {
   const saved = savedState.clock();
   const times = [savedState.handshake() ?? [], saved === null ? [] : saved - CLOCK_EVERY_MS].flat();
@@ -224,7 +224,7 @@ function item(id: string, title: string, look: Item["look"]): Item {
   return { id, title, look };
 }
 
-/** A check that fails or takes too long is a fault itself: what it looks at may not work. */
+/** A check that fails or takes too long is a fault itself, because its subject may not work. */
 async function checkOf({ id, title, look }: Item, deadlineMs: number): Promise<Check | null> {
   const late = Promise.withResolvers<never>();
   const expire = () =>

@@ -35,7 +35,7 @@ export async function clockFinding(host: Pick<Host, "now" | "run">, latest: numb
   return ok(clock);
 }
 
-/** False if it is not known: some systems have another program for the time. */
+/** False if unknown: some systems have another program for the time. */
 async function isUnsynchronised(host: Pick<Host, "run">): Promise<boolean> {
   const argv = ["timedatectl", "show", "--property=NTPSynchronized", "--value"];
   const answer = await host.run(argv, { timeoutMs: TIMEDATECTL_MS }).catch(() => "");

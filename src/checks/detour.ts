@@ -3,9 +3,9 @@ import type { HostNetwork } from "../network/host-network.ts";
 import type { Route } from "../system/ip.ts";
 
 /**
- * The route of the machine's own by which a server is reached if that is not the default one, as `ip route` takes it; null
- * if there is none. DHCP (options 33, 121 and 249) and router advertisements (RFC 4191) can set one, so that the server is
- * out of reach.
+ * The route of the machine's own by which a server is reached if that is not the default one, as `ip route` takes it;
+ * null if there is none. DHCP (options 33, 121 and 249) and router advertisements (RFC 4191) can set one that leads
+ * away from the server.
  */
 export function detourTo(
   server: Address,

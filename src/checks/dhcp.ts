@@ -11,7 +11,7 @@ import { type Finding, fault, ok, warning } from "./finding.ts";
 
 const INSTALL = `If the LAN has changed, choose addresses of it: ${setupCommand("--dhcp")}`;
 
-/** The LAN's DHCP server; null if this machine is none. */
+/** The LAN's DHCP server; null if it is not this machine. */
 export async function dhcpFinding(
   host: Pick<Host, "run" | "read">,
   settings: Settings,

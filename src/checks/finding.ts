@@ -1,6 +1,6 @@
 import type { Check } from "./schema.ts";
 
-/** The outcome of a check, without what names it. */
+/** The outcome of a check, without the check's name. */
 export type Finding = Pick<Check, "result" | "found" | "advice">;
 
 export function ok(found: string): Finding {

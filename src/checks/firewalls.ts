@@ -5,7 +5,7 @@ import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
-/** Other programs' firewalls that drop what the LAN sends. */
+/** Firewalls of other programs that drop the LAN's packets. */
 export async function otherFirewallsFinding(
   host: Host,
   { lans, ipv6 }: HostNetwork,

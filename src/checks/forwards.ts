@@ -5,7 +5,7 @@ import { type Finding, ok, warning } from "./finding.ts";
 const MAX_CAUSES = 2;
 const MAX_NAMED = 3;
 
-/** Whether the ports that should be open are; null if there are none. */
+/** Whether all ports that should be open are open; null if there are none. */
 export function forwardsFinding(forwards: readonly Forward[]): Finding | null {
   if (forwards.length === 0) return null;
   const closed = forwards.filter(({ state }) => state === "closed");

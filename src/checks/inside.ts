@@ -7,10 +7,10 @@ import { type Finding, fault, ok, warning } from "./finding.ts";
 
 /** Any link carries packets of this size, but some resolvers answer no padded query. */
 const PADDED_BYTES = 1_000;
-/** Common path MTUs less WireGuard's overhead, in bytes; IPv6 needs the last (RFC 8200, 5). */
+/** Common path MTUs minus WireGuard's overhead, in bytes; IPv6 needs the last (RFC 8200, 5). */
 const SIZES_BYTES = [1440, 1432, 1420, 1412, 1400, 1392, 1380, 1360, 1340, 1320, 1300, 1280];
 
-/** What the tunnel's resolver has answered through the tunnel. */
+/** The answers of the tunnel's resolver through the tunnel. */
 export interface Inside {
   /** Null if the tunnel has none, or only some in the LAN. */
   resolver: Address | null;

@@ -4,15 +4,15 @@ import { type Finding, fault, ok, warning } from "./finding.ts";
 const REPAIRED = "The service repairs it. If it happens again, another program undoes it: portcullis logs";
 const START = "Start the service: sudo systemctl start portcullis";
 
-/** What else the advice depends on. */
+/** Other facts that the advice depends on. */
 interface Service {
   /** Whether the operator wants the kill switch. */
   wanted: boolean;
-  /** Whether a service runs, which repairs the kill switch. */
+  /** Whether a service runs. It repairs the kill switch. */
   runs: boolean;
 }
 
-/** What a check looks at: the parts with these names. */
+/** The subject of a check: the parts with these names. */
 const PARTS = {
   firewall: /^(firewall |chain )/,
   routing: /^(routing rules|ICMP redirects)/,

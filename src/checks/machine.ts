@@ -23,8 +23,8 @@ export function diskFinding(free: number | null): Finding {
 }
 
 /**
- * `trouble` is why it cannot be relied on, `exitsLost` what a person has to choose again, and `damage` what was lost at the
- * start. Null if there is none.
+ * `trouble` is why it cannot be relied on, `exitsLost` what a person has to choose again, and `damage` what was lost at
+ * the start. All are null if there is nothing to report.
  */
 export function databaseFinding(
   trouble: string | null,
@@ -59,7 +59,7 @@ export async function memoryFinding(host: Pick<Host, "read">): Promise<Finding> 
   return free < MEMORY_BYTES.warning ? warning(found, advice) : ok(found);
 }
 
-/** What one device may not have to itself. `runs` is whether a service runs, which loads the bounds. */
+/** The limits for one device. `runs` is whether a service runs, which loads them. */
 export async function connectionsFinding(
   bounds: Pick<Bounds, "places" | "refused">,
   runs: boolean,
@@ -102,7 +102,7 @@ function someOf(macs: readonly string[]): string {
   return `${macs.slice(0, MAX_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-/** `replaced` is whether the program's file is another one since the service started. */
+/** `replaced` is whether the program's file has been replaced since the service started. */
 export async function versionFinding(
   host: Pick<Host, "read">,
   { netns }: Pick<Settings, "netns">,
@@ -117,7 +117,7 @@ export async function versionFinding(
   return warning(`${version} runs, but its setup was not completed`, `Complete it: ${way}`);
 }
 
-/** Whole gibibytes where there are many: nobody reads "234283 MiB". */
+/** Whole gibibytes if there are many: nobody reads "234283 MiB". */
 function sizeText(bytes: number): string {
   return bytes < 10 * GIB ? `${Math.floor(bytes / MIB)} MiB` : `${Math.floor(bytes / GIB)} GiB`;
 }

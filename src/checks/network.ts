@@ -73,8 +73,8 @@ export function lanFinding(network: HostNetwork, inside: readonly Address[] = []
 }
 
 /**
- * Other routers and DHCP servers of the LAN. Without a service that listens to them, only what the kernel has heard is
- * known: nothing is sent to find them.
+ * Other routers and DHCP servers of the LAN. Without a service that listens to them, only those that the kernel has
+ * heard are known, because nothing is sent to find them.
  */
 export async function otherRoutersFinding(
   host: Pick<Host, "run">,
@@ -109,7 +109,7 @@ function leading(routers: readonly OtherRouter[]): Finding {
   );
 }
 
-/** Where the gateway itself looks up the names of servers. */
+/** The resolvers that the gateway itself uses for the names of servers. */
 export async function resolverFinding(host: Host): Promise<Finding> {
   try {
     return ok((await resolversOf(host)).join(", "));

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 
-/** One thing about the gateway that was looked at. */
+/** The result of one check. */
 export const Check = Type.Object(
   {
     id: Type.String({ description: "for programs; does not change", examples: ["clock"] }),

@@ -5,7 +5,7 @@ import { type Finding, fault, ok, warning } from "./finding.ts";
 /** WireGuard renews a session in use after two minutes, and drops it after three (white paper, 6.1). */
 const SESSION_ENDS_MS = 180_000;
 
-/** What is known of one tunnel. */
+/** The facts about one tunnel. */
 export interface TunnelFacts {
   row: Pick<
     TunnelRow,
@@ -24,7 +24,7 @@ export interface TunnelFacts {
   now: number;
   /** Whether the uplink has a carrier and a route. */
   online: boolean;
-  /** The route to the server that is not the default one, or null. */
+  /** The route to the server, if it is not the default one; else null. */
   detour: string | null;
   /** Whether this machine's clock is behind the last handshake. */
   clockBehind: boolean;
@@ -34,7 +34,7 @@ export interface TunnelFacts {
   data: boolean | null;
 }
 
-/** Tells apart why a tunnel carries nothing. */
+/** Distinguishes the reasons why a tunnel carries nothing. */
 export function tunnelFinding(facts: TunnelFacts): Finding {
   const { row, data } = facts;
   const title = titleOf(row);
@@ -66,7 +66,7 @@ function alive({ row, now }: TunnelFacts, title: string): Finding {
   );
 }
 
-/** The server shakes hands, so it is up and knows the key. */
+/** The server answers handshakes, so it is up and knows the key. */
 function noData({ row, now }: TunnelFacts, title: string): Finding {
   const age = ageOf(row.latest_handshake, now);
   const shaken = age === null ? "" : ` ${secondsOf(age)} ago`;
@@ -80,7 +80,7 @@ function noData({ row, now }: TunnelFacts, title: string): Finding {
   );
 }
 
-/** No handshake: WireGuard servers do not say why, so the likely cause depends on what else is known. */
+/** There is no handshake. WireGuard servers do not say why, so the likely cause depends on the other facts. */
 function silent({ row, online, detour, clockBehind, othersAnswer }: TunnelFacts, title: string): Finding {
   const found = row.error ?? `${title} does not answer handshakes`;
   if (!online) return fault(found, "The uplink is down: repair it first.");
@@ -108,7 +108,7 @@ function silent({ row, online, detour, clockBehind, othersAnswer }: TunnelFacts,
   );
 }
 
-/** What the dialer, the probe and the supervisor say about a server that is silent. */
+/** The message of the dialer, the probe and the supervisor about a server that is silent. */
 const UNANSWERED = /answer(ed)? the WireGuard handshake|no longer answers/;
 
 function connectTo(name: string): string {

@@ -21,21 +21,23 @@ interface Deps {
 /** More than the keepalives and the handshake that may come in while a query waits for its answer, in bytes. */
 const MORE_THAN_KEEPALIVES_BYTES = 512;
 
-/** What was sent through `main`, and what came back. */
+/** The data that was sent through `main`, and that came back. */
 interface Sent {
   inside: Inside;
-  /** Whether anything came back, for whichever program; null if nothing was sent. */
+  /** Whether anything came back, for any program; null if nothing was sent. */
   data: boolean | null;
 }
 
-/** The checks of the tunnels; those that send data share one measurement, through `main`, which the gateway uses itself. */
+/**
+ * The checks of the tunnels. Those that send data share one measurement, through `main`, which the gateway uses itself.
+ */
 export class TunnelChecks {
   private measured: Promise<Sent | null> | null = null;
 
   constructor(
     private readonly deps: Deps,
     private readonly network: () => Promise<HostNetwork>,
-    /** The machine's own. */
+    /** The routes of the machine's own. */
     private readonly routes: () => Promise<readonly Route[]>,
   ) {}
 
@@ -103,12 +105,12 @@ export class TunnelChecks {
     const inside = await measureInside(host, session, await this.network(), mtu);
     const received = (await controller.row()).rx_bytes - before;
     const isData = inside.answered.length > 0 || received > MORE_THAN_KEEPALIVES_BYTES;
-    // It may have ended meanwhile.
+    // The tunnel may have ended meanwhile.
     if (this.session !== session) return null;
     return { inside, data: inside.resolver === null ? null : isData };
   }
 
-  /** Whether a managed server has accepted the key lately: it is the same for all of them. */
+  /** Whether a managed server has accepted the key lately, which is the same for all of them. */
   private isKeyGood(asking: Tunnel): boolean {
     const { tunnels } = this.deps;
     if (tunnels === null) return false;

@@ -6,8 +6,8 @@ import { routeAdvertisement } from "./route-advertisement.ts";
 const ALL_NODES_MAC = "33:33:00:00:00:01";
 
 /**
- * Sends a router advertisement from the address that dnsmasq advertises from, so that it is the same router to devices;
- * returns whether the link has one.
+ * Sends a router advertisement from the address that dnsmasq advertises from, so that devices see one router. Returns
+ * whether the link has such an address.
  */
 export async function advertise(
   host: Pick<Host, "run">,

@@ -1,6 +1,6 @@
 import { type Address, addressOf, lengthOf, networkOf, type Prefix } from "../base/address.ts";
 
-/** What the DHCP server gives to the devices of one LAN interface. */
+/** The DHCP server's settings for the devices of one LAN interface. */
 export interface ServedLan {
   interface: string;
   /** The IPv4 network of its devices. */
@@ -20,9 +20,12 @@ export interface DhcpFiles {
 
 /** How long a device keeps its address, and its way through the gateway, while no DHCP server answers. */
 const LEASE = "12h";
-/** The fewest advertisements that RFC 7772, section 4 recommends for devices with batteries; a new device asks for one. */
+/**
+ * RFC 7772, section 4 recommends no more advertisements than this for devices with batteries. A new device asks for
+ * one.
+ */
 export const ADVERTISED_EACH_S = 600;
-/** The longest that RFC 4861, section 6.2.1 permits: devices that believe the lifetime stay with the gateway. */
+/** The longest lifetime that RFC 4861, section 6.2.1 permits. Devices that accept it stay with the gateway. */
 export const ROUTER_LIFETIME_S = 9_000;
 
 /** The configuration of dnsmasq(8): addresses and routes for the LAN, and no DNS. */
@@ -57,7 +60,7 @@ function linesOf({ interface: name, prefix, range, ula }: ServedLan): string[] {
   ];
 }
 
-/** With high preference (RFC 4191), so that devices choose this router and not another one on the cable. */
+/** High preference (RFC 4191), so that devices choose this router and not another one on the cable. */
 function advertisementsOf(name: string, ula: Prefix): string[] {
   return [
     `dhcp-range=${addressOf(networkOf(ula))},ra-only,${lengthOf(ula)},${LEASE}`,

@@ -5,7 +5,7 @@ export const HOSTS_FILE = "dhcp-hosts";
 
 /** The DHCP server's files, as an installation places them. */
 export const DHCP_FILES = {
-  /** It may not read the folders of the others. */
+  /** The server may not read the folders of the others. */
   config: "/etc/portcullis-dhcp.conf",
   leases: "/var/lib/portcullis-dhcp/leases",
   hosts: `/var/cache/portcullis/${HOSTS_FILE}`,

@@ -6,8 +6,9 @@ import { type DhcpFiles, dnsmasqConfig } from "./config.ts";
 import { type LanFacts, servedLans } from "./lans.ts";
 
 /**
- * The installed configuration as long as it fits the LAN, or else one that does: the LAN may have another prefix, and IPv6
- * may have been turned on or off. It never serves another interface. Throws `GatewayError` that says what to do.
+ * The installed configuration as long as it fits the LAN, or otherwise one that does: the LAN may have another prefix,
+ * and IPv6 may have been turned on or off. It never serves another interface. Throws `GatewayError` that says what to
+ * do.
  */
 export function fittingConfig(
   installed: string,
@@ -21,7 +22,7 @@ export function fittingConfig(
     assertSameInterfaces(namesIn(installed), namesIn(wanted));
     return wanted;
   } catch (error) {
-    // One of several interfaces may have no address yet; the others are served.
+    // If there are several interfaces, one may have no address yet. The others are served.
     if (servesAny(installed, network)) return installed;
     throw error;
   }

@@ -17,7 +17,7 @@ import type { Host } from "../system/host.ts";
 import { showAddressesOf, showRoutes } from "../system/ip.ts";
 import type { ServedLan } from "./config.ts";
 
-/** What the DHCP server must know of this machine. */
+/** The facts about this machine that the DHCP server needs. */
 export interface LanFacts {
   /** Its own IPv4 addresses, with their lengths. */
   addresses: readonly { interface: string; prefix: Prefix; isLeased: boolean }[];
@@ -25,13 +25,13 @@ export interface LanFacts {
   routers: readonly Address[];
 }
 
-/** Fewer are a mistake in typing. */
+/** A range with fewer addresses is a typing error. */
 const FEWEST = 4;
 /** The range in a network of 256: people assign low addresses by hand, and routers often have the first or the last. */
 const USUAL = { first: 100, last: 249 };
 const USUAL_LENGTH = 24;
 
-/** Reads only. */
+/** This only reads. */
 export async function lanFactsOf(host: Pick<Host, "run">): Promise<LanFacts> {
   const [links, routes] = await Promise.all([showAddressesOf(host, 4), showRoutes(host, 4, "default")]);
   return {
@@ -45,7 +45,7 @@ export async function lanFactsOf(host: Pick<Host, "run">): Promise<LanFacts> {
   };
 }
 
-/** What each LAN interface gets if the settings ask for DHCP. Throws `GatewayError` that says what to do about it. */
+/** The part of each LAN interface if the settings ask for DHCP. Throws `GatewayError` that says what to do. */
 export function servedLans(
   network: HostNetwork,
   facts: LanFacts,
@@ -83,7 +83,7 @@ interface Own {
 }
 type Range = ServedLan["range"];
 
-/** The gateway's addresses on the LAN, the first of each interface first. */
+/** The gateway's addresses on the LAN. The first address of each interface comes first. */
 function ownOnLan({ lans }: HostNetwork, { addresses }: LanFacts): Own[] {
   const own = lans.map((lan) =>
     addresses.filter(

@@ -22,7 +22,7 @@ interface Deps {
 const TRY_EVERY_MS = 20_000;
 
 /**
- * Resolves once the DHCP server may start; until then `tell` gets the reason, and null at the end. Throws
+ * Resolves once the DHCP server may start. Until then `tell` gets the reason, and null at the end. Throws
  * `GatewayError("unable")` at the first attempt if someone waits for the start.
  */
 export async function awaitDhcp(deps: Deps, tell: (reason: string | null) => Promise<void>): Promise<void> {
@@ -39,8 +39,9 @@ export async function awaitDhcp(deps: Deps, tell: (reason: string | null) => Pro
 }
 
 /**
- * Before the DHCP server starts: gives the LAN's interfaces their IPv6 addresses, looks for other servers, and replaces a
- * configuration that no longer fits the LAN. Throws `GatewayError` if the server would do harm, or no good.
+ * Runs before the DHCP server starts: gives the LAN's interfaces their IPv6 addresses, looks for other servers, and
+ * replaces a configuration that no longer fits the LAN. Throws `GatewayError` if the server would do harm, or would be
+ * useless.
  */
 export async function prepareDhcp({ host, settings, files, log }: Deps): Promise<void> {
   if (settings.dhcp === null)
@@ -50,7 +51,7 @@ export async function prepareDhcp({ host, settings, files, log }: Deps): Promise
   const installed = await host.read(files.config);
   if (installed === null)
     throw new GatewayError("unable", `${files.config} is missing; write it: ${setupCommand()}`);
-  // IPv6 may be turned off on an interface; IPv4 is served all the same.
+  // IPv6 may be turned off on an interface. IPv4 is served in any case.
   await keepUla(host, network, settings).catch((error: unknown) =>
     log.warn(`the LAN has no IPv6 router: ${messageOf(error)}`),
   );
@@ -69,8 +70,8 @@ export async function prepareDhcp({ host, settings, files, log }: Deps): Promise
 }
 
 /**
- * Whether systemd itself has started the unit again, so that nobody waits for it: neither a person, nor the boot, which
- * does not end before all that it has started.
+ * Whether systemd itself has started the unit again, so that nothing waits for it: neither a person, nor the boot,
+ * which ends only when everything that it has started is up.
  */
 async function isRepeated(host: Pick<Host, "run">): Promise<boolean> {
   const show = (...words: string[]) =>

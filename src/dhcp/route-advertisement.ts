@@ -2,10 +2,10 @@ import ipaddr from "ipaddr.js";
 import { type Address, addressOf, lengthOf, networkOf, type Prefix } from "../base/address.ts";
 import { icmpv6Packet } from "../network/icmpv6.ts";
 
-/** Of the link that an advertisement is sent on. */
+/** The facts about the link on which an advertisement is sent. */
 interface Sender {
   mac: string;
-  /** Link-local: the router that devices use. */
+  /** A link-local address: the router that devices use. */
   address: Address;
 }
 
@@ -14,9 +14,9 @@ const ADVERTISEMENT = 134;
 const [SOURCE_OPTION, PREFIX_OPTION, ROUTE_OPTION, RESOLVER_OPTION] = [1, 3, 24, 25];
 const [HIGH_PREFERENCE, ON_LINK_AND_AUTONOMOUS] = [0x08, 0xc0];
 const ALL_NODES = "ff02::1";
-/** As dnsmasq's: routers of a link agree on it (RFC 4861, section 6.2.7). */
+/** The same as dnsmasq's, because the routers of a link must agree (RFC 4861, section 6.2.7). */
 const DEVICES_HOP_LIMIT = 64;
-/** Both halves of the address space: longer prefixes than that of a default route. */
+/** Both halves of the address space, because longer prefixes precede a default route. */
 const HALVES = [0x00, 0x80];
 
 /**
@@ -40,7 +40,7 @@ export function routeAdvertisement(
   return icmpv6Packet(address, ALL_NODES, Buffer.concat([message, source, ...routes, ...endOf(ended)]));
 }
 
-/** Lifetimes of 0. A device keeps an address that it has for two hours at most (RFC 4862, section 5.5.3). */
+/** With lifetimes of 0. A device keeps an address that it has for at most two hours (RFC 4862, section 5.5.3). */
 function endOf(ended: Prefix | null): Buffer[] {
   if (ended === null) return [];
   const prefix = Buffer.alloc(32);

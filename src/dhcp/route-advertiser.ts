@@ -14,12 +14,12 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
-/** How often is read what devices ask; until a device has its routes, it may use another router. */
+/** How often requests of devices are read. Until a device has its routes, it may use another router. */
 const READ_EVERY_MS = 500;
 /** MIN_DELAY_BETWEEN_RAS of RFC 4861, section 10. */
 const SHORTEST_PAUSE_MS = 3_000;
 
-/** Advertises routes to everything on the LAN that it serves, next to dnsmasq, which cannot advertise routes. */
+/** Advertises routes to everything on the LAN that it serves, beside dnsmasq, which cannot advertise routes. */
 export class RouteAdvertiser {
   private readonly links = new Map<string, { socket: LinkSocket; triedAt: number; isAsked: boolean }>();
   private trouble: string | null = null;
@@ -59,7 +59,7 @@ export class RouteAdvertiser {
     const pause = host.monotonic() - link.triedAt;
     const isDue = pause >= (link.isAsked ? SHORTEST_PAUSE_MS : ADVERTISED_EACH_S * 1_000);
     if (!isDue) return;
-    // Without a usable address it is tried again, after the pause: each time starts a program.
+    // If there is no usable address, it is tried again after the pause, because each attempt starts a program.
     Object.assign(link, { triedAt: host.monotonic(), isAsked: true });
     link.isAsked = !(await advertise(host, { link: name, socket: link.socket }, ROUTER_LIFETIME_S));
   }

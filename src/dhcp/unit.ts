@@ -1,7 +1,7 @@
 import type { Host } from "../system/host.ts";
 import { DHCP_UNIT } from "./files.ts";
 
-/** `waiting` is for something that `reason` names; null if systemd starts it again only in a moment. */
+/** `waiting`: the server waits for the cause in `reason`, which is null if systemd starts it again in a moment. */
 export type DhcpState =
   | { name: "serving" }
   | { name: "waiting"; reason: string | null }
@@ -11,7 +11,7 @@ export type DhcpState =
 export const UNIT_DIGEST = "PORTCULLIS_UNIT_DIGEST";
 
 const LOOK_EVERY_MS = 1_000;
-/** Looking for other servers takes 5 s, and starting the program for that takes one more on a Pi. */
+/** A search for other servers takes 5 s, and its program takes one more second to start on a Pi. */
 const STARTED_WITHIN_MS = 20_000;
 
 /** After a start: why the DHCP server waits, for people; null if it serves. */
@@ -38,7 +38,7 @@ export async function startedUnit(host: Pick<Host, "run" | "read">): Promise<str
   return variables.find((variable) => variable.startsWith(`${UNIT_DIGEST}=`)) ?? null;
 }
 
-/** What systemd says of the DHCP server. */
+/** The state of the DHCP server according to systemd. */
 export async function dhcpState(host: Pick<Host, "run">): Promise<DhcpState> {
   const shown = await host.run(["systemctl", "show", "--property=ActiveState,StatusText", DHCP_UNIT]);
   const property = (name: string) => new RegExp(`^${name}=(.*)$`, "m").exec(shown)?.[1] ?? "";

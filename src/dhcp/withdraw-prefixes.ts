@@ -12,9 +12,9 @@ const [TIMES, PAUSE_MS] = [3, 3_000];
 type AdvertiseHost = Pick<Host, "listenOn" | "run" | "sleep">;
 
 /**
- * Tells the devices of each link that its address is no longer a resolver and its prefix no longer one to use, and, unless
- * the link is in `served`, that this machine is no longer their IPv6 router. Otherwise they would use it for hours. Does
- * nothing on a link that cannot send.
+ * Tells the devices of each link that its address is no longer a resolver, that its prefix is no longer to be used,
+ * and, unless the link is in `served`, that this machine is no longer their IPv6 router. Otherwise they would use it
+ * for hours. Does nothing on a link that cannot send.
  */
 export async function withdrawPrefixes(
   host: AdvertiseHost,
@@ -38,7 +38,7 @@ async function endOn(host: AdvertiseHost, link: string, prefix: Prefix, isServed
   }
 }
 
-/** Takes back the addresses that links of this machine have from other settings. */
+/** Removes the addresses that links of this machine have from earlier settings. */
 export async function retireAddresses(
   host: AdvertiseHost,
   { lans, ipv6 }: Pick<HostNetwork, "lans" | "ipv6">,

@@ -1,4 +1,4 @@
-/** Section 3.2.1 of RFC 6886: ten, the second after 250 ms, each further one after twice the time. */
+/** Section 3.2.1 of RFC 6886: ten announcements, the second after 250 ms, each further one after twice the time. */
 const COUNT = 10;
 const FIRST_PAUSE_MS = 250;
 
@@ -6,12 +6,12 @@ const FIRST_PAUSE_MS = 250;
 export class Announcements {
   private next: { at: number; pauseMs: number; left: number } | null = null;
 
-  /** The first is due now. */
+  /** The first one is due now. */
   begin(now: number): void {
     this.next = { at: now, pauseMs: FIRST_PAUSE_MS, left: COUNT };
   }
 
-  /** Whether one is to be sent now; the next is due later. */
+  /** Whether one is to be sent now. The next one is due later. */
   isDue(now: number): boolean {
     const { next } = this;
     if (next === null || now < next.at) return false;

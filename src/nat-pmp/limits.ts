@@ -9,7 +9,7 @@ const MAX_AT_ONCE = 64;
 /** Two for each port that a device may have. */
 const MAX_AT_ONCE_OF_SENDER = 16;
 
-/** Keeps a device, or many, from occupying the gateway and the provider. */
+/** Prevents one device, or many, from occupying the gateway and the provider. */
 export class Limits {
   private since = Number.NEGATIVE_INFINITY;
   private all = 0;

@@ -11,7 +11,7 @@ export type Request = { asks: "address" } | MappingRequest;
 export interface MappingRequest {
   asks: "mapping";
   protocol: Protocol;
-  /** 0 with a lifetime of 0: all of the sender's. */
+  /** The port of the device; 0 with a lifetime of 0 means all of the sender's. */
   internal: number;
   /** The port that the sender would like, or 0. */
   external: number;
@@ -35,7 +35,7 @@ export type Answer = AddressAnswer | MappingAnswer | { answers: "nothing"; resul
 export interface AddressAnswer {
   answers: "address";
   result: number;
-  /** Seconds since the server's mappings were lost, such as by a restart. */
+  /** Seconds since the server lost its mappings, for example by a restart. */
   epoch: number;
   /** An IPv4 address, or null if the result is not success. */
   address: Address | null;
@@ -55,7 +55,7 @@ const MAX_BYTES = 1_100;
 const [ADDRESS_BYTES, REFUSAL_BYTES, ADDRESS_ANSWER_BYTES] = [2, 8, 12];
 const [MAPPING_BYTES, MAPPING_ANSWER_BYTES] = [12, 16];
 
-/** What a server does with a packet: null gets no answer. */
+/** A server's reaction to a packet; null gets no answer. */
 export type Incoming = Request | { asks: "another version" | "another operation" } | null;
 
 export function requestIn(packet: Uint8Array): Incoming {
@@ -95,7 +95,8 @@ export function answerIn(packet: Uint8Array): Answer | null {
   if (version !== 0 || packet.length < REFUSAL_BYTES) return null;
   const view = viewOf(packet);
   const [result, epoch] = [view.getUint16(2), view.getUint32(4)];
-  // The answer to another version is the only one without the bit, and the other one has no epoch (section 3.5).
+  // The answer to another version is the only one without the bit, and that of the other version has no epoch (section
+  // 3.5).
   if (result === RESULT.version || (result === RESULT.opcode && opcode >= IS_ANSWER))
     return { answers: "nothing", result };
   if (opcode < IS_ANSWER) return null;
@@ -146,7 +147,7 @@ export function anotherVersionBytes(epoch: number): Uint8Array {
   return bytesOf(REFUSAL_BYTES, 0, RESULT.version, epoch);
 }
 
-/** The whole request goes back (section 3.5), with the epoch that every answer has (section 3.6). */
+/** The answer contains the whole request (section 3.5), and the epoch that every answer has (section 3.6). */
 export function anotherOperationBytes(request: Uint8Array, epoch: number): Uint8Array {
   const bytes = new Uint8Array(Math.max(request.length, REFUSAL_BYTES));
   bytes.set(request);

@@ -15,17 +15,17 @@ import { Epoch } from "./epoch.ts";
 import { exchange, type Outcome, type Server } from "./exchange.ts";
 import { type MappingAnswer, type MappingRequest, RESULT, SERVER_PORT } from "./message.ts";
 
-/** As providers want it: a port that is no longer used is free after a minute. */
+/** Providers want a short lifetime: a port that is no longer used is free after a minute. */
 const LIFETIME_S = 60;
-/** Of its lifetime: after 45 s. */
+/** The part of the lifetime after which a port is renewed: 45 s. */
 const RENEW_AFTER = 3 / 4;
-/** For a server that grants a second or two. */
+/** The shortest pause, for a server that grants a second or two. */
 const SOONEST_MS = 5_000;
 /** The waits for an answer add up to 7.75 s. */
 const ATTEMPTS = 5;
-/** For what is not needed: the address, and the removal of a port that expires anyway. */
+/** For requests that are not essential: the address, and the removal of a port that expires anyway. */
 const FEW_ATTEMPTS = 2;
-/** A server that did not tell its address. */
+/** The address of a server that did not tell it. */
 const ASK_AGAIN_MS = 30_000;
 const UNKNOWN_ADDRESS = "0.0.0.0";
 
@@ -33,20 +33,20 @@ interface Known {
   epoch: Epoch;
   address: Address | null;
   askAgainAt: number;
-  /** Until then all ports are renewed again anyway. */
+  /** By then all ports are renewed anyway. */
   lostUntil: number;
 }
 
 /** Opens ports at providers that speak NAT-PMP (RFC 6886) inside the tunnel, such as Proton. */
 export class NatPmpOpener implements Opener {
   readonly kind = "nat-pmp";
-  /** What is known of the server behind each session. */
+  /** The known facts about the server behind each session. */
   private readonly known = new WeakMap<Session, Known>();
 
   constructor(
     private readonly deps: {
       host: Pick<Host, "openUdp" | "sleep" | "monotonic">;
-      /** The server behind a way has lost its ports: all that are open there must be renewed. */
+      /** The server behind a way has lost its ports, so all that are open there must be renewed. */
       onLost: (way: Way) => void;
     },
   ) {}
@@ -112,7 +112,7 @@ export class NatPmpOpener implements Opener {
     const known = this.knownOf(way);
     const now = this.deps.host.monotonic();
     if (!known.epoch.take(epoch, now)) return;
-    // A server whose clock goes backward with each answer would be asked without end.
+    // Otherwise a server whose clock goes backward with each answer would be asked without end.
     if (now < known.lostUntil) return;
     // After a restart, the address may be another one too.
     Object.assign(known, { address: null, askAgainAt: 0, lostUntil: now + LIFETIME_S * 1000 });
@@ -136,7 +136,7 @@ function serverOf({ session }: Way): Server {
   return { address, link: session.link, mark: exitMarkOf(session.mark) };
 }
 
-/** WireGuard names no gateway: providers have it at the resolver inside the tunnel, or at the first address. */
+/** WireGuard names no gateway. Providers have it at the resolver inside the tunnel, or at the first address. */
 function gatewayOf({ server }: Session): Address | null {
   const { addresses, dns } = server.config.interface;
   const resolver = dns.find((address) => familyOf(address) === 4 && isPrivate(address));

@@ -25,7 +25,7 @@ import {
 const POLL_MS = 100;
 /** An interface may have been removed and made again since. */
 const REOPEN_EACH_MS = 60_000;
-/** By then a repetition that was under way when the answer left has come in. */
+/** A repetition that was on its way when the answer left has arrived by then. */
 const LATE_MS = 200;
 const OPEN_AGAIN_MS = 3_000;
 const LOG_EACH_MS = 60_000;
@@ -34,12 +34,14 @@ const MAX_LIFETIME_S = 7_200;
 /** The owner of the announcements in the kill switch; never a tunnel's name. */
 const OWNER = "NAT-PMP";
 
-/** What opens the ports. Each throws `PortRefusal` for what is refused, and other errors for what may pass. */
+/**
+ * Opens the ports. Each method throws `PortRefusal` if a request is refused, and other errors for temporary failures.
+ */
 export interface Ports {
   map(request: PortRequest): Promise<GrantedPort>;
   /** Null means any. */
   unmap(which: { address: Address; protocol: Protocol; port: number | null }): Promise<void>;
-  /** The public address of the tunnel that the device uses; null if nobody tells. */
+  /** The public address of the tunnel that the device uses; null if nobody tells it. */
   publicAddress(device: Address): Promise<Address | null>;
 }
 
@@ -57,18 +59,18 @@ interface LanAddress {
   own: Address;
 }
 
-/** Opens ports for the devices of the LAN that ask by NAT-PMP (RFC 6886), each for itself alone. */
+/** Opens ports for the devices of the LAN that ask by NAT-PMP (RFC 6886), each only for itself. */
 export class NatPmpServer {
   private readonly sockets = new Map<string, LanAddress & { socket: UdpSocket }>();
-  /** For which network they were opened, and when. */
+  /** The network for which they were opened, and the time. */
   private opened: { network: unknown; at: number } = { network: null, at: 0 };
   private readonly limits = new Limits();
   private readonly announcements = new Announcements();
-  /** What devices were told, by device, protocol and port. */
+  /** The answers that devices got, by device, protocol and port. */
   private readonly told = new Map<string, Pick<Forward, "external" | "address">>();
   private startedAt = 0;
   private trouble: string | null = null;
-  /** The refusal that was logged last, and when. */
+  /** The last refusal that was logged, and its time. */
   private refusal = { text: "", at: Number.NEGATIVE_INFINITY };
 
   constructor(private readonly deps: Deps) {}
@@ -89,7 +91,7 @@ export class NatPmpServer {
     this.close();
   }
 
-  /** A port of a device has been opened, or has become another one, which the device must learn. */
+  /** A port of a device has been opened, or has another number now, which the device must learn. */
   changed({ device, protocol, port, external, address, asked_by }: Forward): void {
     if (asked_by !== "device" || external === null) return;
     const key = `${device} ${protocol} ${port}`;
@@ -162,7 +164,8 @@ export class NatPmpServer {
         return reply(anotherOperationBytes(bytes, this.epoch));
       case "address":
       case "mapping": {
-        // Clients repeat themselves while the provider is asked, and take a second answer for that to their next request.
+        // Clients repeat themselves while the provider is asked, and take a second answer for that to their next
+        // request.
         const done = this.limits.begin(from, `${port} ${JSON.stringify(request)}`);
         if (done === null) return;
         reply(
@@ -211,7 +214,9 @@ export class NatPmpServer {
     return answerBytes({ answers: "address", result, epoch: this.epoch, address });
   }
 
-  /** The address is that of the last port that was opened for a device: only it is known without asking. */
+  /**
+   * The address is that of the last port that was opened for a device, because only that one is known without asking.
+   */
   private announce(): void {
     const address = parseAddress([...this.told.values()].at(-1)?.address ?? "");
     const bytes = this.addressBytes(address !== null && isIpv4(address) ? address : null);
@@ -225,7 +230,7 @@ export class NatPmpServer {
     return own.some((prefix) => contains(prefix, address));
   }
 
-  /** Devices ask again and again, a hostile one for other ports each time. */
+  /** Devices ask again and again, and a hostile one for other ports each time. */
   private noteRefusal(text: string): void {
     const at = this.deps.host.monotonic();
     if (text === this.refusal.text || at - this.refusal.at < LOG_EACH_MS) return;
@@ -252,7 +257,7 @@ function keyOf({ link, own }: LanAddress): string {
   return `${link} ${own}`;
 }
 
-/** Section 3.5. What may pass is a failure of the network, and everything else is refused. */
+/** Section 3.5. A temporary failure is one of the network, and everything else is refused. */
 function resultOf(error: unknown): number {
   if (error instanceof PortRefusal) return error.reason === "exhausted" ? RESULT.resources : RESULT.refused;
   return RESULT.network;

@@ -5,8 +5,9 @@ import { MAX_ASKED, type Place, spread } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
 
 /**
- * Other servers of the place that was asked for, or if that was one server, of its city or else its country: a few at
- * random, so that the same two do not take turns. Of two hops, the entry stays. Throws `unable` if there is none.
+ * Other servers of the place that was requested, or if that was one server, of its city or else its country. They are a
+ * few at random, so that the same two do not take turns. With two hops, the entry stays. Throws `unable` if there is
+ * none.
  */
 export function elsewhere(
   catalogue: Pick<Catalogue, "find" | "server">,

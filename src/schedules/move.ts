@@ -4,8 +4,8 @@ import type { Controller } from "../tunnel/controller.ts";
 import { elsewhere } from "./elsewhere.ts";
 
 /**
- * Moves a connected tunnel to another server of its place; one that leads nowhere stays so. False if it has to wait,
- * because the tunnel is being connected. If it throws, the tunnel is as before.
+ * Moves a connected tunnel to another server of its place; one that leads nowhere stays as it is. False if it has to
+ * wait, because the tunnel is being connected. If it throws, the tunnel is as before.
  */
 export async function moveElsewhere(controller: Controller, catalogue: Catalogue): Promise<boolean> {
   const { state, places, isAsked } = controller;

@@ -52,7 +52,7 @@ export function scheduleIn(name: string, body: ScheduleBody): Schedule {
   throw refusal("either tunnel or device is required");
 }
 
-/** As the client described it. */
+/** The schedule in the client's words. */
 export function bodyOf(schedule: Schedule): ScheduleBody {
   const { when } = schedule;
   if ("everyHours" in when) return { tunnel: targetOf(schedule), every_hours: when.everyHours };
@@ -67,7 +67,7 @@ export function bodyOf(schedule: Schedule): ScheduleBody {
   }
 }
 
-/** Those of a setting's value that are valid, in its order, by name. */
+/** The valid schedules of a setting's value, in its order, by name. */
 export function schedulesIn(text: string | null): Map<string, Schedule> {
   const all = new Map<string, Schedule>();
   for (const each of listIn(text)) {
@@ -87,7 +87,7 @@ export function areSchedules(text: string): boolean {
   return textOf(schedulesIn(text).values()) === text;
 }
 
-/** In words, by name. */
+/** The schedules in words, by name. */
 export function scheduleRows(text: string | null): ReadonlyMap<string, string> {
   return new Map([...schedulesIn(text)].map(([name, schedule]) => [name, wordsOf(schedule)]));
 }
@@ -100,16 +100,16 @@ function wordsOf({ when, ...what }: Schedule): string {
   return `${action} ${span}${when.days.length === DAYS.length ? "" : ` on ${when.days.join(", ")}`}`;
 }
 
-/** The value of the setting that has the schedules of both values; of two with one name, the other's. */
+/** The value of the setting that has the schedules of both values. If two have the same name, it has the other's. */
 export function unitedSchedules(one: string | null, other: string): string {
   const given = schedulesIn(other);
   const kept = [...schedulesIn(one)].filter(([name]) => !given.has(name));
   return textOf(new Map([...given, ...kept].slice(0, MAX_SCHEDULES)).values());
 }
 
-/** The setting that has them. */
+/** The setting that has the schedules. */
 export const SCHEDULES = "schedules";
-/** Anyone on the LAN may add some; each is looked at twice a minute. */
+/** Anyone on the LAN may add schedules, and each is checked twice a minute. */
 export const MAX_SCHEDULES = 64;
 
 function moveIn(name: string, tunnel: string, { exit, at, until, every_hours, days }: ScheduleBody): Move {

@@ -41,7 +41,7 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
-/** The setting that has what was carried out of them. */
+/** The setting that records what was carried out. */
 const DONE_SETTING = "schedules_done";
 /** The clock may be set at any time. */
 const LOOK_EVERY_MS = 20_000;
@@ -56,11 +56,11 @@ const Given = Type.Object({
 });
 type Given = Static<typeof Given>;
 
-/** What was carried out: it is not done again after a restart, nor after a person has decided otherwise. */
+/** What was carried out. It is not done again after a restart, nor after a person has decided otherwise. */
 const Done = Type.Object({
   /** When each move was made last, in milliseconds since 1970. */
   moves: Type.Record(Type.String(), Type.Number()),
-  /** By device. */
+  /** The exits by schedule, by device. */
   exits: Type.Record(Type.String(), Given),
 });
 type Done = Static<typeof Done>;
@@ -68,13 +68,13 @@ type Done = Static<typeof Done>;
 const doneSchema = checkerOf(Done);
 
 /**
- * Carries out what people have scheduled, by the machine's clock as it is now: whatever it does meanwhile, a move is made
- * once for all the times that have passed, and a device has the exit of the present time.
+ * Carries out schedules by the machine's present clock. However the clock changes, a move is made once for all the
+ * times that have passed, and a device has the exit of the present time.
  */
 export class Schedules {
   private all: ReadonlyMap<string, Schedule>;
   private done: Done;
-  /** Whether the database lacks a change that only closes. */
+  /** Whether the database lacks a change that only blocks. */
   private isUnsaved = false;
   private readonly moving = new Set<string>();
   private readonly faults = new Map<string, string>();
@@ -98,7 +98,7 @@ export class Schedules {
     return { time_zone: zone, schedules };
   }
 
-  /** Resolves once it has its effect, if its time is now. A new `blocked` has it even if it cannot be saved. */
+  /** Resolves once it has its effect, if its time is now. A new `blocked` takes effect even if it cannot be saved. */
   async put(name: string, body: ScheduleBody): Promise<void> {
     const schedule = scheduleIn(name, body);
     this.deps.assertPossible(schedule);
@@ -111,7 +111,9 @@ export class Schedules {
     await this.save(all, name, !this.all.has(name) && schedule.do === "exit" && schedule.exit === "blocked");
   }
 
-  /** Ends the exit that a device has because of it; one that opens ends even if that cannot be saved. */
+  /**
+   * Ends the exit that a device has because of it. If that exit opens something, it ends even if that cannot be saved.
+   */
   async remove(name: string): Promise<void> {
     const former = this.all.get(name);
     if (former === undefined) throw new GatewayError("not_found", "name: there is no schedule of this name");
@@ -120,7 +122,7 @@ export class Schedules {
     await this.save(all, name, former.do === "exit" && former.exit !== "blocked");
   }
 
-  /** Reads them again, after another writer has changed the database. */
+  /** Reads the schedules again, after another writer has changed the database. */
   async load(): Promise<void> {
     this.all = schedulesIn(this.deps.store.read(SCHEDULES));
     this.isUnsaved = false;
@@ -154,7 +156,7 @@ export class Schedules {
     if (fault !== null) throw new Unsaved(fault);
   }
 
-  /** Null, or why it cannot be saved. */
+  /** Null, or the reason why it cannot be saved. */
   private write(text: string): unknown {
     try {
       this.deps.store.write(SCHEDULES, text);
@@ -178,7 +180,7 @@ export class Schedules {
     });
   }
 
-  /** A move that is new waits for its next time, and so does one after the clock has been set back. */
+  /** A new move waits for its next time. So does one after the clock has been set back. */
   private isDue({ name, when }: Move, now: number, zone: string): boolean {
     const done = this.done.moves[name];
     if (done === undefined || done > now) this.done.moves[name] = now;
@@ -196,7 +198,7 @@ export class Schedules {
     } finally {
       this.moving.delete(name);
     }
-    // Whatever came of it, its next time is the next one.
+    // Whatever the result is, its next time is the next one.
     if (this.all.has(name)) this.done.moves[name] = this.deps.clock.now();
     this.saveDone();
   }
@@ -223,7 +225,7 @@ export class Schedules {
     }
   }
 
-  /** The exit that each device should have; of several, the one that began last. */
+  /** The exit that each device should have. If several schedules apply, the one that began last counts. */
   private exitsAt(now: number, zone: string): Map<DeviceId, Given> {
     const due = new Map<DeviceId, Given>();
     for (const schedule of this.all.values()) {
@@ -237,7 +239,7 @@ export class Schedules {
     return due;
   }
 
-  /** Not if a person has given the device another exit since. */
+  /** Not done if a person has given the device another exit since. */
   private isActive({ name, device }: ExitSchedule, due: ReadonlyMap<DeviceId, Given>): boolean {
     const given = this.done.exits[device];
     const isGiven = given !== undefined && Bun.deepEquals(given, due.get(device));
@@ -261,7 +263,7 @@ export class Schedules {
     return [Math.floor(this.deps.clock.now()), this.deps.zone()];
   }
 
-  /** Each fault once, as long as it lasts. */
+  /** Reports each fault once, as long as it lasts. */
   private tellFault(name: string, why: string): void {
     if (this.faults.get(name) === why) return;
     this.faults.set(name, why);
@@ -288,7 +290,7 @@ function doneIn(text: string | null): Done {
     const value: unknown = JSON.parse(text ?? "null");
     if (doneSchema.Check(value)) return value;
   } catch {
-    // Then nothing is known of it.
+    // In this case nothing is known about it.
   }
   return { moves: {}, exits: {} };
 }

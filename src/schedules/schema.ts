@@ -15,7 +15,7 @@ export const DAYS: readonly Day[] = Day.anyOf.map((day) => day.const);
 
 const time = (description: string) => Type.Optional(Type.String({ description }));
 
-/** What a schedule does, and when. Which fields belong together is checked by `scheduleIn`. */
+/** The action of a schedule, and its times. `scheduleIn` checks which fields belong together. */
 export const ScheduleBody = Type.Object(
   {
     tunnel: Type.Optional(
@@ -53,7 +53,7 @@ export const SavedSchedule = Type.Object(
   { additionalProperties: false },
 );
 
-/** What `/api/schedules` answers. */
+/** The answer of `/api/schedules`. */
 export const ScheduleList = Type.Object(
   {
     time_zone: Type.String({ description: "of the gateway, in which times of day are meant" }),

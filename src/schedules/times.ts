@@ -1,7 +1,7 @@
 import type { Daily, Span } from "./schedule.ts";
 import { DAYS } from "./schema.ts";
 
-/** Days before and after today. A week later each day has come again, and the clock's own changes take some hours. */
+/** Days before and after today. After a week each day has come again, and the clock's own changes take some hours. */
 const [LAST, NEXT, NOW] = [
   [-8, 1],
   [-1, 8],
@@ -41,8 +41,8 @@ function datesOf({ days }: Daily, now: number, zone: string, [first, last]: Arou
 }
 
 /**
- * A time that the clock skips in spring is as much later as it skips, and of one that comes twice in autumn the first
- * counts: "compatible", the default.
+ * A time that the clock skips in spring is later by the skipped time. If a time comes twice in autumn, the first one
+ * counts. This is "compatible", the default.
  */
 function momentOf(date: Temporal.PlainDate, time: string, timeZone: string): number {
   return date.toZonedDateTime({ timeZone, plainTime: Temporal.PlainTime.from(time) }).epochMilliseconds;

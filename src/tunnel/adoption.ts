@@ -14,7 +14,9 @@ import type { Connection, SavedState } from "./saved-state.ts";
 import { sessionOn, usableOn } from "./session.ts";
 import type { State } from "./state.ts";
 
-/** The servers, which are looked up only if a tunnel is found or was up before: a provider may have thousands. */
+/**
+ * The servers. They are looked up only if a tunnel is found or was up before, because a provider may have thousands.
+ */
 export type Known = Pick<Catalogue, "all" | "server" | "reachedAt">;
 
 interface Deps {
@@ -27,7 +29,7 @@ interface Deps {
   slot: Slot;
 }
 
-/** What an earlier process has left, and what may identify it. */
+/** What an earlier process has left, and the facts that may identify it. */
 interface Found {
   /** The tunnel's interfaces that exist. */
   present: readonly string[];
@@ -62,7 +64,10 @@ export async function adopted(
   return null;
 }
 
-/** The server of a connection. One that assigned it is as it was then: each list of its provider may name others. */
+/**
+ * The server of a connection. A server whose provider assigned the connection is as it was then, because each list of
+ * its provider may name others.
+ */
 export function rememberedServer({ provider, name, via, assigned }: Connection, known: Known): Server | null {
   const config = assigned && configIn(assigned.config);
   if (!assigned || !config || provider !== "managed") return known.server(provider, name, via);

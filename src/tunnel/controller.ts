@@ -58,7 +58,7 @@ interface Deps {
   alarm: Alarm;
 }
 
-/** What an earlier process has left. */
+/** The tunnel that an earlier process has left. */
 export interface Left {
   /** Names of the interfaces that exist. */
   links: readonly string[];
@@ -70,14 +70,14 @@ export interface Left {
 export type StateListener = (state: State, error: string | null) => void;
 
 /**
- * Owns one tunnel: connects, disconnects, and takes in what happens to it. If anything fails, the firewall stays as it
+ * Owns one tunnel: connects, disconnects, and handles what happens to it. If anything fails, the firewall stays as it
  * was or blocks everything.
  */
 export class Controller {
   private current: State = { name: "disconnected" };
   /** Why the tunnel is in that state, if something failed. */
   private error: string | null = null;
-  /** The server that is dialled, which may be another than the state's. */
+  /** The server that is being dialled, which may differ from the state's server. */
   private dialled: Server | null = null;
   /** Where the last connect that failed should have led. */
   private failed: Target | null = null;
@@ -89,7 +89,7 @@ export class Controller {
   private readonly reader: StatusReader;
   private removal: Promise<void> | null = null;
   private readonly listeners = new Set<StateListener>();
-  /** How the operator wants the kill switch, as far as that has been told. */
+  /** Whether the operator wants the kill switch, as far as that has been announced. */
   private switchTold: boolean;
   private readonly switchListeners = new Set<() => void>();
 
@@ -128,13 +128,13 @@ export class Controller {
     return this.requests.wanted !== null;
   }
 
-  /** Whether its server answers, if only handshakes. */
+  /** Whether its server answers, even if only by handshakes. */
   get isAlive(): boolean {
     const state = this.current.name === "connecting" ? this.current.former : this.current;
     return state?.name === "connected";
   }
 
-  /** Whether what is sent into the tunnel is answered. */
+  /** Whether packets that are sent into the tunnel are answered. */
   get carriesData(): boolean {
     const state = this.current.name === "connecting" ? this.current.former : this.current;
     return state?.name === "connected" && !isUnanswered(state);
@@ -161,14 +161,17 @@ export class Controller {
     await this.upkeep.updateKillSwitch();
   }
 
-  /** Removes what could not be adopted, and reconnects to the last server. To be called with the kill switch in place. */
+  /**
+   * Removes an interface that could not be adopted, and reconnects to the last server. To be called with the kill
+   * switch in place.
+   */
   async begin({ links, known, network }: Left): Promise<void> {
     const { kernel, autoconnect, host, log } = this.deps;
     const kept = carriedBy(this.current);
     if (kept !== null && !network.online) this.error = outageOf(network.uplink);
     await kernel.closeOthers(links, kept);
     if (kept !== null) {
-      // A connect or a disconnect was interrupted: what is in the kernel counts, also after the next start.
+      // A connect or a disconnect was interrupted. The state in the kernel counts, also after the next start.
       this.aim.saveIfChanged();
       return log.info(`the tunnel to ${titleOf(kept.server)} is up already: adopting it`);
     }
@@ -215,7 +218,7 @@ export class Controller {
     await this.upkeep.withdraw();
   }
 
-  /** Ends what is under way and closes whatever was opened for it; the tunnel stays. */
+  /** Ends the present work and closes whatever was opened for it; the tunnel stays. */
   stop(): Promise<void> {
     return this.requests.stop();
   }
@@ -227,7 +230,7 @@ export class Controller {
       savedState.saveKillSwitch(wanted);
       if (wanted !== this.switchTold) alarm(...switched(wanted));
       this.switchTold = wanted;
-      // Also if it fails: the kernel has what it has.
+      // This also runs after a failure, because the kernel's state is what counts.
       await this.upkeep.settle().finally(() => this.switchListeners.forEach((listener) => void listener()));
       savedState.assertSaved();
     });
@@ -288,7 +291,7 @@ export class Controller {
     return this.reader.carried(this.current);
   }
 
-  /** The places that were asked for, as they are saved with the server. */
+  /** The places that were requested, as they are saved with the server. */
   get places(): Places {
     return this.aim.places;
   }
@@ -299,7 +302,10 @@ export class Controller {
     return wanted === null ? this.aim.words : { provider: wanted.provider, ...wordsOf(wanted) };
   }
 
-  /** Of a server that could not be reached nothing is left that would need it. */
+  /**
+   * Whether this tunnel uses the server. The target of a failed connect does not count, because nothing is left that
+   * needs it.
+   */
   uses(provider: Provider, name: string): boolean {
     const { wanted } = this.requests;
     const candidates = wanted === null ? [] : candidatesOf(exitOf(wanted));
@@ -316,8 +322,8 @@ export class Controller {
   }
 
   /**
-   * With `dead`, the server is known not to answer: its devices are refused at once. Otherwise the session goes on until
-   * another one is up. Routes stay, so that nothing leaves outside the tunnel.
+   * With `dead`, the server is known not to answer, and its devices are refused at once. Otherwise the session
+   * continues until another one is up. Routes stay, so that nothing leaves outside the tunnel.
    */
   lost(why: string, dead = true): void {
     const before = this.current;
@@ -338,8 +344,8 @@ export class Controller {
   }
 
   /**
-   * Data goes out, and nothing but handshakes comes back. The session stays: an answer through it is the only sign that
-   * it works again.
+   * Data goes out, and only handshakes come back. The session stays, because only an answer through it can show that it
+   * works again.
    */
   unanswered(): void {
     const state = this.current;
@@ -378,7 +384,7 @@ export class Controller {
         this.arrive(arrived, this.aim.places, same ? since : undefined);
       } catch (error) {
         this.dialled = null;
-        // While the uplink is down, or the tunnel carries nothing, that says more than why an attempt failed.
+        // While the uplink is down, or the tunnel carries nothing, that explains more than the failure of an attempt.
         const isSaid = isUnanswered(state) || !this.deps.killSwitch.network.online;
         if (!signal.aborted && (!isSaid || this.error === null)) this.error = messageOf(error);
         await this.upkeep.settle();
@@ -397,7 +403,10 @@ export class Controller {
 
   private readonly checkLater = () => void this.checkTunnel().catch(() => {});
 
-  /** Drops a tunnel one of whose addresses the LAN now uses. The server is tried again, for the LAN may change back. */
+  /**
+   * Drops a tunnel if the LAN now uses one of its addresses. The server is tried again, because the LAN may change
+   * back.
+   */
   dropUnusable(): Promise<void> {
     return this.requests.add(async () => {
       const server = carriedBy(this.current)?.server;
@@ -427,7 +436,7 @@ export class Controller {
   ): Promise<void> {
     signal.throwIfAborted();
     const state = this.current;
-    // Asking again for the place that a live tunnel leads to does not move the tunnel.
+    // A request for the place that a live tunnel already leads to does not move the tunnel.
     const isThere = state.name === "connected" && leadsTo(wanted, state.session.server);
     if (isThere && places === undefined) return answer();
     const session = carriedBy(state);
@@ -450,7 +459,7 @@ export class Controller {
     await this.upkeep.retire(session, signal);
   }
 
-  /** Finds a place's nearest server first; listeners are not told of that choice. */
+  /** Finds a place's nearest server first. Listeners are not told of that choice. */
   private async reach(wanted: Target, former: Former | null, signal: AbortSignal): Promise<Session> {
     const { probe } = this.deps;
     if (!isHops(wanted) && !isPlace(wanted)) return this.dial(wanted, former, signal);
@@ -467,12 +476,12 @@ export class Controller {
 
   private async dial(server: Server, former: Former | null, signal: AbortSignal): Promise<Session> {
     this.keyConflicts.assertNone(server);
-    // By the same turn of the event loop, so that another tunnel finds it taken.
+    // In the same turn of the event loop, so that another tunnel finds it in use.
     this.dialled = server;
     return this.deps.dialer.dial(server, former, signal);
   }
 
-  /** With the countries and cities that were asked for, if any. */
+  /** Includes the countries and cities that were requested, if any. */
   private arrive(session: Session, places: Places, since = this.deps.host.monotonic()): void {
     const { host } = this.deps;
     this.aim.set(session.server, host.now() - (host.monotonic() - since), places);

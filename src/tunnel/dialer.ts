@@ -22,7 +22,7 @@ export interface Former {
   session: Session;
   /** Whether its server answers. */
   alive: boolean;
-  /** Whether it is known not to; of a session that may work no more, neither is known. */
+  /** Whether it is known not to answer. For a session that may no longer work, neither is known. */
   dead: boolean;
 }
 
@@ -44,7 +44,7 @@ interface Deps {
 /** Registers a new key with a server that wants that before each connection. */
 export type Register = (server: Server, send: Send) => Promise<Config>;
 
-/** Brings up a tunnel next to the former one, and routes traffic into it once the server has answered. */
+/** Brings up a tunnel beside the former one, and routes traffic into it once the server has answered. */
 export class Dialer {
   constructor(private readonly deps: Deps) {}
 
@@ -63,21 +63,22 @@ export class Dialer {
     const [address] = await resolver.resolve(host, way, signal);
     const endpoint = { address, port };
     const session = sessionFor(slot, usable, endpoint, old);
-    // The firewall permits traffic inside it already: only routes lead there, and one change fewer comes before it flows.
+    // The firewall already permits traffic inside the tunnel, because only routes lead there. This saves a change
+    // before traffic flows.
     const carrying = [...carriedSince(former), session];
     const silent = silentSince(former);
-    // What a former session has left in the zone of this one.
+    // Connections that a former session has left in the zone of this one.
     await killSwitch.settleConnections();
     await together([killSwitch.update(name, partOf(carrying, silent)), kernel.open(session, uplinkMtu)]);
     const twin = old !== null && haveSameKeys(old, session) ? old : null;
-    // A dead one has nothing to lose. One that is alive carries traffic until the new one does.
+    // A dead session has nothing to lose. A live one carries traffic until the new one does.
     if (twin !== null && former?.dead === true) await this.silence(twin);
     try {
       await kernel.configure(session);
       await this.handshake(session, signal);
       await together([
         kernel.route(session, old?.server.config ?? null),
-        // Questions to the gateway itself follow no route: the first session gets them.
+        // Questions to the gateway itself follow no route. The first session gets them.
         killSwitch.update(name, partOf(carrying.toReversed(), silent)),
       ]);
       if (twin !== null && former?.dead === false) await this.silence(twin);
@@ -93,7 +94,7 @@ export class Dialer {
     await this.deps.kernel.silence(twin).catch(() => {});
   }
 
-  /** The former session may still come back by itself, but not while another one has its keys. */
+  /** The former session may still recover by itself, but not while another one has its keys. */
   private async restoreTwin(twin: Session, session: Session): Promise<void> {
     const { kernel } = this.deps;
     await kernel.close(session.link).catch(() => {});
@@ -149,21 +150,21 @@ export function carriedSince(former: Former | null): Session[] {
   return former?.dead === false ? [former.session] : [];
 }
 
-/** Those that nothing is led into, but whose server may come back. */
+/** Sessions without traffic whose server may come back. */
 export function silentSince(former: Former | null): Session[] {
   return former?.dead === true ? [former.session] : [];
 }
 
 /**
- * Whether a server takes them for one peer, whose latest handshake counts: if both send, each can take the connection
- * from the other, which then waits 15 s until it shakes hands again (KEEPALIVE_TIMEOUT and REKEY_TIMEOUT).
+ * Whether a server takes them for one peer, whose latest handshake counts. If both send, each can take the connection
+ * from the other, which then waits 15 s until its next handshake (KEEPALIVE_TIMEOUT and REKEY_TIMEOUT).
  */
 function haveSameKeys(one: Session, other: Session): boolean {
   const keysOf = ({ server: { config } }: Session) => [config.interface.privateKey, config.peer.publicKey];
   return Bun.deepEquals(keysOf(one), keysOf(other));
 }
 
-/** Waits for all of them even if one fails: what is still running must not collide with the repair. */
+/** Waits for all of them even if one fails, because work that is still running must not collide with the repair. */
 export async function together(works: readonly (Promise<unknown> | null)[]): Promise<void> {
   const outcomes = await Promise.allSettled(works);
   for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;

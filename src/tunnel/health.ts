@@ -4,7 +4,7 @@ export interface Sample {
   at: number;
   /** Counters of a kernel interface; null if a userspace program provides the interface. */
   packets: { received: number; receivedBytes: number; sent: number } | null;
-  /** When the fields below were read: while packets come in, WireGuard itself is not asked. */
+  /** When the fields below were read. While packets come in, WireGuard itself is not asked. */
   countedAt: number;
   rxBytes: number;
   txBytes: number;
@@ -24,9 +24,9 @@ export const KEEPALIVE_BYTES = 32;
 /** The persistent keepalive and the one that answers received data may go out together. */
 const KEEPALIVES_AT_ONCE = 2;
 /**
- * A handshake initiation (white paper, 5.4.2), which a server that hears nothing of us repeats every 5 s (REKEY_TIMEOUT).
- * Data has multiples of 16 bytes, so it never adds up to as many bytes as a few of these; but some servers (boringtun)
- * do not pad it, so packets are counted too, where the kernel does.
+ * A handshake initiation (white paper, 5.4.2), which a server that receives nothing from us repeats every 5 s
+ * (REKEY_TIMEOUT). Data has multiples of 16 bytes, so it never adds up to as many bytes as a few of these. But some
+ * servers (boringtun) do not pad it, so packets are counted too, if the kernel does so.
  */
 export const INITIATION_BYTES = 148;
 export const INITIATIONS_AT_ONCE = 3;
@@ -36,8 +36,8 @@ export const INITIATIONS_AT_ONCE = 3;
  */
 const UNANSWERED_MS = 11_000;
 /**
- * WireGuard shakes hands again after 15 s without an answer, and then every 5 s (KEEPALIVE_TIMEOUT + REKEY_TIMEOUT, white
- * paper 6.2 and 6.4). A server that is known to carry nothing is dead only if it does not answer these either.
+ * WireGuard makes a new handshake after 15 s without an answer, and then every 5 s (KEEPALIVE_TIMEOUT + REKEY_TIMEOUT,
+ * white paper 6.2 and 6.4). A server that is known to carry nothing is dead only if it does not answer these either.
  */
 const UNSHAKEN_MS = 30_000;
 /** WireGuard drops a session this long after its handshake (REJECT_AFTER_TIME, white paper 6.1). */
@@ -51,8 +51,8 @@ export function weigh(evidence: Evidence, before: Sample, after: Sample, keepali
 }
 
 /**
- * Whether anything came between two samples from a server that hears us. Where the interface was given its server anew,
- * WireGuard counts from zero again, and knows no handshake.
+ * Whether anything came between two samples from a server that receives our packets. If the interface was given its
+ * server again, WireGuard counts from zero, and knows no handshake.
  */
 export function heardIn(before: Sample, after: Sample): boolean {
   if (after.packets !== null && before.packets !== null) {
@@ -70,8 +70,8 @@ export function addedTo(before: number, after: number): number {
 }
 
 /**
- * Whether so many received bytes are more than attempts at a handshake, which say that the server hears nothing;
- * `packets` is how many packets they are, where that is known.
+ * Whether this number of bytes is more than attempts at a handshake, which show that the server receives nothing.
+ * `packets` is the number of packets, if it is known.
  */
 function isHeard(bytes: number, packets = bytes / INITIATION_BYTES): boolean {
   return bytes !== 0 && !(bytes === packets * INITIATION_BYTES && isFew(packets));
@@ -94,7 +94,7 @@ export function keepalivesIn(before: Sample, after: Sample, keepaliveMs: number)
   return KEEPALIVES_AT_ONCE + Math.floor((after.at - before.at) / keepaliveMs);
 }
 
-/** `carriesNothing` is whether that is known already: then only its handshakes tell whether it is there. */
+/** `carriesNothing` is whether this is already known. Then only the server's handshakes show whether it is there. */
 export function isDead({ heardAt, askedAt }: Evidence, at: number, carriesNothing = false): boolean {
   const patience = carriesNothing ? UNSHAKEN_MS : UNANSWERED_MS;
   return at - heardAt >= SESSION_ENDS_MS || (askedAt !== null && at - askedAt >= patience);

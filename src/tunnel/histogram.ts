@@ -23,5 +23,5 @@ export function observed({ bounds, counts, sum, count }: Histogram, value: numbe
   };
 }
 
-/** In seconds: from a handshake on a test LAN to the 10 s after which a connect fails. */
+/** In seconds, from a handshake on a test LAN to the 10 s after which a connect fails. */
 export const CONNECT_BOUNDS_SECONDS: readonly number[] = [0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 7.5, 10];

@@ -36,15 +36,17 @@ const HTTPS_PORT = 443;
 export class HttpsClient {
   constructor(private readonly deps: Deps) {}
 
-  /** Through the tunnel. Throws `GatewayError("unable")` if no tunnel is up, or if it does not lead to the server. */
+  /**
+   * Sends through the tunnel. Throws `GatewayError("unable")` if no tunnel is up, or if it does not lead to the server.
+   */
   readonly sendInside: Send = async (request) => {
     if (this.deps.controller.state.name !== "connected") throw noTunnel();
     return this.inside(request, new AbortController().signal);
   };
 
   /**
-   * To an address of the LAN or of this machine directly, to anything else through the tunnel; never outside. Throws
-   * `GatewayError("unable")` if neither is possible.
+   * Sends directly to an address of the LAN or of this machine, and to all others through the tunnel; never outside.
+   * Throws `GatewayError("unable")` if neither is possible.
    */
   readonly sendWithin: Send = async (request) => {
     const address = parseAddress(hostOf(request));
@@ -78,16 +80,17 @@ export class HttpsClient {
   }
 
   /**
-   * For a tunnel that is being dialled, which looks up names that way. Outside, its owner ends the exemption by the next
-   * update of the kill switch.
+   * For a tunnel that is being dialled, which looks up names in this way. Outside the tunnel, its owner ends the
+   * exemption by the next update of the kill switch.
    */
   sendOn(way: Way, signal: AbortSignal): Send {
     return (request) => (way.inside ? this.inside(request, signal) : this.outside(request, way, signal));
   }
 
   /**
-   * Through the tunnel if one is up, else outside it: through an exemption for exactly that server's addresses and
-   * port, for one connection of this program. For the operator's own commands only. Waits for a connect under way.
+   * Sends through the tunnel if one is up. Otherwise it sends outside, through an exemption for exactly that server's
+   * addresses and port, for one connection of this program. For the operator's own commands only. Waits for a connect
+   * that is in progress.
    */
   readonly send: Send = async (request) => {
     const { controller } = this.deps;
@@ -117,12 +120,12 @@ export class HttpsClient {
     const session = carriedBy(controller.state);
     if (session === null) throw noTunnel();
     const found = request.addresses ?? (await resolver.resolve(hostOf(request), { inside: true }, signal));
-    // With the kill switch off, what the tunnel does not carry would leave outside it.
+    // With the kill switch off, packets that the tunnel does not carry would leave outside it.
     const addresses = found.filter((address) => carries(session, address));
     if (addresses.length === 0) {
       throw new GatewayError("unable", `the tunnel does not lead to ${new URL(request.url).host}`);
     }
-    // It ends with the tunnel: with the kill switch off, it would go on outside it.
+    // The request ends with the tunnel. With the kill switch off, it would continue outside it.
     const ownAddresses = session.server.config.interface.addresses.map(addressOf);
     return { ...request, addresses, ownAddresses };
   }

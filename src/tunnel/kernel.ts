@@ -29,7 +29,7 @@ const SOCKET_FOLDER = "/var/run/wireguard";
 const PROGRAM_ENDS_WITHIN_MS = 3_000;
 const PROGRAM_POLL_MS = 10;
 
-/** The supervisor looks no more often while packets pass. */
+/** The supervisor does not look more often than this while packets pass. */
 const SHOWN_EXPIRES_MS = 1_000;
 
 /** Counters of a kernel interface. */
@@ -42,7 +42,7 @@ export type Bytes = Pick<TunnelRow, "rx_bytes" | "tx_bytes">;
 export class Kernel {
   /** Whether this kernel supports WireGuard; null until the first attempt to create an interface. */
   private native: boolean | null = null;
-  /** For `shown`: when it was read and the counters just before. */
+  /** For `shown`: when it was read, and the counters just before. */
   private readonly reading: Reading<Interface | null>;
   private last: { link: string; at: number; packets: Packets | null } | null = null;
   /** The MTU of the routes, as last set. */
@@ -59,7 +59,7 @@ export class Kernel {
     this.reading = new Reading(host, Number.POSITIVE_INFINITY);
   }
 
-  /** Brings up the session's interface, still without a peer. */
+  /** Brings up the session's interface, without a peer for now. */
   async open({ link, server }: Session, uplinkMtu: number): Promise<void> {
     await this.createLink(link, linkLines(link, server.config, uplinkMtu));
   }
@@ -107,7 +107,7 @@ export class Kernel {
     }
   }
 
-  /** Removes those of the slot's interfaces that exist, without `kept` and those of another program. */
+  /** Removes the slot's interfaces that exist, except `kept` and those of another program. */
   async closeOthers(present: readonly string[], kept: Session | null): Promise<void> {
     const links = this.slot.links.filter((link) => present.includes(link) && link !== kept?.link);
     for (const link of links) if ((await this.isTunnel(link)) !== false) await this.close(link);
@@ -134,7 +134,10 @@ export class Kernel {
     return [...new Set((await this.routes()).map((route) => route.dev))];
   }
 
-  /** What is missing of what `open` and `route` made: `link`, or some of `addresses` and `routes`; empty if all is there. */
+  /**
+   * The missing parts of what `open` and `route` made: `link`, or some of `addresses` and `routes`; empty if nothing is
+   * missing.
+   */
   async missingOf({ server, link }: Session): Promise<("link" | "addresses" | "routes")[]> {
     const [[found], routes] = await Promise.all([
       showAddresses(this.host, "dev", link).catch((): AddressedLink[] => []),
@@ -195,7 +198,7 @@ export class Kernel {
     );
   }
 
-  /** Whether the server has answered; runs a program only if a packet has come in. */
+  /** Whether the server has answered. Runs a program only if a packet has come in. */
   async hasHandshake(link: string): Promise<boolean> {
     if (this.native && (await this.packets(link))?.received === 0) return false;
     return ((await this.device(link))?.peer?.latestHandshake ?? 0) > 0;
@@ -220,8 +223,8 @@ export class Kernel {
   }
 
   /**
-   * What an interface has carried, without running a program for a kernel interface; zeros without one. The kernel counts
-   * each sent packet without the 16 bytes of WireGuard's header (net/ipv4/ip_tunnel_core.c, `iptunnel_xmit`).
+   * What an interface has carried; zeros without one. Runs no program for a kernel interface. The kernel counts each
+   * sent packet without the 16 bytes of WireGuard's header (net/ipv4/ip_tunnel_core.c, `iptunnel_xmit`).
    */
   async carried(link: string): Promise<Bytes> {
     this.native ??= await this.isNative(link);
@@ -265,7 +268,7 @@ export class Kernel {
         () => false,
       ));
     if (!made) await this.startProgram(link);
-    // Set only now: the first attempt may have failed although the kernel supports WireGuard.
+    // Set only now, because the first attempt may have failed although the kernel supports WireGuard.
     this.native = made;
     await this.batch(lines);
   }
@@ -283,15 +286,15 @@ export class Kernel {
   }
 
   /**
-   * Gives the interface its server, or several that use the same own key, which starts the handshakes. The firewall must
-   * permit them by then, and mark and peer are set together: WireGuard resends a first packet that the kill switch
-   * dropped only after 5 s.
+   * Gives the interface its server, or several that use the same own key, which starts the handshakes. The firewall
+   * must already permit them, and mark and peer are set together: if the kill switch drops a first packet, WireGuard
+   * repeats it only after 5 s.
    */
   configure(session: Session, others: readonly Session[] = []): Promise<void> {
     return this.tell(session, [session, ...others]);
   }
 
-  /** Takes the server from the interface, which then sends no handshakes; routes stay and lead nowhere. */
+  /** Removes the server from the interface, which then sends no handshakes. Routes stay and lead nowhere. */
   silence(session: Session): Promise<void> {
     return this.tell(session, []);
   }

@@ -5,8 +5,8 @@ import { tunnelTitle } from "../shared/words.ts";
 import { candidatesOf, isPlace } from "./target.ts";
 
 /**
- * Other tunnels that use a server with the same key. WireGuard servers know a client by its key: of two sessions with one
- * key, each would end the other.
+ * Other tunnels that use a server with the same key. WireGuard servers know a client by its key: each of two sessions
+ * with one key would end the other.
  */
 export class KeyConflicts {
   /** `conflictOf`: the name of the other tunnel that uses the server with the same key, or null. */
@@ -25,7 +25,7 @@ export class KeyConflicts {
     if (fault !== null) throw new GatewayError("bad_request", `server: ${fault}`);
   }
 
-  /** The target without the servers that have a other; throws if nothing is left. */
+  /** The target without the servers that another tunnel uses. Throws if none is left. */
   without<T extends Server | Place>(wanted: T): T {
     const all = candidatesOf(wanted);
     const servers = all.filter((server) => this.conflictOf(server) === null);

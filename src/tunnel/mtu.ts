@@ -32,14 +32,14 @@ export function mtuOf(session: Session, network: HostNetwork, known: Known): num
   return limitOf(session, network, known) ?? linkMtuOf(session.server.config, network.uplinkMtu);
 }
 
-/** Lengths below `mtu` to try, the longest first; in each, WireGuard adds no padding. */
+/** Lengths below `mtu` to try, the longest first. For each of them, WireGuard adds no padding. */
 export function sizesBelow(mtu: number): number[] {
   const sizes: number[] = [];
   for (let size = LEAST_MTU; size < mtu && sizes.length < MAX_SIZES; size += PADDED_BYTES)
     sizes.unshift(size);
   return sizes;
 }
-/** 1280 to 1408 bytes: longer packets than those of Ethernet are tried in one size only. */
+/** 1280 to 1408 bytes. Packets longer than those of Ethernet are tried in one size only. */
 const MAX_SIZES = 9;
 
 export function overheadOf(endpoint: Address): number {

@@ -21,8 +21,8 @@ interface Deps {
 }
 
 /**
- * Measures the longest packet that the path of `main` carries, after each connect. Routers on the path may drop what is
- * too long without a word; then small packets pass, and downloads hang.
+ * Measures the longest packet that the path of `main` carries, after each connect. Routers on the path may silently
+ * drop longer packets. Then small packets pass, and downloads hang.
  */
 export class PathMtu {
   private session: Session | null = null;
@@ -55,7 +55,7 @@ export class PathMtu {
 
   private async measure(session: Session, signal: AbortSignal): Promise<void> {
     const { killSwitch, savedState, log } = this.deps;
-    // The answer to the connect goes first.
+    // The answer to the connect is sent first.
     await nextTurn();
     const { network } = killSwitch;
     const whole = linkMtuOf(session.server.config, network.uplinkMtu);

@@ -17,7 +17,7 @@ import { partOf, type Session, sessionFor } from "./session.ts";
 
 /** How long the first answer may take; WireGuard itself repeats a lost packet after 5 s. */
 const FIRST_ANSWER_MS = 3_000;
-/** After this long no further round begins: servers that need different own keys are probed one after the other. */
+/** No further round begins after this time. Servers that need different own keys are probed one after the other. */
 const ROUNDS_MS = 6_000;
 /** Once one server has answered, twice its time is enough to wait for the others; a wait below this goes unnoticed. */
 const LEAST_WAIT_MS = 100;
@@ -43,7 +43,7 @@ interface Deps {
 
 /**
  * Finds the nearest server of a place by real handshakes with a few of its servers, from an interface without addresses
- * and routes: an observer sees what connecting to each of them would show, and nothing else.
+ * and routes. An observer sees the same as when connecting to each of them, and nothing else.
  */
 export class Probe {
   constructor(private readonly deps: Deps) {}
@@ -72,7 +72,7 @@ export class Probe {
       });
     }
     roundTrips.noteAsked(place);
-    // One that cannot be asked because a tunnel uses it is no worse than one that does not answer.
+    // A server that cannot be asked because a tunnel uses it is treated like one that does not answer.
     const nearest = roundTrips.nearest(servers) ?? servers.find((server) => this.isUsed(server, former));
     if (nearest !== undefined) return nearest;
     const hint = clockHint(this.deps.host.now(), this.deps.savedState.handshake());
@@ -122,13 +122,13 @@ export class Probe {
     return sessions;
   }
 
-  /** Whether a tunnel has a session with it: a second one by the same key would end the first. */
+  /** Whether a tunnel has a session with it. A second one with the same key would end the first. */
   private isUsed(server: Server, former: Former | null): boolean {
     const isFormer = former?.alive === true && isSameTunnel(former.session.server, server);
     return isFormer || this.deps.conflictOf(server) !== null;
   }
 
-  /** Shakes hands with all servers of a round at once, from one interface that is removed afterwards. */
+  /** Sends handshakes to all servers of a round at once, from one interface that is removed afterwards. */
   private async play(
     [first, ...others]: Round,
     former: Former | null,
@@ -184,7 +184,7 @@ export class Probe {
   }
 }
 
-/** WireGuard servers know a client by its key, whatever way its packets take. */
+/** WireGuard servers know a client by its key, whatever route its packets take. */
 function isSameTunnel(one: Server, other: Server): boolean {
   const keysOf = ({ config }: Server) => [config.interface.privateKey, config.peer.publicKey];
   return Bun.deepEquals(keysOf(one), keysOf(other));

@@ -6,15 +6,15 @@ import { sameTarget, type Target } from "./target.ts";
 export type Move = (signal: AbortSignal, answer: () => void) => Promise<void>;
 
 /**
- * What clients and the gateway itself want of one tunnel, one after the other. A new connect or disconnect interrupts
- * whatever is under way, so that disconnect always wins.
+ * Requests of clients and of the gateway itself for one tunnel, carried out one after the other. A new connect or
+ * disconnect interrupts the present work, so that disconnect always wins.
  */
 export class Requests {
   private readonly queue = new Queue();
   private current = new AbortController();
   private pending: { wanted: Target; outcome: Promise<void> } | null = null;
 
-  /** Where the connect leads that is under way or waits for its turn; null without one. */
+  /** The target of the connect that is in progress or waits for its turn; null without one. */
   get wanted(): Target | null {
     return this.pending?.wanted ?? null;
   }
@@ -46,13 +46,13 @@ export class Requests {
     return this.queue.add(end);
   }
 
-  /** Ends what is under way. */
+  /** Ends the present work. */
   stop(): Promise<void> {
     this.interrupt("the service stops");
     return this.queue.drained();
   }
 
-  /** Work that must not coincide with another request, and that none interrupts. */
+  /** Work that must not coincide with another request, and that no request interrupts. */
   add<T>(work: () => Promise<T>): Promise<T> {
     return this.queue.add(work);
   }

@@ -17,7 +17,7 @@ interface Deps {
   log: Pick<Log, "info" | "warn">;
 }
 
-/** How a name is looked up: through a live tunnel, or outside, in addition to what the owner has in the kill switch. */
+/** How a name is looked up: through a live tunnel, or outside, in addition to the owner's part of the kill switch. */
 export type Way = { inside: true } | { inside: false; owner: string; part: PolicyPart };
 
 /** Looks up the few names that the gateway itself needs. */
@@ -57,10 +57,10 @@ export class Resolver {
   }
 }
 
-/** Names have a few addresses; a firewall rule must not grow to hundreds. */
+/** A name has a few addresses. A firewall rule must not grow to hundreds. */
 const MAX_ADDRESSES = 8;
 
-/** Each once, as the kernel writes it. An IPv4-mapped IPv6 address cannot be an endpoint. */
+/** Each address once, as the kernel writes it. An IPv4-mapped IPv6 address cannot be an endpoint. */
 function usable(addresses: readonly string[]): Address[] {
   const known = addresses.map(parseAddress).filter((address) => address !== null);
   return [...new Set(known)].filter((address) => !address.startsWith("::ffff:")).slice(0, MAX_ADDRESSES);
@@ -77,7 +77,7 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const giveUp = () => reject(signal.reason);
   if (signal.aborted) giveUp();
   signal.addEventListener("abort", giveUp, { once: true });
-  // The signal may live for days and would collect a listener for each lookup.
+  // The signal may live for days, and would collect a listener for each lookup.
   void work.then(resolve, reject).finally(() => signal.removeEventListener("abort", giveUp));
   return promise;
 }

@@ -10,7 +10,7 @@ interface Measurement extends Pick<Server, "provider" | "name" | "via"> {
   ms: number;
   /** On the monotone clock. */
   at: number;
-  /** The server's key and endpoint then: its name may be given to another server. */
+  /** The server's key and endpoint at that time, because its name may be given to another server. */
   end: string;
 }
 
@@ -25,8 +25,8 @@ export class RoundTrips {
   constructor(private readonly clock: Pick<Host, "monotonic">) {}
 
   /**
-   * Measures and chooses while no other tunnel does: with one key they would end each other's sessions, and they must not
-   * choose the same server. Throws the signal's reason at once while it waits.
+   * Measures and chooses while no other tunnel does. With one key they would end each other's sessions, and they must
+   * not choose the same server. If the signal aborts while it waits, throws its reason at once.
    */
   async inTurn<T>(choose: () => Promise<T>, signal: AbortSignal): Promise<T> {
     const begun = Promise.withResolvers<void>();
@@ -40,12 +40,12 @@ export class RoundTrips {
     return chosen;
   }
 
-  /** Whether a fresh one is known by this name, through `via` if given; the server behind the name may have changed. */
+  /** Whether a recent one is known by this name, through `via` if given. The server with that name may have changed. */
   has(provider: Provider, name: string, via?: string): boolean {
     return this.isFresh(this.measured.get(keyOf(provider, name, via))?.at);
   }
 
-  /** Whether a fresh one of any server of the provider is known. */
+  /** Whether a recent one of any server of the provider is known. */
   hasAny(provider: Provider): boolean {
     return [...this.measured].some(
       ([, measurement]) => measurement.provider === provider && this.isFresh(measurement.at),
@@ -58,7 +58,7 @@ export class RoundTrips {
     return known?.end === endOf(server) && this.isFresh(known.at) ? known.ms : null;
   }
 
-  /** All that are known, the shortest first; `find` gives the server that has the name now. */
+  /** All known ones, the shortest first. `find` gives the server that has the name now. */
   all(
     find: (provider: Provider, name: string, via?: string) => Server | null,
   ): { server: Server; ms: number; ageMs: number }[] {
@@ -105,7 +105,7 @@ export class RoundTrips {
   }
 }
 
-/** Identifies a server by its key and endpoint, whatever its name. */
+/** Identifies a server by its key and endpoint, whatever its name is. */
 export function endOf({ config: { peer } }: Server): string {
   return `${peer.publicKey} ${peer.endpoint.host} ${peer.endpoint.port}`;
 }

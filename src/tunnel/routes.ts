@@ -15,7 +15,7 @@ export function linkLines(link: string, config: Config, uplinkMtu: number): stri
 }
 
 /**
- * `ip -batch` lines that route traffic into the tunnel. `replace` moves a route from the former tunnel atomically; an
+ * `ip -batch` lines that route traffic into the tunnel. `replace` moves a route from the former tunnel atomically. An
  * address family without a tunnel address gets no route and stays unreachable. `mtu` is null if it is the link's own; a
  * locked one also counts for forwarded packets.
  */

@@ -3,7 +3,7 @@ import { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { CLOCK_EVERY_MS, SavedState } from "./saved-state.ts";
 
-/** A saved time that is further ahead is not believed: a clock can be wrong, and then it would stay wrong. */
+/** A saved time that is further ahead is not used: the clock may have been wrong, and would then stay wrong. */
 const MAX_AHEAD_MS = 20 * 365 * 24 * 3_600_000;
 
 /**

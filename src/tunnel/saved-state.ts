@@ -13,7 +13,7 @@ import type { Host } from "../system/host.ts";
 import { Config } from "../wireguard/schema.ts";
 import { isTunnelName } from "./name.ts";
 
-/** It is printed to terminals. */
+/** The value is printed to terminals. */
 const Shown = Type.String({ pattern: "^[^\\p{Cc}\\p{Cf}]{0,256}$" });
 const Assigned = Type.Object({
   label: Shown,
@@ -29,11 +29,11 @@ export const Connection = Type.Object({
   name: Type.String(),
   /** The server through which it is reached, if any. */
   via: Type.Optional(Type.String()),
-  /** What was asked for if it was a country or a city. */
+  /** What was requested, if it was a country or a city. */
   wanted: Type.Optional(Type.String()),
   /** The same for `via`. */
   wanted_via: Type.Optional(Type.String()),
-  /** The server, if it assigned the configuration for this connection only. */
+  /** The server, if its provider assigned the configuration for this connection only. */
   assigned: Type.Optional(Assigned),
   /** Milliseconds since 1970. */
   since: Type.Number(),
@@ -65,15 +65,15 @@ const rolesSchema = checkerOf(
   Type.Object({ lan: Type.Array(Type.String()), outside: Type.Array(Type.String()) }),
 );
 
-/** By uplink: the longest packets that its path carries, in bytes. */
+/** The longest packets that a path carries, in bytes, by uplink. */
 const pathsSchema = checkerOf(Type.Record(Type.String(), Type.Integer({ minimum: 0, maximum: 65535 })));
 /** A gateway that travels meets many networks. */
 const MAX_PATHS = 20;
 
-/** Anyone on the LAN can add servers with ever new names: disk and memory are bounded. */
+/** Anyone on the LAN can add servers with new names again and again, so disk and memory are limited. */
 const MAX_ADDRESSES = 1_000;
 
-/** WireGuard shakes hands every two minutes, but each write wears the memory card. */
+/** WireGuard makes a handshake every two minutes, but each write wears the memory card. */
 const HANDSHAKES_EVERY_MS = 15 * 60_000;
 
 /** How late the saved time may be. Once a minute wears a memory card by less than 20 MB a day. */
@@ -83,8 +83,8 @@ export const CLOCK_EVERY_MS = 60_000;
 const SAVE_AGAIN_MS = 5_000;
 
 /**
- * What the tunnel keeps across a restart. The kernel is asked first; this only says which server it was. It is read
- * once, and works without the disk afterwards: a tunnel does not need one.
+ * The part of the tunnel's state that survives a restart. The kernel is asked first; this only says which server it
+ * was. It is read once, and works without the disk afterwards, because a tunnel does not need one.
  */
 export class SavedState {
   private failure: GatewayError | null = null;
@@ -109,12 +109,14 @@ export class SavedState {
     this.values = this.store.settings();
   }
 
-  /** Whether the operator wants the kill switch; yes unless it was turned off. */
+  /** Whether the operator wants the kill switch; true unless it was turned off. */
   killSwitchWanted(): boolean {
     return this.values.killswitch !== "off";
   }
 
-  /** Throws if it is to be turned off and that cannot be saved: a restart would turn it on again unexpectedly. */
+  /**
+   * Throws if it is to be turned off and that cannot be saved, because a restart would turn it on again unexpectedly.
+   */
   saveKillSwitch(wanted: boolean): void {
     if (!wanted) this.store.write("killswitch", "off");
     this.keep("killswitch", wanted ? "on" : "off");
@@ -140,7 +142,7 @@ export class SavedState {
     return recentSchema.Check(value) ? value : [];
   }
 
-  /** Saved by the write of the connection, so that it costs no other. */
+  /** Saved in the same write as the connection, so that it needs no write of its own. */
   private addRecent({ provider, name, via, since }: Connection): void {
     const others = this.recent().filter(
       (each) => each.provider !== provider || each.name !== name || each.via !== via,
@@ -185,7 +187,7 @@ export class SavedState {
     return Number.isFinite(at) ? at : null;
   }
 
-  /** To be called only while a tunnel is up: then its server has accepted the time, even an earlier one. */
+  /** To be called only while a tunnel is up, because then its server has accepted the time, even an earlier one. */
   saveClock(now: number): void {
     const before = this.clock();
     if (before !== null && Math.abs(now - before) < CLOCK_EVERY_MS) return;
@@ -241,7 +243,7 @@ export class SavedState {
     if (this.address(name) === address) return;
     const key = `address ${name}`;
     const others = Object.keys(this.values).filter((each) => each.startsWith("address ") && each !== key);
-    // Those of this start stand last.
+    // The values of this start come last.
     for (const other of others.slice(0, Math.max(0, others.length + 1 - MAX_ADDRESSES))) this.drop(other);
     this.keep(key, address);
   }

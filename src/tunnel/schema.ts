@@ -19,7 +19,7 @@ const Unanswered = Type.Boolean({
     "connected, and nothing but handshakes comes back for what is sent: the tunnel carries nothing",
 });
 
-/** GET /api/status: the seven fields of the contract, then what it lets follow. */
+/** GET /api/status: the seven fields of the contract, then the fields that follow from it. */
 export const Status = Type.Object(
   {
     connected: Type.Boolean({

@@ -11,7 +11,7 @@ interface Deps {
   keyConflicts: KeyConflicts;
 }
 
-/** Chooses the server that a tunnel dials: none that another tunnel uses with the same key. */
+/** Chooses the server that a tunnel dials. It must not be in use by another tunnel with the same key. */
 export class ServerPicker {
   constructor(private readonly deps: Deps) {}
 
@@ -20,7 +20,7 @@ export class ServerPicker {
     return candidatesOf(this.deps.keyConflicts.without(exitOf(wanted)))[0];
   }
 
-  /** Chooses the entry first, by its own round trip; that of an exit is measured through it. */
+  /** Chooses the entry first, by its own round trip. The round trip of an exit is measured through it. */
   async nearest(wanted: Place | Hops, former: Former | null, signal: AbortSignal): Promise<Server> {
     const { probe, keyConflicts } = this.deps;
     if (isPlace(wanted)) return probe.nearest(keyConflicts.without(wanted), former, signal);

@@ -28,7 +28,7 @@ export function sessionOn(slot: Slot, which: 0 | 1, server: Server, endpoint: En
 /** Opens NAT mappings, starts the first handshake, and renews it, so that an idle tunnel proves it is alive. */
 const KEEPALIVE_SECONDS = 25;
 
-/** Seconds between keepalives, bounded: with longer pauses an idle tunnel would look dead. */
+/** Seconds between keepalives, limited because an idle tunnel would look dead with longer pauses. */
 export function keepaliveOf({ config }: Server): number {
   return Math.min(config.peer.persistentKeepalive || KEEPALIVE_SECONDS, MAX_KEEPALIVE_SECONDS);
 }
@@ -38,7 +38,7 @@ export function sameServer(a: Server, b: Server): boolean {
 }
 
 /**
- * The server as this machine can use it: if IPv6 is off, with only the tunnel's IPv4 addresses. Throws
+ * The server as this machine can use it. If IPv6 is off, it has only the tunnel's IPv4 addresses. Throws
  * `GatewayError("unable")` if it cannot be used.
  */
 export function usableOn(network: HostNetwork, server: Server): Server {
@@ -60,7 +60,7 @@ function withoutMissingFamily(network: HostNetwork, server: Server): Server {
   return { ...server, config: { ...server.config, interface: { ...server.config.interface, addresses } } };
 }
 
-/** What the kill switch must permit for these sessions; those in `asked` only shake hands. */
+/** What the kill switch must permit for these sessions. Those in `asked` only make handshakes. */
 export function partOf(carrying: readonly Session[], asked: readonly Session[] = []): PolicyPart {
   return {
     endpoints: [...carrying, ...asked].map(tunnelPartOf),
@@ -88,7 +88,7 @@ export function clashOf(network: HostNetwork, config: Config): string | null {
   return null;
 }
 
-/** The same, without clashes that any host of the LAN can bring about: those do not end a tunnel. */
+/** The same, without conflicts that any host of the LAN can cause. Those do not end a tunnel. */
 export function lastingClashOf(network: HostNetwork, config: Config): string | null {
   return clashOf(networkBeside(network, addressesOf(config)), config);
 }

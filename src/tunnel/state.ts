@@ -15,7 +15,7 @@ export interface Connected {
   session: Session;
   /** When this server first answered, in milliseconds on the monotonic clock. */
   since: number;
-  /** Since when it is known that nothing but handshakes comes back for what is sent; null if it is not so. */
+  /** Since when it is known that only handshakes come back for sent data; null if that is not the case. */
   unanswered: number | null;
 }
 
@@ -24,12 +24,12 @@ export interface Reconnecting {
   name: "reconnecting";
   server: Server;
   session: Session | null;
-  /** Whether its server is known not to answer: then nothing is led into the session. */
+  /** Whether its server is known not to answer. Then no traffic is routed into the session. */
   dead: boolean;
   since: number;
 }
 
-/** All that can happen to a tunnel. */
+/** Everything that can happen to a tunnel. */
 export type Event =
   /** A connect was requested. */
   | { type: "dial"; server: Server }
@@ -39,13 +39,13 @@ export type Event =
   | { type: "fail" }
   /** Another connect or a disconnect came during a dial. */
   | { type: "interrupt" }
-  /** The session is dead, or may not work any more. */
+  /** The session is dead, or may no longer work. */
   | { type: "lost"; dead: boolean }
   /** The session can no longer be used: no traffic passes until another one is up. */
   | { type: "drop" }
-  /** The session that was thought dead answers. */
+  /** The session that was thought to be dead answers. */
   | { type: "recovered" }
-  /** Data goes out, and nothing but handshakes comes back. */
+  /** Data goes out, and only handshakes come back. */
   | { type: "unanswered"; since: number }
   /** Data comes back again. */
   | { type: "answered" }
@@ -97,7 +97,7 @@ export function transition(state: State, event: Event): State {
   }
 }
 
-/** Whether a live session carries nothing: its server answers handshakes, and not what is sent through it. */
+/** Whether a live session carries nothing: its server answers handshakes, but no data that is sent through it. */
 export function isUnanswered(state: State): state is Connected & { unanswered: number } {
   return state.name === "connected" && state.unanswered !== null;
 }

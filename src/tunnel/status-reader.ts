@@ -20,7 +20,7 @@ interface Deps {
   name: string;
 }
 
-/** Reads from the kernel what a tunnel in a state shows. `error` says why it is in that state, or is null. */
+/** Reads the kernel's part of a tunnel's status in a state. `error` says why it is in that state, or is null. */
 export class StatusReader {
   constructor(private readonly deps: Deps) {}
 

@@ -4,7 +4,7 @@ import type { Interface } from "../wireguard/interface.ts";
 import type { Status, TunnelRow } from "./schema.ts";
 import { isUnanswered, type State } from "./state.ts";
 
-/** A status without what concerns devices. */
+/** A status without the fields about devices. */
 export type TunnelStatus = Omit<Status, "direct_devices">;
 
 /** What a status shows in addition to the state. */
@@ -46,7 +46,7 @@ export function statusOf(
   };
 }
 
-/** The row of one tunnel; what else a status has concerns the whole gateway. */
+/** The row of one tunnel. The other fields of a status concern the whole gateway. */
 export function rowOf(
   status: TunnelStatus,
   { name, provider, wanted, wanted_via }: Pick<TunnelRow, "name" | "provider" | "wanted" | "wanted_via">,

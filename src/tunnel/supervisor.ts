@@ -26,11 +26,18 @@ import { askedAnew, isCertain, isDoubtful, type Unanswered, unansweredAfter } fr
 const LOOK_MS = { busy: 1_000, idle: 1_500 };
 /** A server that stays dead, or carries nothing, for this long is given up if `--failover` allows it. */
 const FAILOVER_AFTER_MS = 60_000;
-/** A server that carried nothing is no alternative for this long: when an account has expired, no server carries anything. */
+/**
+ * A server that carried nothing is no alternative for this long. When an account has expired, no server carries
+ * anything.
+ */
 const BARREN_MS = 3_600_000;
-/** Moves in that time: a device whose packets nobody answers must not send everyone from server to server. */
+/**
+ * The limit of moves in that time. A device whose packets nobody answers must not move everyone from server to server.
+ */
 const MAX_BARREN_MOVES = 3;
-/** Between two questions of the gateway's own: until it is certain that nothing is answered, and then. */
+/**
+ * The pauses between two questions of the gateway's own, until it is certain that nothing is answered, and after that.
+ */
 const ASK_AGAIN_MS = { doubtful: 5_000, certain: 15_000 };
 
 interface Deps {
@@ -68,7 +75,7 @@ export class Supervisor {
     unanswered: Unanswered | null;
   } | null = null;
   private busy = false;
-  /** Whether this check is the first: a session that exists by then belongs to an earlier process. */
+  /** Whether this check is the first. A session that exists by then belongs to an earlier process. */
   private first = true;
   /** The attempts to leave `reconnecting`; null while there is nothing to leave. */
   private effort: Effort | null = null;
@@ -109,7 +116,7 @@ export class Supervisor {
     await this.tryAgain();
   }
 
-  /** Handles a loss that the kernel reports; those that come in before it is handled are handled with it. */
+  /** Handles a loss that the kernel reports. Losses that come in before that are handled with it. */
   async saw(loss: Loss, signal: AbortSignal): Promise<void> {
     if (!this.isOfCurrent(loss) || this.isChecking) return;
     this.isChecking = true;
@@ -126,7 +133,10 @@ export class Supervisor {
     await this.deps.controller.repair();
   }
 
-  /** Whether it may concern the link that carries traffic; damage to another link is noted until that link does. */
+  /**
+   * Whether the loss may concern the link that carries traffic. Damage to another link is remembered until that link
+   * carries traffic.
+   */
   private isOfCurrent({ link, deleted }: Loss): boolean {
     const current = carriedBy(this.deps.controller.state)?.link;
     if (current !== undefined && link === current) return true;
@@ -143,7 +153,7 @@ export class Supervisor {
     if (damaged) void this.saw({ of: "tunnel", link, deleted: true }, signal);
   }
 
-  /** Dials at once after a loss; otherwise the pauses between dials stay as they are. */
+  /** Dials at once after a loss. Otherwise the pauses between dials stay as they are. */
   private async checkTunnel(): Promise<void> {
     const { controller } = this.deps;
     const before = controller.state;
@@ -151,7 +161,7 @@ export class Supervisor {
     if (before.name === "connected" && controller.state !== before) this.hurry();
   }
 
-  /** To be called when the machine's own network was something else `before`. */
+  /** To be called when the machine's own network has changed; `before` is the earlier one. */
   networkChanged(before: HostNetwork): void {
     const { killSwitch } = this.deps;
     const { online, uplink, uplinkAddresses } = killSwitch.network;
@@ -165,7 +175,7 @@ export class Supervisor {
     if (!before.online && online) this.hurry();
   }
 
-  /** Forgets what came in before the loss, so that it does not count as a sign of life after it. */
+  /** Forgets what came in before the loss, so that it does not count as a later sign of life. */
   private lost(why: string, dead = true): void {
     this.deps.controller.lost(why, dead);
     this.known = null;
@@ -178,7 +188,7 @@ export class Supervisor {
     return addresses.some((address) => familyOf(address) === familyOf(state.session.endpoint.address));
   }
 
-  /** Makes the next attempt now; one that is under way predates the change of the network. */
+  /** Makes the next attempt now. An attempt in progress began before the change of the network. */
   private hurry(): void {
     this.attempt.abort(new GatewayError("interrupted", "interrupted by a change of the network"));
     this.effort = null;
@@ -190,7 +200,7 @@ export class Supervisor {
     const { state } = controller;
     const adopted = this.first;
     this.first = false;
-    // What is known of the former tunnel is needed again if the new one does not come up.
+    // The facts about the former tunnel are needed again if the new one does not come up.
     if (state.name === "connecting") return;
     const session = carriedBy(state);
     if (session === null) {
@@ -228,21 +238,24 @@ export class Supervisor {
   }
 
   /**
-   * Milliseconds since the last handshake. Valid only for an earlier process's session: a new one may first be used by
-   * the time service, and then the clock jumps after the handshake was dated.
+   * Milliseconds since the last handshake. Valid only for an earlier process's session. A new session may be the first
+   * that the time service uses, and then the clock jumps after the handshake was dated.
    */
   private ageOf({ latestHandshake }: Sample): number {
     return Math.max(0, this.deps.host.now() - latestHandshake);
   }
 
-  /** Whom the gateway can ask: only `main` carries what it sends, and only the kill switch keeps that inside. */
+  /**
+   * The resolver that the gateway can ask. Only `main` carries the gateway's packets, and only the kill switch keeps
+   * them inside.
+   */
   private resolverOf(session: Session): Address | null {
     const { killSwitch, savedState, name } = this.deps;
     if (name !== MAIN || !savedState.killSwitchWanted()) return null;
     return resolverInside(session, killSwitch.network);
   }
 
-  /** Asks the tunnel's resolver something: what devices send may be of a kind that nobody answers. */
+  /** Asks the tunnel's resolver a question, because devices may send packets that nobody answers. */
   private async ask(session: Session, resolver: Address): Promise<void> {
     const { host, controller } = this.deps;
     const now = host.monotonic();
@@ -256,7 +269,7 @@ export class Supervisor {
 
   /**
    * Tries the same server at once, then at growing intervals. While the uplink seems to be down, the intervals are long
-   * from the start: trying is still worthwhile, because a route to the server is enough and does not count as online.
+   * from the start. Trying is still worthwhile, because a route to the server is enough and does not count as online.
    */
   private async tryAgain(): Promise<void> {
     const { host, controller, killSwitch, log } = this.deps;

@@ -4,7 +4,7 @@ import type { Server } from "../servers/schema.ts";
 import type { Connection } from "./saved-state.ts";
 import { sameServer } from "./session.ts";
 
-/** What a client connects to: a server, the nearest one of a place, or two hops of which one is to be chosen. */
+/** The target of a connect: a server, the nearest one of a place, or two hops of which one is to be chosen. */
 export type Target = Server | Place | Hops;
 
 export function isPlace(wanted: Target): wanted is Place {
@@ -15,7 +15,7 @@ export function isHops(wanted: Target): wanted is Hops {
   return "entry" in wanted;
 }
 
-/** The servers of a place; a server alone is the only one. */
+/** The servers of a place, or the server itself. */
 export function candidatesOf(wanted: Server | Place): readonly Server[] {
   return isPlace(wanted) ? wanted.servers : [wanted];
 }
@@ -42,7 +42,7 @@ export function sameTarget(one: Target, other: Target): boolean {
   );
 }
 
-/** Where a tunnel should lead, in the words of the client. */
+/** The target of a tunnel, in the words of the client. */
 export interface Words {
   server: string;
   via?: string;
@@ -53,12 +53,12 @@ export function wordsOf(wanted: Target): Words {
   return { server: wanted.name, ...(via !== undefined && { via }) };
 }
 
-/** Where it leads in the end. */
+/** The server at the end of the way. */
 export function exitOf(wanted: Target): Server | Place {
   return isHops(wanted) ? wanted.exit : wanted;
 }
 
-/** The countries and cities that were asked for; they are saved with the servers that were chosen for them. */
+/** The countries and cities that were requested. They are saved with the servers that were chosen for them. */
 export type Places = Pick<Connection, "wanted" | "wanted_via">;
 
 export function placesIn(wanted: Target): Places {
@@ -93,7 +93,7 @@ export function isTo(saved: Connection, { provider, name, via }: Server): boolea
   return saved.provider === provider && saved.name === name && saved.via === via?.name;
 }
 
-/** Whether a server, whatever it is reached through, is the one that is wanted, or in the place that is. */
+/** Whether a server, through whatever entry it is reached, is the wanted one, or in the wanted place. */
 function isMeant(wanted: Server | Place, found: Pick<Server, "name" | "country" | "city">): boolean {
   return isPlace(wanted) ? isIn(wanted, found) : wanted.name === found.name;
 }

@@ -24,7 +24,7 @@ export interface Surroundings {
   repairs: Repairs;
   otherFirewalls: OtherFirewalls;
   resolver: Resolver;
-  /** Measured round trips to servers, by whichever tunnel. */
+  /** Measured round trips to servers, by any tunnel. */
   roundTrips: RoundTrips;
   /** The tunnel's name: the owner of its part of the kill switch. */
   name: string;

@@ -21,8 +21,9 @@ const RESPONSE_BYTES = 92;
 /** WireGuard answers data by a keepalive after this long (KEEPALIVE_TIMEOUT, white paper 6.5). */
 const PASSIVE_KEEPALIVE_MS = 10_000;
 /**
- * One packet to a host that is down says nothing about the server; after this long without data it starts anew. Where the
- * gateway cannot ask, a connection to such a host must not count: TCP repeats its first packet after 1, 2, 4, 8 s and on.
+ * One unanswered packet to a host that is down proves nothing about the server. After this long without data, the
+ * measurement starts again. If the gateway cannot ask, a connection to such a host must not count: TCP repeats its
+ * first packet after 1, 2, 4, 8 s and so on.
  */
 const PAUSE_MS = { asked: 30_000, unasked: 5_000 };
 /** A notification takes 10 s more, and people should know within 30 s. */
@@ -46,12 +47,12 @@ export function unansweredAfter(
   return { since: known.since, last: at, times: known.times + 1 };
 }
 
-/** The same for a new session with the server, or one that works again: answers get time to arrive. */
+/** The same for a new session with the server, or one that works again. Answers get time to arrive. */
 export function askedAnew(known: Unanswered | null): Unanswered | null {
   return known && { ...known, times: 1 };
 }
 
-/** Whether the tunnel carries nothing, as far as anyone can tell. */
+/** Whether the tunnel carries nothing, as far as can be known. */
 export function isCertain(unanswered: Unanswered | null): boolean {
   return holds(unanswered, CERTAIN);
 }
@@ -65,7 +66,10 @@ function holds(unanswered: Unanswered | null, { afterMs, times }: typeof CERTAIN
   return unanswered !== null && unanswered.times >= times && unanswered.last - unanswered.since >= afterMs;
 }
 
-/** Whether more came than WireGuard's own messages. The kernel counts packets; a program's bytes must be enough. */
+/**
+ * Whether more came than WireGuard's own messages. The kernel counts packets; if a program does not, its bytes must be
+ * enough.
+ */
 function dataCame(before: Sample, after: Sample): boolean {
   const keepalives = keepalivesIn(before, after, PASSIVE_KEEPALIVE_MS);
   if (before.packets === null || after.packets === null)
@@ -75,7 +79,7 @@ function dataCame(before: Sample, after: Sample): boolean {
   return !isOwn(bytes, packets, packets);
 }
 
-/** Whether more went out than WireGuard's own messages, where both samples know. */
+/** Whether more went out than WireGuard's own messages, if both samples have these figures. */
 function dataWent(before: Sample, after: Sample, keepaliveMs: number): boolean {
   const counted = before.countedAt === before.at && after.countedAt === after.at;
   const bytes = addedTo(before.txBytes, after.txBytes);
@@ -83,8 +87,8 @@ function dataWent(before: Sample, after: Sample, keepaliveMs: number): boolean {
 }
 
 /**
- * Whether so many bytes can be keepalives and a few handshakes and nothing else. Data has 60 bytes at least, mostly a
- * multiple of 16: a packet or two can look the same, but no traffic of seconds does.
+ * Whether this number of bytes can be only keepalives and a few handshakes. Data has at least 60 bytes, mostly a
+ * multiple of 16. A packet or two can look the same, but no traffic of seconds does.
  */
 function isOwn(bytes: number, mostKeepalives: number, packets: number | null = null): boolean {
   for (let initiations = 0; initiations <= INITIATIONS_AT_ONCE; initiations++) {

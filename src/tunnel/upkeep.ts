@@ -37,7 +37,9 @@ export class Upkeep {
     private readonly isAlive: () => boolean,
   ) {}
 
-  /** Permits what the session needs, and no more: while its server is dead, that it may come back. */
+  /**
+   * Permits what the session needs, and nothing else. While its server is dead, it permits that the server comes back.
+   */
   updateKillSwitch(): Promise<void> {
     const session = this.carrying();
     const sessions = session === null ? [] : [session];
@@ -108,7 +110,7 @@ export class Upkeep {
     try {
       await this.deps.host.sleep(FORMER_STAYS_MS, signal);
       await this.updateKillSwitch();
-      // The kernel forgets most of them with the interface: before, their devices can be told.
+      // The kernel forgets most of them with the interface. Before that, their devices can be told.
       await this.deps.killSwitch.settleConnections();
       await this.deps.kernel.close(former.link);
     } catch {

@@ -12,43 +12,43 @@ interface Deps {
   slot: Slot;
 }
 
-/** Where a tunnel should lead, and a start returns to: a connection, or nowhere. */
+/** The target of a tunnel, to which a start returns: a connection, or nothing. */
 export class WantedConnection {
   private connection: Connection | null = null;
 
   constructor(private readonly deps: Deps) {}
 
-  /** On the disk. */
+  /** The target on the disk. */
   get saved(): Connection | null {
     return this.deps.savedState.connection(this.deps.name);
   }
 
-  /** The places that were asked for, as they are saved with the server. */
+  /** The places that were requested, as they are saved with the server. */
   get places(): Places {
     const { wanted, wanted_via } = this.connection ?? {};
     return { ...(wanted !== undefined && { wanted }), ...(wanted_via !== undefined && { wanted_via }) };
   }
 
-  /** In the words of the client. */
+  /** The target in the words of the client. */
   get words(): (Words & { provider: Provider }) | null {
     if (this.connection === null) return null;
     const { provider, name, wanted = name, via, wanted_via = via } = this.connection;
     return { provider, server: wanted, ...(wanted_via !== undefined && { via: wanted_via }) };
   }
 
-  /** Takes up a server that the tunnel leads to already. */
+  /** Records a server that the tunnel already leads to. */
   adopt(server: Server): void {
     const { saved } = this;
     this.connection =
       saved !== null && isTo(saved, server) ? saved : connectionTo(server, this.deps.host.now());
   }
 
-  /** Returns to what is saved. */
+  /** Returns to the saved target. */
   resume(): void {
     this.connection = this.saved;
   }
 
-  /** `since` in milliseconds since 1970; `places` are the countries and cities that were asked for, if any. */
+  /** `since` is in milliseconds since 1970; `places` are the countries and cities that were requested, if any. */
   set(server: Server, since: number, places: Places): void {
     this.connection = connectionTo(server, since, places);
   }
@@ -61,7 +61,7 @@ export class WantedConnection {
     this.deps.savedState.saveConnection(this.connection, this.deps.name, this.deps.slot.number);
   }
 
-  /** Saves it unless the disk has it. */
+  /** Saves it unless it is already on the disk. */
   saveIfChanged(): void {
     if (!Bun.deepEquals(this.connection, this.saved)) this.save();
   }
