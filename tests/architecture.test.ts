@@ -5,325 +5,27 @@ import { Glob } from "bun";
 
 const SRC = join(import.meta.dir, "../src");
 
-/** What every room may import; among themselves in this order. */
-const BASICS = ["base", "shared"];
-
 /**
- * The rooms in import order, each with its doors: what it may import, a whole room or a single file of one. A room is
- * a folder, or a file that has a place of its own in the order. A folder inside a folder is another room.
+ * The rooms of `src/`, in order: each may import those before it, and none after it. CONTRIBUTING shows this list. A
+ * folder inside a room belongs to it.
  */
-const ROOMS: Readonly<Record<string, readonly string[]>> = {
-  system: [],
-  wireguard: [],
-  network: ["system"],
-  killswitch: ["system", "network"],
-  dhcp: ["system/host.ts", "system/ip.ts", "system/files.ts", "system/layout.ts", "network"],
-  "servers/lists": ["wireguard"],
-  servers: ["system/host.ts", "wireguard", "servers/lists"],
-  store: ["system/files.ts", "wireguard", "servers"],
-  access: ["system/host.ts", "store"],
-  tunnel: ["system", "wireguard", "network", "killswitch", "servers", "store"],
-  devices: [
-    "system/host.ts",
-    "system/layout.ts",
-    "system/reading.ts",
-    "system/files.ts",
-    "network",
-    "killswitch/policy.ts",
-    "store",
-    "tunnel/name.ts",
-  ],
-  schedules: ["system/host.ts", "servers", "tunnel/name.ts", "tunnel/controller.ts", "devices"],
-  journal: ["system/host.ts", "servers/schema.ts", "store", "tunnel/schema.ts", "tunnel/state.ts"],
-  notifications: ["system/host.ts", "store", "tunnel/state.ts"],
-  history: ["system/host.ts", "servers/schema.ts", "store", "tunnel/schema.ts", "tunnel/state.ts", "journal"],
-  tunnels: ["system/host.ts", "network", "killswitch", "servers", "tunnel"],
-  forwards: [
-    "system/host.ts",
-    "network/lan.ts",
-    "killswitch",
-    "servers/schema.ts",
+const ROOMS = [
+  ...["base", "shared"],
+  ...["system", "wireguard", "network", "killswitch", "dhcp", "servers", "store", "access"],
+  ...[
     "tunnel",
-    "tunnels/tunnels.ts",
-    "devices",
-  ],
-  "nat-pmp": ["system/host.ts", "network", "killswitch", "tunnel", "forwards"],
-  checks: [
-    "system",
-    "access",
-    "network",
-    "killswitch",
-    "dhcp",
-    "servers/hops.ts",
-    "store",
-    "tunnel",
-    "tunnels",
-    "forwards/forwards.ts",
-    "forwards/schema.ts",
-  ],
-  "providers/provider.ts": ["system/host.ts", "wireguard/schema.ts"],
-  "providers/answers.ts": ["system/host.ts"],
-  "providers/keyed-registration.ts": ["wireguard"],
-  // Each provider's folder.
-  "providers/*": [
-    "system/host.ts",
-    "wireguard",
-    "providers/provider.ts",
-    "providers/answers.ts",
-    "providers/keyed-registration.ts",
-  ],
-  providers: [
-    "system/host.ts",
-    "wireguard",
-    "servers",
-    "store",
-    "killswitch/policy.ts",
-    "tunnel/controller.ts",
-    "tunnel/saved-state.ts",
-    "forwards/opener.ts",
-    "providers/provider.ts",
-    "providers/answers.ts",
-    "providers/*",
-  ],
-  "http/swagger": [],
-  "http/dashboard": [],
-  http: [
-    "system/host.ts",
-    "access",
-    "servers/schema.ts",
-    "tunnel/schema.ts",
-    "tunnel/histogram.ts",
-    "devices/schema.ts",
-    "forwards/schema.ts",
-    "schedules/schema.ts",
-    "journal",
-    "history/page.ts",
-    "history/schema.ts",
-    "checks/schema.ts",
-    "http/swagger",
-    "http/dashboard",
-  ],
-  mqtt: [
-    "system/host.ts",
-    "killswitch/policy.ts",
-    "servers",
-    "tunnel/schema.ts",
-    "tunnel/backoff.ts",
-    "devices/schema.ts",
-    "http/gateway.ts",
-    "http/limits.ts",
-  ],
-  // The page in the browser: of the rooms above it has only types.
-  dashboard: [
-    "access/schema.ts",
-    "history/schema.ts",
-    "tunnel/schema.ts",
-    "devices/schema.ts",
-    "forwards/schema.ts",
-    "schedules/schema.ts",
-    "journal",
-    "checks/schema.ts",
-    "http/event.ts",
-    "http/schema.ts",
-    "http/traffic.ts",
-    "servers/schema.ts",
-  ],
-  "dashboard/parts": ["dashboard"],
-  // The sections of one view.
-  "dashboard/views/home": [
-    "servers/schema.ts",
-    "tunnel/schema.ts",
-    "devices/schema.ts",
-    "journal",
-    "http/schema.ts",
-    "dashboard",
-    "dashboard/parts",
-  ],
-  "dashboard/views/devices": [
-    "tunnel/schema.ts",
-    "devices/schema.ts",
-    "forwards/schema.ts",
-    "dashboard",
-    "dashboard/parts",
-  ],
-  "dashboard/views/tunnels": [
-    "servers/schema.ts",
-    "tunnel/schema.ts",
-    "devices/schema.ts",
-    "dashboard",
-    "dashboard/parts",
-  ],
-  "dashboard/views/schedules": [
-    "tunnel/schema.ts",
-    "devices/schema.ts",
-    "schedules/schema.ts",
-    "dashboard",
-    "dashboard/parts",
-  ],
-  "dashboard/views/checks": [
-    "tunnel/schema.ts",
-    "devices/schema.ts",
-    "checks/schema.ts",
-    "dashboard",
-    "dashboard/parts",
-  ],
-  "dashboard/views/log": ["journal", "dashboard", "dashboard/parts"],
-  "dashboard/views/history": ["history/schema.ts", "dashboard", "dashboard/parts"],
-  "dashboard/views/servers": [
-    "servers/schema.ts",
-    "tunnel/schema.ts",
-    "http/schema.ts",
-    "dashboard",
-    "dashboard/parts",
-  ],
-  "dashboard/views/setup": [
-    "tunnel/schema.ts",
-    "devices/schema.ts",
-    "http/schema.ts",
-    "dashboard",
-    "dashboard/parts",
-    "dashboard/views/servers",
-  ],
-  "dashboard/views": [
-    "tunnel/schema.ts",
-    "devices/schema.ts",
-    "journal",
-    "history/schema.ts",
-    "schedules/schema.ts",
-    "checks/schema.ts",
-    "dashboard",
-    "dashboard/parts",
-    "dashboard/views/home",
-    "dashboard/views/devices",
-    "dashboard/views/tunnels",
-    "dashboard/views/schedules",
-    "dashboard/views/checks",
-    "dashboard/views/log",
-    "dashboard/views/history",
-    "dashboard/views/servers",
-    "dashboard/views/setup",
-  ],
-  "dashboard/main.tsx": ["dashboard", "dashboard/parts", "dashboard/views"],
-  backup: [
-    "system/host.ts",
-    "killswitch/policy.ts",
-    "devices",
-    "forwards/forwards.ts",
-    "forwards/saved.ts",
-    "wireguard",
-    "servers",
-    "store",
-    "network/slot.ts",
-    "tunnel/name.ts",
-    "tunnel/saved-state.ts",
-    "tunnel/state.ts",
-    "tunnels",
-    "schedules",
-    "providers",
-  ],
-  operator: [
-    "system/host.ts",
-    "system/layout.ts",
-    "access/schema.ts",
-    "killswitch/report.ts",
-    "devices/direct.ts",
-    "checks/schema.ts",
-    "servers/updates.ts",
-    "notifications/notifications.ts",
-    "providers/provider.ts",
-    "backup",
-  ],
-  app: [
-    "wireguard",
-    "servers",
-    "tunnel",
-    "tunnels",
     "devices",
     "schedules",
     "journal",
+    "notifications",
     "history",
-    "checks",
-    "http/gateway.ts",
-    "http/event.ts",
-    "http/event-bus.ts",
-    "http/schema.ts",
-    "http/traffic.ts",
-    "system",
-    "network",
-    "killswitch",
-    "store",
-    "dhcp/files.ts",
-    "access",
+    "tunnels",
     "forwards",
     "nat-pmp",
-    "notifications/notifications.ts",
-    "providers",
-    "dhcp/config-watch.ts",
-    "dhcp/withdraw-prefixes.ts",
-    "dhcp/route-advertiser.ts",
-    "http/app.ts",
-    "http/gate.ts",
-    "http/peers.ts",
-    "mqtt/start.ts",
-    "backup",
-    "operator",
   ],
-  install: ["system", "network", "killswitch", "dhcp"],
-  update: ["system"],
-  sandbox: ["system", "wireguard", "servers/schema.ts"],
-  licenses: [],
-  cli: [
-    "system",
-    "access",
-    "killswitch",
-    "servers",
-    "store",
-    "tunnel/schema.ts",
-    "tunnel/https-client.ts",
-    "notifications/notifications.ts",
-    "devices/schema.ts",
-    "devices/direct.ts",
-    "history/schema.ts",
-    "forwards/schema.ts",
-    "schedules/schema.ts",
-    "providers",
-    "providers/provider.ts",
-    "http/answers.ts",
-    "http/event.ts",
-    "http/schema.ts",
-    "backup",
-    "checks",
-    "operator",
-    "app/kill-switch-parts.ts",
-    "app/parts.ts",
-    "app/private-names.ts",
-    "install",
-    "update",
-  ],
-  // The definitions of the commands; what they do is in cli.
-  "cli/commands": [
-    "servers/schema.ts",
-    "system/layout.ts",
-    "install/environment.ts",
-    "install/install.ts",
-    "install/uninstall.ts",
-    "licenses",
-    "cli",
-  ],
-  "main.ts": [
-    "system",
-    "dhcp/ready.ts",
-    "dhcp/files.ts",
-    "tunnel/saved-clock.ts",
-    "sandbox",
-    "app/serve.ts",
-    "cli",
-    "cli/commands",
-  ],
-};
-
-/** All of them; a basic file is a room too. */
-const ORDER = [...BASICS, ...Object.keys(ROOMS)];
+  ...["checks", "providers", "http", "mqtt", "dashboard", "backup", "operator", "app"],
+  ...["install", "update", "sandbox", "licenses", "cli", "main.ts"],
+];
 
 interface Import {
   file: string;
@@ -345,69 +47,65 @@ const IMPORTS: Import[] = [...TEXTS].flatMap(([file, text]) =>
 const INNER = IMPORTS.filter(({ from }) => from.startsWith("."))
   .map(({ file, from }) => ({ file, target: relative(SRC, join(SRC, dirname(file), from)) }))
   .filter(({ target }) => !target.startsWith(".."));
-/** Those that lead out of a room. */
-const DOORS = INNER.filter(({ file, target }) => roomOf(file) !== roomOf(target)).map((each) => ({
-  ...each,
-  shown: `${each.file} -> ${each.target}`,
-}));
+/** Those that lead out of a folder, with the folders. */
+const DOORS = INNER.map((each) => ({ ...each, from: dirname(each.file), to: dirname(each.target) })).filter(
+  ({ from, to }) => from !== to,
+);
 
-function roomOf(file: string): string {
-  if (ORDER.includes(file)) return file;
-  return dirname(file).replace(/^providers\/[^/]+$/, "providers/*");
+/** A folder directly in `src`, or a file there. */
+function roomOf(path: string): string {
+  return path.split("/")[0] ?? path;
 }
 
-/** Whether a door of the table is the one that leads to a file. */
-function leadsTo(door: string, target: string): boolean {
-  return door === target || door === roomOf(target);
+/** The circles of a graph, each as "a -> b -> a". */
+function circlesIn(edges: Iterable<readonly [from: string, to: string]>): string[] {
+  const next = Map.groupBy(edges, ([from]) => from);
+  const done = new Set<string>();
+  const circles: string[] = [];
+  const visit = (node: string, way: readonly string[]) => {
+    if (way.includes(node)) circles.push([...way.slice(way.indexOf(node)), node].join(" -> "));
+    if (way.includes(node) || done.has(node)) return;
+    for (const [, to] of next.get(node) ?? []) visit(to, [...way, node]);
+    done.add(node);
+  };
+  for (const node of next.keys()) visit(node, []);
+  return circles;
 }
 
 test("every file has a room", () => {
-  expect(FILES.filter((file) => !ORDER.includes(roomOf(file)))).toEqual([]);
-  expect(
-    ORDER.filter((room) => !FILES.some((file) => roomOf(file) === room) && room !== "http/swagger"),
-  ).toEqual([]);
+  expect(new Set(FILES.map(roomOf))).toEqual(new Set(ROOMS));
 });
 
-test("no room has a door to one that comes after it", () => {
-  const wrong = Object.entries(ROOMS).flatMap(([room, doors]) =>
-    doors
-      .filter((door) => ORDER.indexOf(roomOf(door)) >= ORDER.indexOf(room))
-      .map((door) => `${room} -> ${door}`),
+test("no room imports one that comes after it", () => {
+  const wrong = DOORS.filter(
+    ({ file, target }) => ROOMS.indexOf(roomOf(file)) < ROOMS.indexOf(roomOf(target)),
   );
-  expect(wrong).toEqual([]);
-});
-
-test("imports go through the doors that a room has", () => {
-  const wrong = DOORS.filter(({ file, target }) => {
-    const [from, to] = [ORDER.indexOf(roomOf(file)), ORDER.indexOf(roomOf(target))];
-    if (to >= 0 && to < BASICS.length) return from < to;
-    return !ROOMS[roomOf(file)]?.some((door) => leadsTo(door, target));
-  }).map(({ shown }) => shown);
   expect(DOORS.length).toBeGreaterThan(100);
-  expect(wrong).toEqual([]);
+  expect(wrong.map(({ file, target }) => `${file} -> ${target}`)).toEqual([]);
 });
 
-test("a door that nobody uses is closed", () => {
-  const unused = Object.entries(ROOMS).flatMap(([room, doors]) =>
-    doors
-      .filter((door) => !DOORS.some(({ file, target }) => roomOf(file) === room && leadsTo(door, target)))
-      .map((door) => `${room} -> ${door}`),
+test("CONTRIBUTING shows the rooms in this order", async () => {
+  const text = await Bun.file(join(SRC, "../CONTRIBUTING.md")).text();
+  const map = text.slice(text.indexOf("| Room |"), text.indexOf("| Question |"));
+  const shown = [...map.matchAll(/^\| (`[^|]*) \|/gm)].flatMap(([, names = ""]) =>
+    [...names.matchAll(/`([\w.-]+)\/?`/g)].map(([, name]) => name),
   );
-  expect(unused).toEqual([]);
+  expect(shown).toEqual(ROOMS);
+});
+
+test("the page's parts know no view, and a view knows no other; but the first steps show servers", () => {
+  const views = DOORS.filter(({ to }) => to.startsWith("dashboard/views"));
+  expect(
+    new Set(
+      views
+        .filter(({ from }) => from !== "dashboard" && from !== "dashboard/views")
+        .map(({ from, to }) => `${from} -> ${to}`),
+    ),
+  ).toEqual(new Set(["dashboard/views/setup -> dashboard/views/servers"]));
 });
 
 test("no two files import each other, by whatever way round", () => {
-  const importsOf = Map.groupBy(INNER, ({ file }) => file);
-  const done = new Set<string>();
-  const circles: string[] = [];
-  const visit = (file: string, way: readonly string[]) => {
-    if (way.includes(file)) circles.push([...way.slice(way.indexOf(file)), file].join(" -> "));
-    if (way.includes(file) || done.has(file)) return;
-    for (const { target } of importsOf.get(file) ?? []) visit(target, [...way, file]);
-    done.add(file);
-  };
-  for (const file of FILES) visit(file, []);
-  expect(circles).toEqual([]);
+  expect(circlesIn(INNER.map(({ file, target }) => [file, target] as const))).toEqual([]);
 });
 
 test("until the kill switch is under way, a start loads no library that it does not need", () => {
@@ -437,7 +135,7 @@ test("until the kill switch is under way, a start loads no library that it does 
 
 test("a provider is named in the list of providers, and nowhere else outside its folder", () => {
   const naming = INNER.filter(
-    ({ file, target }) => roomOf(target) === "providers/*" && dirname(file) !== dirname(target),
+    ({ file, target }) => /^providers\/[^/]+\//.test(target) && dirname(file) !== dirname(target),
   );
   expect(new Set(naming.map(({ file }) => file))).toEqual(new Set(["providers/list.ts"]));
 });
