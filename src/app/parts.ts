@@ -30,12 +30,17 @@ import { LinuxHost } from "../system/linux.ts";
 import { assertMachine } from "../system/machine.ts";
 import { timeZone } from "../system/time-zone.ts";
 import type { Tunnel } from "../tunnel/tunnel.ts";
+import { ConnectRequests } from "../tunnels/connect-requests.ts";
+import { Overview } from "../tunnels/overview.ts";
 import { Tunnels } from "../tunnels/tunnels.ts";
 import { type KillSwitchParts, killSwitchPartsOn } from "./kill-switch-parts.ts";
+import { publishChanges } from "./publisher.ts";
 
 /** The parts of a gateway, wired together; nothing has touched the kernel yet. */
 export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
   tunnels: Tunnels;
+  overview: Overview;
+  connects: ConnectRequests;
   /** Of the tunnel `main`. */
   controller: Tunnel["controller"];
   settings: Settings;
@@ -151,6 +156,8 @@ export async function partsOn(
     new Accounts({ settings, store, registrations, send, clock: host, inUse, takeUp });
   const accounts = accountsBy(tunnels.httpsClient.send);
   const tokens = new Tokens(store, host);
+  const overview = new Overview({ ...killSwitchParts, tunnels, catalogue, forwards });
+  publishChanges({ ...killSwitchParts, tunnels, catalogue, overview });
   const damages: [AlertCode, string][] = [];
   if (tokens.alert !== null) damages.push(["state_damaged", tokens.alert]);
   if (store.alert !== null) damages.push(["state_damaged", store.alert]);
@@ -158,6 +165,8 @@ export async function partsOn(
   return {
     ...killSwitchParts,
     tunnels,
+    overview,
+    connects: new ConnectRequests({ ...killSwitchParts, tunnels, catalogue, host }),
     controller: tunnels.main.controller,
     httpsClient: tunnels.httpsClient,
     settings,

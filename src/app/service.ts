@@ -16,7 +16,6 @@ import type { HttpsRequest, PinnedRequest } from "../system/host.ts";
 import { LinuxHost } from "../system/linux.ts";
 import type { StateListener } from "../tunnel/controller.ts";
 import { carriedBy } from "../tunnel/state.ts";
-import { gatewayOf } from "./gateway.ts";
 import type { Parts } from "./parts.ts";
 import { privateNames } from "./private-names.ts";
 
@@ -43,19 +42,22 @@ export function appFor(parts: Parts): App {
   const { settings, controller, host, log } = parts;
   // In the namespace in which this process listens.
   const peers = new Peers(new LinuxHost());
-  return createApp(gatewayOf({ ...parts, clock: host, hostname: hostname() }), {
-    names: [hostname(), ...settings.name],
-    lan: () => parts.killSwitch.lans.flatMap((lan) => lan.prefixes),
-    // Requests never arrive on the interfaces of another namespace.
-    interfaces: () => (settings.netns === null ? controller.lans.map((lan) => lan.interface) : []),
-    interfaceOf: (address, port) => peers.interfaceOf(address, port),
-    gluetun: settings.gluetunRoutes,
-    gate: new Gate(settings.auth, parts.tokens),
-    clock: host,
-    log: (method, path, status, ms) => log.debug(`${method} ${path} ${status} ${ms.toFixed(1)} ms`),
-    fault: (message) => log.error(message),
-    saved: () => parts.store.flushed(),
-  });
+  return createApp(
+    { ...parts, hostname: hostname() },
+    {
+      names: [hostname(), ...settings.name],
+      lan: () => parts.killSwitch.lans.flatMap((lan) => lan.prefixes),
+      // Requests never arrive on the interfaces of another namespace.
+      interfaces: () => (settings.netns === null ? controller.lans.map((lan) => lan.interface) : []),
+      interfaceOf: (address, port) => peers.interfaceOf(address, port),
+      gluetun: settings.gluetunRoutes,
+      gate: new Gate(settings.auth, parts.tokens),
+      clock: host,
+      log: (method, path, status, ms) => log.debug(`${method} ${path} ${status} ${ms.toFixed(1)} ms`),
+      fault: (message) => log.error(message),
+      saved: () => parts.store.flushed(),
+    },
+  );
 }
 
 /** Answers for a gateway whose kill switch is in place. */
@@ -89,7 +91,7 @@ export function answer(parts: Parts, app: App): Service {
   void retireFormer(parts, stopping.signal);
   void watchDhcpConfig({ ...parts, network: () => controller.network }, stopping.signal);
   void new RouteAdvertiser({ ...parts, network: () => controller.network }).watch(stopping.signal);
-  const bridge = showToHomeAssistant(parts, app, stopping.signal);
+  const bridge = showToHomeAssistant(parts, stopping.signal);
   const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", httpsClient.sendInside);
   controller.onChange(keepFresh);
   keepFresh();
@@ -146,7 +148,7 @@ async function retireFormer({ controller, settings, host, log }: Parts, signal: 
 }
 
 /** Loads what that needs only if there is a broker. */
-async function showToHomeAssistant(parts: Parts, { gateway }: App, signal: AbortSignal): Promise<void> {
+async function showToHomeAssistant(parts: Parts, signal: AbortSignal): Promise<void> {
   const { settings, killSwitch, httpsClient, host, log } = parts;
   const { mqtt } = settings;
   if (mqtt === null) return;
@@ -154,7 +156,7 @@ async function showToHomeAssistant(parts: Parts, { gateway }: App, signal: Abort
   const { runBridge } = await import("../mqtt/start.ts");
   const deps = {
     ...parts,
-    ...{ gateway, settings: { ...settings, mqtt }, hostname: hostname() },
+    ...{ gateway: parts, settings: { ...settings, mqtt }, hostname: hostname() },
     lans: () => killSwitch.lans.flatMap((lan) => lan.prefixes),
     tunnelTo: (address: Address) => httpsClient.ownAddressTo(address),
   };

@@ -30,6 +30,11 @@ export function answers<Schema extends TSchema>(ok: Schema, description: string)
   };
 }
 
+/** The same where the answer says nothing but that it is done. */
+export function done(description: string) {
+  return answers(Success, description);
+}
+
 /** One answer; Elysia validates it before it is sent. */
 export function answer<Schema extends TSchema>(
   schema: Schema,

@@ -1,15 +1,17 @@
 import { Elysia } from "elysia";
 import { isLinkLocal, parseAddress } from "../base/address.ts";
-import { dashboardRoutes } from "./dashboard.ts";
-import { docsRoutes } from "./docs.ts";
+import { docsRoute } from "./docs.ts";
+import type { Domain } from "./domain.ts";
 import { answerTo } from "./errors.ts";
 import { EventSockets } from "./event-sockets.ts";
-import type { Gateway } from "./gateway.ts";
 import { type Next, type PipelineOptions, pipelineFor } from "./pipeline.ts";
-import { type Offer, routesOf } from "./routes.ts";
-import { singleFlight } from "./single-flight.ts";
+import { register } from "./register.ts";
+import { PAGES, routesOf } from "./routes.ts";
+import { followTraffic } from "./traffic.ts";
 
-export interface Options extends PipelineOptions, Offer {
+export interface Options extends PipelineOptions {
+  /** Whether the routes of gluetun's control server are answered. */
+  gluetun: boolean;
   /** The interface on which a link-local peer is connected; null if it is not known. */
   interfaceOf: (address: string, port: number) => Promise<string | null>;
 }
@@ -17,10 +19,15 @@ export interface Options extends PipelineOptions, Offer {
 export type App = ReturnType<typeof createApp>;
 
 /** The HTTP interface to a gateway; does not listen yet. */
-export function createApp(gateway: Gateway, options: Options) {
+export function createApp(gateway: Omit<Domain, "gate" | "eventSockets">, options: Options) {
+  const { gate, fault } = options;
   const pipeline = pipelineFor(options);
-  const shared = singleFlight(gateway);
-  const eventSockets = new EventSockets(shared, options.fault, options.gate.tokens);
+  const source = {
+    status: gateway.overview.status,
+    subscribe: gateway.events.subscribe.bind(gateway.events),
+    followTraffic: followTraffic.bind(null, gateway),
+  };
+  const eventSockets = new EventSockets(source, fault, gate.tokens);
   const app = new Elysia({
     strictPath: true,
     // A native static response would bypass the pipeline.
@@ -43,15 +50,14 @@ export function createApp(gateway: Gateway, options: Options) {
       // Elysia's type says that `next` returns a function; in fact it is the handler of the request.
       return pipeline(request, peer, next as unknown as Next);
     })
-    .onError({ as: "global" }, ({ error, request }) => answerTo(error, request, options.fault))
-    .onBeforeHandle({ as: "global" }, ({ request }) => options.gate.refusalOnceRead(request) ?? undefined)
-    .use(routesOf(shared, eventSockets, options))
-    .use(dashboardRoutes())
-    .use(docsRoutes(shared, eventSockets, options));
+    .onError({ as: "global" }, ({ error, request }) => answerTo(error, request, fault))
+    .onBeforeHandle({ as: "global" }, ({ request }) => gate.refusalOnceRead(request) ?? undefined);
+  const routes = routesOf(options.gluetun);
+  register(app, [...routes, ...PAGES, docsRoute(routes)], { ...gateway, gate, eventSockets });
   // Otherwise the first request would wait for it. `listen` would do it again.
   app.compile();
   app.compile = () => app;
-  return { app, eventSockets, gateway: shared };
+  return { app, eventSockets };
 }
 
 const IDLE_SECONDS = 60;

@@ -1,20 +1,26 @@
-import { Elysia } from "elysia";
+import { Type } from "typebox";
 import { NOT_FOUND } from "./errors.ts";
 import { isKnown } from "./etag.ts";
+import { route } from "./route.ts";
 
-/** `/`, the dashboard, and its files below `/dashboard/`, whose names have a hash of their content. */
-export function dashboardRoutes() {
-  const files = once(load);
-  return new Elysia()
-    .get("/", async ({ request }) => answerWith((await files()).get(PAGE), "no-cache", request), {
-      detail: { hide: true },
-    })
-    .get(
-      "/dashboard/:name",
-      async ({ request, params: { name } }) => answerWith((await files()).get(name), FOR_EVER, request),
-      { detail: { hide: true } },
-    );
-}
+/** `/`, the dashboard, and its files below `/dashboard/`, whose names have a hash of their content. Without them, nobody could log in. */
+export const dashboardRoutes = [
+  route({
+    method: "get",
+    path: "/",
+    access: "open",
+    run: async (_, { request }) => answerWith((await files()).get(PAGE), "no-cache", request),
+  }),
+  route({
+    method: "get",
+    path: "/dashboard/:name",
+    params: { name: Type.String() },
+    access: "open",
+    run: async (_, { request, params }) => answerWith((await files()).get(params.name), FOR_EVER, request),
+  }),
+];
+
+const files = once(load);
 
 const PAGE = "index.html";
 const FOR_EVER = "public, max-age=31536000, immutable";

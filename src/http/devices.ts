@@ -1,80 +1,93 @@
-import { Elysia } from "elysia";
 import { Type } from "typebox";
 import { parseAddress, unmapped } from "../base/address.ts";
 import { DefaultExit, DeviceChange, DeviceList, OwnDevice } from "../devices/schema.ts";
-import { answers, Success } from "./answers.ts";
-import { jsonBody, unusedBody } from "./body.ts";
-import { DEVICE_EXAMPLE } from "./examples.ts";
-import type { Gateway } from "./gateway.ts";
-import { standardSchema } from "./standard-schema.ts";
+import { sentenceOf } from "../network/other-routers.ts";
+import { ownNetworkIn } from "../network/own.ts";
+import { answers, done } from "./answers.ts";
+import { route } from "./route.ts";
+import { Network } from "./schema.ts";
 
-const idPath = standardSchema(
-  Type.Object({ id: Type.String({ example: DEVICE_EXAMPLE }) }, { additionalProperties: false }),
-  "path",
-);
+export const DEVICE_EXAMPLE = "02:00:00:00:00:20";
 
-const PUT = {
-  parse: jsonBody,
-  body: standardSchema({ ...DeviceChange, examples: [{ name: "TV", exit: "blocked" }] }),
-  response: answers(
-    Success,
-    "the device has what was given, and none of its packets leaves by the former exit",
-  ),
-};
-const DELETE = {
-  parse: unusedBody,
-  response: answers(Success, "the device has no name, exit or address of its own"),
-};
+const params = { id: Type.String({ example: DEVICE_EXAMPLE }) };
 
-export function deviceRoutes(gateway: Gateway) {
-  const assign = async (id: string, change: DeviceChange) => {
-    await gateway.assignDevice(id, change);
-    return { success: true as const };
-  };
-  const forget = async (id: string) => {
-    await gateway.forgetDevice(id);
-    return { success: true as const };
-  };
-  return new Elysia()
-    .get("/api/devices", () => gateway.devices(), {
-      response: answers(DeviceList, "the devices of the LAN, by id"),
-      detail: { summary: "List the devices", tags: ["Devices"] },
-    })
-    .get(
-      "/api/devices/self",
-      async ({ request, server }) => {
-        const address = server?.requestIP(request)?.address ?? "";
-        return { address: shortened(address), device: await gateway.deviceAt(address) };
-      },
-      {
-        response: answers(OwnDevice, "the device that asks"),
-        detail: { summary: "Which device is asking", tags: ["Devices"] },
-      },
-    )
-    .put("/api/devices/:id", ({ params: { id }, body }) => assign(id, body), {
-      ...PUT,
-      params: idPath,
-      detail: { summary: "Name a device, or choose its exit or address", tags: ["Devices"] },
-    })
-    .delete("/api/devices/:id", ({ params: { id } }) => forget(id), {
-      ...DELETE,
-      params: idPath,
-      detail: { summary: "Forget a device's name, exit and address", tags: ["Devices"] },
-    })
-    .put(
-      "/api/default-exit",
-      async ({ body }) => {
-        await gateway.setDefaultExit(body.exit);
-        return { success: true as const };
-      },
-      {
-        parse: jsonBody,
-        body: standardSchema({ ...DefaultExit, examples: [{ exit: "blocked" }] }),
-        response: answers(Success, "the devices without an exit of their own have this one"),
-        detail: { summary: "Choose the exit of all other devices", tags: ["Devices"] },
-      },
-    );
-}
+export const deviceRoutes = [
+  route({
+    method: "get",
+    path: "/api/devices",
+    summary: "List the devices",
+    tag: "Devices",
+    answers: answers(DeviceList, "the devices of the LAN, by id"),
+    together: "shared",
+    run: ({ devices }) => devices.list(),
+  }),
+  route({
+    method: "get",
+    path: "/api/devices/self",
+    summary: "Which device is asking",
+    tag: "Devices",
+    answers: answers(OwnDevice, "the device that asks"),
+    run: async ({ devices }, { request, server }) => {
+      const address = server?.requestIP(request)?.address ?? "";
+      return { address: shortened(address), device: await devices.at(address) };
+    },
+  }),
+  route({
+    method: "put",
+    path: "/api/devices/:id",
+    summary: "Name a device, or choose its exit or address",
+    tag: "Devices",
+    params,
+    body: DeviceChange,
+    example: { name: "TV", exit: "blocked" },
+    answers: done("the device has what was given, and none of its packets leaves by the former exit"),
+    limit: "connection",
+    slash: true,
+    together: "queued",
+    run: ({ devices }, { params, body }) => devices.assign(params.id, body),
+  }),
+  route({
+    method: "delete",
+    path: "/api/devices/:id",
+    summary: "Forget a device's name, exit and address",
+    tag: "Devices",
+    params,
+    answers: done("the device has no name, exit or address of its own"),
+    limit: "connection",
+    slash: true,
+    together: "queued",
+    run: ({ devices }, { params }) => devices.forget(params.id),
+  }),
+  route({
+    method: "put",
+    path: "/api/default-exit",
+    summary: "Choose the exit of all other devices",
+    tag: "Devices",
+    body: DefaultExit,
+    example: { exit: "blocked" },
+    answers: done("the devices without an exit of their own have this one"),
+    limit: "connection",
+    together: "queued",
+    run: ({ devices }, { body }) => devices.setDefaultExit(body.exit),
+  }),
+];
+
+export const networkRoute = route({
+  method: "get",
+  path: "/api/network",
+  summary: "Read the gateway's own network",
+  tag: "Devices",
+  answers: answers(Network, "the gateway's own name, addresses on the LAN, and uplink"),
+  run: ({ hostname, tunnels, settings, otherRouters }) => ({
+    hostname,
+    ...ownNetworkIn(tunnels.main.controller.network),
+    dhcp: settings.dhcp !== null,
+    other_routers: otherRouters.current.map((each) => {
+      const { interface: link, address, mac } = each;
+      return { interface: link, address, mac, found: sentenceOf(each) };
+    }),
+  }),
+});
 
 /** An IPv4 peer of a socket for both families has an IPv4-mapped address. */
 function shortened(address: string): string {

@@ -1,38 +1,37 @@
 import { Elysia } from "elysia";
 import { version } from "../../package.json";
+import type { Domain } from "./domain.ts";
 import { EVENTS } from "./event.ts";
-import type { EventSockets } from "./event-sockets.ts";
 import { type Gate, PROTOCOL, PROTOCOL_TOKEN } from "./gate.ts";
-import type { Gateway } from "./gateway.ts";
-import { type Offer, routesOf } from "./routes.ts";
-import { swaggerRoutes } from "./swagger.ts";
+import { register } from "./register.ts";
+import { type Route, route } from "./route.ts";
+import { isOpen } from "./rules.ts";
 
-/** `/swagger/json`, the OpenAPI document of the endpoints, and `/swagger`, the page that shows it. */
-export function docsRoutes(gateway: Gateway, eventSockets: EventSockets, offer: Offer) {
+/** `/swagger/json`, the OpenAPI document of the endpoints, which `/swagger` shows. */
+export function docsRoute(routes: readonly Route[]): Route {
   let document: Promise<OpenApi> | undefined;
-  return new Elysia().use(swaggerRoutes()).get(
-    "/swagger/json",
-    () => {
-      document ??= documentOf(gateway, eventSockets, offer)
+  return route({
+    method: "get",
+    path: "/swagger/json",
+    run: (domain) => {
+      document ??= documentOf(routes, domain)
         .then(corrected)
         .then(withEvents)
-        .then((made) => withSecurity(made, offer.gate.auth));
+        .then((made) => withSecurity(made, domain.gate.auth));
       return document;
     },
-    { detail: { hide: true } },
-  );
+  });
 }
 
 /**
  * The plugin runs in an app of its own that does not listen, because besides the document it serves a page that
  * loads scripts from a CDN, and no page of the gateway may depend on the internet.
  */
-async function documentOf(gateway: Gateway, eventSockets: EventSockets, offer: Offer): Promise<OpenApi> {
+async function documentOf(routes: readonly Route[], domain: Domain): Promise<OpenApi> {
   // Few ask for it, and it takes as long to load as all other routes.
   const { swagger } = await import("@elysiajs/swagger");
-  const described = new Elysia()
-    .use(swagger({ documentation: { info: INFO } }))
-    .use(routesOf(gateway, eventSockets, offer));
+  const described = new Elysia().use(swagger({ documentation: { info: INFO } }));
+  register(described, routes, domain);
   const response = await described.handle(new Request("http://localhost/swagger/json"));
   return (await response.json()) as OpenApi;
 }
@@ -112,7 +111,7 @@ function withSecurity(document: OpenApi, auth: Gate["auth"]): OpenApi {
 
 /** Any one of them is enough; the empty one is none. */
 function requirementsOf(auth: Gate["auth"], method: string, path: string): Record<string, string[]>[] {
-  if (auth === "off" || path === "/health") return [];
+  if (auth === "off" || isOpen(path)) return [];
   return auth === "write" && method === "get" ? [{}, { token: [] }] : [{ token: [] }];
 }
 

@@ -1,8 +1,9 @@
 import type { Tokens } from "../access/tokens.ts";
 import { checkerOf } from "../base/checker.ts";
+import type { Status } from "../tunnel/schema.ts";
 import { describe, type Fault } from "./errors.ts";
 import { GatewayEvent } from "./event.ts";
-import type { Gateway } from "./gateway.ts";
+import type { TrafficUpdate } from "./traffic.ts";
 
 /** More than a home has screens; with the backlog it bounds the memory that sockets take. */
 const MAX_SOCKETS = 1_000;
@@ -34,6 +35,15 @@ export interface SocketData {
 }
 type Socket = Bun.ServerWebSocket<SocketData>;
 
+/** What the sockets tell. */
+interface Source {
+  status(): Promise<Status>;
+  /** Calls the listener for each event, in order, until the returned function is called. */
+  subscribe(listener: (event: GatewayEvent) => void): () => void;
+  /** Calls the listener every second with what tunnels and devices have carried, until the returned function is called. */
+  followTraffic(listener: (update: TrafficUpdate) => void): () => void;
+}
+
 /** The open sockets of `/ws`. A message is serialized once, and Bun sends it to all of them natively. */
 export class EventSockets {
   private readonly sockets = new Set<Socket>();
@@ -50,7 +60,7 @@ export class EventSockets {
   private server: Pick<Bun.Server<unknown>, "publish"> | null = null;
 
   constructor(
-    private readonly gateway: Pick<Gateway, "status" | "subscribe" | "followTraffic">,
+    private readonly source: Source,
     private readonly fault: Fault,
     private readonly tokens: Pick<Tokens, "has" | "onRemoved">,
   ) {
@@ -90,11 +100,11 @@ export class EventSockets {
 
   /** Subscribes while sockets are open: without listeners the gateway saves the work for its events. */
   private listen(): void {
-    this.unsubscribe = this.gateway.subscribe((event) => this.orReport(() => this.broadcast(event)));
+    this.unsubscribe = this.source.subscribe((event) => this.orReport(() => this.broadcast(event)));
   }
 
   private follow(): void {
-    this.unfollow = this.gateway.followTraffic((payload) =>
+    this.unfollow = this.source.followTraffic((payload) =>
       this.orReport(() => this.server?.publish(TRAFFIC_TOPIC, textOf({ type: "traffic", payload }))),
     );
   }
@@ -166,7 +176,7 @@ export class EventSockets {
 
   private async readStatus(): Promise<string> {
     try {
-      return textOf({ type: "status_change", payload: await this.gateway.status() });
+      return textOf({ type: "status_change", payload: await this.source.status() });
     } catch (error) {
       this.fault(`/ws: ${describe(error)}`);
       throw error;

@@ -1,58 +1,50 @@
-import { Elysia } from "elysia";
 import { Type } from "typebox";
+import { clientOf } from "../access/limiter.ts";
 import { answer, Refusal, UNAUTHORIZED } from "./answers.ts";
 import { refusal } from "./errors.ts";
-import type { EventSockets, SocketData } from "./event-sockets.ts";
-import { carriesToken, type Gate, PROTOCOL, protocolsOf } from "./gate.ts";
-import { clientOf } from "./limits.ts";
-import { standardSchema } from "./standard-schema.ts";
+import type { SocketData } from "./event-sockets.ts";
+import { carriesToken, PROTOCOL, protocolsOf } from "./gate.ts";
+import { route } from "./route.ts";
 
 /**
  * `/ws` is a GET like any other up to the upgrade, so that the pipeline and the error handling apply to it too.
  * (Elysia's own `.ws` hides the upgrade from both.)
  */
-export function eventRoutes(eventSockets: EventSockets, gate: Gate) {
-  return new Elysia().get(
-    "/ws",
-    ({ request, server, query }) => {
-      if (server === null || !isHandshake(request.headers)) return NOT_A_HANDSHAKE();
-      const protocols = protocolsOf(request.headers);
-      if (protocols.some(carriesToken) && !protocols.includes(PROTOCOL)) return WITHOUT_PROTOCOL();
-      const client = clientOf(server.requestIP(request)?.address ?? "");
-      const full = eventSockets.refusalFor(client);
-      if (full !== null) return FULL[full]();
-      const token = gate.holderOf(request)?.id ?? null;
-      const data: SocketData = { client, traffic: query.traffic !== undefined, token };
-      // Otherwise Bun chooses the first one, which may have the token in it.
-      const headers = protocols.includes(PROTOCOL) ? { "Sec-WebSocket-Protocol": PROTOCOL } : {};
-      if (!server.upgrade(request, { data, headers })) return NOT_A_HANDSHAKE();
-      // Bun has already sent a 101 of its own; this one is only for the log.
-      return new Response(null, { status: 101 });
-    },
-    {
-      query: Options,
-      response: {
-        400: answer(Refusal, "the subprotocol portcullis is not offered beside that of the token"),
-        401: answer(Refusal, UNAUTHORIZED),
-        403: answer(Refusal, "from outside the local network, or opened by a page of another site"),
-        426: answer(Refusal, "not a WebSocket handshake"),
-        429: answer(Refusal, "this client has too many sockets open"),
-        503: answer(Refusal, "too many sockets are open"),
-      },
-      detail: { summary: "Listen to events", tags: ["Events"] },
-    },
-  );
-}
-
-/** Other parameters are ignored. */
-const Options = standardSchema(
-  Type.Object({
+export const eventRoute = route({
+  method: "get",
+  path: "/ws",
+  summary: "Listen to events",
+  tag: "Events",
+  // Other parameters are ignored.
+  query: Type.Object({
     traffic: Type.Optional(
       Type.Any({ description: "`/ws?traffic`: the socket gets the event `traffic` too", example: "" }),
     ),
   }),
-  "query",
-);
+  answers: {
+    400: answer(Refusal, "the subprotocol portcullis is not offered beside that of the token"),
+    401: answer(Refusal, UNAUTHORIZED),
+    403: answer(Refusal, "from outside the local network, or opened by a page of another site"),
+    426: answer(Refusal, "not a WebSocket handshake"),
+    429: answer(Refusal, "this client has too many sockets open"),
+    503: answer(Refusal, "too many sockets are open"),
+  },
+  run: ({ eventSockets, gate }, { request, server, query }) => {
+    if (server === null || !isHandshake(request.headers)) return NOT_A_HANDSHAKE();
+    const protocols = protocolsOf(request.headers);
+    if (protocols.some(carriesToken) && !protocols.includes(PROTOCOL)) return WITHOUT_PROTOCOL();
+    const client = clientOf(server.requestIP(request)?.address ?? "");
+    const full = eventSockets.refusalFor(client);
+    if (full !== null) return FULL[full]();
+    const token = gate.holderOf(request)?.id ?? null;
+    const data: SocketData = { client, traffic: query.traffic !== undefined, token };
+    // Otherwise Bun chooses the first one, which may have the token in it.
+    const headers = protocols.includes(PROTOCOL) ? { "Sec-WebSocket-Protocol": PROTOCOL } : {};
+    if (!server.upgrade(request, { data, headers })) return NOT_A_HANDSHAKE();
+    // Bun has already sent a 101 of its own; this one is only for the log.
+    return new Response(null, { status: 101 });
+  },
+});
 
 /** RFC 6455, section 4.2.1. Bun would answer anything else with a body of its own, or with none. */
 function isHandshake(headers: Headers): boolean {

@@ -1,56 +1,50 @@
-import { Elysia } from "elysia";
 import { Type } from "typebox";
 import { Forward, ForwardChange, ForwardList, ForwardProtocol } from "../forwards/schema.ts";
-import { answers, Success } from "./answers.ts";
-import { jsonBody, unusedBody } from "./body.ts";
-import { DEVICE_EXAMPLE } from "./examples.ts";
-import type { Gateway } from "./gateway.ts";
-import { standardSchema } from "./standard-schema.ts";
+import { answers, done } from "./answers.ts";
+import { DEVICE_EXAMPLE } from "./devices.ts";
+import { route } from "./route.ts";
 
-const PATH = standardSchema(
-  Type.Object(
-    {
-      device: Type.String({ example: DEVICE_EXAMPLE }),
-      protocol: ForwardProtocol,
-      port: Type.String({ pattern: "^(0|[1-9][0-9]{0,4})$", description: "1 to 65535", example: "6881" }),
-    },
-    { additionalProperties: false },
-  ),
-  "path",
-);
+const path = "/api/forwards/:device/:protocol/:port";
+const params = {
+  device: Type.String({ example: DEVICE_EXAMPLE }),
+  protocol: ForwardProtocol,
+  port: Type.String({ pattern: "^(0|[1-9][0-9]{0,4})$", description: "1 to 65535", example: "6881" }),
+};
 
-export function forwardRoutes(gateway: Gateway) {
-  return new Elysia()
-    .get("/api/forwards", async () => ({ forwards: await gateway.forwards() }), {
-      response: answers(ForwardList, "the forwarded ports, by device, protocol and port"),
-      detail: { summary: "List the forwarded ports", tags: ["Devices"] },
-    })
-    .put(
-      "/api/forwards/:device/:protocol/:port",
-      ({ params: { device, protocol, port }, body }) =>
-        gateway.forward({ device, protocol, port: Number(port) }, body),
-      {
-        parse: jsonBody,
-        params: PATH,
-        body: standardSchema({ ...ForwardChange, examples: [{ external: 51413 }] }),
-        response: answers(
-          Forward,
-          "the forward is kept; `state` says whether the port is open now, and `error` why it is not",
-        ),
-        detail: { summary: "Forward a port of the internet to a device", tags: ["Devices"] },
-      },
-    )
-    .delete(
-      "/api/forwards/:device/:protocol/:port",
-      async ({ params: { device, protocol, port } }) => {
-        await gateway.removeForward({ device, protocol, port: Number(port) });
-        return { success: true as const };
-      },
-      {
-        parse: unusedBody,
-        params: PATH,
-        response: answers(Success, "the port is closed"),
-        detail: { summary: "Close a forwarded port", tags: ["Devices"] },
-      },
-    );
-}
+// A change waits for the provider, so others do not wait for it.
+export const forwardRoutes = [
+  route({
+    method: "get",
+    path: "/api/forwards",
+    summary: "List the forwarded ports",
+    tag: "Devices",
+    answers: answers(ForwardList, "the forwarded ports, by device, protocol and port"),
+    together: "shared",
+    run: async ({ forwards }) => ({ forwards: await forwards.list() }),
+  }),
+  route({
+    method: "put",
+    path,
+    summary: "Forward a port of the internet to a device",
+    tag: "Devices",
+    params,
+    body: ForwardChange,
+    example: { external: 51413 },
+    answers: answers(
+      Forward,
+      "the forward is kept; `state` says whether the port is open now, and `error` why it is not",
+    ),
+    limit: "connection",
+    run: ({ forwards }, { params, body }) => forwards.put({ ...params, port: Number(params.port) }, body),
+  }),
+  route({
+    method: "delete",
+    path,
+    summary: "Close a forwarded port",
+    tag: "Devices",
+    params,
+    answers: done("the port is closed"),
+    limit: "connection",
+    run: ({ forwards }, { params }) => forwards.remove({ ...params, port: Number(params.port) }),
+  }),
+];

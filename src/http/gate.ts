@@ -1,14 +1,7 @@
+import { Limiter } from "../access/limiter.ts";
 import type { Holder, Tokens } from "../access/tokens.ts";
 import type { Settings } from "../base/settings.ts";
-import { pathOf, refusal } from "./errors.ts";
-import { Limiter } from "./limits.ts";
-
-/**
- * Paths that never need a token: health, and the files of the pages, which are the same for every gateway. Without the
- * dashboard's, nobody could log in.
- */
-const OPEN =
-  /^\/(|health|dashboard\/[^/]+|swagger\/?|swagger\/(init\.js|swagger-ui-bundle\.js|swagger-ui\.css|LICENSE|swagger-ui-bundle\.js\.LICENSE\.txt))$/;
+import { refusal } from "./errors.ts";
 
 /** What changes nothing (RFC 9110, section 9.2.1). */
 const READING = ["GET", "HEAD", "OPTIONS"];
@@ -27,10 +20,13 @@ export class Gate {
     readonly tokens: Pick<Tokens, "find" | "has" | "onRemoved">,
   ) {}
 
-  /** The answer to a request that may not pass; null for one that may. `now` is in milliseconds. */
-  refusalFor(request: Request, peer: string, now: number): Response | null {
+  /**
+   * The answer to a request that may not pass; null for one that may. `now` is in milliseconds. A path is open that never
+   * needs a token.
+   */
+  refusalFor(request: Request, peer: string, now: number, isOpen: boolean): Response | null {
     const isReading = READING.includes(request.method);
-    if (this.auth === "off" || (isReading && OPEN.test(pathOf(request)))) return null;
+    if (this.auth === "off" || (isReading && isOpen)) return null;
     const token = tokenOf(request.headers);
     if (token === null) return this.auth === "write" && isReading ? null : unauthorized(MISSING);
     // Before the token is looked at, so that the answer says nothing about it.

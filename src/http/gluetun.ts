@@ -1,10 +1,10 @@
-import { Elysia } from "elysia";
 import { Type } from "typebox";
 import { OWN_LIST } from "../servers/schema.ts";
 import type { StateName, TunnelRow } from "../tunnel/schema.ts";
 import { answers } from "./answers.ts";
-import type { Gateway } from "./gateway.ts";
+import type { Domain } from "./domain.ts";
 import { GluetunSettings, settingsOf } from "./gluetun-settings.ts";
+import { route } from "./route.ts";
 
 /** As in gluetun's internal/models/publicip.go; clients such as Homarr need every field. */
 const PublicIp = Type.Object(
@@ -55,38 +55,61 @@ const STATUSES = {
   failed: "crashed",
 } as const satisfies Record<StateName, string>;
 
-const TAGS = ["gluetun"];
+const tag = "gluetun";
+
+const main = async ({ overview }: Domain): Promise<TunnelRow> => {
+  const [row] = await overview.rows();
+  if (row === undefined) throw new Error("there is no main tunnel");
+  return row;
+};
+const status = async (domain: Domain) => ({ status: STATUSES[(await main(domain)).state] });
 
 /** The routes of gluetun's control server that widgets and port tools read, for the tunnel `main`. */
-export function gluetunRoutes(gateway: Gateway) {
-  const main = async () => {
-    const [row] = await gateway.tunnels();
-    if (row === undefined) throw new Error("there is no main tunnel");
-    return row;
-  };
-  const status = async () => ({ status: STATUSES[(await main()).state] });
-  return new Elysia()
-    .get("/v1/publicip/ip", async () => publicIpOf(await main()), {
-      response: answers(PublicIp, "what the gateway knows of the server; no one is asked for it"),
-      detail: { summary: "Read the address and place of the server", tags: TAGS },
-    })
-    .get("/v1/portforward", () => portForwardOf(gateway.forwardedPorts()), {
-      response: answers(PortForward, "the ports that the provider forwards to this gateway"),
-      detail: { summary: "Read the forwarded ports", tags: TAGS },
-    })
-    .get("/v1/vpn/status", status, {
-      response: answers(LoopStatus, "the state of the tunnel"),
-      detail: { summary: "Read the state of the tunnel", tags: TAGS },
-    })
-    .get("/v1/dns/status", status, {
-      response: answers(LoopStatus, "the state of the tunnel, through which names are looked up"),
-      detail: { summary: "Read the state of DNS", tags: TAGS },
-    })
-    .get("/v1/vpn/settings", async () => settingsOf(providerOf(await main(), gateway)), {
-      response: answers(GluetunSettings, "protocol and provider; every other field is empty"),
-      detail: { summary: "Read protocol and provider", tags: TAGS },
-    });
-}
+export const gluetunRoutes = [
+  route({
+    method: "get",
+    path: "/v1/publicip/ip",
+    summary: "Read the address and place of the server",
+    tag,
+    answers: answers(PublicIp, "what the gateway knows of the server; no one is asked for it"),
+    run: async (domain) => publicIpOf(await main(domain)),
+  }),
+  route({
+    method: "get",
+    path: "/v1/portforward",
+    summary: "Read the forwarded ports",
+    tag,
+    answers: answers(PortForward, "the ports that the provider forwards to this gateway"),
+    run: ({ forwards, tunnels }) => {
+      const ports = forwards.portsOf(tunnels.main.name);
+      return { port: ports[0] ?? 0, ports };
+    },
+  }),
+  route({
+    method: "get",
+    path: "/v1/vpn/status",
+    summary: "Read the state of the tunnel",
+    tag,
+    answers: answers(LoopStatus, "the state of the tunnel"),
+    run: status,
+  }),
+  route({
+    method: "get",
+    path: "/v1/dns/status",
+    summary: "Read the state of DNS",
+    tag,
+    answers: answers(LoopStatus, "the state of the tunnel, through which names are looked up"),
+    run: status,
+  }),
+  route({
+    method: "get",
+    path: "/v1/vpn/settings",
+    summary: "Read protocol and provider",
+    tag,
+    answers: answers(GluetunSettings, "protocol and provider; every other field is empty"),
+    run: async (domain) => settingsOf(providerOf(await main(domain), domain)),
+  }),
+];
 
 function publicIpOf({ server, ip, location, via }: TunnelRow) {
   // A location is split as everywhere: at its last comma, and without one it is a country.
@@ -100,12 +123,8 @@ function publicIpOf({ server, ip, location, via }: TunnelRow) {
   };
 }
 
-function portForwardOf(ports: readonly number[]) {
-  return { port: ports[0] ?? 0, ports: [...ports] };
-}
-
 /** Gluetun calls servers of one's own `custom`. */
-function providerOf({ provider }: TunnelRow, gateway: Gateway): string {
-  const { current } = gateway.managed();
+function providerOf({ provider }: TunnelRow, { accounts }: Domain): string {
+  const { current } = accounts.managed();
   return provider === "managed" && current !== OWN_LIST ? current : "custom";
 }

@@ -1,26 +1,60 @@
-import { Elysia } from "elysia";
 import { Type } from "typebox";
-import { answer, Refusal } from "./answers.ts";
-import type { Gateway } from "./gateway.ts";
+import { Checks } from "../checks/schema.ts";
+import { answer, answers, Refusal } from "./answers.ts";
+import { route } from "./route.ts";
+import { KillSwitchLayers } from "./schema.ts";
 
-export function healthRoutes(gateway: Gateway) {
-  return new Elysia().get(
-    "/health",
-    async () => {
-      const trouble = await gateway.health();
+export const healthRoutes = [
+  route({
+    method: "get",
+    path: "/health",
+    summary: "Check health",
+    tag: "Health",
+    access: "open",
+    answers: {
+      200: answer(Type.Literal("healthy"), "the kill switch works as promised"),
+      403: answer(Refusal, "from outside the local network, or sent by a page of another site"),
+      500: answer(Type.String(), "it does not; one line says why"),
+    },
+    run: async ({ overview }) => {
+      const trouble = await overview.health();
       return trouble === null ? plain("healthy", 200) : plain(trouble.replace(/\s+/g, " "), 500);
     },
-    {
-      response: {
-        200: answer(Type.Literal("healthy"), "the kill switch works as promised"),
-        403: answer(Refusal, "from outside the local network, or sent by a page of another site"),
-        500: answer(Type.String(), "it does not; one line says why"),
-      },
-      detail: { summary: "Check health", tags: ["Health"] },
+  }),
+  route({
+    method: "get",
+    path: "/api/killswitch",
+    summary: "Read the kill switch's layers",
+    tag: "Health",
+    answers: answers(KillSwitchLayers, "the kill switch's layers as the kernel has them"),
+    together: "shared",
+    run: async ({ tunnels, savedState }) => {
+      const { firewall, routing, direct, trouble } = await tunnels.main.controller.layers();
+      return {
+        active: firewall.every(({ holds }) => holds),
+        wanted: savedState.killSwitchWanted(),
+        layers: [layerOf("firewall", firewall), layerOf("routing", routing)],
+        direct_devices: direct,
+        error: trouble,
+      };
     },
-  );
-}
+  }),
+  route({
+    method: "get",
+    path: "/api/checks",
+    summary: "Check that everything works",
+    tag: "Health",
+    answers: answers(Checks, "what was looked at, what was found, and what to do about it"),
+    run: ({ checkup }) => checkup.results(),
+  }),
+];
 
 function plain(text: string, status: number): Response {
   return new Response(text, { status, headers: { "content-type": "text/plain; charset=utf-8" } });
+}
+
+type Layer = KillSwitchLayers["layers"][number];
+
+function layerOf(name: Layer["name"], parts: readonly Layer["parts"][number][]): Layer {
+  return { name, holds: parts.every(({ holds }) => holds), parts: [...parts] };
 }

@@ -1,30 +1,46 @@
-import { Elysia } from "elysia";
 import { Type } from "typebox";
 import { version } from "../../package.json";
 import type { Histogram } from "../tunnel/histogram.ts";
 import { StateName, type TunnelRow } from "../tunnel/schema.ts";
+import { carriedBy } from "../tunnel/state.ts";
 import { answer, Refusal, UNAUTHORIZED } from "./answers.ts";
+import type { Domain } from "./domain.ts";
 import { expositionOf, type Family, numeral, type Sample } from "./exposition.ts";
-import type { Figures, Gateway } from "./gateway.ts";
+import { route } from "./route.ts";
 
-export function metricsRoutes(gateway: Gateway) {
-  return new Elysia().get(
-    "/metrics",
-    async () => {
-      const text = expositionOf(familiesOf(await gateway.figures()));
-      return new Response(text, { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } });
-    },
-    {
-      response: {
-        200: answer(Type.String(), "text format 0.0.4 of Prometheus"),
-        401: answer(Refusal, UNAUTHORIZED),
-        403: answer(Refusal, "from outside the local network, or sent by a page of another site"),
-        429: answer(Refusal, "too many requests with a wrong token"),
-        500: answer(Refusal, "the metrics cannot be read"),
-      },
-      detail: { summary: "Read the metrics for Prometheus", tags: ["Health"] },
-    },
-  );
+export const metricsRoute = route({
+  method: "get",
+  path: "/metrics",
+  summary: "Read the metrics for Prometheus",
+  tag: "Health",
+  answers: {
+    200: answer(Type.String(), "text format 0.0.4 of Prometheus"),
+    401: answer(Refusal, UNAUTHORIZED),
+    403: answer(Refusal, "from outside the local network, or sent by a page of another site"),
+    429: answer(Refusal, "too many requests with a wrong token"),
+    500: answer(Refusal, "the metrics cannot be read"),
+  },
+  run: async (domain) => {
+    const text = expositionOf(familiesOf(await figuresOf(domain)));
+    return new Response(text, { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } });
+  },
+});
+
+type Figures = Awaited<ReturnType<typeof figuresOf>>;
+
+async function figuresOf({ overview, tunnels, events, connects, devices, forwards, bounds }: Domain) {
+  const [status, rows, places] = await Promise.all([overview.status(), overview.rows(), bounds.places()]);
+  const sessions = new Map(tunnels.all().map(({ name, controller }) => [name, carriedBy(controller.state)]));
+  return {
+    status,
+    tunnels: rows.map((row) => ({ row, session: sessions.get(row.name) ?? null })),
+    alerts: events.alerts,
+    connects: connects.durations,
+    devices: devices.counts(),
+    directAllowed: devices.direct.allowed,
+    forwards: forwards.counts(),
+    places,
+  };
 }
 
 function familiesOf(figures: Figures): Family[] {
@@ -34,16 +50,16 @@ function familiesOf(figures: Figures): Family[] {
 /** Has the names and labels of the common WireGuard exporters, so that their dashboards work, and the tunnel's name. */
 function tunnelFamilies({ tunnels }: Figures): Family[] {
   const samples = (read: (row: TunnelRow) => number): Sample[] =>
-    tunnels.flatMap(({ row, labels }) =>
-      labels === null
+    tunnels.flatMap(({ row, session }) =>
+      session === null
         ? []
         : [
             {
               labels: {
-                interface: labels.interface,
-                public_key: labels.publicKey,
+                interface: session.link,
+                public_key: session.server.config.peer.publicKey,
                 tunnel: row.name,
-                ...(labels.via !== undefined && { via: labels.via }),
+                ...(session.server.via !== undefined && { via: session.server.via.name }),
               },
               value: read(row),
             },

@@ -1,6 +1,6 @@
 import { parseAddress } from "../base/address.ts";
+import { shared } from "../base/readings.ts";
 import type { Host } from "../system/host.ts";
-import { shared } from "./single-flight.ts";
 
 /** Lists the TCP connections with link-local peers, each with its interface. */
 const LIST = ["ss", "-Htn6", "state", "connected", "dst", "[fe80::/10]"];

@@ -1,10 +1,11 @@
+import { type Budget, Limiter } from "../access/limiter.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 import { answerTo, type Fault, NOT_FOUND, pathOf, shownPathOf } from "./errors.ts";
 import type { Gate } from "./gate.ts";
 import { IpRestriction, type LocalNetwork } from "./ip-restriction.ts";
-import { type Budget, endpointOf, Limiter } from "./limits.ts";
 import { isFromOwnPage, refuseOtherSites } from "./origin.ts";
+import { endpointOf, isOpen, mayHaveSlash } from "./rules.ts";
 import { setSecureHeaders } from "./secure-headers.ts";
 
 export interface PipelineOptions extends LocalNetwork {
@@ -34,7 +35,8 @@ export function pipelineFor(options: PipelineOptions) {
   const { clock, log, fault } = options;
   return async (request: Request, peer: string | null, next: Next): Promise<Response> => {
     const start = clock.monotonic();
-    const endpoint = endpointOf(pathOf(request));
+    const path = pathOf(request);
+    const endpoint = endpointOf(path);
     const limiter = limiters[isFromOwnPage(request) ? "ownPage" : "other"];
     let budget: Budget | null = null;
     let response: Response;
@@ -43,7 +45,9 @@ export function pipelineFor(options: PipelineOptions) {
       refuseOtherSites(request, options.names);
       budget = endpoint && limiter.take(peer ?? "", endpoint, start);
       refuseTooMany(budget);
-      response = options.gate.refusalFor(request, peer ?? "", start) ?? (await pass(request, next));
+      response =
+        options.gate.refusalFor(request, peer ?? "", start, isOpen(path)) ??
+        (await pass(request, path, next));
       if (request.method !== "GET") await options.saved();
     } catch (error) {
       response = answerTo(error, request, fault);
@@ -63,8 +67,8 @@ export function pipelineFor(options: PipelineOptions) {
 }
 
 /** Whoever lacks a token learns nothing more about the request than that. */
-function pass(request: Request, next: Next): ReturnType<Next> {
-  refuseOddPath(pathOf(request));
+function pass(request: Request, path: string, next: Next): ReturnType<Next> {
+  refuseOddPath(path);
   if (request.method === "HEAD") throw NOT_FOUND;
   return next(request);
 }
@@ -74,12 +78,9 @@ function refuseTooMany(budget: Budget | null): void {
   throw new GatewayError("rate_limited", "too many requests: see the X-RateLimit headers and Retry-After");
 }
 
-/** The id of a device may be a prefix, and nothing else in a path has a slash. */
-const MAY_HAVE_SLASH = /^\/api\/devices\/[^/]+$/;
-
 /** The router would silently replace bytes that are not UTF-8 by U+FFFD, and `%2F` by a slash. */
 function refuseOddPath(path: string): void {
-  if (/%2f/i.test(path) && !MAY_HAVE_SLASH.test(path)) {
+  if (/%2f/i.test(path) && !mayHaveSlash(path)) {
     throw new GatewayError("bad_request", "the path holds an encoded slash (%2F), which no name has");
   }
   try {

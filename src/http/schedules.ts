@@ -1,48 +1,48 @@
-import { Elysia } from "elysia";
+import { Type } from "typebox";
 import { ScheduleBody, ScheduleList } from "../schedules/schema.ts";
-import { answers, Success } from "./answers.ts";
-import { jsonBody, unusedBody } from "./body.ts";
-import { SCHEDULE_EXAMPLE } from "./examples.ts";
-import type { Gateway } from "./gateway.ts";
-import { namePath } from "./schema.ts";
-import { standardSchema } from "./standard-schema.ts";
+import { answers, done } from "./answers.ts";
+import { DEVICE_EXAMPLE } from "./devices.ts";
+import { route } from "./route.ts";
 
-const PATH = namePath("bedtime");
+const params = { name: Type.String({ example: "bedtime" }) };
 
-export function scheduleRoutes(gateway: Gateway) {
-  return new Elysia()
-    .get("/api/schedules", () => gateway.schedules(), {
-      response: answers(ScheduleList, "the schedules, by name"),
-      detail: { summary: "List the schedules", tags: ["Schedules"] },
-    })
-    .put(
-      "/api/schedules/:name",
-      async ({ params, body }) => {
-        await gateway.putSchedule(params.name, body);
-        return { success: true as const };
-      },
-      {
-        parse: jsonBody,
-        params: PATH,
-        body: standardSchema({ ...ScheduleBody, examples: [SCHEDULE_EXAMPLE] }),
-        response: answers(Success, "the schedule is saved, and in force if its time is now"),
-        detail: {
-          summary: "Give a device an exit, or move a tunnel, at certain times; replaces the schedule",
-          tags: ["Schedules"],
-        },
-      },
-    )
-    .delete(
-      "/api/schedules/:name",
-      async ({ params }) => {
-        await gateway.removeSchedule(params.name);
-        return { success: true as const };
-      },
-      {
-        parse: unusedBody,
-        params: PATH,
-        response: answers(Success, "there is no schedule of this name any more, nor an exit because of it"),
-        detail: { summary: "Remove a schedule", tags: ["Schedules"] },
-      },
-    );
-}
+export const scheduleRoutes = [
+  route({
+    method: "get",
+    path: "/api/schedules",
+    summary: "List the schedules",
+    tag: "Schedules",
+    answers: answers(ScheduleList, "the schedules, by name"),
+    run: ({ schedules }) => schedules.list(),
+  }),
+  route({
+    method: "put",
+    path: "/api/schedules/:name",
+    summary: "Give a device an exit, or move a tunnel, at certain times; replaces the schedule",
+    tag: "Schedules",
+    params,
+    body: ScheduleBody,
+    example: {
+      device: DEVICE_EXAMPLE,
+      exit: "blocked",
+      at: "21:00",
+      until: "07:00",
+      days: ["sun", "mon", "tue", "wed", "thu"],
+    },
+    answers: done("the schedule is saved, and in force if its time is now"),
+    limit: "connection",
+    together: "queued",
+    run: ({ schedules }, { params, body }) => schedules.put(params.name, body),
+  }),
+  route({
+    method: "delete",
+    path: "/api/schedules/:name",
+    summary: "Remove a schedule",
+    tag: "Schedules",
+    params,
+    answers: done("there is no schedule of this name any more, nor an exit because of it"),
+    limit: "connection",
+    together: "queued",
+    run: ({ schedules }, { params }) => schedules.remove(params.name),
+  }),
+];

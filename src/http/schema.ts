@@ -1,7 +1,6 @@
 import { type Static, Type } from "typebox";
 import { Managed, Provider, ServerTree, VIA } from "../servers/schema.ts";
 import { TunnelRow } from "../tunnel/schema.ts";
-import { standardSchema } from "./standard-schema.ts";
 
 /** GET /api/providers. */
 export const Providers = Type.Object(
@@ -58,14 +57,6 @@ export const Servers = Type.Object(
   { servers: ServerTree, provider: Provider },
   { additionalProperties: false },
 );
-
-/** A server's name as a path parameter. */
-export function namePath(example: string) {
-  return standardSchema(
-    Type.Object({ name: Type.String({ example }) }, { additionalProperties: false }),
-    "path",
-  );
-}
 
 /** POST /api/disconnect. */
 export const Disconnected = Type.Object(

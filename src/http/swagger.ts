@@ -1,21 +1,11 @@
-import { Elysia } from "elysia";
 import licence from "swagger-ui-dist/LICENSE" with { type: "file" };
 import styles from "swagger-ui-dist/swagger-ui.css" with { type: "file" };
 import bundle from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import credits from "swagger-ui-dist/swagger-ui-bundle.js.LICENSE.txt" with { type: "file" };
 import { isKnown } from "./etag.ts";
+import { route } from "./route.ts";
 import page from "./swagger/index.html" with { type: "file" };
 import init from "./swagger/init.js" with { type: "file" };
-
-/** `/swagger`, a page that works without the internet: Swagger UI is embedded in the executable. */
-export function swaggerRoutes() {
-  const app = new Elysia();
-  for (const [path, { file, type }] of Object.entries(FILES)) {
-    const answer = answerWith(file, type);
-    app.get(path, ({ request }) => answer(request), { detail: { hide: true } });
-  }
-  return app;
-}
 
 const HTML = "text/html; charset=utf-8";
 const SCRIPT = "text/javascript; charset=utf-8";
@@ -30,6 +20,12 @@ const FILES: Record<string, { file: string; type: string }> = {
   "/swagger/LICENSE": { file: licence, type: TEXT },
   "/swagger/swagger-ui-bundle.js.LICENSE.txt": { file: credits, type: TEXT },
 };
+
+/** `/swagger`, a page that works without the internet: Swagger UI is embedded in the executable. */
+export const swaggerRoutes = Object.entries(FILES).map(([path, { file, type }]) => {
+  const answer = answerWith(file, type);
+  return route({ method: "get", path, access: "open", run: (_, { request }) => answer(request) });
+});
 
 /** Allows only the gateway's own files and answers; the icons in Swagger UI's style sheet are `data:` URLs. */
 const POLICY = [

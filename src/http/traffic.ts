@@ -18,6 +18,8 @@ export const TrafficUpdate = Type.Object(
 );
 export type TrafficUpdate = Static<typeof TrafficUpdate>;
 
+type Bytes = Omit<TrafficUpdate["tunnels"][number], "name">;
+
 /** Where the figures come from. */
 export interface Meters {
   tunnels: () => Promise<TrafficUpdate["tunnels"]>;
@@ -35,6 +37,29 @@ const EVERY_MS = 1_000;
 const DEVICES_EVERY_MS = 5_000;
 /** A message of 320 devices takes up to 30 KB, which a socket's backlog has room for; the others follow in the next ones. */
 const MAX_DEVICES = 320;
+
+interface Followed extends Pick<Meters, "devices"> {
+  tunnels: { all(): readonly { name: string; controller: { carried(): Promise<Bytes> } }[] };
+  host: Meters["clock"];
+}
+
+/** Calls the listener with what tunnels and devices have carried, until the returned function is called. */
+export function followTraffic(
+  { tunnels, devices, host }: Followed,
+  listener: (update: TrafficUpdate) => void,
+): () => void {
+  const ending = new AbortController();
+  const read = async () => {
+    // One whose figures cannot be read is left out.
+    const all = tunnels.all().map(async ({ name, controller }) => {
+      const carried = await controller.carried().catch(() => null);
+      return carried === null ? [] : [{ name, ...carried }];
+    });
+    return (await Promise.all(all)).flat();
+  };
+  void reportTraffic({ tunnels: read, devices, clock: host }, listener, ending.signal);
+  return () => ending.abort();
+}
 
 /** Reports what tunnels and devices have carried, at once and then every second until `signal` aborts. */
 export async function reportTraffic(

@@ -1,78 +1,118 @@
-import { Elysia } from "elysia";
 import { Type } from "typebox";
 import { Provider } from "../servers/schema.ts";
-import { answers, Success } from "./answers.ts";
-import { jsonBody, unusedBody } from "./body.ts";
-import { TUNNEL_EXAMPLE } from "./examples.ts";
-import type { Gateway } from "./gateway.ts";
-import { namePath, TunnelRows } from "./schema.ts";
-import { standardSchema } from "./standard-schema.ts";
-import { ViaChoice } from "./tunnel.ts";
+import { Status } from "../tunnel/schema.ts";
+import { answers, done } from "./answers.ts";
+import { route } from "./route.ts";
+import { Disconnected, TunnelRows } from "./schema.ts";
 
-const Wanted = standardSchema(
-  Type.Object(
-    {
-      provider: Type.Optional(Provider),
-      server: Type.String({
-        minLength: 1,
-        description: "as in /api/connect, but of `provider` if one is given",
-      }),
-      via: ViaChoice,
-    },
-    { additionalProperties: false, examples: [TUNNEL_EXAMPLE] },
-  ),
+export const SERVER_EXAMPLE = "box-vpn-1";
+
+export const statusRoute = route({
+  method: "get",
+  path: "/api/status",
+  summary: "Read the tunnel's status",
+  tag: "Tunnel",
+  answers: answers(Status, "the current state of the tunnel and the kill switch"),
+  run: ({ overview }) => overview.status(),
+});
+
+const DESCRIPTION =
+  "Hostname of a server of the current provider. Or a country or a city, spelled as in /api/servers, or both as " +
+  "`City, Country`: the round trips of a few servers there are measured with WireGuard handshakes, and the nearest " +
+  "is used. Measurements are valid for ten minutes. If the tunnel already leads to the place, nothing changes.";
+
+/** As in the body of the requests that connect a tunnel. */
+const Via = Type.Optional(
+  Type.String({
+    minLength: 1,
+    description:
+      "Two hops: the server through which `server` is reached, or a country or a city whose nearest server is used for " +
+      "it. Both are of the same provider, and the list has to say `multihop` of `server`. Without it, `server` is " +
+      "reached directly.",
+  }),
 );
 
-const PATH = namePath("tv");
+const params = { name: Type.String({ example: "tv" }) };
 
-export function tunnelsRoutes(gateway: Gateway) {
-  return new Elysia()
-    .get("/api/tunnels", async () => ({ tunnels: await gateway.tunnels() }), {
-      response: answers(TunnelRows, "all tunnels, `main` first, then by name"),
-      detail: { summary: "List the tunnels", tags: ["Tunnels"] },
-    })
-    .put(
-      "/api/tunnels/:name",
-      async ({ params, body }) => {
-        await gateway.leadTunnel(params.name, body);
-        return { success: true as const };
-      },
+export const tunnelRoutes = [
+  route({
+    method: "post",
+    path: "/api/connect",
+    summary: "Connect to a server, or to the nearest one of a place",
+    tag: "Tunnel",
+    body: Type.Object(
+      { server: Type.String({ minLength: 1, description: DESCRIPTION }), via: Via },
+      { additionalProperties: false },
+    ),
+    example: { server: SERVER_EXAMPLE },
+    answers: done("the handshake with the server succeeded"),
+    limit: "connection",
+    run: ({ connects }, { body }) => connects.connect(body),
+  }),
+  route({
+    method: "post",
+    path: "/api/disconnect",
+    summary: "Disconnect",
+    tag: "Tunnel",
+    answers: answers(Disconnected, "there is no tunnel, whether or not there was one before"),
+    limit: "connection",
+    run: async ({ tunnels, savedState }) => {
+      await tunnels.main.controller.disconnect();
+      const message = savedState.killSwitchWanted()
+        ? "Disconnected - No internet (kill switch active)"
+        : "Disconnected";
+      return { success: true as const, message };
+    },
+  }),
+  route({
+    method: "get",
+    path: "/api/tunnels",
+    summary: "List the tunnels",
+    tag: "Tunnels",
+    answers: answers(TunnelRows, "all tunnels, `main` first, then by name"),
+    run: async ({ overview }) => ({ tunnels: await overview.rows() }),
+  }),
+  route({
+    method: "put",
+    path: "/api/tunnels/:name",
+    summary:
+      "Connect a tunnel to a server, or to the nearest one of a place; makes the tunnel if there is none",
+    tag: "Tunnels",
+    params,
+    body: Type.Object(
       {
-        parse: jsonBody,
-        params: PATH,
-        body: Wanted,
-        response: answers(Success, "the handshake with the server succeeded"),
-        detail: {
-          summary:
-            "Connect a tunnel to a server, or to the nearest one of a place; makes the tunnel if there is none",
-          tags: ["Tunnels"],
-        },
+        provider: Type.Optional(Provider),
+        server: Type.String({
+          minLength: 1,
+          description: "as in /api/connect, but of `provider` if one is given",
+        }),
+        via: Via,
       },
-    )
-    .post(
-      "/api/tunnels/:name/disconnect",
-      async ({ params }) => {
-        await gateway.disconnectTunnel(params.name);
-        return { success: true as const };
-      },
-      {
-        parse: unusedBody,
-        params: namePath("main"),
-        response: answers(Success, "the tunnel leads nowhere, whether or not it did before"),
-        detail: { summary: "Disconnect a tunnel", tags: ["Tunnels"] },
-      },
-    )
-    .delete(
-      "/api/tunnels/:name",
-      async ({ params }) => {
-        await gateway.removeTunnel(params.name);
-        return { success: true as const };
-      },
-      {
-        parse: unusedBody,
-        params: PATH,
-        response: answers(Success, "there is no tunnel of this name any more"),
-        detail: { summary: "Remove a tunnel other than main", tags: ["Tunnels"] },
-      },
-    );
-}
+      { additionalProperties: false },
+    ),
+    example: { provider: "managed", server: "box-vpn-2" },
+    answers: done("the handshake with the server succeeded"),
+    limit: "connection",
+    run: ({ connects }, { params, body }) => connects.connect(body, params.name),
+  }),
+  route({
+    method: "post",
+    path: "/api/tunnels/:name/disconnect",
+    summary: "Disconnect a tunnel",
+    tag: "Tunnels",
+    params: { name: Type.String({ example: "main" }) },
+    answers: done("the tunnel leads nowhere, whether or not it did before"),
+    limit: "connection",
+    run: ({ tunnels }, { params }) => tunnels.named(params.name).controller.disconnect(),
+  }),
+  route({
+    method: "delete",
+    path: "/api/tunnels/:name",
+    summary: "Remove a tunnel other than main",
+    tag: "Tunnels",
+    params,
+    answers: done("there is no tunnel of this name any more"),
+    limit: "connection",
+    run: ({ tunnels }, { params }) => tunnels.remove(params.name),
+  }),
+];

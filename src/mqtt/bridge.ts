@@ -1,8 +1,8 @@
+import { Limiter } from "../access/limiter.ts";
 import type { SecurityAlert } from "../base/alert.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { Gateway } from "../http/gateway.ts";
-import { Limiter } from "../http/limits.ts";
+import type { EventBus } from "../http/event-bus.ts";
 import type { Storage } from "../servers/storage.ts";
 import type { Host } from "../system/host.ts";
 import { pauseAfter } from "../tunnel/backoff.ts";
@@ -35,7 +35,7 @@ const CLIENT = "mqtt";
 const MAX_PAYLOAD = 512;
 
 export interface Deps {
-  gateway: Read & Commanded & Pick<Gateway, "subscribe">;
+  gateway: Read & Commanded & { events: Pick<EventBus, "subscribe"> };
   clock: Pick<Host, "sleep" | "monotonic">;
   store: Pick<Storage, "read" | "write">;
   log: Pick<Log, "info" | "warn">;
@@ -76,7 +76,7 @@ export class Bridge {
   /** Until `signal` aborts; connects again for as long. */
   async run(signal: AbortSignal): Promise<void> {
     const { gateway, clock } = this.deps;
-    const stopListening = gateway.subscribe((event) => {
+    const stopListening = gateway.events.subscribe((event) => {
       if (event.type === "security_alert") this.alert = event.payload;
       this.due();
     });

@@ -1,13 +1,16 @@
 import { GatewayError } from "../base/errors.ts";
-import type { Gateway } from "../http/gateway.ts";
+import type { Devices } from "../devices/devices.ts";
 import { MAIN } from "../killswitch/policy.ts";
+import type { ConnectRequests } from "../tunnels/connect-requests.ts";
+import type { Tunnels } from "../tunnels/tunnels.ts";
 import { GATEWAY, type Key, tunnelKey } from "./topics.ts";
 
-/** The calls of the HTTP interface that Home Assistant may make; they check what they are given. */
-export type Commanded = Pick<
-  Gateway,
-  "connect" | "disconnect" | "favourites" | "assignDevice" | "setDefaultExit"
->;
+/** What Home Assistant may change; it is checked there. */
+export interface Commanded {
+  connects: Pick<ConnectRequests, "connect" | "recent">;
+  tunnels: Pick<Tunnels, "main">;
+  devices: Pick<Devices, "assign" | "setDefaultExit">;
+}
 
 /** Carries out a command; `deviceOf` returns the id of a device that Home Assistant knows. */
 export async function carryOut(
@@ -16,12 +19,12 @@ export async function carryOut(
   { key, command, payload }: { key: Key; command: string; payload: string },
 ): Promise<void> {
   const device = deviceOf(key);
-  if (device !== null && command === "exit") return gateway.assignDevice(device, { exit: payload });
+  if (device !== null && command === "exit") return gateway.devices.assign(device, { exit: payload });
   switch (`${key}/${command}`) {
     case `${GATEWAY}/exit`:
-      return gateway.setDefaultExit(payload);
+      return gateway.devices.setDefaultExit(payload);
     case `${tunnelKey(MAIN)}/server`:
-      return gateway.connect({ server: payload });
+      return gateway.connects.connect({ server: payload });
     case `${tunnelKey(MAIN)}/connection`:
       return turn(gateway, payload);
     default:
@@ -32,18 +35,17 @@ export async function carryOut(
 async function turn(gateway: Commanded, payload: string): Promise<void> {
   switch (payload) {
     case "ON":
-      return gateway.connect(lastOf(gateway));
+      return gateway.connects.connect(lastOf(gateway));
     case "OFF":
-      await gateway.disconnect();
-      return;
+      return gateway.tunnels.main.controller.disconnect();
     default:
       throw new GatewayError("bad_request", "the payload must be ON or OFF");
   }
 }
 
 /** Where `main` was connected last. */
-function lastOf(gateway: Commanded) {
-  const [last] = gateway.favourites().recent;
+function lastOf({ connects }: Commanded) {
+  const [last] = connects.recent();
   if (last === undefined)
     throw new GatewayError("bad_request", "the tunnel has never been connected: choose a server first");
   const { provider, server, via } = last;

@@ -1,8 +1,12 @@
 import type { SecurityAlert } from "../base/alert.ts";
+import type { Devices } from "../devices/devices.ts";
 import type { Device } from "../devices/schema.ts";
-import type { Gateway } from "../http/gateway.ts";
+import type { Journal } from "../journal/journal.ts";
 import { MAIN } from "../killswitch/policy.ts";
+import type { Catalogue } from "../servers/catalogue.ts";
+import type { Favourites } from "../servers/favourites.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
+import type { Overview } from "../tunnels/overview.ts";
 import { destinationsOf } from "./destinations.ts";
 import { deviceThing, knownDevices } from "./device-entities.ts";
 import type { Thing } from "./discovery.ts";
@@ -10,25 +14,28 @@ import { gatewayThing, type Whole } from "./gateway-entities.ts";
 import type { Rates } from "./rates.ts";
 import { tunnelThing } from "./tunnel-entities.ts";
 
-/** The readings of the HTTP interface. */
-export type Read = Pick<
-  Gateway,
-  "status" | "health" | "tunnels" | "devices" | "servers" | "favourites" | "journal"
->;
+/** What is read of the gateway. */
+export interface Read {
+  overview: Overview;
+  devices: Pick<Devices, "list">;
+  catalogue: Pick<Catalogue, "tree">;
+  favourites: Pick<Favourites, "list">;
+  journal: Pick<Journal, "page">;
+}
 
 interface Home extends Whole {
   tunnels: readonly TunnelRow[];
   known: readonly Device[];
 }
 
-export async function readHome(gateway: Read, alert: SecurityAlert | null): Promise<Home> {
-  const [status, problem, tunnels, devices] = await Promise.all([
-    gateway.status(),
-    gateway.health(),
-    gateway.tunnels(),
-    gateway.devices(),
+export async function readHome({ overview, devices }: Read, alert: SecurityAlert | null): Promise<Home> {
+  const [status, problem, tunnels, listed] = await Promise.all([
+    overview.status(),
+    overview.health(),
+    overview.rows(),
+    devices.list(),
   ]);
-  return { status, problem, alert, tunnels, devices, known: knownDevices(devices.devices) };
+  return { status, problem, alert, tunnels, devices: listed, known: knownDevices(listed.devices) };
 }
 
 /** All that Home Assistant shows. */
@@ -46,11 +53,11 @@ export function thingsOf(home: Home, gateway: Read, rates: Rates, commands: bool
   ];
 }
 
-function destinationsFor({ provider, wanted }: TunnelRow, gateway: Read): string[] {
-  const current = gateway.servers();
+function destinationsFor({ provider, wanted }: TunnelRow, { catalogue, favourites }: Read): string[] {
+  const current = catalogue.tree();
   return destinationsOf({
     ...current,
-    favourites: gateway.favourites().favourites,
+    favourites: favourites.list(),
     wanted: provider === current.provider ? wanted : null,
   });
 }
@@ -59,8 +66,8 @@ function destinationsFor({ provider, wanted }: TunnelRow, gateway: Read): string
 const MAX_EVENTS = 1_000;
 
 /** The latest alert before this start. */
-export function lastAlert(gateway: Read): SecurityAlert | null {
-  const { events } = gateway.journal({ after: 0, before: Number.MAX_SAFE_INTEGER, most: MAX_EVENTS });
+export function lastAlert({ journal }: Read): SecurityAlert | null {
+  const { events } = journal.page({ after: 0, before: Number.MAX_SAFE_INTEGER, most: MAX_EVENTS });
   const found = events.findLast((event) => event.type === "security_alert");
   return found === undefined ? null : { code: found.code, message: found.message, at: found.at };
 }

@@ -43,6 +43,7 @@ export class Catalogue {
   private readonly stored: Record<Stored, Map<string, Server>> = { custom: new Map(), imported: new Map() };
   /** The size of all stored servers. */
   private bytes = 0;
+  private readonly useListeners: (() => void)[] = [];
   private readonly listeners: ((provider: Provider, count: number) => void)[] = [];
   private provider: Provider;
   /** Null after a change, until the next request. */
@@ -66,10 +67,12 @@ export class Catalogue {
   }
 
   use(provider: Provider): void {
-    if (provider === this.provider) return;
-    this.store.write(CURRENT, provider);
-    this.provider = provider;
-    this.cachedTree = null;
+    if (provider !== this.provider) {
+      this.store.write(CURRENT, provider);
+      this.provider = provider;
+      this.cachedTree = null;
+    }
+    for (const listener of this.useListeners) listener();
   }
 
   /** The servers of a provider that can be connected to; the managed ones need an account. */
@@ -174,6 +177,11 @@ export class Catalogue {
       config,
     });
     return warnings;
+  }
+
+  /** Calls the listener when a provider has been made the current one. */
+  onUse(listener: () => void): void {
+    this.useListeners.push(listener);
   }
 
   /** Calls the listener when the list of a provider has changed, with the number of its servers. */

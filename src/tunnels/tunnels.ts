@@ -17,7 +17,9 @@ import { PathMtu } from "../tunnel/path-mtu.ts";
 import { Resolver } from "../tunnel/resolver.ts";
 import { RoundTrips } from "../tunnel/roundtrips.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
+import { clashOf } from "../tunnel/session.ts";
 import { type Surroundings, type Tunnel, tunnelIn } from "../tunnel/tunnel.ts";
+import type { Config } from "../wireguard/schema.ts";
 import { Machine } from "./machine.ts";
 import { MachineSupervisor } from "./supervisor.ts";
 
@@ -198,6 +200,12 @@ export class Tunnels {
     return faulty === undefined
       ? null
       : `the ${tunnelTitle(faulty.name)} could not be configured: ${faulty.controller.unsettled}`;
+  }
+
+  /** Refuses a server whose addresses belong to the LAN. */
+  assertNoClash(config: Config): void {
+    const clash = clashOf(this.main.controller.network, config);
+    if (clash !== null) throw new GatewayError("bad_request", `address: ${clash}`);
   }
 
   /** The tunnel that uses a server, or null. */

@@ -631,9 +631,9 @@ describe("a restore while the service runs", () => {
     const given = contents({ schedules: JSON.stringify([night]) }, []);
     const restored = liveBackup(home.parts).restore(given, CAREFUL);
     while (home.parts.store.read("schedules") === null) await Promise.resolve();
-    await home.gateway.putSchedule("early", { tunnel: "main", at: "04:00" });
+    await home.parts.schedules.put("early", { tunnel: "main", at: "04:00" });
     await restored;
-    expect(home.gateway.schedules().schedules.map(({ name }) => name)).toEqual(["early", "night"]);
+    expect(home.parts.schedules.list().schedules.map(({ name }) => name)).toEqual(["early", "night"]);
     await home.stop();
   });
 

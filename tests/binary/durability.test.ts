@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { CUSTOM_EXAMPLE } from "../../src/http/examples.ts";
+import { CUSTOM_EXAMPLE } from "../../src/http/own-servers.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import { createLab, type Gateway, type Lab } from "../lab/lab.ts";
 import { until } from "../lab/until.ts";

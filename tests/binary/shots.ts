@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { CUSTOM_EXAMPLE, IMPORT_EXAMPLE } from "../../src/http/examples.ts";
+import { CUSTOM_EXAMPLE, IMPORT_EXAMPLE } from "../../src/http/own-servers.ts";
 import { request } from "../http/wire.ts";
 
 /** A request with a valid HTTP head and any contents. */

@@ -28,7 +28,7 @@ afterEach(() => {
 async function checks(): Promise<Check[]> {
   // Results are kept for five seconds.
   await home.pass(6_000);
-  return (await home.gateway.checks()).checks;
+  return (await home.parts.checkup.results()).checks;
 }
 
 async function found(id: string): Promise<Omit<Check, "id" | "title"> | undefined> {
@@ -200,7 +200,7 @@ test("another firewall that drops what the LAN sends is a fault; rules that nft 
 
 test("a device that leaves outside the tunnel is counted as the kernel has it", async () => {
   await home.parts.devices.setDirect(true);
-  await home.gateway.assignDevice("02:00:00:00:00:20", { exit: "direct" });
+  await home.parts.devices.assign("02:00:00:00:00:20", { exit: "direct" });
   expect(await found("direct")).toEqual({
     result: "warning",
     found: "1 device leaves outside the tunnel, as allowed on the gateway",
@@ -252,7 +252,7 @@ test("a silent server, and a clock that is behind, are told apart", async () => 
   home.host.silent.add("192.0.2.1:51820");
   // The dialer gives up after ten seconds.
   home.host.patient = false;
-  await home.gateway.connect({ server: "se-1" }).catch(() => {});
+  await home.parts.connects.connect({ server: "se-1" }).catch(() => {});
   home.host.patient = true;
   expect((await notOk())["tunnel:main"]).toBe(
     "fault: se-1 did not answer the WireGuard handshake within 10 s: is it up, and are the keys right? (no other server has accepted the key lately)",
@@ -282,29 +282,29 @@ test("however many ask within five seconds, there is one run", async () => {
   await checks();
   const before = home.host.commands.length;
   await home.pass(6_000);
-  const [first, ...others] = await Promise.all([1, 2, 3].map(() => home.gateway.checks()));
+  const [first, ...others] = await Promise.all([1, 2, 3].map(() => home.parts.checkup.results()));
   const once = home.host.commands.length - before;
   expect(others).toEqual([first, first] as typeof others);
-  expect(await home.gateway.checks()).toBe(first as NonNullable<typeof first>);
+  expect(await home.parts.checkup.results()).toBe(first as NonNullable<typeof first>);
   expect(home.host.commands.length - before).toBe(once);
   await home.pass(6_000);
-  expect(await home.gateway.checks()).not.toBe(first as NonNullable<typeof first>);
+  expect(await home.parts.checkup.results()).not.toBe(first as NonNullable<typeof first>);
 });
 
 test("a tunnel that has just been connected is not shown as it was before", async () => {
   expect(await found("tunnel:main")).toMatchObject({ result: "warning" });
   await home.connect();
-  const { checks: after } = await home.gateway.checks();
+  const { checks: after } = await home.parts.checkup.results();
   expect(after.find(({ id }) => id === "tunnel:main")).not.toMatchObject({ result: "warning" });
 });
 
 test("a run that takes long is joined, not repeated", async () => {
   const { begun, release } = home.hold("nft -j list chains");
-  const first = home.gateway.checks();
+  const first = home.parts.checkup.results();
   await begun;
   const before = home.host.commands.length;
   await home.pass(6_000);
-  const second = home.gateway.checks();
+  const second = home.parts.checkup.results();
   release();
   expect(await second).toBe(await first);
   expect(home.host.commands.slice(before).filter((command) => command === "nft -j list chains")).toEqual([]);
@@ -314,22 +314,22 @@ test("who asks after a tunnel has changed finds it changed, also while a run is 
   const isConnected = ({ checks: shown }: { checks: readonly Check[] }) =>
     shown.find(({ id }) => id === "tunnel:main")?.result !== "warning";
   const held = home.hold("nft -j list chains");
-  const before = home.gateway.checks();
+  const before = home.parts.checkup.results();
   await held.begun;
   await home.connect();
-  const after = [home.gateway.checks(), home.gateway.checks()];
+  const after = [home.parts.checkup.results(), home.parts.checkup.results()];
   held.release();
   // The run that they wait for begins when the first has ended.
   const later = home.hold("nft -j list chains");
   expect(isConnected(await before)).toBe(false);
   await later.begun;
-  await home.gateway.disconnect();
-  const last = home.gateway.checks();
+  await home.parts.controller.disconnect();
+  const last = home.parts.checkup.results();
   later.release();
   const [one, two] = await Promise.all(after);
   expect(one).toBe(two as NonNullable<typeof two>);
   expect(isConnected(await last)).toBe(false);
-  expect(await home.gateway.checks()).toBe(await last);
+  expect(await home.parts.checkup.results()).toBe(await last);
 });
 
 /** Checks of the same machine. */
@@ -401,7 +401,7 @@ test("without a service, what the LAN has of a tunnel's prefix is told, and is n
 
 test("GET /api/checks answers the same over HTTP, and counts as a request like any other", async () => {
   const { status, json, headers } = await home.send("GET", "/api/checks");
-  expect({ status, json }).toEqual({ status: 200, json: await home.gateway.checks() });
+  expect({ status, json }).toEqual({ status: 200, json: await home.parts.checkup.results() });
   expect(headers.get("X-RateLimit-Limit")).toBe("10");
 });
 

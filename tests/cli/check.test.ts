@@ -53,7 +53,7 @@ FAULT    Forwarding                     off: the devices of the LAN are not serv
 
 test("--json prints the gateway's answer", async () => {
   const { code, stdout } = await portcullis("check", "--json");
-  expect({ code, json: JSON.parse(stdout) }).toEqual({ code: 0, json: await home.gateway.checks() });
+  expect({ code, json: JSON.parse(stdout) }).toEqual({ code: 0, json: await home.parts.checkup.results() });
 });
 
 test("a gateway elsewhere that cannot be reached is not replaced by this machine", async () => {

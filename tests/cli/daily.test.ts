@@ -19,7 +19,7 @@ test("status prints a few aligned lines for people and the gateway's answer for 
   expect(await portcullis("status")).toEqual(
     ok("State        disconnected\nKill switch  active\nServers      VPN account\n"),
   );
-  await home.gateway.connect({ server: "se-1" });
+  await home.parts.connects.connect({ server: "se-1" });
   await home.parts.controller.setKillSwitch(false);
   const connected = await portcullis("status");
   const ago = /^Handshake {4}(\d+ (?:s|min) ago)$/m.exec(connected.stdout)?.[1];
@@ -30,7 +30,7 @@ test("status prints a few aligned lines for people and the gateway's answer for 
     ),
   );
   const { stdout } = await portcullis("status", "--json");
-  expect(JSON.parse(stdout)).toEqual(await home.gateway.status());
+  expect(JSON.parse(stdout)).toEqual(await home.parts.overview.status());
 });
 
 test("providers marks the current one; use changes it, and an unknown one is a usage error", async () => {
@@ -54,15 +54,18 @@ test.each([
   ["imported", "imported"],
 ] as const)("use takes people's word and the interface's name: %s", async (typed, provider) => {
   expect((await portcullis("use", typed)).code).toBe(0);
-  expect(home.gateway.providers().current).toBe(provider);
+  expect(home.parts.catalogue.current()).toBe(provider);
 });
 
 test("use with a company's name chooses the account's servers, and that company for them", async () => {
-  home.gateway.use("custom");
+  home.parts.catalogue.use("custom");
   expect(await portcullis("use", "mullvad")).toEqual(
     ok("From now on, connect uses the VPN account's servers (mullvad).\n"),
   );
-  expect([home.gateway.providers().current, home.gateway.managed().current]).toEqual(["managed", "mullvad"]);
+  expect([home.parts.catalogue.current(), home.parts.accounts.managed().current]).toEqual([
+    "managed",
+    "mullvad",
+  ]);
 });
 
 test("servers are listed by country and city in any letter case, or only by name or place", async () => {
@@ -76,7 +79,7 @@ test("servers are listed by country and city in any letter case, or only by name
   expect(none.code).toBe(1);
   expect(none.stderr).toContain("none of the VPN account's servers is in Oslo, Sweden");
   expect(JSON.parse((await portcullis("servers", "Sweden", "--json")).stdout)).toEqual(
-    home.gateway.servers(),
+    home.parts.catalogue.tree(),
   );
 });
 
@@ -111,7 +114,7 @@ test("connect to a place says which server it chose", async () => {
 
 test("connect and disconnect say what happened; a refusal is printed as the gateway words it, with exit code 1", async () => {
   expect(await portcullis("connect", "se-1")).toEqual(ok("Connected to se-1 (Stockholm, Sweden).\n"));
-  expect(await home.gateway.status()).toMatchObject({ connected: true, server: "se-1" });
+  expect(await home.parts.overview.status()).toMatchObject({ connected: true, server: "se-1" });
   expect(await portcullis("disconnect")).toEqual(ok("Disconnected - No internet (kill switch active)\n"));
   home.host.silent.add("192.0.2.1:51820");
   expect(await portcullis("connect", "se-1")).toEqual({

@@ -38,7 +38,7 @@ test("a tunnel is connected, listed, disconnected and removed", async () => {
     [""],
   ]);
   expect(JSON.parse((await portcullis("tunnels", "--json")).stdout)).toEqual({
-    tunnels: await home.gateway.tunnels(),
+    tunnels: await home.parts.overview.rows(),
   });
   expect(await portcullis("tunnel", "tv", "disconnect")).toEqual(ok("The tunnel tv is disconnected.\n"));
   expect(await portcullis("tunnel", "tv", "remove")).toEqual(ok("Removed the tunnel tv.\n"));

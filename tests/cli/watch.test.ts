@@ -37,7 +37,7 @@ test("status --watch prints a line for each change into a pipe, and exits 3 when
   const { child, next } = watching();
   const stamp = "\\d{4}-\\d\\d-\\d\\dT[0-9:.]+Z  ";
   expect(await next()).toMatch(new RegExp(`^${stamp}disconnected  kill switch active$`));
-  await home.gateway.connect({ server: "se-1" });
+  await home.parts.connects.connect({ server: "se-1" });
   expect(await next()).toMatch(new RegExp(`^${stamp}connecting  kill switch active$`));
   expect(await next()).toMatch(
     new RegExp(`^${stamp}connected  se-1 \\(Stockholm, Sweden\\)  kill switch active$`),
@@ -58,7 +58,10 @@ test("status --watch prints a line for each change into a pipe, and exits 3 when
 
 test("with --json each line is an event as the gateway sends it", async () => {
   const { child, next } = watching("--json");
-  expect(JSON.parse(await next())).toEqual({ type: "status_change", payload: await home.gateway.status() });
+  expect(JSON.parse(await next())).toEqual({
+    type: "status_change",
+    payload: await home.parts.overview.status(),
+  });
   child.kill();
   await child.exited;
 });
@@ -79,12 +82,12 @@ test("it ends quietly when its reader closes the pipe", async () => {
 test("at a terminal it draws over itself, in colours and no wider than the screen", async () => {
   home.parts.catalogue.addCustom({ ...BODY, name: "x".repeat(64) });
   home.parts.catalogue.use("custom");
-  await home.gateway.connect({ server: "x".repeat(64) });
+  await home.parts.connects.connect({ server: "x".repeat(64) });
   const terminal = atTerminal(home.port, ["status", "--watch"]);
   await terminal.shows("Servers\x1b[22m      Your own\r\n");
   expect(terminal.screen()).toContain("\x1b[32mconnected\x1b[39m");
   expect(terminal.screen()).toContain(` ${"x".repeat(47)}\r\n`);
-  await home.gateway.disconnect();
+  await home.parts.controller.disconnect();
   // Eight lines up, and everything below is wiped.
   await terminal.shows("\x1b[8A\x1b[0J\x1b[2mState\x1b[22m        \x1b[1mdisconnected\x1b[22m");
   terminal.end();
@@ -94,9 +97,9 @@ test("at a terminal it draws over itself, in colours and no wider than the scree
 test("at a terminal the last changes of other tunnels and of devices are below the status", async () => {
   const terminal = atTerminal(home.port, ["status", "--watch"], { NO_COLOR: "1" });
   await terminal.shows("Servers      VPN account\r\n");
-  await home.gateway.leadTunnel("tv", { server: "se-1" });
+  await home.parts.connects.connect({ server: "se-1" }, "tv");
   await terminal.shows("Z  tunnel tv: connected  se-1\r\n");
-  await home.gateway.assignDevice("02:00:00:00:00:20", { name: "TV", exit: "tv" });
+  await home.parts.devices.assign("02:00:00:00:00:20", { name: "TV", exit: "tv" });
   await terminal.shows("Z  TV (02:00:00:00:00:20) is offl");
   for (let count = 0; count < 9; count += 1)
     home.parts.events.publish({ type: "server_update", payload: { provider: "custom", count } });

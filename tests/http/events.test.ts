@@ -12,7 +12,7 @@ afterEach(() => home.stop());
 
 const join = (address?: string) => listenTo(home.port, address);
 const publish = (event: GatewayEvent) => home.parts.events.publish(event);
-const statusEvent = async () => ({ type: "status_change", payload: await home.gateway.status() });
+const statusEvent = async () => ({ type: "status_change", payload: await home.parts.overview.status() });
 const ALERT: GatewayEvent = {
   type: "security_alert",
   payload: { code: "firewall_altered", message: "rules are gone", at: "2026-01-02T03:04:05.678Z" },
@@ -45,7 +45,7 @@ test("changes of the status, of a tunnel, of a list and of the protection arrive
   expect(altered).toMatchObject({ type: "security_alert", payload: { code: "firewall_altered" } });
   expect(restored).toMatchObject({ type: "security_alert", payload: { code: "firewall_restored" } });
   expect(back).toEqual(await statusEvent());
-  const [main] = await home.gateway.tunnels();
+  const [main] = await home.parts.overview.rows();
   expect(ended).toEqual({ type: "tunnel_update", payload: main });
 });
 

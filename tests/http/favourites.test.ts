@@ -32,7 +32,7 @@ const names = async () => (await list()).favourites.map(({ server }: { server: s
 
 test("favourites are those of all providers, each once, in the order in which they were added", async () => {
   expect(await list()).toEqual({ favourites: [], recent: [] });
-  home.gateway.addCustom({ ...BODY, name: "Zuhause & Büro?" });
+  home.parts.catalogue.addCustom({ ...BODY, name: "Zuhause & Büro?" });
   const own = `custom/${encodeURIComponent("Zuhause & Büro?")}`;
   for (const path of ["managed/se-2", own, "managed/se-1", "managed/se-2", own])
     expect(await put(path)).toEqual(SUCCESS);
@@ -78,12 +78,12 @@ test.each([
 });
 
 test("a removed server is no favourite any more, also if another one gets its name", async () => {
-  home.gateway.addCustom(BODY);
+  home.parts.catalogue.addCustom(BODY);
   await put("custom/home");
   await put("managed/se-1");
   await home.send("DELETE", "/api/custom/remove/home");
   expect(await names()).toEqual(["se-1"]);
-  home.gateway.addCustom(BODY);
+  home.parts.catalogue.addCustom(BODY);
   expect(await names()).toEqual(["se-1"]);
 });
 

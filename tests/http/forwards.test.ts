@@ -57,7 +57,7 @@ test("a port that is set on the provider's site leads to the device, and status 
   expect(await forwards()).toEqual([row]);
   expect(await led()).toEqual([`${LED} 192.168.7.20:6881`]);
   expect((await home.status()).forwarded_ports).toEqual([51413]);
-  expect(home.gateway.forwardedPorts()).toEqual([51413]);
+  expect(home.parts.forwards.portsOf("main")).toEqual([51413]);
   expect((await home.send("GET", "/metrics")).text).toContain(
     'portcullis_forwarded_ports{tunnel="main"} 1\n',
   );

@@ -73,7 +73,10 @@ function appOf(): ReturnType<typeof createApp>["app"] {
     fault: () => {},
     saved: async () => {},
   };
-  return createApp(home.gateway, { ...rest, gate, gluetun: true, interfaceOf: async () => null }).app;
+  return createApp(
+    { ...home.parts, hostname: "portcullis" },
+    { ...rest, gate, gluetun: true, interfaceOf: async () => null },
+  ).app;
 }
 
 test.each<[Auth, (method: string) => boolean]>([
@@ -227,8 +230,8 @@ test("addresses of one /64 share these attempts, and another client has its own"
     text === "right" ? { id: "1", name: "phone", readOnly: false } : null;
   const gate = new Gate("on", { find, has: () => true, onRemoved: () => {} });
   const ask = (peer: string, token: string) =>
-    gate.refusalFor(new Request("http://localhost/metrics", { headers: bearing(token) }), peer, 0)?.status ??
-    200;
+    gate.refusalFor(new Request("http://localhost/metrics", { headers: bearing(token) }), peer, 0, false)
+      ?.status ?? 200;
   for (let host = 1; host <= 5; host += 1) expect(ask(`fd00::${host}`, "wrong")).toBe(401);
   expect(ask("fd00::6", "right")).toBe(429);
   expect(ask("fd00:0:0:1::6", "right")).toBe(200);

@@ -39,10 +39,10 @@ test("of two hops the exit's address is not known, and the entry's is not given 
 });
 
 test("a location without a comma is a country", async () => {
-  const { gateway } = home;
-  const rows = gateway.tunnels;
+  const { overview } = home.parts;
+  const { rows } = overview;
   const located = (location: string) => {
-    gateway.tunnels = async () => (await rows()).map((row) => ({ ...row, location }));
+    Object.assign(overview, { rows: async () => (await rows()).map((row) => ({ ...row, location })) });
   };
   for (const [location, city, country] of [
     ["at home", "", "at home"],
@@ -57,12 +57,12 @@ test("a location without a comma is a country", async () => {
 
 test("without a forwarded port it is 0, and otherwise the first is the port", async () => {
   expect(await read("/v1/portforward")).toEqual({ port: 0, ports: [] });
-  home.gateway.forwardedPorts = () => [40_001, 40_002];
+  home.parts.forwards.portsOf = () => [40_001, 40_002];
   expect(await read("/v1/portforward")).toEqual({ port: 40_001, ports: [40_001, 40_002] });
 });
 
 test("the states of the tunnel are gluetun's", async () => {
-  const { host, gateway, parts } = home;
+  const { host, parts } = home;
   const expectStatus = async (status: string) => {
     for (const path of ["/v1/vpn/status", "/v1/dns/status"]) expect(await read(path)).toEqual({ status });
   };
@@ -71,9 +71,9 @@ test("the states of the tunnel are gluetun's", async () => {
   await expectStatus("running");
   parts.controller.lost("the server is dead");
   await expectStatus("starting");
-  await gateway.disconnect();
+  await parts.controller.disconnect();
   host.silent.add("192.0.2.1:51820");
-  const failing = gateway.connect({ server: "se-1" }).catch(() => {});
+  const failing = parts.connects.connect({ server: "se-1" }).catch(() => {});
   await host.pass(11_000);
   await failing;
   await expectStatus("crashed");
@@ -87,7 +87,7 @@ test("the settings have every field that Homarr needs, and nothing in them but p
     typeof node === "object" && node !== null ? Object.values(node).flatMap(values) : [node];
   expect(new Set(values(settings))).toEqual(new Set(["wireguard", "custom", "", 0, false, null]));
   expect(Object.keys(settings.wireguard)).toContain("private_key");
-  home.gateway.managed = () => ({ current: "mullvad", choices: [] });
+  home.parts.accounts.managed = () => ({ current: "mullvad", choices: [] });
   expect((await read("/v1/vpn/settings")).provider.name).toBe("mullvad");
 });
 

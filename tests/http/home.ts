@@ -1,10 +1,8 @@
 import { rmSync } from "node:fs";
-import { gatewayOf } from "../../src/app/gateway.ts";
 import { type Parts, partsOn } from "../../src/app/parts.ts";
 import { type Settings, settingsFrom } from "../../src/base/settings.ts";
 import { createApp, listen, type Options } from "../../src/http/app.ts";
 import { Gate } from "../../src/http/gate.ts";
-import type { Gateway } from "../../src/http/gateway.ts";
 import { FakeHost } from "../fake/host.ts";
 import { PRIVATE, PUBLIC } from "../servers/example.ts";
 import { newDirectory } from "../tunnel/directory.ts";
@@ -43,7 +41,6 @@ export class Home {
   readonly lines: string[] = [];
   readonly faults: string[] = [];
 
-  readonly gateway: Gateway;
   private readonly listening: ReturnType<typeof listen>;
 
   private constructor(
@@ -52,20 +49,22 @@ export class Home {
     private readonly directory: string,
     options: Partial<Options>,
   ) {
-    this.gateway = gatewayOf({ ...parts, clock: host, hostname: "portcullis" });
-    const app = createApp(this.gateway, {
-      names: ["portcullis"],
-      lan: () => parts.controller.lans.flatMap((lan) => lan.prefixes),
-      interfaces: () => parts.controller.lans.map((lan) => lan.interface),
-      interfaceOf: async () => null,
-      gluetun: false,
-      gate: new Gate(parts.settings.auth, parts.tokens),
-      clock: host,
-      log: (method, path, status) => this.lines.push(`${method} ${path} ${status}`),
-      fault: (message) => this.faults.push(message),
-      saved: () => parts.store.flushed(),
-      ...options,
-    });
+    const app = createApp(
+      { ...parts, hostname: "portcullis" },
+      {
+        names: ["portcullis"],
+        lan: () => parts.controller.lans.flatMap((lan) => lan.prefixes),
+        interfaces: () => parts.controller.lans.map((lan) => lan.interface),
+        interfaceOf: async () => null,
+        gluetun: false,
+        gate: new Gate(parts.settings.auth, parts.tokens),
+        clock: host,
+        log: (method, path, status) => this.lines.push(`${method} ${path} ${status}`),
+        fault: (message) => this.faults.push(message),
+        saved: () => parts.store.flushed(),
+        ...options,
+      },
+    );
     this.listening = listen(app, "127.0.0.1", 0);
   }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
-import { endpointOf, Limiter } from "../../src/http/limits.ts";
+import { Limiter } from "../../src/access/limiter.ts";
+import { endpointOf } from "../../src/http/rules.ts";
 import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
 

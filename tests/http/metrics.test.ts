@@ -23,13 +23,13 @@ async function figure(name: string, labels: Record<string, string> = {}) {
 }
 
 test("the whole text, as a gateway with a tunnel has it", async () => {
-  const { host, gateway, parts } = home;
+  const { host, parts } = home;
   // A program's WireGuard tells the parts of seconds too.
   host.native = false;
   for (const takes of [100, 400, 9_000]) {
-    await gateway.disconnect();
+    await parts.controller.disconnect();
     host.roundTrips.set(ENDPOINT, takes);
-    const connecting = gateway.connect({ server: "se-1" });
+    const connecting = parts.connects.connect({ server: "se-1" });
     await host.pass(takes + 100);
     await connecting;
   }
@@ -133,7 +133,7 @@ test("a tunnel without a handshake has its time at 0", async () => {
 });
 
 test("connected and kill switch are 1 or 0, and exactly one state is 1", async () => {
-  const { host, gateway, parts } = home;
+  const { host, parts } = home;
   const expectFigures = async (state: string, killSwitch: number) => {
     const metrics = await scrape();
     const samples = metrics.get("portcullis_state")?.samples ?? [];
@@ -144,7 +144,7 @@ test("connected and kill switch are 1 or 0, and exactly one state is 1", async (
   };
   await expectFigures("disconnected", 1);
   const held = home.hold("wg setconf wg0 /dev/stdin");
-  const connecting = gateway.connect({ server: "se-1" });
+  const connecting = parts.connects.connect({ server: "se-1" });
   await held.begun;
   await expectFigures("connecting", 1);
   held.release();
@@ -152,9 +152,9 @@ test("connected and kill switch are 1 or 0, and exactly one state is 1", async (
   await expectFigures("connected", 1);
   parts.controller.lost("the server is dead");
   await expectFigures("reconnecting", 1);
-  await gateway.disconnect();
+  await parts.controller.disconnect();
   host.silent.add(ENDPOINT);
-  const failing = gateway.connect({ server: "se-1" }).catch(() => {});
+  const failing = parts.connects.connect({ server: "se-1" }).catch(() => {});
   await host.pass(11_000);
   await failing;
   await expectFigures("failed", 1);

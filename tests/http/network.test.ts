@@ -60,7 +60,7 @@ test("another router of the LAN is named, with what it tells devices", async () 
       found: "fe80::99 on lan0 advertises itself as an IPv6 router",
     },
   ]);
-  expect((await home.gateway.checks()).checks.find(({ id }) => id === "other_routers")).toMatchObject({
+  expect((await home.parts.checkup.results()).checks.find(({ id }) => id === "other_routers")).toMatchObject({
     result: "warning",
     found:
       "fe80::99 on lan0 advertises itself as an IPv6 router: devices that use it leave outside the tunnel",

@@ -11,7 +11,7 @@ let home: Home;
 beforeEach(async () => {
   home = await Home.start();
   // Makes the counters.
-  await home.gateway.devices();
+  await home.parts.devices.list();
   await home.pass(1_000);
 });
 afterEach(() => home.stop());
@@ -44,7 +44,7 @@ test("a socket at /ws?traffic gets what tunnels and devices have carried, at onc
   const listener = await follow();
   await listener.received(2);
   const [first] = traffic(listener);
-  const [main] = await home.gateway.tunnels();
+  const [main] = await home.parts.overview.rows();
   const { rx_bytes, tx_bytes } = main ?? {};
   expect(rx_bytes).toBeGreaterThan(0);
   expect(first).toEqual({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { CUSTOM_EXAMPLE } from "../../src/http/examples.ts";
+import { CUSTOM_EXAMPLE } from "../../src/http/own-servers.ts";
 import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
 import { PROGRAM } from "../program.ts";

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { CUSTOM_EXAMPLE } from "../../src/http/examples.ts";
+import { CUSTOM_EXAMPLE } from "../../src/http/own-servers.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import { lockFileOf } from "../../src/system/claim.ts";
 import { createLab, type Gateway, type GatewayOptions, type Lab } from "./lab.ts";

@@ -29,7 +29,7 @@ afterEach(() => shown.stop());
 const has = (topic: string) => () => shown.broker.retained.has(topic);
 const main = () => shown.broker.json(MAIN);
 const named = async () => {
-  await shown.home.gateway.assignDevice(TV, { name: "TV" });
+  await shown.home.parts.devices.assign(TV, { name: "TV" });
 };
 
 test("everything is retained: discovery, states and that the gateway is there", async () => {
@@ -203,7 +203,7 @@ test("a state that changes all the time is sent once a second", async () => {
   await shown.pass(2_000);
   shown.broker.messages.length = 0;
   for (let turn = 0; turn < 17; turn++) {
-    await shown.home.gateway.assignDevice(TV, { exit: turn % 2 === 0 ? "blocked" : "main" });
+    await shown.home.parts.devices.assign(TV, { exit: turn % 2 === 0 ? "blocked" : "main" });
     await shown.pass(300);
   }
   const sent = shown.broker.messages.filter(({ topic }) => topic === `${TV_EXIT}/state`).length;
@@ -231,11 +231,11 @@ test("Home Assistant's start gets everything again, but not more often than ever
 test("a device that is forgotten vanishes from the broker, and so does a tunnel", async () => {
   shown = await Shown.start();
   await named();
-  await shown.home.gateway.leadTunnel("tv", { server: "se-1" });
+  await shown.home.parts.connects.connect({ server: "se-1" }, "tv");
   await shown.until(has("portcullis/pi/tunnel/tv/state"));
-  await shown.home.gateway.forgetDevice(TV);
-  await shown.home.gateway.disconnectTunnel("tv");
-  await shown.home.gateway.removeTunnel("tv");
+  await shown.home.parts.devices.forget(TV);
+  await shown.home.parts.tunnels.named("tv").controller.disconnect();
+  await shown.home.parts.tunnels.remove("tv");
   await shown.until(() => ![...shown.broker.retained.keys()].some((topic) => /tv|device.02/.test(topic)));
   expect(shown.broker.retained.has(MAIN)).toBe(true);
 });
@@ -245,7 +245,7 @@ test("what vanishes while the gateway and the broker are apart is removed later"
   await named();
   await shown.until(has(`${TV_EXIT}/state`));
   await shown.end();
-  await shown.home.gateway.forgetDevice(TV);
+  await shown.home.parts.devices.forget(TV);
   const { home, broker } = shown;
   shown = await Shown.start({}, home, broker);
   await shown.until(() => !broker.retained.has(`${TV_EXIT}/state`));
@@ -323,8 +323,8 @@ test("a broker outside the LAN is not contacted without a tunnel", async () => {
 
 test("a broker outside the LAN is not contacted if the tunnel does not lead to it, whatever the kill switch", async () => {
   const home = await Home.start();
-  await home.gateway.addCustom({ ...NARROW, allowed_ips: "10.0.0.0/8" });
-  home.gateway.use("custom");
+  await home.parts.catalogue.addCustom({ ...NARROW, allowed_ips: "10.0.0.0/8" });
+  home.parts.catalogue.use("custom");
   await home.connect(NARROW.name);
   await home.parts.controller.setKillSwitch(false);
   shown = await Shown.start({ mqtt: "mqtt://192.0.2.77" }, home);
@@ -351,7 +351,7 @@ test("a connection that may not be used any more is left at once, and the servic
   const lines: string[] = [];
   const ending = new AbortController();
   const bridge = new Bridge({
-    ...{ gateway: home.gateway, clock: home.host, store: home.parts.store, commands: false },
+    ...{ gateway: home.parts, clock: home.host, store: home.parts.store, commands: false },
     log: { info: (line) => lines.push(line), warn: (line) => lines.push(line) },
     connected: () => "connected",
     site: { id: "pi", page: "http://pi.local:5000/" },

@@ -186,8 +186,8 @@ describe.each(["off", "on"] as const)("with --mqtt-commands %s", (mqttCommands) 
   let discovery: [string, Json][];
   beforeAll(async () => {
     shown = await Shown.start({ mqttCommands });
-    await shown.home.gateway.assignDevice("02:00:00:00:00:20", { name: 'TV "{{ 1 }}"' });
-    await shown.home.gateway.leadTunnel("tv", { server: "se-1" });
+    await shown.home.parts.devices.assign("02:00:00:00:00:20", { name: 'TV "{{ 1 }}"' });
+    await shown.home.parts.connects.connect({ server: "se-1" }, "tv");
     await shown.until(
       () =>
         shown.broker.retained.has(TV) &&
@@ -254,7 +254,7 @@ describe.each(["off", "on"] as const)("with --mqtt-commands %s", (mqttCommands) 
 
 test("the discovery of a device, word for word", async () => {
   const shown = await Shown.start({ mqttCommands: "on" });
-  await shown.home.gateway.assignDevice("02:00:00:00:00:20", { name: "TV" });
+  await shown.home.parts.devices.assign("02:00:00:00:00:20", { name: "TV" });
   await shown.until(() => shown.broker.retained.has(TV));
   const state_topic = "portcullis/pi/device/02-00-00-00-00-20/state";
   expect(shown.broker.json(TV)).toEqual({

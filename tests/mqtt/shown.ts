@@ -26,7 +26,7 @@ export class Shown {
     this.running = runBridge(
       {
         settings: { ...settings, mqtt: settings.mqtt ?? mqtt },
-        gateway: home.gateway,
+        gateway: home.parts,
         host: home.host,
         store: home.parts.store,
         log: { info: log, warn: log },

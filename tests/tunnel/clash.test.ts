@@ -1,16 +1,11 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { gatewayOf } from "../../src/app/gateway.ts";
 import { GatewayError } from "../../src/base/errors.ts";
-import type { Forwards } from "../../src/forwards/forwards.ts";
-import { History } from "../../src/history/history.ts";
-import { EventBus } from "../../src/http/event-bus.ts";
-import { Journal } from "../../src/journal/journal.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
-import { Favourites } from "../../src/servers/favourites.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { Store } from "../../src/store/store.ts";
 import { formatConfig } from "../../src/wireguard/config.ts";
+import type { Config } from "../../src/wireguard/schema.ts";
 import { cidrs } from "../fake/address.ts";
 import { BODY, CONFIG } from "../servers/example.ts";
 import { inDirectory } from "./directory.ts";
@@ -230,38 +225,23 @@ test("a server with a link-local address is not connected to: the LAN's own are 
 
 test("such a server is neither added nor imported", () =>
   inDirectory(async (directory) => {
-    const { tunnels, devices, savedState, host } = await Gateway.started(directory);
+    const { tunnels, host } = await Gateway.started(directory);
     const store = Store.open(join(directory, "servers"), host.now());
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
-    const log = { warn: () => {} };
-    const journal = new Journal({ clock: host, store, log });
-    const history = new History({ clock: host, store, log, isKept: false });
-    const events = new EventBus(host, log, journal);
-    const never = () => Promise.reject(new Error("nobody schedules"));
-    const checkup = { results: () => Promise.reject(new Error("nobody asks")) };
-    const accounts = { managed: () => ({ current: "list" as const, choices: [] }), choose: async () => {} };
-    const favourites = new Favourites(store, catalogue, () => {});
-    const otherRouters = { current: [] };
-    const bounds = { places: async () => null };
-    const forwards = { portsOf: () => [] } as unknown as Forwards;
-    const schedules = { list: () => ({ time_zone: "UTC", schedules: [] }), put: never, remove: never };
-    const parts = {
-      ...{ tunnels, devices, accounts, catalogue, favourites, savedState, events, journal, history },
-      ...{ checkup, otherRouters, bounds, forwards, schedules, log },
-      settings: { dhcp: null },
-    };
-    const gateway = gatewayOf({ ...parts, clock: host, hostname: "gateway" });
+    const refuse = (config: Config) => tunnels.assertNoClash(config);
     const config = formatConfig({
       ...CONFIG,
       interface: { ...CONFIG.interface, addresses: ["192.168.7.5/32"] },
     });
     const refusal = new GatewayError("bad_request", `address: 192.168.7.5 ${inLan("192.168.7.0/24")}`);
-    expect(() => gateway.addCustom({ ...BODY, address: "10.64.0.2,192.168.7.5/16" })).toThrow(refusal);
-    expect(() => gateway.importConfig({ name: "mine", config })).toThrow(refusal);
-    expect(() => gateway.addCustom({ ...BODY, address: "192.168.7.1" })).toThrow(
+    expect(() => catalogue.addCustom({ ...BODY, address: "10.64.0.2,192.168.7.5/16" }, refuse)).toThrow(
+      refusal,
+    );
+    expect(() => catalogue.importConfig({ name: "mine", config }, refuse)).toThrow(refusal);
+    expect(() => catalogue.addCustom({ ...BODY, address: "192.168.7.1" }, refuse)).toThrow(
       `address: 192.168.7.1 ${OURS}`,
     );
     expect(catalogue.all()).toEqual([]);
-    await gateway.addCustom(BODY);
-    expect(gateway.importConfig({ name: "mine", config: formatConfig(CONFIG) })).toEqual([]);
+    catalogue.addCustom(BODY, refuse);
+    expect(catalogue.importConfig({ name: "mine", config: formatConfig(CONFIG) }, refuse)).toEqual([]);
   }));

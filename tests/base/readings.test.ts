@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Gateway } from "../../src/http/gateway.ts";
-import { shared, singleFlight } from "../../src/http/single-flight.ts";
+import { shared } from "../../src/base/readings.ts";
 
 /** A read that ends when it is released, and returns its number. */
 function heldRead() {
@@ -57,28 +56,4 @@ test("a failed read fails for all calls that share it, and the next call reads a
   expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
   fails = false;
   expect(await read()).toBe("yes");
-});
-
-test("writes run in order with other work between them, and a failed one does not stop the others", async () => {
-  const log: string[] = [];
-  const gateway = singleFlight({
-    use: (name: string) => {
-      log.push(name);
-      setImmediate(() => log.push(`other work after ${name}`));
-      if (name === "custom") throw new Error("no");
-    },
-  } as unknown as Gateway);
-  const outcomes = await Promise.allSettled([
-    gateway.use("managed"),
-    gateway.use("custom"),
-    gateway.use("imported"),
-  ]);
-  expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
-  expect(log).toEqual([
-    "managed",
-    "other work after managed",
-    "custom",
-    "other work after custom",
-    "imported",
-  ]);
 });

@@ -7,26 +7,6 @@ export type Endpoint = "connection" | "general";
 const LIMITS: Record<Endpoint, number> = { connection: 5, general: 10 };
 const WINDOW_MS = 1_000;
 
-/** Which paths are limited, whatever the method; the first match counts. All other paths are not limited. */
-const LIMITED_PATHS: readonly (readonly [path: RegExp, endpoint: Endpoint])[] = [
-  [/^\/api\/connect$/, "connection"],
-  [/^\/api\/disconnect$/, "connection"],
-  [/^\/api\/provider\//, "connection"],
-  [/^\/api\/tunnels\//, "connection"],
-  [/^\/api\/devices\/self$/, "general"],
-  [/^\/api\/devices\//, "connection"],
-  [/^\/api\/forwards\//, "connection"],
-  [/^\/api\/schedules\//, "connection"],
-  [/^\/api\/default-exit$/, "connection"],
-  // Unknown paths under /api too, and gluetun's.
-  [/^\/(api|v1)(\/|$)/, "general"],
-];
-
-/** The kind of endpoint that a path is limited as; null if it is not limited. */
-export function endpointOf(path: string): Endpoint | null {
-  return LIMITED_PATHS.find(([pattern]) => pattern.test(path))?.[1] ?? null;
-}
-
 /** What a client may still send; times are those of the caller's clock, in milliseconds. */
 export interface Budget {
   limit: number;

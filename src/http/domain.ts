@@ -1,0 +1,46 @@
+import type { Settings } from "../base/settings.ts";
+import type { Checkup } from "../checks/checkup.ts";
+import type { Devices } from "../devices/devices.ts";
+import type { Forwards } from "../forwards/forwards.ts";
+import type { History } from "../history/history.ts";
+import type { Journal } from "../journal/journal.ts";
+import type { Bounds } from "../network/bounds.ts";
+import type { OtherRouters } from "../network/other-routers.ts";
+import type { Accounts } from "../providers/accounts.ts";
+import type { Schedules } from "../schedules/schedules.ts";
+import type { Catalogue } from "../servers/catalogue.ts";
+import type { Favourites } from "../servers/favourites.ts";
+import type { Host } from "../system/host.ts";
+import type { SavedState } from "../tunnel/saved-state.ts";
+import type { ConnectRequests } from "../tunnels/connect-requests.ts";
+import type { Overview } from "../tunnels/overview.ts";
+import type { Tunnels } from "../tunnels/tunnels.ts";
+import type { EventBus } from "./event-bus.ts";
+import type { EventSockets } from "./event-sockets.ts";
+import type { Gate } from "./gate.ts";
+
+/** What the routes read and change. It refuses by throwing a `GatewayError`. */
+export interface Domain {
+  tunnels: Tunnels;
+  overview: Overview;
+  connects: ConnectRequests;
+  savedState: SavedState;
+  catalogue: Catalogue;
+  favourites: Favourites;
+  accounts: Accounts;
+  devices: Devices;
+  forwards: Forwards;
+  schedules: Schedules;
+  journal: Journal;
+  history: History;
+  checkup: Checkup;
+  otherRouters: OtherRouters;
+  bounds: Bounds;
+  events: EventBus;
+  settings: Pick<Settings, "dhcp">;
+  host: Pick<Host, "now" | "monotonic" | "sleep">;
+  /** The machine's name. */
+  hostname: string;
+  gate: Gate;
+  eventSockets: EventSockets;
+}

@@ -1,0 +1,108 @@
+import { Type } from "typebox";
+import { GatewayError } from "../base/errors.ts";
+import { CustomServer, ImportedConfig, type Stored } from "../servers/schema.ts";
+import { tunnelTitle } from "../shared/words.ts";
+import { generateKeyPair } from "../wireguard/key.ts";
+import { answers, done } from "./answers.ts";
+import type { Domain } from "./domain.ts";
+import { route } from "./route.ts";
+import { Imported, KeyPair } from "./schema.ts";
+
+/** The keys are from wg(8). */
+export const CUSTOM_EXAMPLE: CustomServer = {
+  name: "home",
+  endpoint: "203.0.113.11:51820",
+  public_key: "xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=",
+  private_key: "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=",
+  address: "10.64.0.11/32",
+  dns: "10.64.0.1",
+  location: "Gothenburg, Sweden",
+};
+
+export const IMPORT_EXAMPLE: ImportedConfig = {
+  name: "work",
+  config: `[Interface]
+PrivateKey = ${CUSTOM_EXAMPLE.private_key}
+Address = 10.64.0.22/32
+DNS = 10.64.0.1
+
+[Peer]
+PublicKey = ${CUSTOM_EXAMPLE.public_key}
+AllowedIPs = 0.0.0.0/0, ::/0
+Endpoint = 203.0.113.12:51820
+`,
+};
+
+export const ownServerRoutes = [
+  route({
+    method: "post",
+    path: "/api/custom/add",
+    summary: "Add a server of your own",
+    tag: "Servers",
+    body: CustomServer,
+    example: CUSTOM_EXAMPLE,
+    answers: done("the server was added to your own (`custom`)"),
+    together: "queued",
+    run: ({ catalogue, tunnels }, { body }) =>
+      catalogue.addCustom(body, (config) => tunnels.assertNoClash(config)),
+  }),
+  route({
+    method: "delete",
+    path: "/api/custom/remove/:name",
+    summary: "Remove a server of your own",
+    tag: "Servers",
+    params: { name: Type.String({ example: CUSTOM_EXAMPLE.name }) },
+    answers: done("the server was removed"),
+    together: "queued",
+    run: (domain, { params }) => remove(domain, "custom", params.name),
+  }),
+  route({
+    method: "post",
+    path: "/api/import",
+    summary: "Import a WireGuard configuration",
+    tag: "Servers",
+    body: ImportedConfig,
+    example: IMPORT_EXAMPLE,
+    answers: answers(Imported, "the configuration was added to the imported servers"),
+    together: "queued",
+    run: ({ catalogue, tunnels }, { body }) => {
+      const warnings = catalogue.importConfig(body, (config) => tunnels.assertNoClash(config));
+      return warnings.length > 0 ? { success: true as const, warnings } : undefined;
+    },
+  }),
+  route({
+    method: "delete",
+    path: "/api/import/:name",
+    summary: "Remove an imported server",
+    tag: "Servers",
+    params: { name: Type.String({ example: IMPORT_EXAMPLE.name }) },
+    answers: done("the configuration was removed"),
+    together: "queued",
+    run: (domain, { params }) => remove(domain, "imported", params.name),
+  }),
+];
+
+/** The only answer with a private key. It is `no-store`, as every answer that sets no caching of its own. */
+export const keyPairRoute = route({
+  method: "get",
+  path: "/api/keypair",
+  summary: "Generate a key pair",
+  tag: "Keys",
+  answers: answers(KeyPair, "a pair that was generated for this request and is stored nowhere"),
+  run: () => {
+    const { privateKey, publicKey } = generateKeyPair();
+    return { private_key: privateKey, public_key: publicKey };
+  },
+});
+
+/** Refuses the server that a tunnel uses. */
+function remove({ tunnels, catalogue }: Domain, provider: Stored, name: string): void {
+  const user = tunnels.using(provider, name);
+  if (user !== null) {
+    throw new GatewayError(
+      "bad_request",
+      `name: the ${tunnelTitle(user.name)} uses this server; disconnect first`,
+    );
+  }
+  catalogue.remove(provider, name);
+}

@@ -1,0 +1,58 @@
+import type { Elysia } from "elysia";
+import { Type } from "typebox";
+import { nextTurn, Queue } from "../base/queue.ts";
+import { paced, shared } from "../base/readings.ts";
+import { jsonBody, unusedBody } from "./body.ts";
+import type { Domain } from "./domain.ts";
+import type { Asked, Fields, Route } from "./route.ts";
+import { standardSchema } from "./standard-schema.ts";
+
+type Given = Asked<Record<string, unknown>, unknown, unknown>;
+type Run = (given: Given) => unknown;
+
+/** Adds routes to an app of Elysia. */
+export function register(app: Elysia, routes: readonly Route[], domain: Domain): void {
+  const queue = new Queue();
+  for (const route of routes) {
+    const run = runOf(route, domain, queue);
+    app.route(route.method, route.path, route.query === undefined ? withoutQuery(run) : withQuery(run), {
+      ...(route.method !== "get" && { parse: route.body === undefined ? unusedBody : jsonBody }),
+      ...schemasOf(route),
+      detail:
+        route.summary === undefined ? { hide: true } : { summary: route.summary, tags: [route.tag ?? ""] },
+    });
+  }
+}
+
+function runOf({ run, together }: Route, domain: Domain, queue: Queue): Run {
+  const once = async (given: Given) => {
+    const answer = await run(domain, given);
+    return answer === undefined ? { success: true } : answer;
+  };
+  if (together === "shared") return shared(() => once({} as Given));
+  if (together === "queued") return (given) => queue.add(() => nextTurn().then(() => once(given)));
+  return together === "paced" ? paced(once) : once;
+}
+
+// Elysia reads the source of a handler to find out which parts of a request it has to parse.
+const withoutQuery =
+  (run: Run) =>
+  ({ request, server, params, body }: Given) =>
+    run({ request, server, params, body } as Given);
+const withQuery =
+  (run: Run) =>
+  ({ request, server, params, query }: Given) =>
+    run({ request, server, params, query } as Given);
+
+function schemasOf({ params, query, body, example, answers }: Route) {
+  return {
+    ...(params && { params: standardSchema(pathOf(params), "path") }),
+    ...(query && { query: standardSchema(query, "query") }),
+    ...(body && { body: standardSchema(example === undefined ? body : { ...body, examples: [example] }) }),
+    ...(answers && { response: answers }),
+  };
+}
+
+function pathOf(params: Fields) {
+  return Type.Object(params, { additionalProperties: false });
+}

@@ -1,0 +1,72 @@
+import type { Server } from "bun";
+import type { Static, TSchema } from "typebox";
+import type { Success } from "./answers.ts";
+import type { Domain } from "./domain.ts";
+import type { StandardSchema } from "./standard-schema.ts";
+
+export type Fields = Record<string, TSchema>;
+type Answers = Record<number, TSchema & StandardSchema<unknown>>;
+
+/** All that is known of a route. */
+interface RouteOf<
+  Params extends Fields,
+  Query extends TSchema,
+  Body extends TSchema,
+  Answered extends Answers,
+> {
+  readonly method: "get" | "post" | "put" | "delete";
+  readonly path: string;
+  /** For the OpenAPI document, which leaves out routes without one. */
+  readonly summary?: string;
+  readonly tag?: string;
+  /** The parameters in the path. */
+  readonly params?: Params;
+  /** Without it, a query is ignored. */
+  readonly query?: Query;
+  /** Without it, a body is ignored. */
+  readonly body?: Body;
+  /** A body for the document; it fits the sandbox of `portcullis try`. */
+  readonly example?: Static<Body>;
+  readonly answers?: Answered;
+  /** Its requests count against the limit of connections too, as all do that begin like its path up to a parameter. */
+  readonly limit?: "connection";
+  /** It never needs a token. */
+  readonly access?: "open";
+  /** A parameter may have a slash, sent as `%2F`. */
+  readonly slash?: true;
+  /**
+   * What requests do that come at the same time. Those that share a reading are all the same. Those that are queued, for all
+   * routes together, let other work come between them, because a write to the disk blocks the whole process.
+   */
+  readonly together?: "shared" | "queued" | "paced";
+  /** Returns nothing if the answer is `Success`. */
+  readonly run: (
+    domain: Domain,
+    asked: Asked<{ [Name in keyof Params]: Static<Params[Name]> }, Static<Query>, Static<Body>>,
+  ) => Result<Answered> | Promise<Result<Answered>>;
+}
+
+export interface Asked<Params, Query, Body> {
+  params: Params;
+  query: Query;
+  body: Body;
+  request: Request;
+  server: Server<unknown> | null;
+}
+
+type Result<Answered> = Answered extends { 200: StandardSchema<infer Value> }
+  ? // biome-ignore lint/suspicious/noConfusingVoidType: what a method that returns nothing returns
+    Response | Value | (Static<typeof Success> extends Value ? void : never)
+  : unknown;
+
+export type Route = RouteOf<Fields, TSchema, TSchema, Answers>;
+
+/** A route whose `run` the compiler holds to its schemas. */
+export function route<
+  Answered extends Answers,
+  Params extends Fields = Record<never, never>,
+  Query extends TSchema = TSchema,
+  Body extends TSchema = TSchema,
+>(given: RouteOf<Params, Query, Body, Answered>): Route {
+  return given as unknown as Route;
+}

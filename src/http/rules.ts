@@ -1,0 +1,37 @@
+import type { Endpoint } from "../access/limiter.ts";
+import type { Route } from "./route.ts";
+import { PAGES, routesOf } from "./routes.ts";
+
+// What holds for a path before a route is found for it, and also if there is none.
+
+const ROUTES: readonly Route[] = [...routesOf(true), ...PAGES];
+const PATHS = new Set(ROUTES.map(({ path }) => path));
+const CONNECTING = new Set(ROUTES.filter(({ limit }) => limit === "connection").map(({ path }) => path));
+const CONNECTING_BELOW = new Set(
+  [...CONNECTING].filter((path) => path.includes(":")).map((path) => path.replace(/:.*/, "")),
+);
+const OPEN = ROUTES.filter(({ access }) => access === "open").map(patternOf);
+const SLASHED = ROUTES.filter(({ slash }) => slash).map(patternOf);
+
+/** What a path is limited as, whatever the method; null if it is not limited. Unknown paths under /api and /v1 are too. */
+export function endpointOf(path: string): Endpoint | null {
+  const connects = PATHS.has(path)
+    ? CONNECTING.has(path)
+    : CONNECTING_BELOW.values().some((begin) => path.startsWith(begin));
+  if (connects) return "connection";
+  return /^\/(api|v1)(\/|$)/.test(path) ? "general" : null;
+}
+
+/** Whether a path never needs a token. */
+export function isOpen(path: string): boolean {
+  return OPEN.some((pattern) => pattern.test(path));
+}
+
+/** Whether a path may have an encoded slash. */
+export function mayHaveSlash(path: string): boolean {
+  return SLASHED.some((pattern) => pattern.test(path));
+}
+
+function patternOf({ path }: Route): RegExp {
+  return new RegExp(`^${path.replaceAll(".", "\\.").replaceAll(/:\w+/g, "[^/]+")}$`);
+}

@@ -1,0 +1,70 @@
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { MAIN } from "../killswitch/policy.ts";
+import type { Catalogue, IsMeasured } from "../servers/catalogue.ts";
+import type { FavouriteList, Provider } from "../servers/schema.ts";
+import type { Host } from "../system/host.ts";
+import { CONNECT_BOUNDS_SECONDS, histogramOf, observed } from "../tunnel/histogram.ts";
+import type { SavedState } from "../tunnel/saved-state.ts";
+import type { Target } from "../tunnel/target.ts";
+import type { Tunnels } from "./tunnels.ts";
+
+/** What a tunnel is to be connected to: names of a server or a place; without a provider, they are the current one's. */
+export interface ConnectRequest {
+  server: string;
+  /** Through which it is reached. */
+  via?: string;
+  provider?: Provider;
+}
+
+interface Deps {
+  tunnels: Tunnels;
+  catalogue: Pick<Catalogue, "find" | "findVia" | "has">;
+  savedState: Pick<SavedState, "recent">;
+  host: Pick<Host, "monotonic">;
+  log: Pick<Log, "warn">;
+}
+
+/** Connects tunnels to what people have named. */
+export class ConnectRequests {
+  /** How long each successful connect took, in seconds. */
+  durations = histogramOf(CONNECT_BOUNDS_SECONDS);
+
+  constructor(private readonly deps: Deps) {}
+
+  /** Resolves after the handshake with the server, or with the nearest one of a place. Makes the tunnel if there is none. */
+  async connect(request: ConnectRequest, name: string = MAIN): Promise<void> {
+    const { tunnels, host, log } = this.deps;
+    // A name that is not a server's must not leave a new tunnel behind.
+    this.targetOf(request);
+    const tunnel = await tunnels.opened(name);
+    const start = host.monotonic();
+    await tunnel.controller.connect(this.targetOf(request)).catch(async (error: unknown) => {
+      await tunnels.dropUnused(tunnel).catch((why: unknown) => log.warn(`${name}: ${messageOf(why)}`));
+      throw error;
+    });
+    this.durations = observed(this.durations, (host.monotonic() - start) / 1000);
+  }
+
+  /** The servers that `main` was connected to last and that there still are, the latest first. */
+  recent(): FavouriteList["recent"] {
+    const { catalogue, savedState } = this.deps;
+    return savedState
+      .recent()
+      .filter(({ provider, name, via = name }) => [name, via].every((each) => catalogue.has(provider, each)))
+      .map(({ provider, name, via, since }) => ({
+        provider,
+        server: name,
+        ...(via !== undefined && { via }),
+        at: new Date(since).toISOString(),
+      }));
+  }
+
+  private targetOf({ server, via, provider }: ConnectRequest): Target {
+    const { catalogue, tunnels } = this.deps;
+    const isMeasured: IsMeasured = (...which) => tunnels.roundTrips.has(...which);
+    return via === undefined
+      ? catalogue.find(server, isMeasured, provider)
+      : catalogue.findVia(server, via, isMeasured, provider);
+  }
+}

@@ -1,0 +1,50 @@
+import { shared } from "../base/readings.ts";
+import type { Catalogue } from "../servers/catalogue.ts";
+import type { SavedState } from "../tunnel/saved-state.ts";
+import type { Status, TunnelRow } from "../tunnel/schema.ts";
+import type { Tunnel } from "../tunnel/tunnel.ts";
+import type { Tunnels } from "./tunnels.ts";
+
+/** The last four belong to rooms that know the tunnels. */
+interface Deps {
+  tunnels: Tunnels;
+  catalogue: Pick<Catalogue, "current">;
+  savedState: Pick<SavedState, "trouble">;
+  devices: {
+    /** The number of known devices by exit. */
+    counts(): Record<string, number>;
+    readonly direct: { devices: readonly unknown[] };
+    readonly exitsLost: string | null;
+  };
+  forwards: { portsOf(tunnel: string): number[] };
+  events: { readonly damage: string | null };
+}
+
+/** What the gateway says of itself and of its tunnels. Reading the kernel's state may start programs. */
+export class Overview {
+  readonly status = shared(() => this.statusIn());
+  /** `main` first, then by name. */
+  readonly rows = shared(() => Promise.all(this.deps.tunnels.all().map((tunnel) => this.rowOf(tunnel))));
+  /** Null while the kill switch works as promised; otherwise one line that says why it does not. */
+  readonly health = shared(
+    async () => (await this.deps.tunnels.main.controller.fault()) ?? this.deps.tunnels.fault,
+  );
+
+  constructor(private readonly deps: Deps) {}
+
+  async statusIn(state = this.deps.tunnels.main.controller.state): Promise<Status> {
+    const { tunnels, catalogue, savedState, devices, forwards, events } = this.deps;
+    const read = await tunnels.main.controller.status(catalogue.current(), state);
+    const ports = forwards.portsOf(tunnels.main.name);
+    return {
+      ...read,
+      error: read.error ?? savedState.trouble ?? devices.exitsLost ?? events.damage,
+      direct_devices: devices.direct.devices.length,
+      ...(ports.length > 0 && { forwarded_ports: ports }),
+    };
+  }
+
+  async rowOf({ name, controller }: Tunnel, state = controller.state): Promise<TunnelRow> {
+    return { ...(await controller.row(state)), devices: this.deps.devices.counts()[name] ?? 0 };
+  }
+}
