@@ -19,14 +19,17 @@ interface Deps {
   onName: (id: Mac) => void;
 }
 
-/** Between two questions: anyone on the LAN can invent devices. */
+/** The pause between two questions, because anyone on the LAN can invent devices. */
 const ASK_EVERY_MS = 2_000;
-/** A device may be given another name. */
+/** How often the question is repeated, because a device may be given another name. */
 const ASK_AGAIN_AFTER_MS = 3_600_000;
-/** One that has just come may not answer yet, and a question may get lost: the first pause, and its growth. */
+/** A new device may not answer yet, and a question may get lost. These are the first pause, and its growth. */
 const UNANSWERED = { firstMs: 10_000, factor: 6 };
 
-/** The names that devices tell when they are asked. They are text from the LAN, and shown only if nothing better is known. */
+/**
+ * The names that devices tell when they are asked. They are text from the LAN, and are shown only if nothing better is
+ * known.
+ */
 export class Announced {
   private readonly names = new Map<DeviceId, string>();
   /** When each device is to be asked next, and how often it has not answered. */

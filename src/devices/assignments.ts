@@ -14,25 +14,27 @@ import type { StoredDevice } from "../store/store.ts";
 import { formatExit, parseDefaultExit, parseExit } from "./exit.ts";
 import { type DeviceId, isPrefixId, parseDeviceId } from "./id.ts";
 
-/** What a person has given a device; null where they have not. */
+/** What a person has given a device; null for what they have not given. */
 export interface Assignment {
   name: string | null;
   exit: Exit | null;
 }
 
-/** All that people have decided about devices. */
+/** Everything that people have decided about devices. */
 export interface Decisions {
   assigned: ReadonlyMap<DeviceId, Assignment>;
   defaultExit: DefaultExit;
   /** Whether the operator lets devices leave outside the tunnel. */
   directAllowed: boolean;
-  /** The exits that devices have for now, by schedules that people have made; they precede the assigned ones. */
+  /**
+   * The temporary exits of devices, by schedules that people have made. They take precedence over the assigned ones.
+   */
   scheduled: ReadonlyMap<DeviceId, Exit>;
   /** One sentence if the exits were lost, and nobody has chosen the default exit since; else null. */
   exitsLost: string | null;
 }
 
-/** Where decisions are kept. */
+/** The place where decisions are kept. */
 export interface DeviceStorage {
   devices(): StoredDevice[];
   saveDevice(device: StoredDevice): void;
@@ -42,9 +44,9 @@ export interface DeviceStorage {
   atomically(work: () => void): void;
 }
 
-/** Anyone on the LAN may assign devices: the disk and the kernel's memory are bounded. */
+/** Anyone on the LAN may assign devices, so the disk and the kernel's memory are limited. */
 export const MAX_ASSIGNED = 1_000;
-/** Each is some rules in the firewall and in routing, which every packet passes. */
+/** Each one needs some rules in the firewall and in routing, which every packet passes. */
 export const MAX_PREFIXES = 32;
 
 /** The owner of the exits in the kill switch; never a tunnel's name. */
@@ -97,8 +99,9 @@ export class Assignments {
   }
 
   /**
-   * Resolves once the new decisions are saved and the kernel has them. If either fails, both are as before; but what only
-   * closes takes effect even if it cannot be saved, and `Unsaved` is thrown. Changes run one after another.
+   * Resolves once the new decisions are saved and the kernel has them. If either fails, both are as before. But a
+   * change that only blocks takes effect even if it cannot be saved, and `Unsaved` is thrown. Changes run one after
+   * another.
    */
   change(edit: (decisions: Decisions) => Decisions): Promise<void> {
     return this.queue.add(async () => {
@@ -109,7 +112,7 @@ export class Assignments {
       applied.catch(() => {});
       let isSaved = false;
       try {
-        // The kernel's tools begin within this turn, and work while the disk does.
+        // The kernel's tools start in this turn, and run while the disk works.
         await nextTurn();
         this.save(before, after);
         isSaved = true;
@@ -122,7 +125,7 @@ export class Assignments {
           throw new Unsaved(error);
         }
         this.decisions = before;
-        // The kill switch keeps trying to load what it was told last.
+        // The kill switch keeps trying to load the last decisions.
         await this.apply().catch(() => {});
         if (isSaved) this.save(after, before);
         throw error;
@@ -131,10 +134,10 @@ export class Assignments {
     });
   }
 
-  /** Saves what is in force and could not be saved, if that is possible now. */
+  /** Saves what is in effect and could not be saved, if that is possible now. */
   async saveAgain(): Promise<void> {
     if (!this.isUnsaved) return;
-    // Whoever made the change was told.
+    // The client that made the change was told.
     await this.queue.add(async () => this.save(this.decisions, this.decisions)).catch(() => {});
   }
 
@@ -167,7 +170,10 @@ export class Assignments {
   }
 }
 
-/** Whether less can leave afterwards, and nothing by another way. What was direct is outside the tunnel no more. */
+/**
+ * Whether less can leave afterwards, and nothing by another way. A device that was direct is then no longer outside the
+ * tunnel.
+ */
 function onlyCloses(before: Decisions, after: Decisions): boolean {
   if (after.directAllowed && !before.directAllowed) return false;
   const ids = new Set([...idsIn(before), ...idsIn(after)]);
@@ -215,7 +221,7 @@ export function idsOn(exit: string, { assigned, scheduled }: Decisions): DeviceI
   ];
 }
 
-/** Of all devices about which something was decided. */
+/** The ids of all devices about which something was decided. */
 export function idsIn({ assigned, scheduled }: Decisions): DeviceId[] {
   return [...new Set([...assigned.keys(), ...scheduled.keys()])];
 }
@@ -268,7 +274,7 @@ function scheduledText({ scheduled }: Decisions): string {
   return [...scheduled].map(([id, exit]) => `${id} ${formatExit(exit)}`).join(",");
 }
 
-/** What this version cannot read is left out: the schedules give it again. */
+/** Values that this version cannot read are left out. The schedules set them again. */
 function scheduledIn(text: string | null): Map<DeviceId, Exit> {
   const pairs = (text ?? "").split(",").map((pair) => pair.split(" "));
   return new Map(

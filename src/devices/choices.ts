@@ -14,11 +14,11 @@ interface Deps {
   neighbourhood: Pick<Neighbourhood, "holderOf">;
   /** The names of all tunnels, `main` first. */
   tunnelNames: () => readonly string[];
-  /** The LAN's own. */
+  /** The networks of the LAN itself. */
   prefixes: () => readonly Prefix[];
 }
 
-/** What people and schedules can choose for devices now. What cannot be chosen throws, with the reason. */
+/** What people and schedules can choose for devices now. Anything else throws, with the reason. */
 export class Choices {
   constructor(private readonly deps: Deps) {}
 

@@ -36,16 +36,18 @@ interface Deps {
   store: DeviceStorage;
   killSwitch: {
     update(owner: string, part: PolicyPart): Promise<void>;
-    /** Where a network behind another router is: by which interfaces, and what else has its addresses. */
+    /**
+     * The place of a network behind another router: the interfaces that lead to it, and other owners of its addresses.
+     */
     wayTo(prefix: Prefix): { interfaces: readonly string[]; overlap: string | null };
   };
   /** The names of all tunnels, `main` first. */
   tunnelNames: () => readonly string[];
   /** Null if the gateway does not serve DHCP. */
   dhcp: DhcpHosts | null;
-  /** Called with what a device has carried between two readings. */
+  /** Called with the bytes that a device has carried between two readings. */
   onCarried?: (id: DeviceId, carried: Figures) => void;
-  /** Forgets what it has carried in the past; returns whether anything was known of it. */
+  /** Forgets what it has carried in the past. Returns whether anything was known about it. */
   forgetHistory?: (id: DeviceId) => boolean;
   publish: (update: DeviceUpdate) => void;
   publishRemoved: (id: DeviceId) => void;
@@ -53,9 +55,9 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
-/** How soon listeners are told of a device that has fallen silent. */
+/** How soon listeners are told of a device that has become silent. */
 const SILENCE_EVERY_MS = 15_000;
-/** Rarer than an address is given to another device, and far more often than the kernel forgets an address. */
+/** Less often than an address is given to another device, and far more often than the kernel forgets an address. */
 const COUNT_EVERY_MS = 3_600_000;
 
 /** The devices of the LAN, and the exits that people have given them. */
@@ -174,7 +176,7 @@ export class Devices {
     const address = given.address == null ? null : this.choices.address(id, given.address);
     const isAddressed = given.address !== undefined && !isPrefixId(id);
     const former = this.fixed.of(id);
-    // First, because another request may take the address while the kernel gets the exit.
+    // This comes first, because another request may take the address while the kernel gets the exit.
     if (isAddressed) await this.fixed.set(id as Mac, address);
     try {
       if (name !== undefined || given.exit !== undefined) await this.decide(id, name, given.exit);
@@ -245,7 +247,7 @@ export class Devices {
     return this.assignments.current.exitsLost;
   }
 
-  /** What is allowed, and who leaves outside the tunnel. */
+  /** What is allowed, and which devices leave outside the tunnel. */
   get direct(): Direct {
     return directIn(this.assignments.current);
   }
@@ -274,7 +276,7 @@ export class Devices {
     this.updates.onTold.push(listener);
   }
 
-  /** Has devices kept that are needed, however many strangers are heard. */
+  /** Keeps the devices that are needed, however many strangers are heard. */
   keep(isNeeded: (mac: Mac) => boolean): void {
     this.isNeeded = isNeeded;
   }
@@ -294,7 +296,7 @@ export class Devices {
     return this.fixed.of(id);
   }
 
-  /** The number of known devices by exit, also of the exits that none has. */
+  /** The number of known devices by exit, including exits that no device has. */
   counts(): Record<string, number> {
     const all = namesOf({ ...this.choices.exits, directAllowed: true });
     const counts = new Map(all.map((exit) => [exit, 0]));
@@ -311,7 +313,7 @@ export class Devices {
     this.updates.touch(this.ids);
   }
 
-  /** Takes in a change of the kernel's neighbour table; null if changes may have been missed. */
+  /** Handles a change of the kernel's neighbour table; null if changes may have been missed. */
   saw(neighbour: Neighbour | null): void {
     this.table.saw(neighbour);
   }
@@ -331,7 +333,7 @@ export class Devices {
     if (before !== null && !Bun.deepEquals(lans, before)) void this.look();
   }
 
-  /** Reads the kernel's neighbour table, for what its events do not tell. */
+  /** Reads the kernel's neighbour table, for changes that its events do not report. */
   look(): Promise<void> {
     return this.table.look();
   }
@@ -341,7 +343,7 @@ export class Devices {
     void this.traffic.check();
   }
 
-  /** Tells listeners of devices that fall silent, and counts their traffic, until `signal` aborts. */
+  /** Tells listeners of devices that become silent, and counts their traffic, until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
     void this.keepCounting(signal);
     void this.announced.watch(signal);
@@ -368,7 +370,7 @@ export class Devices {
     return [...new Set([...this.neighbourhood.macs, ...idsIn(this.assignments.current), ...this.fixed.ids])];
   }
 
-  /** Without those that are neither known nor assigned. */
+  /** The devices without those that are neither known nor assigned. */
   rowsOf(ids: readonly DeviceId[]): Promise<Device[]> {
     return this.rows.of(ids);
   }
@@ -377,12 +379,12 @@ export class Devices {
     return isPrefixId(id) ? this.networks.presence(id) : this.neighbourhood.presence(id);
   }
 
-  /** The device whose traffic an address carries: that which has it, or had it last. */
+  /** The device whose traffic an address carries: the one that has it, or had it last. */
   ownerOf(address: Address): DeviceId | null {
     return this.networks.of(address) ?? this.deviceAt(address);
   }
 
-  /** The same, where a network behind another router has none. */
+  /** The same for addresses that no network behind another router has. */
   deviceAt(address: Address): Mac | null {
     return this.neighbourhood.ownerOf(address, linksOf(this.lans ?? []));
   }
@@ -392,7 +394,7 @@ export class Devices {
     return this.networks.of(address) ?? this.neighbourhood.holderOf(address);
   }
 
-  /** Those that can be asked without a packet leaving the LAN. */
+  /** The devices that can be asked without a packet leaving the LAN. */
   private nameless(): Nameless[] {
     const { lanPrefixes: prefixes } = this;
     return this.neighbourhood.macs.flatMap((id) => {
@@ -404,7 +406,7 @@ export class Devices {
     });
   }
 
-  /** What a person decides about the exit precedes a schedule's. */
+  /** A person's decision about the exit takes precedence over a schedule. */
   private async change(
     id: DeviceId,
     edit: (assigned: Assignment) => Assignment,

@@ -2,14 +2,14 @@ import { type Decisions, idsOn } from "./assignments.ts";
 import type { DeviceId } from "./id.ts";
 import { titlesOf } from "./title.ts";
 
-/** What the operator is shown of the exit `direct`. */
+/** The operator's view of the exit `direct`. */
 export interface Direct {
   allowed: boolean;
   /** The devices that have it. */
   devices: { id: string; name: string | null }[];
 }
 
-/** The decisions with `direct` allowed; or without it, and with the default exit for all that had it. */
+/** The decisions with `direct` allowed, or without it and with the default exit for all devices that had it. */
 export function withDirect(decisions: Decisions, allowed: boolean): Decisions {
   if (allowed) return { ...decisions, directAllowed: true };
   const assigned = new Map(decisions.assigned);
@@ -26,7 +26,7 @@ export function directIn(decisions: Decisions): Direct {
   return { allowed: decisions.directAllowed, devices };
 }
 
-/** What has changed about the exit, in sentences for people; null if nothing has. */
+/** The changes of the exit, in sentences for people; null if there are none. */
 export function directChange(before: Decisions, after: Decisions): string | null {
   const [had, have] = [directIds(before), directIds(after)];
   const joined = have.filter((id) => !had.includes(id));

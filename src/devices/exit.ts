@@ -2,7 +2,7 @@ import { GatewayError } from "../base/errors.ts";
 import type { DefaultExit, Exit } from "../killswitch/policy.ts";
 import { nameFault } from "../tunnel/name.ts";
 
-/** What devices can be given now. */
+/** The exits that devices can be given now. */
 export interface Exits {
   /** The names of all tunnels. */
   tunnels: readonly string[];

@@ -16,7 +16,7 @@ import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
 import type { DeviceStorage } from "./assignments.ts";
 
-/** Where the addresses go. */
+/** The destination of the addresses. */
 export interface DhcpHosts {
   /** The file that the DHCP server reads. */
   file: string;
@@ -43,10 +43,10 @@ const KEY = "fixed_addresses";
 /** Anyone on the LAN may give them. */
 export const MAX_FIXED = 1_000;
 
-/** The addresses that people have chosen for devices, which the gateway's DHCP server gives to them. */
+/** The addresses that people have chosen for devices. The gateway's DHCP server gives them to the devices. */
 export class FixedAddresses {
   private all: ReadonlyMap<Mac, Address>;
-  /** Null before the machine's network is known: until then the DHCP server keeps the file that it has. */
+  /** Null before the machine's network is known. Until then the DHCP server keeps its present file. */
   private taken: Taken | null = null;
   private readonly reported = new Set<string>();
 
@@ -67,8 +67,8 @@ export class FixedAddresses {
   }
 
   /**
-   * To be called when the machine's network is first known, and when it changes. A home router whose cable is out for a
-   * while keeps its addresses.
+   * To be called when the machine's network is first known, and when it changes. A home router whose cable is
+   * disconnected for a while keeps its addresses.
    */
   async takenAre({ own, routers }: Taken): Promise<void> {
     const taken = { own, routers: routers.length > 0 ? routers : (this.taken?.routers ?? []) };
@@ -86,7 +86,7 @@ export class FixedAddresses {
   /** Null gives the device any address again. */
   async set(id: Mac, address: Address | null): Promise<void> {
     if (this.of(id) === address) return;
-    // Of two requests at once, both may have found it free.
+    // If two requests come at once, both may have found it free.
     if (address !== null && this.holderOf(address) !== null)
       throw refusal(`another device has ${address}; choose another one`);
     const all = new Map(this.all);
@@ -119,14 +119,14 @@ export class FixedAddresses {
     return address;
   }
 
-  /** What has the address already, of what is no device. */
+  /** The owner of an address that is not a device; null if there is none. */
   private takerOf(address: Address): string | null {
     const { own = [], routers = [] } = this.taken ?? {};
     if (own.includes(address)) return "the gateway's own";
     return routers.includes(address) ? "the home router's" : null;
   }
 
-  /** Those that no machine of the network needs itself. A backup may bring others, from another LAN. */
+  /** The addresses that no machine of the network needs itself. A backup may contain others, from another LAN. */
   private usable(): Map<Mac, Address> {
     const usable = [...this.all].filter(([id, address]) => {
       const taker = this.takerOf(address);
@@ -155,12 +155,12 @@ export function areFixedAddresses(text: string): boolean {
   return textOf(fixedIn(text)) === text;
 }
 
-/** By MAC. */
+/** Sorted by MAC address. */
 export function fixedRows(text: string | null): ReadonlyMap<string, string> {
   return fixedIn(text);
 }
 
-/** The value of the setting that has those of both values; the other's come first. */
+/** The value of the setting that has the addresses of both values; the other's come first. */
 export function unitedAddresses(one: string | null, other: string): string {
   const given = fixedIn(other);
   const taken = new Set(given.values());
@@ -168,7 +168,7 @@ export function unitedAddresses(one: string | null, other: string): string {
   return textOf(new Map([...kept, ...given].slice(-MAX_FIXED)));
 }
 
-/** What cannot be read is left out, and so is an address that another device has. */
+/** Entries that cannot be read are left out, and so is an address that another device has. */
 function fixedIn(text: string | null): Map<Mac, Address> {
   const all = new Map<Mac, Address>();
   for (const [id = "", address = ""] of (text ?? "").split(",").map((pair) => pair.split(" "))) {

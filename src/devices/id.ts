@@ -6,7 +6,7 @@ import { isPrivateWhole } from "../network/lan-routes.ts";
 /** What identifies a device: its MAC address, or the prefix of what is behind another router of the LAN. */
 export type DeviceId = Mac | Prefix;
 
-/** Null if the text is neither. An address alone is a prefix of its own. */
+/** Null if the text is neither. A single address is a prefix of its own. */
 export function parseDeviceId(text: string): DeviceId | null {
   const mac = parseMac(text);
   if (mac !== null) return mac;

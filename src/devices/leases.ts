@@ -2,7 +2,7 @@ import { parseMac } from "../base/mac.ts";
 import { isToldName } from "../base/name.ts";
 import type { Host } from "../system/host.ts";
 
-/** Of the gateway's own DHCP server, of dnsmasq on Debian, and of Pi-hole from version 6 on. */
+/** The files of the gateway's own DHCP server, of dnsmasq on Debian, and of Pi-hole from version 6 on. */
 const LEASES = ["/var/lib/portcullis-dhcp/leases", "/var/lib/misc/dnsmasq.leases", "/etc/pihole/dhcp.leases"];
 /** dnsmasq leases at most 1,000 addresses unless told otherwise; a line takes some 100 bytes. */
 const MAX_BYTES = 262_144;

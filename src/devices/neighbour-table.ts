@@ -18,16 +18,16 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
-/** Takes what the kernel's neighbour table has, and each change of it, into the neighbourhood. */
+/** Passes the kernel's neighbour table, and each change of it, to the neighbourhood. */
 export class NeighbourTable {
-  /** What changes while the table is read, for each reading. */
+  /** The changes while the table is read, for each reading. */
   private readonly looks = new Set<Neighbour[]>();
   private isLooking = false;
   private isLookDue = false;
 
   constructor(private readonly deps: Deps) {}
 
-  /** Takes in a change; null if changes may have been missed. */
+  /** Handles a change; null if changes may have been missed. */
   saw(neighbour: Neighbour | null): void {
     if (neighbour === null) return void this.lookAgain();
     if (!this.deps.isOnLan(neighbour)) return;
@@ -35,14 +35,14 @@ export class NeighbourTable {
     this.deps.onSeen(this.deps.neighbourhood.take(neighbour));
   }
 
-  /** Reads the table, for what its events do not tell. */
+  /** Reads the table, for changes that its events do not report. */
   async look(): Promise<void> {
     const { host, neighbourhood, isOnLan, onSeen, log } = this.deps;
     const during: Neighbour[] = [];
     this.looks.add(during);
     try {
       const all = await readNeighbours(host);
-      // What changed meanwhile may be missing from the table as it was read.
+      // What changed meanwhile may be missing from the table that was read.
       neighbourhood.takeAll(all.filter(isOnLan));
       for (const neighbour of during) neighbourhood.take(neighbour);
       onSeen(neighbourhood.macs);
@@ -53,7 +53,7 @@ export class NeighbourTable {
     }
   }
 
-  /** Whoever floods the LAN makes the kernel drop events all the time. */
+  /** A host that floods the LAN makes the kernel drop events all the time. */
   private async lookAgain(): Promise<void> {
     this.isLookDue = true;
     if (this.isLooking) return;

@@ -5,10 +5,12 @@ import type { Neighbour } from "../network/neighbours.ts";
 /** A device that does not answer for this long counts as offline, although the kernel may not have asked it. */
 export const SILENT_MS = 300_000;
 
-/** Anyone on the LAN can invent MAC addresses: of those that nobody has named or assigned, the latest are kept. */
+/**
+ * Anyone on the LAN can invent MAC addresses, so only the latest of those that nobody has named or assigned are kept.
+ */
 export const MAX_UNNAMED_DEVICES = 512;
 
-/** A device with IPv6 has some ten; more may be invented. */
+/** A device with IPv6 has some ten addresses; more may be invented. */
 export const MAX_ADDRESSES = 16;
 
 interface Device {
@@ -19,10 +21,10 @@ interface Device {
   heardAt: number | null;
 }
 
-/** What is known of a device from its packets. */
+/** The facts about a device from its packets. */
 export interface Presence {
   interface: string | null;
-  /** Without link-local ones. */
+  /** Addresses without link-local ones. */
   addresses: readonly string[];
   heardAt: number | null;
   isOnline: boolean;
@@ -30,16 +32,18 @@ export interface Presence {
 
 /** The devices on the LAN's cables by MAC address, as the kernel's neighbour table has them. */
 export class Neighbourhood {
-  /** The one that was heard last is last. */
+  /** The device that was heard last comes last. */
   private readonly devices = new Map<Mac, Device>();
   /** The MAC address of each entry, by its key. */
   private readonly owners = new Map<string, Mac>();
-  /** Those that nobody had named or assigned when they were last heard, the one that was heard last is last. */
+  /**
+   * The devices that nobody had named or assigned when they were last heard. The one that was heard last comes last.
+   */
   private readonly strangers = new Set<Mac>();
 
   constructor(
     private readonly monotonic: () => number,
-    /** Whether a person has named or assigned it: then it is not dropped. */
+    /** Whether a person has named or assigned it. Then it is not dropped. */
     private readonly isKept: (mac: Mac) => boolean,
   ) {}
 
@@ -83,7 +87,7 @@ export class Neighbourhood {
     return holders.size === 1 ? only : null;
   }
 
-  /** Takes in one change of the table; returns the MAC addresses of the devices that it concerns. */
+  /** Handles one change of the table. Returns the MAC addresses of the devices that it concerns. */
   take(neighbour: Neighbour): Mac[] {
     const key = keyOf(neighbour);
     const owner = this.owners.get(key);
@@ -93,7 +97,7 @@ export class Neighbourhood {
     return owner === undefined || owner === neighbour.mac ? [neighbour.mac] : [owner, neighbour.mac];
   }
 
-  /** Takes in the whole table: entries that are not in it are lost. */
+  /** Takes over the whole table: entries that are not in it are lost. */
   takeAll(neighbours: readonly Neighbour[]): void {
     const present = new Set(neighbours.map(keyOf));
     for (const key of this.owners.keys()) if (!present.has(key)) this.lose(key);
@@ -132,13 +136,16 @@ export class Neighbourhood {
     this.owners.delete(key);
   }
 
-  /** Drops the stranger that has been silent the longest if there are too many; the cost does not depend on how many. */
+  /**
+   * Drops the stranger that has been silent the longest if there are too many. The cost does not depend on their
+   * number.
+   */
   private makeRoom(mac: Mac): void {
     this.strangers.add(mac);
     while (this.strangers.size > MAX_UNNAMED_DEVICES) {
       const [oldest = mac] = this.strangers;
       this.strangers.delete(oldest);
-      // Named since then.
+      // It has been named since then.
       if (this.isKept(oldest)) continue;
       for (const key of this.devices.get(oldest)?.entries.keys() ?? []) this.owners.delete(key);
       this.devices.delete(oldest);

@@ -6,15 +6,17 @@ import { MAX_ADDRESSES, type Presence, SILENT_MS } from "./neighbourhood.ts";
 
 interface Deps {
   host: Pick<Host, "monotonic">;
-  /** Of all devices about which something was decided. */
+  /** The assignments of all devices about which something was decided. */
   decided: () => readonly DeviceId[];
-  /** Where a network behind another router is: by which interfaces, and what else has its addresses. */
+  /**
+   * The place of a network behind another router: the interfaces that lead to it, and other owners of its addresses.
+   */
   wayTo: (prefix: Prefix) => { interfaces: readonly string[]; overlap: string | null };
   /** The addresses of a network that have sent something, the latest first. */
   heardIn: (prefix: Prefix) => readonly { address: Address; heardAt: number }[];
 }
 
-/** The networks behind other routers of the LAN that people have declared, each of them one device. */
+/** The networks behind other routers of the LAN that people have declared. Each of them is one device. */
 export class RoutedNetworks {
   constructor(private readonly deps: Deps) {}
 
@@ -30,7 +32,7 @@ export class RoutedNetworks {
     return prefix;
   }
 
-  /** A network is as present as the address that was heard last. */
+  /** A network is online if the address that was heard last is. */
   presence(prefix: Prefix): Presence {
     const [name] = this.deps.wayTo(prefix).interfaces;
     const heard = this.deps.heardIn(prefix);
@@ -44,7 +46,7 @@ export class RoutedNetworks {
     };
   }
 
-  /** Throws if something else has addresses of the prefix. */
+  /** Throws if another owner has addresses of the prefix. */
   refuseOverlap(prefix: Prefix): void {
     const { overlap } = this.deps.wayTo(prefix);
     if (overlap !== null)

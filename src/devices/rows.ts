@@ -24,7 +24,7 @@ interface Deps {
 export class Rows {
   constructor(private readonly deps: Deps) {}
 
-  /** Without those that are neither known nor assigned. */
+  /** The devices without those that are neither known nor assigned. */
   async of(ids: readonly DeviceId[]): Promise<Device[]> {
     const names = await leasedNames(this.deps.host);
     const known = new Set(this.deps.ids());

@@ -28,7 +28,7 @@ export const Device = Type.Object(
 );
 export type Device = Static<typeof Device>;
 
-/** What `/api/devices` answers. */
+/** The answer of `/api/devices`. */
 export const DeviceList = Type.Object(
   {
     devices: Type.Array(Device),
@@ -42,7 +42,7 @@ export const DeviceList = Type.Object(
 );
 export type DeviceList = Static<typeof DeviceList>;
 
-/** What `/api/devices/self` answers. */
+/** The answer of `/api/devices/self`. */
 export const OwnDevice = Type.Object(
   {
     address: Type.String({ description: "from which the request came" }),
@@ -55,7 +55,7 @@ export const OwnDevice = Type.Object(
 );
 export type OwnDevice = Static<typeof OwnDevice>;
 
-/** What a person may give a device. */
+/** The values that a person may give a device. */
 export const DeviceChange = Type.Object(
   {
     name: Type.Optional(Type.String({ minLength: 1, description: "1 to 64 characters" })),

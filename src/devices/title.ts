@@ -1,10 +1,10 @@
 import type { Decisions } from "./assignments.ts";
 import type { DeviceId } from "./id.ts";
 
-/** Enough to find them in a list. */
+/** This many are enough to find them in a list. */
 const MAX_TITLES = 5;
 
-/** Some of these devices by name and id, and how many others there are. */
+/** Some of these devices by name and id, and the number of others. */
 export function titlesOf(ids: readonly DeviceId[], { assigned }: Pick<Decisions, "assigned">): string {
   const titles = ids.slice(0, MAX_TITLES).map((id) => {
     const name = assigned.get(id)?.name ?? null;

@@ -26,19 +26,19 @@ interface Deps<Id> {
   ownerOf: (address: Address) => Id | null;
   /** All devices; figures of others are dropped. */
   ids: () => readonly Id[];
-  /** Called with what a device has carried between two readings of the same address. */
+  /** Called with the bytes that a device has carried between two readings of the same address. */
   onCarried?: (id: Id, carried: Figures) => void;
   log: Pick<Log, "warn">;
 }
 
-/** However many ask, the kernel's table is read so often at most. */
+/** The kernel's table is not read more often than this, however many clients ask. */
 const READ_EVERY_MS = 1_000;
 
 const NONE: Figures = { rx: 0, tx: 0 };
 
 /**
- * What each device has sent and received. The kernel counts by address; what an address has carried since the last
- * reading is credited to the device that has the address now.
+ * The bytes that each device has sent and received. The kernel counts by address. What an address has carried since the
+ * last reading is credited to the device that has the address now.
  */
 export class Traffic<Id> {
   private readonly figures = new Map<Id, Figures>();
@@ -49,10 +49,10 @@ export class Traffic<Id> {
   /** The addresses that were in the table when it was read last, and when that was. */
   private latest: { counts: readonly Count[]; at: number } = { counts: [], at: 0 };
   private links: Links = { lans: [], uplink: null };
-  /** Those of the table in the kernel, as far as is known. */
+  /** The interfaces of the table in the kernel, as far as they are known. */
   private loaded: Links | null = null;
   private readonly reading: Reading<void>;
-  /** A listing that came late must not be taken after a newer one. */
+  /** A listing that came late must not replace a newer one. */
   private readonly queue = new Queue();
   private isFaulty = false;
 
@@ -64,7 +64,7 @@ export class Traffic<Id> {
     return this.figures.get(id) ?? NONE;
   }
 
-  /** Those of the devices that have any, as read last. */
+  /** The bytes of the devices that have any, from the last reading. */
   get all(): ReadonlyMap<Id, Figures> {
     return this.figures;
   }
@@ -92,7 +92,10 @@ export class Traffic<Id> {
     await this.read();
   }
 
-  /** Reads the figures, and makes the table if it is missing. Never throws: figures are not worth a failure. */
+  /**
+   * Reads the figures, and makes the table if it is missing. Never throws, because figures are not important enough for
+   * a failure.
+   */
   read(): Promise<void> {
     return this.reading.get(() =>
       this.queue
@@ -129,14 +132,14 @@ export class Traffic<Id> {
   private take({ table, counts }: Counts): void {
     const before = this.credited.table === table ? this.credited.counts : new Map<Address, Figures>();
     const after = new Map<Address, Figures>();
-    // What the table had before the first reading was carried at some other time.
+    // The bytes in the table before the first reading were carried at some other time.
     const isFirst = this.credited.table === 0;
     const isSame = this.credited.table === table;
     const last = new Map(this.latest.counts.map((count) => [count.address, count]));
     for (const { address, sent: tx, received: rx } of counts) {
       const done = before.get(address) ?? NONE;
       const id = this.deps.ownerOf(address);
-      // It is credited once somebody has the address.
+      // It is credited once a device has the address.
       if (id === null) after.set(address, done);
       else {
         after.set(address, { rx, tx });

@@ -4,24 +4,24 @@ import type { Device, DeviceUpdate } from "./schema.ts";
 
 /** Changes are gathered this long, because one device causes several at once. */
 const GATHERED_MS = 200;
-/** At most so many updates each time: anyone on the LAN can invent devices, and listeners must keep up. */
+/** At most this many updates each time, because anyone on the LAN can invent devices, and listeners must keep up. */
 const MAX_AT_ONCE = 50;
 
-/** What listeners are told of; they read the rest, such as whether a person chose the exit. */
+/** The fields that listeners are told. They read the rest, such as whether a person chose the exit. */
 type Told = DeviceUpdate & Pick<Device, "named" | "assigned">;
 
 interface Deps {
   clock: Pick<Host, "sleep">;
   /** The ids of all devices. */
   known: () => ReadonlySet<DeviceId>;
-  /** The devices of these ids as they are now; without those that no longer exist. */
+  /** The devices with these ids as they are now, without those that no longer exist. */
   rowsOf: (ids: readonly DeviceId[]) => Promise<readonly Told[]>;
   publish: (update: DeviceUpdate) => void;
-  /** There is no device of this id any more. */
+  /** No device has this id any more. */
   publishRemoved: (id: DeviceId) => void;
 }
 
-/** Tells listeners of each change of a device, and of nothing that they know already. */
+/** Tells listeners of each change of a device, and of nothing that they already know. */
 export class Updates {
   private readonly told = new Map<DeviceId, Told>();
   private readonly changed = new Set<DeviceId>();
@@ -39,7 +39,7 @@ export class Updates {
     void this.deps.clock.sleep(GATHERED_MS).then(() => this.tell());
   }
 
-  /** The devices that listeners take to be online. */
+  /** The devices that listeners consider to be online. */
   get online(): DeviceId[] {
     return [...this.told].flatMap(([id, { online }]) => (online ? [id] : []));
   }
@@ -56,7 +56,7 @@ export class Updates {
     this.touch([]);
   }
 
-  /** Returns who is gone. Invented devices push each other out faster than listeners are told of them. */
+  /** Returns the devices that are gone. Invented devices replace each other faster than listeners are told of them. */
   private forgetGone(): DeviceId[] {
     const known = this.deps.known();
     const gone = [...new Set([...this.told.keys(), ...this.changed])].filter((id) => !known.has(id));

@@ -45,7 +45,7 @@ export async function lanFactsOf(host: Pick<Host, "run">): Promise<LanFacts> {
   };
 }
 
-/** The part of each LAN interface if the settings ask for DHCP. Throws `GatewayError` that says what to do. */
+/** The networks that the DHCP server serves, one for each LAN interface. Throws `GatewayError` that says what to do. */
 export function servedLans(
   network: HostNetwork,
   facts: LanFacts,

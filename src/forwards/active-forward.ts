@@ -5,14 +5,14 @@ import type { PortLease } from "./port-lease.ts";
 import type { ForwardId, SavedForward } from "./saved.ts";
 import type { Forward } from "./schema.ts";
 
-/** One port of a device, and what keeps it open. */
+/** One port of a device, and the lease that keeps it open. */
 export interface ActiveForward extends SavedForward {
-  /** Null if a person asked for it; else until when the device wants it. */
+  /** Null if a person asked for it; otherwise until when the device wants it. */
   until: Until | null;
   /** The external port that the device would like, or that was open before; null for any. */
   preferred: number | null;
   keeper: PortLease;
-  /** What listeners were told last. */
+  /** The last row that listeners were told. */
   told: Forward | null;
 }
 
@@ -22,7 +22,7 @@ export interface Until {
   date: string;
 }
 
-/** What a client has given. */
+/** The fields that a client has given. */
 export interface GivenId {
   device: string;
   protocol: string;

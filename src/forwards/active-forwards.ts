@@ -37,16 +37,16 @@ export interface HeldForwardsDeps {
 
 /** How long a port may stay open after a device's request has ended. */
 const LOOK_EACH_MS = 5_000;
-/** Until a device is seen that only listens, the LAN is asked for it. */
+/** How often the LAN is asked for a device that only listens, until it is seen. */
 const ASK_EACH_MS = 30_000;
 
-/** The forwards that people and devices want now, each with what keeps it open. */
+/** The forwards that people and devices want now, each with the lease that keeps it open. */
 export class HeldForwards {
   readonly rows: Rows;
   readonly permits: Permits;
   private readonly held = new Map<string, ActiveForward>();
   private readonly queues = new Map<string, Queue>();
-  /** The devices of people's forwards: what a device asks for itself keeps nobody. */
+  /** The devices of people's forwards. A device's own requests do not keep it in the list. */
   private needed: ReadonlySet<Mac> = new Set();
   private readonly addresses: Addresses;
 
@@ -74,7 +74,7 @@ export class HeldForwards {
     return this.held.get(keyOf(id));
   }
 
-  /** What is open at the server of a tunnel. */
+  /** The ports that are open at the server of a tunnel. */
   openOn(tunnel: string): Opened[] {
     return this.all.flatMap(({ keeper }) =>
       keeper.isOpen && keeper.opened?.way.tunnel === tunnel ? [keeper.opened] : [],
@@ -96,7 +96,7 @@ export class HeldForwards {
     asked: { until: Until; preferred: number | null } | null,
   ): Promise<ActiveForward> {
     const present = this.of(saved);
-    // A person who asks again wants it to be tried again.
+    // If a person asks again, it is tried again.
     if (present !== undefined && present.fixed === saved.fixed && !present.keeper.isIdle) {
       present.until = asked?.until ?? null;
       this.noteNeeded();
@@ -129,7 +129,7 @@ export class HeldForwards {
     if (!isReplaced) this.deps.publishRemoved({ device, protocol, port });
   }
 
-  /** Does work on a way after what was begun there before. */
+  /** Does work on a way after the work that was begun there before. */
   inTurn<T>({ tunnel }: Way, work: () => Promise<T>): Promise<T> {
     const queue = this.queues.get(tunnel) ?? new Queue();
     this.queues.set(tunnel, queue);
@@ -159,7 +159,7 @@ export class HeldForwards {
     await this.permits.apply().finally(() => void this.rows.tell([held]));
   }
 
-  /** What a device does not ask for again ends. */
+  /** A port ends if the device does not ask for it again. */
   private async keepUntilOver(held: ActiveForward): Promise<void> {
     const { host } = this.deps;
     while (held.until !== null && this.has(held)) {
@@ -170,13 +170,13 @@ export class HeldForwards {
     }
   }
 
-  /** A device that only listens is seen when it is asked for, at the address that it had last or that a person chose. */
+  /** A device that only listens is seen when it is looked for, at its last address or the one that a person chose. */
   private async lookFor(held: ActiveForward): Promise<void> {
     const { devices, host } = this.deps;
     while (this.has(held)) {
       const address = held.address ?? devices.chosenAddressOf(held.device);
       if (address !== null && this.addressesOf(held).length === 0)
-        // It may be asked for again.
+        // It may be requested again.
         await this.addresses.ask(address).catch(() => {});
       await host.sleep(ASK_EACH_MS);
     }

@@ -15,19 +15,21 @@ interface Deps {
   lans: () => readonly Lan[];
 }
 
-/** The addresses to which ports lead: they change only if the device does not have them any more. */
+/** The addresses to which ports lead. They change only if the device no longer has them. */
 export class Addresses {
   private readonly chosen = new Map<Mac, readonly Address[]>();
 
   constructor(private readonly deps: Deps) {}
 
-  /** At most one of each family; none of a device that was not seen, because another one may have its address by now. */
+  /**
+   * At most one of each family. A device that was not seen has none, because another one may have its address by now.
+   */
   of(device: Mac): readonly Address[] {
     const former = this.chosen.get(device) ?? [];
     const usable = this.deps.seen(device).filter((each) => this.isUsable(device, each));
     const addresses = ([4, 6] as const).flatMap((family) => {
       const some = usable.filter((each) => familyOf(each) === family);
-      // The latest is last.
+      // The latest address comes last.
       return some.find((each) => former.includes(each)) ?? some.at(-1) ?? [];
     });
     this.chosen.set(device, addresses);
@@ -40,8 +42,8 @@ export class Addresses {
   }
 
   /**
-   * Has the kernel ask the LAN who has an address, as before it sends a packet there (NTF_USE of rtnetlink(7)). The answer
-   * goes into the neighbour table.
+   * Makes the kernel ask the LAN for the owner of an address, as before it sends a packet there (NTF_USE of
+   * rtnetlink(7)). The answer goes into the neighbour table.
    */
   async ask(address: Address): Promise<void> {
     const { host, lans } = this.deps;

@@ -12,14 +12,14 @@ type Deps = Pick<HeldForwardsDeps, "host" | "devices" | "tunnels" | "openerFor">
 
 /** Any program on a device can ask. */
 const MAX_OF_DEVICE = 8;
-/** As long as a device waits for an answer; the work goes on. */
+/** A device waits this long for an answer; the work continues. */
 const RESULT_WITHIN_MS = 10_000;
 /** RFC 6886, 3.3, recommends 2 h. */
 const MAX_LIFETIME_MS = 86_400_000;
 /** Any device may ask as often as it likes, and each question to a provider changes the firewall twice. */
 const ADDRESS_KEPT_MS = 10_000;
 
-/** What devices ask for by themselves. */
+/** The ports that devices ask for by themselves. */
 export class DeviceRequests {
   /** The public addresses that were answered last. */
   private readonly answered = new WeakMap<Session, { at: number; answer: Promise<Address | null> }>();
@@ -51,7 +51,7 @@ export class DeviceRequests {
     throw failure;
   }
 
-  /** Closes what the device has asked for itself. A person's forward stays. */
+  /** Closes the ports that the device has asked for itself. A person's forward stays. */
   async unmap({ address, protocol, port }: PortRelease): Promise<void> {
     const device = this.deviceAt(address);
     const all = this.forwards.all.filter(

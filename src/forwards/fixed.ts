@@ -1,6 +1,6 @@
 import { type Opener, PortRefusal } from "./opener.ts";
 
-/** A port that a person has set on the provider's site: nothing is asked. */
+/** A port that a person has set on the provider's site, so nothing is asked. */
 export const fixedPort: Opener = {
   kind: "fixed",
   contact: () => null,

@@ -13,7 +13,7 @@ interface Deps extends HeldForwardsDeps {
   store: { read(key: string): string | null; write(key: string, value: string): void };
 }
 
-/** As long as a person waits for an answer; the work goes on. */
+/** A person waits this long for an answer; the work continues. */
 const RESULT_WITHIN_MS = 10_000;
 const LOST_WITHIN_MS = 5_000;
 
@@ -22,7 +22,7 @@ export class Forwards {
   private readonly held: HeldForwards;
   private readonly requests: DeviceRequests;
   private isLoaded = false;
-  /** What people have asked for, also while it cannot be saved. */
+  /** The forwards that people have asked for, including those that cannot be saved. */
   private saved: readonly SavedForward[];
   private isUnsaved = false;
 
@@ -38,7 +38,7 @@ export class Forwards {
     devices.keep((mac) => this.held.isNeeded(mac));
   }
 
-  /** Opens the ports that people have asked for; to be called when the tunnels have started, and after a restore. */
+  /** Opens the ports that people have asked for. To be called when the tunnels have started, and after a restore. */
   async load(): Promise<void> {
     this.isLoaded = true;
     const saved = forwardsIn(this.deps.store.read(KEY));
@@ -65,7 +65,7 @@ export class Forwards {
         "bad_request",
         "port: the kill switch keeps port 53, DNS, inside the tunnels; choose another port of the device",
       );
-    // Devices must not use up what people may have.
+    // Devices must not use up the forwards that people may have.
     const { saved: others } = this;
     if (others.length >= MAX_FORWARDS && !others.some((each) => keyOf(each) === keyOf(id)))
       throw new GatewayError(
@@ -81,7 +81,7 @@ export class Forwards {
     return row;
   }
 
-  /** Also if that cannot be saved: then it throws `Unsaved`. */
+  /** Closes it even if that cannot be saved. Then it throws `Unsaved`. */
   async remove(given: GivenId): Promise<void> {
     const held = this.held.of(idIn(given));
     if (held === undefined)
@@ -110,7 +110,7 @@ export class Forwards {
     return this.requests.publicAddress(address);
   }
 
-  /** The server of a tunnel has lost its ports: they are asked for again, after the random wait of RFC 6886, 3.7. */
+  /** The server of a tunnel has lost its ports. They are requested again, after the random wait of RFC 6886, 3.7. */
   async renewAll({ session }: Way): Promise<void> {
     await this.deps.host.sleep(Math.random() * LOST_WITHIN_MS);
     for (const { keeper } of this.held.all) if (keeper.opened?.way.session === session) keeper.renewNow();
@@ -139,7 +139,7 @@ export class Forwards {
     void this.held.rows.tell(this.held.all);
   }
 
-  /** Those of people: after a restart, a device that only listens is asked for where it was. */
+  /** The forwards of people. After a restart, a device that only listens is looked for at its last address. */
   private saveAddresses(): void {
     const moved = this.held.all.filter((held) => {
       const before = held.address;

@@ -8,8 +8,8 @@ export type Openers = Readonly<Record<Exclude<OpenerKind, "fixed">, Opener>>;
 const CLOSED: Readonly<Record<string, string>> = { mullvad: "Mullvad", ivpn: "IVPN", nordvpn: "NordVPN" };
 
 /**
- * How a port is opened at a server; `provider` is the name of the company whose server it is, if that is known. Others may
- * open ports: NAT-PMP is tried.
+ * The way in which a port is opened at a server. `provider` is the name of the company whose server it is, if that is
+ * known. Others may open ports, so NAT-PMP is tried.
  */
 export function openerFor(
   fixed: number | null,

@@ -17,7 +17,7 @@ export interface Way {
 
 export interface WantedPort {
   protocol: Protocol;
-  /** Tells the ports that are open on a way apart: no two of the same protocol have the same number. */
+  /** Distinguishes the ports that are open on a way: no two of the same protocol have the same number. */
   inside: number;
   /** The port that was open before, or that the device would like; null for any. The provider may give another. */
   external: number | null;
@@ -33,7 +33,7 @@ export interface OpenPort {
   /** The provider's public address; null if it does not say. */
   address: Address | null;
   renewAfterMs: number;
-  /** Without a renewal the provider closes it then. */
+  /** Without a renewal the provider closes it at this time. */
   expiresAfterMs: number;
 }
 
@@ -46,8 +46,8 @@ export interface Contact {
 
 /**
  * One way to have ports opened by a provider. The methods of one way are called one at a time, and with a signal that
- * aborts when the answer is no longer wanted or is late. Each throws `PortRefusal` for what the provider answers, with a
- * message that says what to do next, and any other `GatewayError` for what may pass: that is tried again.
+ * aborts when the answer is no longer wanted or is late. Each throws `PortRefusal` for a refusal of the provider, with
+ * a message that says what to do next, and any other `GatewayError` for a temporary failure, which is tried again.
  */
 export interface Opener {
   readonly kind: OpenerKind;
@@ -58,7 +58,7 @@ export interface Opener {
   renew(way: Way, port: OpenPort, signal: AbortSignal): Promise<OpenPort>;
   /** The provider's public address, if it can be asked without a port; null if it does not say. */
   publicAddress?(way: Way, signal: AbortSignal): Promise<Address | null>;
-  /** For a port that is no longer wanted while its session is up. */
+  /** Called for a port that is no longer wanted while its session is up. */
   close(way: Way, port: OpenPort, signal: AbortSignal): Promise<void>;
 }
 

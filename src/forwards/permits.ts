@@ -7,21 +7,21 @@ import type { Opened } from "./port-lease.ts";
 interface Deps {
   killSwitch: { update(owner: string, part: PolicyPart): Promise<void> };
   held: () => readonly ActiveForward[];
-  /** To which the ports of a forward lead. */
+  /** The addresses to which the ports of a forward lead. */
   addressesOf: (held: ActiveForward) => readonly Address[];
 }
 
-/** Who is asked for a port or an address, and on which way. */
+/** A request for a port or an address, and the way that it takes. */
 type Asked = Pick<Opened, "way" | "opener">;
 
 /** The owner of the forwards in the kill switch; never a tunnel's name. */
 const OWNER = "FORWARDS";
 
-/** What the kill switch permits for forwards: packets to the devices, and questions to the providers. */
+/** The parts of the kill switch for forwards: packets to the devices, and questions to the providers. */
 export class Permits {
-  /** What is asked without a forward. */
+  /** The requests without a forward. */
   private readonly asking = new Set<Asked>();
-  /** What the kill switch was given last, and when it has it; null if that failed. */
+  /** The last part that the kill switch was given, and when it has it; null if that failed. */
   private part: PolicyPart | null = { forwards: [], contacts: [] };
   private applied: Promise<void> = Promise.resolve();
 
@@ -35,7 +35,7 @@ export class Permits {
     const asked = [...all.flatMap(({ keeper }) => [keeper.asked, keeper.opened]), ...this.asking];
     const contacts = asked.flatMap((each) => (each === null ? [] : contactOf(each)));
     const part = { forwards, contacts };
-    // Devices change all the time, and mostly not their addresses.
+    // Devices change all the time, but rarely their addresses.
     if (!Bun.deepEquals(part, this.part)) {
       this.part = part;
       this.applied = killSwitch.update(OWNER, part);
@@ -59,7 +59,10 @@ export class Permits {
   }
 }
 
-/** What the firewall must lead to the device. Providers open ports of IPv4; those that a person has set may be of both. */
+/**
+ * The packets that the firewall must redirect to the device. Providers open ports of IPv4; those that a person has set
+ * may be of both.
+ */
 function partOf(
   { device, protocol, port, keeper }: ActiveForward,
   addresses: readonly Address[],
@@ -79,7 +82,7 @@ function partOf(
   return [{ device, tunnel, endpoint, protocol, inside, addresses: used, port }];
 }
 
-/** What the firewall must permit to ask the provider. */
+/** The requests to the provider that the firewall must permit. */
 function contactOf({ way, opener }: Asked): ContactPart[] {
   const contact = opener.contact(way);
   return contact === null ? [] : [{ tunnel: way.tunnel, endpoint: way.session.endpoint, ...contact }];

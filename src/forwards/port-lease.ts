@@ -3,7 +3,7 @@ import type { Host } from "../system/host.ts";
 import { pauseAfter } from "../tunnel/backoff.ts";
 import { type Opener, type OpenPort, PortRefusal, type WantedPort, type Way } from "./opener.ts";
 
-/** A NAT-PMP client repeats its request for a minute, but people wait for the result of the first. */
+/** A NAT-PMP client repeats its request for a minute, but people wait for the result of the first one. */
 const ANSWER_WITHIN_MS = 15_000;
 /** A refusal holds until the account, the key or the server changes. */
 const REFUSED_PAUSE_MS = 600_000;
@@ -35,17 +35,17 @@ interface Deps {
   wanted: (way: Way) => WantedPort;
   /** Throws `PortRefusal` if another forward has the port that the provider gave. */
   check: (way: Way, port: OpenPort) => void;
-  /** Runs work on a way after what was begun there before. */
+  /** Runs work on a way after the work that was begun there before. */
   inTurn: <T>(way: Way, work: () => Promise<T>) => Promise<T>;
   /** To be called after each change; resolves once the firewall has it. */
   changed: () => Promise<void>;
 }
 
-/** Keeps one port open at the server of a tunnel, wherever the tunnel leads. */
+/** Keeps one port open at the server of a tunnel, to whichever server the tunnel leads. */
 export class PortLease {
   /** The port that is open, or was open on a session that has ended. */
   opened: Opened | null = null;
-  /** What is being asked for one. */
+  /** The present request for one. */
   asked: { way: Way; opener: Opener } | null = null;
   /** Whether it waits before it tries again. */
   get isIdle(): boolean {
@@ -57,7 +57,7 @@ export class PortLease {
   private readonly end = new AbortController();
   private attempt = new AbortController();
   private pause = new AbortController();
-  /** What the last step saw. */
+  /** What the last step found. */
   private seen: ForwardPath = { way: null, why: null };
   private isDue = false;
   private failures = 0;
@@ -96,7 +96,7 @@ export class PortLease {
     }
   }
 
-  /** To be called when the place may be another. */
+  /** To be called when the port may be opened elsewhere. */
   wake(): void {
     const { way, why } = this.deps.place();
     const isSame = way?.session === this.seen.way?.session && way?.tunnel === this.seen.way?.tunnel;
@@ -106,7 +106,7 @@ export class PortLease {
     if (!isSame) this.attempt.abort();
   }
 
-  /** The server has lost the port: it is asked for it again. */
+  /** The server has lost the port, so it is requested again. */
   renewNow(): void {
     if (this.opened === null) return;
     this.opened.renewAt = this.deps.host.monotonic();
@@ -124,7 +124,7 @@ export class PortLease {
     if (opened !== null) await this.close(opened);
   }
 
-  /** Returns after how many milliseconds the next step is due. */
+  /** Returns the milliseconds until the next step. */
   private async stepDone(): Promise<number> {
     const pauseMs = await this.step();
     if (this.end.signal.aborted) return 0;
@@ -154,7 +154,7 @@ export class PortLease {
     return this.remainingMs;
   }
 
-  /** What the former tunnel of the device has open is closed; a session that has ended is only left behind. */
+  /** The port that the device's former tunnel has open is closed. One of a session that has ended is only forgotten. */
   private async leave(way: Way | null): Promise<void> {
     const { opened } = this;
     if (opened === null || opened.way.tunnel === way?.tunnel) return;
@@ -168,7 +168,7 @@ export class PortLease {
     this.asked = { way, opener };
     this.attempt = new AbortController();
     try {
-      // First, so that the firewall permits the request.
+      // This comes first, so that the firewall permits the request.
       await this.deps.changed();
       await this.deps.inTurn(way, async () => {
         const port = await this.inTime((signal) => this.answer(way, opener, signal));
@@ -221,7 +221,7 @@ export class PortLease {
       if (!done.signal.aborted) late.abort(new GatewayError("timed_out", SILENT));
     });
     const aborted = Promise.withResolvers<never>();
-    // If the work throws before it is waited for, the abort that comes later concerns nobody, and must not end the service.
+    // If the work throws before it is awaited, a later abort must not end the service.
     aborted.promise.catch(() => {});
     signal.addEventListener("abort", () => aborted.reject(signal.reason), { once: true });
     try {

@@ -1,9 +1,9 @@
 import type { Address } from "../base/address.ts";
 import type { Protocol } from "./opener.ts";
 
-/** What a device of the LAN asks for by itself. */
+/** A request of a device of the LAN. */
 export interface PortRequest {
-  /** From which it asks, and to which the port leads: no device asks for another. */
+  /** The address that it asks from, and to which the port leads. No device asks for another. */
   address: Address;
   protocol: Protocol;
   /** The port on the device. */
@@ -13,7 +13,7 @@ export interface PortRequest {
   lifetimeMs: number;
 }
 
-/** What a device no longer wants of what it has asked for; null means any. */
+/** The ports that a device no longer wants of those that it has asked for; null means any. */
 export interface PortRelease {
   address: Address;
   protocol: Protocol | null;
@@ -22,7 +22,7 @@ export interface PortRelease {
 
 export interface GrantedPort {
   external: number;
-  /** As asked for, or shorter. */
+  /** The lifetime as requested, or shorter. */
   lifetimeMs: number;
   /** The provider's public address; null if it is not known. */
   address: Address | null;

@@ -29,7 +29,7 @@ export class Rows {
     });
   }
 
-  /** Publishes what is not as it was told last. */
+  /** Publishes the rows that have changed since listeners were told last. */
   async tell(all: readonly ActiveForward[]): Promise<void> {
     if (all.length === 0) return;
     const rows = await this.of(all);

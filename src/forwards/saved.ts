@@ -7,12 +7,12 @@ import { ForwardProtocol, Port } from "./schema.ts";
 
 /** The setting that has the forwards of people. */
 export const KEY = "forwards";
-/** Each is some rules in the firewall, which the first packet of each connection passes. */
+/** Each forward needs some rules in the firewall, which the first packet of each connection passes. */
 export const MAX_FORWARDS = 64;
-/** A port that is led on to port 53 of a device would be dropped as DNS outside a tunnel. */
+/** A port that is forwarded to port 53 of a device would be dropped as DNS outside a tunnel. */
 export const DNS_PORT = 53;
 
-/** One as it is saved. */
+/** A forward as it is saved. */
 const Saved = Type.Object(
   {
     device: Type.String(),
@@ -44,7 +44,7 @@ export function keyOf({ device, protocol, port }: ForwardId): string {
   return `${device} ${protocol} ${port}`;
 }
 
-/** Those of a setting's value that are valid. */
+/** The valid forwards of a setting's value. */
 export function forwardsIn(text: string | null): SavedForward[] {
   const found = new Map<string, SavedForward>();
   for (const each of listIn(text)) {
@@ -69,19 +69,19 @@ export function areForwards(text: string): boolean {
   return textOf(forwardsIn(text)) === text;
 }
 
-/** In words, by what identifies each. */
+/** The forwards in words, by the fields that identify each. */
 export function forwardRows(text: string | null): ReadonlyMap<string, string> {
   const from = (fixed: number | null) =>
     fixed === null ? "from a port of the provider" : `from port ${fixed}`;
   return new Map(forwardsIn(text).map((each) => [keyOf(each), from(each.fixed)]));
 }
 
-/** The value of the setting that has the forwards of both values; those of the other count if they differ. */
+/** The value of the setting that has the forwards of both values. If they differ, the other's count. */
 export function unitedForwards(one: string | null, other: string): string {
   const here = new Map(forwardsIn(one).map((each) => [keyOf(each), each]));
   const given = forwardsIn(other).map((each) => {
     const known = here.get(keyOf(each));
-    // Where the device was seen here is newer.
+    // The last address of the device is newer here.
     return known?.fixed === each.fixed ? known : each;
   });
   const keys = new Set(given.map(keyOf));

@@ -42,7 +42,7 @@ export const Forward = Type.Object(
 );
 export type Forward = Static<typeof Forward>;
 
-/** What `/api/forwards` answers. */
+/** The answer of `/api/forwards`. */
 export const ForwardList = Type.Object({ forwards: Type.Array(Forward) }, { additionalProperties: false });
 export type ForwardList = Static<typeof ForwardList>;
 

@@ -3,7 +3,9 @@ import type { ActiveForward } from "./active-forward.ts";
 import { type OpenPort, PortRefusal, type WantedPort, type Way } from "./opener.ts";
 import type { Opened } from "./port-lease.ts";
 
-/** The port to ask for. No two of a way are asked for with the same port inside: NAT-PMP tells them apart by it. */
+/**
+ * The port to ask for. No two requests on a way have the same inside port, because NAT-PMP distinguishes them by it.
+ */
 export function wantedBy(held: ActiveForward, way: Way, all: readonly ActiveForward[]): WantedPort {
   const { protocol, fixed, preferred, port } = held;
   if (fixed !== null) refuseTaken(held, way, { inside: fixed }, all);
@@ -13,7 +15,7 @@ export function wantedBy(held: ActiveForward, way: Way, all: readonly ActiveForw
   return { protocol, inside, external: fixed ?? preferred };
 }
 
-/** Throws `PortRefusal` if another forward has the port inside. */
+/** Throws `PortRefusal` if another forward has the inside port. */
 export function refuseTaken(
   held: ActiveForward,
   way: Way,

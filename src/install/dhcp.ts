@@ -13,9 +13,9 @@ const UNIT_BY_HAND = join(BY_HAND.units, DHCP_UNIT);
 
 interface DhcpPlan {
   files: Step[];
-  /** To enable. */
+  /** The units to enable. */
   units: string[];
-  /** When everything else runs. */
+  /** The steps after everything else. */
   start: Step[];
 }
 
@@ -38,12 +38,12 @@ export function dhcpPlan(
   return {
     files: layout === BY_HAND ? [{ do: "write", path: UNIT_BY_HAND, mode: 0o644, text: unit }] : [],
     units: [DHCP_UNIT],
-    // An upgrade interrupts it only for a change. By now dpkg has replaced the unit, so the process shows what it was.
-    // If a step before fails, the next installation must still see the change.
+    // An upgrade interrupts it only for a change. By now dpkg has replaced the unit, so the process shows which unit it
+    // was started with. If an earlier step fails, the next installation must still see the change.
     start: [
       { do: "write", path: PATHS.dhcpConfig, mode: 0o644, text: config },
       { do: "run", argv: ["dnsmasq", "--test", `--conf-file=${PATHS.dhcpConfig}`] },
-      // It may wait for a cable, or for another server to end.
+      // The server may wait for a cable, or until another server ends.
       { do: "run", argv: ["systemctl", "--no-block", isServing ? "start" : "restart", DHCP_UNIT] },
     ],
   };

@@ -23,7 +23,7 @@ export function environmentWith(present: string | null, given: Given): string {
   return text;
 }
 
-/** The settings in an environment file, as systemd reads it: a variable's last line counts. */
+/** The settings in an environment file, as systemd reads it: the last line of a variable counts. */
 export function givenIn(text: string): Given {
   const given: Given = {};
   for (const key of INSTALLABLE) {
@@ -50,12 +50,12 @@ export function interfaceIn(text: string): string {
   return settingIn(text, "interface")?.interface ?? FLAGS.interface.fallback;
 }
 
-/** The port of the installed service; null if the file has none that is right. */
+/** The port of the installed service; null if the file has no valid one. */
 export function portIn(text: string): number | null {
   return settingIn(text, "port")?.port ?? null;
 }
 
-/** The settings that follow from this one alone; null if it is wrong. */
+/** The settings that follow from this one alone; null if it is not valid. */
 function settingIn(text: string, key: keyof Settings): Settings | null {
   const value = givenIn(text)[key];
   try {

@@ -28,7 +28,7 @@ import { headOf, type Plan, textOf } from "./step.ts";
 
 export interface Choices {
   dryRun: boolean;
-  /** Do not ask. */
+  /** Asks no questions. */
   yes: boolean;
 }
 
@@ -39,7 +39,7 @@ interface Survey {
   given: Given;
 }
 
-/** Makes this machine a gateway that comes back at each boot; run again, upgrades it. */
+/** Makes this machine a gateway that comes back at each boot. If it is run again, it upgrades the gateway. */
 export async function install(command: Layout["command"], flags: Given, choices: Choices): Promise<void> {
   assertCommand(command, OWN_LAYOUT, existsSync(PACKAGED.program));
   const host = new LinuxHost();
@@ -51,7 +51,7 @@ export async function install(command: Layout["command"], flags: Given, choices:
     await ensurePrograms(host, settings, agreement(choices));
   }
   if (settings.dhcp !== null) await assertAloneOn(host, found, settings);
-  // The programs may reveal more: other firewalls, and WireGuard.
+  // The programs may reveal more, such as other firewalls, and WireGuard.
   const machine = await machineOf(host, settings);
   const plan = installPlan({
     machine,
@@ -85,7 +85,10 @@ export async function install(command: Layout["command"], flags: Given, choices:
   print(words.join(""));
 }
 
-/** An upgrade goes on: the DHCP server itself waits until no other one answers. Half an installation is not an upgrade. */
+/**
+ * An upgrade continues, because the DHCP server itself waits until no other one answers. Half an installation is not an
+ * upgrade.
+ */
 async function assertAloneOn(
   host: Host,
   { network, facts, dhcp }: Machine,
@@ -112,7 +115,7 @@ async function survey(host: Host, given: Given, choices: Choices): Promise<Surve
   const isAsking = !choices.dryRun && !choices.yes;
   if (isAsking) assertSomebody();
   assertAdministrator();
-  // Without it the machine cannot be examined.
+  // Without these programs the machine cannot be examined.
   if (Bun.which("ip") === null) await ensurePrograms(host, settings, agreement(choices));
   const machine = await machineOf(host, settings);
   if (!isAsking) return { machine, settings, given };
@@ -156,7 +159,7 @@ function summaryOf({ network, wireguard }: Machine, settings: Settings): string 
   ].join("\n");
 }
 
-/** The result. Either layer of the kill switch is enough: the operator turns off both or none. */
+/** The result. One layer of the kill switch is enough, because the operator turns off both or none. */
 export function closingWords(
   { firewall, routing }: Inspection,
   { port, auth }: Pick<Settings, "port" | "auth">,
@@ -175,7 +178,7 @@ export function closingWords(
   ].join("\n");
 }
 
-/** What the devices do now, or why not yet; empty without DHCP. */
+/** The state of the devices, or why they do not use the gateway yet; empty without DHCP. */
 export function dhcpWords(lans: readonly ServedLan[], waits: string | null): string {
   if (lans.length === 0) return "";
   const ranges = lans
@@ -185,7 +188,7 @@ export function dhcpWords(lans: readonly ServedLan[], waits: string | null): str
   return `\nDHCP:      ${ranges}\nDevices use the gateway from their next lease on: reconnect them, or wait until they renew it. Keep DHCP in the home router off.`;
 }
 
-/** Where to go on: the page, by an address that devices reach; the last thing that is said. */
+/** The last line: the page, with an address that devices reach. */
 export function pageWords(network: HostNetwork, { host, port }: Pick<Settings, "host" | "port">): string {
   const own = ownNetworkIn(network).lan.flatMap(({ addresses }) => addresses);
   const [address = "<this machine>"] = own.includes(host as Address) ? [host] : own;

@@ -23,7 +23,7 @@ import { memoryBytes } from "../system/resources.ts";
 import { releaseWithoutModules } from "./modules.ts";
 import { PATHS, UNITS } from "./paths.ts";
 
-/** What an installation needs to know about the machine. */
+/** The facts about the machine that an installation needs. */
 export interface Machine {
   /** Debian's name of the architecture; null if unknown. */
   architecture: string | null;
@@ -45,7 +45,7 @@ export interface Machine {
   sshClient: string | null;
   /** Settings below /proc/sys/net that the gateway changes, as they are now. */
   sysctls: readonly { path: string; value: string }[];
-  /** What the DHCP server must know. */
+  /** The facts that the DHCP server needs. */
   facts: LanFacts;
   dhcp: Dhcp;
   /** Contents of `PATHS.sysctlsBefore` and `PATHS.environment`; null if there is no such file. */
@@ -63,10 +63,10 @@ interface Dhcp {
   started: string | null;
 }
 
-/** The files of an installation by hand that exist, if only in part, apart from those of `PATHS`. */
+/** The files of an installation by hand that exist, even if only in part, apart from those of `PATHS`. */
 export interface FilesByHand {
   units: readonly string[];
-  /** One at most. */
+  /** At most one. */
   programs: readonly string[];
 }
 
@@ -93,7 +93,7 @@ const PING_GROUPS = "ipv4/ping_group_range";
 
 export async function machineOf(host: Host, settings: Settings): Promise<Machine> {
   const network = await hostNetworkOf(host, settings);
-  // Otherwise its settings are not there to be noted, and the first rule of the kill switch loads it.
+  // Otherwise its settings do not exist yet and cannot be recorded, because the first rule of the kill switch loads it.
   await host.run(["modprobe", "-q", "nf_conntrack"]).catch(() => "");
   const ours = [...sysctlsFor(network), ...roomFor(memoryBytes())];
   const sysctls = await Promise.all(
@@ -148,7 +148,7 @@ async function routesLeft(host: Host, family: 4 | 6): Promise<Remains["routes"]>
   return [...tables].map((table) => ({ family, table }));
 }
 
-/** Without what a person has made of the package's units (`systemctl edit --full`). */
+/** Leaves out changes that a person has made to the package's units (`systemctl edit --full`). */
 export function filesByHand(root = ""): FilesByHand {
   const isLeft = (path: string) => leftOf(root + path).length > 0;
   const units = UNITS.map((unit) => join(BY_HAND.units, unit)).filter(isLeft);
@@ -158,7 +158,7 @@ export function filesByHand(root = ""): FilesByHand {
   };
 }
 
-/** Whether the address is served whatever the tunnel does. */
+/** Whether the address is served, whatever the tunnel does. */
 export function isOnLan(client: string, { lans }: HostNetwork): boolean {
   const [text = "", zone = ""] = client.split("%");
   const address = parseAddress(text);
@@ -169,15 +169,15 @@ export function isOnLan(client: string, { lans }: HostNetwork): boolean {
 }
 
 /**
- * The interfaces of tunnels. `main`'s names are always the gateway's; those of the other slots may be another program's,
- * which has another mark.
+ * The interfaces of tunnels. `main`'s names are always the gateway's. Those of the other slots may belong to another
+ * program, which has another mark.
  */
 async function tunnelsAmong(host: Host, present: readonly string[], base: string): Promise<string[]> {
   const found: string[] = [];
   for (const [number, { links, mark }] of allSlots(base).entries()) {
     for (const link of links.filter((each) => present.includes(each))) {
       const fwmark = await host.run(["wg", "show", link, "fwmark"]).catch(() => "");
-      // `off` without one.
+      // `off` if there is none.
       if (number === MAIN_SLOT || (Number(fwmark) & MARK_MASK) === mark) found.push(link);
     }
   }

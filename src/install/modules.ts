@@ -2,8 +2,8 @@ import { existsSync, readdirSync } from "node:fs";
 import type { Host } from "../system/host.ts";
 
 /**
- * Kernel modules that the gateway's tables may need, whatever the tunnels and devices are, and that which ends
- * connections. After an upgrade of the kernel has removed the files of the running one, only those work that are loaded.
+ * Kernel modules that the gateway's tables may need, for any tunnels and devices, and the one that ends connections.
+ * When an upgrade of the kernel has removed the files of the running one, only modules that are already loaded work.
  */
 export const FIREWALL_MODULES: readonly string[] = [
   ...["nf_tables", "nft_ct", "nft_fib_inet", "nft_reject_inet"],
@@ -11,12 +11,12 @@ export const FIREWALL_MODULES: readonly string[] = [
   "nf_conntrack_netlink",
 ];
 
-/** Those of the table that bounds each device. Without them the kill switch is whole. */
+/** The modules of the table that limits each device. The kill switch is complete without them. */
 export const BOUND_MODULES: readonly string[] = ["nft_connlimit", "nft_limit"];
 
 /**
- * The release of the running kernel if `folder` has modules of other kernels only, and some that the gateway needs are not
- * loaded; null otherwise. A container has no such folder, and the kernel loads modules for it.
+ * The release of the running kernel if `folder` has only modules of other kernels, and some that the gateway needs are
+ * not loaded; null otherwise. A container has no such folder, and the kernel loads modules for it.
  */
 export async function releaseWithoutModules(
   host: Pick<Host, "read">,

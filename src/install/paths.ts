@@ -19,7 +19,7 @@ export const PATHS = {
   nftables: "/etc/systemd/system/nftables.service.d/portcullis.conf",
   dhcpConfig: DHCP_FILES.config,
   state: "/var/lib/portcullis",
-  /** What is made again from the state; the DHCP server may read it. */
+  /** A folder of files that are made again from the state. The DHCP server may read it. */
   cache: dirname(DHCP_FILES.hosts),
   /** A link to a folder that belongs to the DHCP server's user. */
   dhcpState: dirname(DHCP_FILES.leases),

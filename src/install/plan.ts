@@ -26,7 +26,7 @@ interface Installation {
   packages: readonly string[];
 }
 
-/** Readable by everyone, or by root only. */
+/** Modes: readable by everyone, or only by root. */
 const PUBLIC = 0o644;
 const SECRET = 0o600;
 
@@ -41,7 +41,7 @@ export function installPlan({ machine, given, layout, program, version, packages
     ...(isByHand ? [{ do: "copy", from: program, path: layout.program, mode: 0o755 } as const] : []),
     ...copies,
     write(PATHS.environment, environment, SECRET),
-    // Before the service's first start, which changes them.
+    // Done before the service's first start, which changes them.
     write(PATHS.sysctlsBefore, sysctlsBefore(machine)),
     write(PATHS.modules, modulesText(machine)),
     write(PATHS.udev, udevText(interfaceIn(environment))),
@@ -54,24 +54,25 @@ export function installPlan({ machine, given, layout, program, version, packages
     ...dhcp.files,
     // So that they are loaded now; otherwise the kernel loads them on first use.
     { do: "run", argv: ["systemctl", "restart", "systemd-modules-load.service"], mayFail: true },
-    // Find out whether the kernel refuses the rules before enabling anything.
+    // Checks whether the kernel refuses the rules before anything is enabled.
     { do: "run", argv: ["nft", "-c", "-f", join(PATHS.state, BOOT_FOLDER, BOOT_FILES.firewall)] },
-    // At any moment, a boot finds a unit of each name. Links that enable one count by its name (systemd, load-dropin.c).
+    // A boot at any moment finds a unit of each name. Links that enable a unit count by its name (systemd,
+    // load-dropin.c).
     ...(isByHand ? [] : machine.byHand.units.map(removeStep)),
     ...[
       ["systemctl", "daemon-reload"],
       ["systemctl", "enable", KILL_SWITCH_UNIT, CLOCK_UNIT, SERVICE_UNIT, ...dhcp.units],
     ].map((argv): Step => ({ do: "run", argv })),
-    // No boot turns forwarding on without a kill switch, even if a step before fails.
+    // No boot turns forwarding on without a kill switch, even if an earlier step fails.
     write(PATHS.sysctls, sysctlsText(machine)),
     ...[
-      // No effect if it has run: running again would remove the rules that accept the tunnel's packets.
+      // Has no effect if it has already run. A second run would remove the rules that accept the tunnel's packets.
       ["systemctl", "start", KILL_SWITCH_UNIT],
       ["systemctl", "restart", SERVICE_UNIT],
     ].map((argv): Step => ({ do: "run", argv })),
     ...dhcp.start,
     ...(isByHand ? [] : machine.byHand.programs.map(removeStep)),
-    // Last: without it, checks and updates say that the setup was not completed.
+    // This comes last. Without it, checks and updates say that the setup was not completed.
     write(PATHS.version, versionNote(version)),
   ];
 }
@@ -88,8 +89,8 @@ function unitSteps(layout: Layout): Step[] {
 }
 
 /**
- * The present LAN and uplink, unless settings name them. At boot the service starts before the network and would know no
- * uplink; without the uplink's routing rule the kernel refuses the default route that DHCP brings.
+ * The present LAN and uplink, unless settings name them. At boot the service starts before the network and would not
+ * know the uplink. Without the uplink's routing rule, the kernel refuses the default route from DHCP.
  */
 function foundOn({ network, environment }: Machine, given: Given): Given {
   const known = { ...givenIn(environment ?? ""), ...given };
@@ -107,12 +108,12 @@ const COPIES = [
   ["mqttCaFile", PATHS.mqttCa],
 ] as const;
 
-/** An https address is not copied; nor is a list of files and addresses. */
+/** An https address is not copied, nor is a list of files and addresses. */
 function isCopied(key: keyof Given, from: string): boolean {
   return from.startsWith("/") && !(key === "notify" && from.includes(","));
 }
 
-/** Throws if a file that a flag names cannot be read: the steps before its copy would be done by then. */
+/** Throws if a file that a flag names cannot be read, because the steps before its copy would be done by then. */
 export async function assertFiles(host: Pick<Host, "read">, given: Given): Promise<void> {
   for (const [key] of COPIES) {
     const from = given[key];
@@ -124,7 +125,7 @@ export async function assertFiles(host: Pick<Host, "read">, given: Given): Promi
   }
 }
 
-/** The service cannot read home folders, so files that the settings name are copied to where it can. */
+/** The service cannot read home folders, so files that the settings name are copied to a folder that it can read. */
 function keptFiles(given: Given): { kept: Given; copies: Step[] } {
   const kept = { ...given };
   const copies: Step[] = [];

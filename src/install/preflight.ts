@@ -32,7 +32,7 @@ export function assertCommand(command: Layout["command"], own: Layout, isPackage
   }
 }
 
-/** Throws if this machine cannot be a gateway, and says what to do about it; `given` are the flags. */
+/** Throws if this machine cannot be a gateway, and says what to do; `given` are the flags. */
 export function assertFit(machine: Machine, settings: Settings, given: Given): void {
   const { architecture, systemd, network, forgetful, foreignRules, withoutModules, facts } = machine;
   if (architecture !== null && architecture !== OWN_ARCHITECTURE) {
@@ -66,14 +66,14 @@ export function assertFit(machine: Machine, settings: Settings, given: Given): v
   servedLans(network, facts, settings);
 }
 
-/** Throws if another program listens where the service would: it would not start. */
+/** Throws if another program listens on the service's port, because the service would not start. */
 export async function assertPort(
   host: Pick<Host, "run">,
   environment: string | null,
   settings: Pick<Settings, "host" | "port">,
 ): Promise<void> {
   const { port } = settings;
-  // The installed service itself, which is restarted.
+  // It is the installed service itself, which is restarted.
   if (environment !== null && portIn(environment) === port) return;
   const wanted = addressIn(settings);
   const sockets = (await host.run(["ss", "-Hltnp", `sport = :${port}`])).split("\n");
@@ -107,7 +107,7 @@ export function assertNotCutOff({ network, sshClient }: Machine): void {
   throw unable("this would cut off your SSH session and lock you out; log in from the LAN, or pass --yes");
 }
 
-/** A mistyped name must not become a kill switch without an uplink; a LAN card that was removed later is no error. */
+/** A typing error must not become a kill switch without an uplink. A LAN card that was removed later is no error. */
 function assertInterfaces({ interfaces, network }: Machine, { lan, uplink }: Settings, given: Given): void {
   const named = [
     ...lan.map((name) => ["lan", name] as const),
@@ -125,7 +125,7 @@ function assertInterfaces({ interfaces, network }: Machine, { lan, uplink }: Set
   }
 }
 
-/** Nobody would end tunnels of another name, whose addresses the new ones could then not have. */
+/** Otherwise tunnels with another name would never end, and the new ones could not have their addresses. */
 function assertSameTunnels({ interfaces, environment }: Machine, settings: Settings): void {
   const former = interfaceIn(environment ?? "");
   const left = allLinks(former).filter((name) => interfaces.includes(name));

@@ -6,12 +6,12 @@ import { wireguardOf } from "./machine.ts";
 
 /** apt-get may take this long on a Pi with a slow connection. */
 const PACKAGES_TIMEOUT_MS = 15 * 60_000;
-/** For kernels without WireGuard. */
+/** The program for kernels without WireGuard. */
 const USERSPACE_PACKAGE = "wireguard-go";
 const DHCP = { program: "dnsmasq", package: "dnsmasq-base" };
 const APT_GET = ["apt-get", "install", "--yes", "--no-install-recommends"];
 
-/** The command that installs what is missing; empty if nothing is. */
+/** The command that installs missing programs; empty if none is missing. */
 export async function packagesLine(host: Host, { dhcp }: Pick<Settings, "dhcp">): Promise<string[]> {
   const packages = missingPrograms().map((missing) => missing.package);
   if (dhcp !== null && Bun.which(DHCP.program) === null) packages.push(DHCP.package);

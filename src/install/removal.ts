@@ -11,7 +11,7 @@ type SysctlStep = Extract<Step, { do: "sysctl" }>;
 export interface Removal {
   machine: Pick<Machine, "sysctlsBefore">;
   remains: Remains;
-  /** Others that need forwarding, as text. */
+  /** Other programs that need forwarding, as text. */
   forwarders: readonly string[];
   keepState: boolean;
   /** The package's program and units are removed by dpkg. */
@@ -23,12 +23,12 @@ const DHCP_STATE = [PATHS.dhcpState, join(dirname(PATHS.dhcpState), "private", b
 /** The sysctls that turn forwarding on. */
 const FORWARDING = ["ipv4/ip_forward", "ipv6/conf/all/forwarding"];
 
-/** Restores the machine. Of what is in the kernel, the tunnel is removed first and the kill switch last. */
+/** Restores the machine. In the kernel, the tunnel is removed first and the kill switch last. */
 export function uninstallPlan(removal: Removal): Plan {
   return [...stopPlan(removal), ...networkPlan(removal.remains), ...filesPlan(removal)];
 }
 
-/** What is not restored, and why; empty if everything is. */
+/** The settings that are not restored, and the reason; empty if everything is restored. */
 export function staysText({ machine, forwarders }: Pick<Removal, "machine" | "forwarders">): string {
   const kept = sysctlsIn(machine).filter((one) => isKept(one, forwarders));
   if (kept.length === 0) return "";
@@ -36,7 +36,7 @@ export function staysText({ machine, forwarders }: Pick<Removal, "machine" | "fo
   return `Forwarding stays on because other programs may need it (${forwarders.join(", ")}). To turn it off: sudo sysctl -w ${names.map((name) => `${name}=0`).join(" ")}`;
 }
 
-/** In reverse order: forwarding was set last, because it changes some of the others. */
+/** In reverse order, because forwarding was set last, and changes some of the others. */
 function sysctlsIn({ sysctlsBefore }: Removal["machine"]) {
   return parseSysctls(sysctlsBefore ?? "").toReversed();
 }
@@ -52,8 +52,8 @@ function isKept({ path, value }: { path: string; value: string }, forwarders: re
 }
 
 /**
- * First of all: a running service changes what is to be removed. Forwarding ends before the kill switch does, and no boot
- * turns it on without a kill switch, even if the rest is never done.
+ * This comes first, because a running service changes what is to be removed. Forwarding ends before the kill switch
+ * does, and no boot turns it on without a kill switch, even if the other steps are never done.
  */
 export function stopPlan({ machine, remains: { units }, forwarders }: Removal): Plan {
   return [
@@ -63,7 +63,7 @@ export function stopPlan({ machine, remains: { units }, forwarders }: Removal): 
   ];
 }
 
-/** It is not a failure if something is already gone. */
+/** If something is already gone, that is no failure. */
 export function networkPlan({ network, addresses, rules, routes, tables }: Remains): Plan {
   const unrule = ([4, 6] as const).flatMap((family) => {
     const lines = ruleChanges(
@@ -85,7 +85,7 @@ export function networkPlan({ network, addresses, rules, routes, tables }: Remai
   ];
 }
 
-/** The program is removed last, so that until then it can be run again. */
+/** The program is removed last, so that it can be run again until then. */
 export function filesPlan({ machine, forwarders, keepState, byHand }: Omit<Removal, "remains">): Plan {
   return [
     ...restored(machine, forwarders).filter(({ path }) => !FORWARDING.includes(path)),

@@ -6,7 +6,7 @@ import type { Host } from "../system/host.ts";
 import { explained } from "../system/modules.ts";
 import { headOf, type Plan, type Step } from "./step.ts";
 
-/** For one command; the unit gives the service 300 s to start. */
+/** The limit for one command; the unit gives the service 300 s to start. */
 const COMMAND_TIMEOUT_MS = 310_000;
 
 export interface Surroundings {
@@ -14,11 +14,11 @@ export interface Surroundings {
   /** Root folder for all files; empty for the machine's own. */
   root: string;
   say: (line: string) => void;
-  /** Aborted when the plan is to end after the present step. */
+  /** Aborted when the plan has to end after the present step. */
   interrupted?: AbortSignal;
 }
 
-/** Ctrl-C and SIGTERM end a plan between two steps: in the midst of one they would leave half a file. */
+/** Ctrl-C and SIGTERM end a plan between two steps, because in the middle of one they would leave half a file. */
 export function interruption(): AbortSignal {
   const controller = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const)
@@ -31,7 +31,7 @@ export async function carryOut(plan: Plan, surroundings: Surroundings): Promise<
   for (const step of plan) {
     const outcome = await doStep(step, surroundings);
     surroundings.say(`  ${headOf(step)}${outcome === "unchanged" ? ": unchanged" : ""}`);
-    // A step without a wait gives no signal a turn.
+    // A step that never waits gives no signal a turn.
     await Bun.sleep(0);
     surroundings.interrupted?.throwIfAborted();
   }
@@ -50,7 +50,8 @@ async function doStep(step: Step, { host, root }: Surroundings): Promise<string>
     case "sysctl": {
       const path = `/proc/sys/net/${step.path}`;
       const present = await host.read(path);
-      // An interface that is gone has no sysctls; a container may not change those of the whole machine, and has not.
+      // An interface that is gone has no sysctls. A container may not change those of the whole machine, and has not
+      // changed them.
       if (present === null || present.trim() === step.value) return "unchanged";
       await host.writeSysctl(path, step.value);
       return "set";

@@ -1,7 +1,10 @@
 import { sysctlsFor } from "../network/sysctls.ts";
 import type { Machine } from "./machine.ts";
 
-/** Values noted earlier are kept: a second installation would note what the first has set. */
+/**
+ * Values that were recorded earlier are kept, because a second installation would record the values that the first one
+ * has set.
+ */
 export function sysctlsBefore({ sysctls, sysctlsBefore: noted }: Machine): string {
   const known = parseSysctls(noted ?? "");
   const fresh = sysctls.filter(({ path }) => !known.some((other) => other.path === path));

@@ -15,7 +15,7 @@ import { textOf } from "./step.ts";
 
 export interface Farewell {
   dryRun: boolean;
-  /** Do not ask. */
+  /** Asks no questions. */
   yes: boolean;
   /** Whether to remove servers, keys and settings too; null asks. */
   removeState: boolean | null;
@@ -69,7 +69,7 @@ export function closingWords(removesState: boolean, isPackaged: boolean): string
   ].join("\n");
 }
 
-/** Carries out what `uninstallPlan` shows, on what remains once the service has ended. */
+/** Carries out the steps of `uninstallPlan` on what remains once the service has ended. */
 export async function takeBack(removal: Removal, base: string, surroundings: Surroundings): Promise<void> {
   const { host } = surroundings;
   try {

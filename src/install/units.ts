@@ -16,8 +16,8 @@ export function unitsFor(program: string): Record<string, string> {
 }
 
 /**
- * The table for a boot whose ruleset file is missing or broken. It lets nothing out at all, because only the file says
- * which interface is the LAN. Its chains have the names of those in the ruleset that replaces it.
+ * The table for a boot whose ruleset file is missing or broken. It lets nothing out, because only the file says which
+ * interface is the LAN. Its chains have the names of those in the ruleset that replaces it.
  */
 const WITHOUT_FILE = [
   `add table ${TABLE}`,
@@ -27,7 +27,9 @@ const WITHOUT_FILE = [
   `add rule ${TABLE} output oifname "lo" accept`,
 ].join("; ");
 
-/** Puts the kill switch in place before the network is up, with `nft` and `ip` alone. Stopping the unit removes nothing. */
+/**
+ * Puts the kill switch in place before the network is up, with only `nft` and `ip`. Stopping the unit removes nothing.
+ */
 export function killSwitchUnit(): string {
   const file = (name: string) => join(PATHS.state, BOOT_FOLDER, name);
   return `[Unit]
@@ -58,7 +60,7 @@ WantedBy=sysinit.target
 `;
 }
 
-/** For Debian's own unit, which also flushes all tables when it starts; the kill switch comes after that. */
+/** For Debian's own unit, which also flushes all tables when it starts. The kill switch comes after that. */
 export const NFTABLES_DROP_IN = `# By default, this unit flushes all tables when it stops, the kill switch's too. At a shutdown, links may still be up.
 [Service]
 ExecStop=
@@ -189,8 +191,8 @@ WantedBy=multi-user.target
 }
 
 /**
- * The LAN's DHCP server: a unit of its own, so that it goes on while the service is down or upgraded. It starts only when no
- * other server answers on the LAN; systemd starts it again until then.
+ * The LAN's DHCP server. It is a separate unit, so that it continues while the service is down or upgraded. It starts
+ * only when no other server answers on the LAN. Until then systemd starts it again.
  */
 export function dhcpUnit(program: string): string {
   const settings = dhcpUnitText(program, "").replace(/^#.*\n/gm, "");

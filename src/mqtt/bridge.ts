@@ -23,15 +23,15 @@ import {
   topicsOf,
 } from "./topics.ts";
 
-/** No entity's state is sent more often. */
+/** The shortest time between two states of an entity. */
 const LEAST_MS = 1_000;
-/** Home Assistant may start again and again; it gets everything no more often. */
+/** Home Assistant may start again and again. This is the shortest time between two complete transmissions. */
 const EVERYTHING_EVERY_MS = 10_000;
-/** A connection that lasted so long was no failed attempt. */
+/** A connection that lasted this long was not a failed attempt. */
 const STEADY_MS = 60_000;
-/** The client that all commands are counted for, as those of one HTTP client are. */
+/** The client to which all commands are attributed, like those of one HTTP client. */
 const CLIENT = "mqtt";
-/** More than any name has; a longer payload is not looked at. */
+/** More than any name has. A longer payload is ignored. */
 const MAX_PAYLOAD = 512;
 
 export interface Deps {
@@ -42,11 +42,11 @@ export interface Deps {
   site: Site;
   /** Whether Home Assistant may command. */
   commands: boolean;
-  /** Throws `GatewayError` if there is no session to be had. */
+  /** Throws `GatewayError` if no session is possible. */
   open: (signal: AbortSignal) => Promise<Connection>;
-  /** Says what the last session is with. */
+  /** Describes the broker of the last session. */
   connected: () => string;
-  /** Why the connection must not be used any more; null if it may. */
+  /** Why the connection must no longer be used; null if it may be used. */
   fault: () => string | null;
 }
 
@@ -55,9 +55,9 @@ export class Bridge {
   private readonly published: Published;
   private readonly limiter = new Limiter();
   private readonly rates = new Rates();
-  /** What the broker was sent in this session, by topic. */
+  /** The messages that the broker was sent in this session, by topic. */
   private readonly sent = new Map<string, string>();
-  /** The things of the round before in this session; null before the first. */
+  /** The things of the previous round in this session; null before the first. */
   private last: readonly PublishedEntity[] | null = null;
   /** The ids of the devices that Home Assistant knows. */
   private devices = new Map<Key, string>();
@@ -65,7 +65,7 @@ export class Bridge {
   private wake = () => {};
   private isDue = false;
   private everythingAt = Number.NEGATIVE_INFINITY;
-  /** What was logged since the last steady connection: a broker that comes and goes does not fill the log. */
+  /** What was logged since the last steady connection, so that a broker that comes and goes does not fill the log. */
   private readonly told = new Set<string>();
 
   constructor(private readonly deps: Deps) {
@@ -73,7 +73,7 @@ export class Bridge {
     this.alert = lastAlert(deps.gateway);
   }
 
-  /** Until `signal` aborts; connects again for as long. */
+  /** Runs until `signal` aborts, and reconnects until then. */
   async run(signal: AbortSignal): Promise<void> {
     const { gateway, clock } = this.deps;
     const stopListening = gateway.events.subscribe((event) => {
@@ -131,7 +131,7 @@ export class Bridge {
       connection.close(fault);
       return connection.closed;
     }
-    // A slow broker gets less often what it has not taken yet.
+    // A slow broker gets messages less often while it has not taken earlier ones.
     if (!connection.isBusy)
       await this.send(connection).catch((error: unknown) =>
         this.report("warn", `no state is sent: ${messageOf(error)}`),
@@ -151,7 +151,7 @@ export class Bridge {
     const things = thingsOf(home, gateway, this.rates, commands);
     this.devices = new Map(home.known.map(({ id }) => [deviceKey(id), id]));
     const wanted = things.map(({ key }) => ({ id: site.id, key }));
-    // What was sent a round ago has reached the broker.
+    // The messages of the previous round have reached the broker.
     if (this.last !== null) this.published.settle(this.last);
     this.published.add(wanted);
     for (const { id, key } of this.published.stale(wanted))
@@ -168,7 +168,7 @@ export class Bridge {
   }
 
   private take({ topic, payload, retained }: Message): void {
-    // What is retained was said before: a command would be carried out again after each connection.
+    // A retained message is an old one: a command would be repeated after each connection.
     if (retained || payload === "") return;
     if (topic === STATUS_TOPIC && payload === "online") this.greet();
     const command = this.deps.commands ? commandIn(this.deps.site.id, topic) : null;

@@ -13,7 +13,7 @@ export interface Broker {
   user: string | null;
 }
 
-/** The broker that `--mqtt` names; the settings have checked the text. */
+/** The broker that `--mqtt` names. The settings have checked the text. */
 export function brokerIn(url: string): Broker {
   const { protocol, hostname, port, username } = new URL(url);
   const tls = protocol === "mqtts:";
@@ -26,12 +26,12 @@ export function brokerIn(url: string): Broker {
 }
 
 /**
- * The gateway's own address in the tunnel, if that leads to an address; else null. The kill switch may be off: then what
- * the tunnel does not carry would leave outside it.
+ * The gateway's own address in the tunnel, if the tunnel leads to an address; else null. The kill switch may be off:
+ * then packets that the tunnel does not carry would leave outside it.
  */
 export type TunnelTo = (address: Address) => Address | null;
 
-/** Looks a name up as other programs of the machine do, so that `.local` works where they know it (nsswitch.conf(5)). */
+/** Looks up a name as other programs of the machine do, so that `.local` works if they know it (nsswitch.conf(5)). */
 export async function addressesOf(host: string): Promise<Address[]> {
   const isName = isIP(host) === 0;
   const found = isName ? await Bun.dns.lookup(host, { backend: "libc", socketType: "tcp" }) : [];

@@ -5,7 +5,7 @@ import type { ConnectRequests } from "../tunnels/connect-requests.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
 import { GATEWAY, type Key, tunnelKey } from "./topics.ts";
 
-/** What Home Assistant may change; it is checked there. */
+/** The parts that Home Assistant may change. They check their input. */
 export interface Commanded {
   connects: Pick<ConnectRequests, "connect" | "recent">;
   tunnels: Pick<Tunnels, "main">;
@@ -43,7 +43,7 @@ async function turn(gateway: Commanded, payload: string): Promise<void> {
   }
 }
 
-/** Where `main` was connected last. */
+/** The server that `main` was connected to last. */
 function lastOf({ connects }: Commanded) {
   const [last] = connects.recent();
   if (last === undefined)

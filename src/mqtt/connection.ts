@@ -7,12 +7,15 @@ import { Frames } from "./frames.ts";
 
 /** From the first connection attempt to the broker's answer. */
 const ANSWER_TIMEOUT_MS = 10_000;
-/** More than people and their automations send. To read a packet takes 10 µs. */
+/** More than people and their automations send. Reading a packet takes 10 µs. */
 const MAX_PACKETS = 100;
 const PERIOD_MS = 1_000;
-/** What is taken in one turn of the event loop, which may be 16,000 packets; the socket gives 512 KiB at once. */
+/**
+ * The amount that is processed in one turn of the event loop, which may be 16,000 packets. The socket gives 512 KiB at
+ * once.
+ */
 const MAX_BYTES_A_TURN = 32 * 1024;
-/** What a broker sends meanwhile waits in the kernel: it cannot send faster than 1.6 MB/s. */
+/** Meanwhile, further data of the broker waits in the kernel: it cannot send faster than 1.6 MB/s. */
 const PAUSE_MS = 20;
 /** How long the last message may take to leave. */
 const GOODBYE_MS = 500;
@@ -26,13 +29,16 @@ export interface Message {
   retained: boolean;
 }
 
-/** A session with a broker (MQTT 3.1.1). Messages are sent at most once, and retained: a new session sends all again. */
+/**
+ * A session with a broker (MQTT 3.1.1). Messages are sent at most once, and retained. A new session sends all of them
+ * again.
+ */
 export class Connection {
   private readonly frames = new Frames();
   private readonly ended = new AbortController();
   private readonly accepted = Promise.withResolvers<void>();
   private heard = true;
-  /** The packets that were read in the current second, and since when. */
+  /** The number of packets that were read in the current second, and when it began. */
   private read = { since: Number.NEGATIVE_INFINITY, packets: 0 };
   private receiving: Promise<unknown> = Promise.resolve();
   private onMessage: (message: Message) => void = () => {};
@@ -91,7 +97,7 @@ export class Connection {
     return this.reason ?? CLOSED;
   }
 
-  /** Whether the broker has not taken all yet. */
+  /** Whether the broker has not accepted everything yet. */
   get isBusy(): boolean {
     return this.socket.writableLength > 0;
   }
@@ -115,7 +121,7 @@ export class Connection {
     this.send({ cmd: "subscribe", messageId: SUBSCRIPTION, subscriptions });
   }
 
-  /** Ends the session; the broker does not publish the will. */
+  /** Ends the session. The broker does not publish the will. */
   async end(): Promise<void> {
     this.send({ cmd: "disconnect" });
     this.socket.end();
@@ -133,7 +139,7 @@ export class Connection {
     if (!this.socket.destroyed) this.socket.write(generate(packet));
   }
 
-  /** Takes in what has come, in pieces; no more comes meanwhile. */
+  /** Handles received data, in pieces. No more comes meanwhile. */
   private async receive(chunk: Buffer): Promise<void> {
     this.socket.pause();
     for (let at = 0; at < chunk.length && !this.ended.signal.aborted; at += MAX_BYTES_A_TURN) {
@@ -143,7 +149,7 @@ export class Connection {
     this.socket.resume();
   }
 
-  /** Packets beyond those that are read in a second are dropped. */
+  /** Packets beyond the limit for a second are dropped. */
   private take(bytes: Buffer): void {
     const now = this.clock.monotonic();
     if (now - this.read.since >= PERIOD_MS) this.read = { since: now, packets: 0 };
@@ -181,7 +187,7 @@ export class Connection {
 /** The only packet of a session that has an id. */
 const SUBSCRIPTION = 1;
 
-/** In place of a granted quality of service (MQTT 3.1.1, section 3.9.3). */
+/** Sent instead of a granted quality of service (MQTT 3.1.1, section 3.9.3). */
 const REFUSED = 0x80;
 
 /** MQTT 3.1.1, section 3.2.2.3. */
@@ -193,7 +199,7 @@ const REFUSALS: Record<number, string> = {
   5: "the broker refuses the user or the password: see --mqtt and --mqtt-password-file",
 };
 
-/** Null if it is none that the gateway knows. Throws if it is malformed. */
+/** Null if the gateway does not know the packet. Throws if it is malformed. */
 function packetIn(frame: Uint8Array): Packet | null {
   let found: Packet | null = null;
   const reader = parser({ protocolVersion: 4 });
@@ -207,7 +213,10 @@ function packetIn(frame: Uint8Array): Packet | null {
   return found;
 }
 
-/** The messages of libraries may quote what was sent: only codes and those of TLS, about the broker's certificate, are shown. */
+/**
+ * The messages of libraries may quote what was sent. Therefore only codes are shown, and messages of TLS about the
+ * broker's certificate.
+ */
 function reasonOf(error: Error): string {
   const { code } = error as NodeJS.ErrnoException;
   switch (code) {

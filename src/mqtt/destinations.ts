@@ -1,20 +1,20 @@
 import type { Favourite, Provider, ServerTree } from "../servers/schema.ts";
 
-/** A list for people, and a message of some kilobytes. */
+/** People can still read a list of this length, and the message has some kilobytes. */
 const MAX_OPTIONS = 200;
-/** If a provider has no more servers, all of them are offered. */
+/** If a provider has no more servers than this, all of them are offered. */
 const FEW_SERVERS = 50;
 
 interface Choices {
   servers: ServerTree;
   provider: Provider;
   favourites: readonly Favourite[];
-  /** What the tunnel leads to now. */
+  /** The present destination of the tunnel. */
   wanted: string | null;
 }
 
 /**
- * What `main` can be connected to, as `POST /api/connect` takes it: favourites of the current provider, its countries, and
+ * The destinations of `main`, as `POST /api/connect` takes them: favourites of the current provider, its countries, and
  * as many servers, or else cities, as there is room for.
  */
 export function destinationsOf({ servers, provider, favourites, wanted }: Choices): string[] {
@@ -32,10 +32,10 @@ export function destinationsOf({ servers, provider, favourites, wanted }: Choice
   return [...new Set(all)].slice(0, MAX_OPTIONS).sort();
 }
 
-/** As in `servers/tree.ts`. */
+/** The same as in `servers/tree.ts`. */
 const UNKNOWN = "Unknown";
 
-/** The names of all servers; null if they are many. */
+/** The names of all servers; null if there are many. */
 function few(servers: ServerTree): string[] | null {
   const names: string[] = [];
   for (const cities of Object.values(servers))

@@ -3,14 +3,14 @@ import type { Thing } from "./discovery.ts";
 import { exitComponents } from "./exit.ts";
 import { deviceKey } from "./topics.ts";
 
-/** Anyone on the LAN can invent devices, so only those count to which a person has given a name or an exit. */
+/** Anyone on the LAN can invent devices, so only those are shown to which a person has given a name or an exit. */
 const MAX_DEVICES = 100;
 
 export function knownDevices(devices: readonly Device[]): Device[] {
   return devices.filter(({ named, assigned }) => named || assigned).slice(0, MAX_DEVICES);
 }
 
-/** A device of the LAN; `exits` are those that it can be given, or null if commands are not allowed. */
+/** A device of the LAN; `exits` are the exits that it can be given, or null if commands are not allowed. */
 export function deviceThing({ id, name, exit }: Device, exits: readonly string[] | null): Thing {
   return {
     key: deviceKey(id),

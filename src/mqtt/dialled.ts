@@ -2,12 +2,12 @@ import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Packet } from "mqtt-packet";
 
-/** A broker that was silent for so long after a ping is gone. */
+/** A broker that was silent for this long after a ping is gone. */
 export const KEEP_ALIVE_MS = 30_000;
 
-/** A broker, as it is connected to. */
+/** The parameters of a connection to a broker. */
 export interface Dialled {
-  /** What is connected to. */
+  /** The address to connect to. */
   address: string;
   /** The gateway's own address in the tunnel, without which nothing is sent; null for a broker on the LAN. */
   from: string | null;
@@ -26,7 +26,7 @@ export interface Dialled {
 export function socketTo({ address, from, port, certified, authority }: Dialled): Socket {
   const ends = { host: address, port, ...(from !== null && { localAddress: from }) };
   if (certified === null) return connect(ends);
-  // No server name for an address (RFC 6066, 3).
+  // An address is not a server name (RFC 6066, 3).
   const names = isIP(certified) === 0 ? { servername: certified } : {};
   return connectTls({ ...ends, ...names, ...(authority !== null && { ca: authority }) });
 }

@@ -22,7 +22,7 @@ export type Component = { platform: Platform } & (
       value_template: string;
       /** The topic that it reads, unless it is `state`. */
       from?: StateName;
-      /** The last but one level of the topic on which commands come. */
+      /** The second to last level of the command topic. */
       command?: string;
       /** Whether the rest of the JSON is shown as attributes. */
       attributes?: true;
@@ -51,7 +51,7 @@ export interface Site {
   page: string;
 }
 
-/** What is retained about a thing: its discovery (Home Assistant, "Device discovery payload") and its states. */
+/** The retained messages about a thing: its discovery (Home Assistant, "Device discovery payload") and its states. */
 export function messagesOf(thing: Thing, site: Site): [topic: string, payload: string][] {
   const { id } = site;
   const states = Object.entries(thing.states) as [StateName, unknown][];

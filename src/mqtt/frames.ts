@@ -2,8 +2,8 @@
 const MAX_BYTES = 16 * 1024;
 
 /**
- * Splits what a broker sends into control packets (MQTT 3.1.1, section 2.2). Longer ones are skipped and take no memory:
- * anyone may publish on the topics that are subscribed to, and a retained message comes again with each connection.
+ * Splits the broker's data into control packets (MQTT 3.1.1, section 2.2). Longer packets are skipped and take no
+ * memory, because anyone may publish on the subscribed topics, and a retained message comes again with each connection.
  */
 export class Frames {
   private rest: Uint8Array = new Uint8Array();
@@ -25,7 +25,7 @@ export class Frames {
         continue;
       }
       if (bytes.length - at < size) break;
-      // The shortest have two bytes: one that is not read costs no object.
+      // The shortest packets have two bytes, so a packet that is not read must not cost an object.
       if (frames.length < most) frames.push(bytes.subarray(at, at + size));
       at += size;
     }

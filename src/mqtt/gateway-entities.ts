@@ -36,7 +36,7 @@ const COMPONENTS: Record<string, Component> = {
   },
 };
 
-/** What concerns the whole gateway. */
+/** The entities of the whole gateway. */
 export interface Whole {
   status: Pick<Status, "killswitch_active" | "direct_devices">;
   /** Why the protection does not work as promised; null if it does. */

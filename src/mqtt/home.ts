@@ -38,7 +38,7 @@ export async function readHome({ overview, devices }: Read, alert: SecurityAlert
   return { status, problem, alert, tunnels, devices: listed, known: knownDevices(listed.devices) };
 }
 
-/** All that Home Assistant shows. */
+/** Everything that Home Assistant shows. */
 export function thingsOf(home: Home, gateway: Read, rates: Rates, commands: boolean): Thing[] {
   const { tunnels, devices, known } = home;
   const destinations = (row: TunnelRow) => (commands ? destinationsFor(row, gateway) : null);
@@ -62,7 +62,7 @@ function destinationsFor({ provider, wanted }: TunnelRow, { catalogue, favourite
   });
 }
 
-/** Enough to find one, if there was one lately. */
+/** Enough to find an alert, if there was one lately. */
 const MAX_EVENTS = 1_000;
 
 /** The latest alert before this start. */

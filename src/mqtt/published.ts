@@ -14,7 +14,10 @@ const Entries = Type.Array(
 export type PublishedEntity = Static<typeof Entries>[number];
 const entriesSchema = checkerOf(Entries);
 
-/** What the broker keeps for this gateway, so that what vanishes while the two are apart is removed there too. */
+/**
+ * The messages that the broker keeps for this gateway. If something disappears while the two are disconnected, it is
+ * removed there too.
+ */
 export class Published {
   private saved: readonly PublishedEntity[];
 
@@ -25,7 +28,7 @@ export class Published {
     this.saved = entriesIn(store.read(KEY));
   }
 
-  /** What the broker may have and should not. */
+  /** The messages that the broker may have and should not have. */
   stale(wanted: readonly PublishedEntity[]): PublishedEntity[] {
     return this.saved.filter((each) => !has(wanted, each));
   }
@@ -46,7 +49,7 @@ export class Published {
     try {
       this.store.write(KEY, JSON.stringify(entries));
     } catch (error) {
-      // At worst Home Assistant goes on showing what was removed.
+      // At worst Home Assistant still shows what was removed.
       this.log.warn(`MQTT: what Home Assistant shows could not be saved: ${messageOf(error)}`);
     }
   }

@@ -1,6 +1,6 @@
 import type { TunnelRow } from "../tunnel/schema.ts";
 
-/** Rates change all the time: so seldom are they sent. */
+/** Rates change constantly, so they are sent rarely. */
 export const RATES_EVERY_MS = 30_000;
 
 /** Mbit/s, on average since the last time; null if they are not known yet. */
@@ -12,12 +12,12 @@ export interface TunnelTraffic {
 
 type Row = Pick<TunnelRow, "name" | "rx_bytes" | "tx_bytes" | "latest_handshake">;
 
-/** What tunnels carry. */
+/** The traffic of tunnels. */
 export class Rates {
   private counted = new Map<string, { row: Row; traffic: TunnelTraffic }>();
   private countedAt = Number.NEGATIVE_INFINITY;
 
-  /** Counts again if it is time; `now` is in milliseconds on a clock that never jumps. */
+  /** Calculates again if it is time; `now` is in milliseconds on a clock that never jumps. */
   take(rows: readonly Row[], now: number): void {
     const ms = now - this.countedAt;
     if (ms < RATES_EVERY_MS) return;

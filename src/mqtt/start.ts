@@ -22,7 +22,7 @@ interface Deps extends Pick<BridgeDeps, "gateway" | "store"> {
 
 type Reached = Awaited<ReturnType<typeof reachable>>;
 
-/** A certificate authority's certificates; a password is shorter. */
+/** Enough for a certificate authority's certificates, and for a password. */
 const MAX_FILE_BYTES = 64 * 1024;
 
 /** Shows the gateway to Home Assistant until `signal` aborts. */
@@ -42,7 +42,7 @@ export function runBridge(deps: Deps, signal: AbortSignal): Promise<void> {
     if (way === null) return "the tunnel to the broker has ended";
     return Bun.deepEquals(way, reached?.way) ? null : "the way to the broker has changed";
   };
-  // The name that the machine has in multicast DNS; Home Assistant refuses a page that is not a URL.
+  // The machine's name in multicast DNS. Home Assistant refuses a page that is not a URL.
   const site = { id, page: `http://${idOf(hostname.replace(/\..*/, ""))}.local:${settings.port}/` };
   const bridge = new Bridge({
     ...deps,
@@ -56,7 +56,7 @@ export function runBridge(deps: Deps, signal: AbortSignal): Promise<void> {
   return bridge.run(signal);
 }
 
-/** The broker's first address to which a way leads, and that way. */
+/** The broker's first address that can be reached, and the way to it. */
 async function reachable({ host }: Broker, { lans, tunnelTo }: Deps) {
   const addresses = await addressesOf(host).catch(() => {
     throw new GatewayError("unable", `the name ${host} does not resolve; without a tunnel, give the address`);

@@ -13,7 +13,7 @@ export function tunnelKey(name: string): Key {
   return `tunnel/${name}`;
 }
 
-/** Of a MAC address, or of a prefix behind another router. */
+/** For a MAC address, or a prefix behind another router. */
 export function deviceKey(id: string): Key {
   return `device/${id.replaceAll(/[^a-z0-9]/g, "-")}`;
 }
@@ -23,7 +23,7 @@ export function idOf(hostname: string): string {
   return hostname.toLowerCase().replaceAll(/[^a-z0-9-]/g, "-") || "gateway";
 }
 
-/** What changes about a thing, each in a topic of its own. */
+/** The changing facts about a thing, each in a topic of its own. */
 export const STATES = ["state", "traffic", "alert"] as const;
 export type StateName = (typeof STATES)[number];
 
@@ -61,7 +61,7 @@ export function discoveryTopic(id: string, key: Key): string {
   return `${DISCOVERY}/device/${uniqueId(id, key)}/config`;
 }
 
-/** All that is retained about a thing. */
+/** All retained topics of a thing. */
 export function topicsOf(id: string, key: Key): string[] {
   return [discoveryTopic(id, key), ...STATES.map((name) => stateTopic(id, key, name))];
 }

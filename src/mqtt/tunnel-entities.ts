@@ -63,7 +63,7 @@ const COMPONENTS: Record<string, Component> = {
   sent: { ...RATE, name: "Sending", value_template: "{{ value_json.sent }}" },
 };
 
-/** How `main` is commanded; the names that it can be connected to, or null if commands are not allowed. */
+/** The commands of `main`: the names that it can be connected to, or null if commands are not allowed. */
 function commandsFor(destinations: readonly string[] | null): Record<string, Component> {
   if (destinations === null)
     return { switch: { platform: "switch", absent: true }, connect_to: { platform: "select", absent: true } };
@@ -129,7 +129,7 @@ function stateOf({
   };
 }
 
-/** Of the options, since Home Assistant takes any other for an error. */
+/** One of the options, because Home Assistant treats any other value as an error. */
 function destinationIn({ state, server, wanted, wanted_via }: TunnelRow, destinations: readonly string[]) {
   const direct = wanted_via === undefined ? [wanted, server] : [];
   return {

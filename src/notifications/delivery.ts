@@ -6,26 +6,26 @@ import { type Message, messageOf } from "./message.ts";
 import { type Kept, Outbox } from "./outbox.ts";
 import { requestFor, type Target } from "./target.ts";
 
-/** What belongs together, such as damage and its repair, comes within this time. */
+/** Events that belong together, such as damage and its repair, occur within this time. */
 const LOOKS_EVERY_MS = 10_000;
-/** The pause after a failure, doubled with each further one. */
+/** The pause after a failure. It is doubled with each further one. */
 const FIRST_PAUSE_MS = 30_000;
 const MAX_PAUSE_MS = 3_600_000;
 
 export interface DeliveryDeps {
   clock: Pick<Host, "now" | "monotonic" | "sleep">;
-  /** To the LAN or through the tunnel. */
+  /** Sends to the LAN or through the tunnel. */
   send: Send;
   /** False while `send` would fail because no tunnel is up. */
   isOpenTo: (target: Pick<Target, "url">) => boolean;
   title: string;
   log: Pick<Log, "info" | "warn">;
-  /** What is kept has changed. */
+  /** Called when the stored state has changed. */
   changed: () => void;
   signal: AbortSignal;
 }
 
-/** Sends one target what it has to be told, and tries again until the target takes it. */
+/** Sends one target its messages, and tries again until the target accepts them. */
 export class Delivery {
   private readonly outbox: Outbox;
   private isRunning = false;
@@ -51,7 +51,7 @@ export class Delivery {
     void this.run();
   }
 
-  /** Throws `GatewayError` unless the target has taken the message. */
+  /** Throws `GatewayError` unless the target has accepted the message. */
   async post(message: Message): Promise<void> {
     const { status } = await this.deps.send(requestFor(this.target, message));
     if (status >= 200 && status < 300) return;

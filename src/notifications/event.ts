@@ -19,7 +19,7 @@ export const Outage = Type.Object(
 );
 export type Outage = Static<typeof Outage>;
 
-/** Something that people are told about. */
+/** An event that is reported to people. */
 export const NotifiedEvent = Type.Union([
   Type.Object(
     { type: Type.Literal("security_alert"), payload: SecurityAlert },
@@ -29,11 +29,11 @@ export const NotifiedEvent = Type.Union([
 ]);
 export type NotifiedEvent = Static<typeof NotifiedEvent>;
 
-/** `quiet` makes no sound; `urgent` needs somebody to do something. */
+/** `quiet` makes no sound; `urgent` means that someone has to act. */
 export const LEVELS = ["quiet", "normal", "urgent"] as const;
 export type Level = (typeof LEVELS)[number];
 
-/** What each alert is about, so that damage and its repair are told together, and how loudly. */
+/** The subject of each alert, so that damage and its repair are reported together, and its level. */
 const ALERTS: Record<AlertCode, readonly [cause: string, level: Level]> = {
   firewall_altered: ["firewall", "normal"],
   firewall_restored: ["firewall", "quiet"],
@@ -64,7 +64,7 @@ const ALERTS: Record<AlertCode, readonly [cause: string, level: Level]> = {
   list_shrunk: ["list", "quiet"],
 };
 
-/** Events of the same cause are told together. */
+/** Events of the same cause are reported together. */
 export function causeOf(event: NotifiedEvent): string {
   return event.type === "outage" ? `outage ${event.payload.tunnel}` : ALERTS[event.payload.code][0];
 }
@@ -74,7 +74,7 @@ export function levelOf(event: NotifiedEvent): Level {
   return ALERTS[event.payload.code][1];
 }
 
-/** Whether the event only says that what it tells of goes on. */
+/** Whether the event only says that a condition continues. */
 export function isOpen(event: NotifiedEvent): boolean {
   return event.type === "outage" && event.payload.to === null;
 }

@@ -3,7 +3,7 @@ import { tunnelTitle } from "../shared/words.ts";
 import { LEVELS, type Level, levelOf, type NotifiedEvent, type Outage } from "./event.ts";
 import type { Pending } from "./outbox.ts";
 
-/** What a target is sent. */
+/** A message to a target. */
 export interface Message {
   title: string;
   text: string;
@@ -15,10 +15,10 @@ export interface Message {
 
 /** Ntfy turns texts of more than 4,096 bytes into attachments. */
 const MAX_BYTES = 3_500;
-/** An alert that is told later than this has its time in the text. */
+/** If an alert is reported later than this, its time is in the text. */
 const LATE_MS = 120_000;
 
-/** All that is pending in one message; `now` is in milliseconds since 1970. */
+/** All pending events in one message; `now` is in milliseconds since 1970. */
 export function messageOf(pending: readonly Pending[], title: string, now: number): Message {
   const events = pending.flatMap((each) => each.events);
   const lines = pending.flatMap((each) => linesOf(each, now));
@@ -66,7 +66,7 @@ function outageText({ tunnel, from, to, end, reason, unanswered }: Outage, now: 
     : `${which} ${was} from ${begin} to ${until}.${why}`;
 }
 
-/** In the machine's time zone: `3:10`, and with the date if that is not today. */
+/** The time in the machine's time zone: `3:10`, and with the date if that is not today. */
 function timeOf(ms: number, now: number): string {
   const [time, today] = [new Date(ms), new Date(now)];
   const clock = `${time.getHours()}:${String(time.getMinutes()).padStart(2, "0")}`;
@@ -81,6 +81,6 @@ function dateOf(time: Date): string {
 function shortened(text: string): string {
   const bytes = new TextEncoder().encode(text);
   if (bytes.length <= MAX_BYTES) return text;
-  // What is left of a character at the end is dropped.
+  // The rest of a character at the end is dropped.
   return `${new TextDecoder().decode(bytes.slice(0, MAX_BYTES)).replace(/\uFFFD+$/, "")}…`;
 }

@@ -12,11 +12,11 @@ import { Outages } from "./outages.ts";
 import { Kept } from "./outbox.ts";
 import { parseTarget, type Target } from "./target.ts";
 
-/** What a test has found for one target. */
+/** The result of a test for one target. */
 export interface TestResult {
   target: string;
   sent: boolean;
-  /** Why not. */
+  /** The reason, if it was not accepted. */
   error: string | null;
 }
 
@@ -24,7 +24,7 @@ interface Deps extends Pick<DeliveryDeps, "send" | "isOpenTo"> {
   host: Pick<Host, "now" | "monotonic" | "sleep" | "read">;
   store: Pick<Store, "read" | "write">;
   log: Pick<Log, "info" | "warn">;
-  /** Of this machine. */
+  /** The name of this machine. */
   hostname: string;
   /** Addresses of targets, and files with one per line. */
   addresses: readonly string[];
@@ -32,16 +32,16 @@ interface Deps extends Pick<DeliveryDeps, "send" | "isOpenTo"> {
 
 /** More than a home needs. */
 const MAX_TARGETS = 20;
-/** Longer than any file with so many addresses. */
+/** Longer than any file with this many addresses. */
 const MAX_FILE_BYTES = 64 * 1024;
 /** Each write waits for the disk, and events come in groups. */
 const SAVES_AFTER_MS = 500;
 const SETTING = "notifications";
 
-/** What is kept over restarts. */
+/** The state that survives restarts. */
 const Stored = Type.Object(
   {
-    /** By a digest of the target, because its address is secret. */
+    /** The key is a digest of the target, because its address is secret. */
     targets: Type.Record(Type.String(), Kept),
     outages: Type.Array(Outage),
   },
@@ -50,7 +50,7 @@ const Stored = Type.Object(
 type Stored = Static<typeof Stored>;
 const storedSchema = checkerOf(Stored);
 
-/** Tells people, by whichever services they have chosen, what has happened. */
+/** Reports events to people, by the services that they have chosen. */
 export class Notifications {
   private deliveries: readonly Delivery[] = [];
   /** Addresses that cannot be used. */
@@ -61,7 +61,7 @@ export class Notifications {
 
   constructor(private readonly deps: Deps) {}
 
-  /** Reads the addresses and what is kept, and begins to send. Nothing may have to wait for it. */
+  /** Reads the addresses and the stored state, and begins to send. Nothing has to wait for it. */
   async start(signal: AbortSignal): Promise<void> {
     const { host, log, hostname, send, isOpenTo } = this.deps;
     const targets = await this.targets();
@@ -95,7 +95,7 @@ export class Notifications {
     return [...(await Promise.all(tested)), ...this.unusable];
   }
 
-  /** Writes what is not written yet. */
+  /** Writes the changes that are not written yet. */
   save(): void {
     const targets = this.deliveries.map(({ target, kept }) => [digestOf(target), kept] as const);
     const stored: Stored = { targets: Object.fromEntries(targets), outages: this.outages?.kept ?? [] };
@@ -105,7 +105,7 @@ export class Notifications {
       this.deps.store.write(SETTING, text);
       this.saved = text;
     } catch {
-      // The next change tries it again. That the disk takes no writes is told by an alert.
+      // The next change tries it again. An alert reports that the disk accepts no writes.
     }
   }
 
@@ -122,7 +122,7 @@ export class Notifications {
       const stored: unknown = JSON.parse(this.deps.store.read(SETTING) ?? "null");
       if (storedSchema.Check(stored)) return stored;
     } catch {
-      // Damaged: what was pending is in the journal too.
+      // The stored state is damaged. The pending events are in the journal too.
     }
     return { targets: {}, outages: [] };
   }

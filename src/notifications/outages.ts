@@ -2,7 +2,7 @@ import type { Host } from "../system/host.ts";
 import { isUnanswered, type State } from "../tunnel/state.ts";
 import type { NotifiedEvent, Outage } from "./event.ts";
 
-/** Shorter ones are not told: many a server is back at once. */
+/** Shorter outages are not reported, because many servers are back at once. */
 const TOLD_AFTER_MS = 60_000;
 
 interface Open {
@@ -21,7 +21,7 @@ interface Deps {
 export class Outages {
   private readonly open: Map<string, Open>;
 
-  /** `kept` are the open ones of the service before. */
+  /** `kept` are the open outages of the previous service. */
   constructor(
     private readonly deps: Deps,
     kept: readonly Outage[] = [],
@@ -29,7 +29,7 @@ export class Outages {
     this.open = new Map(kept.map((outage) => [outage.tunnel, { outage, since: null, isTold: true }]));
   }
 
-  /** Those that were told and are not over. */
+  /** The outages that were reported and are not over. */
   get kept(): Outage[] {
     return [...this.open.values()].filter(({ isTold }) => isTold).map(({ outage }) => outage);
   }
@@ -77,7 +77,7 @@ export class Outages {
   }
 }
 
-/** While a dial is under way, what was before it counts. */
+/** While a dial is in progress, the state before it counts. */
 function isDown(state: State): boolean {
   const lasting = state.name === "connecting" ? state.former : state;
   return lasting !== null && (lasting.name === "reconnecting" || isUnanswered(lasting));

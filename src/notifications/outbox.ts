@@ -6,14 +6,14 @@ export const Pending = Type.Object(
   {
     cause: Type.String(),
     events: Type.Array(NotifiedEvent, { minItems: 1, maxItems: 2 }),
-    /** How many there were. */
+    /** The number of events. */
     count: Type.Integer({ minimum: 1 }),
   },
   { additionalProperties: false },
 );
 export type Pending = Static<typeof Pending>;
 
-/** What is kept of an outbox over restarts; times in milliseconds since 1970. */
+/** The state of an outbox that survives restarts; times in milliseconds since 1970. */
 export const Kept = Type.Object(
   {
     pending: Type.Array(Pending),
@@ -26,26 +26,26 @@ export const Kept = Type.Object(
 );
 export type Kept = Static<typeof Kept>;
 
-/** What is told again of the same cause waits so long. */
+/** Events with the same cause are repeated no earlier than this. */
 const CAUSE_EVERY_MS = 15 * 60_000;
 const HOUR_MS = 3_600_000;
-/** Messages in any hour; what comes then is told with the next one. */
+/** The limit of messages in any hour. Later events are reported with the next message. */
 const MAX_MESSAGES = 5;
-/** The same if there is something urgent to tell. */
+/** The same if there is an urgent event. */
 const MAX_IF_URGENT = 10;
-/** Tunnels can be made, removed and made again under any name, and each is a cause; the latest are kept. */
+/** Tunnels can be made, removed and made again under any name, and each is a cause. Only the latest are kept. */
 const MAX_OUTAGES = 20;
-/** Longer ones are cut: an alert may quote another program. */
+/** Longer texts are cut, because an alert may quote another program. */
 const MAX_TEXT = 500;
 
 /**
- * What a target has not been sent yet. One entry a cause, and few outages, bound it, however long the target is down.
- * Times are those of the date, so that a service that restarts again and again sends no more; one in the future, before the date was set
- * back, does not count.
+ * The events that a target has not been sent yet. Its size is limited by one entry for each cause, and few outages,
+ * however long the target is down. Times are those of the date, so that a service that restarts again and again does
+ * not send more. A time in the future, from before the date was set back, does not count.
  */
 export class Outbox {
   private pending: readonly Pending[];
-  /** What is being sent. */
+  /** The events that are being sent. */
   private taken: readonly Pending[] = [];
   private readonly told: Map<string, number>;
   private sent: readonly number[];
@@ -64,7 +64,7 @@ export class Outbox {
     this.pending = merged([...this.pending, { cause: causeOf(event), events: [cut(event)], count: 1 }]);
   }
 
-  /** Takes what may be sent now, in the order in which it began; `confirm` or `putBack` has to follow. */
+  /** Takes the events that may be sent now, in the order in which they began; `confirm` or `putBack` has to follow. */
   take(now: number): readonly Pending[] {
     const due = this.pending.filter(({ cause }) => !isWithin(CAUSE_EVERY_MS, this.told.get(cause), now));
     const isUrgent = due.some(({ events }) => events.some((event) => levelOf(event) === "urgent"));
@@ -74,11 +74,11 @@ export class Outbox {
     return this.taken;
   }
 
-  /** What was taken has been sent. */
+  /** The events that were taken have been sent. */
   confirm(now: number): void {
     this.sent = [...this.sent.filter((at) => isWithin(HOUR_MS, at, now)), now];
     for (const [cause, at] of this.told) if (!isWithin(CAUSE_EVERY_MS, at, now)) this.told.delete(cause);
-    // The end of something is told as soon as it comes.
+    // The end of a condition is reported as soon as it comes.
     for (const { cause, events } of this.taken) if (!events.some(isOpen)) this.told.set(cause, now);
     this.taken = [];
   }
@@ -106,7 +106,7 @@ function merged(all: readonly Pending[]): Pending[] {
   return united.filter((each) => !dropped.includes(each));
 }
 
-/** The first and the last event; one that only says that something goes on gives way to what comes after it. */
+/** The first and the last event. An event that only says that a condition continues is replaced by a later one. */
 function together(before: Pending, after: Pending): Pending {
   const kept = before.events.filter((event) => !isOpen(event));
   const events = [...kept, ...after.events];

@@ -13,7 +13,7 @@ export type Target = { name: string; url: string; authorization: string | null }
 
 /** The public server, whose topics are also written as `ntfy://topic` (Apprise) and `https://ntfy.sh/topic`. */
 const NTFY = "ntfy.sh";
-/** As ntfy defines them (server/server.go, topicRegex). */
+/** The topics that ntfy permits (server/server.go, topicRegex). */
 const TOPIC = /^[A-Za-z0-9_-]{1,64}$/;
 
 /**
@@ -55,7 +55,9 @@ function gotifyIn(rest: string): Target {
   return gotifyAt(url, folders.toReversed(), token);
 }
 
-/** Gotify and ntfy's public server as in their own documentation; everything else gets the event as JSON. */
+/**
+ * Gotify's and ntfy's public addresses are those of their own documentation. Every other target gets the event as JSON.
+ */
 function webIn(text: string): Target {
   const url = urlOf(text);
   const segments = segmentsOf(url);
@@ -77,7 +79,7 @@ function gotifyAt(url: URL, folders: readonly string[], token: string): Target {
   };
 }
 
-/** The request that brings a message to a target. */
+/** The request that delivers a message to a target. */
 export function requestFor(target: Target, message: Message): HttpsRequest {
   const headers = {
     "Content-Type": "application/json",
@@ -124,7 +126,7 @@ function withScheme(rest: string): URL {
   return wanted.some(isPlain) ? urlOf(`http://${rest}`) : url;
 }
 
-/** Plain HTTP is only sent to the LAN; names of the LAN cannot be looked up. */
+/** Plain HTTP is only sent to the LAN. Names of the LAN cannot be looked up. */
 function urlOf(text: string): URL {
   const url = URL.parse(text) ?? refuse("it is not a valid address");
   const isHere = isLocal(parseAddress(url.hostname.replace(/^\[|\]$/g, "")));

@@ -29,16 +29,16 @@ interface Deps {
   takeUp: () => Promise<void>;
 }
 
-/** What the provider `managed` can be, and what it is. */
+/** The possible values of the provider `managed`, and the present one. */
 interface ManagedChoices {
   current: Managed;
-  /** Each with whether there is an account. */
+  /** Each provider, and whether it has an account. */
   choices: { name: Managed; label: string; account: boolean }[];
 }
 
 /** The operator's accounts, at most one at each provider. */
 export class Accounts {
-  /** One thing at a time: each reads the store, asks the provider and writes the store. */
+  /** One thing at a time, because each reads the store, asks the provider and writes the store. */
   private readonly queue = new Queue();
   private readonly accounts = new Map<VpnProvider, Account>();
 
@@ -51,7 +51,7 @@ export class Accounts {
       const provider = providerNamed(registrations.providers, name);
       const parsed = provider.credentials.map(({ parse }, index) => parse(credentials[index] ?? ""));
       registrations.assertNone(provider);
-      // With a second account, its place in the list must not decide.
+      // If there is a second account, its place in the list must not decide.
       const current = registrations.current();
       if (current.provider !== null && current.registration !== null)
         registrations.choose(nameOf(current.provider));
@@ -75,7 +75,7 @@ export class Accounts {
     return this.with(name, (account) => account.logOut(forget));
   }
 
-  /** Runs work that replaces registrations in the store, while nothing here is between reading one and writing it. */
+  /** Runs work that replaces registrations in the store, while nothing here is between reading and writing one. */
   beside<T>(work: () => Promise<T>): Promise<T> {
     return this.queue.add(work);
   }
@@ -105,8 +105,8 @@ export class Accounts {
   }
 
   /**
-   * The configuration for one connection to a server that assigns it. Not in the queue: what is there may wait for the
-   * connection.
+   * The configuration for one connection to a server that assigns it. It does not wait in the queue, because work in
+   * the queue may wait for the connection.
    */
   async register({ name, config }: Server, send: Send): Promise<Config> {
     const { provider } = this.deps.registrations.current();

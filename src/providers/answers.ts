@@ -13,7 +13,7 @@ export class Refusal extends GatewayError {
   }
 }
 
-/** An answer of the provider, or why there is none. */
+/** An answer of the provider, or the reason why there is none. */
 export type Outcome<T> = T | Error;
 
 export function outcome<T>(work: Promise<T>): Promise<Outcome<T>> {

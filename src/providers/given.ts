@@ -2,7 +2,7 @@ import type { Settings } from "../base/settings.ts";
 import { VPN_PROVIDERS } from "./list.ts";
 import type { VpnProvider } from "./provider.ts";
 
-// The settings name the addresses of the first provider; those of the others are fixed.
+// The settings name the addresses of the first provider. Those of the others are fixed.
 
 /** The file or https address of the managed servers' list; null if there is none. */
 export function listSourceOf(

@@ -6,10 +6,10 @@ import { Config } from "../wireguard/schema.ts";
 
 const { privateKey: Key, addresses } = Config.properties.interface.properties;
 
-/** What a registration stores if its key serves all servers. The keys are secrets. */
+/** The stored part of a registration whose key serves all servers. The keys are secrets. */
 const fields = {
   privateKey: Key,
-  /** A key that was being sent to the provider when something failed; the provider has either key. */
+  /** A key that was being sent to the provider when something failed. The provider has either key. */
   newKey: Type.Optional(Key),
   addresses,
   /** ISO 8601. */

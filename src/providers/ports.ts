@@ -40,12 +40,12 @@ export class AccountOpener implements Opener {
     };
   }
 
-  /** PIA does not tell it: as in all that is shown of a tunnel, it is taken to be the address that is connected to. */
+  /** PIA does not tell the address. As elsewhere for a tunnel, it is assumed to be the address of the server. */
   async publicAddress({ session }: Way): Promise<Address> {
     return session.endpoint.address;
   }
 
-  /** Another number once PIA's reservation has expired. */
+  /** The number changes once PIA's reservation has expired. */
   renew(way: Way, port: OpenPort, signal: AbortSignal): Promise<OpenPort> {
     return this.open(way, port, signal);
   }

@@ -48,7 +48,7 @@ export interface Account {
   show(): Promise<ShownAccount>;
   /** The registration itself stays in the account. */
   rotateKey(): Promise<ShownAccount>;
-  /** With `forget`, even if the provider does not answer or refuses. */
+  /** With `forget`, the account is removed even if the provider does not answer or refuses. */
   logOut(forget: boolean): Promise<LoggedOut>;
   /**
    * Registers a new key with a server, for one connection; only if the registration itself has no key. `send` reaches
@@ -72,7 +72,7 @@ export interface ServerToRegister {
   address: Address;
 }
 
-/** What an account needs. Its methods are called one at a time. */
+/** The dependencies of an account. Its methods are called one at a time. */
 export interface AccountDeps {
   /** The https address of the provider's interface; the settings may override it. */
   api: string;
@@ -80,7 +80,7 @@ export interface AccountDeps {
   slot: RegistrationSlot;
   /** Throws while a tunnel uses the account, or if one will after a restart. */
   assertUnused(): void;
-  /** Must be called once the slot has changed for good: managed servers then use what it holds. */
+  /** Must be called once the slot has changed for good. Managed servers then use its content. */
   changed(): Promise<void>;
   clock: Pick<Host, "now" | "monotonic">;
 }
@@ -95,7 +95,7 @@ export interface RegistrationSlot {
   forget(): void;
 }
 
-/** What the operator is shown of the account; contains no secret. */
+/** The operator's view of the account; contains no secret. */
 export interface ShownAccount {
   /** All but the last digits are masked. */
   number: string;

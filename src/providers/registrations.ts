@@ -6,13 +6,13 @@ import { isGiven } from "./given.ts";
 import { VPN_PROVIDERS } from "./list.ts";
 import type { Registration, RegistrationSlot, VpnProvider } from "./provider.ts";
 
-/** `damaged`: the stored text is not a registration. It counts as none, but the operator is told. */
+/** `damaged`: the stored text is not a registration. It is not used, but the operator is told. */
 export interface Registered {
   provider: VpnProvider;
   registration: Registration | "damaged";
 }
 
-/** What managed servers are: those of a provider, or the operator's own list with the key in the settings. */
+/** The source of the managed servers: a provider, or the operator's own list with the key in the settings. */
 export type Current =
   | { provider: VpnProvider; registration: Registered["registration"] | null }
   | { provider: null };
@@ -95,7 +95,7 @@ export class Registrations {
 
 const DAMAGED = "damaged" as const;
 
-/** As the operator types it; a test compares the list of providers with `MANAGED`. */
+/** The name as the operator types it. A test compares the list of providers with `MANAGED`. */
 export function nameOf(provider: VpnProvider | null): Managed {
   return (provider?.name ?? OWN_LIST) as Managed;
 }

@@ -17,8 +17,8 @@ export function addressesOf(home: Home): [namespace: string, batch: string][] {
 }
 
 /**
- * For a namespace in which programs listen before its addresses exist. While it has no address at all, Linux takes each
- * for a broadcast address and answers from another one (inet_bind() and inet_dev_addr_type()).
+ * For a namespace in which programs listen before its addresses exist. While it has no address, Linux takes each for a
+ * broadcast address and answers from another one (inet_bind() and inet_dev_addr_type()).
  */
 export const LOOPBACK_UP = "link set lo up\n";
 
@@ -63,7 +63,7 @@ function gatewayAddresses(cards: NetworkCards): string {
     `address add ${LAN.gateway6}/64 dev lan0 nodad`,
     "link set lan0 up",
     ...uplink,
-    // As DHCP does, with the interface: the kernel then finds the router under the gateway's routing rules too.
+    // Includes the interface, as DHCP does, so that the kernel finds the router under the gateway's routing rules too.
     `route add default via ${router.v4} dev ${cards === 1 ? "lan0" : "wan0"}`,
     `route add default via ${router.v6} dev ${cards === 1 ? "lan0" : "wan0"}`,
   ]);

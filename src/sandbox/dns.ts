@@ -10,7 +10,7 @@ import { HOST_NAMES } from "./topology.ts";
 
 /** RFC 1035, section 4.1.1: the name does not exist. */
 const NXDOMAIN = 3;
-/** Seconds: answers must not be cached, because the tests ask again after each change. */
+/** In seconds. Answers must not be cached, because the tests ask again after each change. */
 const TTL = 0;
 
 /** The answer to a DNS message, or null if it is malformed; `whoami.test`, and what is below it, resolves to the asker's address. */

@@ -25,14 +25,17 @@ export async function serveInternet(): Promise<void> {
   console.log("ready");
 }
 
-/** `/` for people, `/ip` for programs. */
+/** `/` is for people, `/ip` for programs. */
 function page(request: Request, address = ""): Response {
   const visitor = address.replace(/^::ffff:/, "");
   if (new URL(request.url).pathname === "/ip") return new Response(`${visitor}\n`);
   return new Response(`You come from ${visitor} (${NAMES[visitor] ?? "outside the tunnel"})\n`);
 }
 
-/** One socket for each address: a socket on all addresses could answer from another address than was asked. */
+/**
+ * One socket for each address, because a socket on all addresses could answer from an address other than the one that
+ * was asked.
+ */
 async function serveNames(hostname: string): Promise<void> {
   await Bun.udpSocket({
     hostname,

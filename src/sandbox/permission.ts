@@ -3,7 +3,7 @@ import type { Host } from "../system/host.ts";
 import { commandIn } from "../system/linux.ts";
 import { claimId, remove } from "./sweep.ts";
 
-/** What a sandbox does in its namespaces. */
+/** The operations of a sandbox in its namespaces. */
 const NEEDED = [
   ["sysctl", "-qw", "net.ipv4.ip_forward=1"],
   ["nft", "add", "table", "inet", "probe"],
@@ -12,8 +12,8 @@ const NEEDED = [
 ];
 
 /**
- * Why this machine permits no sandbox, or null if it does. It is tried: a container may lack capabilities, a writable
- * /proc/sys or /dev/net/tun, and AppArmor may refuse mounts.
+ * Why this machine permits no sandbox, or null if it does. This is found out by an attempt, because a container may
+ * lack capabilities, a writable /proc/sys or /dev/net/tun, and AppArmor may refuse mounts.
  */
 export async function sandboxRefusal(host: Host): Promise<string | null> {
   const id = claimId();

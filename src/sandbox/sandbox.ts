@@ -98,9 +98,9 @@ export class Sandbox {
       ...sysctlsOf(this).map(([name, settings]) => this.inside(name, ["sysctl", "-qw", ...settings])),
       this.batch(LOOPBACK_UP, ns.internet),
     ]);
-    // Starts first because it takes longest; its namespace lets it listen on addresses that do not exist yet.
+    // Starts first because it takes longest. Its namespace lets it listen on addresses that do not exist yet.
     const internet = this.startInternet([...selfCommand(), "sandbox-internet"]);
-    // Awaited below; until then another step may fail first.
+    // Awaited below, because until then another step may fail first.
     internet.catch(() => {});
     await this.batch(cableText(this));
     await Promise.all([
@@ -116,7 +116,7 @@ export class Sandbox {
     if (computers.length > 1) await this.introduce();
   }
 
-  /** As at a real home: the computers have used the LAN, and the DHCP server knows their names. */
+  /** The computers have used the LAN, as in a real home, and the DHCP server knows their names. */
   private async introduce(): Promise<void> {
     await Promise.all(this.computers.map(({ namespace }) => this.batch(greeting(), namespace)));
     const leases = this.computers.map(({ mac, v4, name }) => `0 ${mac} ${v4} ${name} *\n`);

@@ -22,7 +22,7 @@ export interface VpnServer {
   port: number;
   /** The port at which the other server forwards packets to this one. */
   multihopPort: number;
-  /** Where it answers questions for names inside the tunnel, by address family. */
+  /** The addresses at which it answers questions for names inside the tunnel, by address family. */
   resolvers: { v4: readonly string[]; v6: readonly string[] };
   privateKey: string;
   publicKey: string;

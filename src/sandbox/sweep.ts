@@ -37,7 +37,7 @@ export async function sweep(host: Host): Promise<void> {
   for (const id of dead) await remove(host, id);
 }
 
-/** Removes all of one sandbox: processes, namespaces, their files, sockets, temporary files. */
+/** Removes everything of one sandbox: processes, namespaces, their files, sockets, temporary files. */
 export async function remove(host: Host, id: string): Promise<void> {
   const own = (name: string) => OWN_NAME.exec(name)?.[0] === id;
   const namespaces = list(NETNS).filter(own);
@@ -45,7 +45,7 @@ export async function remove(host: Host, id: string): Promise<void> {
   for (const name of namespaces) rmSync(lockFileOf(inodeOf(join(NETNS, name))), { force: true });
   const deletions = namespaces.map((name) => `netns delete ${name}\n`).join("");
   if (deletions !== "") {
-    // Another process may be removing the same remains; it only matters that they are gone.
+    // Another process may be removing the same remains. They only have to be gone.
     await host.run(["ip", "-force", "-batch", "-"], { stdin: deletions }).catch((error: unknown) => {
       if (list(NETNS).some(own)) throw error;
     });

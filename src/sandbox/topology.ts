@@ -3,7 +3,7 @@
  * private ones from RFC 1918 and RFC 4193, so none of them is used on the real internet.
  */
 
-/** One network card: LAN and uplink are the same interface. Two: each has its own. */
+/** With one network card, LAN and uplink are the same interface. With two, each has its own. */
 export type NetworkCards = 1 | 2;
 
 export const LAN = {
@@ -18,7 +18,7 @@ export const LAN = {
 /** A computer at home. */
 export interface Computer {
   readonly namespace: string;
-  /** As it tells the home's DHCP server. */
+  /** The name that it tells the home's DHCP server. */
   readonly name: string;
   readonly mac: string;
   readonly v4: string;
@@ -78,8 +78,8 @@ export const TUNNEL = {
 } as const;
 
 /**
- * The resolver inside the tunnel of customers who bring their own configuration. Only that server answers at its own;
- * the first server's is the one that both have for the managed account.
+ * The resolver inside the tunnel of customers who bring their own configuration. Only that server answers at its own
+ * address. Both have the first server's resolver for the managed account.
  */
 export const RESOLVERS = {
   vpn1: { v4: TUNNEL.server4, v6: TUNNEL.server6 },
@@ -89,7 +89,7 @@ export const RESOLVERS = {
 /** The port of WireGuard's own examples. */
 export const VPN_PORT = 51820;
 
-/** As Mullvad's, one for each server: the others forward to it what comes in there. */
+/** One port for each server, as Mullvad has them: the others forward packets at this port to it. */
 export const MULTIHOP_PORTS = { vpn1: 3001, vpn2: 3002 } as const;
 
 export const HOST_NAMES: Readonly<Record<string, { v4: string; v6: string }>> = {

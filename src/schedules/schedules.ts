@@ -239,7 +239,7 @@ export class Schedules {
     return due;
   }
 
-  /** Not done if a person has given the device another exit since. */
+  /** Whether the schedule's exit is in effect. It is not if a person has given the device another exit since. */
   private isActive({ name, device }: ExitSchedule, due: ReadonlyMap<DeviceId, Given>): boolean {
     const given = this.done.exits[device];
     const isGiven = given !== undefined && Bun.deepEquals(given, due.get(device));

@@ -4,8 +4,8 @@ import { UNKNOWN } from "./tree.ts";
 
 /**
  * Servers that may replace one: those of its city, then those of its country, both by name, starting after its own. If
- * it is reached through an entry, nobody can tell which of the two is dead: in turn another exit through the same entry,
- * and the same exit through another entry.
+ * it is reached through an entry, it is not known which of the two is dead. Then they are in turn another exit through
+ * the same entry, and the same exit through another entry.
  */
 export function alternativesTo(server: Server, servers: readonly Server[]): Server[] {
   if (server.via === undefined) return othersNear(server, servers);
@@ -18,7 +18,7 @@ export function alternativesTo(server: Server, servers: readonly Server[]): Serv
   return inTurn(exits ?? [], entries ?? []);
 }
 
-/** The first of each, then the second of each, and so on. */
+/** The first of each list, then the second of each, and so on. */
 function inTurn<T>(some: readonly T[], others: readonly T[]): T[] {
   const turns = Array.from({ length: Math.max(some.length, others.length) }, (_, turn) => turn);
   return turns.flatMap((turn) => [...some.slice(turn, turn + 1), ...others.slice(turn, turn + 1)]);

@@ -140,11 +140,11 @@ export class Catalogue {
       peer.endpoint.host === address && peer.endpoint.port === port;
     const direct = this.server(server.provider, server.name) ?? server;
     const ways = () => this.servers(server.provider).flatMap((entry) => pairOf(direct, entry) ?? []);
-    // If the list has changed since, no endpoint may match.
+    // If the list has changed since, possibly no endpoint matches.
     return [server, direct].find(isThere) ?? ways().find(isThere) ?? server;
   }
 
-  /** Whether clients see a server of that name; a managed one may need an account before it can be used. */
+  /** Whether clients see a server of that name. A managed one may need an account before it can be used. */
   has(provider: Provider, name: string): boolean {
     return provider === "managed" ? this.managed.has(name) : this.stored[provider].has(name);
   }
@@ -202,13 +202,13 @@ export class Catalogue {
     this.notify("managed");
   }
 
-  /** Loads the managed provider's list from another source, or what was last fetched from there. */
+  /** Loads the managed provider's list from another source, or the one that was last fetched from there. */
   async reloadManaged(...[host, source, store]: Parameters<ManagedList["load"]>): Promise<void> {
     await this.managed.load(host, source, store);
     this.notify("managed");
   }
 
-  /** Countries, cities, and the names of servers where there are few. */
+  /** Countries, cities, and the names of servers if there are few. */
   private places(provider: Provider): Set<string> {
     const names = provider === "managed" ? [] : this.stored[provider].keys();
     return new Set([...this.listed(provider).flatMap(({ country, city }) => [country, city]), ...names]);
@@ -317,7 +317,7 @@ function refuse(message: string): never {
   throw new GatewayError("bad_request", message);
 }
 
-/** 404 is for what the request is about; a wrong `via` is a bad request. */
+/** 404 is for the subject of the request; a wrong `via` is a bad request. */
 function notFound(field: string, provider: Provider, what = "server", meant: string | null = null): never {
   const code = field === "via" ? "bad_request" : "not_found";
   const hint = meant === null ? "" : `; did you mean ${meant}?`;

@@ -6,26 +6,27 @@ import type { Catalogue } from "./catalogue.ts";
 import { Favourite, type Provider } from "./schema.ts";
 import type { Storage } from "./storage.ts";
 
-/** Anyone on the LAN may add some; all of them take 30 KB at most. */
+/** Anyone on the LAN may add some. All of them take 30 KB at most. */
 const MAX_FAVOURITES = 100;
 
-/** The setting that has them. */
+/** The setting that has the favourites. */
 const KEY = "favourites";
 
 const favouriteSchema = checkerOf(Favourite);
 
-/** The servers that people have marked, in the order in which they did. */
+/** The servers that people have marked, in the order in which they were marked. */
 export class Favourites {
   constructor(
     private readonly store: Pick<Storage, "read" | "write">,
     private readonly catalogue: Pick<Catalogue, "has" | "onChange">,
     private readonly onChange: (count: number) => void,
   ) {
-    // A list of the VPN account's servers that cannot be read has none, and may be read again.
+    // The list of the VPN account's servers is ignored: if it cannot be read, it is empty for now, and may be read
+    // again later.
     catalogue.onChange((provider) => provider !== "managed" && this.dropMissing(provider));
   }
 
-  /** Without those that a provider no longer lists. */
+  /** The favourites without those that a provider no longer lists. */
   list(): Favourite[] {
     return this.saved.filter((each) => this.exists(each));
   }
@@ -69,7 +70,7 @@ export class Favourites {
     try {
       this.save(others);
     } catch {
-      // The change of the servers has been saved and must not fail for this.
+      // The change of the servers has been saved, and must not fail because of this.
     }
   }
 
@@ -91,7 +92,7 @@ export function areFavourites(text: string): boolean {
   return JSON.stringify(favouritesIn(text)) === text;
 }
 
-/** By server, as nothing more is known of each. */
+/** The favourites in words. Each is identified by its server, because nothing more is known about it. */
 export function favouriteRows(text: string | null): ReadonlyMap<string, string> {
   return new Map(
     favouritesIn(text).map(({ provider, server }) => [
@@ -108,7 +109,7 @@ export function unitedFavourites(one: string | null, other: string): string {
   return JSON.stringify([...first, ...more].slice(0, MAX_FAVOURITES));
 }
 
-/** Those of a setting's value that are valid. */
+/** The valid favourites of a setting's value. */
 function favouritesIn(text: string | null): Favourite[] {
   const found: Favourite[] = [];
   for (const each of listIn(text)) {

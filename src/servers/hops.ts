@@ -5,15 +5,15 @@ import type { Listed } from "./tree.ts";
 
 /** An exit that is reached through an entry, where at least one of them is to be chosen from a place. */
 export interface Hops {
-  /** What the client gave for the exit. */
+  /** The client's words for the exit. */
   name: string;
   provider: Provider;
-  /** Without its entry. */
+  /** The exit without its entry. */
   exit: Server | Place;
   entry: Server | Place;
 }
 
-/** What decides whether two servers can be exit and entry. */
+/** The facts that decide whether two servers can be exit and entry. */
 type Hop = Pick<Listed, "name" | "label" | "multihopPort"> & Pick<Server, "registers">;
 
 /**

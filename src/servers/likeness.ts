@@ -1,13 +1,13 @@
 import { UNKNOWN } from "./tree.ts";
 
-/** Longer ones are not a slip of the keyboard, and would take long to compare. */
+/** Longer names are not typing errors, and would take long to compare. */
 const MAX_LENGTH = 40;
 
 /** The name that was probably meant, or null. Upper case and lower case are alike. */
 export function likeliest(typed: string, names: Iterable<string>): string | null {
   const wanted = typed.toLowerCase();
   if (wanted.length > MAX_LENGTH) return null;
-  // A letter in four may be wrong.
+  // One wrong letter in four is accepted.
   let [best, least]: [string | null, number] = [null, Math.floor(wanted.length / 4) + 1];
   for (const name of names) {
     if (name === UNKNOWN || Math.abs(name.length - wanted.length) >= least) continue;
@@ -17,7 +17,7 @@ export function likeliest(typed: string, names: Iterable<string>): string | null
   return best;
 }
 
-/** The Levenshtein distance: how many letters are added, left out or replaced. */
+/** The Levenshtein distance: the number of letters that are added, left out or replaced. */
 function changesBetween(one: string, other: string): number {
   let row = Array.from({ length: other.length + 1 }, (_, at) => at);
   for (const [at, letter] of [...one].entries()) {

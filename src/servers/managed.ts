@@ -10,8 +10,8 @@ import type { Storage } from "./storage.ts";
 import type { Listed } from "./tree.ts";
 
 /**
- * The gateway's own end of every tunnel to a managed server, or only the operator's resolvers if each server assigns the
- * rest, or a sentence that says what is missing for it.
+ * The gateway's own end of every tunnel to a managed server, or only the operator's resolvers if each server assigns
+ * the rest, or a sentence that says what is missing.
  */
 export type OwnEnd =
   | { interface: Config["interface"] }
@@ -70,7 +70,7 @@ export class ManagedList {
     return [...this.read().byName.values()];
   }
 
-  /** Needs no account. */
+  /** This needs no account. */
   has(name: string): boolean {
     return this.read().byName.has(name);
   }
@@ -170,7 +170,7 @@ function skippedSentence(skipped: number): string | null {
 /** The own end, and whether it is a placeholder. */
 type Own = Config["interface"] & { registers?: true };
 
-/** What a server that registers the gateway replaces. */
+/** The values that a server replaces when it registers the gateway. */
 const UNASSIGNED: Config["interface"] = { privateKey: "", addresses: [], dns: [], searchDomains: [] };
 
 /** Null without an own end that fits the server. */

@@ -20,7 +20,7 @@ export interface Place extends Spot {
 
 /** The number of a place's servers whose round trip is measured. */
 export const MAX_ASKED = 5;
-/** Those are left even if each of the other seven tunnels uses one with the same key. */
+/** With this many, enough are left even if each of the other seven tunnels uses one with the same key. */
 export const MAX_OFFERED = MAX_ASKED + 7;
 
 /**
@@ -45,7 +45,7 @@ export function isIn({ country, city }: Spot, server: Pick<Server, "country" | "
   return server.country === country && (city === null || server.city === city);
 }
 
-/** Takes servers from each city in turn, at random, so that not every home measures the same servers. */
+/** Takes servers from each city in turn, at random, so that homes measure different servers. */
 export function spread<T extends Pick<Listed, "city">>(servers: readonly T[], count: number): T[] {
   const cities = [...Map.groupBy(shuffled(servers), ({ city }) => city).values()];
   const chosen: T[] = [];

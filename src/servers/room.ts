@@ -1,9 +1,12 @@
 import type { Server } from "./schema.ts";
 
-/** All stored servers together. A usual one takes half a kilobyte, the largest possible one a hundred times that. */
+/**
+ * The limit for all stored servers together. A usual one takes half a kilobyte, the largest possible one a hundred
+ * times that.
+ */
 export const MAX_STORED_BYTES = 8 * 2 ** 20;
 
-/** Roughly what a server takes in the database: the text of its row. */
+/** The approximate size of a server in the database: the text of its row. */
 export function sizeOf(server: Server): number {
   return Buffer.byteLength(JSON.stringify(server));
 }

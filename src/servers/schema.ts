@@ -13,7 +13,7 @@ export const PROVIDERS: readonly Provider[] = ["managed", "custom", "imported"];
 export type Stored = Exclude<Provider, "managed">;
 export const STORED: readonly Stored[] = ["custom", "imported"];
 
-/** Whose servers the provider `managed` has; `list` is the operator's own list. */
+/** The owner of the servers of the provider `managed`; `list` is the operator's own list. */
 export const Managed = Type.Union([
   Type.Literal("mullvad"),
   Type.Literal("ivpn"),
@@ -44,7 +44,7 @@ export type ServerRecord = Static<typeof ServerRecord>;
 export const ServerTree = Type.Record(Type.String(), Type.Record(Type.String(), Type.Array(ServerRecord)));
 export type ServerTree = Static<typeof ServerTree>;
 
-/** A server as the gateway uses it: what `connect` needs, key material included. */
+/** A server as the gateway uses it, with everything that `connect` needs, including key material. */
 export interface Server {
   name: string;
   provider: Provider;

@@ -1,7 +1,9 @@
 import { isIpv4 } from "../base/address.ts";
 import type { Server, ServerRecord, ServerTree } from "./schema.ts";
 
-/** What the tree needs of a server. A managed one is listed even without an account, and so without a config. */
+/**
+ * The fields of a server that the tree needs. A managed one is listed even without an account, and so without a config.
+ */
 export type Listed = Pick<Server, "name" | "label" | "country" | "city" | "multihopPort"> & { ipv4: string };
 
 /** Country → city → records, each level sorted. */
@@ -43,7 +45,7 @@ function recordOf(server: Listed): ServerRecord {
   return { hostname: name, ipv4, type: "WireGuard", provider: label, ...multihop };
 }
 
-/** By name. To sort the groups takes much less than to sort 20,000 servers. */
+/** Sorted by name. Sorting the groups takes much less time than sorting 20,000 servers. */
 function groupsOf(servers: readonly Listed[], keyOf: (server: Listed) => string): [string, Listed[]][] {
   return [...Map.groupBy(servers, keyOf)].sort(([a], [b]) => order(a, b));
 }

@@ -3,7 +3,7 @@ export interface Archive {
   name: string;
   version: string;
   kind: "package" | "archive";
-  /** As the name has it: Debian's name of the architecture, or the build's. */
+  /** The target in the name: Debian's name of the architecture, or the build's. */
   target: string;
 }
 
@@ -21,12 +21,12 @@ export function archiveOf(name: string): Archive | null {
   return null;
 }
 
-/** What runs on this machine. */
+/** The program that runs on this machine. */
 export interface Running {
   version: string;
   /** Whether Debian's package was installed; otherwise an archive was. */
   kind: Archive["kind"];
-  /** As Node names it. */
+  /** The architecture as Node names it. */
   architecture: string;
 }
 

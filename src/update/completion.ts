@@ -3,15 +3,15 @@ import { setupCommand } from "../system/layout.ts";
 import { isSetupDue } from "../system/setup.ts";
 import type { Archive } from "./archive.ts";
 
-/** What completes an interrupted upgrade. */
+/** The command that completes an interrupted upgrade. */
 export interface Completion {
-  /** What to type. */
+  /** The command to type. */
   next: string;
   /** Whether dpkg stopped halfway, so that even the same version must be installed again. */
   isBroken: boolean;
 }
 
-/** What completes an interrupted upgrade to `version`, which is installed; null if nothing is known to be left. */
+/** The steps that complete an interrupted upgrade to `version`, which is installed; null if none are known. */
 export async function completionOf(
   host: Pick<Host, "run" | "read">,
   kind: Archive["kind"],

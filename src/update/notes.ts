@@ -1,6 +1,6 @@
 /**
- * What is new since a version: the sections of a changelog (https://keepachangelog.com) whose versions are newer, without
- * the rest. A text without such sections is all of it new.
+ * The changes since a version: the sections of a changelog (https://keepachangelog.com) whose versions are newer,
+ * without the rest. If a text has no such sections, all of it counts as new.
  */
 export function newerNotes(notes: string, than: string): string {
   const sections = notes.split(/^(?=## )/m);

@@ -1,7 +1,7 @@
 import { GatewayError } from "../base/errors.ts";
 import { type Archive, archiveOf, type Running, targetFor } from "./archive.ts";
 
-/** What a signed list of checksums says. */
+/** The content of a signed list of checksums. */
 export interface Release {
   version: string;
   archives: readonly Archive[];
@@ -9,7 +9,10 @@ export interface Release {
   sums: ReadonlyMap<string, string>;
 }
 
-/** As `sha256sum` prints it. A name is a plain file's: no folder, and nothing that a program takes for an option. */
+/**
+ * In the format of `sha256sum`. A name is that of a plain file: no folder, and nothing that a program takes for an
+ * option.
+ */
 const LINE = /^([0-9a-f]{64}) [ *]([A-Za-z0-9][A-Za-z0-9._~+-]{0,127})$/;
 /** A release has eight files. */
 const MAX_FILES = 100;
@@ -33,7 +36,10 @@ export function releaseOf(text: string): Release {
   return { version, archives, sums };
 }
 
-/** The archive to install: `named`, or the one for what runs here. Throws if that is none of the release, or not for here. */
+/**
+ * The archive to install: `named`, or the one for the running program. Throws if the release does not have it, or if it
+ * is not for this machine.
+ */
 export function chosenFrom(release: Release, running: Running, named: string | null): Archive {
   const target = targetFor(running);
   const fits = (archive: Archive) => archive.kind === running.kind && archive.target === target;

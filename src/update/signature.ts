@@ -8,7 +8,7 @@ export const SIGNER = "portcullis";
 /** A signature is for this purpose only (PROTOCOL.sshsig of OpenSSH). */
 export const NAMESPACE = "portcullis-release";
 
-/** Throws unless there is a key to verify with; `signers` is a text as ssh-keygen(1) has it under ALLOWED SIGNERS. */
+/** Throws unless there is a key to verify with; `signers` is a text in the format of ssh-keygen(1), ALLOWED SIGNERS. */
 export function assertKey(signers: string): void {
   if (/^[^#\s]/m.test(signers)) return;
   throw new GatewayError(

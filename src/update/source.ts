@@ -6,7 +6,7 @@ import type { HttpsAnswer, HttpsRequest, PinnedRequest } from "../system/host.ts
 import { takeCopy } from "../system/private-folder.ts";
 import { archiveOf } from "./archive.ts";
 
-/** Where the files of a release are. */
+/** The place of a release's files. */
 export interface Source {
   /** The archive that was named; null if the folder was. */
   readonly archive: string | null;
@@ -20,10 +20,10 @@ export interface Limits {
   onBytes?: (bytes: number, total: number | null) => void;
 }
 
-/** Finds out how a request leaves this machine. Throws if it may not. */
+/** Decides how a request leaves this machine. Throws if it may not leave. */
 export type Pin = (request: HttpsRequest) => Promise<PinnedRequest>;
 
-/** Those of a forge lead to a server for files, which may have several. */
+/** Redirects of a forge lead to a server for files, which may redirect further. */
 const MAX_REDIRECTS = 5;
 
 /** `place` is a folder or an archive in it: a path, or an https address, where that of a folder ends with a slash. */

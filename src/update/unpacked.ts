@@ -10,8 +10,9 @@ const MAX_UNPACKED_BYTES = 512 * 2 ** 20;
 const PROGRAM = "portcullis";
 
 /**
- * Takes the executable out of a release's archive, whose name without the ending is that of the folder in it. Throws
- * `GatewayError("unable")`, before anything is unpacked, if the archive has other things than plain files in that folder.
+ * Unpacks the executable from a release's archive, whose name without the ending is that of the folder in it. Throws
+ * `GatewayError("unable")`, before anything is unpacked, if the archive has anything other than plain files in that
+ * folder.
  */
 export async function unpackedProgram(
   host: Pick<Host, "run">,

@@ -13,10 +13,10 @@ import { assertKey, verifySignature } from "./signature.ts";
 import type { Source } from "./source.ts";
 import { unpackedProgram } from "./unpacked.ts";
 
-/** A hundred lines, and the largest signature that ssh-keygen makes several times over. */
+/** Enough for a hundred lines, or for several of the largest signatures that ssh-keygen makes. */
 const MAX_LIST_BYTES = 64 * 2 ** 10;
 const MAX_NOTES_BYTES = 2 ** 20;
-/** Five times what an archive has. */
+/** Five times the size of an archive. */
 const MAX_ARCHIVE_BYTES = 256 * 2 ** 20;
 
 export interface UpdateDeps {
@@ -30,19 +30,22 @@ export interface UpdateDeps {
   signal: AbortSignal;
 }
 
-/** A verified release that is not older than what runs. */
+/** A verified release that is not older than the running program. */
 export interface Offer {
   version: string;
-  /** Whether it is newer than what runs. */
+  /** Whether it is newer than the running program. */
   isNewer: boolean;
-  /** What is new. */
+  /** The changes since then. */
   notes: string;
   archive: Archive;
   /** The archive's SHA-256. */
   sum: string;
 }
 
-/** Verifies a release and changes nothing. Throws `GatewayError` if it is not signed, is older, or is not for here. */
+/**
+ * Verifies a release and changes nothing. Throws `GatewayError` if it is not signed, is older, or is not for this
+ * machine.
+ */
 export async function lookAt(deps: UpdateDeps): Promise<Offer> {
   const { host, source, running, signers, signal } = deps;
   assertKey(signers);
@@ -69,8 +72,8 @@ export async function lookAt(deps: UpdateDeps): Promise<Offer> {
 }
 
 /**
- * Fetches what was offered, verifies it and upgrades this machine with it. `program` is where the program is installed.
- * Throws `GatewayError`; nothing of the download is left either way.
+ * Downloads the offered release, verifies it and upgrades this machine with it. `program` is the path of the installed
+ * program. Throws `GatewayError`. The download is always deleted.
  */
 export function install(
   deps: UpdateDeps,
@@ -100,7 +103,7 @@ export function install(
   });
 }
 
-/** Checks once more that the file has what its name says, and returns the command that installs it. */
+/** Checks once more that the file contains what its name says, and returns the command that installs it. */
 async function commandFor(
   host: Pick<Host, "run">,
   { kind, name, version, target }: Archive,
@@ -126,7 +129,7 @@ async function commandFor(
   }
 }
 
-/** Files of the settings stay as they are, and only root can read the package. */
+/** The files of the settings stay as they are, and only root can read the package. */
 const APT_GET = [
   ...["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "--yes", "--no-install-recommends"],
   ...["--no-remove", "-o", "Dpkg::Options::=--force-confold", "-o", "APT::Sandbox::User=root"],

@@ -4,7 +4,7 @@ import { checkerOf } from "../../base/checker.ts";
 import type { HttpsAnswer } from "../../system/host.ts";
 import { checkedJson, malformed } from "../answers.ts";
 
-// IVPN's own desktop app defines these shapes (daemon/api/types/responses.go). More fields may come.
+// IVPN's own desktop app defines these shapes (daemon/api/types/responses.go). It may add more fields.
 
 /** It is sent in request bodies. */
 export const Token = Type.String({ pattern: "^[\\x21-\\x7e]{1,256}$" });

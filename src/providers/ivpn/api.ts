@@ -33,7 +33,7 @@ export class IvpnApi {
     await unlessGone(this.ask("/v4/session/delete", { session_token: token }));
   }
 
-  /** Not while a tunnel uses the session: `connected_public_key` would then have to be the former key. */
+  /** Not called while a tunnel uses the session: `connected_public_key` would then have to be the former key. */
   async replaceKey(token: string, publicKey: string): Promise<Prefix> {
     const body = { session_token: token, public_key: publicKey, connected_public_key: "" };
     return newAddressIn(await this.ask("/v4/session/wg/set", body));

@@ -98,13 +98,13 @@ export class MullvadAccount implements Account {
 
 const DAMAGED = `the stored account cannot be read and is not used; log in again, which makes a new registration, and remove the old one at ${DEVICES_PAGE}`;
 
-/** As the provider has just confirmed it. */
+/** The registration as the provider has just confirmed it. */
 async function fresh(session: MullvadSession, registration: MullvadRegistration): Promise<ShownAccount> {
   const device = { publicKey: publicKeyOf(registration.privateKey) };
   return shownAccount(registration, await outcome(session.paidUntil()), device);
 }
 
-/** The error, once the new registration is removed at the provider again; or what is left to do. */
+/** The error, once the new registration is removed at the provider again, or the steps that are left to do. */
 async function withoutDevice(session: MullvadSession, publicKey: string, error: unknown): Promise<unknown> {
   try {
     const devices = await session.devices();

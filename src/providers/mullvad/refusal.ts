@@ -12,7 +12,7 @@ export function isFinal(error: unknown): boolean {
 /** Lists and removes the registrations of an account. */
 export const DEVICES_PAGE = "https://mullvad.net/account/devices";
 
-/** What each of the provider's codes means, and what to do about it. */
+/** The meaning of each of the provider's codes, and what to do about it. */
 const SENTENCES: Readonly<Record<string, string>> = {
   INVALID_ACCOUNT: "the provider does not know this account number; check it for typing errors",
   MAX_DEVICES_REACHED: `the account has the maximum number of registrations; remove one at ${DEVICES_PAGE}, then try again`,

@@ -13,7 +13,7 @@ import { type Paid, type SignedPort, signedIn } from "./answers.ts";
 import { PiaApi, PORT_REFUSED, TOKEN_REFUSED } from "./api.ts";
 import { type PiaRegistration, registrationFrom } from "./registration.ts";
 
-/** As PIA's manual-connections does; a server forgets the port of a client that is gone. */
+/** The same interval as in PIA's manual-connections. A server forgets the port of a client that is gone. */
 const BIND_EACH_MS = 15 * 60_000;
 const BOUND_MS = 2 * BIND_EACH_MS;
 /** An hour before its end. */
@@ -21,7 +21,7 @@ const TOKEN_LASTS_MS = 23 * 3_600_000;
 
 interface Token {
   text: string;
-  /** Whose it is. */
+  /** The user name that it belongs to. */
   username: string;
   /** On the monotonic clock. */
   since: number;
@@ -67,7 +67,7 @@ export class PiaAccount implements Account {
     return this.withToken(api, (token) => api.register(server, token));
   }
 
-  /** The port of before, as long as PIA reserves it. */
+  /** The previous port, as long as PIA reserves it. */
   async forwardPort(server: ServerToRegister, send: Send): Promise<PortOfProvider> {
     const api = new PiaApi(this.deps.api, send);
     const known = this.registration().port;
@@ -115,7 +115,7 @@ export class PiaAccount implements Account {
   }
 }
 
-/** Reserved for longer than the next binding lasts. */
+/** It is reserved for longer than the next binding lasts. */
 function isValid(port: SignedPort, now: number): boolean {
   return (signedIn(port)?.expires ?? 0) > now + BOUND_MS;
 }
@@ -125,7 +125,7 @@ function portOf(port: SignedPort): PortOfProvider {
   return { port: number, expires, bindEachMs: BIND_EACH_MS };
 }
 
-/** What the operator is shown of the account. */
+/** The operator's view of the account. */
 export function nameOf({ username }: PiaRegistration): string {
   return `PIA account ${masked(username)}`;
 }

@@ -7,7 +7,7 @@ import { isKey } from "../../wireguard/key.ts";
 import type { Config } from "../../wireguard/schema.ts";
 import { checkedJson, jsonIn, malformed } from "../answers.ts";
 
-// PIA's manual-connections and its desktop app define these shapes. More fields may come.
+// PIA's manual-connections and its desktop app define these shapes. They may add more fields.
 
 const BASE64 = "^[A-Za-z0-9+/_-]{1,4096}={0,2}$";
 
@@ -23,17 +23,17 @@ const AccountStatus = Type.Object({
 const Added = Type.Object({
   status: Type.Literal("OK"),
   server_key: Type.String(),
-  /** The server tells it as a number; as text too, in some versions. */
+  /** The server tells it as a number, in some versions also as text. */
   server_port: Type.Union([
     Type.Integer({ minimum: 1, maximum: 65535 }),
     Type.String({ pattern: "^[1-9][0-9]{0,4}$" }),
   ]),
-  /** With or without the length of a prefix. */
+  /** May have the length of a prefix. */
   peer_ip: Type.String({ maxLength: 64 }),
   dns_servers: Type.Array(Type.String(), { minItems: 1, maxItems: 16 }),
 });
 
-/** `getSignature`: what was signed, and the signature, both in base64. They are sent in a query. */
+/** The answer of `getSignature`: the signed text, and the signature, both in base64. They are sent in a query. */
 const Signed = Type.Object({
   status: Type.Literal("OK"),
   payload: Type.String({ pattern: BASE64 }),
@@ -76,7 +76,10 @@ export function isFailure(answer: HttpsAnswer): boolean {
   return failed.Check(jsonIn(answer));
 }
 
-/** What the server assigned to a private key. The endpoint is the address that was asked, whatever the answer says. */
+/**
+ * The values that the server assigned to a private key. The endpoint is the address that was asked, whatever the answer
+ * says.
+ */
 export function configIn(answer: HttpsAnswer, privateKey: string, address: Address): Config {
   const { server_key, server_port, peer_ip, dns_servers } = checkedJson(answer, added, "key");
   const port = Number(server_port);

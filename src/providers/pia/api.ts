@@ -9,10 +9,10 @@ import { PIA_AUTHORITY } from "./authority.ts";
 /** A connect waits for these. */
 const ANSWER_WITHIN_MS = 10_000;
 
-/** The reason of a refusal that a new token may put right. */
+/** The reason of a refusal that may not recur with a new token. */
 export const TOKEN_REFUSED = "TOKEN_REFUSED";
 
-/** The reason of a refusal that another port may put right. */
+/** The reason of a refusal that may not recur with another port. */
 export const PORT_REFUSED = "PORT_REFUSED";
 
 /** Where a server opens ports, inside the tunnel. */
@@ -61,7 +61,7 @@ export class PiaApi {
     return configIn(succeeded(answer, refused), privateKey, address);
   }
 
-  /** Reserves a port, which is the same on every server. Through the tunnel to this server. */
+  /** Reserves a port, which is the same on every server. The request goes through the tunnel to this server. */
   async reservePort(server: ServerToRegister, token: string): Promise<SignedPort> {
     const answer = await this.askForPort(server, `getSignature?${new URLSearchParams({ token })}`);
     const refused = `${server.name} opens no port for this account; check whether it is paid: sudo portcullis account show --provider pia`;
@@ -69,7 +69,7 @@ export class PiaApi {
     return signedPortIn(succeeded(answer, refused));
   }
 
-  /** Makes the server send what arrives at the port into the tunnel, for somewhat longer than a quarter of an hour. */
+  /** Makes the server send packets for the port into the tunnel, for somewhat longer than a quarter of an hour. */
   async bindPort(server: ServerToRegister, { payload, signature }: SignedPort): Promise<void> {
     const answer = await this.askForPort(server, `bindPort?${new URLSearchParams({ payload, signature })}`);
     const refused = `${server.name} no longer accepts the port that PIA reserved`;

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { checkerOf } from "../../base/checker.ts";
 
-/** The account's credentials, of which each day's token is made. Secrets, kept in the store and nowhere else. */
+/** The account's credentials, with which each day's token is made. They are secrets, kept only in the store. */
 const Stored = Type.Object(
   {
     username: Type.String({ pattern: "^[\\x21-\\x7e]{1,64}$" }),

@@ -2,7 +2,7 @@ import { type Address, isIpv4 } from "../../base/address.ts";
 import { isName } from "../../base/name.ts";
 import { isKey } from "../../wireguard/key.ts";
 
-/** A WireGuard server of a provider's list: what clients see of it, and what the endpoint needs. */
+/** A WireGuard server of a provider's list: the fields that clients see, and those of the endpoint. */
 export interface ListedServer {
   name: string;
   /** The `provider` of its public record. */
@@ -19,10 +19,10 @@ export interface ListedServer {
   opensPorts?: false;
 }
 
-/** The same as the list has it. */
+/** A server whose IPv4 address is not checked yet. */
 export type UncheckedServer = Omit<ListedServer, "ipv4"> & { ipv4: string };
 
-/** What an adapter reads from a document in its format. */
+/** The result of an adapter from a document in its format. */
 export interface Reading {
   servers: ListedServer[];
   /** The number of malformed entries. */
@@ -57,7 +57,7 @@ export function checked(server: UncheckedServer): ListedServer | "malformed" {
   const named = [name, ...Object.values(places)].every((text) => isName(text) && isVisible(text));
   const keyed = publicKey === null || isKey(publicKey);
   if (!named || !isServerAddress(ipv4) || !isPort(port) || !keyed) return "malformed";
-  // Without a usable one the server can still be reached directly.
+  // Without a usable multi-hop port, the server can still be reached directly.
   return { name, ...places, ipv4, port, publicKey, ...(isPort(multihopPort) && { multihopPort }) };
 }
 

@@ -1,4 +1,7 @@
-/** What the servers of a provider have in common: the label of their records and the port they answer on. */
+/**
+ * The facts that are the same for all servers of a provider: the label of their records and the port that they answer
+ * on.
+ */
 export interface Shared {
   label: string;
   port: number;

@@ -79,7 +79,7 @@ function portIn(value: unknown): number {
   return preferred ? PREFERRED_PORT : (all[0]?.port ?? PREFERRED_PORT);
 }
 
-/** The one that all servers have in common. */
+/** The resolver that all servers have in common. */
 function resolverIn(entries: readonly (Entry | null)[]): Address {
   const all = entries.flatMap((entry) => (host.Check(entry?.host) ? [resolverOf(entry.host)] : []));
   const [first = null] = all;

@@ -13,7 +13,7 @@ export interface List extends Reading {
   format: string;
 }
 
-/** The more specific ones first: gluetun's files are also objects with `servers`. */
+/** The more specific formats come first, because gluetun's files are also objects with `servers`. */
 const FORMATS: readonly (readonly [format: string, adapter: Adapter])[] = [
   ["Mullvad's flat list", readMullvad],
   ["Mullvad's app list", readMullvadApp],
