@@ -4,19 +4,22 @@ import { ACCOUNT_NUMBER } from "../base/secrets.ts";
 /** WireGuard keys, and other long secrets in base64. */
 const KEY = /[A-Za-z0-9+/]{40,}={0,2}/g;
 const MAC = /\b[0-9a-f]{2}(?:[:-][0-9a-f]{2}){5}\b/gi;
-/** What may be an address, with an IPv4 address at its end too; `parseAddress` decides. */
+/** A possible address, including one with an IPv4 address at its end; `parseAddress` decides. */
 const ADDRESS = /[0-9a-f]*:[0-9a-f:]*:\d+\.\d+\.\d+\.\d+|[0-9a-f]*:[0-9a-f:]*|\d+\.\d+\.\d+\.\d+/gi;
 const HOST =
   /[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*\.[a-z][a-z0-9-]*[a-z0-9]/gi;
 const WORD = /[\p{L}\p{N}](?:[\p{L}\p{N}_.-]*[\p{L}\p{N}_])?/gu;
 /** Endings of files and units, and the beginnings of sysctls: they look like host names. */
 const NOT_HOSTS = /^net\.|\.(conf|service|target|env|json|db|sock|socket|lease|leases|txt|timer|mount)$/i;
-/** Of no one in particular. */
+/** Addresses that identify nobody. */
 const ANYONES = /^(127\.|0\.0\.0\.0$|255\.255\.255\.255$|::1?$|fe80::$)/;
 
 type Kind = "KEY" | "ACCOUNT" | "MAC" | "ADDRESS" | "HOST" | "NAME";
 
-/** Replaces what identifies a home or its accounts by placeholders: the same text always by the same one. */
+/**
+ * Replaces the words that identify a home or its accounts by placeholders. The same text always gets the same
+ * placeholder.
+ */
 export class Anonymous {
   private readonly known = new Map<string, string>();
   private readonly counts = new Map<Kind, number>();

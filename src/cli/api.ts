@@ -80,7 +80,7 @@ export class Api {
       return await fetch(`${this.origin}${path}`, {
         method,
         redirect: "manual",
-        // Keys are sent to the gateway, which is on the LAN: the environment's proxy must not see them.
+        // Keys are sent to the gateway, which is on the LAN, so the environment's proxy must not see them.
         proxy: false,
         signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
         headers: { ...this.headers, ...(body && { "content-type": "application/json" }) },
@@ -106,7 +106,7 @@ export class Api {
   }
 }
 
-/** What is different on a command line. */
+/** What the gateway's message does not say, because it is the same for every client. */
 const WITHOUT_TOKEN =
   "; pass it by --token-file, PORTCULLIS_TOKEN_FILE or PORTCULLIS_TOKEN, or use sudo on the gateway";
 

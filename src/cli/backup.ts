@@ -42,7 +42,7 @@ type Clock = Pick<Host, "now">;
 
 /** Shorter passphrases can be guessed, however slow each guess is. */
 const LEAST_CHARACTERS = 8;
-/** About ten times what a full gateway has. */
+/** About ten times the size of a full gateway's backup. */
 const MAX_BACKUP_BYTES = 67_108_864;
 
 /** Writes a backup to standard output; keys never travel over the HTTP interface. */
@@ -91,7 +91,7 @@ async function preview(
   return withStore(stateDir, clock, (store) => changesBy(holdingsOf(store), contents, may));
 }
 
-/** Throws if the command cannot work at all; returns the state directory. */
+/** Throws if the command cannot work here; returns the state directory. */
 function prepare(name: string, { stateDir }: Flags): string {
   asRoot(name);
   return settingsFrom({ stateDir }).stateDir;
@@ -159,7 +159,7 @@ function reportOf({ replaced, killswitch }: Restored, contents: Contents, live: 
     .join("");
 }
 
-/** If the backup was made while the kill switch was off. */
+/** The messages if the backup was made while the kill switch was off. */
 const KILL_SWITCH = {
   on: "The backup was made while the kill switch was off; here it stays on. To turn it off: portcullis killswitch off",
   off: "The kill switch is off. To turn it on: portcullis killswitch on",

@@ -3,7 +3,7 @@ import { FLAGS } from "../base/settings.ts";
 import { askOperator } from "../operator/operator.ts";
 import { readSecret } from "./secret.ts";
 
-/** The environment variable, because anyone can read a command line. */
+/** An environment variable, because anyone can read a command line. */
 const VARIABLE = "PORTCULLIS_TOKEN";
 
 /** The token of the file, or else of the environment; null without either. */
@@ -11,7 +11,7 @@ export async function givenToken(file: string | undefined): Promise<string | nul
   const text = file === undefined ? process.env[VARIABLE] : await readSecret(file, "--token-file");
   if (text === undefined || text === "") return null;
   const token = text.trim();
-  // A header can have nothing else (RFC 6750, section 2.1).
+  // A header can contain nothing else (RFC 6750, section 2.1).
   if (/^[A-Za-z0-9._~+/-]+=*$/.test(token)) return token;
   throw new GatewayError("bad_request", `${file === undefined ? VARIABLE : "--token-file"}: is not a token`);
 }
@@ -21,6 +21,6 @@ export async function ownToken(origin: string): Promise<string | null> {
   if (process.getuid?.() !== 0) return null;
   const { variable, fallback } = FLAGS.stateDir;
   const own = await askOperator(process.env[variable] ?? fallback, "token/own", null).catch(() => null);
-  // Another address may be another program's.
+  // Another address may belong to another program.
   return own?.answer?.origin === origin ? own.answer.token : null;
 }

@@ -1,10 +1,10 @@
 import type { Change } from "../backup/changes.ts";
 import { printable } from "./text.ts";
 
-/** Of one kind: enough to see whether it is the right backup; `--json` has all. */
+/** The limit for one kind: enough to see whether it is the right backup; `--json` has all. */
 const MAX_OF_A_KIND = 20;
 
-/** What a restore changes, one line each. */
+/** The changes of a restore, one line each. */
 export function changesText(changes: readonly Change[]): string {
   if (changes.length === 0) return "The restore changes nothing.\n";
   const kinds = [...Map.groupBy(changes, ({ what }) => what)];

@@ -11,7 +11,7 @@ import { givenToken } from "./bearer.ts";
 import { EXIT, Unreachable } from "./exit.ts";
 import { printable, styled } from "./text.ts";
 
-/** Checks the gateway at `url`; the one on this machine if it is null, even if its service does not run. */
+/** Checks the gateway at `url`, or the one on this machine if `url` is null, even if its service does not run. */
 export async function check(
   settings: Settings,
   url: string | null,
@@ -25,7 +25,7 @@ export async function check(
   return { json: checks, text: textOf(checks.checks, columns()), code: codeOf(checks.checks) };
 }
 
-/** One row for each check, and under those that are not ok what to do; longer lines than `columns` are wrapped. */
+/** One row for each check, and the advice under those that are not ok. Lines longer than `columns` are wrapped. */
 export function textOf(checks: readonly Check[], columns = Number.POSITIVE_INFINITY): string {
   const width = Math.max(...checks.map(({ title }) => title.length));
   const indent = " ".repeat(MARK_COLUMNS + width + 2);
@@ -51,14 +51,14 @@ export function codeOf(checks: readonly Check[]): number {
   return checks.some(({ result }) => result === "fault") ? EXIT.failed : EXIT.ok;
 }
 
-/** Of a terminal; a pipe or a file gets whole lines. */
+/** The columns of a terminal; a pipe or a file gets whole lines. */
 function columns(): number | undefined {
   return process.stdout.isTTY ? process.stdout.columns : undefined;
 }
 
-/** A mark and the space behind it. */
+/** A mark and the space after it. */
 const MARK_COLUMNS = 9;
-/** On a terminal that is narrower than this needs, the terminal itself breaks the lines. */
+/** On a narrower terminal, the terminal itself breaks the lines. */
 const LEAST_COLUMNS = 30;
 
 /** The words differ, so that nothing depends on colour. */
@@ -76,7 +76,7 @@ function summaryOf(checks: readonly Check[]): string {
   return `${faults} ${faults === 1 ? "fault" : "faults"}, ${warnings} ${warnings === 1 ? "warning" : "warnings"}.`;
 }
 
-/** What can be checked without the HTTP interface. */
+/** The facts that can be checked without the HTTP interface. */
 async function checksHere(settings: Settings, unreachable: Unreachable): Promise<Checks> {
   if (process.getuid?.() !== 0)
     throw new Unreachable(
@@ -86,7 +86,7 @@ async function checksHere(settings: Settings, unreachable: Unreachable): Promise
   return live?.answer.checks ?? offlineChecks(settings);
 }
 
-/** What can be checked without a service. */
+/** The facts that can be checked without a service. */
 export function offlineChecks(settings: Settings): Promise<Checks> {
   process.umask(0o077);
   const machine = new LinuxHost(settings.netns);

@@ -15,8 +15,8 @@ interface Candidate {
 }
 
 /**
- * Prints what the last of these words of a command line can be, whatever has been typed of it: a line for each, with a
- * tab before its description. Returns the exit code.
+ * Prints the possible values of the last of these words of a command line, whatever has been typed of it: a line for
+ * each, with a tab before its description. Returns the exit code.
  */
 export async function complete(program: Command, words: readonly string[]): Promise<number> {
   const place = placeOf(program, words);
@@ -69,7 +69,7 @@ function candidatesFor({ long, short, description }: Option): Candidate[] {
   return [long, short].flatMap((word) => (word ? [{ word, help: description }] : []));
 }
 
-/** Whatever follows the first operand is of the same kind, unless the command says otherwise. */
+/** The operands after the first one are of the same kind, unless the command says otherwise. */
 function operandAt({ registeredArguments: all }: Command, at: number): Argument | undefined {
   const [first, ...others] = all;
   const isOne = others.every((each) => wordsOf(each) === undefined && !(kindOf(each.name()) in NAMES));
@@ -102,7 +102,10 @@ const NAMES: Record<string, (api: Api) => Promise<string>> = {
   schedule: async (api) => (await (await import("./schedules.ts")).listSchedules(api, true)).text,
 };
 
-/** Nothing for a kind that only the user knows. Names that look like options are left out: they would be taken for options. */
+/**
+ * Empty for a kind that only the user knows. Names that look like options are left out, because they would be taken for
+ * options.
+ */
 async function namesOf(kind: string): Promise<Candidate[]> {
   const names = NAMES[kind];
   if (names === undefined) return [];

@@ -21,7 +21,7 @@ export interface AddFlags {
   mtu?: string;
 }
 
-/** Keys come from files, standard input or the terminal: all users of the machine can see a command line. */
+/** Keys come from files, standard input or the terminal, because all users of the machine can see a command line. */
 export async function addServer(api: Api, name: string, flags: AddFlags): Promise<Output> {
   const server: CustomServer = {
     name,
@@ -44,7 +44,7 @@ export async function addServer(api: Api, name: string, flags: AddFlags): Promis
   return { json, text: `Added ${printable(name)} to your own servers.\n` };
 }
 
-/** From the current provider if none is given. */
+/** Uses the current provider if none is given. */
 export async function removeServer(api: Api, name: string, given?: Stored): Promise<Output> {
   const provider = given ?? (await api.get("/api/providers", Providers)).current;
   if (provider === "managed")

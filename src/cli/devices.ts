@@ -28,7 +28,7 @@ export async function changeDevice(
   return action === "exit" ? moveDevice(api, device, text) : nameDevice(api, device, text);
 }
 
-/** `auto` is any address again. */
+/** `auto` means any address again. */
 async function fixDevice(api: Api, device: string, address: string): Promise<Output> {
   const { id, title } = await deviceOf(api, device);
   const isAny = address === "auto";
@@ -52,7 +52,7 @@ async function moveDevice(api: Api, device: string, exit: string): Promise<Outpu
   return { json, text: `The exit of ${title} is now ${printable(exit)}.\n${await stateOf(api, exit)}` };
 }
 
-/** A device whose tunnel is down is refused, which may not be what was meant. */
+/** A device whose tunnel is down is refused, which may not be the intention. */
 async function stateOf(api: Api, exit: string): Promise<string> {
   const { tunnels } = await api.get("/api/tunnels", TunnelRows);
   const state = tunnels.find(({ name }) => name === exit)?.state ?? "connected";
@@ -72,7 +72,10 @@ export async function setDefaultExit(api: Api, exit: string): Promise<Output> {
   return { json, text: `Devices without an exit of their own now have the exit ${printable(exit)}.\n` };
 }
 
-/** The device with this id, or with this name if no other has it; `title` is for people: the name that they have typed. */
+/**
+ * The device with this id, or with this name if no other device has it. `title` is for people: the name that they have
+ * typed.
+ */
 export async function deviceOf(api: Api, device: string): Promise<{ id: string; title: string }> {
   const { devices } = await api.get("/api/devices", DeviceList);
   const id = parseMac(device) ?? device.toLowerCase();
@@ -84,7 +87,7 @@ export async function deviceOf(api: Api, device: string): Promise<{ id: string; 
   return { id, title: `${printable(name)} (${id})` };
 }
 
-/** Devices choose their own names: what looks like an id is never one. */
+/** Devices choose their own names, so a text that looks like an id is never a name. */
 function isId(text: string): boolean {
   return parseMac(text) !== null || /^[0-9a-f]*[.:][0-9a-f.:]*(\/\d+)?$/i.test(text);
 }
@@ -109,7 +112,7 @@ function pathOf(id: string): string {
   return `/api/devices/${encodeURIComponent(id)}`;
 }
 
-/** For completion. */
+/** Used by completion. */
 function linesOf(words: readonly string[]): string {
   return words
     .filter((word) => word !== "")

@@ -9,7 +9,10 @@ import type { Output } from "./api-command.ts";
 import { asRoot } from "./root.ts";
 import { printable } from "./text.ts";
 
-/** Allows or withdraws the exit direct, or shows who has it: through the running service, or directly if none runs. */
+/**
+ * Allows or withdraws the exit direct, or shows which devices have it: through the running service, or directly if none
+ * runs.
+ */
 export async function direct(settings: Settings, wanted?: "on" | "off"): Promise<Output> {
   asRoot(wanted === undefined ? "direct" : `direct ${wanted}`);
   const request = wanted === undefined ? "direct" : (`direct/${wanted}` as const);
@@ -24,7 +27,7 @@ async function directOffline(settings: Settings, wanted?: "on" | "off"): Promise
   await claimGateway(settings, new Log(settings.logLevel));
   const { devices, tunnels, catalogue, host } = await partsOf(settings);
   const shown = await devices.setDirect(wanted === "on");
-  // What a service has left in the kernel still lets the devices out.
+  // The rules that a service has left in the kernel still let the devices out.
   if (wanted === "off" && (await listTable(host)) !== null) await tunnels.start(catalogue);
   return shown;
 }

@@ -4,7 +4,7 @@ import { GatewayError, NewerState } from "../base/errors.ts";
 /** The exit codes of all commands; docs/command-line.md has the same list. `newerState` is EX_CONFIG of sysexits(3). */
 export const EXIT = { ok: 0, failed: 1, usage: 2, unreachable: 3, newer: 4, newerState: 78 } as const;
 
-/** Nothing answers, or not as a gateway does; the message says what to do about it. */
+/** Nothing answers, or not as a gateway does. The message says what to do. */
 export class Unreachable extends Error {
   override readonly name = "Unreachable";
 }

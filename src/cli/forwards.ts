@@ -34,7 +34,7 @@ export async function changeForward(
   { tcp, udp, external }: ForwardFlags,
 ): Promise<Output> {
   const { device, port } = await targetOf(api, target);
-  // Programs that need a port mostly need it for both.
+  // Programs that need a port usually need it for both.
   const protocols = (["tcp", "udp"] as const).filter((each) => (each === "tcp" ? tcp : udp) ?? tcp === udp);
   const path = (protocol: string) => `/api/forwards/${encodeURIComponent(device)}/${protocol}/${port}`;
   if (action === "remove") {
@@ -66,14 +66,14 @@ async function forwardsOf(api: Api, { device, port, protocols }: Wanted): Promis
   );
 }
 
-/** Without a protocol, whichever there are are removed. */
+/** Without a protocol, all existing ones are removed. */
 async function present(api: Api, wanted: Wanted): Promise<string[]> {
   const found = await forwardsOf(api, wanted);
   if (found.length > 0) return found.map(({ protocol }) => protocol);
   throw new GatewayError("unable", "this port is not forwarded; to list those that are: portcullis forwards");
 }
 
-/** A port that was set on the provider's site leads nowhere once the forward has another. */
+/** A port that was set on the provider's site leads nowhere once the forward has another one. */
 function endedText(before: Forward, now: readonly Forward[]): string[] {
   const { fixed } = now.find(({ protocol }) => protocol === before.protocol) ?? before;
   if (before.fixed === null || before.fixed === fixed) return [];
@@ -93,7 +93,7 @@ async function removeForwards(
   };
 }
 
-/** MAC addresses have colons too: the port is behind the last one. */
+/** MAC addresses have colons too: the port is after the last one. */
 async function targetOf(api: Api, target: string): Promise<{ device: string; port: number }> {
   const [, name = "", port = ""] = /^(.+):(\d+)$/.exec(target) ?? [];
   if (name === "" || parseMac(target) !== null)

@@ -14,13 +14,13 @@ export interface HistoryFlags {
 }
 
 const HOUR_MS = 3_600_000;
-/** As many as are kept. */
+/** As many hours as are kept. */
 const MAX_HOURS = 1_464;
-/** Of the line of bars. */
+/** The width of the line of bars. */
 const COLUMNS = 60;
 const BARS = "▁▂▃▄▅▆▇█";
 
-/** How much was carried in the last hours, by whom, and what failed meanwhile. */
+/** The traffic of the last hours, by tunnel and device, and the failures in that time. */
 export async function showHistory(api: Api, flags: HistoryFlags, now: number): Promise<Output> {
   const hours = /^[1-9][0-9]{0,3}$/.test(flags.hours) ? Number(flags.hours) : 0;
   if (hours === 0 || hours > MAX_HOURS)
@@ -52,7 +52,7 @@ function textOf(page: HistoryPage, devices: readonly Device[]): string {
   return `${barsOf(page)}\n${table}${states}`;
 }
 
-/** What was received and sent together, in equal parts of the time. */
+/** The received and sent bytes together, in equal parts of the time. */
 function barsOf({ points, from, to }: HistoryPage): string {
   const [begin, end] = [Date.parse(from), Date.parse(to)];
   const sums = new Array<number>(COLUMNS).fill(0);
@@ -75,7 +75,7 @@ function outagesIn({ states }: HistoryPage): string {
     .join("");
 }
 
-/** "2026-03-01 18:04", by this machine's time zone. */
+/** "2026-03-01 18:04", in this machine's time zone. */
 function minuteOf(iso: string): string {
   const date = new Date(iso);
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000)

@@ -94,7 +94,7 @@ async function unpacked(path: string, zip: Uint8Array): Promise<Config[]> {
   return configs;
 }
 
-/** What is wrong with a file, or with `entry` of an archive. */
+/** The fault of a file, or of `entry` of an archive. */
 function faultOf(cause: unknown, entry = ""): string {
   if (!(cause instanceof ZipError)) return messageOf(cause);
   const name = JSON.stringify(entry.slice(0, 100));

@@ -37,7 +37,7 @@ export async function printKillSwitch(settings: Settings, as: "text" | "json" = 
 }
 
 async function inspectUnserved(settings: Settings): Promise<Inspection> {
-  // A machine that was never a gateway must not get a database by a question.
+  // A question must not create a database on a machine that was never a gateway.
   const known = hasDatabase(settings.stateDir) ? partsOf(settings) : Promise.resolve(null);
   const network = await known
     .then((parts) => parts?.findNetwork() ?? null)

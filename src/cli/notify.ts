@@ -7,7 +7,7 @@ import { EXIT } from "./exit.ts";
 import { asRoot } from "./root.ts";
 import { printable } from "./text.ts";
 
-/** Makes the running service send a message to each target, and says what became of it. */
+/** Makes the running service send a message to each target, and prints the results. */
 export async function testNotifications(settings: Settings): Promise<Output> {
   asRoot("notify test");
   const live = await askOperator(settings.stateDir, "notify/test", null);

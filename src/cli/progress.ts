@@ -1,7 +1,7 @@
 const REDRAW_AFTER_MS = 200;
 const MEGABYTE = 1_000_000;
 
-/** Draws on a terminal how much of a file has come; nothing elsewhere. */
+/** Shows the progress of a download on a terminal, and nothing elsewhere. */
 export function progressTo(
   out: NodeJS.WriteStream,
   name: string,

@@ -17,7 +17,7 @@ export function providerOption(choices: readonly string[]): Option {
     });
 }
 
-/** What `use` was told: a kind of servers, and for a company also which one. */
+/** The operand of `use`: a kind of servers, and for a company also its name. */
 export interface Use {
   provider: Provider;
   managed?: Managed;
@@ -35,7 +35,7 @@ function wordOf(provider: Provider): string {
   return PROVIDER_WORDS[provider].word;
 }
 
-/** As commander says it of a list of choices. */
+/** In the words of commander for a list of choices. */
 function unknownAmong(choices: readonly string[]): InvalidArgumentError {
   return new InvalidArgumentError(`Allowed choices are ${choices.join(", ")}.`);
 }

@@ -13,7 +13,7 @@ import { codeOf, offlineChecks, textOf } from "./check.ts";
 import { asRoot } from "./root.ts";
 import { printable } from "./text.ts";
 
-/** The last lines of the log that say more than that everything works. */
+/** The last lines of the log at the levels of warnings and errors. */
 const MAX_LINES = 40;
 const LINES_READ = 2_000;
 

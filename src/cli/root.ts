@@ -1,6 +1,6 @@
 import { GatewayError } from "../base/errors.ts";
 
-/** For commands that read or write the gateway's state; only root can read what they write. */
+/** For commands that read or write the gateway's state. Only root can read the files that they write. */
 export function asRoot(command: string): void {
   assertOnGateway();
   process.umask(0o077);
@@ -8,7 +8,9 @@ export function asRoot(command: string): void {
     throw new GatewayError("unable", `needs root; type: sudo portcullis ${command}`);
 }
 
-/** For commands about the gateway that they run on: an answer about another machine must not be taken for it. */
+/**
+ * For commands about the gateway that they run on, because an answer about another machine must not be taken for it.
+ */
 export function assertOnGateway(): void {
   const url = process.env.PORTCULLIS_URL ?? "";
   if (url === "" || isLoopback(url)) return;

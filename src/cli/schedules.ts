@@ -58,7 +58,7 @@ async function exitOf(api: Api, device?: string, exit?: string): Promise<Schedul
 
 const WORDS: readonly string[] = DAYS;
 
-/** The gateway says what is wrong with times that it does not know. */
+/** The gateway reports times that are not valid. */
 function timesIn({ at, until, days, every }: ScheduleFlags): ScheduleBody {
   return {
     ...(at !== undefined && { at }),
@@ -68,7 +68,7 @@ function timesIn({ at, until, days, every }: ScheduleFlags): ScheduleBody {
   };
 }
 
-/** Days and ranges of days: `mon-fri,sun`; a range may go over the end of the week. */
+/** Days and ranges of days: `mon-fri,sun`; a range may continue over the end of the week. */
 function daysIn(text: string): Day[] {
   const days = text.toLowerCase().split(",").flatMap(rangeIn);
   return DAYS.filter((day) => days.includes(day));
@@ -119,7 +119,7 @@ function whenOf({ at = "", until, days, every_hours }: Row): string {
   return days === undefined ? `${time} daily` : `${time} ${daysText(days)}`;
 }
 
-/** As they are typed: days in a row as a range, which may go over the end of the week. */
+/** The days as they are typed: consecutive days as a range, which may continue over the end of the week. */
 function daysText(days: readonly Day[]): string {
   const has = (at: number) => days.includes(DAYS[(at + DAYS.length) % DAYS.length] as Day);
   const firsts = DAYS.map((_, at) => at).filter((at) => has(at) && !has(at - 1));
@@ -133,7 +133,7 @@ function daysText(days: readonly Day[]): string {
     .join(",");
 }
 
-/** On the gateway's clock: `Sun 2026-11-22 21:00`. */
+/** The time on the gateway's clock: `Sun 2026-11-22 21:00`. */
 function timeOf({ next_at }: Row, zone: string): string {
   const time = Temporal.Instant.from(next_at).toZonedDateTimeISO(zone);
   const day = DAYS[time.dayOfWeek - 1] ?? "";

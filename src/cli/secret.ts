@@ -41,10 +41,10 @@ function openTerminal(name: string): number {
   }
 }
 
-/** What Enter, Ctrl-D, Ctrl-C and Backspace send. */
+/** The characters that Enter, Ctrl-D, Ctrl-C and Backspace send. */
 const KEYS = { end: "\r\n\x04", interrupt: "\x03", backspace: "\x7f\b" };
 
-/** Blocks in read(2): a stream on a terminal keeps the program from ending even once it is destroyed. */
+/** Blocks in read(2), because a stream on a terminal keeps the program from ending even after it is destroyed. */
 function lineTyped(fd: number): string {
   const decoder = new StringDecoder("utf8");
   const bytes = Buffer.alloc(1_024);

@@ -31,7 +31,7 @@ export function treeTextOf({ servers, provider }: Found): string {
     .join("");
 }
 
-/** For completion: one name a line. */
+/** Used by completion: one name per line. */
 export function namesTextOf({ servers }: Found): string {
   return Object.values(servers)
     .flatMap((cities) => Object.values(cities).flat())
@@ -39,13 +39,13 @@ export function namesTextOf({ servers }: Found): string {
     .join("");
 }
 
-/** How to fill an empty provider. */
+/** The way to fill an empty provider. */
 const WAYS: Record<Provider, string> = {
   managed: "fetch their list, on the gateway: sudo portcullis servers update",
   custom: "add one: portcullis add --help",
   imported: "import files: portcullis import *.conf",
 };
-/** For completion: countries, then cities, each with its country if another country has a city of that name. */
+/** Used by completion: countries, then cities, each with its country if another country has a city of that name. */
 export function placesTextOf({ servers }: Found): string {
   const countries = Object.keys(servers).filter((country) => country !== UNKNOWN);
   const all = Object.values(servers).flatMap((cities) => Object.keys(cities));

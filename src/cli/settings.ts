@@ -43,7 +43,7 @@ export function withInstalledSettings<Options extends object = object>(
   });
 }
 
-/** Without its value, a flag whose value is optional turns its setting on; one that may be repeated makes a list. */
+/** If its value is optional and missing, a flag turns its setting on. One that may be repeated makes a list. */
 export function optionFor(flag: (typeof FLAGS)[keyof Settings]): Option {
   const { name, argument, help } = flag;
   const option = new Option(`--${name} ${argument}`, help);
@@ -73,7 +73,7 @@ function othersIn<Options extends object>(given: Given & Options): Options {
   return Object.fromEntries(Object.entries(given).filter(([key]) => !(key in FLAGS))) as Options;
 }
 
-/** Nothing if there is no installation, or this user may not read its settings. */
+/** Empty if there is no installation, or this user may not read its settings. */
 function installed(): Given {
   try {
     return givenIn(readFileSync(PATHS.environment, "utf8"));

@@ -59,12 +59,12 @@ function directOf({ direct_devices: count }: Status): string {
   return styled("yellow", `${count === 1 ? "1 device" : `${count} devices`} outside the tunnel`);
 }
 
-/** The server with its place and with the one through which it is reached. */
+/** The server with its place and with its entry. */
 export function placed({ server, location, via }: Pick<Status, "server" | "location" | "via">): string {
   return viaText(location === "" ? server : `${server} (${location})`, via);
 }
 
-/** Clocks of two machines differ: a time in the future counts as now. */
+/** Clocks of two machines differ, so a time in the future counts as now. */
 function ago(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   return seconds < 120 ? `${seconds} s ago` : `${Math.round(seconds / 60)} min ago`;

@@ -7,7 +7,7 @@ export function styled(style: Style, text: string): string {
   return styleText(style, text, { stream: process.stdout });
 }
 
-/** Names and messages come from others: nothing in them may move the cursor or reverse the text's direction. */
+/** Names and messages come from others, so nothing in them may move the cursor or reverse the text's direction. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, "\uFFFD");
 }
@@ -17,7 +17,7 @@ export function printableLines(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }
 
-/** One line a row, with aligned columns. */
+/** One line for each row, with aligned columns. */
 export function table(rows: readonly (readonly string[])[], indent = ""): string {
   return aligned(rows, widthsOf(rows), indent);
 }
@@ -35,9 +35,9 @@ export function list(heading: readonly string[], rows: readonly (readonly string
   return aligned(all, widths);
 }
 
-/** Of a terminal that does not say how wide it is. */
+/** The width of a terminal that does not report it. */
 const USUAL_COLUMNS = 80;
-/** A shorter text says nothing. */
+/** A shorter text would be of no use. */
 const LEAST_WIDTH = 8;
 const GAP = "  ";
 

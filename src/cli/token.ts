@@ -10,7 +10,7 @@ import { host, type Output } from "./api-command.ts";
 import { asRoot } from "./root.ts";
 import { list, printable } from "./text.ts";
 
-/** Makes a token. Its text is all of standard output, so that it can be written to a file. */
+/** Makes a token. Standard output has only its text, so that it can be written to a file. */
 export async function addToken(settings: Settings, name: string, readOnly: boolean): Promise<Output> {
   asRoot("token add");
   const live = await askOperator(settings.stateDir, "token/add", { name, readOnly });
@@ -40,7 +40,7 @@ export async function removeToken(settings: Settings, name: string): Promise<Out
   return { json: { success: true }, text };
 }
 
-/** While no service runs. */
+/** Used while no service runs. */
 async function withTokens<T>(settings: Settings, work: (tokens: Tokens) => T): Promise<T> {
   // A service that is starting or stopping has the tokens in memory.
   await claimGateway(settings, new Log(settings.logLevel));

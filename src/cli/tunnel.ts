@@ -14,7 +14,7 @@ export async function connect(api: Api, server: string, via?: string): Promise<O
   if (process.stderr.isTTY) process.stderr.write(`Connecting to ${printable(viaText(server, via))} …\n`);
   const json = await api.post("/api/connect", Success, { server, ...(via !== undefined && { via }) });
   const status = await readStatus(api);
-  // The server that was chosen for a country or a city; the tunnel may have moved on since.
+  // The server that was chosen for a country or a city. The tunnel may have moved on since.
   const reached = status.server === "" ? viaText(server, via) : placed(status);
   return { json, text: `Connected to ${printable(reached)}.\n` };
 }

@@ -49,7 +49,7 @@ async function connectTunnel(
     process.stderr.write(`Connecting the ${printable(tunnelTitle(name))} to ${asked} …\n`);
   const json = await api.put(path, Success, { server, ...more });
   const { tunnels } = await api.get("/api/tunnels", TunnelRows);
-  // The server that was chosen for a country or a city; the tunnel may have moved on since.
+  // The server that was chosen for a country or a city. The tunnel may have moved on since.
   const row = tunnels.find((each) => each.name === name);
   const reached = row === undefined || row.server === "" ? asked : printable(placed(row));
   return { json, text: `The ${printable(tunnelTitle(name))} is connected to ${reached}.\n` };

@@ -37,7 +37,7 @@ export async function updateProgram(
   const running = runningHere();
   const source = sourceAt(place, pinFor(stateDir));
   const spawn = (argv: readonly string[]) => {
-    // Packages have files for everyone.
+    // Everyone may read the files of packages.
     process.umask(0o022);
     return host.spawn(argv);
   };
@@ -54,8 +54,8 @@ export async function updateProgram(
 }
 
 /**
- * With a service, as it says: through the tunnel, or directly if the kill switch is off and no tunnel is up. Without one,
- * directly, unless a kill switch is in place. What has begun in a tunnel does not go on outside, whatever happens.
+ * If a service runs, it decides: through the tunnel, or directly if the kill switch is off and no tunnel is up. If none
+ * runs, directly, unless a kill switch is in place. A download that began in a tunnel never continues outside it.
  */
 function pinFor(stateDir: string): Pin {
   let isInside = false;
@@ -112,7 +112,7 @@ function assertInstalled(): void {
   );
 }
 
-/** `left` completes an earlier upgrade. */
+/** `left` are the steps that complete an earlier upgrade. */
 function saidOf(offer: Offer, left: Completion | null): Output {
   const { version: offered, isNewer, notes, archive } = offer;
   return {

@@ -18,13 +18,16 @@ type Clock = Pick<Host, "now">;
 type Shown = Exclude<GatewayEvent, { type: "traffic" }>;
 
 const { traffic: _, ...OF_ALL } = EVENTS;
-/** What every socket gets. */
+/** The events that every socket gets. */
 const OfAll = Type.Union(Object.values(OF_ALL));
 
-/** Between two readings of the status: on a screen they update the counters; elsewhere they only detect a lost gateway. */
+/**
+ * The pause between two readings of the status. On a screen they update the counters; elsewhere they only detect a lost
+ * gateway.
+ */
 const READ_EVERY_MS = { screen: 2_000, lines: 15_000 };
 
-/** The close code of a gateway that does not want this client any more (RFC 6455, section 7.4.1). */
+/** The close code of a gateway that refuses this client from now on (RFC 6455, section 7.4.1). */
 const REFUSED = 1008;
 
 /** Shows the status and each change of it; throws `Unreachable` once the gateway is gone. */
@@ -49,7 +52,7 @@ async function follow(
   onEvent: (event: Shown) => void,
   onReading: (status: Status) => void = () => {},
 ): Promise<never> {
-  // If nothing listens, this error says why; the socket's does not. And it finds out whether a token is needed.
+  // If nothing listens, this error says why, but the socket's does not. It also finds out whether a token is needed.
   await readStatus(api);
   const gone = Promise.withResolvers<never>();
   const socket = new WebSocket(`${api.origin.replace(/^http/, "ws")}/ws`, { headers: api.headers });
@@ -72,7 +75,7 @@ async function follow(
   }
 }
 
-/** Null for events of a newer gateway that this program does not know, and for those that it has not asked for. */
+/** Null for events of a newer gateway that this program does not know, and for events that it has not requested. */
 function eventIn(text: string): Shown | null {
   try {
     const event: unknown = JSON.parse(text);

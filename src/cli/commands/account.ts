@@ -43,7 +43,7 @@ export function addAccountCommands(program: Command): void {
 
 const CURRENT = "the current one";
 
-/** With the provider's name, or null for `otherwise`. */
+/** `work` gets the provider's name, or null for `otherwise`. */
 function accountCommand<Options extends object = object>(
   on: Command,
   otherwise: string,

@@ -18,8 +18,8 @@ import { addTunnelCommands } from "./tunnel.ts";
 import { addUpdateCommand } from "./update.ts";
 
 /**
- * Defines the commands that people use, by groups in the order of the help. Here are only names, operands and options:
- * each command loads what it needs when it runs, as in main.ts.
+ * Defines the commands that people use, by groups in the order of the help. There are only names, operands and options
+ * here: each command loads what it needs when it runs, as in main.ts.
  */
 export function addCommands(program: Command, addKillSwitch: () => void): void {
   addDailyCommands(program);
@@ -31,7 +31,7 @@ export function addCommands(program: Command, addKillSwitch: () => void): void {
   addLicenses(program);
 }
 
-/** Commands that talk to a running gateway, and those that need none. */
+/** Commands that talk to a running gateway, and commands that need none. */
 function addDailyCommands(program: Command): void {
   program.commandsGroup("Daily use:");
   addTunnelCommands(program);

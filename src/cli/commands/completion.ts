@@ -10,7 +10,7 @@ export function addCompletion(program: Command): void {
       const { COMPLETION } = await import("../completion.ts");
       process.stdout.write(COMPLETION[shell]);
     });
-  // What these scripts run.
+  // The command that these scripts run.
   program
     .command("complete", { hidden: true })
     .argument("<words...>")

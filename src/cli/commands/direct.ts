@@ -4,7 +4,7 @@ import { operatorCommand } from "./operator.ts";
 
 const WANTED = ["on", "off"] as const;
 
-/** A hole in the kill switch: only root on the gateway can allow it. */
+/** This is a hole in the kill switch, so only root on the gateway can allow it. */
 export function addDirectCommand(program: Command): void {
   const on = command(
     program,

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { command } from "../api-command.ts";
 import { operatorCommand } from "./operator.ts";
 
-/** The addresses are secret, so only root on the gateway learns what becomes of them. */
+/** The addresses are secret, so only root on the gateway sees the results. */
 export function addNotifyCommand(program: Command): void {
   const notify = command(program, "notify", "send a test message to the addresses of --notify");
   operatorCommand(

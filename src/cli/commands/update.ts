@@ -4,7 +4,7 @@ import { EXIT } from "../exit.ts";
 import type { UpdateFlags } from "../update.ts";
 import { stateDirOption } from "./operator.ts";
 
-/** Root, because it replaces the program. */
+/** Needs root, because it replaces the program. */
 export function addUpdateCommand(program: Command): void {
   command(program, "update", "verify a release, show what is new, and upgrade this machine")
     .argument(
