@@ -7,7 +7,7 @@ export type Endpoint = "connection" | "general";
 const LIMITS: Record<Endpoint, number> = { connection: 5, general: 10 };
 const WINDOW_MS = 1_000;
 
-/** What a client may still send; times are those of the caller's clock, in milliseconds. */
+/** The requests that a client may still send; times are those of the caller's clock, in milliseconds. */
 export interface Budget {
   limit: number;
   remaining: number;
@@ -22,7 +22,7 @@ const MAX_CLIENTS = 10_000;
 
 /** Counts requests per client in a sliding window: within any one second no client gets more than its limit. */
 export class Limiter {
-  /** In the order of their latest request, so that idle clients come first. */
+  /** Sorted by the time of their latest request, so that idle clients come first. */
   private readonly clients = new Map<string, Client>();
   /**
    * Shared by the clients for which there is no room. Making room by forgetting a client that was seen within the
@@ -45,7 +45,7 @@ export class Limiter {
     };
   }
 
-  /** What a client may still send, without counting a request. */
+  /** The requests that a client may still send, without counting one. */
   peek(address: string, endpoint: Endpoint, now: number): Budget {
     const client = this.clients.get(clientOf(address));
     const general = recent(client?.general ?? [], now);

@@ -32,8 +32,8 @@ export const StoredToken = Type.Object(
 );
 export type StoredToken = Static<typeof StoredToken>;
 
-/** What the operator sees of a token. */
+/** The operator's view of a token. */
 export type ShownToken = Omit<StoredToken, "hash">;
 
-/** A token that was just made: the only time that its text is shown. */
+/** A token that was just made. Its text is shown only this once. */
 export type NewToken = ShownToken & { token: string };

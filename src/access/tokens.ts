@@ -8,7 +8,7 @@ import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { type NewToken, type ShownToken, StoredToken } from "./schema.ts";
 
-/** Who a token was made for. */
+/** The client that a token was made for. */
 export interface Holder {
   /** The same as long as the token exists, and of no other token. */
   id: string;
@@ -16,19 +16,19 @@ export interface Holder {
   readOnly: boolean;
 }
 
-/** Each is compared at each request. */
+/** Each of them is compared at each request. */
 const MAX_TOKENS = 100;
-/** The setting of the store; it is not part of a backup, so that no restore brings back a token that was removed. */
+/** The setting of the store. It is not part of a backup, so that no restore brings back a token that was removed. */
 const KEY = "tokens";
 
 const stored = checkerOf(Type.Array(StoredToken, { maxItems: MAX_TOKENS }));
 
 /**
- * The tokens that the operator has made. Only their hashes are kept: a token is 130 random bits, which no one can find
- * from a hash by trying, so it needs none of the slow functions that protect passwords.
+ * The tokens that the operator has made. Only their hashes are kept. A token is 130 random bits, which nobody can find
+ * from a hash by trying, so it does not need the slow functions that protect passwords.
  */
 export class Tokens {
-  /** What root's own commands on this machine use; it is not kept, and another one after each start. */
+  /** The token of root's own commands on this machine. It is not kept, and each start makes another one. */
   readonly own = newText();
   /** One sentence if the stored tokens could not be read. None of them is valid then. */
   readonly alert: string | null;
@@ -64,7 +64,9 @@ export class Tokens {
     return { ...shown, token };
   }
 
-  /** From now on the token is not valid, and its open sockets are closed, even if that cannot be saved: then it throws. */
+  /**
+   * From now on the token is not valid, and its open sockets are closed, even if that cannot be saved. Then it throws.
+   */
   remove(name: string): void {
     const saved = tokensIn(this.store.read(KEY) ?? "[]") ?? [];
     const removed = [...this.tokens, ...saved].find((each) => each.name === name);
@@ -79,7 +81,10 @@ export class Tokens {
     }
   }
 
-  /** Who the token was made for; null if it is not valid. Takes the same time whichever it is, and if it is none. */
+  /**
+   * The client that the token was made for; null if it is not valid. The time does not depend on which token it is, or
+   * whether it is one.
+   */
   find(text: string): Holder | null {
     const hash = hashOf(text);
     let found: Holder | null = null;
@@ -109,9 +114,9 @@ const FORGETFUL =
   "The token is not valid any more, but would be after a restart: repeat the command when the database can be written.";
 
 const OWN = "own";
-/** Easy to type: Crockford's base 32, which leaves out the letters that look like others. */
+/** Easy to type: Crockford's base 32, which leaves out letters that look like others. */
 const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
-/** Of 5 bits each. */
+/** Each character has 5 bits. */
 const CHARACTERS = 26;
 
 /** `secrets.ts` recognizes the prefix. */

@@ -7,7 +7,7 @@ type Parsed<Kind> = string & { readonly [KIND]: Kind };
 
 type Ipv4 = Parsed<"IPv4">;
 type Ipv6 = Parsed<"IPv6">;
-/** As the kernel's tools print it; IPv6 according to RFC 5952, without a zone. */
+/** The form in which the kernel's tools print it; IPv6 according to RFC 5952, without a zone. */
 export type Address = Ipv4 | Ipv6;
 /** CIDR: an address, which may have host bits, and a length. */
 export type Prefix = Parsed<"prefix">;
@@ -49,7 +49,7 @@ export function parseAddress(text: string): Address | null {
   return canonical as Ipv6;
 }
 
-/** A CIDR with its host bits kept; a bare address is the prefix of itself alone. Null if the text is neither. */
+/** A CIDR with its host bits kept. A bare address is a prefix of its own. Null if the text is neither. */
 export function parsePrefix(text: string): Prefix | null {
   const slash = text.indexOf("/");
   const address = parseAddress(slash < 0 ? text : text.slice(0, slash));
@@ -65,17 +65,17 @@ export function isPrefix(text: string): text is Prefix {
   return parsePrefix(text) === text;
 }
 
-/** For constants. Throws if the text is not an address. */
+/** Used for constants. Throws if the text is not an address. */
 export function mustParseAddress(text: string): Address {
   return parseAddress(text) ?? refuse(text);
 }
 
-/** For constants. Throws if the text is not a prefix. */
+/** Used for constants. Throws if the text is not a prefix. */
 export function mustParsePrefix(text: string): Prefix {
   return parsePrefix(text) ?? refuse(text);
 }
 
-/** The prefix of an address alone. */
+/** The prefix of a single address. */
 export function prefixOf(address: Address): Prefix {
   return withLength(address, longestFor(address));
 }

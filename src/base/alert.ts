@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 
-/** What can happen to the protection and to stored data: it was altered, failed or was restored. */
+/** The events that concern the protection and stored data: it was altered, failed or was restored. */
 export const AlertCode = Type.Union([
   Type.Literal("firewall_altered"),
   Type.Literal("firewall_restored"),
@@ -12,7 +12,7 @@ export const AlertCode = Type.Union([
   /** A route of the machine leads to a part of the LAN by another interface; it is not used. */
   Type.Literal("lan_route"),
   Type.Literal("lan_route_gone"),
-  /** Another firewall drops what the LAN sends. */
+  /** Another firewall drops the LAN's packets. */
   Type.Literal("forwarding_dropped"),
   Type.Literal("forwarding_restored"),
   /** Another router of the LAN leads devices past the tunnel. */
@@ -30,11 +30,11 @@ export const AlertCode = Type.Union([
   Type.Literal("killswitch_on"),
   /** The exit direct was allowed or withdrawn, or a device was given it or lost it. */
   Type.Literal("direct_changed"),
-  /** Most of the kernel's connection table is taken. */
+  /** Most of the kernel's connection table is used. */
   Type.Literal("connections_full"),
   Type.Literal("connections_free"),
   Type.Literal("state_damaged"),
-  /** For example on a full or read-only disk: changes last only until the gateway restarts. */
+  /** The disk is full or read-only, for example. Changes last only until the gateway restarts. */
   Type.Literal("state_not_saved"),
   Type.Literal("state_saved"),
   Type.Literal("list_damaged"),
@@ -56,7 +56,7 @@ export const SecurityAlert = Type.Object(
 );
 export type SecurityAlert = Static<typeof SecurityAlert>;
 
-/** What is told when the operator turns the kill switch on or off. */
+/** The alerts when the operator turns the kill switch on or off. */
 export function switched(wanted: boolean): [code: AlertCode, message: string] {
   return wanted
     ? ["killswitch_on", "The kill switch has been turned on."]

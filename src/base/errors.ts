@@ -13,12 +13,12 @@ const CODES = [
   "kernel_refused",
   /** The disk is full or read-only. */
   "storage_full",
-  /** A program did not finish in time; how far it got is not known. */
+  /** A program did not finish in time. How far it got is not known. */
   "timed_out",
   "unable",
 ] as const;
 
-/** Why the gateway refuses or fails. Programs branch on the code, people read the message. */
+/** The reason why the gateway refuses or fails. Programs branch on the code, and people read the message. */
 export type Code = (typeof CODES)[number];
 
 /**
@@ -43,7 +43,7 @@ export class NewerState extends GatewayError {
   }
 }
 
-/** What was asked for is in force, because it only closes something, but it could not be saved. */
+/** The request has taken effect, because it only blocks something, but it could not be saved. */
 export class Unsaved extends GatewayError {
   constructor(cause: unknown, forgetful = FORGETFUL) {
     super(codeOf(cause), `${messageOf(cause)} ${forgetful}`, { cause });

@@ -1,7 +1,7 @@
 /** The kernel's limit (IFNAMSIZ without the NUL at the end). */
 const MAX_CHARACTERS = 15;
 
-/** What follows the base name of a tunnel's interfaces: a digit, and room for a second. */
+/** The suffix of the base name of a tunnel's interfaces: a digit, and room for a second. */
 const MAX_DIGITS = 2;
 
 /**

@@ -2,7 +2,7 @@ declare const KIND: unique symbol;
 /** The MAC address of one network interface in lower case, with colons; only `parseMac` makes it. */
 export type Mac = string & { readonly [KIND]: "MAC" };
 
-/** Null if the text is none. */
+/** Null if the text is not one. */
 export function parseMac(text: string): Mac | null {
   if (!/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$|^[0-9a-f]{2}(-[0-9a-f]{2}){5}$/i.test(text)) return null;
   const mac = text.toLowerCase().replaceAll("-", ":");

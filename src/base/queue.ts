@@ -1,7 +1,7 @@
 /** Runs work one after the other. A failure is passed to its caller only and does not stop the next work. */
 export class Queue {
   private last: Promise<unknown> = Promise.resolve();
-  /** What readings at the end of the queue wait for; null if no reading is at the end. */
+  /** The work that readings at the end of the queue wait for; null if no reading is at the end. */
   private beforeReadings: Promise<unknown> | null = null;
 
   add<T>(work: () => T | Promise<T>): Promise<T> {
@@ -11,7 +11,7 @@ export class Queue {
     return done;
   }
 
-  /** The same for work that changes nothing: readings that follow one another run at the same time. */
+  /** The same for work that changes nothing. Consecutive readings run at the same time. */
   addReading<T>(work: () => Promise<T>): Promise<T> {
     this.beforeReadings ??= this.last;
     const done = this.beforeReadings.then(work);
@@ -25,7 +25,7 @@ export class Queue {
   }
 }
 
-/** Lets the event loop go round once, so that a long work does not hold everything else up. */
+/** Lets the event loop go round once, so that long work does not delay everything else. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

@@ -72,7 +72,7 @@ export async function connectionsFinding(
   if (places !== null && isNearlyFull(places))
     return warning(
       `${found}: when it is full, nothing can connect`,
-      "Stop what has so many connections, on the gateway or on a device.",
+      "Stop the program that opens these connections, on the gateway or on a device.",
     );
   if (refused === null)
     return runs

@@ -24,19 +24,19 @@ const ABSENCES = "history_absences";
 const SEEN = "history_seen";
 /** The time of the last minute with a tunnel, which is saved for the clock. */
 const CLOCK = "clock";
-/** A restart takes less. So does a pause of a busy machine. */
+/** A restart takes less time than this, and so does a pause of a busy machine. */
 const SHORTEST_MS = 150_000;
-/** The history has two months: one a day, and some more. */
+/** Enough for the two months of the history: one a day, and some more. */
 const MAX_KEPT = 100;
 
-/** When the service did not run: its last sign of life is what it has saved last. */
+/** Records when the service did not run. Its last sign of life is the last time that it has saved. */
 export class Absences {
   private saved: Saved | null = null;
   private seen: number | null = null;
 
   constructor(private readonly store: Pick<Store, "read" | "write" | "forget">) {}
 
-  /** At the start; `first` and `last` are the times of the first and last figures that are kept. */
+  /** To be called at the start; `first` and `last` are the times of the first and last figures that are kept. */
   begin(now: number, first: number | null, last: number | null): void {
     this.saved = this.read();
     if (this.saved === null) this.save({ since: Math.min(first ?? now, now), absences: [] });
@@ -46,7 +46,10 @@ export class Absences {
     this.note(now);
   }
 
-  /** Once a minute: a longer pause is one in which the machine slept, or its clock was set after a power cut. */
+  /**
+   * To be called once a minute. A longer pause is one in which the machine slept, or its clock was set after a power
+   * cut.
+   */
   note(now: number): void {
     const { seen, saved } = this;
     this.seen = now;
@@ -63,7 +66,7 @@ export class Absences {
     for (const key of [ABSENCES, SEEN]) if (this.store.read(key) !== null) this.store.forget(key);
   }
 
-  /** Those of a range, the time before the first start included, oldest first. */
+  /** The absences in a range, oldest first, including the time before the first start. */
   during({ from, until }: Absence): Absence[] {
     const { since, absences } = this.saved ?? { since: from, absences: [] };
     return [[from, since] as const, ...absences]
@@ -81,7 +84,7 @@ export class Absences {
       const value: unknown = JSON.parse(this.store.read(ABSENCES) ?? "null");
       return savedSchema.Check(value) ? value : null;
     } catch {
-      // A damaged one is begun again.
+      // A damaged list is begun again.
       return null;
     }
   }

@@ -15,7 +15,7 @@ interface Deps {
   isKept: boolean;
 }
 
-/** Whose counters are read. */
+/** The sources of the counters. */
 export interface Sources {
   tunnels: () => readonly Metered[];
   devices: {
@@ -28,24 +28,24 @@ export interface Sources {
 const { minute: MINUTE_MS } = LENGTHS_MS;
 const EARLY_MS = 1_000;
 /**
- * Keepalives and handshakes of an idle tunnel take some 200 bytes a minute. Less than this since the last write is
- * nothing worth a program that lists counters, and a write to the card; it counts later.
+ * Keepalives and handshakes of an idle tunnel take some 200 bytes a minute. Less than this since the last write does
+ * not justify a program that lists counters and a write to the card. It counts later.
  */
 const QUIET_BYTES = 10_000;
 
-/** As long as the disk takes no writes; a device of the LAN can invent others. */
+/** The limit while the disk accepts no writes, because a device of the LAN can invent others. */
 const MAX_GATHERED = 1_000;
 
-/** What tunnels and devices have carried, gathered in memory and written once a minute, unless nothing moves. */
+/** The traffic of tunnels and devices. It is gathered in memory and written once a minute, unless there is none. */
 export class History {
   readonly isKept: boolean;
   readonly ring: Ring;
   readonly absences: Absences;
   private readonly gathered = new Map<string, Subject & Carried>();
   private readonly meter = new Meter();
-  /** Readings that overtake each other would look like counters that have begun again. */
+  /** Readings that overtake each other would look like counters that have started again. */
   private readonly queue = new Queue();
-  /** Null until it is known what the counters were at the start. */
+  /** Null until the values of the counters at the start are known. */
   private sources: Sources | null = null;
   private hasFailed = false;
 
@@ -63,13 +63,13 @@ export class History {
     this.gathered.set(key, { kind, name, rx: rxBefore + rx, tx: txBefore + tx });
   }
 
-  /** Whether anything was known of it. */
+  /** Whether anything was known about it. */
   forget({ kind, name }: Subject): boolean {
     const wasGathered = this.gathered.delete(`${kind} ${name}`);
     return this.ring.forget({ kind, name }) || wasGathered;
   }
 
-  /** Counts until `signal` aborts. What was kept is removed if nothing is to be kept. */
+  /** Counts until `signal` aborts. If nothing is to be kept, removes what was kept. */
   async watch(sources: Sources, signal: AbortSignal): Promise<void> {
     if (!this.isKept)
       return void this.attempt(() => {
@@ -93,7 +93,9 @@ export class History {
     }
   }
 
-  /** Reads what a tunnel has carried; to be called on each change of its state, before the session's interface is gone. */
+  /**
+   * Reads the traffic of a tunnel. To be called on each change of its state, before the session's interface is gone.
+   */
   async read(tunnel: Metered): Promise<void> {
     if (!this.isKept) return;
     const carried = await this.queue.add(() => this.meter.read(tunnel)).catch(() => null);
@@ -101,14 +103,14 @@ export class History {
     if (carried !== null && this.sources !== null) this.note("tunnel", tunnel.name, carried);
   }
 
-  /** Before the service ends, what it has not counted yet is counted. */
+  /** Before the service ends, the rest is counted. */
   async stop(): Promise<void> {
     if (this.sources === null) return;
     await this.count(this.sources);
     quietly(() => this.absences.end(this.deps.clock.now()));
   }
 
-  /** Writes what has been gathered, into the minute that is half a minute ago. */
+  /** Writes the gathered figures into the minute that is half a minute ago. */
   private write(): void {
     const amounts = [...this.gathered.values()];
     if (amounts.length === 0) return;
@@ -118,7 +120,7 @@ export class History {
 
   private async count({ tunnels, devices }: Sources): Promise<void> {
     await this.readTunnels(tunnels());
-    // What leaves outside the tunnels moves none of them.
+    // Packets outside the tunnels do not count for any tunnel.
     if (!this.isQuiet || devices.direct.devices.length > 0) await devices.count();
     if (!this.isQuiet) this.write();
   }
@@ -132,7 +134,7 @@ export class History {
     return [...this.gathered.values()].reduce((sum, { rx, tx }) => sum + rx + tx, 0) < QUIET_BYTES;
   }
 
-  /** A disk that takes no writes is said once; what is gathered stays for the next minute. */
+  /** A disk that accepts no writes is reported once. The gathered figures stay for the next minute. */
   private attempt(write: () => void): boolean {
     try {
       write();
@@ -145,7 +147,7 @@ export class History {
   }
 }
 
-/** A disk that takes no writes is said by the figures, which come more often. */
+/** The figures, which come more often, report a disk that accepts no writes. */
 function quietly(write: () => void): void {
   try {
     write();

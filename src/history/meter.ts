@@ -5,17 +5,17 @@ export interface Metered {
   name: string;
   controller: {
     readonly state: State;
-    /** What the present session has carried; zeros if that cannot be read. */
+    /** The traffic of the present session; zeros if it cannot be read. */
     carried(): Promise<{ rx_bytes: number; tx_bytes: number }>;
   };
 }
 
-/** What tunnels carry, whose counters begin again with each session. */
+/** The traffic of tunnels, whose counters start again with each session. */
 export class Meter {
-  /** What the sessions' interfaces had carried when they were last read. */
+  /** The figures of the sessions' interfaces at the last reading. */
   private readonly last = new Map<string, Carried & { link: string }>();
 
-  /** What the tunnel has carried since it was last read. */
+  /** The traffic of the tunnel since the last reading. */
   async read({ name, controller }: Metered): Promise<Carried> {
     const link = carriedBy(controller.state)?.link;
     if (link === undefined) {

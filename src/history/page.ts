@@ -25,12 +25,12 @@ interface Sources {
 }
 
 const USUAL_MS = 3_600_000;
-/** By minute, a longer range would have holes. */
+/** With minutes, a longer range would have gaps. */
 const BY_MINUTE_MS = 86_400_000;
 /** Some 60 KB. */
 const MAX_EVENTS = 300;
 
-/** What was carried, and what happened, in a time. Throws `GatewayError("bad_request")` for a range that is none. */
+/** The traffic and the events of a time. Throws `GatewayError("bad_request")` for an invalid range. */
 export async function pageOf(
   query: HistoryQuery,
   { history, journal, tunnels, now }: Sources,
@@ -75,7 +75,7 @@ export async function pageOf(
   };
 }
 
-/** Two months of a large home take a quarter of a second to read: others have their turn meanwhile. */
+/** Two months of a large home take a quarter of a second to read, so other work has its turn meanwhile. */
 async function carriedIn(ring: Ring, subject: Subject | null, range: Range) {
   const series: ReturnType<Ring["series"]> = [];
   const totals = new Map<string, Subject & Carried>();
@@ -91,7 +91,7 @@ async function carriedIn(ring: Ring, subject: Subject | null, range: Range) {
   return { series, totals: [...totals.values()].sort(byCarried) };
 }
 
-/** The most first. */
+/** The highest figures come first. */
 function byCarried(one: Subject & Carried, other: Subject & Carried): number {
   return other.rx + other.tx - one.rx - one.tx || (one.name < other.name ? -1 : 1);
 }
@@ -117,13 +117,13 @@ function rangeIn(query: HistoryQuery, now: number): { from: number; to: number; 
   };
 }
 
-/** Characters of a date. */
+/** The characters of a date. */
 const DATE = "2026-03-01".length;
 
 function timeIn(field: "from" | "to", text: string | undefined): number | null {
   if (text === undefined) return null;
   const time = Date.parse(text);
-  // JavaScript takes 30 February for 2 March.
+  // JavaScript reads 30 February as 2 March.
   if (Number.isNaN(time) || isoOf(time).slice(0, DATE) !== text.slice(0, DATE))
     throw new GatewayError("bad_request", `${field}: there is no such time`);
   return time;

@@ -3,7 +3,7 @@ import { nextTurn } from "../base/queue.ts";
 import type { Store } from "../store/store.ts";
 import type { Resolution } from "./schema.ts";
 
-/** Who has carried something. */
+/** A tunnel or a device that has carried something. */
 export interface Subject {
   kind: "tunnel" | "device";
   /** A tunnel's name, or a device's id. */
@@ -17,44 +17,47 @@ export interface Carried {
 }
 
 export const LENGTHS_MS: Readonly<Record<Resolution, number>> = { minute: 60_000, hour: 3_600_000 };
-/** Those that have rows: a day and 61 days of a home that is never quiet. */
+/** The number of times that have rows: a day and 61 days of a home that is never quiet. */
 const MAX_KEPT: Readonly<Record<Resolution, number>> = { minute: 1_440, hour: 1_464 };
-/** Whoever pretends to be ever new devices must not fill the disk: this many take 20 MB. */
+/** A device that invents new devices must not fill the disk: this many take 20 MB. */
 const MAX_SUBJECTS = 300;
-/** Nor may they take the place of tunnels, which have these on top. */
+/** It must not take the place of tunnels either, which have these in addition. */
 const FOR_TUNNELS = 100;
 
 const TABLES = { minute: "history_minutes", hour: "history_hours" } as const;
 const RESOLUTIONS = ["minute", "hour"] as const;
-/** The kind of what is to be forgotten: its rows are removed in pieces. */
+/** The kind of a forgotten subject: its rows are removed in pieces. */
 const REMOVED = "removed";
-/** As many minutes or hours as are read in one turn of the event loop: some 10 ms on a Pi with all subjects. */
+/** The minutes or hours that are read in one turn of the event loop: some 10 ms on a Pi with all subjects. */
 const READ_AT_ONCE = 12;
-/** In one turn of the event loop; the rows of one time lie together, those of one subject on as many pages. */
+/**
+ * The limit in one turn of the event loop. The rows of one time lie together; those of one subject are on as many
+ * pages.
+ */
 const REMOVED_AT_ONCE = 100;
-/** Minutes, or hours, that a write removes: one for the new one, and one more so that a surplus shrinks. */
+/** The minutes or hours that a write removes: one for the new one, and one more so that a surplus shrinks. */
 const PRUNED_AT_ONCE = 2;
-/** 8 TiB in an hour. What is more, or negative, is damaged. */
+/** 8 TiB in an hour. A larger or negative number is damaged. */
 const MAX_BYTES = 2 ** 43;
 const MINUTES_PER_HOUR = 60;
 const HOURS_PER_DAY = 24;
 
 /**
- * What was carried in each minute and each hour. Both tables are written in one transaction, so an hour is always the
- * sum of its minutes. Their size is bounded by the number of rows and not by age, because a clock can be wrong.
+ * The traffic of each minute and each hour. Both tables are written in one transaction, so an hour is always the sum of
+ * its minutes. Their size is limited by the number of rows and not by age, because a clock can be wrong.
  */
 export class Ring {
-  /** Those that have rows; null if they are to be read. */
+  /** The times that have rows; null if they must be read. */
   private times: Readonly<Record<Resolution, Set<number>>> | null = null;
-  /** The day in which what is left over was last removed. */
+  /** The day on which remains were last removed. */
   private tidied: number | null = null;
   private isRemoving = false;
-  /** Subjects that are known to have rows, while those that have none are looked for. */
+  /** Subjects that are known to have rows, used while those without rows are searched. */
   private used: Set<number> | null = null;
 
   constructor(private readonly store: Pick<Store, "atomically" | "view">) {}
 
-  /** Adds to what is known of a minute, counted from 1970. */
+  /** Adds to the figures of a minute, counted from 1970. */
   add(minute: number, amounts: readonly (Subject & Carried)[]): void {
     const now = { minute, hour: Math.floor(minute / MINUTES_PER_HOUR) };
     const day = Math.floor(now.hour / HOURS_PER_DAY);
@@ -90,7 +93,7 @@ export class Ring {
     this.tidied = day;
   }
 
-  /** Removes what a process that was killed has left, and who has no rows any more. */
+  /** Removes the remains of a process that was killed, and subjects that have no rows any more. */
   private async tidy(): Promise<void> {
     await this.removeForgotten();
     await this.forgetUnused();
@@ -122,7 +125,7 @@ export class Ring {
     }
   }
 
-  /** A range in pieces, each to be read in a turn of its own; what has no rows is left out. */
+  /** A range in pieces, each to be read in a turn of its own. Times without rows are left out. */
   *pieces({ resolution, from, to }: Range): Generator<Range> {
     const first = `SELECT min(at) AS at FROM ${TABLES[resolution]} WHERE at >= $from AND at < $to`;
     for (let next = from; ; next += READ_AT_ONCE) {
@@ -135,7 +138,10 @@ export class Ring {
     }
   }
 
-  /** What one of them, or all tunnels, have carried from one number of minutes or hours to before another. */
+  /**
+   * The traffic of one subject, or of all tunnels, from one number of minutes or hours up to another, which is
+   * excluded.
+   */
   series(of: Subject | null, { resolution, from, to }: Range): ({ at: number } & Carried)[] {
     const who = of === null ? "kind = 'tunnel'" : "kind = $kind AND name = $name";
     return this.store.view(
@@ -150,7 +156,7 @@ export class Ring {
     );
   }
 
-  /** What each has carried in a range, the most first. */
+  /** The traffic of each subject in a range, the highest first. */
   totals({ resolution, from, to }: Range): (Subject & Carried)[] {
     return this.store.view(
       (database) =>
@@ -167,7 +173,7 @@ export class Ring {
 
   /** When the first and the last minute or hour with figures began, in milliseconds since 1970; null without any. */
   ends(): { first: number | null; last: number | null } {
-    // Each alone is found by the key; together they would read the whole table.
+    // Each query finds its row by the key. Together they would read the whole table.
     const end = (which: "min" | "max") =>
       RESOLUTIONS.map(
         (each) => `SELECT (SELECT ${which}(at) FROM ${TABLES[each]}) * ${LENGTHS_MS[each]} AS at`,
@@ -179,7 +185,7 @@ export class Ring {
     };
   }
 
-  /** Whether anything was known of it. */
+  /** Whether anything was known about it. */
   forget(subject: Subject): boolean {
     const known = this.store.view((database) => idIn(database, subject));
     if (known === null) return false;
@@ -192,7 +198,9 @@ export class Ring {
     return true;
   }
 
-  /** Removes the rows of what was forgotten. If the disk takes no writes, they stay until the next day's first write. */
+  /**
+   * Removes the rows of a forgotten subject. If the disk accepts no writes, they stay until the next day's first write.
+   */
   private async removeForgotten(): Promise<void> {
     if (this.isRemoving) return;
     this.isRemoving = true;
@@ -259,7 +267,7 @@ const IS_SOUND = `rx BETWEEN 0 AND ${MAX_BYTES} AND tx BETWEEN 0 AND ${MAX_BYTES
 
 export interface Range {
   resolution: Resolution;
-  /** In minutes or hours since 1970; the end is exclusive. */
+  /** In minutes or hours since 1970. The end is excluded. */
   from: number;
   to: number;
 }
@@ -283,7 +291,7 @@ function idOf(database: Database, subject: Subject): number | null {
   return idIn(database, subject);
 }
 
-/** Found one by one by the key, which does not read the rows of each. */
+/** Each is found by the key, without reading its rows. */
 function timesIn(database: Database, resolution: Resolution): Set<number> {
   const table = TABLES[resolution];
   const found = database
@@ -299,8 +307,8 @@ function timesIn(database: Database, resolution: Resolution): Set<number> {
 }
 
 /**
- * What has to go when there is one more: the times that are nearest to now stay. After a clock that was wrong, its rows go
- * first; while it is wrong, only as many of the others go as there are new ones.
+ * The times that must be removed when there is a new one: those nearest to now stay. After a clock was wrong, its rows
+ * go first. While it is wrong, only as many of the others go as there are new ones.
  */
 function surplusOf(times: ReadonlySet<number>, resolution: Resolution, now: number): number[] {
   const all = [...times.union(new Set([now]))];

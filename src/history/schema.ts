@@ -8,7 +8,7 @@ const AT = Type.String({ description: "ISO 8601" });
 const TUNNEL = Type.String({ examples: ["main"] });
 const BYTES = { rx_bytes: Type.Integer({ minimum: 0 }), tx_bytes: Type.Integer({ minimum: 0 }) };
 
-/** For how long a tunnel was in a state, and why. */
+/** How long a tunnel was in a state, and why. */
 export const Span = Type.Object(
   {
     tunnel: TUNNEL,
@@ -28,7 +28,7 @@ export type Span = Static<typeof Span>;
 export const Resolution = Type.Union([Type.Literal("minute"), Type.Literal("hour")]);
 export type Resolution = Static<typeof Resolution>;
 
-/** What `/api/history` answers. */
+/** The answer of `/api/history`. */
 export const HistoryPage = Type.Object(
   {
     kept: Type.Boolean({ description: "false with --history off: then there are no figures" }),

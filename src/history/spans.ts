@@ -3,14 +3,17 @@ import type { Span } from "./schema.ts";
 
 type Change = Extract<JournalEntry, { type: "tunnel_state" }>;
 
-/** For how long the tunnels were in which state, by when each began; a tunnel that is `gone` is in none any more. */
+/**
+ * How long the tunnels were in which state, by the beginning of each span. A tunnel that is `gone` is in no state any
+ * more.
+ */
 export function spansOf(entries: readonly JournalEntry[], tunnels: ReadonlySet<string>): Span[] {
   const changes = entries.filter((entry): entry is Change => entry.type === "tunnel_state");
   const spans: Span[] = [];
   const open = new Map<string, Span>();
   for (const { id, type, at, ...change } of changes) {
     const last = open.get(change.tunnel);
-    // After a restart of the service, the same state is there again.
+    // After a restart of the service, the same state occurs again.
     if (last !== undefined && Bun.deepEquals(last, { ...change, from: last.from, until: null })) continue;
     // The clock may have been moved back.
     if (last !== undefined) last.until = [at, last.from].toSorted().at(-1) ?? at;

@@ -12,19 +12,20 @@ interface Deps {
 }
 
 /**
- * Weeks of an eventful home; some 2 MB. Anyone on the LAN can connect and disconnect, which must not push out the alerts.
+ * Weeks of an eventful home; some 2 MB. Anyone on the LAN can connect and disconnect, which must not push out the
+ * alerts.
  */
 const MAX_KEPT: Readonly<Record<Kind, number>> = { alerts: 2_000, others: 8_000 };
 /** Each write waits for the disk, and events come in groups. */
 const WRITE_AFTER_MS = 500;
-/** While the disk takes no writes. */
+/** The limit while the disk accepts no writes. */
 const MAX_UNWRITTEN: Readonly<Record<Kind, number>> = { alerts: 500, others: 500 };
-/** For a disk that is full. */
+/** The limit for a disk that is full. */
 const WRITE_AGAIN_MS = 60_000;
 
 type Kind = "alerts" | "others";
 const KINDS = ["alerts", "others"] as const;
-/** In the text of each alert, and nowhere else: quotation marks within a text are escaped. */
+/** Occurs in the text of each alert, and nowhere else, because quotation marks within a text are escaped. */
 const ALERT = '"security_alert"';
 
 const entrySchema = checkerOf(JournalEntry);
@@ -32,7 +33,7 @@ const entrySchema = checkerOf(JournalEntry);
 /** The alerts and the tunnels' changes of state, kept over restarts. */
 export class Journal {
   private unwritten: StoredEvent[] = [];
-  /** Of those in the database, oldest first; null before it was asked. */
+  /** The ids in the database, oldest first; null before the database was asked. */
   private written: Readonly<Record<Kind, readonly number[]>> | null = null;
   private lastId: number | null = null;
   private isWriting = false;
@@ -55,7 +56,7 @@ export class Journal {
     void this.writeSoon();
   }
 
-  /** The latest ones in the range, at most `most`. */
+  /** The latest events in the range, at most `most`. */
   page(range: { after: number; before: number; most: number }): JournalPage {
     const { after, before, most } = range;
     const stored = this.deps.store.events({ ...range, most: most + 1 });
@@ -63,7 +64,7 @@ export class Journal {
     return { events: this.entriesIn(found.slice(-most)), more: found.length > most };
   }
 
-  /** The latest ones of a time, oldest first, and the last state of each tunnel before the first of them. */
+  /** The latest events of a time, oldest first, and the last state of each tunnel before the first of them. */
   during(range: { from: number; to: number; most: number }): {
     events: JournalEntry[];
     before: JournalEntry[];
@@ -84,7 +85,7 @@ export class Journal {
     };
   }
 
-  /** Writes what is not written yet; a disk that takes no writes is said once. */
+  /** Writes the events that are not written yet. A disk that accepts no writes is reported once. */
   write(): void {
     if (this.unwritten.length === 0) return;
     try {
@@ -110,7 +111,7 @@ export class Journal {
     return { alerts, others };
   }
 
-  /** Without those that this version cannot read. Damaged ones are said once. */
+  /** The events without those that this version cannot read. Damaged ones are reported once. */
   private entriesIn(rows: readonly StoredEvent[]): JournalEntry[] {
     return rows.flatMap((row) => {
       try {
@@ -140,7 +141,7 @@ function kindOf({ content }: StoredEvent): Kind {
   return content.includes(ALERT) ? "alerts" : "others";
 }
 
-/** Null if this version does not know it. Throws if it is damaged: no JSON, or a time that is none. */
+/** Null if this version does not know the event. Throws if it is damaged: not JSON, or not a valid time. */
 function entryIn({ id, at, content }: StoredEvent): JournalEntry | null {
   const entry: unknown = { id, at: new Date(at).toISOString(), ...JSON.parse(content) };
   return entrySchema.Check(entry) ? entry : null;

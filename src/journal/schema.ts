@@ -40,7 +40,7 @@ export const JournalEntry = Type.Union([
 ]);
 export type JournalEntry = Static<typeof JournalEntry>;
 
-/** What `/api/events` answers. */
+/** The answer of `/api/events`. */
 export const JournalPage = Type.Object(
   {
     events: Type.Array(JournalEntry, { description: "the latest ones, oldest first" }),
@@ -50,7 +50,7 @@ export const JournalPage = Type.Object(
 );
 export type JournalPage = Static<typeof JournalPage>;
 
-/** What happened, without what the journal adds. */
+/** The event without the fields that the journal adds. */
 export type Happening = JournalEntry extends infer Entry
   ? Entry extends JournalEntry
     ? Omit<Entry, "id" | "at">

@@ -5,8 +5,8 @@ import type { Happening } from "./schema.ts";
 type TunnelState = Extract<Happening, { type: "tunnel_state" }>;
 
 /**
- * Writes a tunnel's changes of state into the journal; what is only on the way to another state is left out. So is a
- * tunnel that `exists` does not know yet: a new one that reaches no server is removed again.
+ * Writes a tunnel's changes of state into the journal. States on the way to another one are left out. So are tunnels
+ * that `exists` does not know yet, because a new one that reaches no server is removed again.
  */
 export function journalOf(tunnel: string, journal: Pick<Journal, "add">, exists: () => boolean = () => true) {
   let last: TunnelState | null = null;

@@ -16,9 +16,9 @@ import type { Host, HttpsRequest, PinnedRequest } from "../system/host.ts";
 import { type Answers, answerOn, askOn } from "./socket.ts";
 
 /**
- * Requests that only the operator may send to the running service, each with its argument and its answer. The kill
- * switch is turned off, and devices are let outside the tunnel, here and nowhere else, and keys and credentials only travel this way, out of reach of browsers
- * and LAN clients.
+ * Requests that only the operator may send to the running service, each with its argument and its answer. Only here can
+ * the kill switch be turned off, and devices be let outside the tunnel. Keys and credentials travel only this way, out
+ * of reach of browsers and LAN clients.
  */
 // A type, not an interface: only a type fits the socket's record of requests.
 export type OperatorRequests = {
@@ -34,7 +34,7 @@ export type OperatorRequests = {
   "restore/preview": [{ contents: unknown; may: Permissions }, Change[]];
   restore: [{ contents: unknown; may: Permissions }, Restored];
   "servers/update": [{ force: boolean }, Updated];
-  /** Each with a provider's name, or null for the current one. */
+  /** The requests about accounts have a provider's name, or null for the current one. */
   account: [{ provider: string | null }, ShownAccount];
   /** The credentials as typed. */
   "account/login": [{ provider: string | null; credentials: readonly string[] }, ShownAccount];
@@ -46,12 +46,12 @@ export type OperatorRequests = {
   token: [null, TokenList];
   "token/add": [{ name: string; readOnly: boolean }, NewToken & Pick<TokenList, "auth">];
   "token/remove": [{ name: string }, null];
-  /** The token of root's own commands, and the address to which alone it may be sent; null if none is needed. */
+  /** The token of root's own commands, and the only address to which it may be sent; null if none is needed. */
   "token/own": [null, { token: string; origin: string } | null];
 };
 
 export interface TokenList {
-  /** What needs a token. */
+  /** The requests that need a token. */
   auth: Settings["auth"];
   tokens: ShownToken[];
 }

@@ -15,7 +15,7 @@ export function answerOn<Known extends Requests>(
   answers: Answers<Known>,
   signal: AbortSignal,
 ): void {
-  // A killed service left it behind: this process has claimed the state directory, so no other answers there.
+  // A killed service left it behind. This process has claimed the state directory, so no other one answers there.
   if (existsSync(path)) unlinkSync(path);
   const routes = Object.entries(answers).map(([name, answer]) => [
     `/${name}`,

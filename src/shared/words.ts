@@ -1,4 +1,4 @@
-/** What people read for the interface's names: the page, the command line and messages take the words from here. */
+/** The words that people read for the interface's names. The page, the command line and messages use them. */
 
 /**
  * The kinds of servers. `word` is what people type; the command line takes the interface's name too. `servers` is for
@@ -28,12 +28,12 @@ export function providerIn(text: string): Provider | null {
   return names.find((name) => name === text || PROVIDER_WORDS[name].word === text) ?? null;
 }
 
-/** To follow "the": "main tunnel", "tunnel tv". */
+/** Follows "the": "main tunnel", "tunnel tv". */
 export function tunnelTitle(name: string): string {
   return name === "main" ? "main tunnel" : `tunnel ${name}`;
 }
 
-/** To follow a tunnel's title. */
+/** Follows a tunnel's title. */
 export const STATE_WORDS = {
   disconnected: "is disconnected",
   connecting: "is connecting",

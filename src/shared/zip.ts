@@ -7,10 +7,13 @@ const SIZE = { local: 30, central: 46, end: 22 };
 /** The longest comment, which is at the end of an archive. */
 const MAX_COMMENT_BYTES = 0xffff;
 
-/** What cannot be compressed grows by 5 bytes for each block, which has 8 KB at least in practice (RFC 1951, 3.2.4). */
+/**
+ * Data that cannot be compressed grows by 5 bytes for each block, which has 8 KB at least in practice (RFC 1951,
+ * 3.2.4).
+ */
 const MAX_GROWTH_BYTES = 1_024;
 
-/** What is wrong with an archive, or with a file in it: `compression` is of a kind that is not supported. */
+/** The fault of an archive, or of a file in it; `compression` means a kind that is not supported. */
 export type ZipFault = "damaged" | "encrypted" | "compression" | "large";
 
 /** The page and the command line each say it in their own words. */
@@ -115,7 +118,7 @@ async function unpacked(packed: Uint8Array<ArrayBuffer>, maxBytes: number): Prom
   return bytes;
 }
 
-/** As ISO 3309 defines it: the reflected polynomial is 0xEDB88320. */
+/** The checksum of ISO 3309: the reflected polynomial is 0xEDB88320. */
 function crc32(bytes: Uint8Array): number {
   let crc = -1;
   for (const byte of bytes) {
