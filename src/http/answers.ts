@@ -30,7 +30,7 @@ export function answers<Schema extends TSchema>(ok: Schema, description: string)
   };
 }
 
-/** The same where the answer says nothing but that it is done. */
+/** The same for an endpoint that answers only that it is done. */
 export function done(description: string) {
   return answers(Success, description);
 }

@@ -28,15 +28,19 @@ interface RouteOf<
   /** A body for the document; it fits the sandbox of `portcullis try`. */
   readonly example?: Static<Body>;
   readonly answers?: Answered;
-  /** Its requests count against the limit of connections too, as all do that begin like its path up to a parameter. */
+  /**
+   * Counts against the limit of connections too, whatever the method. If the path has parameters, so does every unknown path
+   * that begins with what stands before the first of them.
+   */
   readonly limit?: "connection";
   /** It never needs a token. */
   readonly access?: "open";
   /** A parameter may have a slash, sent as `%2F`. */
   readonly slash?: true;
   /**
-   * What requests do that come at the same time. Those that share a reading are all the same. Those that are queued, for all
-   * routes together, let other work come between them, because a write to the disk blocks the whole process.
+   * How requests that come at the same time are served. `shared`: by one reading, so `run` cannot look at the request.
+   * `queued`: one after the other, together with those of the other queued routes, and with other work between them, because a
+   * write to the disk blocks the whole process. `paced`: one after the other with pauses, because a long read blocks it too.
    */
   readonly together?: "shared" | "queued" | "paced";
   /** Returns nothing if the answer is `Success`. */

@@ -50,7 +50,7 @@ export function followTraffic(
 ): () => void {
   const ending = new AbortController();
   const read = async () => {
-    // One whose figures cannot be read is left out.
+    // A tunnel whose figures cannot be read is left out.
     const all = tunnels.all().map(async ({ name, controller }) => {
       const carried = await controller.carried().catch(() => null);
       return carried === null ? [] : [{ name, ...carried }];

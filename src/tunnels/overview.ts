@@ -5,7 +5,7 @@ import type { Status, TunnelRow } from "../tunnel/schema.ts";
 import type { Tunnel } from "../tunnel/tunnel.ts";
 import type { Tunnels } from "./tunnels.ts";
 
-/** The last four belong to rooms that know the tunnels. */
+/** Devices, forwards and events are in rooms that come after this one, so it has only their shapes. */
 interface Deps {
   tunnels: Tunnels;
   catalogue: Pick<Catalogue, "current">;
