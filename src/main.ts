@@ -7,7 +7,6 @@ import { FLAGS, settingsFrom } from "./base/settings.ts";
 import { exitCodeOf } from "./cli/exit.ts";
 import { withInstalledSettings, withSettings } from "./cli/settings.ts";
 import { printableLines } from "./cli/text.ts";
-import type { TrySettings } from "./sandbox/try.ts";
 import { notifySystemd, tellStatus } from "./system/notify.ts";
 
 // Each command loads what it needs when it runs.
@@ -68,10 +67,8 @@ function addTry(): void {
     .addOption(new Option("--port <number>", "port of the HTTP interface, on loopback").default("5000"))
     .addOption(new Option("--log-level <level>", FLAGS.logLevel.help).default("warn"))
     .action(async (texts: { port: string; logLevel: string }) => {
-      const { port, logLevel } = settingsFrom(texts);
-      const [{ serve }, { tryGateway }] = await Promise.all([loadServe(), import("./sandbox/try.ts")]);
-      const start = async (sandbox: TrySettings) => (await serve({ ...sandbox, logLevel })).stop;
-      process.exit(await tryGateway(start, { port }));
+      const { tryGateway } = await import("./sandbox/try.ts");
+      process.exit(await tryGateway(settingsFrom(texts)));
     });
 }
 
@@ -111,44 +108,6 @@ function addKillSwitchCommands(): void {
 
 /** Commands that the program or its units run. */
 function addInnerCommands(): void {
-  command("host-name", "", program, { hidden: true })
-    .argument("<address>")
-    .action(async (address: string) => {
-      const { hostNameOf } = await import("./system/mdns.ts");
-      process.stdout.write(JSON.stringify(await hostNameOf(address)));
-    });
-  command("lookup", "", program, { hidden: true })
-    .argument("<name>")
-    .argument("<port>")
-    .argument("<resolvers...>")
-    .action(async (name: string, port: string, resolvers: string[]) => {
-      const { lookup } = await import("./system/lookup.ts");
-      process.stdout.write(`${(await lookup(name, resolvers, Number(port))).join("\n")}\n`);
-      process.exit(0);
-    });
-  command("probe-resolver", "", program, { hidden: true })
-    .argument("<resolver>")
-    .argument("<sizes...>")
-    .action(async (resolver: string, sizes: string[]) => {
-      const { probeResolver } = await import("./system/resolver-probe.ts");
-      process.stdout.write(JSON.stringify(await probeResolver(resolver, sizes.map(Number))));
-    });
-  command("probe-path", "", program, { hidden: true })
-    .argument("<address>")
-    .argument("<link>")
-    .argument("<sizes...>")
-    .action(async (address: string, link: string, sizes: string[]) => {
-      const { probePath } = await import("./system/path-probe.ts");
-      process.stdout.write(JSON.stringify(await probePath({ address, link }, sizes.map(Number))));
-    });
-  command("https", "", program, { hidden: true }).action(async () => {
-    const { ask } = await import("./system/https.ts");
-    const outcome = await ask(JSON.parse(await Bun.stdin.text())).then(
-      (answer) => ({ answer }),
-      (error: unknown) => ({ fault: messageOf(error) }),
-    );
-    process.stdout.write(JSON.stringify(outcome));
-  });
   command("restore-clock", "", program, { hidden: true })
     .argument("<state folder>")
     .action(async (stateDir: string) => {
@@ -166,9 +125,7 @@ function addInnerCommands(): void {
       import("./base/log.ts"),
     ]);
     const log = new Log(settings.logLevel);
-    await awaitDhcp({ host: new LinuxHost(settings.netns), settings, files, log }, (reason) =>
-      tellStatus(reason ?? ""),
-    );
+    await awaitDhcp({ host: new LinuxHost(), settings, files, log }, (reason) => tellStatus(reason ?? ""));
   });
   command("sandbox-internet", "", program, { hidden: true }).action(async () => {
     const { serveInternet } = await import("./sandbox/internet.ts");

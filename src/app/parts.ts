@@ -67,8 +67,8 @@ export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
 }
 
 export async function partsOf(settings: Settings): Promise<Parts> {
-  assertMachine(settings.netns);
-  return partsOn(new LinuxHost(settings.netns), settings);
+  assertMachine();
+  return partsOn(new LinuxHost(), settings);
 }
 
 /** The same on a given machine. */

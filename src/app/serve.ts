@@ -32,8 +32,8 @@ const loadService = () => import("./service.ts");
 export async function serve(settings: Settings): Promise<Service> {
   // Only root may use the database and the operator's socket.
   process.umask(0o077);
-  assertMachine(settings.netns);
-  const host = new LinuxHost(settings.netns);
+  assertMachine();
+  const host = new LinuxHost();
   // Changes nothing, so it does not wait for the claim. If it fails, it is repeated and reported below.
   const reading = readNetwork(host).catch(() => null);
   await claimGateway(settings, new Log(settings.logLevel));
@@ -60,7 +60,7 @@ async function raisedGraph(
   settings: Settings,
   reading: Promise<Reading | null>,
 ): Promise<{ parts: Parts; seen: HostNetwork | null }> {
-  const keepForBoot = bootKeeper(settings.stateDir, new LinuxHost(), new Log(settings.logLevel));
+  const keepForBoot = bootKeeper(settings.stateDir, host, new Log(settings.logLevel));
   const killSwitchParts = killSwitchPartsOn(host, settings, keepForBoot);
   const read = await reading;
   const seen = read === null || hasTunnel(read, settings) ? null : await killSwitchParts.findNetwork(read);
@@ -84,7 +84,7 @@ async function raiseKillSwitch(
   settings: Settings,
   findNetwork: (host: Host) => Promise<HostNetwork>,
 ): Promise<void> {
-  const host = new LinuxHost(settings.netns);
+  const host = new LinuxHost();
   // What an earlier service left in place is as closed, and may hold a live tunnel.
   const listing = await listTable(host);
   if (listing !== null && finalRulesStand(listing)) return;

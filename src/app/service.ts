@@ -13,7 +13,6 @@ import { Peers } from "../http/peers.ts";
 import { type Ipv6, lanText } from "../network/host-network.ts";
 import { answerOperator, type OperatorAnswers } from "../operator/operator.ts";
 import type { HttpsRequest, PinnedRequest } from "../system/host.ts";
-import { LinuxHost } from "../system/linux.ts";
 import type { StateListener } from "../tunnel/controller.ts";
 import { carriedBy } from "../tunnel/state.ts";
 import type { Parts } from "./parts.ts";
@@ -40,15 +39,13 @@ export interface Service {
 /** The HTTP interface to a gateway, which does not listen yet. */
 export function appFor(parts: Parts): App {
   const { settings, controller, host, log } = parts;
-  // In the namespace in which this process listens.
-  const peers = new Peers(new LinuxHost());
+  const peers = new Peers(host);
   return createApp(
     { ...parts, hostname: hostname() },
     {
       names: [hostname(), ...settings.name],
       lan: () => parts.killSwitch.lans.flatMap((lan) => lan.prefixes),
-      // Requests never arrive on the interfaces of another namespace.
-      interfaces: () => (settings.netns === null ? controller.lans.map((lan) => lan.interface) : []),
+      interfaces: () => controller.lans.map((lan) => lan.interface),
       interfaceOf: (address, port) => peers.interfaceOf(address, port),
       gluetun: settings.gluetunRoutes,
       gate: new Gate(settings.auth, parts.tokens),
@@ -240,7 +237,6 @@ function answersOf(parts: Parts, { app }: App): OperatorAnswers {
 }
 
 interface ReleaseDeps {
-  settings: Pick<Parts["settings"], "netns">;
   controller: Pick<Parts["controller"], "state">;
   savedState: Pick<Parts["savedState"], "killSwitchWanted">;
   httpsClient: Pick<Parts["httpsClient"], "pinWithin">;
@@ -248,11 +244,9 @@ interface ReleaseDeps {
 
 /** Never outside the tunnel while there is one, or while the kill switch is on. */
 export async function pinRelease(
-  { settings, controller, savedState, httpsClient }: ReleaseDeps,
+  { controller, savedState, httpsClient }: ReleaseDeps,
   request: HttpsRequest,
 ): Promise<PinnedRequest | null> {
-  if (settings.netns !== null)
-    throw new GatewayError("unable", `this gateway serves the namespace ${settings.netns}, not this machine`);
   // A tunnel whose server does not answer, or that is being exchanged, is one too.
   if (carriedBy(controller.state) === null && !savedState.killSwitchWanted()) return null;
   return httpsClient.pinWithin(request);

@@ -29,8 +29,6 @@ export const Settings = Type.Object(
     dhcp: Type.Union([Type.Array(Type.String({ pattern: "^[0-9.]+-[0-9.]+$" })), Type.Null()]),
     /** The LAN's IPv6 prefix if the gateway serves DHCP: a unique local one (RFC 4193). */
     ula: Type.Union([Type.String({ pattern: "^fd[0-9a-f]{2}(:[0-9a-f]{1,4}){0,2}::/48$" }), Type.Null()]),
-    /** Network namespace to serve instead of the machine's own. */
-    netns: Type.Union([Type.String({ pattern: "^[A-Za-z0-9_.-]{1,64}$" }), Type.Null()]),
     /** File or https address of the managed provider's server list. */
     managedList: Type.Union([
       Type.String({ pattern: "^(/|https://[A-Za-z0-9.:\\[\\]-]+(/\\S*)?$)" }),
@@ -124,7 +122,6 @@ export const FLAGS = {
     "",
     "the LAN's IPv6 prefix with --dhcp, such as fd12:3456:789a::/48 (default: a random one, which is kept)",
   ),
-  netns: flag("netns", "<name>", "", "serve this network namespace instead of the machine's own"),
   managedList: flag(
     "managed-list",
     "<file|address>",
@@ -248,7 +245,6 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     uplink: text("uplink") || null,
     dhcp: rangesIn(text("dhcp")),
     ula: text("ula").toLowerCase() || null,
-    netns: text("netns") || null,
     managedList: text("managedList") || null,
     managedKeyFile: text("managedKeyFile") || null,
     managedApi: text("managedApi"),
@@ -281,8 +277,6 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
   if (other !== undefined) refuse("name", "must be names of a machine, without port or address");
   refuseTunnels(settings);
   if (settings.mqtt !== null && !URL.canParse(settings.mqtt)) refuse("mqtt", "is not an address");
-  if (settings.mqtt !== null && settings.netns !== null)
-    refuse("mqtt", "cannot be used with --netns: the connection would leave outside that namespace");
   return settings;
 }
 

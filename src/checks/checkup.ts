@@ -152,7 +152,7 @@ export class Checkup {
     };
     const service = { wanted: savedState.killSwitchWanted(), runs: tunnels !== null };
     return [
-      item("version", "Version", () => versionFinding(host, settings, version, isProgramReplaced())),
+      item("version", "Version", () => versionFinding(host, version, isProgramReplaced())),
       ...(tunnels === null ? [item("service", "Service", () => NO_SERVICE)] : []),
       item("firewall", "Kill switch: firewall", async () =>
         layerFinding("firewall", await inspection(), service),

@@ -17,7 +17,7 @@ export async function dhcpFinding(
   settings: Settings,
   network: () => Promise<HostNetwork>,
 ): Promise<Finding | null> {
-  if (settings.dhcp === null || settings.netns !== null) return null;
+  if (settings.dhcp === null) return null;
   const installed = await host.read(DHCP_FILES.config);
   if (installed === null) return fault("it is not installed", `Install it: ${setupCommand()}`);
   const place = { network: await network(), facts: await lanFactsOf(host) };

@@ -1,4 +1,3 @@
-import type { Settings } from "../base/settings.ts";
 import { type Bounds, isNearlyFull } from "../network/bounds.ts";
 import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
@@ -105,15 +104,13 @@ function someOf(macs: readonly string[]): string {
 /** `replaced` is whether the program's file has been replaced since the service started. */
 export async function versionFinding(
   host: Pick<Host, "read">,
-  { netns }: Pick<Settings, "netns">,
   version: string,
   replaced: boolean,
 ): Promise<Finding> {
   const way = `${setupCommand()}. The tunnel stays up meanwhile.`;
   if (replaced)
     return warning(`${version} still runs, but its file has been replaced`, `Start the new one: ${way}`);
-  // The gateway of a namespace is not the one that was set up.
-  if (netns !== null || !(await isSetupDue(host, version))) return ok(version);
+  if (!(await isSetupDue(host, version))) return ok(version);
   return warning(`${version} runs, but its setup was not completed`, `Complete it: ${way}`);
 }
 

@@ -89,7 +89,7 @@ async function checksHere(settings: Settings, unreachable: Unreachable): Promise
 /** The facts that can be checked without a service. */
 export function offlineChecks(settings: Settings): Promise<Checks> {
   process.umask(0o077);
-  const machine = new LinuxHost(settings.netns);
+  const machine = new LinuxHost();
   const service = { tunnels: null, tokens: null, forwards: null };
   return new Checkup({
     ...killSwitchPartsOn(machine, settings),

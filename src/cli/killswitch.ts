@@ -46,7 +46,7 @@ async function inspectUnserved(settings: Settings): Promise<Inspection> {
       process.stderr.write(`portcullis: ${printableLines(messageOf(error))}\n`);
       return null;
     });
-  return inspectOffline(new LinuxHost(settings.netns), network, settings);
+  return inspectOffline(new LinuxHost(), network, settings);
 }
 
 function textOf(inspection: Inspection): string {

@@ -20,8 +20,7 @@ const LOOK_EVERY_MS = 10_000;
 /** Lets systemd start the DHCP server again when its configuration no longer fits the LAN, until `signal` aborts. */
 export async function watchDhcpConfig(deps: Deps, signal: AbortSignal): Promise<void> {
   const { host, settings, network, log } = deps;
-  // The units belong to the machine itself.
-  if (settings.dhcp === null || settings.netns !== null) return;
+  if (settings.dhcp === null) return;
   let before: HostNetwork | null = null;
   let done: HostNetwork | null = null;
   let told: string | null = null;

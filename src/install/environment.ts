@@ -5,11 +5,8 @@ import { PATHS } from "./paths.ts";
 /** The text of each given setting; the others have their defaults. */
 export type Given = Partial<Record<keyof Settings, string>>;
 
-/** Settings that an installation decides itself. */
-const FIXED: readonly (keyof Settings)[] = ["stateDir", "netns"];
-
-/** The settings that `install` takes, in the order of the command line. */
-export const INSTALLABLE = (Object.keys(FLAGS) as (keyof Settings)[]).filter((key) => !FIXED.includes(key));
+/** The settings that `install` takes, in the order of the command line; it decides itself where its state is. */
+export const INSTALLABLE = (Object.keys(FLAGS) as (keyof Settings)[]).filter((key) => key !== "stateDir");
 
 /** The environment file (systemd.exec(5), EnvironmentFile) with `given` in it; the rest of `present` stays. */
 export function environmentWith(present: string | null, given: Given): string {

@@ -28,7 +28,7 @@ export async function ensurePrograms(
   const command = await packagesLine(host, settings);
   const line = command.join(" ");
   if (command.length > 0 && agrees(line)) await host.run(command, { timeoutMs: PACKAGES_TIMEOUT_MS });
-  assertMachine(null);
+  assertMachine();
   if (settings.dhcp !== null && Bun.which(DHCP.program) === null)
     throw new GatewayError("unable", `${DHCP.program} not found; install it: ${line}`);
   if ((await wireguardOf(host)) === null) {

@@ -23,7 +23,7 @@ export interface Farewell {
 
 /** Restores the machine to what it was before `install`. */
 export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise<void> {
-  assertMachine(null);
+  assertMachine();
   const host = new LinuxHost();
   const [environment, sysctlsBefore] = await Promise.all([
     host.read(PATHS.environment),

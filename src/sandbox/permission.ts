@@ -1,6 +1,6 @@
 import { messageOf } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
-import { commandIn } from "../system/linux.ts";
+import { commandIn } from "./namespace.ts";
 import { claimId, remove } from "./sweep.ts";
 
 /** The operations of a sandbox in its namespaces. */

@@ -1,12 +1,13 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { Host, Watch } from "../system/host.ts";
-import { commandIn, LinuxHost } from "../system/linux.ts";
+import { LinuxHost } from "../system/linux.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
 import { addressesOf, greeting, LOOPBACK_UP, vpnTunnel } from "./addresses.ts";
 import { cableText, linksOf } from "./cables.ts";
 import { type SandboxFiles, writeFiles } from "./files.ts";
+import { commandIn, machineIn } from "./namespace.ts";
 import { routerRules, vpnRules } from "./nat.ts";
 import { makeServers, serverConfig, type VpnServer } from "./server.ts";
 import { claimId, remove, sweep } from "./sweep.ts";
@@ -70,7 +71,7 @@ export class Sandbox {
   }
 
   static async create({ cards, computers = 1 }: SandboxOptions): Promise<Sandbox> {
-    const host = new LinuxHost(null);
+    const host = new LinuxHost();
     await sweep(host);
     const sandbox = new Sandbox(claimId(), cards, computers, host);
     try {
@@ -80,6 +81,22 @@ export class Sandbox {
       await sandbox.close();
       throw error;
     }
+  }
+
+  /** A command on the gateway, as that machine starts it. */
+  onGateway(argv: readonly string[]): string[] {
+    return machineIn(this.namespaces.gateway, argv);
+  }
+
+  /** The settings with which `serve` is the sandbox's gateway; its port is for this machine's loopback, by a relay. */
+  gatewayFlags(port: number): string[] {
+    return [
+      ...["--port", `${port}`, "--host", "127.0.0.1"],
+      ...["--state-dir", join(this.directory, "state"), "--interface", this.interface],
+      ...["--lan", this.lan, "--uplink", this.uplink],
+      ...["--managed-list", this.files.managedList, "--managed-key-file", this.files.managedKey],
+      ...["--managed-address", this.managedAddress, "--managed-dns", this.managedDns],
+    ];
   }
 
   /** Removes everything; may be called twice. */
@@ -113,14 +130,9 @@ export class Sandbox {
       this.startServer(ns.vpn2, this.serverInterfaces.vpn2, this.servers[1], this.servers[0]),
       internet,
     ]);
-    if (computers.length > 1) await this.introduce();
-  }
-
-  /** The computers have used the LAN, as in a real home, and the DHCP server knows their names. */
-  private async introduce(): Promise<void> {
-    await Promise.all(this.computers.map(({ namespace }) => this.batch(greeting(), namespace)));
-    const leases = this.computers.map(({ mac, v4, name }) => `0 ${mac} ${v4} ${name} *\n`);
-    this.writeOwn(this.namespaces.gateway, "pihole/dhcp.leases", leases.join(""));
+    // The computers have used the LAN, as in a real home.
+    if (computers.length > 1)
+      await Promise.all(computers.map(({ namespace }) => this.batch(greeting(), namespace)));
   }
 
   /**
@@ -170,20 +182,17 @@ export class Sandbox {
     await ready.promise.finally(() => clearTimeout(timer));
   }
 
-  /** `ip netns exec` mounts these files as /etc/resolv.conf, as DHCP would have written them. */
+  /** The files that `machineIn` mounts as /etc/resolv.conf, as DHCP would have written them. */
   private writeResolvers(): void {
     const resolvers: [namespace: string, resolver: string][] = [
       ...this.computers.map(({ namespace }): [string, string] => [namespace, LAN.gateway4]),
       [this.namespaces.gateway, ROUTER.lan[this.cards].v4],
     ];
-    for (const [name, resolver] of resolvers) this.writeOwn(name, "resolv.conf", `nameserver ${resolver}\n`);
-  }
-
-  /** A namespace's own copy of a file below /etc. */
-  private writeOwn(namespace: string, path: string, text: string): void {
-    const file = join("/etc/netns", namespace, path);
-    mkdirSync(dirname(file), { recursive: true, mode: 0o755 });
-    writeFileSync(file, text, { mode: 0o644 });
+    for (const [namespace, resolver] of resolvers) {
+      const folder = join("/etc/netns", namespace);
+      mkdirSync(folder, { recursive: true, mode: 0o755 });
+      writeFileSync(join(folder, "resolv.conf"), `nameserver ${resolver}\n`, { mode: 0o644 });
+    }
   }
 
   private batch(text: string, namespace?: string): Promise<string> {

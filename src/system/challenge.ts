@@ -3,7 +3,7 @@ import { isIPv6 } from "node:net";
 import ipaddr from "ipaddr.js";
 import { GatewayError } from "../base/errors.ts";
 import type { Direction } from "./host.ts";
-import { inNamespace, libc, NONBLOCK_CLOEXEC } from "./libc.ts";
+import { libc, NONBLOCK_CLOEXEC } from "./libc.ts";
 
 /** From the kernel's headers; the same on ARM and x86. */
 const SOCK_RAW = 3;
@@ -18,18 +18,18 @@ const TCP_BYTES = 20;
 const SYN_ACK = 0x12;
 const HOP_LIMIT = 64;
 
-/** From a network namespace. What cannot be sent gets no answer, like what gets lost. */
-export function challenge(netns: string | null, connections: readonly Direction[]): void {
+/** What cannot be sent gets no answer, like what gets lost. */
+export function challenge(connections: readonly Direction[]): void {
   for (const family of [4, 6] as const) {
     const some = connections.filter(({ destination }) => isIPv6(destination) === (family === 6));
-    if (some.length > 0) sendAll(netns, family, some);
+    if (some.length > 0) sendAll(family, some);
   }
 }
 
-function sendAll(netns: string | null, family: 4 | 6, connections: readonly Direction[]): void {
+function sendAll(family: 4 | 6, connections: readonly Direction[]): void {
   const c = libc();
   const { number, addressAt, sockaddrBytes } = FAMILIES[family];
-  const socket = inNamespace(c, netns, () => c.socket(number, SOCK_RAW | NONBLOCK_CLOEXEC, IPPROTO_RAW));
+  const socket = c.socket(number, SOCK_RAW | NONBLOCK_CLOEXEC, IPPROTO_RAW);
   if (socket < 0) throw new GatewayError("unable", "the kernel permits this program no raw socket");
   for (const each of connections) {
     const packet = packetOf(family, each);

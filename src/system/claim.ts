@@ -24,10 +24,10 @@ const LOCK_FOLDER = "/var/run/wireguard";
  * gateway has one of them, before anything is changed.
  */
 export async function claimGateway(
-  { stateDir, netns }: Pick<Settings, "stateDir" | "netns">,
+  { stateDir }: Pick<Settings, "stateDir">,
   log: Pick<Log, "warn">,
 ): Promise<void> {
-  const namespace = statSync(netns === null ? "/proc/self/ns/net" : `/run/netns/${netns}`).ino;
+  const namespace = statSync("/proc/self/ns/net").ino;
   const serves = "another portcullis already serves";
   await claim(`${serves} this network; stop it first`, () => openLockFile(namespace), log);
   await claim(`${serves} ${stateDir}; stop it first, or give --state-dir`, () => openFolder(stateDir), log);
@@ -42,7 +42,7 @@ export function claimInstallation(log: Pick<Log, "warn">, path = INSTALLATION_LO
   return claim(why, () => openSync(path, "a", 0o600), log);
 }
 
-/** The lock file of a network namespace, whatever its name and wherever the service itself runs. */
+/** The lock file of a network namespace, whatever its name. */
 export function lockFileOf(namespace: number): string {
   return join(LOCK_FOLDER, `portcullis-${namespace}.lock`);
 }

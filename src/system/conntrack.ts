@@ -2,7 +2,7 @@ import { ptr } from "bun:ffi";
 import { type Address, mustParseAddress } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { Connection, Direction } from "./host.ts";
-import { inNamespace, libc, NONBLOCK_CLOEXEC } from "./libc.ts";
+import { libc, NONBLOCK_CLOEXEC } from "./libc.ts";
 
 /** From the kernel's headers (linux/netlink.h, nfnetlink.h, nfnetlink_conntrack.h); the same on ARM and x86. */
 const [AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER] = [16, 3, 12];
@@ -30,14 +30,11 @@ const TURN_MS = 5;
 
 type Attributes = Map<number, Buffer>;
 
-/** Ends the connections of a network namespace that `isOver` names, and returns them. */
-export async function endConnections(
-  netns: string | null,
-  isOver: (connection: Connection) => boolean,
-): Promise<Connection[]> {
+/** Ends the connections that `isOver` names, and returns them. */
+export async function endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]> {
   const ended: Connection[] = [];
   const requests: Buffer[] = [];
-  await withSocket(netns, async (socket) => {
+  await withSocket(async (socket) => {
     for await (const { family, attributes } of entriesOf(socket)) {
       const connection = connectionIn(attributes);
       if (connection === null || !isOver(connection)) continue;
@@ -53,11 +50,9 @@ export async function endConnections(
   return ended;
 }
 
-async function withSocket(netns: string | null, work: (socket: number) => Promise<void>): Promise<void> {
+async function withSocket(work: (socket: number) => Promise<void>): Promise<void> {
   const c = libc();
-  const socket = inNamespace(c, netns, () =>
-    c.socket(AF_NETLINK, SOCK_RAW | NONBLOCK_CLOEXEC, NETLINK_NETFILTER),
-  );
+  const socket = c.socket(AF_NETLINK, SOCK_RAW | NONBLOCK_CLOEXEC, NETLINK_NETFILTER);
   if (socket < 0) throw refused();
   try {
     await work(socket);

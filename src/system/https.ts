@@ -9,8 +9,6 @@ import type { HttpsAnswer, PinnedRequest } from "./host.ts";
 const ANSWER_TIMEOUT_MS = 60_000;
 /** Longest wait for a connection to one address before the next one is tried. */
 const CONNECT_TIMEOUT_MS = 5_000;
-/** Longest time for a request in a program of its own. */
-export const MAX_MS = ANSWER_TIMEOUT_MS + 10_000;
 /** The largest server list is smaller (see `servers/lists`); an answer must not fill the memory of a Pi. */
 const MAX_BYTES = 32 * 2 ** 20;
 /** Informational answers (RFC 9110, 15.2) that may precede the answer; a server could send them without end. */

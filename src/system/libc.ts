@@ -1,12 +1,9 @@
 import { dlopen, ptr } from "bun:ffi";
-import { closeSync, openSync } from "node:fs";
-import { GatewayError } from "../base/errors.ts";
 
 /** From the kernel's headers; the same on ARM and x86. */
 export const NONBLOCK_CLOEXEC = 0o4000 | 0o2000000;
 export const DATAGRAM_NONBLOCK_CLOEXEC = 0o2 | NONBLOCK_CLOEXEC;
 export const SOL_SOCKET = 1;
-const CLONE_NEWNET = 0x40000000;
 
 export type Libc = ReturnType<typeof opened>;
 /** Opened once: sockets come and go as long as the service runs. */
@@ -14,7 +11,7 @@ let symbols: Libc | null = null;
 
 /**
  * Calls that Bun has none for: locks, and most of what sockets can do. Bun's own can be neither packet sockets nor bound
- * to a link, marked, or in another namespace.
+ * to a link nor marked.
  */
 export function libc(): Libc {
   symbols ??= opened();
@@ -33,32 +30,11 @@ function opened() {
     sendto: { args: ["i32", "ptr", "usize", "i32", "ptr", "u32"], returns: "i64" },
     recvfrom: { args: ["i32", "ptr", "usize", "i32", "ptr", "ptr"], returns: "i64" },
     if_nametoindex: { args: ["ptr"], returns: "u32" },
-    setns: { args: ["i32", "i32"], returns: "i32" },
     inet_pton: { args: ["i32", "ptr", "ptr"], returns: "i32" },
     flock: { args: ["i32", "i32"], returns: "i32" },
     __errno_location: { args: [], returns: "ptr" },
     close: { args: ["i32"], returns: "i32" },
   }).symbols;
-}
-
-/**
- * A socket stays in the namespace that the thread was in when it was opened, and so does a file of /proc. Nothing else
- * runs in between.
- */
-export function inNamespace<T>(c: Libc, netns: string | null, open: () => T): T {
-  if (netns === null) return open();
-  const other = openSync(`/run/netns/${netns}`, "r");
-  const own = openSync("/proc/thread-self/ns/net", "r");
-  try {
-    if (c.setns(other, CLONE_NEWNET) !== 0)
-      throw new GatewayError("unable", `cannot enter the network namespace ${netns}`);
-    return open();
-  } finally {
-    // In the wrong namespace, all that follows would be wrong.
-    if (c.setns(own, CLONE_NEWNET) !== 0) process.abort();
-    closeSync(own);
-    closeSync(other);
-  }
 }
 
 /** Packets that have come in, at most `most`, each with its sender: a `sockaddr` of `addressBytes`. */

@@ -1,7 +1,7 @@
 import { ptr } from "bun:ffi";
 import { GatewayError } from "../base/errors.ts";
 import type { Heard, LinkSocket, Received } from "./host.ts";
-import { DATAGRAM_NONBLOCK_CLOEXEC, inNamespace, type Libc, libc, receivedFrom, SOL_SOCKET } from "./libc.ts";
+import { DATAGRAM_NONBLOCK_CLOEXEC, type Libc, libc, receivedFrom, SOL_SOCKET } from "./libc.ts";
 
 /** From the kernel's headers; the same on ARM and x86. */
 const AF_PACKET = 17;
@@ -84,28 +84,26 @@ function datagrams(from: number, to: number): Kind {
 }
 
 /**
- * A packet socket (packet(7)) on one link of a network namespace. Unlike other sockets, it hears what the kernel drops:
+ * A packet socket (packet(7)) on one link. Unlike other sockets, it hears what the kernel drops:
  * from addresses that do not belong on the link, or with IPv6 turned off. It does not hear what this machine sends.
  */
-export function listenOn(netns: string | null, link: string, heard: Heard): LinkSocket {
+export function listenOn(link: string, heard: Heard): LinkSocket {
   const c = libc();
   const { protocol, group, filter } = KINDS[heard];
-  return inNamespace(c, netns, () => {
-    const name = Buffer.from(`${link}\0`);
-    const index = c.if_nametoindex(ptr(name));
-    if (index === 0) throw new GatewayError("unable", `there is no interface ${link}`);
-    // Protocol 0: it hears nothing until it is bound to the link.
-    const socket = c.socket(AF_PACKET, DATAGRAM_NONBLOCK_CLOEXEC, 0);
-    if (socket < 0) throw new GatewayError("unable", "the kernel permits this program no packet socket");
-    const local = addressOn(index, protocol, "");
-    const isReady =
-      attach(c, socket, filter) &&
-      (group === null || join(c, socket, index, group)) &&
-      c.bind(socket, ptr(local), local.length) === 0;
-    if (isReady) return new PacketSocket(c, socket, index, protocol);
-    c.close(socket);
-    throw new GatewayError("unable", `no packet socket can listen on ${link}`);
-  });
+  const name = Buffer.from(`${link}\0`);
+  const index = c.if_nametoindex(ptr(name));
+  if (index === 0) throw new GatewayError("unable", `there is no interface ${link}`);
+  // Protocol 0: it hears nothing until it is bound to the link.
+  const socket = c.socket(AF_PACKET, DATAGRAM_NONBLOCK_CLOEXEC, 0);
+  if (socket < 0) throw new GatewayError("unable", "the kernel permits this program no packet socket");
+  const local = addressOn(index, protocol, "");
+  const isReady =
+    attach(c, socket, filter) &&
+    (group === null || join(c, socket, index, group)) &&
+    c.bind(socket, ptr(local), local.length) === 0;
+  if (isReady) return new PacketSocket(c, socket, index, protocol);
+  c.close(socket);
+  throw new GatewayError("unable", `no packet socket can listen on ${link}`);
 }
 
 class PacketSocket implements LinkSocket {

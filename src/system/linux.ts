@@ -34,7 +34,7 @@ const KERNEL_TOOLS: ReadonlySet<string> = new Set(["ip", "nft", "wg", "tee"]);
  * In front of a command: the kernel ends it when this program is killed (prctl(2), PR_SET_PDEATHSIG). It would notice
  * that nobody reads its pipe only when it has something to print, and systemd leaves it, as it leaves wireguard-go.
  */
-const ENDS_WITH_THIS_PROGRAM = ["setpriv", "--pdeathsig", "KILL"];
+export const ENDS_WITH_THIS_PROGRAM = ["setpriv", "--pdeathsig", "KILL"];
 // Not needed at a start.
 const loadChallenge = () => import("./challenge.ts");
 const loadConntrack = () => import("./conntrack.ts");
@@ -44,14 +44,11 @@ const loadLookup = () => import("./lookup.ts");
 const loadMdns = () => import("./mdns.ts");
 const loadPathProbe = () => import("./path-probe.ts");
 const loadResolverProbe = () => import("./resolver-probe.ts");
-const loadLibc = () => import("./libc.ts");
 const loadUdpSocket = () => import("./udp-socket.ts");
 /** Children do not inherit the service's environment: no settings, no secrets, and messages in English. */
 const CHILD_ENV = {
   PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
   LC_ALL: "C",
-  // Certificates that the operator trusts in addition to the well-known ones.
-  ...(process.env.NODE_EXTRA_CA_CERTS && { NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS }),
 };
 
 /** The command that starts this program again: the compiled binary, or Bun with the main file. */
@@ -65,24 +62,12 @@ export interface Child {
   kill(signal: NodeJS.Signals): void;
 }
 
-/**
- * A command as it runs in a named network namespace. Only a program that reads /sys needs mounts of its own, which
- * `ip netns exec` makes; they take 5 ms and wait for all other mounts of the machine.
- */
-export function commandIn(netns: string, argv: readonly string[]): string[] {
-  if (argv[0] === "ip") return ["ip", "-n", netns, ...argv.slice(1)];
-  if (argv.some((word) => word.startsWith("/sys/"))) return ["ip", "netns", "exec", netns, ...argv];
-  return ["nsenter", `--net=/run/netns/${netns}`, ...argv];
-}
-
-/** The real machine, or one named network namespace of it. */
+/** The real machine, in the network namespace that this program was started in. */
 export class LinuxHost implements Host {
-  constructor(private readonly netns: string | null = null) {}
-
   async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
     const timeoutMs = options.timeoutMs ?? (argv[0] === "nft" ? NFT_TIMEOUT_MS : RUN_TIMEOUT_MS);
     const child = startChild(argv[0] ?? "", () =>
-      Bun.spawn(this.inNamespace(argv), {
+      Bun.spawn([...argv], {
         env: CHILD_ENV,
         // A pipe here would be a socket, and `wg setconf IF /dev/stdin` cannot open a socket.
         stdin: options.stdin === undefined ? "ignore" : new TextEncoder().encode(options.stdin),
@@ -112,7 +97,7 @@ export class LinuxHost implements Host {
     limit?: LineLimit,
   ): Watch {
     const child = startChild(argv[0] ?? "", () =>
-      Bun.spawn([...ENDS_WITH_THIS_PROGRAM, ...this.inNamespace(argv)], {
+      Bun.spawn([...ENDS_WITH_THIS_PROGRAM, ...argv], {
         env: CHILD_ENV,
         stdin: "ignore",
         stdout: "pipe",
@@ -145,7 +130,7 @@ export class LinuxHost implements Host {
   /** Starts a program that keeps running; its output goes where this program's goes. */
   spawn(argv: readonly string[]): Child {
     return startChild(argv[0] ?? "", () =>
-      Bun.spawn(this.inNamespace(argv), {
+      Bun.spawn([...argv], {
         env: CHILD_ENV,
         stdin: "ignore",
         stdout: "inherit",
@@ -155,10 +140,8 @@ export class LinuxHost implements Host {
   }
 
   async read(path: string, mostBytes?: number): Promise<string | null> {
-    const file = this.netns !== null && path.startsWith("/etc/") ? this.ownCopy(path) : path;
-    const text = () => (mostBytes === undefined ? readFileSync(file, "utf8") : beginningOf(file, mostBytes));
     try {
-      return path.startsWith("/proc/") ? await this.inside(text) : text();
+      return mostBytes === undefined ? readFileSync(path, "utf8") : beginningOf(path, mostBytes);
     } catch {
       return null;
     }
@@ -166,7 +149,7 @@ export class LinuxHost implements Host {
 
   async writeSysctl(path: string, value: string): Promise<void> {
     try {
-      await this.inside(() => writeFileSync(path, value));
+      writeFileSync(path, value);
     } catch (cause) {
       throw new GatewayError("kernel_refused", `cannot write ${path}: ${messageOf(cause)}`, { cause });
     }
@@ -201,60 +184,39 @@ export class LinuxHost implements Host {
   }
 
   async lookup(name: string, resolvers: readonly string[], sourcePort: number): Promise<string[]> {
-    if (this.netns === null) return (await loadLookup()).lookup(name, resolvers, sourcePort);
-    // A socket belongs to the namespace of the process that opens it, so the lookup runs in a program inside it.
-    const answer = await this.run([...SELF_COMMAND, "lookup", name, String(sourcePort), ...resolvers]);
-    return answer.split("\n").filter((line) => line !== "");
+    return (await loadLookup()).lookup(name, resolvers, sourcePort);
   }
 
   async hostName(address: string): Promise<string | null> {
-    if (this.netns === null) return (await loadMdns()).hostNameOf(address);
-    // As with a lookup.
-    return JSON.parse(await this.run([...SELF_COMMAND, "host-name", address])) as string | null;
+    return (await loadMdns()).hostNameOf(address);
   }
 
   async probeResolver(resolver: string, sizes: readonly number[]): Promise<number[]> {
-    if (this.netns === null) return (await loadResolverProbe()).probeResolver(resolver, sizes);
-    return JSON.parse(await this.run([...SELF_COMMAND, "probe-resolver", resolver, ...sizes.map(String)]));
+    return (await loadResolverProbe()).probeResolver(resolver, sizes);
   }
 
   async probePath(path: Path, sizes: readonly number[], signal?: AbortSignal): Promise<number | null> {
-    if (this.netns === null) return (await loadPathProbe()).probePath(path, sizes, signal);
-    const { address, link } = path;
-    const argv = [...SELF_COMMAND, "probe-path", address, link, ...sizes.map(String)];
-    return JSON.parse(await this.run(argv, signal && { signal }));
+    return (await loadPathProbe()).probePath(path, sizes, signal);
   }
 
   async listenOn(link: string, heard: Heard): Promise<LinkSocket> {
-    return (await loadLinkSocket()).listenOn(this.netns, link, heard);
+    return (await loadLinkSocket()).listenOn(link, heard);
   }
 
   async openUdp(place: UdpPlace): Promise<UdpSocket> {
-    return (await loadUdpSocket()).openUdp(this.netns, place);
+    return (await loadUdpSocket()).openUdp(place);
   }
 
   async endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]> {
-    return (await loadConntrack()).endConnections(this.netns, isOver);
+    return (await loadConntrack()).endConnections(isOver);
   }
 
   async challenge(connections: readonly Direction[]): Promise<void> {
-    (await loadChallenge()).challenge(this.netns, connections);
+    (await loadChallenge()).challenge(connections);
   }
 
   async https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
-    const { ask, MAX_MS } = await loadHttps();
-    if (this.netns === null) return ask(request, signal);
-    // As with a lookup. Bodies may contain keys, so they are passed on standard input.
-    const outcome = JSON.parse(
-      await this.run([...SELF_COMMAND, "https"], {
-        stdin: JSON.stringify(request),
-        secret: true,
-        timeoutMs: MAX_MS,
-        ...(signal && { signal }),
-      }),
-    ) as { answer: HttpsAnswer } | { fault: string };
-    if ("fault" in outcome) throw new GatewayError("unable", outcome.fault);
-    return outcome.answer;
+    return (await loadHttps()).ask(request, signal);
   }
 
   now(): number {
@@ -277,22 +239,6 @@ export class LinuxHost implements Host {
     const timer = setTimeout(wake, ms);
     signal?.addEventListener("abort", wake, { once: true });
     return promise;
-  }
-
-  private inNamespace(argv: readonly string[]): string[] {
-    return this.netns === null ? [...argv] : commandIn(this.netns, argv);
-  }
-
-  /** The kernel shows a thread the /proc of the namespace that the thread is in. */
-  private async inside<T>(work: () => T): Promise<T> {
-    if (this.netns === null) return work();
-    const { inNamespace, libc } = await loadLibc();
-    return inNamespace(libc(), this.netns, work);
-  }
-
-  private ownCopy(path: string): string {
-    const copy = path.replace("/etc/", `/etc/netns/${this.netns}/`);
-    return existsSync(copy) ? copy : path;
   }
 }
 

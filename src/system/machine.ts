@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { GatewayError } from "../base/errors.ts";
 
 /** The programs that the gateway runs, and the Debian package of each. */
@@ -12,7 +12,7 @@ const PROGRAMS: Record<string, string> = {
 const CAP_NET_ADMIN = 12n;
 
 /** Throws a `GatewayError` that says what this machine lacks to be a gateway, and what to do about it. */
-export function assertMachine(netns: string | null): void {
+export function assertMachine(): void {
   const missing = missingPrograms();
   if (missing.length > 0) {
     const packages = missing.map(({ package: name }) => name).join(" ");
@@ -23,9 +23,6 @@ export function assertMachine(netns: string | null): void {
     );
   }
   assertAdministrator();
-  if (netns !== null && !existsSync(`/run/netns/${netns}`)) {
-    throw new GatewayError("unable", `no network namespace ${netns}; create it: ip netns add ${netns}`);
-  }
 }
 
 export function assertAdministrator(): void {

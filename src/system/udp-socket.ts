@@ -1,7 +1,7 @@
 import { ptr } from "bun:ffi";
 import { GatewayError } from "../base/errors.ts";
 import type { Datagram, UdpPlace, UdpSocket } from "./host.ts";
-import { DATAGRAM_NONBLOCK_CLOEXEC, inNamespace, type Libc, libc, receivedFrom, SOL_SOCKET } from "./libc.ts";
+import { DATAGRAM_NONBLOCK_CLOEXEC, type Libc, libc, receivedFrom, SOL_SOCKET } from "./libc.ts";
 
 /** From the kernel's headers; the same on ARM and x86. */
 const AF_INET = 2;
@@ -14,18 +14,15 @@ const MAX_BYTES = 1_101;
 /** What one call takes from the kernel at most: a flood must not hold up the service. */
 const MAX_AT_ONCE = 64;
 
-/** A UDP socket for IPv4 that is bound to one link of a network namespace. */
-export function openUdp(netns: string | null, place: UdpPlace): UdpSocket {
+/** A UDP socket for IPv4 that is bound to one link. */
+export function openUdp(place: UdpPlace): UdpSocket {
   const c = libc();
-  return inNamespace(c, netns, () => {
-    const socket = c.socket(AF_INET, DATAGRAM_NONBLOCK_CLOEXEC, 0);
-    if (socket >= 0 && isPlaced(c, socket, place)) return new LibcUdpSocket(c, socket);
-    c.close(socket);
-    const { link, own, peer } = place;
-    const where =
-      own === undefined ? `send to ${peer?.address}` : `listen on ${own.address} port ${own.port}`;
-    throw new GatewayError("unable", `no UDP socket can ${where} by ${link}`);
-  });
+  const socket = c.socket(AF_INET, DATAGRAM_NONBLOCK_CLOEXEC, 0);
+  if (socket >= 0 && isPlaced(c, socket, place)) return new LibcUdpSocket(c, socket);
+  c.close(socket);
+  const { link, own, peer } = place;
+  const where = own === undefined ? `send to ${peer?.address}` : `listen on ${own.address} port ${own.port}`;
+  throw new GatewayError("unable", `no UDP socket can ${where} by ${link}`);
 }
 
 function isPlaced(c: Libc, socket: number, { link, mark = 0, own, peer }: UdpPlace): boolean {

@@ -158,9 +158,3 @@ test("a password in a broker's address is refused, and not quoted", () => {
     if (secret !== "") expect(message).not.toContain(secret);
   }
 });
-
-test("a broker and --netns exclude each other", () => {
-  expect(() => settingsFrom({ mqtt: "mqtt://192.168.1.10", netns: "vpn" })).toThrow(
-    "--mqtt (PORTCULLIS_MQTT): cannot be used with --netns: the connection would leave outside that namespace",
-  );
-});

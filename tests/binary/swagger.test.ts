@@ -32,7 +32,7 @@ let browser: Browser;
 beforeAll(async () => {
   lab = await createLab({ cards: 2 });
   // No tunnel is up, so the kill switch blocks the browser from everything except the gateway.
-  gateway = await lab.startGateway({ inNamespace: true, program: [BINARY] });
+  gateway = await lab.startGateway({ program: [BINARY] });
   browser = await Browser.start(lab.namespaces.gateway);
 }, TIMEOUT_MS);
 afterAll(async () => {

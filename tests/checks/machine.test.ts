@@ -57,8 +57,8 @@ test("a database is good, was damaged at the start, has lost the exits of device
 });
 
 /** Version 1.2.3 on a machine with these files. */
-const versionOn = (files: Record<string, string>, replaced = false, netns: string | null = null) =>
-  versionFinding({ read: async (path) => files[path] ?? null }, { netns }, "1.2.3", replaced);
+const versionOn = (files: Record<string, string>, replaced = false) =>
+  versionFinding({ read: async (path) => files[path] ?? null }, "1.2.3", replaced);
 
 test("a service that was not restarted after an upgrade is named", async () => {
   expect(await versionOn({})).toEqual({ result: "ok", found: "1.2.3", advice: null });
@@ -80,6 +80,5 @@ test("a gateway that another version has set up, or one that kept no note of it,
   expect(await versionOn(gateway)).toEqual(due);
   expect(await versionOn(by("1.2.2"))).toEqual(due);
   expect(await versionOn(by("1.2.33"))).toEqual(due);
-  for (const fine of [versionOn(by("1.2.3")), versionOn(gateway, false, "another")])
-    expect((await fine).result).toBe("ok");
+  expect((await versionOn(by("1.2.3"))).result).toBe("ok");
 });

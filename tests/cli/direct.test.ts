@@ -5,6 +5,7 @@ import { Store } from "../../src/store/store.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { needsNamespaces } from "../fast.ts";
 import { assigned, POLICIES } from "../killswitch/example.ts";
+import { NamespaceHost } from "../namespace-host.ts";
 import { newDirectory } from "../tunnel/directory.ts";
 import { run } from "./program.ts";
 
@@ -12,7 +13,7 @@ import { run } from "./program.ts";
 const TIMEOUT_MS = 120_000;
 const TV = { id: "02:00:00:00:00:05", name: "TV", exit: "direct" };
 const NAME = `pcdirect${process.pid}`;
-const machine = new LinuxHost(null);
+const machine = new LinuxHost();
 const stateDir = newDirectory();
 afterAll(async () => {
   await machine.run(["ip", "netns", "del", NAME]).catch(() => {});
@@ -23,18 +24,11 @@ needsNamespaces.test(
   "without a service, direct changes the database, and off also takes it out of what a service has left in the kernel",
   async () => {
     await machine.run(["ip", "netns", "add", NAME]);
-    const namespace = new LinuxHost(NAME);
+    const namespace = new NamespaceHost(NAME);
     const direct = (...words: string[]) =>
-      run(0, [
-        "direct",
-        ...words,
-        "--state-dir",
-        stateDir,
-        "--netns",
-        NAME,
-        "--interface",
-        `${NAME.slice(0, 9)}w`,
-      ]);
+      run(0, ["direct", ...words, "--state-dir", stateDir, "--interface", `${NAME.slice(0, 9)}w`], {
+        namespace: NAME,
+      });
     expect(await direct()).toEqual({
       code: 0,
       stdout:

@@ -41,10 +41,10 @@ needsNamespaces.test(
   () =>
     inDirectory(async (directory) => {
       const stateDir = join(directory, "state");
-      const machine = new LinuxHost(null);
+      const machine = new LinuxHost();
       await machine.run(["ip", "netns", "add", NAME]);
       try {
-        const answer = await run(0, ["killswitch", "status", "--netns", NAME, "--state-dir", stateDir]);
+        const answer = await run(0, ["killswitch", "status", "--state-dir", stateDir], { namespace: NAME });
         expect(answer).toMatchObject({ code: 1, stderr: "" });
         expect(answer.stdout).toStartWith("The kill switch is off: traffic may leave outside the tunnel.\n");
         expect(answer.stdout).toContain(

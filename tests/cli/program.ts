@@ -1,3 +1,4 @@
+import { machineIn } from "../../src/sandbox/namespace.ts";
 import { PROGRAM } from "../program.ts";
 
 export interface Run {
@@ -9,6 +10,8 @@ export interface Run {
 interface Surroundings {
   stdin?: string;
   env?: Record<string, string>;
+  /** The network namespace whose machine it runs on, if not this machine's. */
+  namespace?: string;
 }
 
 /** The command that starts the program. */
@@ -18,7 +21,9 @@ export function commandLine(...args: string[]): string[] {
 
 /** Runs the program with pipes, for the gateway at `port`. */
 export async function run(port: number, args: readonly string[], around: Surroundings = {}): Promise<Run> {
-  const child = Bun.spawn(commandLine(...args), {
+  const { namespace } = around;
+  const command = commandLine(...args);
+  const child = Bun.spawn(namespace === undefined ? command : machineIn(namespace, command), {
     env: environment(port, around.env),
     stdin: new TextEncoder().encode(around.stdin ?? ""),
     stdout: "pipe",

@@ -11,7 +11,7 @@ import { atTerminal, run } from "./program.ts";
 setDefaultTimeout(120_000);
 
 const NAME = `pctoken${process.pid}`;
-const machine = new LinuxHost(null);
+const machine = new LinuxHost();
 const stateDir = newDirectory();
 const file = join(stateDir, "token");
 
@@ -26,7 +26,8 @@ const HOW = "to make one, on the gateway: sudo portcullis token add <name>";
 
 needsNamespaces.test("without a service, tokens are made, listed and removed in the database", async () => {
   await machine.run(["ip", "netns", "add", NAME]);
-  const token = (...words: string[]) => run(0, ["token", ...words, "--state-dir", stateDir, "--netns", NAME]);
+  const token = (...words: string[]) =>
+    run(0, ["token", ...words, "--state-dir", stateDir], { namespace: NAME });
   const made = await token("add", "phone");
   expect(made).toEqual({
     code: 0,

@@ -95,7 +95,7 @@ test(
 test(
   "an operator who turns the kill switch off is the worst that is shown",
   async () => {
-    const turnedOff = await rig.gateway.operate("killswitch", "off", "--netns", rig.lab.namespaces.gateway);
+    const turnedOff = await rig.gateway.operate("killswitch", "off");
     expect(turnedOff.code).toBe(0);
     await tab.click("Check again");
     await tab.shows(".check-rows.fault", "Fault: Kill switch: firewall Turned off on the gateway");

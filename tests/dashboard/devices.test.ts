@@ -114,8 +114,7 @@ test(
   async () => {
     const iconOf = (name: string) =>
       tab.page.evaluate(`document.querySelector(${JSON.stringify(`${row(name)} .icon`)})?.classList.value`);
-    const turn = (to: "on" | "off") =>
-      rig.gateway.operate("killswitch", to, "--netns", rig.lab.namespaces.gateway);
+    const turn = (to: "on" | "off") => rig.gateway.operate("killswitch", to);
     await rig.gateway.api("POST", "/api/tunnels/amsterdam/disconnect");
     await rig.gateway.api("PUT", TV, { exit: "amsterdam" });
     await rig.gateway.api("PUT", CAMERA_PATH, { exit: "blocked" });

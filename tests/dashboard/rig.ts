@@ -24,7 +24,7 @@ export async function startRig({ program }: Pick<GatewayOptions, "program"> = {}
   const lab = await createLab({ cards: 2, computers: 3 });
   try {
     const options: GatewayOptions = {
-      ...{ inNamespace: true, flags: ["--host", "::"] },
+      flags: ["--host", "::"],
       ...(program && { program }),
     };
     const gateway = await lab.startGateway(options);

@@ -4,6 +4,7 @@ import { GatewayError } from "../../src/base/errors.ts";
 import type { Host } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { until } from "../lab/until.ts";
+import { NamespaceHost } from "../namespace-host.ts";
 import { comparable } from "./comparable.ts";
 import { FakeHost } from "./host.ts";
 
@@ -26,7 +27,7 @@ export class Both {
     const unique = `${process.pid.toString(36)}${Math.floor(Math.random() * 1e5).toString(36)}`;
     const [namespace, ends, link] = [`pcsame-${unique}`, `pcends-${unique}`, `pc${unique}`];
     const machine = new LinuxHost();
-    const both = new Both(new FakeHost(), new LinuxHost(namespace), new LinuxHost(ends), link);
+    const both = new Both(new FakeHost(), new NamespaceHost(namespace), new NamespaceHost(ends), link);
     try {
       await machine.run(["ip", "netns", "add", namespace]);
       await machine.run(["ip", "netns", "add", ends]);

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Peers } from "../../src/http/peers.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { needsNamespaces } from "../fast.ts";
+import { NamespaceHost } from "../namespace-host.ts";
 
 /** As `ss -Htn6 state connected` prints it. */
 const LISTING = [
@@ -115,7 +116,7 @@ needsNamespaces.describe("with real cables", () => {
         const { value } = await holder.stdout.getReader().read();
         const port = Number(new TextDecoder().decode(value));
         expect(port).toBeGreaterThan(1_000);
-        expect(await new Peers(new LinuxHost(here)).interfaceOf(other, port)).toBe(name);
+        expect(await new Peers(new NamespaceHost(here)).interfaceOf(other, port)).toBe(name);
       }
     } finally {
       for (const one of [child, ...holders]) one.kill("SIGKILL");

@@ -13,6 +13,7 @@ import { loadCounters } from "../../src/network/counters.ts";
 import { BY_HAND, PACKAGED } from "../../src/system/layout.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { needsNamespaces } from "../fast.ts";
+import { NamespaceHost } from "../namespace-host.ts";
 import { ALL_BY_HAND, ONE_CABLE } from "./example.ts";
 
 test("an SSH session is kept only if it comes from the LAN or from the machine itself", () => {
@@ -24,7 +25,7 @@ test("an SSH session is kept only if it comes from the LAN or from the machine i
 
 needsNamespaces.describe("on a machine", () => {
   const name = `pc-machine-${process.pid}`;
-  const host = new LinuxHost(name);
+  const host = new NamespaceHost(name);
   beforeAll(() => new LinuxHost().run(["ip", "netns", "add", name]));
   afterAll(() => new LinuxHost().run(["ip", "netns", "del", name]));
 

@@ -27,7 +27,7 @@ beforeAll(async () => {
   lab = await createLab({ cards: 2 });
   [greedy, other] = await Promise.all([LanDevice.plugIn(lab, 1), LanDevice.plugIn(lab, 2)]);
   // As on a real machine: the loopback and the dashboard are the gateway's own.
-  gateway = await lab.startGateway({ inNamespace: true, flags: ["--host", "0.0.0.0"] });
+  gateway = await lab.startGateway({ flags: ["--host", "0.0.0.0"] });
   const { status } = await gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
   expect(status).toBe(200);
   gatewayMac = (await inGateway("cat", "/sys/class/net/lan0/address")).trim().replaceAll(":", "");

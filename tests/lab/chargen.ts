@@ -1,6 +1,6 @@
 import { createServer } from "node:net";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
-import { commandIn } from "../../src/system/linux.ts";
 import type { Lab } from "./lab.ts";
 
 /** RFC 864. */

@@ -166,7 +166,7 @@ describe("portcullis check, which sends no packet outside the tunnel,", () => {
   test(
     "works without the service, and says that it does not run",
     async () => {
-      const flags = ["--netns", lab.namespaces.gateway, "--interface", lab.sandbox.interface];
+      const flags = ["--interface", lab.sandbox.interface];
       const network = ["--lan", lab.sandbox.lan, "--uplink", lab.sandbox.uplink, "--port", `${gateway.port}`];
       const running = await gateway.operate("check", ...flags, ...network);
       expect({ code: running.code, stderr: running.stderr }).toEqual({ code: 0, stderr: "" });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import type { Connection } from "../../src/system/host.ts";
-import { LinuxHost } from "../../src/system/linux.ts";
+import { NamespaceHost } from "../namespace-host.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { LanDevice } from "./lan-device.ts";
 import { Line } from "./line.ts";
@@ -64,7 +64,7 @@ async function listening(device: LanDevice): Promise<Line> {
 /** What the kernel tracks of a device's connections to that host. */
 async function trackedOf({ v4, v6 }: LanDevice): Promise<Connection[]> {
   const found: Connection[] = [];
-  await new LinuxHost(lab.namespaces.gateway).endConnections((connection) => {
+  await new NamespaceHost(lab.namespaces.gateway).endConnections((connection) => {
     const { original } = connection;
     if (original.destinationPort === PORT && [v4, v6].includes(original.source)) found.push(connection);
     return false;

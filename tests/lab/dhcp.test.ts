@@ -9,7 +9,7 @@ import {
   readFileSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { settingsFrom } from "../../src/base/settings.ts";
 import { dnsmasqConfig } from "../../src/dhcp/config.ts";
 import { HOSTS_FILE } from "../../src/dhcp/files.ts";
@@ -19,7 +19,7 @@ import { withdrawPrefixes } from "../../src/dhcp/withdraw-prefixes.ts";
 import { hostNetworkOf } from "../../src/network/host-network.ts";
 import { ulaOn } from "../../src/network/ula.ts";
 import { INTERNET, LAN, type NetworkCards, VPN } from "../../src/sandbox/topology.ts";
-import { LinuxHost } from "../../src/system/linux.ts";
+import { NamespaceHost } from "../namespace-host.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { story } from "./story.ts";
 import { until } from "./until.ts";
@@ -66,8 +66,8 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (cards:
   const inGateway = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
   const inDevice = (...argv: string[]) => lab.exec(device, argv);
   const settings = () => {
-    const { interface: base, lan, uplink, namespaces } = lab.sandbox;
-    return settingsFrom({ interface: base, lan, uplink, netns: namespaces.gateway, dhcp: "on", ula: ULA });
+    const { interface: base, lan, uplink } = lab.sandbox;
+    return settingsFrom({ interface: base, lan, uplink, dhcp: "on", ula: ULA });
   };
   function start(log: string, namespace: string, ...argv: string[]): Bun.Subprocess {
     const output = openSync(file(log), "a", 0o600);
@@ -84,11 +84,11 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (cards:
 
   const filesIn = (folder: string) => ({
     config: file("dhcp.conf"),
-    leases: join(folder, "dhcp.leases"),
+    leases: join(folder, "dnsmasq.leases"),
     hosts: join(cache(), HOSTS_FILE),
   });
   const readiness = (files: ReturnType<typeof filesIn>) => ({
-    host: new LinuxHost(lab.namespaces.gateway),
+    host: new NamespaceHost(lab.namespaces.gateway),
     settings: settings(),
     files,
     log: { warn: (message: string) => void console.warn(message) },
@@ -96,11 +96,10 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (cards:
 
   /** As the unit starts it, with the configuration that an installation writes. */
   async function startServer(): Promise<Bun.Subprocess> {
-    const host = new LinuxHost(lab.namespaces.gateway);
+    const host = new NamespaceHost(lab.namespaces.gateway);
     const network = await hostNetworkOf(host, settings());
     // One of the files in which the service looks for names; systemd's own is the machine's.
-    const folder = `/etc/netns/${lab.namespaces.gateway}/pihole`;
-    mkdirSync(folder, { recursive: true });
+    const folder = dirname(lab.leases());
     chownSync(folder, NOBODY, NOBODY);
     const lans = servedLans(network, await lanFactsOf(host), settings());
     const { config } = filesIn(folder);
@@ -251,7 +250,7 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (cards:
           const routes = async () => (await inDevice("ip", "-6", "route", "show", "proto", "ra")).stdout;
           expect(await routes()).toContain("default via ");
           const prefix = ulaOn(ULA, "lan0");
-          await withdrawPrefixes(new LinuxHost(lab.namespaces.gateway), [{ interface: "lan0", prefix }]);
+          await withdrawPrefixes(new NamespaceHost(lab.namespaces.gateway), [{ interface: "lan0", prefix }]);
           expect(await routes()).not.toMatch(/default|::\/1/);
           expect(await addresses6()).toMatch(/ deprecated .*preferred_lft 0sec/);
         },

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { appendFileSync } from "node:fs";
 import { TABLE } from "../../src/killswitch/ruleset.ts";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, type NetworkCards, ROUTER, VPN } from "../../src/sandbox/topology.ts";
-import { commandIn } from "../../src/system/linux.ts";
 import { inject } from "./injector.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { LanDevice } from "./lan-device.ts";
@@ -429,7 +429,7 @@ describe.each([2, 1] as const)("with %i network cards", (cards: NetworkCards) =>
   );
 
   const namedLinks = () => [
-    ...["--netns", lab.namespaces.gateway, "--interface", lab.sandbox.interface],
+    ...["--interface", lab.sandbox.interface],
     ...["--lan", lab.sandbox.lan, "--uplink", lab.sandbox.uplink],
   ];
 

@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { commandIn } from "../../src/system/linux.ts";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import type { Lab } from "./lab.ts";
 
 /** Something on a device that listens on a port, by TCP and UDP, answers with its name, and notes who has come. */

@@ -1,7 +1,7 @@
 import { appendFileSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
-import { commandIn } from "../../src/system/linux.ts";
 import { makeCertificate } from "../system/certificate.ts";
 import type { Lab } from "./lab.ts";
 

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { BOUNDS_TABLE, loadBounds } from "../../src/network/bounds-table.ts";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, UPLINK, VPN } from "../../src/sandbox/topology.ts";
-import { commandIn, LinuxHost } from "../../src/system/linux.ts";
+import { NamespaceHost } from "../namespace-host.ts";
 import { Doorbell } from "./doorbell.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { LanDevice } from "./lan-device.ts";
@@ -264,7 +265,7 @@ test(
     });
     const led = async () => {
       let count = 0;
-      await new LinuxHost(lab.namespaces.gateway).endConnections(({ isOpen, original }) => {
+      await new NamespaceHost(lab.namespaces.gateway).endConnections(({ isOpen, original }) => {
         if (isOpen && original.destinationPort === EXTERNAL) count += 1;
         return false;
       });
@@ -285,7 +286,7 @@ test(
 test(
   "hosts on the internet open no more connections to a device than it may have, and other devices are reached",
   async () => {
-    const own = new LinuxHost(lab.namespaces.gateway);
+    const own = new NamespaceHost(lab.namespaces.gateway);
     const replace = async (most: number) => {
       await own.run(["nft", "delete", "table", ...BOUNDS_TABLE.split(" ")]);
       await loadBounds(own, most);

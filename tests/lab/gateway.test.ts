@@ -2,7 +2,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { CUSTOM_EXAMPLE } from "../../src/http/own-servers.ts";
 import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
-import { PROGRAM } from "../program.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import type { Traffic } from "./traffic.ts";
 import { until } from "./until.ts";
@@ -20,7 +19,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (cards: Netw
 
   beforeAll(async () => {
     lab = await createLab({ cards });
-    gateway = await lab.startGateway({ starter: ["unshare", "--mount"] });
+    gateway = await lab.startGateway();
     for (const body of [lab.sandbox.servers[0].customBody, DEAD])
       expect((await api("POST", "/api/custom/add", body)).status).toBe(200);
     await gateway.keep();
@@ -319,10 +318,6 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (cards: Netw
 
   test("only the operator turns the kill switch off, and on again", async () => {
     const flags = [
-      "--netns",
-      lab.namespaces.gateway,
-      "--state-dir",
-      `${lab.sandbox.directory}/state`,
       "--interface",
       lab.sandbox.interface,
       "--lan",
@@ -331,11 +326,8 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (cards: Netw
       lab.sandbox.uplink,
     ];
     const killswitch = async (...words: string[]) => {
-      const child = Bun.spawn([...PROGRAM, "killswitch", ...words, ...flags], {
-        stdout: "pipe",
-        stderr: "pipe",
-      });
-      return { code: await child.exited, stdout: await child.stdout.text() };
+      const { code, stdout } = await gateway.operate("killswitch", ...words, ...flags);
+      return { code, stdout };
     };
     const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
     const status0 = await killswitch("status");

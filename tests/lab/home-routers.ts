@@ -1,5 +1,3 @@
-import { mkdirSync } from "node:fs";
-import { dirname, join } from "node:path";
 import { mustParseAddress, mustParsePrefix } from "../../src/base/address.ts";
 import { dnsmasqConfig } from "../../src/dhcp/config.ts";
 import { ulaOn } from "../../src/network/ula.ts";
@@ -25,10 +23,7 @@ export interface RouterServes {
 export function gatewayConfig(lab: Lab): string {
   const range = { from: mustParseAddress("192.168.77.100"), to: mustParseAddress("192.168.77.150") };
   const lan = { interface: "lan0", prefix: mustParsePrefix(LAN.prefix4), range, ula: OWN6 };
-  // Where the service finds it, in its namespace.
-  const leases = join("/etc/netns", lab.namespaces.gateway, "pihole/dhcp.leases");
-  mkdirSync(dirname(leases), { recursive: true, mode: 0o755 });
-  return `${dnsmasqConfig([lan], { leases, hosts: null })}dhcp-option=option:T1,${RENEWED_EACH_S}\n`;
+  return `${dnsmasqConfig([lan], { leases: lab.leases(), hosts: null })}dhcp-option=option:T1,${RENEWED_EACH_S}\n`;
 }
 
 export function routerConfig({ dhcp, ipv6 }: RouterServes): string {

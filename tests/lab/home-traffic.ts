@@ -1,6 +1,6 @@
 import dgram from "node:dgram";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
-import { commandIn } from "../../src/system/linux.ts";
 import { linesOf } from "./lines.ts";
 import { until } from "./until.ts";
 

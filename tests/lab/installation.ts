@@ -10,11 +10,11 @@ import { unitsFor } from "../../src/install/units.ts";
 import { BOOT_FILES, BOOT_FOLDER } from "../../src/killswitch/boot-files.ts";
 import type { RunOptions } from "../../src/system/host.ts";
 import { BY_HAND, type Layout, PACKAGED } from "../../src/system/layout.ts";
-import { LinuxHost } from "../../src/system/linux.ts";
+import { NamespaceHost } from "../namespace-host.ts";
 import type { Gateway, Lab } from "./lab.ts";
 
 /** The lab's gateway as a machine that is installed on: its files in a folder, its systemd played here. */
-export class Installation extends LinuxHost {
+export class Installation extends NamespaceHost {
   readonly root: string;
   /** The service, once systemd has been told to start it. */
   gateway: Gateway | null = null;
@@ -134,6 +134,6 @@ export class Installation extends LinuxHost {
     if (this.gateway !== null) return this.gateway.restart();
     const state = join(this.root, PATHS.state);
     mkdirSync(state, { recursive: true });
-    this.gateway = await this.lab.startGateway({ inNamespace: true, flags: ["--state-dir", state] });
+    this.gateway = await this.lab.startGateway({ flags: ["--state-dir", state] });
   }
 }

@@ -1,9 +1,19 @@
-import { closeSync, cpSync, existsSync, openSync, readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import {
+  closeSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
 import { MEMORY } from "../../src/install/units.ts";
+import { commandIn, machineIn } from "../../src/sandbox/namespace.ts";
+import { Relay } from "../../src/sandbox/relay.ts";
 import { Sandbox, type SandboxOptions } from "../../src/sandbox/sandbox.ts";
 import { VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
-import { commandIn } from "../../src/system/linux.ts";
 import type { TunnelRow } from "../../src/tunnel/schema.ts";
 import { patiently } from "../patience.ts";
 import { PROGRAM } from "../program.ts";
@@ -39,8 +49,6 @@ export interface Answer {
 }
 
 export interface GatewayOptions {
-  /** Whether the service itself lives in the gateway's namespace, as on a real machine, or serves it from outside. */
-  inNamespace?: boolean;
   /** Another one than the sandbox's gateway has, for a second gateway. */
   namespace?: string;
   /** More of the command line. */
@@ -54,7 +62,13 @@ export interface GatewayOptions {
 }
 
 export async function createLab(options: SandboxOptions): Promise<Lab> {
-  return new Lab(await Sandbox.create(options));
+  const lab = new Lab(await Sandbox.create(options));
+  if (options.computers === 3) {
+    // At a home of several computers, the DHCP server knows their names.
+    const leases = lab.sandbox.computers.map(({ mac, v4, name }) => `0 ${mac} ${v4} ${name} *\n`);
+    writeFileSync(lab.leases(), leases.join(""));
+  }
+  return lab;
 }
 
 /** The sandbox, with tools to observe it and to break it. */
@@ -66,6 +80,13 @@ export class Lab {
 
   get namespaces() {
     return this.sandbox.namespaces;
+  }
+
+  /** The file in which the gateway's service looks for the names of devices; the machine's own is out of its sight. */
+  leases(): string {
+    const folder = join(this.sandbox.directory, "leases");
+    mkdirSync(folder, { recursive: true, mode: 0o755 });
+    return join(folder, "dnsmasq.leases");
   }
 
   exec(namespace: string, argv: readonly string[], stdin?: string): Promise<Ran> {
@@ -131,7 +152,7 @@ export class Lab {
   }
 
   async close(): Promise<void> {
-    for (const gateway of this.gateways) await gateway.kill("SIGKILL");
+    for (const gateway of this.gateways) await gateway.end();
     await this.sandbox.close();
   }
 }
@@ -142,6 +163,7 @@ export class Gateway {
   /** How many times it was launched. */
   lives = 0;
   private child: Bun.Subprocess | null = null;
+  private relay: Relay | null = null;
 
   constructor(
     private readonly lab: Lab,
@@ -219,9 +241,8 @@ export class Gateway {
   /** Starts the process and does not wait for it. */
   launch(): void {
     const log = openSync(this.logFile, "a", 0o600);
-    const inside = ["ip", "netns", "exec", this.namespace];
-    const starter = [...(this.options.inNamespace ? inside : []), ...(this.options.starter ?? [])];
-    this.child = Bun.spawn([...starter, ...this.command()], {
+    this.relay ??= Relay.start(this.namespace, this.port);
+    this.child = Bun.spawn(this.machine([...(this.options.starter ?? []), ...this.command()]), {
       env: { ...process.env, [MEMORY[0]]: MEMORY[1], ...this.options.environment },
       stdin: "ignore",
       stdout: log,
@@ -231,18 +252,27 @@ export class Gateway {
     this.lives += 1;
   }
 
-  /** Runs an operator's command for this service. */
+  /** Runs an operator's command for this service, on its machine. */
   operate(...words: string[]): Promise<Ran> {
     const program = this.options.program ?? PROGRAM;
-    return this.lab.outside([...program, ...words, "--state-dir", this.stateDir]);
+    return this.lab.outside(this.machine([...program, ...words, "--state-dir", this.stateDir]));
+  }
+
+  /** A command as the gateway's machine starts it. */
+  private machine(argv: readonly string[]): string[] {
+    const leases = dirname(this.lab.leases());
+    const mounted = ["sh", "-c", `mount --bind ${leases} /var/lib/misc && exec "$@"`, "sh"];
+    return machineIn(this.namespace, [...mounted, ...argv]);
   }
 
   /** Asks as a program does that obeys the limit of requests. */
   async api(method: string, path: string, body?: unknown): Promise<Answer> {
     const url = `http://127.0.0.1:${this.port}${path}`;
-    const { status, text } = await patiently(() =>
-      this.options.inNamespace ? this.askInside(method, url, body) : askOutside(method, url, body),
-    );
+    const json = { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
+    const { status, text } = await patiently(async () => {
+      const response = await fetch(url, { method, ...(body !== undefined && json) });
+      return { status: response.status, headers: response.headers, text: await response.text() };
+    });
     return { status, body: parsed(text) };
   }
 
@@ -251,6 +281,12 @@ export class Gateway {
     this.child?.kill(signal);
     await this.child?.exited;
     this.child = null;
+  }
+
+  /** Ends it for good. */
+  async end(): Promise<void> {
+    await this.kill("SIGKILL");
+    this.relay?.stop();
   }
 
   async restart(): Promise<void> {
@@ -276,31 +312,11 @@ export class Gateway {
   }
 
   private command(): string[] {
-    const { sandbox } = this.lab;
     return [
       ...(this.options.program ?? PROGRAM),
-      ...["serve", "--port", `${this.port}`, "--host", "127.0.0.1"],
-      ...(this.options.inNamespace ? [] : ["--netns", this.namespace]),
-      ...["--state-dir", this.stateDir, "--interface", sandbox.interface],
-      ...["--lan", sandbox.lan, "--uplink", sandbox.uplink],
-      ...["--managed-list", sandbox.files.managedList, "--managed-key-file", sandbox.files.managedKey],
-      ...["--managed-address", sandbox.managedAddress, "--managed-dns", sandbox.managedDns],
+      ...["serve", ...this.lab.sandbox.gatewayFlags(this.port)],
       ...(this.options.flags ?? []),
     ];
-  }
-
-  /** A socket in the namespace cannot be reached from outside, so `curl` asks from inside. */
-  private async askInside(method: string, url: string, body?: unknown): Promise<RawAnswer> {
-    const data = body === undefined ? [] : ["-H", "content-type: application/json", "--data-binary", "@-"];
-    const shown = "\n%{http_code} %header{retry-after}";
-    const argv = ["curl", "-s", "-m", "30", "-X", method, "-w", shown, ...data, url];
-    const sent = body === undefined ? undefined : JSON.stringify(body);
-    const { code, stdout } = await this.lab.exec(this.namespace, argv, sent);
-    if (code !== 0) throw new Error(`${method} ${url}: curl failed (${code})`);
-    const end = stdout.lastIndexOf("\n");
-    const [status, seconds] = stdout.slice(end + 1).split(" ");
-    const headers = new Headers(seconds ? { "Retry-After": seconds } : {});
-    return { status: Number(status), headers, text: stdout.slice(0, end) };
   }
 
   /** Waits until it is; throws if it has ended or takes too long. */
@@ -318,18 +334,6 @@ export class Gateway {
       await Bun.sleep(10);
     }
   }
-}
-
-interface RawAnswer {
-  status: number;
-  headers: Headers;
-  text: string;
-}
-
-async function askOutside(method: string, url: string, body?: unknown): Promise<RawAnswer> {
-  const json = { body: JSON.stringify(body), headers: { "content-type": "application/json" } };
-  const response = await fetch(url, { method, ...(body !== undefined && json) });
-  return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
 function freePort(): number {

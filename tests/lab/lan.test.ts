@@ -36,14 +36,8 @@ async function takeDown(lab: Lab, link: "lan0" | "wan0"): Promise<void> {
   await ip(lab, `address flush dev ${link}`);
 }
 
-async function killSwitch(lab: Lab, gateway: Gateway): Promise<unknown> {
-  const { stdout } = await gateway.operate(
-    "killswitch",
-    "status",
-    "--json",
-    "--netns",
-    lab.namespaces.gateway,
-  );
+async function killSwitch(gateway: Gateway): Promise<unknown> {
+  const { stdout } = await gateway.operate("killswitch", "status", "--json");
   return JSON.parse(stdout).stands;
 }
 
@@ -69,7 +63,7 @@ describe("two cards, of which either is down and without addresses", () => {
   /** Health and the command say the same, and nothing was refused. */
   async function allIsWell(): Promise<void> {
     expect(await health()).toBe("healthy");
-    expect(await killSwitch(lab, gateway)).toBe(true);
+    expect(await killSwitch(gateway)).toBe(true);
     expect(gateway.log()).not.toMatch(/nft .*failed|security_alert/);
   }
 
@@ -112,7 +106,6 @@ describe("two cards, and nobody has said which is the LAN's", () => {
   beforeAll(async () => {
     lab = await createLab({ cards: 2 });
     gateway = await lab.startGateway({
-      inNamespace: true,
       flags: ["--host", "::", "--lan", "", "--uplink", ""],
     });
     await gateway.keep();
@@ -194,7 +187,7 @@ test("a telephone that is plugged in does not take the LAN's place, nor is its n
   const lab = await createLab({ cards: 1 });
   try {
     const flags = ["--host", "::", "--lan", "", "--uplink", ""];
-    const gateway = await lab.startGateway({ inNamespace: true, flags });
+    const gateway = await lab.startGateway({ flags });
     const asks = () => lab.fetchFrom(lab.namespaces.client, `http://${LAN.gateway4}:${gateway.port}/health`);
     await ip(lab, "link add usb0 type veth peer phone");
     for (const link of ["usb0", "phone"]) await ip(lab, `link set ${link} up`);
@@ -214,7 +207,7 @@ test("a telephone that is plugged in does not take the LAN's place, nor is its n
 
 test("a link-local address to listen on, with its cable, may come after the start", async () => {
   const lab = await createLab({ cards: 2 });
-  const gateway = new Gateway(lab, { inNamespace: true, flags: ["--host", "fe80::77%lan0"] });
+  const gateway = new Gateway(lab, { flags: ["--host", "fe80::77%lan0"] });
   try {
     gateway.launch();
     await until(() => gateway.log().includes("fe80::77%lan0 is not an address of this machine yet"), 60_000);
@@ -224,14 +217,14 @@ test("a link-local address to listen on, with its cable, may come after the star
       BACK_WITHIN_MS,
     );
   } finally {
-    await gateway.kill("SIGKILL");
+    await gateway.end();
     await lab.close();
   }
 }, 120_000);
 
 test("an address to listen on that its cable has yet to bring keeps no service from starting", async () => {
   const lab = await createLab({ cards: 2 });
-  const gateway = new Gateway(lab, { inNamespace: true, flags: ["--host", LAN.gateway4] });
+  const gateway = new Gateway(lab, { flags: ["--host", LAN.gateway4] });
   try {
     await takeDown(lab, "lan0");
     gateway.launch();
@@ -243,7 +236,7 @@ test("an address to listen on that its cable has yet to bring keeps no service f
     const asks = () => lab.fetchFrom(lab.namespaces.client, `http://${LAN.gateway4}:${gateway.port}/health`);
     await until(async () => (await asks()) === "healthy", BACK_WITHIN_MS);
   } finally {
-    await gateway.kill("SIGKILL");
+    await gateway.end();
     await lab.close();
   }
 }, 120_000);

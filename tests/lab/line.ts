@@ -1,4 +1,4 @@
-import { commandIn } from "../../src/system/linux.ts";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { linesOf } from "./lines.ts";
 
 /** One end of TCP connections that says nothing unless it is told to; it notes when one begins or ends. */

@@ -1,4 +1,4 @@
-import { commandIn } from "../../src/system/linux.ts";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 
 /** How long what is under way may take to arrive: in the lab 5 ms where nothing else runs. */
 const GRACE_MS = 500;

@@ -2,8 +2,8 @@ import dgram from "node:dgram";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { encode, RECURSION_DESIRED } from "dns-packet";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
-import { commandIn } from "../../src/system/linux.ts";
 import { linesOf } from "./lines.ts";
 
 /** Between two datagrams of each family. */

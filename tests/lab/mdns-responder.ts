@@ -1,6 +1,6 @@
 import dgram from "node:dgram";
 import { decode, encode, type RecordType } from "dns-packet";
-import { commandIn } from "../../src/system/linux.ts";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 
 const PORT = 5353;
 const NAME = "living-room.local";

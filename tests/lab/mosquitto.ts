@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { commandIn } from "../../src/system/linux.ts";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { makeSignedCertificate } from "../system/certificate.ts";
 import { CLIENT_ENVIRONMENT, UNPACKED } from "./client-programs.ts";
 import type { Lab } from "./lab.ts";

@@ -17,7 +17,7 @@ let home: Mosquitto;
 /** On the internet. */
 let far: Mosquitto;
 let gateway: Gateway;
-const options: GatewayOptions = { inNamespace: true };
+const options: GatewayOptions = {};
 let base: string;
 
 beforeAll(async () => {

@@ -2,8 +2,8 @@ import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAddress } from "../../src/base/address.ts";
 import { SERVER_PORT } from "../../src/nat-pmp/message.ts";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { TUNNEL, VPN } from "../../src/sandbox/topology.ts";
-import { commandIn } from "../../src/system/linux.ts";
 import { ProviderNatPmp } from "../nat-pmp/provider.ts";
 import type { Lab } from "./lab.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, TUNNEL } from "../../src/sandbox/topology.ts";
-import { commandIn } from "../../src/system/linux.ts";
 import { call } from "./caller.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { LanDevice } from "./lan-device.ts";

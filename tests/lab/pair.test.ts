@@ -32,8 +32,8 @@ beforeAll(async () => {
   const { sandbox, namespaces } = lab;
   const own = ["--state-dir", join(sandbox.directory, "other"), "--interface", `${sandbox.id}h`];
   [first, second] = await Promise.all([
-    lab.startGateway({ inNamespace: true }),
-    lab.startGateway({ inNamespace: true, namespace: other, flags: own }),
+    lab.startGateway(),
+    lab.startGateway({ namespace: other, flags: own }),
   ]);
   await ask(second, "/api/custom/add", sandbox.servers[1].customBody);
   await ask(second, "/api/provider/custom");

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Forward } from "../../src/forwards/schema.ts";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, UPLINK, VPN } from "../../src/sandbox/topology.ts";
-import { commandIn } from "../../src/system/linux.ts";
 import { CLIENT_ENVIRONMENT } from "./client-programs.ts";
 import { Doorbell } from "./doorbell.ts";
 import { createLab, type Gateway, type GatewayOptions, type Lab } from "./lab.ts";

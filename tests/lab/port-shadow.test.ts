@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { INTERNET, type NetworkCards, TUNNEL, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import type { Connection } from "../../src/system/host.ts";
-import { LinuxHost } from "../../src/system/linux.ts";
+import { NamespaceHost } from "../namespace-host.ts";
 import { inject } from "./injector.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { LanDevice } from "./lan-device.ts";
@@ -139,7 +139,7 @@ describe.each([2, 1] as const)("with %i network cards", (cards: NetworkCards) =>
       [original, reply].some(({ sourcePort, destinationPort }) =>
         [sourcePort, destinationPort].includes(own),
       );
-    await new LinuxHost(lab.namespaces.gateway).endConnections(isOwn);
+    await new NamespaceHost(lab.namespaces.gateway).endConnections(isOwn);
   }
   const peerOf = async () => (await inGateway("wg", "show", `${lab.sandbox.interface}0`, "peers")).trim();
   /** Bytes that WireGuard has received. */

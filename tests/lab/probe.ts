@@ -1,5 +1,5 @@
 import dgram from "node:dgram";
-import { commandIn } from "../../src/system/linux.ts";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { linesOf } from "./lines.ts";
 import { until } from "./until.ts";
 

@@ -1,8 +1,8 @@
 import { appendFileSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import type { HttpsRequest } from "../../src/system/host.ts";
-import { commandIn } from "../../src/system/linux.ts";
 import { FakeProvider } from "../providers/mullvad/provider.ts";
 import { makeCertificate } from "../system/certificate.ts";
 import type { Lab } from "./lab.ts";

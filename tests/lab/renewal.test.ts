@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { ROUTER } from "../../src/sandbox/topology.ts";
-import { commandIn } from "../../src/system/linux.ts";
 import { UNPACKED } from "./client-programs.ts";
 import { Daemon } from "./daemon.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";

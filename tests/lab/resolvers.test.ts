@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { decode, encode, RECURSION_DESIRED } from "dns-packet";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
-import { commandIn } from "../../src/system/linux.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { askerIn, questions } from "./leaks/questions.ts";
 import { type Outcome, Probe, type Target } from "./probe.ts";

@@ -198,7 +198,7 @@ for (const cards of [1, 2] as const) {
 }
 
 describe.skipIf(!ROOT)("the remains of sandboxes", () => {
-  afterEach(() => sweep(new LinuxHost(null)));
+  afterEach(() => sweep(new LinuxHost()));
 
   test("do not exist after close, though programs still ran inside", async () => {
     const lab = await createLab({ cards: 1 });
@@ -219,7 +219,7 @@ describe.skipIf(!ROOT)("the remains of sandboxes", () => {
     });
     const [first] = await Array.fromAsync(firstLine(owner.stdout));
     const id = first ?? "";
-    const host = new LinuxHost(null);
+    const host = new LinuxHost();
     await sweep(host);
     expect(remainsOf(id).length).toBeGreaterThan(10);
     owner.kill("SIGKILL");

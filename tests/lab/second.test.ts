@@ -56,13 +56,8 @@ const SECONDS: readonly Second[] = [
     says: () => "this network; stop it first",
   },
   {
-    title: "with a state directory of its own, from within the network namespace",
-    options: () => ({ inNamespace: true, flags: ["--state-dir", otherState()] }),
-    says: () => "this network; stop it first",
-  },
-  {
     title: "on the same state directory, for another network namespace",
-    options: () => ({ flags: ["--netns", lab.namespaces.client] }),
+    options: () => ({ namespace: lab.namespaces.client }),
     says: () => `${join(lab.sandbox.directory, "state")}; stop it first, or give --state-dir`,
   },
 ];
@@ -115,7 +110,7 @@ test(
       stdout: "pipe",
     });
     await holder.stdout.getReader().read();
-    const off = () => gateway.operate("killswitch", "off", "--netns", lab.namespaces.gateway);
+    const off = () => gateway.operate("killswitch", "off");
     expect(await off()).toEqual({
       code: 1,
       stdout: "",

@@ -1,8 +1,8 @@
 import dgram from "node:dgram";
 import { connect, type Socket } from "node:net";
 import { encode, RECURSION_DESIRED } from "dns-packet";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
-import { commandIn } from "../../src/system/linux.ts";
 import { CHARGEN_PORT } from "./chargen.ts";
 import type { LanDevice } from "./lan-device.ts";
 import { linesOf } from "./lines.ts";

@@ -1,4 +1,4 @@
-import { commandIn } from "../../src/system/linux.ts";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import type { Lab } from "./lab.ts";
 import { linesOf } from "./lines.ts";
 import { type Mark, marksIn } from "./sender.ts";

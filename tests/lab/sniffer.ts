@@ -1,4 +1,4 @@
-import { commandIn } from "../../src/system/linux.ts";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { findingOf, type WireguardEndpoint } from "./frame.ts";
 
 export interface SnifferOptions {

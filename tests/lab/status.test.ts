@@ -17,7 +17,7 @@ describe("the status", () => {
 
   beforeAll(async () => {
     lab = await createLab({ cards: 2 });
-    gateway = await lab.startGateway({ inNamespace: true });
+    gateway = await lab.startGateway();
   }, 120_000);
   afterAll(() => lab.close(), 120_000);
 

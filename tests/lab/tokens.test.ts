@@ -11,7 +11,7 @@ const TIMEOUT_MS = 240_000;
 
 let lab: Lab;
 let gateway: Gateway;
-const options: GatewayOptions = { inNamespace: true };
+const options: GatewayOptions = {};
 let phone = "";
 let guest = "";
 

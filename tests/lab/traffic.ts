@@ -1,8 +1,8 @@
 import dgram from "node:dgram";
 import { join } from "node:path";
 import { decode, encode, RECURSION_DESIRED } from "dns-packet";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, TUNNEL } from "../../src/sandbox/topology.ts";
-import { commandIn } from "../../src/system/linux.ts";
 import { linesOf } from "./lines.ts";
 import { until } from "./until.ts";
 

@@ -43,7 +43,7 @@ beforeAll(async () => {
   const release = workshop.release({ program: `${PROGRAM}: ${padding}\n` });
   lab = await createLab({ cards: 2 });
   downloads = await Downloads.start(lab, release);
-  gateway = await lab.startGateway({ inNamespace: true });
+  gateway = await lab.startGateway();
   await gateway.keep();
 }, TIMEOUT_MS);
 beforeEach(async () => {

@@ -46,7 +46,7 @@ const session = () => inside(["wg", "show", link(), "latest-handshakes"]);
 
 beforeAll(async () => {
   lab = await createLab({ cards: 2 });
-  gateway = await lab.startGateway({ starter: ["unshare", "--mount"] });
+  gateway = await lab.startGateway();
   expect(await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).toMatchObject({ status: 200 });
   await gateway.keep();
 }, 90_000);

@@ -1,4 +1,4 @@
-import { commandIn } from "../../src/system/linux.ts";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 
 /** Long enough for a frame that was sent before to be written down; it takes 5 ms where nothing else runs. */
 const FLUSH_MS = 500;

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import type { Connection, Direction } from "../../src/system/host.ts";
-import { commandIn, LinuxHost } from "../../src/system/linux.ts";
+import { LinuxHost } from "../../src/system/linux.ts";
 import { ip } from "../fake/address.ts";
 import { until } from "../lab/until.ts";
+import { NamespaceHost } from "../namespace-host.ts";
 
 const [HERE, THERE] = [`ct${process.pid}-here`, `ct${process.pid}-there`];
-const [here, there, machine] = [new LinuxHost(HERE), new LinuxHost(THERE), new LinuxHost()];
+const [here, there, machine] = [new NamespaceHost(HERE), new NamespaceHost(THERE), new LinuxHost()];
 const ADDRESSES = {
   4: [ip("192.168.7.1"), ip("192.168.7.2")],
   6: [ip("fd00:7::1"), ip("fd00:7::2")],

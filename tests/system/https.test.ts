@@ -10,7 +10,7 @@ import { slow } from "../fast.ts";
 import { makeCertificate } from "./certificate.ts";
 
 const { test } = slow;
-const MAIN = join(import.meta.dir, "../../src/main.ts");
+const ASKER = join(import.meta.dir, "asker.ts");
 
 let folder: string;
 let server: Server;
@@ -76,10 +76,10 @@ function pour(socket: Socket, begin: string, more: string): void {
   go();
 }
 
-/** Runs `portcullis https`, because a process reads the trusted certificates when it starts. */
+/** In a process of its own, because a process reads the trusted certificates when it starts. */
 async function asked(request: Partial<PinnedRequest>): Promise<HttpsAnswer | string> {
   heard = [];
-  const child = Bun.spawn([process.execPath, MAIN, "https"], {
+  const child = Bun.spawn([process.execPath, ASKER], {
     env: { ...process.env, NODE_EXTRA_CA_CERTS: join(folder, "certificate.pem") },
     stdin: new TextEncoder().encode(
       JSON.stringify({ url: url("list"), method: "GET", headers: {}, addresses: ["127.0.0.1"], ...request }),

@@ -4,11 +4,12 @@ import { LinuxHost } from "../../src/system/linux.ts";
 import { inject } from "../lab/injector.ts";
 import { ICMPV6, packetFrame, UDP, udpBytes } from "../lab/packet.ts";
 import { until } from "../lab/until.ts";
+import { NamespaceHost } from "../namespace-host.ts";
 import { advertisementPacket } from "../network/advertisement.ts";
 
 const [HERE, THERE] = [`pc${process.pid}-here`, `pc${process.pid}-there`];
 const MAC = "0200000000aa";
-const host = new LinuxHost(HERE);
+const host = new NamespaceHost(HERE);
 const machine = new LinuxHost();
 
 beforeAll(async () => {

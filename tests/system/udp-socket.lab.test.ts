@@ -2,9 +2,10 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import type { Datagram, UdpSocket } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { until } from "../lab/until.ts";
+import { NamespaceHost } from "../namespace-host.ts";
 
 const [HERE, THERE] = [`pc${process.pid}-here`, `pc${process.pid}-there`];
-const [here, there, machine] = [new LinuxHost(HERE), new LinuxHost(THERE), new LinuxHost()];
+const [here, there, machine] = [new NamespaceHost(HERE), new NamespaceHost(THERE), new LinuxHost()];
 const [OWN, OTHER] = ["192.168.7.1", "192.168.7.2"];
 
 /** Two cables between them. */

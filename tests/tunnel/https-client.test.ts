@@ -115,7 +115,7 @@ claim("with the kill switch off, `update` goes outside only if no tunnel carries
   const { controller, host } = gateway;
   const { httpsClient } = gateway.tunnels;
   const savedState = { killSwitchWanted: () => false };
-  const pinned = () => pinRelease({ settings: { netns: null }, controller, savedState, httpsClient }, LIST);
+  const pinned = () => pinRelease({ controller, savedState, httpsClient }, LIST);
   expect(await pinned()).toBeNull();
   await controller.connect(ONE);
   expect(await pinned()).toMatchObject({ ownAddresses: ["10.64.0.1", "fd00:64::1"] });

@@ -2,6 +2,7 @@ import { MAX_TUNNELS } from "../../../src/network/slot.ts";
 import { TUNNEL } from "../../../src/sandbox/topology.ts";
 import { LinuxHost } from "../../../src/system/linux.ts";
 import { generateKeyPair } from "../../../src/wireguard/key.ts";
+import { NamespaceHost } from "../../namespace-host.ts";
 import { atMost, type Measurement, measurementOf } from "./measure.ts";
 import type { Portcullis } from "./portcullis.ts";
 
@@ -90,7 +91,7 @@ async function loadWhole(side: Portcullis): Promise<number> {
   const stdin = `add table inet portcullis\ndelete table inet portcullis\n${stdout}`;
   await machine.run(["ip", "netns", "add", naive]);
   try {
-    const host = new LinuxHost(naive);
+    const host = new NamespaceHost(naive);
     await host.run(["nft", "-f", "-"], { stdin });
     const startedAt = host.monotonic();
     await host.run(["nft", "-f", "-"], { stdin });

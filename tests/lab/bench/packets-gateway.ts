@@ -13,6 +13,7 @@ import { applySysctls, sysctlsFor } from "../../../src/network/sysctls.ts";
 import { LinuxHost } from "../../../src/system/linux.ts";
 import { cidrs, ip, ips } from "../../fake/address.ts";
 import { assigned } from "../../killswitch/example.ts";
+import { NamespaceHost } from "../../namespace-host.ts";
 import { type Datagram, datagramFrame } from "../packet.ts";
 import { Sender } from "./packets-sender.ts";
 
@@ -76,7 +77,7 @@ export class PacketGateway {
   async close(): Promise<void> {
     for (const sender of Object.values(this.senders)) await sender.stop();
     for (const name of Object.values(this.names)) {
-      await new LinuxHost(null).run(["ip", "netns", "del", name]).catch(() => "");
+      await new LinuxHost().run(["ip", "netns", "del", name]).catch(() => "");
     }
   }
 
@@ -92,7 +93,7 @@ export class PacketGateway {
 
   /** How many packets have arrived at the far end, with the addresses that they must have there. */
   async arrived(direction: Direction): Promise<number> {
-    const host = new LinuxHost(direction === "up" ? this.names.far : this.names.home);
+    const host = new NamespaceHost(direction === "up" ? this.names.far : this.names.home);
     const listing = await host.run(["nft", "list", "counters"]);
     return Number(/counter arrived \{\s+packets (\d+)/.exec(listing)?.[1] ?? Number.NaN);
   }
@@ -123,13 +124,13 @@ export class PacketGateway {
   }
 
   private async build(): Promise<void> {
-    const machine = new LinuxHost(null);
+    const machine = new LinuxHost();
     for (const name of Object.values(this.names)) await machine.run(["ip", "netns", "add", name]);
     const { home, gateway, far } = this.names;
-    const [ofHome, own, ofFar] = [home, gateway, far].map((name) => new LinuxHost(name)) as [
-      LinuxHost,
-      LinuxHost,
-      LinuxHost,
+    const [ofHome, own, ofFar] = [home, gateway, far].map((name) => new NamespaceHost(name)) as [
+      NamespaceHost,
+      NamespaceHost,
+      NamespaceHost,
     ];
     const batch = (host: LinuxHost, lines: readonly string[]) =>
       host.run(["ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });

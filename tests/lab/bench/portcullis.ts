@@ -16,7 +16,7 @@ export class Portcullis implements Side {
   /** `program` is what to start, this repository's main file by default. */
   static async start(lab: Lab, how: Pick<GatewayOptions, "program" | "starter"> = {}): Promise<Portcullis> {
     const flags = ["--host", "::", "--log-level", "warn"];
-    const gateway = await lab.startGateway({ inNamespace: true, flags, ...how });
+    const gateway = await lab.startGateway({ flags, ...how });
     const side = new Portcullis(lab, await Computer.start(lab.namespaces.client), gateway);
     for (const { importBody } of lab.sandbox.servers) await side.call("POST", "/api/import", importBody);
     await side.call("POST", "/api/provider/imported");

@@ -134,9 +134,9 @@ async function network(fresh: Fresh, state: "up" | "down"): Promise<void> {
 }
 
 async function killSwitchOn({ lab: { sandbox } }: Fresh): Promise<void> {
-  const flags = ["--netns", sandbox.namespaces.gateway, "--state-dir", join(sandbox.directory, "state")];
-  const names = ["--interface", sandbox.interface, "--lan", sandbox.lan, "--uplink", sandbox.uplink];
-  const child = Bun.spawn([...PROGRAM, "killswitch", "on", ...flags, ...names], {
+  const flags = ["--state-dir", join(sandbox.directory, "state"), "--interface", sandbox.interface];
+  const names = ["--lan", sandbox.lan, "--uplink", sandbox.uplink];
+  const child = Bun.spawn(sandbox.onGateway([...PROGRAM, "killswitch", "on", ...flags, ...names]), {
     stdout: "ignore",
     stderr: "pipe",
   });

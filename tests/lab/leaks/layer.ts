@@ -17,22 +17,21 @@ export async function starterFor(lab: Lab, layer: Layer): Promise<readonly strin
   await lab.outside(["ip", "netns", "add", decoy]);
   mkdirSync(programs, { recursive: true });
   if (layer !== "firewall alone") write(programs, "nft", fakeNft(decoy));
-  if (layer !== "routing alone") write(programs, "ip", fakeIp(lab.namespaces.gateway, decoy));
-  // The service looks there first for its programs; a mount namespace keeps this from the rest of the machine.
+  if (layer !== "routing alone") write(programs, "ip", fakeIp(decoy));
+  // The service looks there first for its programs; its mounts are its own.
   const mount = `mount --bind ${programs} /usr/local/sbin && exec "$@"`;
-  return ["unshare", "--mount", "sh", "-c", mount, "sh"];
+  return ["sh", "-c", mount, "sh"];
 }
 
 function fakeNft(decoy: string): string {
   return `#!/bin/sh\nexec nsenter --net=/run/netns/${decoy} /usr/sbin/nft "$@"\n`;
 }
 
-/** Rules are read with `ip -n NAME -j -4 rule show` and written with `ip -n NAME -4 -batch -`, and nothing else is. */
-function fakeIp(gateway: string, decoy: string): string {
+/** Rules are read with `ip -j -4 rule show` and written with `ip -4 -batch -`, and nothing else is. */
+function fakeIp(decoy: string): string {
   return `#!/bin/sh
 case "$*" in
-"-n ${gateway} -j -4 rule "* | "-n ${gateway} -j -6 rule "* | "-n ${gateway} -4 -batch -" | "-n ${gateway} -6 -batch -")
-  shift 2
+"-j -4 rule "* | "-j -6 rule "* | "-4 -batch -" | "-6 -batch -")
   exec /usr/sbin/ip -n ${decoy} "$@"
   ;;
 esac

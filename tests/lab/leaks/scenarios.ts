@@ -10,6 +10,7 @@ import { DIRECT_SCENARIOS, EXIT_SCENARIOS } from "./exits.ts";
 import { FAMILY_SCENARIOS } from "./families.ts";
 import { FORWARD_SCENARIOS } from "./forwards.ts";
 import type { FreshScenario } from "./fresh.ts";
+import { OWN_PROCESS } from "./own-process.ts";
 import { REDIRECT_SCENARIOS, REDIRECTS_BY_THE_FIREWALL } from "./redirects.ts";
 import { RELOADS_UNDER_A_FLOOD } from "./reload.ts";
 import { ofMain, type Scenario } from "./scenario.ts";
@@ -39,6 +40,7 @@ export const SCENARIOS: readonly Scenario[] = [
 /** Everything that needs a lab of its own. */
 export const FRESH_SCENARIOS: readonly FreshScenario[] = [
   ...BOOT_SCENARIOS,
+  OWN_PROCESS,
   FLOWS_BEFORE_THE_SERVICE,
   REDIRECTS_BY_THE_FIREWALL,
   RELOADS_UNDER_A_FLOOD,

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
-import { commandIn } from "../../../src/system/linux.ts";
+import { commandIn } from "../../../src/sandbox/namespace.ts";
 import { createLab, type Lab } from "../lab.ts";
 import { until } from "../until.ts";
 import { Clock } from "./clock.ts";

@@ -1,0 +1,53 @@
+import { inNamespace } from "../src/sandbox/namespace.ts";
+import { challenge } from "../src/system/challenge.ts";
+import { endConnections } from "../src/system/conntrack.ts";
+import type { Host } from "../src/system/host.ts";
+import { listenOn } from "../src/system/link-socket.ts";
+import { LinuxHost } from "../src/system/linux.ts";
+import { openUdp } from "../src/system/udp-socket.ts";
+
+/**
+ * The real machine, as a program would have it that is started in a network namespace: a process, a socket or a file of
+ * /proc stays in the one that the thread is in when it is opened. /sys and /etc are the machine's own.
+ */
+export class NamespaceHost extends LinuxHost {
+  constructor(private readonly netns: string) {
+    super();
+  }
+
+  override run(...given: Parameters<Host["run"]>) {
+    return this.inside(() => super.run(...given));
+  }
+
+  override watch(...given: Parameters<Host["watch"]>) {
+    return this.inside(() => super.watch(...given));
+  }
+
+  override read(...given: Parameters<Host["read"]>) {
+    return this.inside(() => super.read(...given));
+  }
+
+  override writeSysctl(...given: Parameters<Host["writeSysctl"]>) {
+    return this.inside(() => super.writeSysctl(...given));
+  }
+
+  override async listenOn(...given: Parameters<Host["listenOn"]>) {
+    return this.inside(() => listenOn(...given));
+  }
+
+  override async openUdp(...given: Parameters<Host["openUdp"]>) {
+    return this.inside(() => openUdp(...given));
+  }
+
+  override async endConnections(...given: Parameters<Host["endConnections"]>) {
+    return this.inside(() => endConnections(...given));
+  }
+
+  override async challenge(...given: Parameters<Host["challenge"]>) {
+    return this.inside(() => challenge(...given));
+  }
+
+  private inside<T>(work: () => T): T {
+    return inNamespace(this.netns, work);
+  }
+}
