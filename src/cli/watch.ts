@@ -78,8 +78,9 @@ async function follow(
 /** Null for events of a newer gateway that this program does not know, and for events that it has not requested. */
 function eventIn(text: string): Shown | null {
   try {
-    const event: unknown = JSON.parse(text);
-    return Value.Check(OfAll, event) ? (event as Shown) : null;
+    const message = JSON.parse(text);
+    const { stale: _, ...event } = message;
+    return Value.Check(OfAll, message) ? event : null;
   } catch {
     return null;
   }

@@ -1,5 +1,5 @@
 import { knownOf, useAnswer } from "./answers.ts";
-import { useStore } from "./store.ts";
+import { isLost } from "./store.ts";
 
 /** The token that may only read, if this page has one: its name. */
 export function useReader(): string | null {
@@ -9,6 +9,5 @@ export function useReader(): string | null {
 
 /** Whether something can be changed now: not while the gateway is lost, nor with a token that may only read. */
 export function useMayChange(): boolean {
-  const isLost = useStore(({ connection }) => connection.name === "lost");
-  return useReader() === null && !isLost;
+  return useReader() === null && !isLost.value;
 }

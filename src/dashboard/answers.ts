@@ -1,24 +1,9 @@
 import { useEffect } from "preact/hooks";
-import type { GatewayEvent } from "../http/event.ts";
+import type { EventMessage } from "../http/event.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { ApiError, read } from "./api.ts";
 import { ruleAhead } from "./sentence.ts";
-import { type Answers, getState, type Loaded, type Resource, setAnswer, useStore } from "./store.ts";
-
-/** Which answers an event may have changed. Those that are shown are read again. */
-const STALE_AFTER: Readonly<Partial<Record<GatewayEvent["type"], readonly Resource[]>>> = {
-  status_change: ["servers/counts", "killswitch", "network"],
-  tunnel_update: ["events", "checks", "killswitch", "favourites", "round-trips"],
-  tunnel_removed: ["devices", "checks"],
-  schedules_update: ["schedules"],
-  server_update: ["servers", "servers/counts", "favourites"],
-  device_update: ["devices", "devices/self", "schedules"],
-  device_removed: ["devices", "devices/self"],
-  forward_update: ["forwards", "checks"],
-  forward_removed: ["forwards", "checks"],
-  favourites_update: ["favourites"],
-  security_alert: ["events", "checks", "killswitch", "devices", "network"],
-};
+import { type Answers, answerOf, askedFor, connection, type Loaded, type Resource } from "./store.ts";
 
 /** Between the end of a read and the next of the same: a burst of events costs one read a second. */
 const PAUSE_MS = 1_000;
@@ -63,18 +48,17 @@ export function connectedSince(row: TunnelRow): number {
  * have changed it; nothing is polled.
  */
 export function useAnswer<Name extends Resource>(name: Name): Loaded<Answers[Name]> {
-  // The union of all answers is too large for the compiler.
-  const answer = useStore<unknown>(({ answers }) => answers[name]) as Loaded<Answers[Name]> | undefined;
   useEffect(() => show(name), [name]);
-  return answer ?? { state: "loading" };
+  return answerOf(name).value ?? { state: "loading" };
 }
 
 /** Keeps an answer fresh until the returned function is called. */
 export function show(name: Resource): () => void {
   users.set(name, (users.get(name) ?? 0) + 1);
-  if (getState().answers[name] === undefined) {
+  const answer = answerOf(name);
+  if (answer.value === undefined) {
     // So that other components do not read it as well.
-    setAnswer(name, { state: "loading" });
+    answer.value = { state: "loading" };
     void refresh(name);
   }
   return () => void users.set(name, (users.get(name) ?? 1) - 1);
@@ -119,7 +103,7 @@ async function followUp(name: Resource, isRead: boolean): Promise<void> {
   const pause = name === "checks" ? CHECKS_PAUSE_MS : isRead ? PAUSE_MS : FAILED_PAUSE_MS;
   await new Promise((resolve) => setTimeout(resolve, pause));
   // After a loss everything is read again.
-  const isDue = !isRead && isShown(name) && getState().connection.name === "live";
+  const isDue = !isRead && isShown(name) && connection.value.name === "live";
   const again = reading.get(name) === true || isDue;
   reading.delete(name);
   if (again) await refresh(name);
@@ -133,9 +117,10 @@ export async function refreshAll(): Promise<boolean> {
     heard.resolve();
     return true;
   }
-  const names = Object.keys(getState().answers) as Resource[];
-  const shown = names.filter((name) => name !== "status" && isShown(name));
-  for (const name of names) if (name !== "status" && !shown.includes(name)) setAnswer(name, undefined);
+  // The status comes by the socket.
+  const names = askedFor().filter((name) => name !== "status");
+  const shown = names.filter(isShown);
+  for (const name of names) if (!isShown(name)) answerOf(name).value = undefined;
   await Promise.all(shown.map((name) => load(name)));
   return shown.every((name) => !unheard.has(name));
 }
@@ -145,43 +130,35 @@ export function endReads(): void {
   for (const { ending } of under.values()) ending.abort();
 }
 
-/** Applies an event to what is known, and reads again what it does not say. */
-export function apply(event: GatewayEvent): void {
-  if (event.type === "status_change") applyStatus(event.payload);
+/** Applies an event to what is known, and reads again what it has made stale. */
+export function apply(event: EventMessage): void {
+  if (event.type === "status_change") answerOf("status").value = { state: "ready", value: event.payload };
   if (event.type === "tunnel_update" || event.type === "tunnel_removed") applyTunnel(event);
-  for (const name of STALE_AFTER[event.type] ?? []) outdate(name);
+  for (const path of event.stale) outdate(path.slice(API.length) as Resource);
 }
+
+const API = "/api/";
 
 /** To be read again, now or when it is shown next. */
 function outdate(name: Resource): void {
   if (isShown(name)) void refresh(name);
-  else if (getState().answers[name] !== undefined) setAnswer(name, undefined);
+  else answerOf(name).value = undefined;
 }
 
-function applyStatus(status: Answers["status"]): void {
-  setAnswer("status", { state: "ready", value: status });
-  const { servers } = getState().answers;
-  if (servers?.state !== "ready" || servers.value.provider === status.provider) return;
-  outdate("servers");
-}
-
-type TunnelEvent = Extract<GatewayEvent, { type: "tunnel_update" | "tunnel_removed" }>;
+type TunnelEvent = Extract<EventMessage, { type: "tunnel_update" | "tunnel_removed" }>;
 
 function applyTunnel({ type, payload }: TunnelEvent): void {
   // What is being read may be older than the event.
   if (reading.has("tunnels") || under.has("tunnels")) void refresh("tunnels");
-  const known = getState().answers.tunnels;
+  const known = answerOf("tunnels").value;
   if (known?.state !== "ready") return;
   const others = known.value.tunnels.filter(({ name }) => name !== payload.name);
-  const rows = type === "tunnel_removed" ? others : [...others, payload].sort(mainFirst);
-  // A new tunnel is an exit that devices can have.
-  if (rows.length > known.value.tunnels.length) outdate("devices");
-  setTunnels({ tunnels: rows });
+  setTunnels({ tunnels: type === "tunnel_removed" ? others : [...others, payload].sort(mainFirst) });
 }
 
 function setTunnels(value: Answers["tunnels"]): void {
   for (const row of value.tunnels) if (!cameAt.has(row)) cameAt.set(row, Date.now());
-  setAnswer("tunnels", { state: "ready", value });
+  answerOf("tunnels").value = { state: "ready", value };
 }
 
 function mainFirst(one: { name: string }, two: { name: string }): number {
@@ -211,7 +188,7 @@ async function take<Name extends Resource>(name: Name, signal: AbortSignal): Pro
     if (!isLatest()) return under.get(name)?.done ?? true;
     unheard.delete(name);
     if (name === "tunnels") setTunnels(value as Answers["tunnels"]);
-    else setAnswer(name, { state: "ready", value });
+    else answerOf(name).value = { state: "ready", value };
     if (name === "killswitch") agree(value as Answers["killswitch"]);
     return true;
   } catch (error) {
@@ -225,17 +202,15 @@ function fail(name: Resource, error: unknown, isSilent: boolean): void {
   if (isSilent) unheard.add(name);
   else unheard.delete(name);
   // Until it is read again, what was known stays; after a loss it is shown as old.
-  if (isSilent && getState().answers[name]?.state === "ready") return;
-  const why = error instanceof Error ? error.message : "It could not be read.";
-  setAnswer(name, { state: "failed", error: why });
+  const answer = answerOf(name);
+  if (isSilent && answer.value?.state === "ready") return;
+  answer.value = { state: "failed", error: error instanceof Error ? error.message : "It could not be read." };
 }
 
 /** No event tells the status that the kernel has another kill switch than before. */
 function agree({ active, direct_devices }: Answers["killswitch"]): void {
-  const { status } = getState().answers;
-  if (status?.state !== "ready") return;
-  setAnswer("status", {
-    state: "ready",
-    value: { ...status.value, killswitch_active: active, direct_devices },
-  });
+  const status = answerOf("status");
+  if (status.value?.state !== "ready") return;
+  const value = { ...status.value.value, killswitch_active: active, direct_devices };
+  status.value = { state: "ready", value };
 }

@@ -1,5 +1,5 @@
 import { sentenceFrom } from "./format.ts";
-import { getState, setNeedsToken } from "./store.ts";
+import { isLost, needsToken } from "./store.ts";
 import { bearing, forgetToken, keptToken } from "./token.ts";
 
 /** Why a request failed, as a sentence for people. */
@@ -29,7 +29,7 @@ export async function read<T>(path: string, signal: AbortSignal | null = null): 
  */
 export async function change<T = unknown>(method: Method, path: string, body?: unknown): Promise<T> {
   // Otherwise the browser would keep it, and the gateway might do it much later.
-  if (getState().connection.name === "lost") throw new ApiError(UNSENT, null);
+  if (isLost.value) throw new ApiError(UNSENT, null);
   const json = { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
   return (await answerOf(await request(path, { method, ...(body === undefined ? {} : json) }, UNKNOWN))) as T;
 }
@@ -49,7 +49,7 @@ async function request(path: string, init: RequestInit, silence: string): Promis
     if (response.status === 401) {
       // Another one may have been entered meanwhile.
       if (keptToken() === token) forgetToken();
-      setNeedsToken(true);
+      needsToken.value = true;
       throw new ApiError("This needs a token. Log in, then try again.", 401);
     }
     if (response.status !== 429) return response;

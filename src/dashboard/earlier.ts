@@ -2,7 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { HistoryPage } from "../history/schema.ts";
 import { read } from "./api.ts";
 import { secondsOf } from "./rates.ts";
-import { useStore } from "./store.ts";
+import { connection } from "./store.ts";
 import { HISTORY_SECONDS, MINUTE_MS, type Sample } from "./traffic.ts";
 
 const MINUTE = MINUTE_MS / 1_000;
@@ -10,7 +10,7 @@ const MINUTE = MINUTE_MS / 1_000;
 /** What the gateway has of the minutes before `until`, in seconds since 1970: before this page was opened. */
 export function useEarlier(until: number | null): readonly Sample[] {
   const [samples, setSamples] = useState<readonly Sample[]>([]);
-  const isLive = useStore(({ connection }) => connection.name === "live");
+  const isLive = connection.value.name === "live";
   useEffect(() => {
     if (!isLive || until === null) return;
     const [from, to] = [until - HISTORY_SECONDS - MINUTE, until].map((at) =>

@@ -1,4 +1,4 @@
-import { useEffect, useReducer } from "preact/hooks";
+import { signal } from "@preact/signals";
 import type { Static } from "typebox";
 import type { Imported } from "../http/schema.ts";
 import {
@@ -50,9 +50,9 @@ export interface Import {
 
 const NOTHING: Import = { results: [], left: 0, isShown: false };
 
-let state = NOTHING;
+/** The latest import. */
+export const current = signal(NOTHING);
 let queue: readonly Config[] = [];
-const listeners = new Set<() => void>();
 
 /** A file, or one in an archive, before it is read. */
 interface Config {
@@ -64,16 +64,6 @@ interface Config {
   open: () => Promise<Uint8Array>;
 }
 
-export function useImport(): Import {
-  const [, redraw] = useReducer((count: number) => count + 1, 0);
-  useEffect(() => {
-    const listener = () => redraw(undefined);
-    listeners.add(listener);
-    return () => void listeners.delete(listener);
-  }, []);
-  return state;
-}
-
 /** Imports WireGuard files and archives of them, one after the other; a failure does not stop the rest. */
 export function importFiles(files: Iterable<File>): void {
   const more = [...files].map((file) => ({
@@ -81,15 +71,16 @@ export function importFiles(files: Iterable<File>): void {
     open: () => bytesOf(file),
   }));
   if (more.length === 0) return;
-  const isRunning = state.left > 0;
+  const { results, left } = current.value;
+  const isRunning = left > 0;
   queue = [...queue, ...more];
-  replace({ results: isRunning ? state.results : [], left: state.left + more.length, isShown: true });
+  current.value = { results: isRunning ? results : [], left: left + more.length, isShown: true };
   if (!isRunning) void work();
 }
 
 /** What is under way goes on, and is shown again when it has ended. */
 export function closeImport(): void {
-  replace(state.left > 0 ? { ...state, isShown: false } : NOTHING);
+  current.value = current.value.left > 0 ? { ...current.value, isShown: false } : NOTHING;
 }
 
 async function work(): Promise<void> {
@@ -97,10 +88,11 @@ async function work(): Promise<void> {
     queue = queue.slice(1);
     const { results, more } = await outcomeOf(next);
     queue = [...more, ...queue];
-    replace({ ...state, results: [...state.results, ...results], left: queue.length });
+    const { results: before } = current.value;
+    current.value = { ...current.value, results: [...before, ...results], left: queue.length };
   }
   await chooseImported();
-  replace({ ...state, isShown: true });
+  current.value = { ...current.value, isShown: true };
 }
 
 /** The result of a file, or the files in it if it is an archive. */
@@ -152,7 +144,7 @@ async function importOne(file: string, name: string, bytes: Uint8Array): Promise
     return await send(file, name, config);
   } catch (error) {
     const fault = faultIn(error instanceof Error ? error.message : "", ["name"]);
-    const isMore = state.results.filter((each) => each.config !== undefined).length >= MAX_RENAMED;
+    const isMore = current.value.results.filter((each) => each.config !== undefined).length >= MAX_RENAMED;
     if (fault === null || isMore) throw error;
     return { file, name: null, notes: [fault.text], config };
   }
@@ -161,7 +153,8 @@ async function importOne(file: string, name: string, bytes: Uint8Array): Promise
 /** Imports what was refused by another name; its result takes the place of the former one. */
 export async function importAs(former: Result, name: string): Promise<void> {
   const result = await send(former.file, name, former.config ?? "");
-  replace({ ...state, results: state.results.map((each) => (each === former ? result : each)) });
+  const results = current.value.results.map((each) => (each === former ? result : each));
+  current.value = { ...current.value, results };
   await chooseImported();
 }
 
@@ -172,7 +165,7 @@ async function send(file: string, name: string, config: string): Promise<Result>
 
 /** If the current provider has no server that can be used, the imported ones are what is wanted. */
 async function chooseImported(): Promise<void> {
-  if (state.results.every(({ name }) => name === null)) return;
+  if (current.value.results.every(({ name }) => name === null)) return;
   try {
     const { usable, current } = await read<Answers["servers/counts"]>("servers/counts");
     if (usable[current] === 0) await change("POST", "provider/imported");
@@ -190,9 +183,4 @@ async function bytesOf(file: File): Promise<Uint8Array> {
   } catch {
     throw new Error("It could not be read. If it is a folder, drop the files in it.");
   }
-}
-
-function replace(next: Import): void {
-  state = next;
-  for (const listener of [...listeners]) listener();
 }

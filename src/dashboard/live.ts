@@ -1,7 +1,7 @@
-import type { GatewayEvent } from "../http/event.ts";
+import type { EventMessage } from "../http/event.ts";
 import { apply, endReads, refreshAll } from "./answers.ts";
 import { mayRead } from "./login.ts";
-import { getState, setConnection, setNeedsToken, subscribe } from "./store.ts";
+import { connection, isLost, needsToken } from "./store.ts";
 import { keptToken, protocolsWith } from "./token.ts";
 import { forgetRates, recordTraffic } from "./traffic.ts";
 
@@ -34,7 +34,7 @@ export function listen(): void {
   socket.onclose = end;
   socket.onmessage = ({ data }: MessageEvent<string>) => {
     heard = Date.now();
-    const event = JSON.parse(data) as GatewayEvent;
+    const event = JSON.parse(data) as EventMessage;
     clearTimeout(watch);
     watch = setTimeout(end, SILENCE_MS);
     if (event.type === "traffic") recordTraffic(event.payload);
@@ -45,18 +45,18 @@ export function listen(): void {
 
 /** What is shown counts as live once all of it was read after the loss. */
 async function arrive(socket: WebSocket): Promise<void> {
-  if (getState().connection.name === "live") return;
+  if (connection.value.name === "live") return;
   while (!(await refreshAll())) {
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
     if (socket.onmessage === null) return;
   }
   if (socket.onmessage === null) return;
   wasLive = true;
-  setConnection({ name: "live" });
+  connection.value = { name: "live" };
 }
 
 function lose(): void {
-  if (getState().connection.name !== "lost") setConnection({ name: "lost", since: heard });
+  if (!isLost.value) connection.value = { name: "lost", since: heard };
   endReads();
   forgetRates();
   void comeBack();
@@ -81,15 +81,11 @@ async function comeBack(): Promise<void> {
 function unlocked(): Promise<void> {
   // What is shown may not be read any more.
   if (wasLive) location.reload();
-  setConnection({ name: "starting" });
-  setNeedsToken(true);
-  return new Promise((resolve) => {
-    const unsubscribe = subscribe(() => {
-      if (getState().needsToken) return;
-      unsubscribe();
-      resolve();
-    });
-  });
+  connection.value = { name: "starting" };
+  needsToken.value = true;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const unsubscribe = needsToken.subscribe((isNeeded) => isNeeded || resolve());
+  return promise.finally(unsubscribe);
 }
 
 async function page(): Promise<string | null> {

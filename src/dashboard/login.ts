@@ -1,5 +1,5 @@
 import { refresh } from "./answers.ts";
-import { setNeedsToken } from "./store.ts";
+import { needsToken } from "./store.ts";
 import { bearing, forgetToken, type Keep, keepToken, keptToken } from "./token.ts";
 
 const ANSWERS_WITHIN_MS = 2_000;
@@ -18,7 +18,7 @@ export async function logIn(text: string, keep: Keep): Promise<void> {
   keepToken(token, keep);
   if (keptToken() !== token)
     throw new Error("This browser keeps nothing for this page. Allow it to store data of this address.");
-  setNeedsToken(false);
+  needsToken.value = false;
   void refresh("access");
 }
 

@@ -1,4 +1,4 @@
-import { useLayoutEffect, useReducer, useRef } from "preact/hooks";
+import { computed, type Signal, signal } from "@preact/signals";
 import type { Static } from "typebox";
 import type { Access } from "../access/schema.ts";
 import type { Checks } from "../checks/schema.ts";
@@ -18,7 +18,7 @@ import type { FavouriteList } from "../servers/schema.ts";
 import type { Status } from "../tunnel/schema.ts";
 import type { Connection } from "./connection.ts";
 
-/** What `GET /api/<resource>` answers. A view that needs another one adds a line, and one in `STALE_AFTER`. */
+/** What `GET /api/<resource>` answers. A view that needs another one adds a line. */
 export interface Answers {
   access: Access;
   status: Status;
@@ -45,60 +45,23 @@ export type Loaded<T> =
   /** `error` is a sentence for people. */
   | { state: "failed"; error: string };
 
-/** All that the page knows. It is never changed, only replaced. */
-export interface State {
-  readonly connection: Connection;
-  /** Whether the gateway has refused something for want of a token. */
-  readonly needsToken: boolean;
-  readonly answers: { readonly [Name in Resource]?: Loaded<Answers[Name]> };
+// All that the page knows. A component that reads the value of a signal is drawn again when that is another one.
+
+export const connection = signal<Connection>({ name: "starting" });
+export const isLost = computed(() => connection.value.name === "lost");
+/** Whether the gateway has refused something for want of a token. */
+export const needsToken = signal(false);
+
+const answers = new Map<Resource, Signal<unknown>>();
+
+/** What is known of an answer; undefined while nobody has asked for it. */
+export function answerOf<Name extends Resource>(name: Name): Signal<Loaded<Answers[Name]> | undefined> {
+  const known = answers.get(name) ?? signal(undefined);
+  answers.set(name, known);
+  return known as Signal<Loaded<Answers[Name]> | undefined>;
 }
 
-let state: State = { connection: { name: "starting" }, needsToken: false, answers: {} };
-const listeners = new Set<() => void>();
-
-export function getState(): State {
-  return state;
-}
-
-export function setConnection(connection: Connection): void {
-  replace({ ...state, connection });
-}
-
-export function setNeedsToken(needsToken: boolean): void {
-  replace({ ...state, needsToken });
-}
-
-export function setAnswer<Name extends Resource>(
-  name: Name,
-  answer: Loaded<Answers[Name]> | undefined,
-): void {
-  replace({ ...state, answers: { ...state.answers, [name]: answer } });
-}
-
-/** Calls back after each change, until the returned function is called. */
-export function subscribe(listener: () => void): () => void {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-}
-
-/** A part of the state; the component is drawn again when this part is another object or value. */
-export function useStore<T>(select: (state: State) => T): T {
-  const [, redraw] = useReducer((count: number) => count + 1, 0);
-  const value = select(state);
-  const shown = useRef({ select, value });
-  shown.current = { select, value };
-  useLayoutEffect(() => {
-    const look = () => {
-      if (!Object.is(shown.current.select(state), shown.current.value)) redraw(undefined);
-    };
-    // It may have changed since it was drawn.
-    look();
-    return subscribe(look);
-  }, []);
-  return value;
-}
-
-function replace(next: State): void {
-  state = next;
-  for (const listener of [...listeners]) listener();
+/** The answers that somebody has asked for since the page was opened. */
+export function askedFor(): Resource[] {
+  return [...answers.keys()];
 }

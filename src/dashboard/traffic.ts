@@ -1,4 +1,4 @@
-import { useEffect, useReducer, useState } from "preact/hooks";
+import { computed, signal } from "@preact/signals";
 import type { TrafficUpdate } from "../http/traffic.ts";
 
 /** Received and sent: bytes, or bytes per second. */
@@ -29,75 +29,58 @@ interface Meter {
   rate: BothWays;
 }
 
-const tunnels = new Map<string, Meter>();
-const devices = new Map<string, Meter>();
-let samples: readonly Sample[] = [];
-/** How far the gateway's clock is ahead of the browser's. */
-let aheadMs = 0;
-const listeners = new Set<() => void>();
+/** What the gateway has told. It is replaced each second, so a component that reads it is drawn again. */
+const traffic = signal({
+  /** The rates of all tunnels together in the last ten minutes, oldest first. */
+  samples: [] as readonly Sample[],
+  tunnels: new Map<string, Meter>(),
+  devices: new Map<string, Meter>(),
+  /** How far the gateway's clock is ahead of the browser's. */
+  aheadMs: 0,
+});
+const minute = computed(() => Math.floor(useNow() / MINUTE_MS));
 
 /** The rates of all tunnels together in the last ten minutes, oldest first. Draws again each second. */
 export function useTraffic(): readonly Sample[] {
-  useEverySecond();
-  return samples;
+  return traffic.value.samples;
 }
 
 /** The rate of a device now; null if it is not known. Draws again each second. */
 export function useDeviceRate(id: string): BothWays | null {
-  useEverySecond();
+  const { samples, devices } = traffic.value;
+  const last = samples.at(-1);
   const meter = devices.get(id);
-  if (samples.at(-1)?.rate == null) return null;
-  if (meter === undefined) return NONE;
-  return (samples.at(-1)?.at ?? 0) - meter.at > COUNTED_SECONDS ? NONE : meter.rate;
-}
-
-/** How many bytes a device has sent through the gateway; null if it has not carried any. Draws again each second. */
-export function useDeviceSent(id: string): number | null {
-  useEverySecond();
-  return devices.get(id)?.tx ?? null;
+  if (last?.rate == null) return null;
+  return meter === undefined || last.at - meter.at > COUNTED_SECONDS ? NONE : meter.rate;
 }
 
 /** The rate of a tunnel now; null if it is not known. Draws again each second. */
 export function useTunnelRate(name: string): BothWays | null {
-  useEverySecond();
-  return tunnels.get(name)?.rate ?? null;
+  return traffic.value.tunnels.get(name)?.rate ?? null;
 }
 
 /** What a tunnel's present session has carried so far, in bytes; null if it is not known. Draws again each second. */
 export function useCarried(name: string): BothWays | null {
-  useEverySecond();
-  return tunnels.get(name) ?? null;
+  return traffic.value.tunnels.get(name) ?? null;
 }
 
 /** What a device has received and sent so far, in bytes; null if nothing. Draws again each second. */
 export function useDeviceCarried(id: string): BothWays | null {
-  useEverySecond();
-  return devices.get(id) ?? null;
+  return traffic.value.devices.get(id) ?? null;
 }
 
 /** The time by the gateway's clock, in milliseconds since 1970. Draws again each second. */
 export function useNow(): number {
-  useEverySecond();
-  return Date.now() + aheadMs;
+  return Date.now() + traffic.value.aheadMs;
 }
 
 /** The minute by the gateway's clock, counted from 1970. Draws again each minute. */
 export function useMinute(): number {
-  const [minute, setMinute] = useState(minuteNow());
-  useEffect(() => {
-    const listener = () => setMinute(minuteNow());
-    listeners.add(listener);
-    return () => void listeners.delete(listener);
-  }, []);
-  return minute;
-}
-
-function minuteNow(): number {
-  return Math.floor((Date.now() + aheadMs) / MINUTE_MS);
+  return minute.value;
 }
 
 export function recordTraffic(update: TrafficUpdate): void {
-  aheadMs = Date.parse(update.at) - Date.now();
+  const { samples, tunnels, devices } = traffic.value;
   const at = Date.parse(update.at) / 1_000;
   const isFirst = tunnels.size === 0;
   const rate = update.tunnels.reduce<BothWays>((sum, row) => {
@@ -107,17 +90,18 @@ export function recordTraffic(update: TrafficUpdate): void {
   for (const { id, rx_bytes: rx, tx_bytes: tx } of update.devices)
     meter(devices, id, { at, rx, tx }, COUNTED_SECONDS);
   const recent = samples.filter((each) => each.at > at - HISTORY_SECONDS && each.at < at);
-  samples = [...recent, { at, rate: isFirst ? null : rate }];
-  draw();
+  traffic.value = {
+    ...{ tunnels, devices, aheadMs: Date.parse(update.at) - Date.now() },
+    samples: [...recent, { at, rate: isFirst ? null : rate }],
+  };
 }
 
 /** After a loss of the gateway: when what was carried meanwhile was carried is not known. */
 export function forgetRates(): void {
-  tunnels.clear();
-  devices.clear();
+  const { samples, aheadMs } = traffic.value;
   const last = samples.at(-1);
-  if (last?.rate != null) samples = [...samples, { at: last.at + 1, rate: null }];
-  draw();
+  const gap = last?.rate == null ? [] : [{ at: last.at + 1, rate: null }];
+  traffic.value = { aheadMs, samples: [...samples, ...gap], tunnels: new Map(), devices: new Map() };
 }
 
 /**
@@ -136,17 +120,4 @@ function meter(
   const rate = isNew ? NONE : { rx: (rx - last.rx) / seconds, tx: (tx - last.tx) / seconds };
   meters.set(key, { at, rx, tx, rate });
   return rate;
-}
-
-function draw(): void {
-  for (const listener of [...listeners]) listener();
-}
-
-function useEverySecond(): void {
-  const [, redraw] = useReducer((count: number) => count + 1, 0);
-  useEffect(() => {
-    const listener = () => redraw(undefined);
-    listeners.add(listener);
-    return () => void listeners.delete(listener);
-  }, []);
 }

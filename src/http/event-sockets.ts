@@ -2,7 +2,7 @@ import type { Tokens } from "../access/tokens.ts";
 import { checkerOf } from "../base/checker.ts";
 import type { Status } from "../tunnel/schema.ts";
 import { describe, type Fault } from "./errors.ts";
-import { GatewayEvent } from "./event.ts";
+import { EventMessage, type GatewayEvent, messageOf } from "./event.ts";
 import type { TrafficUpdate } from "./traffic.ts";
 
 /** More than a home has screens; with the backlog it bounds the memory that sockets take. */
@@ -23,7 +23,7 @@ const TOPIC = "events";
 /** Of the sockets that asked for it. */
 const TRAFFIC_TOPIC = "traffic";
 
-const eventSchema = checkerOf(GatewayEvent);
+const eventSchema = checkerOf(EventMessage);
 
 /** What Bun keeps with each socket: its client, as `clientOf` names it. */
 export interface SocketData {
@@ -190,6 +190,7 @@ function closeRemoved(socket: Socket): void {
 
 /** Like an answer, a message is validated before it is sent. */
 function textOf(event: GatewayEvent): string {
-  if (!eventSchema.Check(event)) throw new Error(`a ${event.type} does not fit its schema`);
-  return JSON.stringify(event);
+  const message = messageOf(event);
+  if (!eventSchema.Check(message)) throw new Error(`a ${event.type} does not fit its schema`);
+  return JSON.stringify(message);
 }

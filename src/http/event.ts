@@ -6,6 +6,10 @@ import { Provider } from "../servers/schema.ts";
 import { Status, TunnelRow } from "../tunnel/schema.ts";
 import { TrafficUpdate } from "./traffic.ts";
 
+const StaleField = Type.Array(Type.String(), {
+  description: "the paths whose answers it may have changed, apart from what the payload says",
+});
+
 /** The messages of `/ws` by their `type`. */
 export const EVENTS = {
   status_change: message("status_change", Status, "sent on opening and at every change of state"),
@@ -58,8 +62,38 @@ export const EVENTS = {
   ),
 };
 
-export const GatewayEvent = Type.Union(Object.values(EVENTS));
-export type GatewayEvent = Static<(typeof EVENTS)[keyof typeof EVENTS]>;
+export const EventMessage = Type.Union(Object.values(EVENTS));
+export type EventMessage = GatewayEvent & { stale: Stale };
+
+type Name = keyof typeof EVENTS;
+/** Paths that `GET` answers. */
+export type Stale = readonly `/api/${string}`[];
+
+/** What happens in the gateway; `stale` has what it makes stale beyond what every event of its type does. */
+export type GatewayEvent = {
+  [Type in Name]: Pick<Static<(typeof EVENTS)[Type]>, "type" | "payload"> & { stale?: Stale };
+}[Name];
+
+/** The answers that an event may have changed, apart from what its payload says. */
+const STALE_AFTER: Readonly<Record<Name, Stale>> = {
+  status_change: ["/api/servers/counts", "/api/killswitch", "/api/network"],
+  tunnel_update: ["/api/events", "/api/checks", "/api/killswitch", "/api/favourites", "/api/round-trips"],
+  tunnel_removed: ["/api/devices", "/api/checks"],
+  server_update: ["/api/servers", "/api/servers/counts", "/api/favourites"],
+  device_update: ["/api/devices", "/api/devices/self", "/api/schedules"],
+  device_removed: ["/api/devices", "/api/devices/self"],
+  forward_update: ["/api/forwards", "/api/checks"],
+  forward_removed: ["/api/forwards", "/api/checks"],
+  favourites_update: ["/api/favourites"],
+  schedules_update: ["/api/schedules"],
+  security_alert: ["/api/events", "/api/checks", "/api/killswitch", "/api/devices", "/api/network"],
+  traffic: [],
+};
+
+/** The event as it is sent. */
+export function messageOf(event: GatewayEvent): EventMessage {
+  return { ...event, stale: [...STALE_AFTER[event.type], ...(event.stale ?? [])] };
+}
 
 function message<Name extends string, Payload extends TSchema>(
   type: Name,
@@ -67,5 +101,5 @@ function message<Name extends string, Payload extends TSchema>(
   description: string,
 ) {
   const name: TLiteral<Name> = Type.Literal(type);
-  return Type.Object({ type: name, payload }, { additionalProperties: false, description });
+  return Type.Object({ type: name, payload, stale: StaleField }, { additionalProperties: false, description });
 }

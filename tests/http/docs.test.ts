@@ -125,7 +125,7 @@ test("each message of /ws is a schema of its own, named as its type", async () =
     messages,
   )) {
     expect(properties).toMatchObject({ type: { const: name } });
-    expect(required).toEqual(["type", "payload"]);
+    expect(required).toEqual(["type", "payload", "stale"]);
   }
   const status = paths["/api/status"].get.responses[200].content["application/json"].schema;
   expect(messages.status_change.properties.payload.required).toEqual(status.required);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import type { GatewayEvent } from "../../src/http/event.ts";
+import { EVENTS, type GatewayEvent, messageOf } from "../../src/http/event.ts";
 import { BODY, PRIVATE } from "../servers/example.ts";
 import { Home, LISTING } from "./home.ts";
 import { HANDSHAKE, knock, listenTo } from "./socket.ts";
@@ -57,6 +57,28 @@ test("another current provider is a change of the status", async () => {
   expect(told).toMatchObject({ type: "status_change", payload: { provider: "imported" } });
 });
 
+test("an event names the answers that it makes stale, and more of them where more has changed", async () => {
+  const listener = await join();
+  const status = ["/api/servers/counts", "/api/killswitch", "/api/network"];
+  expect(await listener.stale(1)).toEqual(status);
+  await home.send("POST", "/api/provider/managed");
+  expect(await listener.stale(2)).toEqual(status);
+  await home.send("POST", "/api/provider/imported");
+  expect(await listener.stale(3)).toEqual([...status, "/api/servers"]);
+  const tunnel = ["/api/events", "/api/checks", "/api/killswitch", "/api/favourites", "/api/round-trips"];
+  await home.send("PUT", "/api/tunnels/tv", JSON.stringify({ server: "se-1", provider: "managed" }));
+  expect(await listener.stale(4)).toEqual([...tunnel, "/api/devices"]);
+  expect(await listener.stale(5)).toEqual(tunnel);
+});
+
+test("whatever an event makes stale can be asked again", async () => {
+  const { paths } = (await home.send("GET", "/swagger/json")).json;
+  for (const type of Object.keys(EVENTS) as GatewayEvent["type"][]) {
+    const { stale } = messageOf({ type, payload: {} } as GatewayEvent);
+    expect(stale.filter((path) => paths[path]?.get === undefined)).toEqual([]);
+  }
+});
+
 test("what the operator does to the kill switch is an alert and a change of the status", async () => {
   const listener = await join();
   await listener.received(1);
@@ -73,7 +95,7 @@ test("Bun's own client hears them as a browser would", async () => {
   const socket = new WebSocket(`ws://127.0.0.1:${home.port}/ws`);
   const { promise, resolve } = Promise.withResolvers<string>();
   socket.onmessage = ({ data }) => resolve(data);
-  expect(JSON.parse(await promise)).toEqual(await statusEvent());
+  expect(JSON.parse(await promise)).toMatchObject(await statusEvent());
   socket.close();
 });
 

@@ -28,10 +28,19 @@ export class Listener {
     this.#take(first);
   }
 
-  /** What came, as soon as there are so many messages; fails where the connection ends before. */
+  /** The events that came, as soon as there are so many; fails where the connection ends before. */
   async received(count: number): Promise<unknown[]> {
     await this.#until(() => this.messages.length >= count);
-    return this.messages.map((text) => JSON.parse(text));
+    return this.messages.map((text) => {
+      const { stale: _, ...event } = JSON.parse(text);
+      return event;
+    });
+  }
+
+  /** What the last message makes stale, as soon as there are so many messages. */
+  async stale(count: number): Promise<string[]> {
+    await this.received(count);
+    return JSON.parse(this.messages[count - 1] ?? "").stale;
   }
 
   /** What the first pong holds. */

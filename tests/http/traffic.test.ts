@@ -54,6 +54,7 @@ test("a socket at /ws?traffic gets what tunnels and devices have carried, at onc
       tunnels: [{ name: "main", rx_bytes, tx_bytes }],
       devices: expect.any(Array),
     },
+    stale: [],
   });
   await next(listener);
   const devices = traffic(listener).flatMap(({ payload }) => payload.devices);

@@ -11,16 +11,16 @@ interface Page {
   refreshAll: () => Promise<boolean>;
   endReads: () => void;
   change: (method: string, path: string) => Promise<unknown>;
-  getState: () => { answers: Record<string, Loaded | undefined> };
-  setAnswer: (name: string, answer: unknown) => void;
+  answerOf: (name: string) => { value: Loaded | undefined };
+  apply: (event: { type: string; payload: object; stale: readonly string[] }) => void;
   connectedSince: (row: object) => number;
-  setConnection: (connection: { name: "live" } | { name: "lost"; since: number }) => void;
+  connection: { value: { name: "live" } | { name: "lost"; since: number } };
 }
 
 const FOLDER = join(import.meta.dir, "../../src/dashboard");
 const parts = ["answers.ts", "api.ts", "store.ts"].map((file) => import(join(FOLDER, file)));
 const page: Page = Object.assign({}, ...(await Promise.all(parts)));
-const { connectedSince, show, refreshAll, endReads, change, getState, setAnswer, setConnection } = page;
+const { connectedSince, show, refreshAll, endReads, change, answerOf, apply, connection } = page;
 
 const PATIENCE_MS = 20_000;
 const realFetch = globalThis.fetch;
@@ -37,8 +37,8 @@ beforeEach(async () => {
     asked.push({ path, answer: resolve });
     return promise;
   }) as typeof fetch;
-  setConnection({ name: "live" });
-  setAnswer("killswitch", undefined);
+  connection.value = { name: "live" };
+  for (const name of ["killswitch", "network"]) answerOf(name).value = undefined;
   await refreshAll();
 });
 afterAll(() => {
@@ -49,7 +49,7 @@ const ok = (active: boolean) =>
   Response.json({ active, wanted: true, layers: [], direct_devices: 0, error: null });
 const refused = () => Response.json({ success: false, error: "nft failed" }, { status: 500 });
 const shown = () => {
-  const { killswitch } = getState().answers;
+  const killswitch = answerOf("killswitch").value;
   return killswitch?.state === "ready" ? killswitch.value.active : killswitch?.state;
 };
 
@@ -81,7 +81,7 @@ test("what was asked of a gateway that was lost is given up, and nothing counts 
   while (shown() !== true) await Bun.sleep(1);
   const all = refreshAll();
   await request(1);
-  setConnection({ name: "lost", since: 0 });
+  connection.value = { name: "lost", since: 0 };
   endReads();
   expect(await all).toBe(false);
   expect(shown()).toBe(true);
@@ -107,12 +107,25 @@ test(
   PATIENCE_MS,
 );
 
+test("after an event, what it has made stale is asked again if it is shown, and forgotten if not", async () => {
+  const hide = show("killswitch");
+  (await request(0))(ok(true));
+  while (shown() !== true) await Bun.sleep(1);
+  answerOf("network").value = { state: "failed" };
+  apply({ type: "security_alert", payload: {}, stale: ["/api/killswitch", "/api/network", "/api/later"] });
+  (await request(1))(ok(false));
+  while (shown() !== false) await Bun.sleep(1);
+  expect(asked.map(({ path }) => path)).toEqual(["/api/killswitch", "/api/killswitch"]);
+  expect(answerOf("network").value).toBeUndefined();
+  hide();
+});
+
 test("the status has the kill switch that was read last", async () => {
-  setAnswer("status", { state: "ready", value: { killswitch_active: true, direct_devices: 2 } });
+  answerOf("status").value = { state: "ready", value: { killswitch_active: true, direct_devices: 2 } };
   const hide = show("killswitch");
   (await request(0))(ok(false));
   while (shown() !== false) await Bun.sleep(1);
-  expect(getState().answers.status).toEqual({
+  expect(answerOf("status").value).toEqual({
     state: "ready",
     value: { killswitch_active: false, direct_devices: 0 },
   });
@@ -120,7 +133,7 @@ test("the status has the kill switch that was read last", async () => {
 });
 
 test("nothing is sent to a gateway that is lost", async () => {
-  setConnection({ name: "lost", since: 0 });
+  connection.value = { name: "lost", since: 0 };
   const sending = change("POST", "disconnect");
   expect(sending).rejects.toThrow(
     "The gateway does not answer, so nothing was changed. Try again when it is back.",

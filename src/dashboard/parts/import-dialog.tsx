@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { change } from "../api.ts";
 import { countOf, sentenceFrom } from "../format.ts";
-import { closeImport, type Import, importAs, type Result, useImport } from "../imports.ts";
+import { closeImport, current, type Import, importAs, type Result } from "../imports.ts";
 import { useRoute } from "../route.ts";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -14,15 +14,14 @@ const MAX_SHOWN = 50;
 
 /** What becomes of the files that were dropped or chosen. */
 export function ImportDialog() {
-  const current = useImport();
+  const { results, left, isShown } = current.value;
   const isSetup = useRoute() === "setup";
-  if (!current.isShown) return null;
-  const { results, left } = current;
+  if (!isShown) return null;
   const isSome = results.some(({ name }) => name !== null);
   return (
     <Dialog title={left > 0 ? "Importing" : "Import"} onClose={closeImport}>
       <p role="status">
-        {left > 0 && <Icon name="wait" />} {summaryOf(current)}
+        {left > 0 && <Icon name="wait" />} {summaryOf(current.value)}
       </p>
       <Results results={results} />
       {left === 0 && (

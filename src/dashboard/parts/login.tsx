@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { knownOf, useAnswer } from "../answers.ts";
 import { logIn, logOut } from "../login.ts";
-import { setNeedsToken, useStore } from "../store.ts";
+import { needsToken } from "../store.ts";
 import { type Keep, keptToken } from "../token.ts";
 import type { Option } from "./choice.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -21,9 +21,12 @@ export function LoginPage() {
 
 /** Asks for a token if something was refused without one. */
 export function LoginDialog() {
-  if (!useStore(({ needsToken }) => needsToken)) return null;
+  if (!needsToken.value) return null;
+  const close = () => {
+    needsToken.value = false;
+  };
   return (
-    <Dialog title="Log in" onClose={() => setNeedsToken(false)}>
+    <Dialog title="Log in" onClose={close}>
       <LoginForm />
     </Dialog>
   );
@@ -60,10 +63,9 @@ function LoginForm() {
 
 /** Which token the page uses and how to end that, while one is kept. */
 export function Logout() {
-  // It is kept or forgotten with a change of the state, or with a reload.
-  useStore(({ needsToken }) => needsToken);
   const token = knownOf(useAnswer("access"))?.token ?? null;
-  if (keptToken() === null) return null;
+  // The token is kept or forgotten together with the first of them, or with a reload.
+  if (needsToken.value || keptToken() === null) return null;
   return (
     <p class={token?.read_only ? "notice reader" : "logout quiet small"}>
       <span>

@@ -2,11 +2,10 @@ import type { ComponentType } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useReader } from "../access.ts";
 import { faultOf, knownOf, useAnswer } from "../answers.ts";
-import type { Connection } from "../connection.ts";
 import { timeOf } from "../format.ts";
 import { useRoute } from "../route.ts";
 import { sentenceOf } from "../sentence.ts";
-import { useStore } from "../store.ts";
+import { connection, isLost, needsToken } from "../store.ts";
 import { Drop } from "./drop.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 import { Routes } from "./link.tsx";
@@ -28,8 +27,7 @@ export interface View {
 export function Shell({ views }: { views: readonly View[] }) {
   const route = useRoute();
   const view = views.find((each) => each.route === route) ?? views[0];
-  const connection = useStore((state) => state.connection);
-  const isLocked = useStore((state) => state.needsToken && state.connection.name === "starting");
+  const isLocked = needsToken.value && connection.value.name === "starting";
   const isReader = useReader() !== null;
   const main = useFocusAfterChange(view?.route);
   useEffect(() => {
@@ -41,8 +39,8 @@ export function Shell({ views }: { views: readonly View[] }) {
       <div class="shell">
         <div class="layout">
           <Navigation views={views} current={view} />
-          <main ref={main} tabIndex={-1} class={connection.name === "lost" ? "old" : ""}>
-            <Notice connection={connection} isHome={view?.route === ""} />
+          <main ref={main} tabIndex={-1} class={isLost.value ? "old" : ""}>
+            <Notice isHome={view?.route === ""} />
             {isReader && <Logout />}
             {view !== undefined && <view.Content />}
             {!isReader && <Logout />}
@@ -100,11 +98,10 @@ function Navigation({ views, current }: { views: readonly View[]; current: View 
 
 /** The state in a word, on every view. */
 function StateWord() {
-  const connection = useStore((state) => state.connection);
   const status = knownOf(useAnswer("status"));
   const killswitch = useAnswer("killswitch");
   const { tone, word } = sentenceOf({
-    connection,
+    connection: connection.value,
     status,
     tunnels: null,
     devices: null,
@@ -120,14 +117,15 @@ function StateWord() {
 }
 
 /** Nothing old is shown as if it were new. Home says by itself since when. */
-function Notice({ connection, isHome }: { connection: Connection; isHome: boolean }) {
+function Notice({ isHome }: { isHome: boolean }) {
+  const state = connection.value;
   return (
     <div role="alert">
-      {connection.name === "lost" && (
+      {state.name === "lost" && (
         <p class="notice">
           <Icon name="unknown" />
           <span>
-            {!isHome && `The gateway has not answered since ${timeOf(connection.since)}. `}What you see below
+            {!isHome && `The gateway has not answered since ${timeOf(state.since)}. `}What you see below
             is what was known then. The page tries again every second.
           </span>
         </p>

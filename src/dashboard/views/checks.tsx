@@ -6,7 +6,7 @@ import { Button } from "../parts/button.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { Pending } from "../parts/pending.tsx";
 import type { Tone } from "../sentence.ts";
-import { setAnswer } from "../store.ts";
+import { answerOf } from "../store.ts";
 import { ThisDevice } from "./checks/this-device.tsx";
 
 /** What the gateway finds when it looks at itself, the worst first, and what becomes of the device with this page. */
@@ -56,7 +56,9 @@ function Summary({ of: { checks, checked_at } }: { of: CheckList }) {
       <p class="quiet small">Checked at {timeOf(checked_at)}. The gateway keeps results for five seconds.</p>
       <Button
         doing="Checking…"
-        work={async () => setAnswer("checks", { state: "ready", value: await read("checks") })}
+        work={async () => {
+          answerOf("checks").value = { state: "ready", value: await read("checks") };
+        }}
       >
         Check again
       </Button>

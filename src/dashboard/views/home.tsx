@@ -1,6 +1,6 @@
 import { faultOf, knownOf, useAnswer } from "../answers.ts";
 import type { Known } from "../sentence.ts";
-import { useStore } from "../store.ts";
+import { connection } from "../store.ts";
 import { Alerts } from "./home/alerts.tsx";
 import { ByExit } from "./home/by-exit.tsx";
 import { Layers } from "./home/layers.tsx";
@@ -17,7 +17,7 @@ export function Home() {
   const killswitch = useAnswer("killswitch");
   const events = useAnswer("events");
   const known: Known = {
-    connection: useStore((state) => state.connection),
+    connection: connection.value,
     status: knownOf(useAnswer("status")),
     tunnels: knownOf(tunnels)?.tunnels ?? null,
     devices: knownOf(devices),

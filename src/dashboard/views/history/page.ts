@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { HistoryPage } from "../../../history/schema.ts";
 import { read } from "../../api.ts";
-import { type Loaded, useStore } from "../../store.ts";
+import { isLost, type Loaded } from "../../store.ts";
 import { useMinute } from "../../traffic.ts";
 import { LENGTHS_SECONDS, LOOKS, type Span, type Whose } from "./span.ts";
 
@@ -13,9 +13,8 @@ export function useHistoryPage(span: Span, whose: Whose): Loaded<HistoryPage> {
     page: LOADING,
   });
   const path = pathOf(span, whose, useMinute());
-  const isLost = useStore(({ connection }) => connection.name === "lost");
   useEffect(() => {
-    if (isLost) return;
+    if (isLost.value) return;
     const ending = new AbortController();
     const show = (page: Loaded<HistoryPage>) => {
       if (!ending.signal.aborted) setShown({ choice, page });
@@ -25,7 +24,7 @@ export function useHistoryPage(span: Span, whose: Whose): Loaded<HistoryPage> {
       (error: Error) => show({ state: "failed", error: error.message }),
     );
     return () => ending.abort();
-  }, [path, isLost]);
+  }, [path, isLost.value]);
   return shown.choice === choice ? shown.page : LOADING;
 }
 

@@ -5,7 +5,7 @@ import { useAction } from "../../action.ts";
 import { change } from "../../api.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
-import { getState, setAnswer } from "../../store.ts";
+import { answerOf } from "../../store.ts";
 import { type Connecting, isConnected, plainly, type Way } from "./connecting.ts";
 
 interface ServerRowProps {
@@ -137,14 +137,14 @@ function Remove({ provider, name }: { provider: Provider; name: string }) {
   );
 }
 
-/** No event announces favourites: what the gateway has confirmed is shown at once. */
+/** What the gateway has confirmed is shown at once; after several stars in a second, its answer comes later. */
 async function mark(provider: Provider, server: string, isFavourite: boolean): Promise<void> {
   const path = `favourites/${provider}/${encodeURIComponent(server)}`;
   await plainly(change(isFavourite ? "PUT" : "DELETE", path));
-  const known = getState().answers.favourites;
-  if (known?.state !== "ready") return;
-  const { favourites, recent } = known.value;
+  const answer = answerOf("favourites");
+  if (answer.value?.state !== "ready") return;
+  const { favourites, recent } = answer.value.value;
   const others = favourites.filter((each) => each.provider !== provider || each.server !== server);
   const value = { favourites: isFavourite ? [...others, { provider, server }] : others, recent };
-  setAnswer("favourites", { state: "ready", value });
+  answer.value = { state: "ready", value };
 }

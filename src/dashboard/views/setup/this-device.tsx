@@ -7,7 +7,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { TONE_ICONS } from "../../parts/tone.ts";
 import { placeOf, type Tone } from "../../sentence.ts";
-import { useDeviceSent } from "../../traffic.ts";
+import { useDeviceCarried } from "../../traffic.ts";
 
 /** Whether the device that shows this page leaves by a tunnel, judged by what the gateway forwards for it. */
 export function ThisDevice() {
@@ -29,7 +29,7 @@ export function ThisDevice() {
 /** Whether the gateway has forwarded something of the device since this was first shown. */
 function useSeen(device: OwnDevice["device"]): boolean {
   const first = useRef<{ id: string; sent: number } | null>(null);
-  const sent = Math.max(useDeviceSent(device?.id ?? "") ?? 0, device?.tx_bytes ?? 0);
+  const sent = Math.max(useDeviceCarried(device?.id ?? "")?.tx ?? 0, device?.tx_bytes ?? 0);
   if (device === null) return false;
   if (first.current?.id !== device.id) first.current = { id: device.id, sent: device.tx_bytes };
   return sent > first.current.sent;
