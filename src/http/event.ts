@@ -101,5 +101,8 @@ function message<Name extends string, Payload extends TSchema>(
   description: string,
 ) {
   const name: TLiteral<Name> = Type.Literal(type);
-  return Type.Object({ type: name, payload, stale: StaleField }, { additionalProperties: false, description });
+  return Type.Object(
+    { type: name, payload, stale: StaleField },
+    { additionalProperties: false, description },
+  );
 }

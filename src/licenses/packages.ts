@@ -5,6 +5,8 @@ export const PACKAGES: readonly string[] = [
   "@leichtgewicht/ip-codec",
   "@noble/curves",
   "@noble/hashes",
+  "@preact/signals",
+  "@preact/signals-core",
   "@scalar/themes",
   "@scalar/themes/node_modules/@scalar/types",
   "@scalar/themes/node_modules/@scalar/types/node_modules/zod",

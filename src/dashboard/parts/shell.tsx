@@ -125,8 +125,8 @@ function Notice({ isHome }: { isHome: boolean }) {
         <p class="notice">
           <Icon name="unknown" />
           <span>
-            {!isHome && `The gateway has not answered since ${timeOf(state.since)}. `}What you see below
-            is what was known then. The page tries again every second.
+            {!isHome && `The gateway has not answered since ${timeOf(state.since)}. `}What you see below is
+            what was known then. The page tries again every second.
           </span>
         </p>
       )}

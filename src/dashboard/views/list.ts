@@ -22,7 +22,7 @@ import { Tunnels } from "./tunnels.tsx";
  *     const devices = useAnswer("devices");
  *     if (devices.state !== "ready") return <Pending of={devices} />;
  *
- * An interface that is not in `Answers` (`store.ts`) is added there, and to `STALE_AFTER` if events change it. Rates
+ * An interface that is not in `Answers` (`store.ts`) is added there, and to `http/event.ts` if events change it. Rates
  * come from `useDeviceRate`, `useTunnelRate` and `useTraffic`, the gateway's time from `useNow` (`traffic.ts`).
  *
  * It changes something only by a `Button` (`parts/button.tsx`), which shows progress at once and the outcome in place.
