@@ -2,7 +2,6 @@ import { useEffect } from "preact/hooks";
 import type { EventMessage } from "../http/event.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { ApiError, read } from "./api.ts";
-import { ruleAhead } from "./sentence.ts";
 import { type Answers, answerOf, askedFor, connection, type Loaded, type Resource } from "./store.ts";
 
 /** Between the end of a read and the next of the same: a burst of events costs one read a second. */
@@ -72,17 +71,6 @@ export function knownOf<T>(answer: Loaded<T>): T | null {
 /** Why an answer could not be had, as a sentence; null if it is there or awaited. */
 export function faultOf(answer: Loaded<unknown>): string | null {
   return answer.state === "failed" ? answer.error : null;
-}
-
-/** Whether the operator has turned the kill switch off. */
-export function useIsOpen(): boolean {
-  return knownOf(useAnswer("killswitch"))?.wanted === false;
-}
-
-/** Whether another program's routing rule leads devices past the tunnels, where the firewall stops them. */
-export function useIsDiverted(): boolean {
-  const killswitch = knownOf(useAnswer("killswitch"));
-  return killswitch?.wanted === true && ruleAhead(killswitch) !== null;
 }
 
 /** Reads an answer again. There is one read at a time; a change during it, or soon after, makes another one follow. */

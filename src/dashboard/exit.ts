@@ -9,6 +9,8 @@ export interface ExitState {
   tone: Tone;
   /** "by Gothenburg, Sweden" */
   where: string;
+  /** "Gothenburg, Sweden" */
+  detail: string;
   /** "main · Gothenburg, Sweden" */
   text: string;
 }
@@ -23,43 +25,29 @@ export const DIVERTED = {
   where: "may have no internet: another program’s routing rule comes first",
 } as const;
 
-/** `isOpen` is whether the kill switch is off. */
-export function exitOf(exit: string, tunnels: readonly TunnelRow[], isOpen: boolean): ExitState {
-  if (exit === "direct")
-    return {
-      icon: "warning",
-      tone: "partly",
-      where: "direct, outside every tunnel",
-      text: "direct · outside every tunnel",
-    };
+/** `isOff` is whether the kill switch is off. */
+export function exitOf(exit: string, tunnels: readonly TunnelRow[], isOff: boolean): ExitState {
+  const [icon, tone, detail, where] = lookOf(exit, tunnels, isOff);
+  return { icon, tone, detail, where, text: `${exit} · ${detail}` };
+}
+
+type Look = [icon: ExitState["icon"], tone: Tone, detail: string, where: string];
+
+function lookOf(exit: string, tunnels: readonly TunnelRow[], isOff: boolean): Look {
+  if (exit === "direct") return ["warning", "partly", "outside every tunnel", "direct, outside every tunnel"];
   const row = tunnels.find(({ name }) => name === exit);
+  const place = row === undefined ? "" : placeOf(row);
   if (row?.unanswered)
-    return {
-      icon: "warning",
-      tone: "partly",
-      where: `by ${placeOf(row)}, which carries nothing`,
-      text: `${exit} · ${placeOf(row)} carries nothing`,
-    };
-  if (row?.state === "connected")
-    return {
-      icon: "shield",
-      tone: "protected",
-      where: `by ${placeOf(row)}`,
-      text: `${exit} · ${placeOf(row)}`,
-    };
+    return ["warning", "partly", `${place} carries nothing`, `by ${place}, which carries nothing`];
+  if (row?.state === "connected") return ["shield", "protected", place, `by ${place}`];
   const state = row?.state ?? "not known";
-  if (isOpen) {
-    const text = exit === "blocked" ? "blocked · the kill switch is off" : `${exit} · ${state}`;
-    return { icon: "warning", tone: "exposed", where: OPEN_TEXT, text };
-  }
   if (exit === "blocked")
-    return { icon: "blocked", tone: "blocked", where: "blocked", text: "blocked · no internet" };
-  return {
-    icon: "blocked",
-    tone: "blocked",
-    where: `blocked: ${downText(exit, row)}`,
-    text: `${exit} · ${state}`,
-  };
+    return isOff
+      ? ["warning", "exposed", "the kill switch is off", OPEN_TEXT]
+      : ["blocked", "blocked", "no internet", "blocked"];
+  return isOff
+    ? ["warning", "exposed", state, OPEN_TEXT]
+    : ["blocked", "blocked", state, `blocked: ${downText(exit, row)}`];
 }
 
 /** Why nothing leaves by a tunnel: "the tunnel tv has failed". */

@@ -4,10 +4,10 @@ import { useMayChange } from "../access.ts";
 import { type Action, useAction, type Work } from "../action.ts";
 import type { Fault } from "../fault.ts";
 import { Outcome } from "./button.tsx";
-import type { Option } from "./choice.tsx";
 import type { Faults } from "./faults.ts";
 import { Icon } from "./icon.tsx";
 import { FormLacks, lacksIn, NO_LACKS } from "./lacks.ts";
+import { type Option, Options } from "./options.tsx";
 
 /**
  * Fields and the button that does `work` with them, as Enter does. What is wrong with them is shown at each of them;
@@ -183,11 +183,7 @@ export function Select<Value extends string>({
         aria-describedby={saidOf(id, about)}
         onChange={({ currentTarget }) => onValue(currentTarget.value as Value)}
       >
-        {options.map((each) => (
-          <option key={each.value} value={each.value} selected={each.value === value}>
-            {each.text}
-          </option>
-        ))}
+        <Options of={options} value={value} />
       </select>
     </Labelled>
   );

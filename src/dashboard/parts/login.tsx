@@ -3,9 +3,9 @@ import { knownOf, useAnswer } from "../answers.ts";
 import { logIn, logOut } from "../login.ts";
 import { needsToken } from "../store.ts";
 import { type Keep, keptToken } from "../token.ts";
-import type { Option } from "./choice.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Field, Form, Select } from "./form.tsx";
+import type { Option } from "./options.tsx";
 
 /** All that someone sees who may not read. */
 export function LoginPage() {

@@ -1,6 +1,5 @@
 import { useState } from "preact/hooks";
 import type { DeviceList } from "../../devices/schema.ts";
-import type { TunnelRow } from "../../tunnel/schema.ts";
 import { knownOf, useAnswer } from "../answers.ts";
 import { isNetwork } from "../exit.ts";
 import { countOf } from "../format.ts";
@@ -14,16 +13,15 @@ import { inOrder, isOfKind, type Kind, matches } from "./devices/selection.ts";
 /** From whom, to where, by which tunnel: a row for each device, with its exit as a choice. */
 export function Devices() {
   const devices = useAnswer("devices");
-  const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? [];
   const own = knownOf(useAnswer("devices/self"))?.device?.id ?? null;
   return (
     <div class="devices">
       <h1>Devices</h1>
       {devices.state === "ready" ? (
         <>
-          <DefaultExit list={devices.value} tunnels={tunnels} />
-          <Found list={devices.value} tunnels={tunnels} own={own} />
-          <Networks list={devices.value} tunnels={tunnels} />
+          <DefaultExit list={devices.value} />
+          <Found list={devices.value} own={own} />
+          <Networks list={devices.value} />
           <Direct isAllowed={devices.value.direct_allowed} />
         </>
       ) : (
@@ -39,12 +37,11 @@ const MANY = 50;
 
 interface FoundProps {
   list: DeviceList;
-  tunnels: readonly TunnelRow[];
   /** The device that shows the page, if the gateway knows it. */
   own: string | null;
 }
 
-function Found({ list, tunnels, own }: FoundProps) {
+function Found({ list, own }: FoundProps) {
   const [text, setText] = useState("");
   const [kind, setKind] = useState<Kind>("all");
   const all = list.devices.filter((device) => !isNetwork(device));
@@ -80,13 +77,7 @@ function Found({ list, tunnels, own }: FoundProps) {
               </h2>
               <ul class={`device-rows ${devices.length >= MANY ? "many" : ""}`}>
                 {devices.map((device) => (
-                  <DeviceRow
-                    key={device.id}
-                    device={device}
-                    list={list}
-                    tunnels={tunnels}
-                    isOwn={device.id === own}
-                  />
+                  <DeviceRow key={device.id} device={device} list={list} isOwn={device.id === own} />
                 ))}
               </ul>
             </section>

@@ -2,11 +2,12 @@ import type { Checks } from "../../../checks/schema.ts";
 import type { Device } from "../../../devices/schema.ts";
 import { capital, tunnelTitle } from "../../../shared/words.ts";
 import type { Status, TunnelRow } from "../../../tunnel/schema.ts";
-import { knownOf, useAnswer, useIsDiverted } from "../../answers.ts";
+import { knownOf, useAnswer } from "../../answers.ts";
 import { downText, exitOf, titleOf } from "../../exit.ts";
 import { bytesOf, rateOf } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
+import { useIsDiverted } from "../../protection.ts";
 import { placeOf, type Tone } from "../../sentence.ts";
 import { useDeviceCarried, useDeviceRate } from "../../traffic.ts";
 
@@ -74,7 +75,7 @@ function Found(props: FoundProps) {
 }
 
 function exitAnswer({ device, tunnels, status, isDiverted }: FoundProps): Answer {
-  const isOpen = status?.killswitch_active === false;
+  const isOff = status?.killswitch_active === false;
   if (isDiverted && device.exit !== "blocked")
     return {
       icon: "warning",
@@ -82,7 +83,7 @@ function exitAnswer({ device, tunnels, status, isDiverted }: FoundProps): Answer
       title: `${titleOf(device)} may have no internet`,
       text: "Another program’s routing rule leads what it sends past its exit, where the firewall stops it.",
     };
-  const { icon, tone } = exitOf(device.exit, tunnels, isOpen);
+  const { icon, tone } = exitOf(device.exit, tunnels, isOff);
   const row = tunnels.find(({ name }) => name === device.exit);
   if (row?.state === "connected")
     return {
@@ -98,7 +99,7 @@ function exitAnswer({ device, tunnels, status, isDiverted }: FoundProps): Answer
       title: `${titleOf(device)} leaves directly`,
       text: "What it sends goes outside every tunnel, as allowed on the gateway. Your internet provider and the sites see your home’s own address.",
     };
-  if (isOpen)
+  if (isOff)
     return {
       icon,
       tone,

@@ -1,18 +1,18 @@
 import type { DeviceList } from "../../../devices/schema.ts";
-import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { refresh, useIsOpen } from "../../answers.ts";
+import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
-import { exitOf, titleOf } from "../../exit.ts";
+import { titleOf } from "../../exit.ts";
 import { countOf, listOf } from "../../format.ts";
-import { Choice } from "../../parts/choice.tsx";
+import { AutosaveSelect } from "../../parts/autosave-select.tsx";
 import type { Question } from "../../parts/dialog.tsx";
+import { useExits } from "../../protection.ts";
 
 /** More names than this are counted. */
 const MAX_NAMES = 4;
 
 /** Where devices leave that nobody has assigned. */
-export function DefaultExit({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRow[] }) {
-  const isOpen = useIsOpen();
+export function DefaultExit({ list }: { list: DeviceList }) {
+  const exitOf = useExits();
   const exits = list.exits.filter((exit) => exit !== "direct");
   return (
     <section class="card default-exit">
@@ -21,10 +21,10 @@ export function DefaultExit({ list, tunnels }: { list: DeviceList; tunnels: read
         New devices, and all without an exit of their own,{" "}
         {list.default_exit === "blocked" ? "are" : "leave by"}
       </p>
-      <Choice
+      <AutosaveSelect
         label="Default exit"
         value={list.default_exit}
-        options={exits.map((exit) => ({ value: exit, text: exitOf(exit, tunnels, isOpen).text }))}
+        options={exits.map((exit) => ({ value: exit, text: exitOf(exit).text }))}
         from={list}
         save={async (exit) => {
           await change("PUT", "default-exit", { exit });

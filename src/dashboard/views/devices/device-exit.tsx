@@ -1,36 +1,37 @@
 import type { Device, DeviceList } from "../../../devices/schema.ts";
-import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { knownOf, refresh, useAnswer, useIsOpen } from "../../answers.ts";
+import { capital } from "../../../shared/words.ts";
+import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
-import { exitOf, isNetwork, titleOf } from "../../exit.ts";
-import { Choice, type Option } from "../../parts/choice.tsx";
+import { type ExitState, isNetwork, titleOf } from "../../exit.ts";
+import { AutosaveSelect } from "../../parts/autosave-select.tsx";
 import type { Question } from "../../parts/dialog.tsx";
 import { ViewLink } from "../../parts/link.tsx";
+import type { Option } from "../../parts/options.tsx";
+import { useExits } from "../../protection.ts";
 import { momentOf, type Schedule } from "../../schedule.ts";
 import { MINUTE_MS, useMinute } from "../../traffic.ts";
 
 interface DeviceExitProps {
   device: Device;
   list: DeviceList;
-  tunnels: readonly TunnelRow[];
 }
 
 /** The option for no exit of its own; no tunnel has this name. */
 const DEFAULT = "";
 
 /** Where the device leaves, as a choice. */
-export function DeviceExit({ device, list, tunnels }: DeviceExitProps) {
+export function DeviceExit({ device, list }: DeviceExitProps) {
   const title = titleOf(device);
-  const isOpen = useIsOpen();
-  const { where, tone } = exitOf(device.exit, tunnels, isOpen);
+  const exitOf = useExits();
+  const { where, tone } = exitOf(device.exit);
   const isRemarkable = tone === "exposed" || (tone === "blocked" && device.exit !== "blocked");
   return (
     <div class="device-exit">
       <span class="device-verb quiet small">{verbFor(device.exit)}</span>
-      <Choice
+      <AutosaveSelect
         label={`Exit of ${title}`}
         value={device.assigned ? device.exit : DEFAULT}
-        options={optionsFor(device, list, tunnels, isOpen)}
+        options={optionsFor(device, list, exitOf)}
         from={list}
         save={async (exit) => {
           await change("PUT", devicePath(device), { exit: exit === DEFAULT ? null : exit });
@@ -39,7 +40,7 @@ export function DeviceExit({ device, list, tunnels }: DeviceExitProps) {
         ask={(exit) => (exit === "direct" ? questionAbout(device) : null)}
       />
       <BySchedule id={device.id} />
-      {isRemarkable && <p class="small">{where.charAt(0).toUpperCase() + where.slice(1)}.</p>}
+      {isRemarkable && <p class="small">{capital(where)}.</p>}
     </div>
   );
 }
@@ -70,28 +71,18 @@ export function devicePath({ id }: Pick<Device, "id">): string {
   return `devices/${encodeURIComponent(id)}`;
 }
 
-function optionsFor(
-  device: Device,
-  list: DeviceList,
-  tunnels: readonly TunnelRow[],
-  isOpen: boolean,
-): Option[] {
+function optionsFor(device: Device, list: DeviceList, exitOf: (exit: string) => ExitState): Option[] {
   const exits = list.exits.filter((exit) => exit !== "direct" || !isNetwork(device));
   const own = device.assigned && !exits.includes(device.exit) ? [device.exit] : [];
   return [
-    { value: DEFAULT, text: defaultText(list, tunnels, isOpen) },
-    ...[...exits, ...own].map((exit) => ({ value: exit, text: exitOf(exit, tunnels, isOpen).text })),
+    { value: DEFAULT, text: defaultText(exitOf(list.default_exit)) },
+    ...[...exits, ...own].map((exit) => ({ value: exit, text: exitOf(exit).text })),
   ];
 }
 
 /** The card of the default exit names its tunnel. */
-export function defaultText(
-  { default_exit }: DeviceList,
-  tunnels: readonly TunnelRow[],
-  isOpen: boolean,
-): string {
-  const { text, tone } = exitOf(default_exit, tunnels, isOpen);
-  return `default: ${tone === "protected" ? text.replace(`${default_exit} · `, "") : text}`;
+export function defaultText({ text, detail, tone }: ExitState): string {
+  return `default: ${tone === "protected" ? detail : text}`;
 }
 
 function questionAbout(device: Device): Question {

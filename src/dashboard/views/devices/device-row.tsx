@@ -1,10 +1,9 @@
 import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
-import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { useIsDiverted, useIsOpen } from "../../answers.ts";
-import { DIVERTED, exitOf, isNetwork, isNew, titleOf } from "../../exit.ts";
+import { DIVERTED, isNetwork, isNew, titleOf } from "../../exit.ts";
 import { agoOf, rateOf } from "../../format.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { useExits, useIsDiverted } from "../../protection.ts";
 import { useDeviceRate, useNow } from "../../traffic.ts";
 import { DeviceDetails } from "./device-details.tsx";
 import { DeviceExit } from "./device-exit.tsx";
@@ -15,15 +14,14 @@ const MAX_ADDRESSES = 2;
 interface DeviceRowProps {
   device: Device;
   list: DeviceList;
-  tunnels: readonly TunnelRow[];
   isOwn: boolean;
 }
 
 /** A sentence: this device leaves by this exit. */
-export function DeviceRow({ device, list, tunnels, isOwn }: DeviceRowProps) {
+export function DeviceRow({ device, list, isOwn }: DeviceRowProps) {
   const [isOpen, setOpen] = useState(false);
   const isDiverted = useIsDiverted() && device.exit !== "blocked";
-  const led = exitOf(device.exit, tunnels, useIsOpen());
+  const led = useExits()(device.exit);
   const { icon, tone } = isDiverted ? DIVERTED : led;
   const title = titleOf(device);
   return (
@@ -40,7 +38,7 @@ export function DeviceRow({ device, list, tunnels, isOwn }: DeviceRowProps) {
           <p class="quiet small">{addressesOf(device)}</p>
           {isDiverted && <p class="small">It {DIVERTED.where}.</p>}
         </div>
-        <DeviceExit device={device} list={list} tunnels={tunnels} />
+        <DeviceExit device={device} list={list} />
         <Activity device={device} />
         <button
           type="button"

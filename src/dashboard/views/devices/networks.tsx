@@ -1,22 +1,17 @@
 import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
-import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { refresh, useIsOpen } from "../../answers.ts";
+import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
-import { exitOf, isNetwork } from "../../exit.ts";
+import { isNetwork } from "../../exit.ts";
 import { FormButton } from "../../parts/button.tsx";
 import { Field, Form, Select } from "../../parts/form.tsx";
+import { useExits } from "../../protection.ts";
 import { defaultText, devicePath } from "./device-exit.tsx";
 import { DeviceRow } from "./device-row.tsx";
 import { inOrder } from "./selection.ts";
 
-interface NetworksProps {
-  list: DeviceList;
-  tunnels: readonly TunnelRow[];
-}
-
 /** What is behind other routers of the LAN: it has their MAC address, so it is known by its prefix. */
-export function Networks({ list, tunnels }: NetworksProps) {
+export function Networks({ list }: { list: DeviceList }) {
   const networks = inOrder(list.devices.filter(isNetwork));
   return (
     <section class="card networks">
@@ -28,19 +23,19 @@ export function Networks({ list, tunnels }: NetworksProps) {
       {networks.length > 0 && (
         <ul class="device-rows">
           {networks.map((device) => (
-            <Network key={device.id} device={device} list={list} tunnels={tunnels} />
+            <Network key={device.id} device={device} list={list} />
           ))}
         </ul>
       )}
-      <Add list={list} tunnels={tunnels} />
+      <Add list={list} />
     </section>
   );
 }
 
-function Network({ device, list, tunnels }: NetworksProps & { device: Device }) {
+function Network({ device, list }: { device: Device; list: DeviceList }) {
   return (
     <>
-      <DeviceRow device={device} list={list} tunnels={tunnels} isOwn={false} />
+      <DeviceRow device={device} list={list} isOwn={false} />
       {device.interface === null && (
         <li class="no-route small">
           The gateway has no route to {device.id} on the LAN, so packets from there are dropped. Add the route
@@ -54,9 +49,9 @@ function Network({ device, list, tunnels }: NetworksProps & { device: Device }) 
   );
 }
 
-function Add({ list, tunnels }: NetworksProps) {
+function Add({ list }: { list: DeviceList }) {
   const [isShown, setShown] = useState(false);
-  const isOpen = useIsOpen();
+  const exitOf = useExits();
   const [prefix, setPrefix] = useState("");
   const [name, setName] = useState("");
   const [exit, setExit] = useState("");
@@ -95,8 +90,8 @@ function Add({ list, tunnels }: NetworksProps) {
         value={exit}
         onValue={setExit}
         options={[
-          { value: "", text: defaultText(list, tunnels, isOpen) },
-          ...exits.map((each) => ({ value: each, text: exitOf(each, tunnels, isOpen).text })),
+          { value: "", text: defaultText(exitOf(list.default_exit)) },
+          ...exits.map((each) => ({ value: each, text: exitOf(each).text })),
         ]}
       />
     </Form>

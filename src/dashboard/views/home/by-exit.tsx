@@ -1,12 +1,12 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { Network } from "../../../http/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { useIsDiverted, useIsOpen } from "../../answers.ts";
 import { DIVERTED, downText, OPEN_TEXT } from "../../exit.ts";
 import { countOf, listOf, sentenceFrom } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
+import { useIsDiverted, useKillSwitchOff } from "../../protection.ts";
 import { placeOf, type Tone } from "../../sentence.ts";
 import type { Loaded } from "../../store.ts";
 
@@ -35,7 +35,7 @@ export function ByExit(props: {
 }
 
 function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRow[] }) {
-  const isOpen = useIsOpen();
+  const isOff = useKillSwitchOff();
   const isDiverted = useIsDiverted();
   const groups = Map.groupBy(list.devices, ({ exit }) => exit);
   if (groups.size === 0)
@@ -51,7 +51,7 @@ function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRo
   return (
     <ul class="rows">
       {exits.map(([exit, devices]) => {
-        const { icon, tone, where } = wayOf(exit, tunnels, { isOpen, isDiverted });
+        const { icon, tone, where } = wayOf(exit, tunnels, { isOff, isDiverted });
         return (
           <li key={exit} class={`row tone-${tone}`}>
             <Icon name={icon} />
@@ -98,11 +98,11 @@ interface Way {
 
 interface Protection {
   /** Whether the kill switch is off. */
-  isOpen: boolean;
+  isOff: boolean;
   isDiverted: boolean;
 }
 
-function wayOf(exit: string, tunnels: readonly TunnelRow[], { isOpen, isDiverted }: Protection): Way {
+function wayOf(exit: string, tunnels: readonly TunnelRow[], { isOff, isDiverted }: Protection): Way {
   if (isDiverted && exit !== "blocked")
     return { ...DIVERTED, where: { one: DIVERTED.where, many: DIVERTED.where } };
   if (exit === "direct") return { icon: "warning", tone: "partly", where: leave("outside every tunnel") };
@@ -111,7 +111,7 @@ function wayOf(exit: string, tunnels: readonly TunnelRow[], { isOpen, isDiverted
     return { icon: "warning", tone: "partly", where: leave(`by ${placeOf(row)}, which carries nothing`) };
   if (row?.state === "connected")
     return { icon: "shield", tone: "protected", where: leave(`by ${placeOf(row)}`) };
-  if (isOpen) return OPEN;
+  if (isOff) return OPEN;
   if (exit === "blocked") return { ...BLOCKED, where: are("blocked") };
   return { ...BLOCKED, where: are(`blocked: ${downText(exit, row)}`) };
 }

@@ -2,14 +2,13 @@ import { useState } from "preact/hooks";
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import type { Action } from "../../action.ts";
-import { useIsOpen } from "../../answers.ts";
 import { change } from "../../api.ts";
-import { exitOf } from "../../exit.ts";
 import { faultIn } from "../../fault.ts";
-import type { Option } from "../../parts/choice.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { useFaults } from "../../parts/faults.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
+import type { Option } from "../../parts/options.tsx";
+import { useExits } from "../../protection.ts";
 import { type Schedule, whoIn } from "../../schedule.ts";
 import { Days } from "./days.tsx";
 import { bodyOf, type Draft, draftOf, FIELD_NAMES, lackOf, type TEXTS } from "./draft.ts";
@@ -88,7 +87,7 @@ interface FieldsProps extends Pick<EditProps, "list" | "tunnels" | "zone"> {
   bind: Bind;
 }
 
-function ExitFields({ list, tunnels, zone, draft, bind }: FieldsProps) {
+function ExitFields({ list, zone, draft, bind }: FieldsProps) {
   const devices = withOwn(
     list.devices.map(({ id }) => id),
     draft.device,
@@ -97,7 +96,7 @@ function ExitFields({ list, tunnels, zone, draft, bind }: FieldsProps) {
     list.exits.filter((exit) => exit !== "direct"),
     draft.exit,
   );
-  const isOpen = useIsOpen();
+  const exitOf = useExits();
   return (
     <>
       <Select
@@ -107,7 +106,7 @@ function ExitFields({ list, tunnels, zone, draft, bind }: FieldsProps) {
       />
       <Select
         label="Exit"
-        options={exits.map((exit) => ({ value: exit, text: exitOf(exit, tunnels, isOpen).text }))}
+        options={exits.map((exit) => ({ value: exit, text: exitOf(exit).text }))}
         {...bind("exit")}
       />
       <Field label="From" type="time" hint={clockHint(zone)} required {...bind("at")} />

@@ -5,9 +5,9 @@ import type { TunnelRow } from "../../../tunnel/schema.ts";
 import type { Action } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
-import type { Option } from "../../parts/choice.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field, Form, Select } from "../../parts/form.tsx";
+import type { Option } from "../../parts/options.tsx";
 import { targetsIn } from "./targets.ts";
 
 interface LeadProps {

@@ -126,9 +126,9 @@ function Actions({ row, devices }: TunnelCardProps) {
   const action = useAction();
   const [isMoving, setMoving] = useState(false);
   const path = `tunnels/${encodeURIComponent(row.name)}`;
-  const isOpen = knownOf(useAnswer("status"))?.killswitch_active === false;
+  const isOff = knownOf(useAnswer("status"))?.killswitch_active === false;
   const who = whoLeavesBy(row, devices);
-  const ending = isOpen
+  const ending = isOff
     ? `The kill switch is not in place: ${who} may then leave outside every tunnel.`
     : `${who} will have no internet until the tunnel is connected again. No other tunnel takes its place.`;
   const end = async () => void (await change("POST", `${path}/disconnect`));

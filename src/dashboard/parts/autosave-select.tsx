@@ -4,13 +4,9 @@ import { useAction } from "../action.ts";
 import { Outcome } from "./button.tsx";
 import { Confirmation, type Question } from "./dialog.tsx";
 import { Icon } from "./icon.tsx";
+import { type Option, Options } from "./options.tsx";
 
-export interface Option<Value extends string = string> {
-  value: Value;
-  text: string;
-}
-
-interface ChoiceProps {
+interface AutosaveSelectProps {
   /** For screen readers: "Exit of TV". */
   label: string;
   value: string;
@@ -19,12 +15,12 @@ interface ChoiceProps {
   save: (value: string) => Promise<void>;
   /** What is asked before, if anything. */
   ask?: (value: string) => Question | null;
-  /** The answer that `value` comes from: a newer one says what has become of the choice. */
+  /** The answer that `value` comes from: a newer one says what has become of what was chosen. */
   from: unknown;
 }
 
-/** A choice that is made on the gateway as soon as it is chosen. If it fails, the former one is shown again. */
-export function Choice({ label, value, options, save, ask, from }: ChoiceProps) {
+/** A select whose value is saved as soon as it is chosen. If that fails, the former one is shown again. */
+export function AutosaveSelect({ label, value, options, save, ask, from }: AutosaveSelectProps) {
   const id = useId();
   const action = useAction();
   const [chosen, setChosen] = useState<string | null>(null);
@@ -49,7 +45,7 @@ export function Choice({ label, value, options, save, ask, from }: ChoiceProps) 
     if (asked === null) begin(next);
   };
   return (
-    <div class="choice">
+    <div class="autosave">
       <select
         class="input"
         aria-label={label}
@@ -58,11 +54,7 @@ export function Choice({ label, value, options, save, ask, from }: ChoiceProps) 
         value={chosen ?? value}
         onChange={({ currentTarget }) => choose(currentTarget.value)}
       >
-        {options.map((each) => (
-          <option key={each.value} value={each.value} selected={each.value === (chosen ?? value)}>
-            {each.text}
-          </option>
-        ))}
+        <Options of={options} value={chosen ?? value} />
       </select>
       {isBusy && (
         <p class="quiet small" role="status">
