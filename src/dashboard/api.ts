@@ -24,14 +24,19 @@ export async function read<T>(path: string, signal: AbortSignal | null = null): 
 }
 
 /**
- * Changes something at `/api/<path>`; throws an `ApiError` with the gateway's own sentence. Parts of the path that are
- * names need `encodeURIComponent`.
+ * Changes something at `/api/<path>`; throws an `ApiError` with the gateway's own sentence. Paths with names are made
+ * by `pathOf`.
  */
 export async function change<T = unknown>(method: Method, path: string, body?: unknown): Promise<T> {
   // Otherwise the browser would keep it, and the gateway might do it much later.
   if (isLost.value) throw new ApiError(UNSENT, null);
   const json = { body: JSON.stringify(body), headers: { "Content-Type": "application/json" } };
   return (await answerOf(await request(path, { method, ...(body === undefined ? {} : json) }, UNKNOWN))) as T;
+}
+
+/** The path of something by its name. */
+export function pathOf(...parts: readonly string[]): string {
+  return parts.map(encodeURIComponent).join("/");
 }
 
 const UNKNOWN = "The gateway does not answer. You will see whether this was done when it is back.";

@@ -50,6 +50,12 @@ export function listOf(words: readonly string[]): string {
   return LIST.format(words);
 }
 
+/** The first of many words, and how many others there are. */
+export function someOf(words: readonly string[], max = 6): string {
+  const rest = words.length - max;
+  return listOf(rest > 1 ? [...words.slice(0, max), countOf(rest, "other")] : words);
+}
+
 /** The gateway's errors have no full stop, and begin in lower case or with a name, which stays as it is. */
 export function sentenceFrom(text: string): string {
   const begun = /^[a-z]+[,:]?( |$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;

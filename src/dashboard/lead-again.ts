@@ -1,9 +1,9 @@
 import type { TunnelRow } from "../tunnel/schema.ts";
-import { change } from "./api.ts";
+import { change, pathOf } from "./api.ts";
 
 /** Leads a tunnel again to where it should lead. */
 export async function leadAgain({ name, provider, wanted, wanted_via }: TunnelRow): Promise<void> {
-  await change("PUT", `tunnels/${encodeURIComponent(name)}`, {
+  await change("PUT", pathOf("tunnels", name), {
     server: wanted,
     ...(wanted_via !== undefined && { via: wanted_via }),
     ...(provider !== null && { provider }),

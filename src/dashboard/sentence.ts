@@ -61,10 +61,10 @@ export function sentenceOf(known: Known): Sentence {
 function waysOut(known: Known, status: Status): Sentence {
   const used = usedTunnels(known);
   if (used === null) return status.connected ? leaving([], known, status) : unconnected(known, status);
-  if (used.length === 0) return { ...ALL_BLOCKED, why: reasonIn(status) };
+  if (used.length === 0) return allBlocked(known, status);
   const isMainUsed = used.some(({ name }) => name === "main");
   if (isMainUsed && !status.connected) return unconnected(known, status);
-  return used.some(isUp) ? leaving(used, known, status) : silent(used);
+  return used.some(isUp) ? leaving(used, known, status) : silent(used, known, status);
 }
 
 function unreadable(why: string): Sentence {
@@ -86,14 +86,11 @@ function directIn({ killswitch }: Known, { direct_devices }: Status): number {
 function withExceptions(sentence: Sentence, direct: number): Sentence {
   const { tone, word, text } = sentence;
   if (direct === 0) return sentence;
-  const rest = text
-    .replace("Nothing leaves", "Nothing else leaves")
-    .replace("every device", "every other one");
   return {
     ...sentence,
     tone: tone === "protected" || tone === "blocked" ? "partly" : tone,
     word: `${word}, with exceptions`,
-    text: `${countOf(direct, "device leaves", "devices leave")} outside the tunnels, as allowed on the gateway. ${rest}`,
+    text: `${countOf(direct, "device leaves", "devices leave")} outside the tunnels, as allowed on the gateway. ${text}`,
   };
 }
 
@@ -186,33 +183,43 @@ function carryingNothing(up: readonly TunnelRow[], status: Status): Sentence {
   };
 }
 
-const ALL_BLOCKED: Sentence = {
-  tone: "blocked",
-  word: "Blocked",
-  text: "Nothing leaves: the exit of every device is “blocked”.",
-  why: null,
-  help: null,
-};
+/** Beside devices that leave directly, nothing else does. */
+function nothingLeaves(known: Known, status: Status): string {
+  return directIn(known, status) > 0 ? "Nothing else leaves" : "Nothing leaves";
+}
 
-/** The exits are other tunnels than main, and none of them is up. */
-function silent(used: readonly TunnelRow[]): Sentence {
+function allBlocked(known: Known, status: Status): Sentence {
+  const each = directIn(known, status) > 0 ? "every other one" : "every device";
   return {
     tone: "blocked",
     word: "Blocked",
-    text: "Nothing leaves.",
+    text: `${nothingLeaves(known, status)}: the exit of ${each} is “blocked”.`,
+    why: reasonIn(status),
+    help: null,
+  };
+}
+
+/** The exits are other tunnels than main, and none of them is up. */
+function silent(used: readonly TunnelRow[], known: Known, status: Status): Sentence {
+  return {
+    tone: "blocked",
+    word: "Blocked",
+    text: `${nothingLeaves(known, status)}.`,
     why: used.map(waiting).join(" "),
     help: null,
   };
 }
 
 /** The tunnel main is not up, and the kill switch is in place. */
-function unconnected(known: Known, { state, error }: Status): Sentence {
+function unconnected(known: Known, status: Status): Sentence {
+  const { state, error } = status;
+  const nothing = nothingLeaves(known, status);
   const main = known.tunnels?.find(({ name }) => name === "main");
   const target = main === undefined ? "the server" : (targetOf(main) ?? "the server");
   const others = (usedTunnels(known) ?? []).filter((row) => row.name !== "main" && isUp(row));
   const rest =
     others.length === 0
-      ? "Nothing leaves"
+      ? nothing
       : `Only devices with an exit of their own leave, by ${placesOf(others.map(placeOf))}`;
   const offline =
     known.network?.online === false ? "The uplink is down: look at its cable and at the home router." : null;
@@ -222,7 +229,7 @@ function unconnected(known: Known, { state, error }: Status): Sentence {
       return {
         tone: "working",
         word: "Connecting",
-        text: `Connecting to ${target}. Nothing leaves outside a tunnel meanwhile.`,
+        text: `Connecting to ${target}. ${nothing} outside a tunnel meanwhile.`,
         why,
         help: "cancel",
       };
@@ -247,7 +254,7 @@ function unconnected(known: Known, { state, error }: Status): Sentence {
       return {
         tone: "blocked",
         word: "Blocked",
-        text: others.length === 0 ? "Nothing leaves: there is no tunnel." : `${rest}.`,
+        text: others.length === 0 ? `${nothing}: there is no tunnel.` : `${rest}.`,
         why,
         help: "connect",
       };

@@ -30,7 +30,7 @@ import { Tunnels } from "./tunnels.tsx";
  *
  *     <Button
  *       doing="Removing…"
- *       work={() => change("DELETE", `tunnels/${encodeURIComponent(name)}`)}
+ *       work={() => change("DELETE", pathOf("tunnels", name))}
  *       ask={{ title: "Remove the tunnel tv?", text: "No device uses it.", confirm: "Remove" }}
  *     >
  *       Remove

@@ -2,7 +2,7 @@ import type { DeviceList } from "../../../devices/schema.ts";
 import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { titleOf } from "../../exit.ts";
-import { countOf, listOf } from "../../format.ts";
+import { someOf } from "../../format.ts";
 import { AutosaveSelect } from "../../parts/autosave-select.tsx";
 import type { Question } from "../../parts/dialog.tsx";
 import { useExits } from "../../protection.ts";
@@ -38,9 +38,7 @@ export function DefaultExit({ list }: { list: DeviceList }) {
 
 function questionAbout({ devices }: DeviceList): Question {
   const names = devices.filter(({ assigned }) => !assigned).map(titleOf);
-  const rest = names.length - MAX_NAMES;
-  const shown = rest > 1 ? [...names.slice(0, MAX_NAMES), countOf(rest, "other")] : names;
-  const who = names.length === 0 ? "New devices" : `${listOf(shown)}, and each new device,`;
+  const who = names.length === 0 ? "New devices" : `${someOf(names, MAX_NAMES)}, and each new device,`;
   return {
     title: "Block everything without an exit of its own?",
     text: `${who} will have no internet until you choose an exit for them. Devices with an exit of their own keep it. This page stays reachable.`,

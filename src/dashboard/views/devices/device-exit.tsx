@@ -1,7 +1,7 @@
 import type { Device, DeviceList } from "../../../devices/schema.ts";
 import { capital } from "../../../shared/words.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
-import { change } from "../../api.ts";
+import { change, pathOf } from "../../api.ts";
 import { type ExitState, isNetwork, titleOf } from "../../exit.ts";
 import { AutosaveSelect } from "../../parts/autosave-select.tsx";
 import type { Question } from "../../parts/dialog.tsx";
@@ -68,7 +68,7 @@ function verbFor(exit: string): string {
 }
 
 export function devicePath({ id }: Pick<Device, "id">): string {
-  return `devices/${encodeURIComponent(id)}`;
+  return pathOf("devices", id);
 }
 
 function optionsFor(device: Device, list: DeviceList, exitOf: (exit: string) => ExitState): Option[] {

@@ -1,10 +1,10 @@
 import type { HistoryPage } from "../../../history/schema.ts";
 import { capital, tunnelTitle } from "../../../shared/words.ts";
-import { GOOD } from "../../alert.ts";
 import { sentenceFrom, timeOf } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
-import { type Tone, viaText } from "../../sentence.ts";
+import type { Tone } from "../../sentence.ts";
+import { alertLook, STATE_TEXTS, whereOf } from "../../told.ts";
 
 /** More are in the log. */
 const MAX_ROWS = 40;
@@ -57,7 +57,7 @@ function stateRow(state: State): Row {
     when: until === null ? `Since ${timeOf(from)}` : `${timeOf(from)} to ${endOf(from, until)}`,
     icon: isUp ? "shield" : "blocked",
     tone: isUp ? "protected" : "blocked",
-    text: `${capital(tunnelTitle(tunnel))}: ${unanswered ? `${whereOf(state)} carried nothing` : WORDS[state.state](whereOf(state))}.`,
+    text: `${capital(tunnelTitle(tunnel))}: ${unanswered ? `${whereOf(state)} carried nothing` : STATE_TEXTS[state.state](whereOf(state))}.`,
     why: error,
   };
 }
@@ -69,27 +69,12 @@ function endOf(from: string, until: string): string {
   return began !== ended && isToday ? `today, ${timeOf(until)}` : timeOf(until);
 }
 
-const WORDS: Readonly<Record<State["state"], (where: string) => string>> = {
-  connected: (where) => `connected to ${where}`,
-  connecting: (where) => `connecting to ${where}`,
-  reconnecting: (where) => `no answer from ${where}`,
-  failed: (where) => `the connection to ${where} failed`,
-  disconnected: () => "disconnected",
-};
-
-function whereOf({ server, location, via }: State): string {
-  if (server === "") return "its server";
-  return viaText(location === "" ? server : `${location} (${server})`, via);
-}
-
 function alertRow({ at, code, message }: HistoryPage["alerts"][number]): Row {
-  const isGood = GOOD.test(code);
   return {
+    ...alertLook({ code }),
     key: `${at} ${message}`,
     at,
     when: timeOf(at),
-    icon: isGood ? "good" : "warning",
-    tone: isGood ? "protected" : "partly",
     text: `Alert: ${sentenceFrom(message)}`,
     why: null,
   };

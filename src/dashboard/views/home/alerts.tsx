@@ -1,10 +1,10 @@
 import type { JournalEntry, JournalPage } from "../../../journal/schema.ts";
-import { GOOD } from "../../alert.ts";
 import { timeOf } from "../../format.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import type { Loaded } from "../../store.ts";
+import { alertLook } from "../../told.ts";
 
 const SHOWN = 5;
 
@@ -30,9 +30,9 @@ function Rows({ page }: { page: JournalPage }) {
       {alerts
         .slice(-SHOWN)
         .toReversed()
-        .map(({ id, at, code, message }) => (
-          <li key={id} class={`row tone-${GOOD.test(code) ? "protected" : "partly"}`}>
-            <Icon name={GOOD.test(code) ? "good" : "warning"} />
+        .map(({ id, at, message, ...alert }) => (
+          <li key={id} class={`row tone-${alertLook(alert).tone}`}>
+            <Icon name={alertLook(alert).icon} />
             <div>
               <p>{message}</p>
               <p class="quiet small">

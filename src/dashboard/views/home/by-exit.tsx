@@ -1,17 +1,14 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { Network } from "../../../http/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { DIVERTED, downText, OPEN_TEXT } from "../../exit.ts";
-import { countOf, listOf, sentenceFrom } from "../../format.ts";
+import { DIVERTED, downText, OPEN_TEXT, titleOf } from "../../exit.ts";
+import { countOf, sentenceFrom, someOf } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { useIsDiverted, useKillSwitchOff } from "../../protection.ts";
 import { placeOf, type Tone } from "../../sentence.ts";
 import type { Loaded } from "../../store.ts";
-
-/** More names than this are counted. */
-const MAX_NAMES = 6;
 
 /** Who leaves by which exit. */
 export function ByExit(props: {
@@ -59,7 +56,7 @@ function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRo
               <strong>
                 {countOf(devices.length, "device")} {devices.length === 1 ? where.one : where.many}
               </strong>
-              <p class="quiet">{namesOf(devices)}</p>
+              <p class="quiet">{someOf(devices.map(titleOf))}</p>
             </div>
           </li>
         );
@@ -125,10 +122,4 @@ function are(how: string): Way["where"] {
 
 function leave(how: string): Way["where"] {
   return { one: `leaves ${how}`, many: `leave ${how}` };
-}
-
-function namesOf(devices: DeviceList["devices"]): string {
-  const names = devices.map(({ name, addresses, id }) => name || (addresses[0] ?? id));
-  const rest = names.length - MAX_NAMES;
-  return listOf(rest > 1 ? [...names.slice(0, MAX_NAMES), countOf(rest, "other")] : names);
 }

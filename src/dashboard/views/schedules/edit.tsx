@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import type { Action } from "../../action.ts";
-import { change } from "../../api.ts";
+import { change, pathOf } from "../../api.ts";
 import { faultIn } from "../../fault.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { useFaults } from "../../parts/faults.ts";
@@ -38,7 +38,7 @@ export function Edit({ schedule, taken, action, onClose, ...known }: EditProps) 
     onValue: (value) => set({ [name]: value }),
   });
   const save = async () => {
-    await change("PUT", schedulePath(draft.name.trim()), bodyOf(draft));
+    await change("PUT", pathOf("schedules", draft.name.trim()), bodyOf(draft));
     onClose();
     return `The schedule ${draft.name.trim()} is saved.`;
   };
@@ -168,8 +168,4 @@ function withOwn(all: readonly string[], own: string): readonly string[] {
 
 function clockHint(zone: string): string {
   return `On the gateway’s clock (${zone}).`;
-}
-
-export function schedulePath(name: string): string {
-  return `schedules/${encodeURIComponent(name)}`;
 }

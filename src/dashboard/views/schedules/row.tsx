@@ -1,11 +1,10 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import { tunnelTitle } from "../../../shared/words.ts";
-import { change } from "../../api.ts";
+import { change, pathOf } from "../../api.ts";
 import { sentenceFrom } from "../../format.ts";
 import { Button, FormButton } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { momentOf, phaseOf, type Schedule, sentenceFor, whoIn } from "../../schedule.ts";
-import { schedulePath } from "./edit.tsx";
 
 interface RowProps {
   schedule: Schedule;
@@ -41,7 +40,7 @@ export function Row({ schedule, devices, zone, now, onChange }: RowProps) {
           kind="danger"
           doing="Removing…"
           label={`Remove ${name}`}
-          work={async () => void (await change("DELETE", schedulePath(name)))}
+          work={async () => void (await change("DELETE", pathOf("schedules", name)))}
           ask={{
             title: `Remove the schedule ${name}?`,
             text: whatRemovingDoes(schedule, devices),

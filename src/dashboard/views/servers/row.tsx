@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import type { Provider } from "../../../servers/schema.ts";
 import { useMayChange } from "../../access.ts";
 import { useAction } from "../../action.ts";
-import { change } from "../../api.ts";
+import { change, pathOf } from "../../api.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { answerOf } from "../../store.ts";
@@ -139,7 +139,7 @@ function Remove({ provider, name }: { provider: Provider; name: string }) {
 
 /** What the gateway has confirmed is shown at once; after several stars in a second, its answer comes later. */
 async function mark(provider: Provider, server: string, isFavourite: boolean): Promise<void> {
-  const path = `favourites/${provider}/${encodeURIComponent(server)}`;
+  const path = pathOf("favourites", provider, server);
   await plainly(change(isFavourite ? "PUT" : "DELETE", path));
   const answer = answerOf("favourites");
   if (answer.value?.state !== "ready") return;

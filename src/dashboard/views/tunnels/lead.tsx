@@ -4,7 +4,7 @@ import { PROVIDER_WORDS, tunnelTitle } from "../../../shared/words.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import type { Action } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
-import { change } from "../../api.ts";
+import { change, pathOf } from "../../api.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field, Form, Select } from "../../parts/form.tsx";
 import type { Option } from "../../parts/options.tsx";
@@ -34,7 +34,7 @@ export function Lead({ row, action, onClose }: LeadProps) {
   const [server, setServer] = useState("");
   const provider = chosen ?? current;
   const lead = async () => {
-    await change("PUT", `tunnels/${encodeURIComponent(name.trim())}`, { provider, server: server.trim() });
+    await change("PUT", pathOf("tunnels", name.trim()), { provider, server: server.trim() });
     onClose();
     return `The ${tunnelTitle(name.trim())} is connected.`;
   };

@@ -1,17 +1,18 @@
 import { useState } from "preact/hooks";
 import type { DeviceList } from "../../../devices/schema.ts";
 import { tunnelTitle } from "../../../shared/words.ts";
-import type { StateName, TunnelRow } from "../../../tunnel/schema.ts";
+import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { useAction } from "../../action.ts";
 import { connectedSince, knownOf, useAnswer } from "../../answers.ts";
-import { change } from "../../api.ts";
+import { change, pathOf } from "../../api.ts";
 import { titleOf } from "../../exit.ts";
-import { agoOf, bytesOf, countOf, listOf, rateOf, sentenceFrom, timeOf } from "../../format.ts";
+import { agoOf, bytesOf, countOf, rateOf, sentenceFrom, someOf, timeOf } from "../../format.ts";
 import { leadAgain } from "../../lead-again.ts";
 import { Button, FormButton, Outcome } from "../../parts/button.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
-import { Icon, type IconName } from "../../parts/icon.tsx";
-import { placeOf, type Tone, targetOf, viaText } from "../../sentence.ts";
+import { Icon } from "../../parts/icon.tsx";
+import { placeOf, targetOf, viaText } from "../../sentence.ts";
+import { tunnelLook } from "../../told.ts";
 import { useNow, useTunnelRate } from "../../traffic.ts";
 import { Lead } from "./lead.tsx";
 
@@ -20,11 +21,8 @@ interface TunnelCardProps {
   devices: DeviceList | null;
 }
 
-/** More names than this are counted. */
-const MAX_NAMES = 6;
-
 export function TunnelCard({ row, devices }: TunnelCardProps) {
-  const { icon, tone, word } = row.unanswered ? UNANSWERED : STATES[row.state];
+  const { icon, tone, word } = tunnelLook(row);
   return (
     <section class={`card tunnel tone-${tone}`}>
       <h2>
@@ -44,22 +42,6 @@ export function TunnelCard({ row, devices }: TunnelCardProps) {
     </section>
   );
 }
-
-interface Look {
-  icon: IconName;
-  tone: Tone;
-  word: string;
-}
-
-const UNANSWERED: Look = { icon: "warning", tone: "partly", word: "Carries nothing" };
-
-const STATES: Readonly<Record<StateName, Look>> = {
-  connected: { icon: "shield", tone: "protected", word: "Connected" },
-  connecting: { icon: "wait", tone: "working", word: "Connecting" },
-  reconnecting: { icon: "blocked", tone: "blocked", word: "Blocked" },
-  failed: { icon: "blocked", tone: "blocked", word: "Blocked" },
-  disconnected: { icon: "blocked", tone: "blocked", word: "Disconnected" },
-};
 
 function sentenceAbout(row: TunnelRow): string {
   const { state, wanted, server, via } = row;
@@ -105,7 +87,7 @@ function Users({ row, devices }: TunnelCardProps) {
         "No device has this exit."
       ) : (
         <>
-          Exit of <strong>{countOf(names.length, "device")}</strong>: {shortened(names)}.
+          Exit of <strong>{countOf(names.length, "device")}</strong>: {someOf(names)}.
         </>
       )}
       {isDefault && " New devices get it too: it is the default exit."}
@@ -117,15 +99,10 @@ function namesOn(tunnel: string, { devices }: DeviceList): string[] {
   return devices.filter(({ exit }) => exit === tunnel).map(titleOf);
 }
 
-function shortened(names: readonly string[]): string {
-  const rest = names.length - MAX_NAMES;
-  return listOf(rest > 1 ? [...names.slice(0, MAX_NAMES), countOf(rest, "other")] : names);
-}
-
 function Actions({ row, devices }: TunnelCardProps) {
   const action = useAction();
   const [isMoving, setMoving] = useState(false);
-  const path = `tunnels/${encodeURIComponent(row.name)}`;
+  const path = pathOf("tunnels", row.name);
   const isOff = knownOf(useAnswer("status"))?.killswitch_active === false;
   const who = whoLeavesBy(row, devices);
   const ending = isOff
@@ -201,13 +178,13 @@ function whoLeavesBy(row: TunnelRow, devices: DeviceList | null): string {
   const names = devices === null ? [] : namesOn(row.name, devices);
   const isDefault = devices?.default_exit === row.name;
   if (names.length === 0) return isDefault ? "New devices" : countOf(row.devices, "device");
-  return isDefault ? `${shortened(names)}, and each new device,` : shortened(names);
+  return isDefault ? `${someOf(names)}, and each new device,` : someOf(names);
 }
 
 function whatRemovingDoes(row: TunnelRow, devices: DeviceList | null): string {
   const names = devices === null ? [] : namesOn(row.name, devices);
   if (names.length > 0)
-    return `It is the exit of ${shortened(names)}. The gateway keeps it until you have chosen another exit for them.`;
+    return `It is the exit of ${someOf(names)}. The gateway keeps it until you have chosen another exit for them.`;
   if (devices?.default_exit === row.name)
     return "It is the default exit. The gateway keeps it until you have chosen another one.";
   return "No device leaves by it, so nobody loses the internet.";

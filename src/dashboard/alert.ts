@@ -1,2 +1,0 @@
-/** The codes of alerts that say that something works again. */
-export const GOOD = /(_(restored|gone|uncontested)|^state_saved|^killswitch_on)$/;
