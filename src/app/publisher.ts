@@ -1,6 +1,6 @@
 import type { Log } from "../base/log.ts";
 import type { Devices } from "../devices/devices.ts";
-import type { GatewayEvent } from "../http/event.ts";
+import type { GatewayEvent, Stale } from "../http/event.ts";
 import type { EventBus } from "../http/event-bus.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Overview } from "../tunnels/overview.ts";
@@ -10,7 +10,7 @@ interface Deps {
   tunnels: Tunnels;
   overview: Overview;
   devices: Pick<Devices, "counts" | "onChange">;
-  catalogue: Pick<Catalogue, "onChange" | "onUse">;
+  catalogue: Pick<Catalogue, "current" | "onChange" | "onUse">;
   events: EventBus;
   log: Pick<Log, "warn">;
 }
@@ -27,16 +27,25 @@ export function publishChanges({ tunnels, overview, devices, catalogue, events, 
       .then(async () => events.publish(await read()))
       .catch((error: unknown) => log.warn(`a change of state could not be published: ${String(error)}`));
   };
-  const publishStatus = (state?: typeof controller.state) =>
-    publish(async () => ({ type: "status_change", payload: await overview.statusIn(state) }));
+  const publishStatus = (state?: typeof controller.state, stale: Stale = []) =>
+    publish(async () => ({ type: "status_change", payload: await overview.statusIn(state), stale }));
   controller.onChange((state) => publishStatus(state));
   controller.onKillSwitch(() => publishStatus());
-  catalogue.onUse(() => publishStatus());
-  tunnels.onTunnel((tunnel) =>
-    tunnel.controller.onChange((state) =>
-      publish(async () => ({ type: "tunnel_update", payload: await overview.rowOf(tunnel, state) })),
-    ),
-  );
+  let used = catalogue.current();
+  catalogue.onUse(() => {
+    const stale: Stale = used === catalogue.current() ? [] : ["/api/servers"];
+    used = catalogue.current();
+    publishStatus(undefined, stale);
+  });
+  tunnels.onTunnel((tunnel) => {
+    // Its first change tells that there is another exit.
+    let next: Stale = tunnel === tunnels.main ? [] : ["/api/devices"];
+    tunnel.controller.onChange((state) => {
+      const stale = next;
+      next = [];
+      publish(async () => ({ type: "tunnel_update", payload: await overview.rowOf(tunnel, state), stale }));
+    });
+  });
   tunnels.onRemoved((name) => publish(async () => ({ type: "tunnel_removed", payload: { name } })));
   let counted = devices.counts();
   devices.onChange(() => {

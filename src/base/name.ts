@@ -1,3 +1,4 @@
+import { MAX_NAME_CHARACTERS } from "../shared/bounds.ts";
 import { GatewayError } from "./errors.ts";
 
 /**
@@ -17,7 +18,7 @@ export function isName(text: string): boolean {
 
 function faultOf(name: string): string | null {
   const length = [...name].length;
-  if (length < 1 || length > 64) return "must have 1 to 64 characters";
+  if (length < 1 || length > MAX_NAME_CHARACTERS) return `must have 1 to ${MAX_NAME_CHARACTERS} characters`;
   if (!name.isWellFormed()) return "contains half of a surrogate pair";
   if (/\p{Cc}/u.test(name)) return "contains a control character";
   if (name.includes("/")) return "contains a slash";

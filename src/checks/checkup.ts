@@ -9,6 +9,7 @@ import type { Bounds } from "../network/bounds.ts";
 import { hostNetworkOf, networkIn, readNetwork, tunnelAddressesIn } from "../network/host-network.ts";
 import type { OtherRouters } from "../network/other-routers.ts";
 import { MAIN_SLOT, slotOf } from "../network/slot.ts";
+import { CHECKS_KEPT_MS } from "../shared/bounds.ts";
 import { capital, tunnelTitle } from "../shared/words.ts";
 import { EXITS_LOST } from "../store/exits.ts";
 import type { Store } from "../store/store.ts";
@@ -61,8 +62,6 @@ export interface Surroundings {
 
 /** A machine that is busy needs some seconds for a program, and a slow resolver is asked twice, for five seconds each. */
 const DEADLINE_MS = 12_000;
-/** After a run. Anyone on the LAN can ask, and each run starts some twenty programs. */
-const KEPT_MS = 5_000;
 
 /** One check: its name, and its function. Null if there is nothing to check. */
 interface Item {
@@ -102,7 +101,7 @@ export class Checkup {
 
   private isOver({ endedAt, isOutdated }: Run): boolean {
     if (endedAt === null) return false;
-    return isOutdated || this.surroundings.host.monotonic() - endedAt >= KEPT_MS;
+    return isOutdated || this.surroundings.host.monotonic() - endedAt >= CHECKS_KEPT_MS;
   }
 
   private begin(): Promise<Checks> {

@@ -1,13 +1,12 @@
 import { useEffect } from "preact/hooks";
 import type { EventMessage } from "../http/event.ts";
+import { CHECKS_KEPT_MS } from "../shared/bounds.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { ApiError, read } from "./api.ts";
 import { type Answers, answerOf, askedFor, connection, type Loaded, type Resource } from "./store.ts";
 
 /** Between the end of a read and the next of the same: a burst of events costs one read a second. */
 const PAUSE_MS = 1_000;
-/** The gateway keeps the results of its checks so long. */
-const CHECKS_PAUSE_MS = 5_000;
 /** Before an answer that could not be had is read again. */
 const FAILED_PAUSE_MS = 3_000;
 
@@ -88,7 +87,7 @@ export async function refresh(name: Resource): Promise<void> {
 }
 
 async function followUp(name: Resource, isRead: boolean): Promise<void> {
-  const pause = name === "checks" ? CHECKS_PAUSE_MS : isRead ? PAUSE_MS : FAILED_PAUSE_MS;
+  const pause = name === "checks" ? CHECKS_KEPT_MS : isRead ? PAUSE_MS : FAILED_PAUSE_MS;
   await new Promise((resolve) => setTimeout(resolve, pause));
   // After a loss everything is read again.
   const isDue = !isRead && isShown(name) && connection.value.name === "live";

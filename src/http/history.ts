@@ -2,12 +2,11 @@ import { Type } from "typebox";
 import { pageOf } from "../history/page.ts";
 import { HistoryPage, Resolution } from "../history/schema.ts";
 import { JournalPage } from "../journal/schema.ts";
+import { MAX_EVENTS } from "../shared/bounds.ts";
 import { answers } from "./answers.ts";
 import { answerWith, entityOnce } from "./etag.ts";
 import { route } from "./route.ts";
 
-/** A page of the journal is at most some 150 KB. */
-const MAX_EVENTS = 500;
 const USUAL_EVENTS = 100;
 
 /** More digits than any id has, and exact as a number. */

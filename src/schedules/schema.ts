@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { MAX_EVERY_HOURS } from "../shared/bounds.ts";
 
 const Day = Type.Union([
   Type.Literal("mon"),
@@ -32,7 +33,7 @@ export const ScheduleBody = Type.Object(
     at: time("24-hour time on the gateway's clock, such as 21:00"),
     until: time("with `device`: when the exit ends; the next day if it is not after `at`"),
     every_hours: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 720, description: "with `tunnel`, in place of `at`" }),
+      Type.Integer({ minimum: 1, maximum: MAX_EVERY_HOURS, description: "with `tunnel`, in place of `at`" }),
     ),
     days: Type.Optional(
       Type.Array(Day, {

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Device } from "../../../devices/schema.ts";
 import type { Forward } from "../../../forwards/schema.ts";
+import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
 import { tunnelTitle } from "../../../shared/words.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
@@ -10,8 +11,6 @@ import { Button } from "../../parts/button.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Field, Form } from "../../parts/form.tsx";
 import { devicePath } from "./device-exit.tsx";
-
-const MAX_CHARACTERS = 64;
 
 /** Everything that is known of a device, its name to be changed, and what forgets it. */
 export function DeviceDetails({ device, onClose }: { device: Device; onClose: () => void }) {
@@ -37,7 +36,7 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
           }
           value={name}
           onValue={setName}
-          maxLength={MAX_CHARACTERS}
+          maxLength={MAX_NAME_CHARACTERS}
           required
         />
       </Form>

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
+import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
 import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { isNetwork } from "../../exit.ts";
@@ -84,7 +85,7 @@ function Add({ list }: { list: DeviceList }) {
         onValue={setPrefix}
         required
       />
-      <Field label="Name" value={name} onValue={setName} maxLength={64} required />
+      <Field label="Name" value={name} onValue={setName} maxLength={MAX_NAME_CHARACTERS} required />
       <Select
         label="Exit"
         value={exit}

@@ -1,11 +1,10 @@
 import { useEffect, useState } from "preact/hooks";
 import type { JournalEntry, JournalPage } from "../../../journal/schema.ts";
+import { MAX_EVENTS } from "../../../shared/bounds.ts";
 import { useAnswer } from "../../answers.ts";
 import { read } from "../../api.ts";
 import type { Loaded } from "../../store.ts";
 
-/** The most that the gateway answers at once. */
-const PAGE = 500;
 /** One click on "Older" looks further back until it has found so many. */
 const ENOUGH = 20;
 
@@ -32,7 +31,7 @@ export function useHistory(): History {
     let { more } = known;
     let first = known.events[0]?.id;
     while (more && found < ENOUGH && first !== undefined) {
-      const next: JournalPage = await read(`events?before=${first}&limit=${PAGE}`);
+      const next: JournalPage = await read(`events?before=${first}&limit=${MAX_EVENTS}`);
       found += next.events.filter(fits).length;
       // A page of entries that only another version of the gateway can read is empty.
       more = next.more && next.events.length > 0;

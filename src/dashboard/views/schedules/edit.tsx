@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { DeviceList } from "../../../devices/schema.ts";
+import { MAX_EVERY_HOURS } from "../../../shared/bounds.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import type { Action } from "../../action.ts";
 import { change, pathOf } from "../../api.ts";
@@ -150,10 +151,10 @@ function MoveFields({ tunnels, zone, draft, bind, onRepeats }: MoveProps) {
         <Field
           label="Every … hours"
           type="number"
-          hint="1 to 720"
+          hint={`1 to ${MAX_EVERY_HOURS}`}
           required
           min={1}
-          max={720}
+          max={MAX_EVERY_HOURS}
           {...bind("every_hours")}
         />
       )}

@@ -1,5 +1,6 @@
 import { useId, useState } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
+import { TUNNEL_NAME } from "../../../shared/bounds.ts";
 import { PROVIDER_WORDS, tunnelTitle } from "../../../shared/words.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import type { Action } from "../../action.ts";
@@ -55,7 +56,7 @@ export function Lead({ row, action, onClose }: LeadProps) {
             hint="Up to 32 of a to z, 0 to 9 and -, such as tv."
             value={name}
             onValue={setName}
-            pattern="[a-z0-9\-]{1,32}"
+            pattern={TUNNEL_NAME}
             title="up to 32 of a to z, 0 to 9 and -"
             required
           />

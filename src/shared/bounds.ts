@@ -1,0 +1,12 @@
+/** What the interface accepts: the service checks it, and forms ask for nothing else. */
+
+/** Of a server, a device, a schedule or a token. */
+export const MAX_NAME_CHARACTERS = 64;
+/** A tunnel's whole name, as a regular expression. */
+export const TUNNEL_NAME = "[a-z0-9\\-]{1,32}";
+/** Between two moves of a tunnel by a schedule: a month. */
+export const MAX_EVERY_HOURS = 720;
+/** In one answer of `/api/events`: some 150 KB. */
+export const MAX_EVENTS = 500;
+/** How long the results of the checks are kept: anyone on the LAN can ask, and each run starts some twenty programs. */
+export const CHECKS_KEPT_MS = 5_000;
