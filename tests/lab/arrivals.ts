@@ -25,6 +25,9 @@ const KINDS: Readonly<Record<MarkKind, readonly [match: string, mark: string]>> 
  * A tunnel's server drops what does not come from the tunnel's own address before it is counted.
  */
 export class Arrivals {
+  /** What was counted of marks that the kernel no longer has. */
+  private readonly former = new Map<string, Arrival>();
+
   private constructor(
     private readonly lab: Lab,
     private readonly namespace: string,
@@ -38,27 +41,50 @@ export class Arrivals {
 
   /** What has arrived until now. */
   async count(): Promise<Arrival[]> {
-    const { stdout } = await this.lab.exec(this.namespace, [
-      "nft",
-      "-j",
-      "list",
-      "table",
-      "inet",
-      "arrivals",
-    ]);
+    const listed = await this.listed();
+    return [...this.former.values(), ...listed.map(({ arrival }) => arrival)];
+  }
+
+  /** Makes the kernel forget the marks of epochs that are long over: each count would list them again. */
+  async forget(isOver: (mark: Mark) => boolean): Promise<void> {
+    const over = (await this.listed()).filter(({ arrival }) => isOver(arrival));
+    if (over.length === 0) return;
+    const text = over.map(
+      ({ arrival, key }) => `delete element inet arrivals ${arrival.kind} { ${arrival.from} . ${key} }\n`,
+    );
+    const { stderr } = await this.lab.exec(this.namespace, ["nft", "-f", "-"], text.join(""));
+    if (stderr !== "") throw new Error(stderr);
+    for (const { arrival } of over) {
+      const { kind, from, device, epoch, packets } = arrival;
+      const name = [kind, from, device, epoch].join();
+      const known = this.former.get(name);
+      this.former.set(name, { ...arrival, packets: packets + (known?.packets ?? 0) });
+    }
+  }
+
+  private async listed(): Promise<Listed[]> {
+    const list = ["nft", "-j", "list", "table", "inet", "arrivals"];
+    const { stdout } = await this.lab.exec(this.namespace, list);
     const { nftables } = JSON.parse(stdout) as { nftables: { set?: { name: MarkKind; elem?: Element[] } }[] };
     return nftables.flatMap(({ set }) => (set?.elem ?? []).flatMap(({ elem }) => arrivalOf(set?.name, elem)));
   }
+}
+
+/** A row of the kernel's, with what the mark is there. */
+interface Listed {
+  arrival: Arrival;
+  key: number;
 }
 
 interface Element {
   elem: { val: { concat: [from: string, mark: number] }; counter: { packets: number } };
 }
 
-function arrivalOf(kind: MarkKind | undefined, { val, counter }: Element["elem"]): Arrival[] {
-  const [from, number] = val.concat;
-  const mark = number < 0x10000 ? markAt(number) : markOf(textOf(number));
-  return kind === undefined || mark === null ? [] : [{ ...mark, kind, from, packets: counter.packets }];
+function arrivalOf(kind: MarkKind | undefined, { val, counter }: Element["elem"]): Listed[] {
+  const [from, key] = val.concat;
+  const mark = key < 0x10000 ? markAt(key) : markOf(textOf(key));
+  if (kind === undefined || mark === null) return [];
+  return [{ arrival: { ...mark, kind, from, packets: counter.packets }, key }];
 }
 
 /** Four characters that a machine with the least byte first, as all are that this runs on, has read as a number. */

@@ -5,6 +5,7 @@ import { encode, RECURSION_DESIRED } from "dns-packet";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import { linesOf } from "./lines.ts";
+import { Pinger } from "./pinger.ts";
 
 /** Between two datagrams of each family. */
 const EVERY_MS = 4;
@@ -58,7 +59,6 @@ export class Marker {
     return JSON.parse((await this.lines.next()).value ?? "{}");
   }
 
-  /** The programs that it has started end with it. */
   async stop(): Promise<void> {
     this.child.stdin.end();
     await this.child.exited;
@@ -117,7 +117,7 @@ export function markInLeak(line: string): (Mark & { from: string }) | null {
 function run(device: number, everyMs: number): void {
   let epoch = 0;
   let sent = { udp4: 0, udp6: 0 };
-  let pings = ping();
+  const pingers = [INTERNET.host4, INTERNET.host6].map((host) => new Pinger(host));
   const [v4, v6] = [socket("udp4"), socket("udp6")];
   // Each has a socket of its own: the refusal of one question is told when the next is sent, which is then not sent.
   const resolvers = [LAN.gateway4, INTERNET.dns4, LAN.gateway6, INTERNET.dns6].map((address) => ({
@@ -130,21 +130,19 @@ function run(device: number, everyMs: number): void {
   setInterval(() => {
     for (const { address, asker } of resolvers) asker.send(query(), 53, address, () => {});
     for (const host of [INTERNET.host4, INTERNET.host6]) flow(host, portOf(device, epoch));
+    ping();
   }, RARELY_MS);
   process.stdin
-    .on("end", () => {
-      for (const child of pings) child.kill("SIGKILL");
-      process.exit(0);
-    })
+    .on("end", () => process.exit(0))
     .on("data", () => {
       epoch += 1;
       // The kernel would repeat their first packets a second later, perhaps by the next exit but one.
       for (const connection of opening) connection.destroy();
-      for (const child of pings) child.kill("SIGKILL");
-      pings = ping();
+      ping();
       console.log(JSON.stringify({ epoch, sent }));
       sent = { udp4: 0, udp6: 0 };
     });
+  ping();
   console.log("ready");
 
   function datagram(socket: dgram.Socket, kind: keyof typeof sent, host: string): void {
@@ -161,14 +159,9 @@ function run(device: number, everyMs: number): void {
     return encode({ type: "query", id: epoch, flags: RECURSION_DESIRED, questions: [{ type: "TXT", name }] });
   }
 
-  /** Without a time stamp, which `-s` of less than 16 bytes leaves out, they carry the pattern alone. */
-  function ping() {
-    const pattern = Buffer.from(labelOf(device, epoch)).toHex();
-    return [INTERNET.host4, INTERNET.host6].map((host) =>
-      Bun.spawn(["ping", "-n", "-q", "-s", "8", "-p", pattern, "-i", `${RARELY_MS / 1_000}`, host], {
-        stdio: ["ignore", "ignore", "ignore"],
-      }),
-    );
+  /** They carry the label twice, and each epoch has a connection of its own. */
+  function ping(): void {
+    for (const pinger of pingers) pinger.send(portOf(device, epoch), labelOf(device, epoch).repeat(2));
   }
 }
 

@@ -4,6 +4,7 @@ import { decode, encode, RECURSION_DESIRED } from "dns-packet";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, TUNNEL } from "../../src/sandbox/topology.ts";
 import { linesOf } from "./lines.ts";
+import { Pinger } from "./pinger.ts";
 import { until } from "./until.ts";
 
 export const KINDS = ["udp", "udp6", "flow", "web", "dns", "ping"] as const;
@@ -93,6 +94,12 @@ export class Traffic {
 const GRACE_MS = { shortest: 300, longest: 1_500 };
 /** A question that found no answer by then is lost, and its socket starts anew. */
 const PATIENCE_MS = 1_000;
+/** Between two looks for answers to pings. */
+const READ_MS = 10;
+/** Identifiers of echo requests have 16 bits. */
+const IDENTIFIERS = 0x10000;
+/** As many bytes as `ping` sends. */
+const PING = "x".repeat(56);
 
 class Counter {
   refused = 0;
@@ -261,17 +268,26 @@ function question(counter: Counter, resolver: string): void {
   socket.connect(53, resolver, connected as () => void);
 }
 
-/** One `ping` each time, for one that runs on keeps the source address of its start. */
+/** Answers are read until the end, also those that come after the last question. */
 function pings(counter: Counter, intervalMs: number): () => void {
-  return every(intervalMs, async () => {
+  const pinger = new Pinger(INTERNET.host4);
+  /** By the identifier of the echo request: its sequence number here. */
+  const open = new Map<number, number>();
+  const first = Math.floor(Math.random() * IDENTIFIERS);
+  every(READ_MS, () => {
+    for (const { id, isRefused } of pinger.echoes()) {
+      const sequence = open.get(id);
+      if (sequence === undefined) continue;
+      open.delete(id);
+      if (isRefused) counter.refused += 1;
+      else counter.answer(sequence);
+    }
+  });
+  return every(intervalMs, () => {
     const sequence = counter.next();
-    const child = Bun.spawn(["ping", "-n", "-q", "-c", "1", "-W", "1", INTERNET.host4], {
-      stdout: "pipe",
-      stderr: "pipe",
-    });
-    const [code, said, error] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-    if (code === 0) counter.answer(sequence);
-    else if (error !== "" || said.includes("error")) counter.refused += 1;
+    const id = (first + sequence) % IDENTIFIERS;
+    if (pinger.send(id, PING)) open.set(id, sequence);
+    else counter.refused += 1;
   });
 }
 

@@ -157,6 +157,12 @@ export class Devices {
     return Promise.all(this.all.map(({ number }) => this.next(number, this.exitOf(number))));
   }
 
+  /** Sums up the epochs that are over for longer than a packet may be under way. */
+  async sumUp(): Promise<void> {
+    const isOver = ({ device, epoch }: Mark) => epoch < this.epochOf(device) - 1;
+    await Promise.all(this.servers.map((server) => server.forget(isOver)));
+  }
+
   /** All that was seen until now. */
   async count(): Promise<Sighting[]> {
     const arrivals = (await Promise.all(this.servers.map((server) => server.count()))).flat();

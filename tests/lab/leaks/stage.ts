@@ -167,6 +167,7 @@ export class Stage {
 
   private async playNow(scenario: Scenario): Promise<Row> {
     await this.bring(scenario.from);
+    await this.devices.sumUp();
     const begin = await this.count();
     const epochs = await this.devices.turn();
     const failure = await failureOf(this.act(scenario, epochs));
