@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 const ROOT = join(import.meta.dir, "..");
 const PAGES = [
@@ -58,6 +58,28 @@ test("long lines, paragraphs and cells are found, and code may be long", () => {
     "page:4: a paragraph of 801 characters",
     "page:6: a cell of 406 characters",
   ]);
+});
+
+/** As forges make the anchor of a heading. */
+const anchorOf = (heading: string) =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^\w\- ]/g, "")
+    .replaceAll(" ", "-");
+
+test("each link to a heading leads to one", async () => {
+  const texts = new Map<string, string>();
+  for (const page of PAGES) texts.set(page, await Bun.file(join(ROOT, page)).text());
+  const links = [...texts].flatMap(([page, text]) =>
+    [...text.matchAll(/\]\(([^)#:]*)#([^)]+)\)/g)].map(([, to = "", anchor = ""]) => ({ page, to, anchor })),
+  );
+  const missing = links.filter(({ page, to, anchor }) => {
+    const target = texts.get(to === "" ? page : join(dirname(page), to)) ?? "";
+    const headings = [...target.matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) => anchorOf(heading));
+    return !headings.includes(anchor);
+  });
+  expect(links.length).toBeGreaterThan(30);
+  expect(missing).toEqual([]);
 });
 
 test("the pages are there", () => {
