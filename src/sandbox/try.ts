@@ -1,4 +1,4 @@
-import { messageOf } from "../base/errors.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Settings } from "../base/settings.ts";
 import { type Child, ENDS_WITH_THIS_PROGRAM, LinuxHost, SELF_COMMAND } from "../system/linux.ts";
 import { sandboxRefusal } from "./permission.ts";
@@ -57,8 +57,10 @@ function relayTo(sandbox: Sandbox, port: number): Relay {
   try {
     return Relay.start(sandbox.namespaces.gateway, port);
   } catch (cause) {
-    throw new Error(
-      `cannot listen on 127.0.0.1 port ${port}: ${messageOf(cause)}; choose another with --port`,
+    const why = (cause as NodeJS.ErrnoException).code === "EADDRINUSE" ? "it is in use" : messageOf(cause);
+    throw new GatewayError(
+      "unable",
+      `cannot listen on 127.0.0.1 port ${port}: ${why}; choose another with --port`,
       {
         cause,
       },

@@ -81,3 +81,20 @@ test("try: where namespaces are not permitted, one sentence says so, and nothing
   expect(exitCode).toBe(1);
   expect(readdirSync("/run/netns").filter((name) => name.startsWith(`pc${pid}-`))).toEqual([]);
 });
+
+test(
+  "try: a port that is in use is named, and nothing is left behind",
+  async () => {
+    const taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+    const command = [BINARY, "try", "--port", `${taken.port}`];
+    const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe" });
+    const [code, stderr] = await Promise.all([child.exited, child.stderr.text()]);
+    taken.stop(true);
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: `portcullis: cannot listen on 127.0.0.1 port ${taken.port}: it is in use; choose another with --port\n`,
+    });
+    expect(readdirSync("/run/netns").filter((name) => name.startsWith(`pc${child.pid}-`))).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
