@@ -7,17 +7,20 @@ export interface Arrival extends Mark {
   packets: number;
 }
 
-/** In nft's language: which packets are of a kind, and the bits of them that are the mark. */
+/**
+ * In nft's language: which packets are of a kind, and the bits of them that are the mark. They are never copied into
+ * `meta mark`: nft changes the order of their bytes there from some version between 1.0.6 and 1.1.3 on.
+ */
 const KINDS: Readonly<Record<MarkKind, readonly [match: string, mark: string]>> = {
   udp4: [`udp dport ${MARKED_PORTS}`, "udp dport"],
   udp6: [`udp dport ${MARKED_PORTS}`, "udp dport"],
   tcp4: [`tcp dport ${MARKED_PORTS}`, "tcp dport"],
   tcp6: [`tcp dport ${MARKED_PORTS}`, "tcp dport"],
   // The first label of the question's name, behind the headers of UDP and DNS and its length (RFC 1035, section 4.1).
-  dns4: ["udp dport 53 meta mark set @th,168,32", "meta mark"],
-  dns6: ["udp dport 53 meta mark set @th,168,32", "meta mark"],
-  ping4: ["icmp type echo-request meta mark set @th,64,32", "meta mark"],
-  ping6: ["icmpv6 type echo-request meta mark set @th,64,32", "meta mark"],
+  dns4: ["udp dport 53", "@th,168,32"],
+  dns6: ["udp dport 53", "@th,168,32"],
+  ping4: ["icmp type echo-request", "@th,64,32"],
+  ping6: ["icmpv6 type echo-request", "@th,64,32"],
 };
 
 /**
@@ -87,10 +90,10 @@ function arrivalOf(kind: MarkKind | undefined, { val, counter }: Element["elem"]
   return [{ arrival: { ...mark, kind, from, packets: counter.packets }, key }];
 }
 
-/** Four characters that a machine with the least byte first, as all are that this runs on, has read as a number. */
+/** Four characters that were read as one number. */
 function textOf(number: number): string {
   const bytes = Buffer.alloc(4);
-  bytes.writeUInt32LE(number);
+  bytes.writeUInt32BE(number);
   return bytes.toString("latin1");
 }
 
@@ -108,7 +111,6 @@ function rules(link: string): string {
     type filter hook prerouting priority raw; policy accept;
     iifname != "${link}" accept
     ${kinds.map(({ rule }) => rule).join("\n    ")}
-    meta mark set 0
   }
 }
 `;

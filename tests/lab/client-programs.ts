@@ -72,7 +72,7 @@ const START: Record<ClientKind, string> = {
     exec /lib/systemd/systemd-networkd`,
   dhclient: `ip link set lan0 up
     exec dhclient -4 -d -cf $files/dhclient.conf -lf /run/dhclient.leases -pf /run/dhclient.pid \
-      -sf ${UNPACKED}/sbin/dhclient-script lan0`,
+      -sf "$(command -v dhclient-script)" lan0`,
 };
 
 /**

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { ROUTER } from "../../src/sandbox/topology.ts";
-import { UNPACKED } from "./client-programs.ts";
+import { CLIENT_ENVIRONMENT } from "./client-programs.ts";
 import { Daemon } from "./daemon.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
 import { until } from "./until.ts";
@@ -43,10 +43,8 @@ beforeAll(async () => {
   const own = ["-cf", file("conf"), "-lf", file("leases"), "-pf", file("pid"), "-sf", file("script")];
   // Its socket for unicast packets is bound to no device.
   client = Bun.spawn(
-    commandIn(lab.namespaces.gateway, [
-      ...[join(UNPACKED, "sbin/dhclient"), "-4", "-d", ...own, lab.sandbox.uplink],
-    ]),
-    { stdin: "ignore", stdout: "ignore", stderr: "ignore" },
+    commandIn(lab.namespaces.gateway, ["dhclient", "-4", "-d", ...own, lab.sandbox.uplink]),
+    { env: CLIENT_ENVIRONMENT, stdin: "ignore", stdout: "ignore", stderr: "ignore" },
   );
 }, TEST_MS);
 afterAll(async () => {

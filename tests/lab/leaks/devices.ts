@@ -188,9 +188,10 @@ export class Devices {
             (one) =>
               one.device === number && one.epoch === epochs[index] && one.kind === kind && one.place === exit,
           );
-        return exit === "blocked" || SERVED_KINDS.every(seen)
+        const unseen = exit === "blocked" ? [] : SERVED_KINDS.filter((kind) => !seen(kind));
+        return unseen.length === 0
           ? []
-          : [`device ${number} is not served by ${exit}`];
+          : [`device ${number} is not served by ${exit}: no ${unseen.join(", no ")}`];
       });
       return missing.length === 0;
     };
