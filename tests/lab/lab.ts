@@ -63,12 +63,28 @@ export interface GatewayOptions {
 
 export async function createLab(options: SandboxOptions): Promise<Lab> {
   const lab = new Lab(await Sandbox.create(options));
-  if (options.computers === 3) {
-    // At a home of several computers, the DHCP server knows their names.
-    const leases = lab.sandbox.computers.map(({ mac, v4, name }) => `0 ${mac} ${v4} ${name} *\n`);
-    writeFileSync(lab.leases(), leases.join(""));
+  try {
+    await carrySinglePackets(lab);
+    return lab;
+  } catch (error) {
+    await lab.close();
+    throw error;
   }
-  return lab;
+}
+
+/**
+ * Where the sniffer listens, each frame is one packet, as on a real cable. Through a virtual one the kernel passes several
+ * packets of one sender as one frame: those of a TCP connection, and of a `wireguard-go` that uses UDP_SEGMENT.
+ */
+async function carrySinglePackets(lab: Lab): Promise<void> {
+  const { switch: home, router } = lab.namespaces;
+  for (const [namespace, port] of [
+    [home, "router"],
+    [router, "lan0"],
+  ] as const) {
+    const { stderr } = await lab.exec(namespace, ["ip", "link", "set", "dev", port, "gso_max_segs", "1"]);
+    if (stderr !== "") throw new Error(stderr);
+  }
 }
 
 /** The sandbox, with tools to observe it and to break it. */

@@ -9,11 +9,15 @@ import { LinuxHost } from "../../src/system/linux.ts";
 import { createLab, type Lab } from "./lab.ts";
 import { KINDS, type Kind } from "./traffic.ts";
 import { until } from "./until.ts";
+import { Wiretap } from "./wiretap.ts";
 
 const ROOT = process.getuid?.() === 0;
 const MAIN = join(import.meta.dir, "../../src/main.ts");
 const WEB4 = "http://203.0.113.80/ip";
 const WEB6 = "http://[2001:db8:113::80]/ip";
+const UPLOAD_BYTES = 1_000_000;
+/** What fills the cable. */
+const PACKET_BYTES = 1_500;
 
 /** Kinds of traffic that a route can refuse at once. */
 const REFUSABLE: readonly Kind[] = ["udp", "flow", "web", "ping"];
@@ -133,6 +137,20 @@ for (const cards of [1, 2] as const) {
       }
       expect(Object.keys(report.web?.seenAs ?? {})).toEqual(["203.0.113.2"]);
       expect(Object.keys(report.dns?.seenAs ?? {})).toEqual(["203.0.113.2"]);
+    });
+
+    test("shows a sniffer each packet of a long upload as a frame of its own", async () => {
+      const { client } = lab.namespaces;
+      const [sniffer, own] = [await lab.sniff(), await Wiretap.start(client, "lan0", "tcp")];
+      const upload = ["curl", "-s", "-m", "60", "--data-binary", "@-", WEB4];
+      expect((await lab.exec(client, upload, "x".repeat(UPLOAD_BYTES))).code).toBe(0);
+      const { leaks, missed } = await sniffer.stop();
+      expect(missed).toBe(0);
+      expect(leaks.length).toBeGreaterThan(UPLOAD_BYTES / PACKET_BYTES);
+      expect(leaks.filter((leak) => !leak.includes("203.0.113.80 TCP"))).toEqual([]);
+      // The client itself has given its cable several at once.
+      const sizes = (await own.stop()).map((line) => Number(/ length (\d+)/.exec(line)?.[1]));
+      expect(Math.max(...sizes)).toBeGreaterThan(PACKET_BYTES);
     });
 
     test("has VPN servers that shake hands over IPv4 and IPv6 and show their own address", async () => {

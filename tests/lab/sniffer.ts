@@ -1,5 +1,5 @@
 import { commandIn } from "../../src/sandbox/namespace.ts";
-import { findingOf, type WireguardEndpoint } from "./frame.ts";
+import { type Finding, findingOf, type WireguardEndpoint } from "./frame.ts";
 
 export interface SnifferOptions {
   /** The VPN servers: WireGuard to and from anyone else is a leak. */
@@ -23,6 +23,8 @@ export interface Catch {
 
 /** Enough for every header; sizes are read from the headers. */
 const SNAPLEN = 192;
+/** The Ethernet header and a packet that fills the cable. A longer frame would be several packets that are judged as one. */
+const MAX_FRAME_BYTES = 14 + 1_500;
 /** KiB of kernel memory for frames that wait; a flood of small packets fills the default of 2 MiB. */
 const BUFFER_KIB = 32_768;
 /** Frames reach the reader in about 5 ms; when none came for this long, all have. */
@@ -117,7 +119,7 @@ export class Sniffer {
     return this.caught;
   }
 
-  /** The pcap format: a header of 24 bytes, then for each frame 16 bytes of which the third word is its length. */
+  /** The pcap format: a header of 24 bytes, then for each frame 16 bytes: the third word is how much of it follows, the fourth is its length. */
   private async readFrames(): Promise<void> {
     for await (const chunk of this.child.stdout) {
       this.pending = this.pending.length === 0 ? chunk : Buffer.concat([this.pending, chunk]);
@@ -130,20 +132,23 @@ export class Sniffer {
       while (!this.header && this.pending.length >= offset + 16) {
         const end = offset + 16 + view.getUint32(offset + 8, true);
         if (this.pending.length < end) break;
-        this.note(this.pending.subarray(offset + 16, end));
+        this.note(this.pending.subarray(offset + 16, end), view.getUint32(offset + 12, true));
         offset = end;
       }
       this.pending = this.pending.subarray(offset);
     }
   }
 
-  private note(frame: Uint8Array): void {
+  private note(frame: Uint8Array, bytes: number): void {
     this.captured += 1;
     this.lastFrame = performance.now();
     // tcpdump's own `inbound` misses the first frames, for it is checked again without what it asks for.
     const direction = frame.subarray(6, 12).toHex() === this.own ? "out" : "in";
     if (direction !== (this.options.direction ?? direction)) return;
-    const finding = findingOf(frame, this.options.endpoints);
+    const finding: Finding =
+      bytes > MAX_FRAME_BYTES
+        ? { kind: "leak", description: `a frame of ${bytes} bytes` }
+        : findingOf(frame, this.options.endpoints);
     this.caught.frames += 1;
     if (finding.kind === "leak") this.caught.leaks.push(finding.description);
     else this.caught[finding.kind] += 1;
