@@ -29,6 +29,9 @@ export interface Message {
   retained: boolean;
 }
 
+/** Nobody has taken the connection: another address of the broker may be tried. */
+export class Unreached extends GatewayError {}
+
 /**
  * A session with a broker (MQTT 3.1.1). Messages are sent at most once, and retained. A new session sends all of them
  * again.
@@ -38,6 +41,7 @@ export class Connection {
   private readonly ended = new AbortController();
   private readonly accepted = Promise.withResolvers<void>();
   private heard = true;
+  private isReached = false;
   /** The number of packets that were read in the current second, and when it began. */
   private read = { since: Number.NEGATIVE_INFINITY, packets: 0 };
   private receiving: Promise<unknown> = Promise.resolve();
@@ -53,6 +57,9 @@ export class Connection {
   ) {
     this.closed = new Promise((resolve) => socket.once("close", () => resolve()));
     void this.closed.then(() => this.ended.abort());
+    socket.once("connect", () => {
+      this.isReached = true;
+    });
     socket.on("error", (error) => this.close(reasonOf(error)));
     socket.on("data", (chunk: Buffer) => {
       this.heard = true;
@@ -60,7 +67,7 @@ export class Connection {
     });
   }
 
-  /** Throws `GatewayError("unable")` that says why there is no session. */
+  /** Throws `GatewayError("unable")` that says why there is no session; `Unreached` if the broker was not reached. */
   static async open(
     dialled: Dialled,
     clock: Pick<Host, "sleep" | "monotonic">,
@@ -79,7 +86,8 @@ export class Connection {
       connection.send(hello(dialled)),
     );
     const refused = connection.closed.then(() => {
-      throw new GatewayError("unable", connection.fault);
+      const kind = connection.isReached ? GatewayError : Unreached;
+      throw new kind("unable", connection.fault);
     });
     try {
       await Promise.race([connection.accepted.promise, refused]);
@@ -228,6 +236,7 @@ function reasonOf(error: Error): string {
     case "ETIMEDOUT":
     case "EHOSTUNREACH":
     case "ENETUNREACH":
+    case "EADDRNOTAVAIL":
     case "EPERM":
     case "EACCES":
       return "the broker cannot be reached";

@@ -5,7 +5,7 @@ import type { Settings } from "../base/settings.ts";
 import type { Host } from "../system/host.ts";
 import { Bridge, type Deps as BridgeDeps } from "./bridge.ts";
 import { addressesOf, type Broker, brokerIn, type TunnelTo, wayTo } from "./broker.ts";
-import { Connection } from "./connection.ts";
+import { Connection, Unreached } from "./connection.ts";
 import { availabilityTopic, idOf } from "./topics.ts";
 
 type MqttSettings = Pick<Settings, "mqttPasswordFile" | "mqttCaFile" | "mqttCommands" | "port">;
@@ -20,10 +20,13 @@ interface Deps extends Pick<BridgeDeps, "gateway" | "store"> {
   tunnelTo: TunnelTo;
 }
 
-type Reached = Awaited<ReturnType<typeof reachable>>;
+/** An address of the broker, and the way that leads to it. */
+type Reached = Awaited<ReturnType<typeof reachable>>[number];
 
 /** Enough for a certificate authority's certificates, and for a password. */
 const MAX_FILE_BYTES = 64 * 1024;
+/** Of a broker: it has one or two, of each family. Each may take ten seconds. */
+const MAX_ADDRESSES = 4;
 
 /** Shows the gateway to Home Assistant until `signal` aborts. */
 export function runBridge(deps: Deps, signal: AbortSignal): Promise<void> {
@@ -32,8 +35,17 @@ export function runBridge(deps: Deps, signal: AbortSignal): Promise<void> {
   const broker = brokerIn(settings.mqtt);
   let reached: Reached | null = null;
   const open = async (ending: AbortSignal) => {
-    reached = await reachable(broker, deps);
-    return Connection.open(await dialled(broker, reached, id, deps), host, ending);
+    let fault: unknown;
+    for (const next of await reachable(broker, deps)) {
+      reached = next;
+      try {
+        return await Connection.open(await dialled(broker, next, id, deps), host, ending);
+      } catch (error) {
+        if (!(error instanceof Unreached) || ending.aborted) throw error;
+        fault = error;
+      }
+    }
+    throw fault;
   };
   const connected = () =>
     `connected to ${broker.host}, ${reached?.way === "LAN" ? "which is on the LAN" : "through the tunnel"}`;
@@ -56,16 +68,21 @@ export function runBridge(deps: Deps, signal: AbortSignal): Promise<void> {
   return bridge.run(signal);
 }
 
-/** The broker's first address that can be reached, and the way to it. */
+/**
+ * The broker's addresses to which ways lead, the most preferred first. A name often has one of IPv6 at which no broker
+ * listens.
+ */
 async function reachable({ host }: Broker, { lans, tunnelTo }: Deps) {
   const addresses = await addressesOf(host).catch(() => {
     throw new GatewayError("unable", `the name ${host} does not resolve; without a tunnel, give the address`);
   });
-  for (const address of addresses) {
+  const found = addresses.flatMap((address) => {
     const way = wayTo(address, lans(), tunnelTo);
-    if (way !== null) return { address, way };
-  }
-  throw new GatewayError("unable", `${host} is not on the LAN, and there is no tunnel to reach it through`);
+    return way === null ? [] : [{ address, way }];
+  });
+  if (found.length === 0)
+    throw new GatewayError("unable", `${host} is not on the LAN, and there is no tunnel to reach it through`);
+  return found.slice(0, MAX_ADDRESSES);
 }
 
 /** The files are read again for each connection, so that a new password needs no restart. */

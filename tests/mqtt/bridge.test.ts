@@ -1,4 +1,5 @@
-import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { isIPv6 } from "node:net";
 import { mustParseAddress } from "../../src/base/address.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
@@ -31,6 +32,31 @@ const main = () => shown.broker.json(MAIN);
 const named = async () => {
   await shown.home.parts.devices.assign(TV, { name: "TV" });
 };
+
+test("of a name with several addresses, the next is tried where no broker listens at the first", async () => {
+  const lookup = resolvesTo("::1", "127.0.0.1");
+  const broker = await FakeBroker.start();
+  shown = await Shown.start({ mqtt: `mqtt://broker.test:${broker.port}` }, undefined, broker);
+  await shown.until(() => shown.lines.length > 0);
+  lookup.mockRestore();
+  expect(shown.lines).toEqual(["MQTT: connected to broker.test, which is on the LAN"]);
+});
+
+test("a broker that refuses is not asked again at the next address of its name", async () => {
+  const lookup = resolvesTo("127.0.0.1", "127.0.0.2");
+  const broker = await FakeBroker.start();
+  broker.answer = 5;
+  shown = await Shown.start({ mqtt: `mqtt://broker.test:${broker.port}` }, undefined, broker);
+  await shown.until(() => shown.lines.length > 0);
+  lookup.mockRestore();
+  expect(shown.lines).toEqual([expect.stringContaining("MQTT: the broker refuses the user or the password")]);
+});
+
+/** What any name resolves to, until it is restored. */
+function resolvesTo(...addresses: string[]) {
+  const found = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4, ttl: 0 }) as const);
+  return spyOn(Bun.dns, "lookup").mockResolvedValue(found);
+}
 
 test("everything is retained: discovery, states and that the gateway is there", async () => {
   shown = await Shown.start();
