@@ -20,12 +20,12 @@ const open = async (route = "", before = "") => {
   tab = await rig.browser.open(`${rig.url}${route}`, undefined, before);
 };
 
-/** Another answer about the gateway's network than the sandbox's. */
+/** Another answer about the gateway's network than the sandbox's; a refusal, of too many requests for example, stays one. */
 const networkWith = (change: object) => `(() => {
   const real = fetch;
   window.fetch = async (...request) => {
     const answer = await real(...request);
-    if (!String(request[0]).endsWith("/api/network")) return answer;
+    if (!answer.ok || !String(request[0]).endsWith("/api/network")) return answer;
     return Response.json({ ...(await answer.json()), ...${JSON.stringify(change)} });
   };
 })()`;
