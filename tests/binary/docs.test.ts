@@ -25,6 +25,7 @@ let folder: string;
 
 beforeAll(async () => {
   lab = await createLab({ cards: 2, computers: 3 });
+  lab.nameComputers();
   gateway = await lab.startGateway({ program: [BINARY], flags: ["--gluetun-routes", "on"] });
   folder = join(lab.sandbox.directory, "docs");
   mkdirSync(folder);

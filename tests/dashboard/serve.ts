@@ -6,6 +6,7 @@ import { createLab } from "../lab/lab.ts";
 const PORT = 5001;
 
 const lab = await createLab({ cards: 2, computers: 3 });
+lab.nameComputers();
 const gateway = await lab.startGateway();
 const origin = `127.0.0.1:${gateway.port}`;
 

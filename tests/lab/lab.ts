@@ -105,6 +105,12 @@ export class Lab {
     return join(folder, "dnsmasq.leases");
   }
 
+  /** From now on the home's DHCP server knows the names of its computers. */
+  nameComputers(): void {
+    const leases = this.sandbox.computers.map(({ mac, v4, name }) => `0 ${mac} ${v4} ${name} *\n`);
+    writeFileSync(this.leases(), leases.join(""));
+  }
+
   exec(namespace: string, argv: readonly string[], stdin?: string): Promise<Ran> {
     return this.outside(commandIn(namespace, argv), stdin);
   }
