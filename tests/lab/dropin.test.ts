@@ -70,11 +70,13 @@ describe.each([1, 2] as const)("in front of a home, with cables: %d", (cards: Ne
           expect(await home.leaks()).toEqual([]);
           const resolvers = new Set(home.clients.flatMap((client) => client.resolvers()));
           expect([...resolvers].toSorted()).toEqual([LAN.gateway4, addressOf(OWN6)]);
-          const { devices } = (await home.gateway.api("GET", "/api/devices")).body;
-          const names = home.clients.map(
-            ({ mac }) => devices.find(({ id }: { id: string }) => id === mac)?.name,
-          );
-          expect(names).toEqual(home.clients.map(({ name }) => name));
+          // dnsmasq empties its file of leases before it writes it again, with each lease.
+          await until(async () => {
+            const { devices } = (await home.gateway.api("GET", "/api/devices")).body;
+            return home.clients.every(({ mac, name }) =>
+              devices.some((each: { id: string; name: string }) => each.id === mac && each.name === name),
+            );
+          });
         },
       );
 
