@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { until } from "../../lab/until.ts";
 import { LAN } from "../../src/sandbox/topology.ts";
-import { createLab, type Gateway, type Lab } from "../lab/lab.ts";
-import { until } from "../lab/until.ts";
 import { BINARY, Client } from "./client.ts";
 import { type Block, blocksIn, commandsIn, patternOf, rowsIn, sessionIn } from "./page.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { Browser } from "../dashboard/browser.ts";
-import { createLab, type Gateway, type Lab } from "../lab/lab.ts";
-import { until } from "../lab/until.ts";
+import { Browser } from "../../lab/dashboard/browser.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { until } from "../../lab/until.ts";
 import { BINARY } from "./client.ts";
 
 /** Network namespaces, a gateway and a browser on a busy machine. */

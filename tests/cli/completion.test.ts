@@ -3,13 +3,13 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Value } from "typebox/value";
+import { until } from "../../lab/until.ts";
 import { Device, DeviceList } from "../../src/devices/schema.ts";
 import { Servers } from "../../src/http/schema.ts";
 import { ScheduleList } from "../../src/schedules/schema.ts";
 import { ServerRecord } from "../../src/servers/schema.ts";
 import { UNKNOWN } from "../../src/servers/tree.ts";
 import { TunnelRow } from "../../src/tunnel/schema.ts";
-import { until } from "../lab/until.ts";
 import { commandLine, run } from "./program.ts";
 
 setDefaultTimeout(60_000);

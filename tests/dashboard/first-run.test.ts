@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import type { Tab } from "../../lab/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
+import { until } from "../../lab/until.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
-import { until } from "../lab/until.ts";
-import type { Tab } from "./browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
 
 let rig: Rig;
 let tab: Tab;

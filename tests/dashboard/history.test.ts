@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import type { Tab } from "./browser.ts";
-import { playHistory } from "./played-history.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
+import type { Tab } from "../../lab/dashboard/browser.ts";
+import { playHistory } from "../../lab/dashboard/played-history.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 
 /** Some seconds in which the traffic goes on. */
 const WATCHED_MS = 5_000;

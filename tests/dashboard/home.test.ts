@@ -2,12 +2,12 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { inject } from "../lab/injector.ts";
-import { until } from "../lab/until.ts";
+import type { Tab } from "../../lab/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
+import { inject } from "../../lab/injector.ts";
+import { PROGRAM } from "../../lab/program.ts";
+import { until } from "../../lab/until.ts";
 import { advertisementPacket } from "../network/advertisement.ts";
-import { PROGRAM } from "../program.ts";
-import type { Tab } from "./browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 /** The page must say so long after the last answer at most that the gateway is lost. */

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import type { Tab } from "./browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
+import type { Tab } from "../../lab/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 
 const TV = "02:00:00:00:00:20";
 const DIALOG = "dialog[open]";

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Tab } from "../../lab/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
+import { until } from "../../lab/until.ts";
 import { ARCHIVES, zipOf } from "../cli/archives.ts";
-import { until } from "../lab/until.ts";
-import type { Tab } from "./browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
 
 const SERVERS = 20_000;
 const ANSWERS_WITHIN_MS = 100;

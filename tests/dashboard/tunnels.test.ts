@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import type { Tab } from "./browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
+import type { Tab } from "../../lab/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 
 const MAIN = ".tunnel:nth-of-type(1)";
 const TV = ".tunnel:nth-of-type(2)";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import type { Tab } from "./browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "./rig.ts";
+import type { Tab } from "../../lab/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 
 const HEIGHT = 800;
 const NORMAL_PX = 16;

@@ -1,4 +1,5 @@
 import { describe, expect } from "bun:test";
+import { until } from "../../lab/until.ts";
 import { settingsFrom } from "../../src/base/settings.ts";
 import { chainsEchoed, chainsListed, finalRulesStand, sameChains } from "../../src/killswitch/listing.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
@@ -12,7 +13,6 @@ import { type Own, type Peer, parseUapi, setconfText, uapiText } from "../../src
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { needsNamespaces } from "../fast.ts";
 import { POLICIES } from "../killswitch/example.ts";
-import { until } from "../lab/until.ts";
 import { cidr, cidrs, ip } from "./address.ts";
 import { Both, ROUTER } from "./both.ts";
 

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
+import { createLab, type Gateway, type Lab, type Ran } from "../../lab/lab.ts";
+import { ProviderSite } from "../../lab/provider.ts";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { commandLine } from "../cli/program.ts";
 import { NUMBER } from "../providers/mullvad/provider.ts";
-import { createLab, type Gateway, type Lab, type Ran } from "./lab.ts";
-import { ProviderSite } from "./provider.ts";
 
 const PAGE = `http://${INTERNET.host4}/`;
 

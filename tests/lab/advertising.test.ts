@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect } from "bun:test";
+import { DropIn } from "../../lab/dropin.ts";
+import { story } from "../../lab/story.ts";
+import { until } from "../../lab/until.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
-import { DropIn } from "./dropin.ts";
-import { story } from "./story.ts";
-import { until } from "./until.ts";
 
 const TEST_MS = 180_000;
 /** Rounds of datagrams: some seconds, enough for a leak to show. */

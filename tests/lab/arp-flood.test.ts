@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { ArpFlood } from "../../lab/arp-flood.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { until } from "../../lab/until.ts";
 import { LAN } from "../../src/sandbox/topology.ts";
-import { ArpFlood } from "./arp-flood.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { until } from "./until.ts";
 
 const TEST_MS = 120_000;
 const FLOOD_MS = 8_000;

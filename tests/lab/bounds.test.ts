@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { inject } from "../../lab/injector.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { LanDevice } from "../../lab/lan-device.ts";
+import { datagramFrame, ICMPV6, icmpBytes, packetFrame } from "../../lab/packet.ts";
+import { until } from "../../lab/until.ts";
 import { mostConnections } from "../../src/network/bounds-table.ts";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
-import { inject } from "./injector.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { LanDevice } from "./lan-device.ts";
-import { datagramFrame, ICMPV6, icmpBytes, packetFrame } from "./packet.ts";
-import { until } from "./until.ts";
 
 const TIMEOUT_MS = 240_000;
 const ECHO_PORT = 7;

@@ -1,9 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { LAN_TABLE } from "../../src/network/slot.ts";
-import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
-import { inject } from "./injector.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { place } from "./leaks/intruder.ts";
+import { inject } from "../../lab/injector.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { place } from "../../lab/leaks/intruder.ts";
 import {
   type Body,
   ICMP,
@@ -15,9 +13,11 @@ import {
   tcpBytes,
   UDP,
   udpBytes,
-} from "./packet.ts";
-import { Probe } from "./probe.ts";
-import { Wiretap } from "./wiretap.ts";
+} from "../../lab/packet.ts";
+import { Probe } from "../../lab/probe.ts";
+import { Wiretap } from "../../lab/wiretap.ts";
+import { LAN_TABLE } from "../../src/network/slot.ts";
+import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 
 const TEST_MS = 90_000;
 /** Long enough for a handful of packets, and for neighbour discovery before them. */

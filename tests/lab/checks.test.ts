@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import type { Sniffer } from "../../lab/sniffer.ts";
+import { until } from "../../lab/until.ts";
 import type { Check, Checks } from "../../src/checks/schema.ts";
 import { INTERNET, LAN, ROUTER, TUNNEL, UPLINK, VPN } from "../../src/sandbox/topology.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import type { Sniffer } from "./sniffer.ts";
-import { until } from "./until.ts";
 
 const TEST_MS = 180_000;
 /** Results are kept for five seconds. */

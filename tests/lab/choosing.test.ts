@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../lab/lab.ts";
+import { Sniffer } from "../../lab/sniffer.ts";
+import { until } from "../../lab/until.ts";
+import { Wiretap } from "../../lab/wiretap.ts";
 import { VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
-import { createLab, ENDPOINTS, type Gateway, type Lab } from "./lab.ts";
-import { Sniffer } from "./sniffer.ts";
-import { until } from "./until.ts";
-import { Wiretap } from "./wiretap.ts";
 
 /** Each way; far more than a busy machine takes for a handshake. */
 const FAR_MS = 100;

@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
-import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import {
   allowRouted,
   bridgeLan,
@@ -8,12 +7,13 @@ import {
   startUfw,
   wgQuick,
   wgQuickLink,
-} from "./company.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import type { Sniffer } from "./sniffer.ts";
-import type { Traffic } from "./traffic.ts";
-import { until } from "./until.ts";
-import { Wiretap } from "./wiretap.ts";
+} from "../../lab/company.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import type { Sniffer } from "../../lab/sniffer.ts";
+import type { Traffic } from "../../lab/traffic.ts";
+import { until } from "../../lab/until.ts";
+import { Wiretap } from "../../lab/wiretap.ts";
+import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 
 const TEST_MS = 120_000;
 /** On an idle machine 2 s, because such changes come in bursts; nothing polls for them more than once in 5 min. */

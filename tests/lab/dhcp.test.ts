@@ -10,6 +10,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { story } from "../../lab/story.ts";
+import { until } from "../../lab/until.ts";
 import { settingsFrom } from "../../src/base/settings.ts";
 import { dnsmasqConfig } from "../../src/dhcp/config.ts";
 import { HOSTS_FILE } from "../../src/dhcp/files.ts";
@@ -20,9 +23,6 @@ import { hostNetworkOf } from "../../src/network/host-network.ts";
 import { ulaOn } from "../../src/network/ula.ts";
 import { INTERNET, LAN, type NetworkCards, VPN } from "../../src/sandbox/topology.ts";
 import { NamespaceHost } from "../namespace-host.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { story } from "./story.ts";
-import { until } from "./until.ts";
 
 const ULA = "fd12:3456:789a::/48";
 const OWN6 = ulaOn(ULA, "lan0").replace("/64", "");

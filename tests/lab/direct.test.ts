@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { appendFileSync } from "node:fs";
+import { inject } from "../../lab/injector.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { LanDevice } from "../../lab/lan-device.ts";
+import { type Mark, Marker, markIn } from "../../lab/marker.ts";
+import { packetFrame, TCP, tcpBytes } from "../../lab/packet.ts";
+import type { Traffic } from "../../lab/traffic.ts";
+import { until } from "../../lab/until.ts";
+import { Wiretap } from "../../lab/wiretap.ts";
 import { TABLE } from "../../src/killswitch/ruleset.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, type NetworkCards, ROUTER, VPN } from "../../src/sandbox/topology.ts";
-import { inject } from "./injector.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { LanDevice } from "./lan-device.ts";
-import { type Mark, Marker, markIn } from "./marker.ts";
-import { packetFrame, TCP, tcpBytes } from "./packet.ts";
-import type { Traffic } from "./traffic.ts";
-import { until } from "./until.ts";
-import { Wiretap } from "./wiretap.ts";
 
 /** Some connects and restarts, and seconds of traffic, on a busy machine. */
 const TIMEOUT_MS = 240_000;

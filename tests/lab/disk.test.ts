@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { until } from "./until.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { until } from "../../lab/until.ts";
 
 const TEST_MS = 180_000;
 /** How long the disk takes for each flush. */
@@ -15,7 +15,7 @@ let gateway: Gateway;
 beforeAll(async () => {
   lab = await createLab({ cards: 1 });
   const library = join(lab.sandbox.directory, "slow-disk.so");
-  const source = join(import.meta.dir, "slow-disk.c");
+  const source = join(import.meta.dir, "../../lab/slow-disk.c");
   expect(await lab.outside(["gcc", "-shared", "-fPIC", "-o", library, source])).toMatchObject({ code: 0 });
   // The programs that the service starts do not inherit its environment.
   gateway = await lab.startGateway({ environment: { LD_PRELOAD: library, SLOW_DISK_MS: `${FLUSH_MS}` } });

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { CLIENT_KINDS } from "../../lab/client-programs.ts";
+import { DropIn } from "../../lab/dropin.ts";
+import { OWN6 } from "../../lab/home-routers.ts";
+import { story } from "../../lab/story.ts";
+import { until } from "../../lab/until.ts";
 import { addressOf } from "../../src/base/address.ts";
 import { INTERNET, LAN, type NetworkCards } from "../../src/sandbox/topology.ts";
-import { CLIENT_KINDS } from "./client-programs.ts";
-import { DropIn } from "./dropin.ts";
-import { OWN6 } from "./home-routers.ts";
-import { story } from "./story.ts";
-import { until } from "./until.ts";
 
 const TEST_MS = 180_000;
 /** Rounds of datagrams: some seconds, enough for a leak to show. */

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { closeSync, openSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
+import { CLIENT_ENVIRONMENT, clientScript, writeClientFiles } from "../../lab/client-programs.ts";
+import { Dnsmasq } from "../../lab/dnsmasq.ts";
+import { OWN } from "../../lab/home-client.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { Probe, type Target } from "../../lab/probe.ts";
+import { until } from "../../lab/until.ts";
+import { Wiretap } from "../../lab/wiretap.ts";
 import type { Checks } from "../../src/checks/schema.ts";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
-import { CLIENT_ENVIRONMENT, clientScript, writeClientFiles } from "./client-programs.ts";
-import { Dnsmasq } from "./dnsmasq.ts";
-import { OWN } from "./home-client.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { Probe, type Target } from "./probe.ts";
-import { until } from "./until.ts";
-import { Wiretap } from "./wiretap.ts";
 
 const TIMEOUT_MS = 240_000;
 /** Of a host that the website's provider also runs WireGuard on, as its name claims. */

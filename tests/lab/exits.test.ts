@@ -1,15 +1,22 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { inject } from "../../lab/injector.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { LanDevice } from "../../lab/lan-device.ts";
+import { craftedBodies } from "../../lab/leaks/crafted.ts";
+import { Listener } from "../../lab/listener.ts";
+import { type Mark, Marker, markIn } from "../../lab/marker.ts";
+import {
+  datagramFrame,
+  fragmentFrames,
+  packetFrame,
+  priorityTagged,
+  UDP,
+  udpBytes,
+} from "../../lab/packet.ts";
+import type { Traffic } from "../../lab/traffic.ts";
+import { until } from "../../lab/until.ts";
+import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
-import { inject } from "./injector.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { LanDevice } from "./lan-device.ts";
-import { craftedBodies } from "./leaks/crafted.ts";
-import { Listener } from "./listener.ts";
-import { type Mark, Marker, markIn } from "./marker.ts";
-import { datagramFrame, fragmentFrames, packetFrame, priorityTagged, UDP, udpBytes } from "./packet.ts";
-import type { Traffic } from "./traffic.ts";
-import { until } from "./until.ts";
-import { Wiretap } from "./wiretap.ts";
 
 /** Two connects, restarts and some seconds of traffic, on a busy machine. */
 const TIMEOUT_MS = 240_000;

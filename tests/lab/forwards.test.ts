@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { Doorbell } from "../../lab/doorbell.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { LanDevice } from "../../lab/lan-device.ts";
+import { until } from "../../lab/until.ts";
 import { BOUNDS_TABLE, loadBounds } from "../../src/network/bounds-table.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { NamespaceHost } from "../namespace-host.ts";
-import { Doorbell } from "./doorbell.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { LanDevice } from "./lan-device.ts";
-import { until } from "./until.ts";
 
 /** Connects, switches and restarts on a busy machine. */
 const TIMEOUT_MS = 240_000;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import type { Traffic } from "../../lab/traffic.ts";
+import { until } from "../../lab/until.ts";
 import { CUSTOM_EXAMPLE } from "../../src/http/own-servers.ts";
 import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import type { Traffic } from "./traffic.ts";
-import { until } from "./until.ts";
 
 const PAGE = `http://${INTERNET.host4}/`;
 const PAGE6 = `http://[${INTERNET.host6}]/`;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { Sniffer } from "../../lab/sniffer.ts";
+import { until } from "../../lab/until.ts";
+import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, MULTIHOP_PORTS, ROUTER, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { Sniffer } from "./sniffer.ts";
-import { until } from "./until.ts";
-import { Wiretap } from "./wiretap.ts";
 
 const PAGE = `http://${INTERNET.host4}/ip`;
 /** So many datagrams are enough for a leak to show. */

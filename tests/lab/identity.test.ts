@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { told } from "../../lab/agreement.ts";
+import { assign, macOf } from "../../lab/changes.ts";
+import { Home } from "../../lab/home.ts";
+import type { GatewayOptions, Lab } from "../../lab/lab.ts";
+import type { Progress } from "../../lab/sender.ts";
+import { until } from "../../lab/until.ts";
 import type { Device } from "../../src/devices/schema.ts";
 import { LAN } from "../../src/sandbox/topology.ts";
-import { told } from "./agreement.ts";
-import { assign, macOf } from "./changes.ts";
-import { Home } from "./home.ts";
-import type { GatewayOptions, Lab } from "./lab.ts";
-import type { Progress } from "./sender.ts";
-import { until } from "./until.ts";
 
 const TIMEOUT_MS = 300_000;
 /** The LAN's second cable: its end at the gateway, and at the device that it leads to. */

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { Installation } from "../../lab/installation.ts";
+import { createLab, type Lab } from "../../lab/lab.ts";
+import { Listener } from "../../lab/listener.ts";
+import { story } from "../../lab/story.ts";
 import { filesByHand } from "../../src/install/machine.ts";
 import { UNITS } from "../../src/install/paths.ts";
 import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { BY_HAND, PACKAGED } from "../../src/system/layout.ts";
-import { Installation } from "./installation.ts";
-import { createLab, type Lab } from "./lab.ts";
-import { Listener } from "./listener.ts";
-import { story } from "./story.ts";
 
 const PAGE = `http://${INTERNET.host4}/ip`;
 const PATIENCE_MS = 120_000;

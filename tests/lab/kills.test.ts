@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { anyChange } from "./changes.ts";
-import { Home } from "./home.ts";
-import { randomFrom } from "./leaks/random.ts";
+import { anyChange } from "../../lab/changes.ts";
+import { Home } from "../../lab/home.ts";
+import { randomFrom } from "../../lab/leaks/random.ts";
 
 const TIMEOUT_MS = 600_000;
 const SEED = 20_261_122;

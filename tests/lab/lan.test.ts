@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { createLab, Gateway, type Lab } from "../../lab/lab.ts";
+import { until } from "../../lab/until.ts";
 import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
-import { createLab, Gateway, type Lab } from "./lab.ts";
-import { until } from "./until.ts";
 
 const PAGE = `http://${INTERNET.host4}/`;
 /** A handshake that nobody answers, and the longest pause of the first attempts. */

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { inject } from "../../lab/injector.ts";
+import { createLab, type Lab } from "../../lab/lab.ts";
+import { packetBytes, TCP, tcpBytes } from "../../lab/packet.ts";
+import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, LAN, ROUTER } from "../../src/sandbox/topology.ts";
-import { inject } from "./injector.ts";
-import { createLab, type Lab } from "./lab.ts";
-import { packetBytes, TCP, tcpBytes } from "./packet.ts";
-import { Wiretap } from "./wiretap.ts";
 
 const TEST_MS = 120_000;
 const ACK = 0x10;

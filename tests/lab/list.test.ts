@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { until } from "../../lab/until.ts";
+import { Website } from "../../lab/website.ts";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { until } from "./until.ts";
-import { Website } from "./website.ts";
 
 const SOURCE = "https://internet.test/list";
 

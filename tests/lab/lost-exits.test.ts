@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { LanDevice } from "./lan-device.ts";
-import { Sender } from "./sender.ts";
-import { CLEAR, Sightings } from "./sightings.ts";
-import { until } from "./until.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { LanDevice } from "../../lab/lan-device.ts";
+import { Sender } from "../../lab/sender.ts";
+import { CLEAR, Sightings } from "../../lab/sightings.ts";
+import { until } from "../../lab/until.ts";
 
 /** Several starts, on a busy machine. */
 const TIMEOUT_MS = 240_000;

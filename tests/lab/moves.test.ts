@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from "bun:test";
+import { assign, lead, macOf, remove } from "../../lab/changes.ts";
+import { Home } from "../../lab/home.ts";
+import type { Progress } from "../../lab/sender.ts";
+import { CLEAR } from "../../lab/sightings.ts";
 import { TABLE } from "../../src/killswitch/ruleset.ts";
-import { assign, lead, macOf, remove } from "./changes.ts";
-import { Home } from "./home.ts";
-import type { Progress } from "./sender.ts";
-import { CLEAR } from "./sightings.ts";
 
 /** Two hundred moves, each until it is over, on a busy machine. */
 const TIMEOUT_MS = 600_000;

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { CLIENT_ENVIRONMENT, UNPACKED } from "../../lab/client-programs.ts";
+import { createLab, type Gateway, type GatewayOptions, type Lab } from "../../lab/lab.ts";
+import { Mosquitto, PASSWORD, USER } from "../../lab/mosquitto.ts";
+import { until } from "../../lab/until.ts";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
-import { CLIENT_ENVIRONMENT, UNPACKED } from "./client-programs.ts";
-import { createLab, type Gateway, type GatewayOptions, type Lab } from "./lab.ts";
-import { Mosquitto, PASSWORD, USER } from "./mosquitto.ts";
-import { until } from "./until.ts";
 
 setDefaultTimeout(180_000);
 

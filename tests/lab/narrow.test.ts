@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createLab, type Lab } from "../../lab/lab.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, ROUTER, UPLINK, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
-import { createLab, type Lab } from "./lab.ts";
 
 /** Bytes of the longest packet that the home router passes on, in both directions. */
 const NARROW_MTU = 1400;

@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { Dnsmasq } from "../../lab/dnsmasq.ts";
+import { inject } from "../../lab/injector.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import type { Sniffer } from "../../lab/sniffer.ts";
+import { until } from "../../lab/until.ts";
 import type { Check, Checks } from "../../src/checks/schema.ts";
 import type { JournalEntry } from "../../src/journal/schema.ts";
 import { LAN, ROUTER } from "../../src/sandbox/topology.ts";
 import { advertisementPacket } from "../network/advertisement.ts";
-import { Dnsmasq } from "./dnsmasq.ts";
-import { inject } from "./injector.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import type { Sniffer } from "./sniffer.ts";
-import { until } from "./until.ts";
 
 const TEST_MS = 300_000;
 /** Results are kept for five seconds. */

@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { isNeighbourly } from "../../lab/leaks/row.ts";
+import { cutPower, documented, Keepalived, plugInGateway, SHARED } from "../../lab/pair.ts";
+import type { Sniffer } from "../../lab/sniffer.ts";
+import type { Traffic } from "../../lab/traffic.ts";
+import { until } from "../../lab/until.ts";
+import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { isNeighbourly } from "./leaks/row.ts";
-import { cutPower, documented, Keepalived, plugInGateway, SHARED } from "./pair.ts";
-import type { Sniffer } from "./sniffer.ts";
-import type { Traffic } from "./traffic.ts";
-import { until } from "./until.ts";
-import { Wiretap } from "./wiretap.ts";
 
 const TEST_MS = 180_000;
 /** A backup takes over after 4 s, a script fails after 4 s, and a dead tunnel is noticed within 15 s; more when busy. */

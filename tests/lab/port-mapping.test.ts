@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
+import { CLIENT_ENVIRONMENT } from "../../lab/client-programs.ts";
+import { Doorbell } from "../../lab/doorbell.ts";
+import { createLab, type Gateway, type GatewayOptions, type Lab } from "../../lab/lab.ts";
+import { LanDevice } from "../../lab/lan-device.ts";
+import { NatPmpProvider } from "../../lab/nat-pmp-provider.ts";
+import { until } from "../../lab/until.ts";
 import type { Forward } from "../../src/forwards/schema.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, UPLINK, VPN } from "../../src/sandbox/topology.ts";
-import { CLIENT_ENVIRONMENT } from "./client-programs.ts";
-import { Doorbell } from "./doorbell.ts";
-import { createLab, type Gateway, type GatewayOptions, type Lab } from "./lab.ts";
-import { LanDevice } from "./lan-device.ts";
-import { NatPmpProvider } from "./nat-pmp-provider.ts";
-import { until } from "./until.ts";
 
 /** Connects and switches on a busy machine. */
 const TIMEOUT_MS = 240_000;

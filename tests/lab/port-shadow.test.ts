@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { inject } from "../../lab/injector.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { LanDevice } from "../../lab/lan-device.ts";
+import { datagramFrame } from "../../lab/packet.ts";
+import { until } from "../../lab/until.ts";
 import { INTERNET, type NetworkCards, TUNNEL, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import type { Connection } from "../../src/system/host.ts";
 import { NamespaceHost } from "../namespace-host.ts";
-import { inject } from "./injector.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { LanDevice } from "./lan-device.ts";
-import { datagramFrame } from "./packet.ts";
-import { until } from "./until.ts";
 
 const TIMEOUT_MS = 240_000;
 const PAGE = `http://${INTERNET.host4}/`;

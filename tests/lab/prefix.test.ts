@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { inject } from "../../lab/injector.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { place, reachFlow, reachTunnelAddress } from "../../lab/leaks/intruder.ts";
+import { until } from "../../lab/until.ts";
 import type { Check } from "../../src/checks/schema.ts";
 import { INTERNET, TUNNEL } from "../../src/sandbox/topology.ts";
 import { advertisementPacket } from "../network/advertisement.ts";
-import { inject } from "./injector.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { place, reachFlow, reachTunnelAddress } from "./leaks/intruder.ts";
-import { until } from "./until.ts";
 
 const TEST_MS = 240_000;
 const PAGES = [`http://${INTERNET.host4}/`, `http://[${INTERNET.host6}]/`];

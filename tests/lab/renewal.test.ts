@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { CLIENT_ENVIRONMENT } from "../../lab/client-programs.ts";
+import { Daemon } from "../../lab/daemon.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { until } from "../../lab/until.ts";
+import { Wiretap } from "../../lab/wiretap.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { ROUTER } from "../../src/sandbox/topology.ts";
-import { CLIENT_ENVIRONMENT } from "./client-programs.ts";
-import { Daemon } from "./daemon.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { until } from "./until.ts";
-import { Wiretap } from "./wiretap.ts";
 
 const TEST_MS = 120_000;
 /** The client renews after 4 s, by unicast. */

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { decode, encode, RECURSION_DESIRED } from "dns-packet";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { askerIn, questions } from "../../lab/leaks/questions.ts";
+import { type Outcome, Probe, type Target } from "../../lab/probe.ts";
+import type { Sniffer } from "../../lab/sniffer.ts";
+import { until } from "../../lab/until.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { askerIn, questions } from "./leaks/questions.ts";
-import { type Outcome, Probe, type Target } from "./probe.ts";
-import type { Sniffer } from "./sniffer.ts";
-import { until } from "./until.ts";
 
 const TEST_MS = 120_000;
 const PATIENCE_MS = 60_000;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { questions } from "../../lab/leaks/questions.ts";
+import { Probe } from "../../lab/probe.ts";
+import { until } from "../../lab/until.ts";
+import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { questions } from "./leaks/questions.ts";
-import { Probe } from "./probe.ts";
-import { until } from "./until.ts";
-import { Wiretap } from "./wiretap.ts";
 
 /** Two connects, restarts and some seconds of traffic, on a busy machine. */
 const TIMEOUT_MS = 240_000;

@@ -2,14 +2,14 @@ import { afterAll, afterEach, beforeAll, describe, expect, spyOn, test } from "b
 import { existsSync, readdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createLab, type Lab } from "../../lab/lab.ts";
+import { KINDS, type Kind } from "../../lab/traffic.ts";
+import { until } from "../../lab/until.ts";
+import { Wiretap } from "../../lab/wiretap.ts";
 import { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { sweep } from "../../src/sandbox/sweep.ts";
 import type { NetworkCards } from "../../src/sandbox/topology.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
-import { createLab, type Lab } from "./lab.ts";
-import { KINDS, type Kind } from "./traffic.ts";
-import { until } from "./until.ts";
-import { Wiretap } from "./wiretap.ts";
 
 const ROOT = process.getuid?.() === 0;
 const MAIN = join(import.meta.dir, "../../src/main.ts");

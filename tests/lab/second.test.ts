@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
+import { createLab, type Gateway, type GatewayOptions, type Lab } from "../../lab/lab.ts";
+import { until } from "../../lab/until.ts";
 import { CUSTOM_EXAMPLE } from "../../src/http/own-servers.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import { lockFileOf } from "../../src/system/claim.ts";
-import { createLab, type Gateway, type GatewayOptions, type Lab } from "./lab.ts";
-import { until } from "./until.ts";
 
 /** Starts of the service, each with a second and a half of waiting for the lock, on a busy machine. */
 const TIMEOUT_MS = 120_000;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { percentile } from "./bench/measure.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { until } from "./until.ts";
+import { percentile } from "../../lab/bench/measure.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { until } from "../../lab/until.ts";
 
 const ROUNDS = 40;
 /**
@@ -24,7 +24,12 @@ describe("the status", () => {
   test("reports a flushed table before it is repaired", async () => {
     const server = "box-vpn-1";
     await until(async () => (await gateway.api("POST", "/api/connect", { server })).status === 200);
-    const program = [process.execPath, join(import.meta.dir, "race.ts"), `${gateway.port}`, `${ROUNDS}`];
+    const program = [
+      process.execPath,
+      join(import.meta.dir, "../../lab/race.ts"),
+      `${gateway.port}`,
+      `${ROUNDS}`,
+    ];
     const { stdout, stderr } = await lab.exec(lab.namespaces.gateway, program);
     const times: (number | null)[] = stdout === "" ? [] : JSON.parse(stdout);
     const seen = times.filter((ms) => ms !== null);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { until } from "../../lab/until.ts";
 import { INTERNET, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { until } from "./until.ts";
 
 const PAGE = `http://${INTERNET.host4}/`;
 describe("a tunnel that takes care of itself", () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { until } from "../../lab/until.ts";
 import { LAN, RESOLVERS } from "../../src/sandbox/topology.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { until } from "./until.ts";
 
 const TEST_MS = 180_000;
 const SWITCHES = 4;

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import type { Traffic } from "../../lab/traffic.ts";
+import { until } from "../../lab/until.ts";
 import { slotOf } from "../../src/network/slot.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import type { TunnelRow } from "../../src/tunnel/schema.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import type { Traffic } from "./traffic.ts";
-import { until } from "./until.ts";
 
 /** Several connects and a restart, with traffic around them, on a busy machine. */
 const TIMEOUT_MS = 240_000;

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Downloads } from "../../lab/downloads.ts";
+import { createLab, type Gateway, type Lab, type Ran } from "../../lab/lab.ts";
+import { until } from "../../lab/until.ts";
 import { version } from "../../package.json";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import { Workshop } from "../update/made.ts";
 import { programTrusting } from "../update/signed-program.ts";
-import { Downloads } from "./downloads.ts";
-import { createLab, type Gateway, type Lab, type Ran } from "./lab.ts";
-import { until } from "./until.ts";
 
 const TIMEOUT_MS = 240_000;
 /** A megabyte, which takes some seconds with a pause after each chunk of 64 KiB. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import type { TrafficReport } from "../../lab/traffic.ts";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
-import { createLab, type Gateway, type Lab } from "./lab.ts";
-import type { TrafficReport } from "./traffic.ts";
 
 const PAGE = `http://${INTERNET.host4}/`;
 /** Long enough for a hundred datagrams of each sender. */

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { inject } from "../../lab/injector.ts";
+import { ICMPV6, packetFrame, UDP, udpBytes } from "../../lab/packet.ts";
+import { until } from "../../lab/until.ts";
 import type { LinkSocket } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
-import { inject } from "../lab/injector.ts";
-import { ICMPV6, packetFrame, UDP, udpBytes } from "../lab/packet.ts";
-import { until } from "../lab/until.ts";
 import { NamespaceHost } from "../namespace-host.ts";
 import { advertisementPacket } from "../network/advertisement.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { until } from "../../lab/until.ts";
 import type { Datagram, UdpSocket } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
-import { until } from "../lab/until.ts";
 import { NamespaceHost } from "../namespace-host.ts";
 
 const [HERE, THERE] = [`pc${process.pid}-here`, `pc${process.pid}-there`];

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { comparisonOf, type Result } from "./compare.ts";
-import { Contest } from "./contest.ts";
-import { type Machine, machine } from "./machine.ts";
-import { atMost, measurementOf, ratioAtMost } from "./measure.ts";
-import { measureStart } from "./start.ts";
-import { measureSwitch } from "./switch.ts";
-import { tableOf } from "./table.ts";
-import { executionsIn, traceOf } from "./trace.ts";
+import { comparisonOf, type Result } from "../../../lab/bench/compare.ts";
+import { Contest } from "../../../lab/bench/contest.ts";
+import { type Machine, machine } from "../../../lab/bench/machine.ts";
+import { atMost, measurementOf, ratioAtMost } from "../../../lab/bench/measure.ts";
+import { measureStart } from "../../../lab/bench/start.ts";
+import { measureSwitch } from "../../../lab/bench/switch.ts";
+import { tableOf } from "../../../lab/bench/table.ts";
+import { executionsIn, traceOf } from "../../../lab/bench/trace.ts";
 
 describe.skipIf(process.getuid?.() !== 0)("the comparison with wg-quick", () => {
   let contest: Contest;

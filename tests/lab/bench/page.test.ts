@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { startRig, TIMEOUT_MS } from "../../dashboard/rig.ts";
-import { measurePage } from "./page.ts";
+import { measurePage } from "../../../lab/bench/page.ts";
+import { startRig, TIMEOUT_MS } from "../../../lab/dashboard/rig.ts";
 
 const ROOT = process.getuid?.() === 0;
 const EFFORT = { openings: 1, updates: 20, costs: 1, costMs: 3_000 };

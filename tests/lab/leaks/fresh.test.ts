@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { ATTACKERS_MEET_NO_DEFENCE } from "./attackers.ts";
-import { playFresh } from "./fresh.ts";
-import { FRESH_SCENARIOS } from "./scenarios.ts";
+import { ATTACKERS_MEET_NO_DEFENCE } from "../../../lab/leaks/attackers.ts";
+import { playFresh } from "../../../lab/leaks/fresh.ts";
+import { FRESH_SCENARIOS } from "../../../lab/leaks/scenarios.ts";
 
 /** Each takes 2 to 8 s where nothing else runs, ten times that where much does. */
 const TIMEOUT_MS = 180_000;

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createLab } from "../../../lab/lab.ts";
+import { succeeds } from "../../../lab/leaks/connections.ts";
+import type { Layer } from "../../../lab/leaks/layer.ts";
+import { measured } from "../../../lab/leaks/row.ts";
+import type { Scenario } from "../../../lab/leaks/scenario.ts";
+import { SCENARIOS } from "../../../lab/leaks/scenarios.ts";
+import { Stage } from "../../../lab/leaks/stage.ts";
+import type { TrafficProgress } from "../../../lab/traffic.ts";
+import { until } from "../../../lab/until.ts";
 import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK } from "../../../src/sandbox/topology.ts";
-import { createLab } from "../lab.ts";
-import type { TrafficProgress } from "../traffic.ts";
-import { until } from "../until.ts";
-import { succeeds } from "./connections.ts";
-import type { Layer } from "./layer.ts";
-import { measured } from "./row.ts";
-import type { Scenario } from "./scenario.ts";
-import { SCENARIOS } from "./scenarios.ts";
-import { Stage } from "./stage.ts";
 
 /** Both stages play at the same time, each one scenario after the other: the last one waits for all. */
 const TIMEOUT_MS = 600_000;

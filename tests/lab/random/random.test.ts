@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { play } from "./play.ts";
+import { play } from "../../../lab/random/play.ts";
 
 /** `scripts/random` plays for longer, with another seed each time. */
 const SEED = 7;

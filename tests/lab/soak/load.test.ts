@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
-import { until } from "../until.ts";
-import { Load } from "./load.ts";
+import { Load } from "../../../lab/soak/load.ts";
+import { until } from "../../../lab/until.ts";
 
 const always = () => 0.99;
 

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
+import { ask } from "../../../lab/caller.ts";
+import { READS, REFUSED } from "../../../lab/soak/questions.ts";
 import { Home } from "../../http/home.ts";
-import { ask } from "../caller.ts";
-import { READS, REFUSED } from "./questions.ts";
 
 const home = await Home.start();
 afterAll(() => home.stop());

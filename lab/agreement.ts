@@ -1,0 +1,187 @@
+import { Database } from "bun:sqlite";
+import { join } from "node:path";
+import type { Device } from "../src/devices/schema.ts";
+import { TABLE } from "../src/killswitch/ruleset.ts";
+import { allSlots } from "../src/network/slot.ts";
+import type { TunnelRow } from "../src/tunnel/schema.ts";
+import { call } from "./caller.ts";
+import type { Gateway, Lab } from "./lab.ts";
+
+/** What the gateway says about its tunnels and devices. */
+export interface Told {
+  tunnels: readonly TunnelRow[];
+  devices: readonly Device[];
+  default_exit: string;
+}
+
+export async function told({ port }: Gateway): Promise<Told> {
+  const [tunnels, devices] = await Promise.all([
+    call(port, "GET", "/api/tunnels"),
+    call(port, "GET", "/api/devices"),
+  ]);
+  if (tunnels?.status !== 200 || devices?.status !== 200) throw new Error("the service does not answer");
+  return { ...tunnels.body, ...devices.body };
+}
+
+/** Where the interface, the database and the kernel disagree, a line each; empty if they agree. */
+export async function contradictions(lab: Lab, gateway: Gateway): Promise<string[]> {
+  const said = await told(gateway);
+  const saved = savedIn(join(lab.sandbox.directory, "state", "portcullis.db"));
+  const health = await call(gateway.port, "GET", "/health");
+  return [
+    ...differing("health", "healthy", health?.body),
+    ...differing("default exit, as saved", said.default_exit, saved.defaultExit),
+    ...differing("assigned devices, as saved", assignedOf(said), saved.devices),
+    ...differing("tunnels, as saved", serversOf(said), saved.servers),
+    ...differing("firewall's sets", setsFor(said), await setsIn(lab)),
+    ...differing("firewall's default exit", chainOf(said, said.default_exit), await defaultIn(lab)),
+    ...differing("tunnels in the kernel", linksFor(said, saved.slots), await linksIn(lab)),
+  ];
+}
+
+function differing(what: string, expected: unknown, found: unknown): string[] {
+  const [one, other] = [JSON.stringify(expected), JSON.stringify(found)];
+  return one === other ? [] : [`${what}: ${other} instead of ${one}`];
+}
+
+const sorted = (words: Iterable<string>) => [...words].sort();
+
+function assignedOf({ devices }: Told): string[] {
+  return sorted(devices.filter(({ assigned }) => assigned).map(({ id, exit }) => `${id} ${exit}`));
+}
+
+function serversOf({ tunnels }: Told): string[] {
+  return sorted(tunnels.map(({ name, wanted }) => `${name} ${wanted}`));
+}
+
+interface Saved {
+  defaultExit: string;
+  devices: string[];
+  servers: string[];
+  slots: Map<string, number>;
+}
+
+function savedIn(path: string): Saved {
+  const database = new Database(path, { readonly: true });
+  try {
+    const settings = new Map(
+      database.query("SELECT key, value FROM settings").values() as [string, string][],
+    );
+    const slots = new Map([["main", 0]]);
+    const nameOf = (connection: { name: string; wanted?: string } | null) =>
+      connection === null ? null : (connection.wanted ?? connection.name);
+    const main = settings.get("connection");
+    const servers = [`main ${main === undefined ? null : nameOf(JSON.parse(main))}`];
+    for (const [key, text] of settings) {
+      if (!key.startsWith("tunnel ")) continue;
+      const { slot, connection } = JSON.parse(text);
+      slots.set(key.slice(7), slot);
+      servers.push(`${key.slice(7)} ${nameOf(connection)}`);
+    }
+    const devices = database.query("SELECT id, exit FROM devices WHERE exit IS NOT NULL").values();
+    return {
+      defaultExit: settings.get("default_exit") ?? "main",
+      devices: sorted(devices.map(([id, exit]) => `${id} ${exit}`)),
+      servers: servers.sort(),
+      slots,
+    };
+  } finally {
+    database.close();
+  }
+}
+
+/** Main is open while it is down, for the gateway's own services. */
+function isOpen({ name, state }: TunnelRow): boolean {
+  return name === "main" || state === "connected" || state === "reconnecting";
+}
+
+const NO_DEVICE = "00:00:00:00:00:00";
+
+function setsFor(told: Told): string[] {
+  const { tunnels, devices } = told;
+  const assigned = devices.filter((device) => device.assigned);
+  const on = (exit: string) => assigned.filter((device) => device.exit === exit);
+  const text = (name: string, some: readonly Device[]) =>
+    [name, ...sorted(some.map(({ id }) => id))].join(" ");
+  const open = tunnels.filter(isOpen).map(({ name }) => text(`on_${name}`, on(name)));
+  const direct = on("direct");
+  const exits = assigned.map(
+    ({ id, exit }) => `${id} ${exit === "direct" ? "exit_direct" : chainOf(told, exit)}`,
+  );
+  return sorted([
+    // Without it the set counts as emptied.
+    ["assigned", NO_DEVICE, ...sorted(assigned.map(({ id }) => id))].join(" "),
+    ["exit_of", ...sorted(exits)].join(" "),
+    ...open,
+    ...(direct.length > 0 ? [text("on_direct", direct)] : []),
+  ]);
+}
+
+async function setsIn(lab: Lab): Promise<string[]> {
+  const listed = await tableIn(lab);
+  const sets = listed.flatMap(({ set }) => (set?.type === "ether_addr" ? set : []));
+  const maps = listed.flatMap(({ map }) => map ?? []);
+  const entries = (elements: Exit[]) => elements.map(([id, { goto }]) => `${id} ${goto.target}`);
+  return sorted([
+    ...sets.map(({ name, elem = [] }) => [name, ...elem.toSorted()].join(" ")),
+    ...maps.map(({ name, elem = [] }) => [name, ...sorted(entries(elem))].join(" ")),
+  ]);
+}
+
+function chainOf({ tunnels }: Told, exit: string): string {
+  return tunnels.some((tunnel) => tunnel.name === exit && isOpen(tunnel)) ? `exit_${exit}` : "exit_blocked";
+}
+
+async function defaultIn(lab: Lab): Promise<string | undefined> {
+  const rules = (await tableIn(lab)).flatMap(({ rule }) => rule ?? []);
+  const ways = rules.filter(({ chain }) => chain === "by_device");
+  const [, standard] = ways.flatMap(({ expr }) => expr.flatMap(({ goto }) => goto?.target ?? []));
+  return standard;
+}
+
+/** An element of the map of exits. */
+type Exit = [id: string, verdict: { goto: { target: string } }];
+
+interface Listed {
+  map?: { name: string; elem?: Exit[] };
+  set?: { name: string; type: unknown; elem?: string[] };
+  rule?: { chain: string; expr: { goto?: { target: string } }[] };
+}
+
+async function tableIn(lab: Lab): Promise<Listed[]> {
+  const { stdout } = await inGateway(lab, "nft", "-j", "list", "table", ...TABLE.split(" "));
+  return JSON.parse(stdout || '{"nftables":[]}').nftables;
+}
+
+/** What the kernel has of each tunnel, by slot. */
+function linksFor({ tunnels }: Told, slots: Saved["slots"]): string[] {
+  const live = tunnels.filter(({ state }) => state === "connected");
+  return sorted(live.map(({ name }) => `${slots.get(name)}: one interface, all routes`));
+}
+
+async function linksIn(lab: Lab): Promise<string[]> {
+  const { stdout } = await inGateway(lab, "ip", "-j", "link", "show");
+  const present = JSON.parse(stdout).map(({ ifname }: { ifname: string }) => ifname);
+  const routes = [await defaultsIn(lab, "-4"), await defaultsIn(lab, "-6")];
+  return allSlots(lab.sandbox.interface)
+    .flatMap(({ links, table }, number) => {
+      const own = links.filter((link) => present.includes(link));
+      const routed = routes.map((defaults) => defaults.get(`${table}`) ?? null);
+      if (own.length === 0 && routed.every((link) => link === null)) return [];
+      const whole = routed.every((link) => link === own[0]) ? "all routes" : `routes to ${routed.join()}`;
+      return [`${number}: ${own.length === 1 ? "one interface" : own.join()}, ${whole}`];
+    })
+    .sort();
+}
+
+/** The interface of each table's default route. */
+async function defaultsIn(lab: Lab, family: string): Promise<Map<string, string>> {
+  const { stdout } = await inGateway(lab, "ip", "-j", family, "route", "show", "table", "all");
+  const routes: { dst: string; dev?: string; table?: string }[] = JSON.parse(stdout);
+  const defaults = routes.filter(({ dst, dev }) => dst === "default" && dev !== undefined);
+  return new Map(defaults.map(({ table = "main", dev = "" }) => [table, dev]));
+}
+
+function inGateway(lab: Lab, ...argv: string[]) {
+  return lab.exec(lab.namespaces.gateway, argv);
+}

@@ -1,0 +1,57 @@
+import assert from "node:assert/strict";
+import { VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+import { type Outcome, Probe, type Target } from "../probe.ts";
+import { Wiretap } from "../wiretap.ts";
+import type { Scenario } from "./scenario.ts";
+import type { Stage } from "./stage.ts";
+
+/** Source ports by which the sniffer tells the probes' packets from WireGuard's own. */
+const FIRST_PORT = 40_100;
+
+/** WireGuard's four messages with invalid contents, and a payload that is not WireGuard, in hexadecimal. */
+const PAYLOADS = [
+  `01000000${"a5".repeat(144)}`,
+  `02000000${"a5".repeat(88)}`,
+  `03000000${"a5".repeat(60)}`,
+  `04000000${"a5".repeat(44)}`,
+  Buffer.from("none of WireGuard's").toHex(),
+];
+
+/** The endpoint may be reached outside the tunnel, but only by the tunnel's own packets. */
+export const ENDPOINT_SCENARIOS: readonly Scenario[] = (["connected", "blocked"] as const).map((from) => ({
+  name: `client and gateway send to the VPN server's own address while ${from}`,
+  cards: [2, 1],
+  from,
+  run: async (stage) => {
+    const ports = `portrange ${FIRST_PORT}-${FIRST_PORT + 99}`;
+    // A direct device may happen to use one of these ports, for other hosts.
+    const toServer = `(dst host ${VPN.vpn1.v4} or dst host ${VPN.vpn1.v6})`;
+    const tapped = `udp and src ${ports} and ${toServer}`;
+    const aside = await Wiretap.start(stage.lab.namespaces.router, "lan0", tapped);
+    const outcomes = await probesOf(stage);
+    assert.deepEqual(await aside.stop(), []);
+    if (from === "connected") await stage.sees(VPN.vpn1.v4);
+    for (const outcome of outcomes) assert(outcome.sent > 0);
+  },
+}));
+
+async function probesOf({ lab }: Stage): Promise<Outcome[]> {
+  const { client, gateway } = lab.namespaces;
+  const probes = await Promise.all([client, gateway].map((from) => Probe.start(from, targets())));
+  await Promise.all(probes.map((probe) => probe.sends()));
+  return (await Promise.all(probes.map((probe) => probe.stop()))).flat();
+}
+
+function targets(): Target[] {
+  const { v4, v6 } = VPN.vpn1;
+  const datagrams = [v4, v6].flatMap((address) =>
+    [VPN_PORT, 4_500].flatMap((port) => PAYLOADS.map((payload) => ({ address, port, payload }))),
+  );
+  const connections = [v4, v6].flatMap((address) =>
+    [VPN_PORT, 80].map((port): Target => ({ protocol: "tcp", address, port, payload: "00" })),
+  );
+  return [
+    ...datagrams.map((one, index): Target => ({ ...one, protocol: "udp", sourcePort: FIRST_PORT + index })),
+    ...connections,
+  ];
+}
