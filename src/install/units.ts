@@ -181,6 +181,8 @@ RestrictSUIDSGID=yes
 SystemCallArchitectures=native
 SystemCallFilter=@system-service
 SystemCallFilter=~@privileged @resources @keyring
+# setpriv needs it, which makes the programs that report the kernel's changes end with the service. It gives no capability.
+SystemCallFilter=capset
 SystemCallErrorNumber=EPERM
 # Not ProtectKernelTunables: the service sets ip_forward and other sysctls. Not MemoryDenyWriteExecute: JavaScript is
 # compiled at run time.

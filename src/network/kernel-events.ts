@@ -40,6 +40,8 @@ export interface KernelListener {
    * Whether every change of firewall and routing is reported from now on. This is so only while both monitors listen.
    */
   onWatching: (watching: boolean) => void;
+  /** A program that reports changes has ended by itself. It is started again. */
+  onEnded?: (command: string) => void;
   /** A change of the neighbour table; null if some may have been missed. */
   onNeighbour?: (neighbour: Neighbour | null) => void;
   /** A change to the firewall is committed, with these changes of elements of the gateway's tables. */
@@ -50,7 +52,7 @@ export interface KernelListener {
 export function watchKernel(
   host: Host,
   watched: Watched,
-  { onEvent, onWatching, onNeighbour, onCommit }: KernelListener,
+  { onEvent, onWatching, onEnded, onNeighbour, onCommit }: KernelListener,
   signal: AbortSignal,
 ): void {
   // The text form, unlike JSON, shows where a transaction ends.
@@ -81,13 +83,19 @@ export function watchKernel(
   ];
   const listening = new Set<Monitor>();
   for (const monitor of monitors) {
-    keepWatching(host, monitor, signal, (listens) => {
-      if (listens) listening.add(monitor);
-      else listening.delete(monitor);
-      onWatching(listening.size === monitors.length);
-    });
+    keepWatching(
+      host,
+      monitor,
+      signal,
+      (listens) => {
+        if (listens) listening.add(monitor);
+        else listening.delete(monitor);
+        onWatching(listening.size === monitors.length);
+      },
+      onEnded,
+    );
   }
-  keepWatching(host, neighbourMonitor(onNeighbour), signal, () => {});
+  keepWatching(host, neighbourMonitor(onNeighbour), signal, () => {}, onEnded);
 }
 
 /** A separate process: a flood of neighbours must fill its pipe and its socket, not those of routing. */
@@ -182,6 +190,7 @@ function keepWatching(
   { argv, onLine, onGap, linesPerSecond }: Monitor,
   signal: AbortSignal,
   onListening: (listens: boolean) => void,
+  onEnded?: (command: string) => void,
 ): void {
   let watch: Watch | null = null;
   const after = (ms: number, work: () => void) =>
@@ -191,6 +200,7 @@ function keepWatching(
   const ended = () => {
     watch = null;
     onListening(false);
+    onEnded?.(argv.join(" "));
     after(RESTART_MS, start);
   };
   const start = () => {

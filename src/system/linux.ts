@@ -35,6 +35,8 @@ const KERNEL_TOOLS: ReadonlySet<string> = new Set(["ip", "nft", "wg", "tee"]);
  * that nobody reads its pipe only when it has something to print, and systemd leaves it, as it leaves wireguard-go.
  */
 export const ENDS_WITH_THIS_PROGRAM = ["setpriv", "--pdeathsig", "KILL"];
+/** The exit code of `setpriv` if it is not permitted what it needs (SETPRIV_EXIT_PRIVERR), or finds no program. */
+const SETPRIV_FAILED = 127;
 // Not needed at a start.
 const loadChallenge = () => import("./challenge.ts");
 const loadConntrack = () => import("./conntrack.ts");
@@ -64,6 +66,9 @@ export interface Child {
 
 /** The real machine, in the network namespace that this program was started in. */
 export class LinuxHost implements Host {
+  /** In front of a program that prints events; nothing once `setpriv` was refused, as a filter of system calls may. */
+  private watchedBy: readonly string[] = ENDS_WITH_THIS_PROGRAM;
+
   async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
     const timeoutMs = options.timeoutMs ?? (argv[0] === "nft" ? NFT_TIMEOUT_MS : RUN_TIMEOUT_MS);
     const child = startChild(argv[0] ?? "", () =>
@@ -97,7 +102,7 @@ export class LinuxHost implements Host {
     limit?: LineLimit,
   ): Watch {
     const child = startChild(argv[0] ?? "", () =>
-      Bun.spawn([...ENDS_WITH_THIS_PROGRAM, ...argv], {
+      Bun.spawn([...this.watchedBy, ...argv], {
         env: CHILD_ENV,
         stdin: "ignore",
         stdout: "pipe",
@@ -116,7 +121,8 @@ export class LinuxHost implements Host {
     };
     void (async () => {
       await Promise.all([child.stdout, child.stderr].map((stream) => readLines(stream, take, dropped)));
-      await child.exited;
+      // A program that outlives a crash is better than none.
+      if ((await child.exited) === SETPRIV_FAILED) this.watchedBy = [];
       if (!stopped) onExit();
     })();
     return {

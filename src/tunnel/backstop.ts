@@ -18,8 +18,8 @@ export class Backstop {
     this.checkedAt = host.monotonic();
   }
 
-  get isDue(): boolean {
-    return this.host.monotonic() - this.checkedAt >= EVERY_MS;
+  isDue(everyMs = EVERY_MS): boolean {
+    return this.host.monotonic() - this.checkedAt >= everyMs;
   }
 
   /** To be called when a check begins. */

@@ -126,7 +126,7 @@ export class Supervisor {
   }
 
   private async repair(): Promise<void> {
-    if (this.backstop.isDue) {
+    if (this.backstop.isDue()) {
       this.backstop.checked();
       await this.checkTunnel().catch((error) => this.backstop.doubt(error));
     }

@@ -19,6 +19,8 @@ const LOOK_MS = 1_500;
  * firewall may change all day, and nothing here depends on it.
  */
 const SETTLES_MS = { firewall: 0, "other firewalls": 2_000, rules: 0, network: 300 };
+/** How often everything is checked while the kernel's changes are not reported. */
+const UNWATCHED_CHECK_MS = 5_000;
 /** By then the programs that report events are listening, and no event is due for what was loaded before. */
 const WATCHING_AFTER_MS = 1_500;
 
@@ -44,6 +46,9 @@ type Matter = keyof typeof SETTLES_MS;
 export class MachineSupervisor {
   private readonly waiting = new Set<Matter>();
   private readonly backstop: Backstop;
+  private isWatched = false;
+  /** The programs that have ended since all of them were listening. */
+  private readonly ended = new Set<string>();
 
   constructor(private readonly deps: Deps) {
     this.backstop = new Backstop(deps.host, deps.log);
@@ -61,7 +66,8 @@ export class MachineSupervisor {
     };
     const listener = {
       onEvent: (event: KernelEvent) => void this.saw(event, signal),
-      onWatching: (watching: boolean) => killSwitch.setWatched(watching),
+      onWatching: (watching: boolean) => this.setWatched(watching),
+      onEnded: (command: string) => this.warnOfEnd(command),
       onNeighbour,
       onCommit: (changes: readonly string[]) => killSwitch.committed(changes),
     };
@@ -79,9 +85,23 @@ export class MachineSupervisor {
 
   /** One check: repairs what failed to apply. */
   async look(): Promise<void> {
-    if (this.backstop.isDue) await this.checkAll();
+    if (this.backstop.isDue(this.isWatched ? undefined : UNWATCHED_CHECK_MS)) await this.checkAll();
     if (this.deps.killSwitch.fault !== null) await this.deps.killSwitch.mend();
     await this.deps.dropAgain();
+  }
+
+  private setWatched(watching: boolean): void {
+    this.isWatched = watching;
+    if (watching) this.ended.clear();
+    this.deps.killSwitch.setWatched(watching);
+  }
+
+  private warnOfEnd(command: string): void {
+    if (this.ended.has(command)) return;
+    this.ended.add(command);
+    this.deps.log.warn(
+      `${command} has ended and is started again; until it runs, everything is checked every ${UNWATCHED_CHECK_MS / 1_000} s`,
+    );
   }
 
   private async checkAll(): Promise<void> {

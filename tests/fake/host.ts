@@ -35,6 +35,8 @@ export class FakeHost implements Host, Internet {
   native = true;
   readonly userspace = "wireguard-go";
   busy = false;
+  /** Whether a program that prints events ends as soon as it is started. */
+  refusesWatches = false;
   oneWay = false;
   /** The interface of the IPv4 default route. */
   defaultRoute: string | null = "up0";
@@ -135,6 +137,10 @@ export class FakeHost implements Host, Internet {
   watch(argv: readonly string[], onLine: (line: string) => void, onExit: () => void): Watch {
     const command = argv.join(" ");
     if (!MONITORS.includes(command)) unknown(command);
+    if (this.refusesWatches) {
+      queueMicrotask(onExit);
+      return { stop: () => {} };
+    }
     const watcher = { program: argv[0] ?? "", hears: new Set(argv), onLine, onExit };
     this.watchers.add(watcher);
     return { stop: () => void this.watchers.delete(watcher) };

@@ -60,6 +60,31 @@ test("a program that prints events ends when this one is killed, though it has n
   while (await new LinuxHost().read(command)) await Bun.sleep(10);
 });
 
+const STRACE = Bun.which("strace");
+test.skipIf(STRACE === null)(
+  "a program that prints events runs even where the system refuses to end it with this one",
+  async () => {
+    const source = join(import.meta.dir, "../../src/system/linux.ts");
+    const script = `
+      const { LinuxHost } = await import(${JSON.stringify(source)});
+      const host = new LinuxHost();
+      const watch = () => host.watch(["echo", "an event"], (line) => console.log(line), watch);
+      watch();
+      setTimeout(() => process.exit(), 60_000);
+    `;
+    // As a service's filter of system calls does.
+    const refused = [STRACE ?? "", "-f", "-qq", "-o", "/dev/null", "-e", "inject=capset:error=EPERM"];
+    const service = Bun.spawn([...refused, process.execPath, "-e", script], { stdout: "pipe" });
+    let printed = "";
+    for await (const chunk of service.stdout.pipeThrough(new TextDecoderStream())) {
+      printed += chunk;
+      if (printed.includes("an event")) break;
+    }
+    expect(printed).toMatch(/^setpriv: .*Operation not permitted\nan event\n/);
+    service.kill("SIGKILL");
+  },
+);
+
 /** Code and message of the error, or what the program printed. */
 async function failureOf(argv: readonly string[], timeoutMs = 60_000): Promise<string> {
   const error: unknown = await new LinuxHost().run(argv, { timeoutMs }).catch((thrown: unknown) => thrown);

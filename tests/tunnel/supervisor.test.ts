@@ -640,6 +640,24 @@ describe("the watch", () => {
     }
   });
 
+  claimConnected(
+    "repairs within seconds even if its programs never run, and says once that they do not",
+    async (gateway) => {
+      const { host } = gateway;
+      const before = kernelState(host);
+      host.refusesWatches = true;
+      host.endWatches();
+      await host.pass(20_000);
+      for (let time = 0; time < 3; time++) {
+        host.removeTable();
+        await host.pass(7_000);
+        expect(kernelState(host)).toBe(before);
+      }
+      const said = gateway.log.filter((line) => line.includes("has ended and is started again"));
+      expect(said.length).toBe(3);
+    },
+  );
+
   /** Milliseconds from one look to the next, while `ms` go by. */
   async function lookTimes(gateway: Gateway, ms: number): Promise<number[]> {
     const { host } = gateway;
