@@ -41,7 +41,7 @@ export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
   tunnels: Tunnels;
   overview: Overview;
   connects: ConnectRequests;
-  /** Of the tunnel `main`. */
+  /** Belongs to the tunnel `main`. */
   controller: Tunnel["controller"];
   settings: Settings;
   catalogue: Catalogue;

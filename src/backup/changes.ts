@@ -24,14 +24,14 @@ export interface Change {
   what: string;
   /** Which of them; empty if there is only one. */
   name: string;
-  /** In words; null if there is none. */
+  /** The change in words; null if there is none. */
   before: string | null;
   after: string | null;
   /** Whether something is lost that is here now: a default that nobody has chosen is not. */
   replaces: boolean;
 }
 
-/** By name, in words. */
+/** The changes in words, by name. */
 type Rows = ReadonlyMap<string, string>;
 
 /** What has a value even if nobody has chosen one. Some have a permission of their own. */

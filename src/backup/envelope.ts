@@ -48,7 +48,7 @@ const Plain = Type.Object(
     format: Type.Literal(FORMAT),
     version: Type.Literal(VERSION),
     keys: Type.Literal("plain"),
-    /** Of the contents: a key with one wrong character would still look like a key. */
+    /** A checksum of the contents: a key with one wrong character would still look like a key. */
     sha256: Type.String(),
     contents: Type.Unknown(),
   },

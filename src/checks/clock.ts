@@ -1,4 +1,5 @@
 import type { Host } from "../system/host.ts";
+import { minuteOf } from "../tunnel/clock.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
 /** This version is not older; a machine without a battery starts in 1970, or when its system was built. */
@@ -40,8 +41,4 @@ async function isUnsynchronised(host: Pick<Host, "run">): Promise<boolean> {
   const argv = ["timedatectl", "show", "--property=NTPSynchronized", "--value"];
   const answer = await host.run(argv, { timeoutMs: TIMEDATECTL_MS }).catch(() => "");
   return answer.trim() === "no";
-}
-
-function minuteOf(ms: number): string {
-  return `${new Date(ms).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }

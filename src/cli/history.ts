@@ -14,7 +14,7 @@ export interface HistoryFlags {
 }
 
 const HOUR_MS = 3_600_000;
-/** As many hours as are kept. */
+/** The history keeps this many hours. */
 const MAX_HOURS = 1_464;
 /** The width of the line of bars. */
 const COLUMNS = 60;

@@ -3,7 +3,7 @@ import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { placeOf, type Tone } from "./sentence.ts";
 
-/** Where an exit leads now: in a sentence, and by itself. */
+/** Where an exit leads now, as part of a sentence and as a text of its own. */
 export interface ExitState {
   icon: "shield" | "blocked" | "warning";
   tone: Tone;

@@ -17,7 +17,7 @@ interface Device {
   interface: string;
   /** Key and address of each entry of the kernel that has or had its MAC address, the latest last. */
   entries: Map<string, { address: Address; isLost: boolean }>;
-  /** On the monotone clock; null before the first sign of life. */
+  /** A time of the monotonic clock; null before the first sign of life. */
   heardAt: number | null;
 }
 

@@ -50,7 +50,7 @@ export class Forwards {
     for (const each of saved) await this.held.take(each, null);
   }
 
-  /** By device, protocol and port. */
+  /** Ordered by device, protocol and port. */
   async list(): Promise<Forward[]> {
     const all = this.held.all.sort((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
     return this.held.rows.of(all);

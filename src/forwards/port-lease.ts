@@ -15,7 +15,7 @@ export interface Opened {
   way: Way;
   opener: Opener;
   port: OpenPort;
-  /** On the monotonic clock. */
+  /** A time of the monotonic clock. */
   renewAt: number;
   expiresAt: number;
 }

@@ -7,7 +7,7 @@ import type { TrafficUpdate } from "./traffic.ts";
 
 /** More than a home has screens; with the backlog it bounds the memory that sockets take. */
 const MAX_SOCKETS = 1_000;
-/** So that one device cannot use up the limit alone. */
+/** One device cannot use up the limit alone. */
 const MAX_SOCKETS_PER_CLIENT = 100;
 /** Some 60 messages beyond what the kernel buffers; a socket that is further behind is closed. */
 const MAX_BACKLOG_BYTES = 32_768;
@@ -20,7 +20,7 @@ const IDLE_SECONDS = 60;
 const CLOSE = { goingAway: 1001, policyViolation: 1008, internalError: 1011 };
 
 const TOPIC = "events";
-/** Of the sockets that asked for it. */
+/** Counts the sockets that asked for it. */
 const TRAFFIC_TOPIC = "traffic";
 
 const eventSchema = checkerOf(EventMessage);

@@ -12,7 +12,7 @@ export const PROTOCOL_TOKEN = "portcullis.bearer.";
 
 /** Decides whether a request may pass by its token, as the setting `auth` has it. */
 export class Gate {
-  /** Of wrong tokens alone, on all paths. */
+  /** Counts wrong tokens on every path. */
   private readonly attempts = new Limiter();
 
   constructor(

@@ -116,7 +116,7 @@ function publicIpOf({ server, ip, location, via }: TunnelRow) {
   const comma = location.lastIndexOf(",");
   const [city, country] = [location.slice(0, Math.max(0, comma)).trim(), location.slice(comma + 1).trim()];
   return {
-    // Of two hops, the endpoint is the entry's.
+    // With two hops, the endpoint is the entry's.
     public_ip: via === undefined ? ip : "",
     ...{ region: city, country, city, hostname: server },
     ...{ location: "", organization: "", postal_code: "", timezone: "" },

@@ -77,7 +77,7 @@ function wanted(schema: JsonSchema): string {
   }
 }
 
-/** Of text in a path or a query; the documentation shows the same example and description. */
+/** Text in a path or a query. The documentation shows the same example and description. */
 function patterned({ example, description }: JsonSchema): string {
   return `like ${example}${description === undefined ? "" : ` (${description})`}`;
 }

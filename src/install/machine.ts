@@ -66,7 +66,7 @@ interface Dhcp {
 /** The files of an installation by hand that exist, even if only in part, apart from those of `PATHS`. */
 export interface FilesByHand {
   units: readonly string[];
-  /** At most one. */
+  /** At most one program. */
   programs: readonly string[];
 }
 

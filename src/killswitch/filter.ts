@@ -100,7 +100,7 @@ function toLan(policy: Policy): string {
   ]);
 }
 
-/** From this machine. */
+/** What this machine itself sends. */
 export function output(policy: Policy): string {
   const { lans } = policy;
   const tunnels = mainTunnels(policy);

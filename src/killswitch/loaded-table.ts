@@ -13,7 +13,7 @@ import {
 import type { OwnChanges } from "./own-changes.ts";
 import { changeElements, loadTable } from "./table.ts";
 
-/** As it was given, and as nft spells it. */
+/** The table as it was given, and as nft spells it. */
 interface Loaded {
   ruleset: string;
   given: Chains;

@@ -5,7 +5,7 @@ const REPORTED_WITHIN_MS = 1_000;
 
 /** The gateway's own changes to the table, which the kernel reports as it does those of other programs. */
 export class OwnChanges {
-  /** Those that the kernel has not reported yet. */
+  /** The changes that the kernel has not reported yet. */
   private readonly unreported = new Set<symbol>();
   /** The changes of elements whose commit the kernel has not reported yet, in their order. */
   private readonly uncommitted = new Set<{ key: string; committed: () => void }>();

@@ -25,7 +25,7 @@ type Reached = Awaited<ReturnType<typeof reachable>>[number];
 
 /** Enough for a certificate authority's certificates, and for a password. */
 const MAX_FILE_BYTES = 64 * 1024;
-/** Of a broker: it has one or two, of each family. Each may take ten seconds. */
+/** A broker has one or two addresses of each family. Each attempt may take ten seconds. */
 const MAX_ADDRESSES = 4;
 
 /** Shows the gateway to Home Assistant until `signal` aborts. */

@@ -7,7 +7,7 @@ const TOLD_AFTER_MS = 60_000;
 
 interface Open {
   outage: Outage;
-  /** On the monotonic clock; null if it began before this service started. */
+  /** A time of the monotonic clock; null if it began before this service started. */
   since: number | null;
   isTold: boolean;
 }

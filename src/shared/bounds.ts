@@ -1,6 +1,6 @@
 /** What the interface accepts: the service checks it, and forms ask for nothing else. */
 
-/** Of a server, a device, a schedule or a token. */
+/** The length of the name of a server, a device, a schedule or a token. */
 export const MAX_NAME_CHARACTERS = 64;
 /** A tunnel's whole name, as a regular expression. */
 export const TUNNEL_NAME = "[a-z0-9\\-]{1,32}";

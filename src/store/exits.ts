@@ -21,7 +21,7 @@ const SETTINGS: readonly string[] = [
 
 const NAME = "exits.db";
 const MODE = 0o600;
-/** Of the file's format. */
+/** The version of the file's format. */
 const VERSION = 1;
 
 const NOT_LOST = "The names and exits of devices are as they were.";

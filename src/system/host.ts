@@ -95,7 +95,7 @@ export interface Connection {
   reply: Direction;
   /** Whether NAT has changed its destination. */
   isRedirected: boolean;
-  /** Of TCP: whether one end may still wait for the other. */
+  /** For TCP, whether one end may still wait for the other. */
   isOpen: boolean;
 }
 

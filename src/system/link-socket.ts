@@ -31,7 +31,7 @@ interface Kind {
 /** What the kernel lets through, from the IP header on. Everything else wakes nobody and takes no memory. */
 const KINDS: Record<Heard, Kind> = {
   "dhcp replies": datagrams(67, 68),
-  /** Of clients that broadcast them. */
+  /** Requests of clients that broadcast them. */
   "dhcp requests": datagrams(68, 67),
   /** ICMPv6 type 134 from a link-local address, with a hop limit of 255, which no router lets through. */
   "router advertisements": {

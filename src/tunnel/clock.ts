@@ -8,6 +8,7 @@ export function clockHint(now: number, lastHandshake: number | null): string {
   return ` The clock of this machine says ${clock}, and the last handshake was at ${last}; servers refuse a handshake from the past. If the clock is wrong, set it: sudo date -u -s "YYYY-MM-DD HH:MM". If it is right, it was ahead at that handshake: connect to another server, or replace this gateway's key.`;
 }
 
-function minuteOf(ms: number): string {
+/** A time in words, to the minute. */
+export function minuteOf(ms: number): string {
   return `${new Date(ms).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }

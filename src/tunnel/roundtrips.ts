@@ -8,7 +8,7 @@ const FRESH_MS = 600_000;
 
 interface Measurement extends Pick<Server, "provider" | "name" | "via"> {
   ms: number;
-  /** On the monotone clock. */
+  /** A time of the monotonic clock. */
   at: number;
   /** The server's key and endpoint at that time, because its name may be given to another server. */
   end: string;

@@ -10,7 +10,7 @@ import { Networks } from "./devices/networks.tsx";
 import { Search } from "./devices/search.tsx";
 import { inOrder, isOfKind, type Kind, matches } from "./devices/selection.ts";
 
-/** From whom, to where, by which tunnel: a row for each device, with its exit as a choice. */
+/** A row for each device: who it is, by which tunnel it leaves, and a choice of another exit. */
 export function Devices() {
   const devices = useAnswer("devices");
   const own = knownOf(useAnswer("devices/self"))?.device?.id ?? null;

@@ -11,7 +11,7 @@ import { PointHere } from "./setup/point-here.tsx";
 import { Step } from "./setup/step.tsx";
 import { ThisDevice } from "./setup/this-device.tsx";
 
-/** From a gateway without a server to a device that is protected. */
+/** The steps from a gateway without a server to a protected device. */
 export function Setup() {
   const providers = useAnswer("servers/counts");
   const servers = useAnswer("servers");

@@ -23,7 +23,7 @@ interface Token {
   text: string;
   /** The user name that it belongs to. */
   username: string;
-  /** On the monotonic clock. */
+  /** A time of the monotonic clock. */
   since: number;
 }
 

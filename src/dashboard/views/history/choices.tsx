@@ -9,7 +9,7 @@ interface ChoicesProps {
   whose: Whose;
   onWhose: (whose: Whose) => void;
   page: HistoryPage | null;
-  /** Of devices, by id. */
+  /** Names of devices, by id. */
   names: ReadonlyMap<string, string>;
 }
 

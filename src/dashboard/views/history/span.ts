@@ -8,9 +8,9 @@ export interface Look {
   title: string;
   seconds: number;
   resolution: "minute" | "hour";
-  /** Of a step of the graph: a screen has not many more. */
+  /** The length of a step of the graph. A screen shows hardly more steps. */
   stepSeconds: number;
-  /** Of a row of the table. */
+  /** The time that a row of the table covers. */
   rowSeconds: number;
 }
 

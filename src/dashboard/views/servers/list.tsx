@@ -9,7 +9,7 @@ import { Found } from "./found.tsx";
 import { entriesIn, placesIn, reachedVia } from "./places.ts";
 import { Tree } from "./tree.tsx";
 
-/** From here on a search is of use. */
+/** A list of this many servers gets a search field. */
 const LONG = 6;
 
 interface ServerListProps {

@@ -97,14 +97,14 @@ function countryOf(name: string, tree: ServerTree[string]): Country {
   return { name, cities, servers: cities.flatMap(({ servers }) => servers), text: plain(name) };
 }
 
-/** As a reader expects it, and what has no place last. */
+/** In the order that a reader expects. What has no place comes last. */
 function byName(one: { name: string }, two: { name: string }): number {
   return Number(isPlace(two.name)) - Number(isPlace(one.name)) || ORDER.compare(one.name, two.name);
 }
 
 const ORDER = new Intl.Collator("en", { numeric: true });
 
-/** Those that have every word of the query somewhere, as far as each list goes. */
+/** The entries of each list that contain every word of the query. */
 export function found(places: Places, query: string): Places {
   const words = plain(query)
     .split(/[\s,]+/)

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { countOf } from "../../format.ts";
 
-/** So many more are drawn at a time: a list of 20,000 stays as quick as a short one. */
+/** How many more rows are drawn at a time. A list of 20,000 stays as quick as a short one. */
 const STEP = 50;
 
 /** The first of many rows, and a button for more. */
