@@ -1,10 +1,9 @@
 import { timingSafeEqual } from "node:crypto";
 import { Type } from "typebox";
-import { checkerOf } from "../base/checker.ts";
 import { GatewayError, Unsaved } from "../base/errors.ts";
 import { nameIn } from "../base/name.ts";
+import { savedJson, type Texts } from "../base/saved.ts";
 import { redacted } from "../base/secrets.ts";
-import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { type NewToken, type ShownToken, StoredToken } from "./schema.ts";
 
@@ -18,10 +17,8 @@ export interface Holder {
 
 /** Each of them is compared at each request. */
 const MAX_TOKENS = 100;
-/** The setting of the store. It is not part of a backup, so that no restore brings back a token that was removed. */
-const KEY = "tokens";
-
-const stored = checkerOf(Type.Array(StoredToken, { maxItems: MAX_TOKENS }));
+/** It is not part of a backup, so that no restore brings back a token that was removed. It is null if it is damaged. */
+const TOKENS = savedJson("tokens", Type.Array(StoredToken, { maxItems: MAX_TOKENS }), null);
 
 /**
  * The tokens that the operator has made. Only their hashes are kept. A token is 130 random bits, which nobody can find
@@ -37,11 +34,10 @@ export class Tokens {
   private tokens: readonly StoredToken[];
 
   constructor(
-    private readonly store: Pick<Store, "read" | "write">,
+    private readonly store: Texts,
     private readonly clock: Pick<Host, "now">,
   ) {
-    const text = store.read(KEY);
-    const read = text === null ? [] : tokensIn(text);
+    const read = tokensIn(store);
     this.tokens = read ?? [];
     this.alert = read === null ? "The stored tokens could not be read, and none of them is valid." : null;
   }
@@ -68,7 +64,7 @@ export class Tokens {
    * From now on the token is not valid, and its open sockets are closed, even if that cannot be saved. Then it throws.
    */
   remove(name: string): void {
-    const saved = tokensIn(this.store.read(KEY) ?? "[]") ?? [];
+    const saved = tokensIn(this.store) ?? [];
     const removed = [...this.tokens, ...saved].find((each) => each.name === name);
     if (removed === undefined)
       throw new GatewayError("not_found", `there is no token ${name}: see sudo portcullis token list`);
@@ -105,7 +101,7 @@ export class Tokens {
   }
 
   private save(tokens: readonly StoredToken[]): void {
-    this.store.write(KEY, JSON.stringify(tokens));
+    TOKENS.write(this.store, tokens);
     this.tokens = tokens;
   }
 }
@@ -129,11 +125,7 @@ function hashOf(text: string): Buffer {
   return new Bun.CryptoHasher("sha256").update(text).digest();
 }
 
-function tokensIn(text: string): readonly StoredToken[] | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return stored.Check(value) ? value : null;
-  } catch {
-    return null;
-  }
+/** Null if they are damaged. */
+function tokensIn(store: Pick<Texts, "read">): readonly StoredToken[] | null {
+  return store.read(TOKENS.key) === null ? [] : TOKENS.read(store);
 }

@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { SCHEDULES, schedulesIn } from "../schedules/schedule.ts";
+import { SCHEDULES } from "../schedules/schedule.ts";
 import type { Parts } from "./parts.ts";
 
 /** Names that say nothing about a home. */
@@ -16,7 +16,7 @@ export function privateNames({
 }: Pick<Parts, "catalogue" | "savedState" | "store">): string[] {
   const servers = catalogue.all().flatMap(({ name, city, location }) => [name, city, location]);
   const devices = store.devices().flatMap(({ name }) => name ?? []);
-  const schedules = schedulesIn(store.read(SCHEDULES)).keys();
+  const schedules = SCHEDULES.read(store).map(({ name }) => name);
   const names = [...servers, ...devices, ...savedState.tunnels().keys(), ...schedules, hostname()];
   return [...new Set(names)].filter((name) => name !== "" && !COMMON.has(name.toLowerCase()));
 }

@@ -1,10 +1,12 @@
 import { GatewayError } from "../base/errors.ts";
 import { isName } from "../base/name.ts";
+import { type Change, rowChanges } from "../base/saved.ts";
 import { MAX_ASSIGNED, MAX_PREFIXES } from "../devices/assignments.ts";
 import { parseDefaultExit, parseExit } from "../devices/exit.ts";
 import { parseDeviceId } from "../devices/id.ts";
 import type { StoredDevice } from "../store/store.ts";
-import type { Holdings } from "./changes.ts";
+import { damaged } from "./damaged.ts";
+import type { Holdings } from "./holdings.ts";
 
 /** Enough names to recognize the devices. */
 const MAX_TITLES = 5;
@@ -15,6 +17,31 @@ export function isValidDevice({ id, name, exit }: StoredDevice): boolean {
   const isPrefix = id.includes("/");
   const isAssigned = exit === null || (isPrefix ? parseDefaultExit(exit) : parseExit(exit)) !== null;
   return parseDeviceId(id) === id && isNamed && isAssigned && (name !== null || exit !== null);
+}
+
+export function checkDevices(devices: readonly StoredDevice[], isDirectAllowed: boolean): void {
+  const odd = devices.find((each) => !isValidDevice(each));
+  if (odd !== undefined) damaged(`the device ${JSON.stringify(odd.id.slice(0, 100))} is invalid`);
+  if (new Set(devices.map(({ id }) => id)).size < devices.length) damaged("it contains a device twice");
+  if (!isDirectAllowed && devices.some(({ exit }) => exit === "direct"))
+    damaged("a device has the exit direct, which is not allowed in it");
+}
+
+export function deviceChanges(here: Holdings, then: Holdings): Change[] {
+  const names = new Map([...then.devices, ...here.devices].map(({ id, name }) => [id, name]));
+  return rowChanges("device", rowsOf(here), rowsOf(then)).map(({ name: id, ...change }) => {
+    const name = names.get(id);
+    return { ...change, name: name ? `${name} (${id})` : id };
+  });
+}
+
+function rowsOf({ devices }: Holdings): Map<string, string> {
+  return new Map(
+    devices.map(({ id, name, exit }) => [
+      id,
+      `${name === null ? "" : `named ${name}, `}exit ${exit ?? "default"}`,
+    ]),
+  );
 }
 
 /** Throws if devices could leave outside the tunnel that cannot now. */

@@ -1,6 +1,7 @@
 import { scryptSync } from "node:crypto";
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
+import { jsonIn } from "../base/checker.ts";
 import { GatewayError } from "../base/errors.ts";
 
 /**
@@ -111,14 +112,6 @@ function envelopeIn(text: string): unknown {
       "the backup was made by a newer Portcullis, or it is damaged; nothing was changed",
     );
   return envelope;
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 /** The part that is not secret; it is authenticated too, in exactly this order. */

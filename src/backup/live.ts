@@ -1,4 +1,5 @@
 import { GatewayError } from "../base/errors.ts";
+import type { Change } from "../base/saved.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { Forwards } from "../forwards/forwards.ts";
 import type { Accounts } from "../providers/accounts.ts";
@@ -9,9 +10,9 @@ import type { Host } from "../system/host.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
 import type { State } from "../tunnel/state.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
-import type { Change } from "./changes.ts";
 import { type Contents, checkedContents, contentsOf } from "./contents.ts";
-import { changesBy, holdingsOf, type Permissions, type Restored, restoreInto } from "./restore.ts";
+import { holdingsOf } from "./holdings.ts";
+import { changesBy, type Permissions, type Restored, restoreInto } from "./restore.ts";
 
 interface Deps {
   store: Store;

@@ -1,20 +1,13 @@
 import { GatewayError } from "../base/errors.ts";
-import { unitedAddresses } from "../devices/fixed.ts";
-import { unitedForwards } from "../forwards/saved.ts";
-import { MAIN_SLOT, MAX_TUNNELS } from "../network/slot.ts";
-import { ACCOUNT_SETTINGS } from "../providers/registrations.ts";
-import { unitedSchedules } from "../schedules/schedule.ts";
-import { unitedFavourites } from "../servers/favourites.ts";
-import { MAX_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
-import { PROVIDERS, type Server } from "../servers/schema.ts";
-import { MAX_SERVERS } from "../shared/config-files.ts";
-import { PROVIDER_WORDS } from "../shared/words.ts";
+import type { BackedUp, Change } from "../base/saved.ts";
 import { EXITS_LOST } from "../store/exits.ts";
-import type { Store, StoredDevice } from "../store/store.ts";
-import { type Connection, connectionIn, savedTunnelsIn, tunnelKey } from "../tunnel/saved-state.ts";
-import { type Change, changesBetween, type Holdings, serverOf, titleOf } from "./changes.ts";
-import { ADDRESS, type Contents } from "./contents.ts";
-import { refuseDevices, refuseDirect } from "./devices.ts";
+import type { Store } from "../store/store.ts";
+import type { Contents } from "./contents.ts";
+import { deviceChanges, refuseDevices, refuseDirect } from "./devices.ts";
+import { beside, type Holdings, holdingsOf } from "./holdings.ts";
+import { refuseServers, serverChanges, titleOf } from "./servers.ts";
+import { ACCOUNTS, backedUpAs, CHOICES, LISTS } from "./settings.ts";
+import { MAIN_CONNECTION, tunnelChanges, tunnelSettings } from "./tunnels.ts";
 
 export interface Restored {
   servers: number;
@@ -32,11 +25,6 @@ export interface Permissions {
   killswitchOff: boolean;
   /** Let devices leave outside the tunnel if the backup says so. */
   direct: boolean;
-}
-
-/** What a gateway has of what a backup can hold. */
-export function holdingsOf(store: Store): Holdings {
-  return { servers: store.servers(), settings: store.settings(), devices: store.devices() };
 }
 
 /** Everything that a restore would change. Throws if it would be refused for another reason than `replace` or `direct`. */
@@ -75,40 +63,22 @@ function restoredFrom(here: Holdings, contents: Contents, may: Permissions): Hol
   const then = {
     servers: beside(here.servers, contents.servers, titleOf),
     settings: settingsFrom(here, contents, may),
-    devices: beside(here.devices, contents.devices ?? [], ({ id }: StoredDevice) => id),
+    devices: beside(here.devices, contents.devices ?? [], ({ id }) => id),
   };
   refuseDevices(then.devices);
-  refuseTooMany(then.servers);
+  refuseServers(then.servers);
   return then;
 }
 
-/** Both, where what is given replaces what is here under the same key. */
-function beside<T>(here: readonly T[], given: readonly T[], keyOf: (each: T) => string): T[] {
-  const keys = new Set(given.map(keyOf));
-  return [...here.filter((each) => !keys.has(keyOf(each))), ...given];
-}
-
-/** Lists are put together; of two entries for the same, the backup's counts. */
-const UNITED: Record<string, (one: string | null, other: string) => string> = {
-  favourites: unitedFavourites,
-  fixed_addresses: unitedAddresses,
-  forwards: unitedForwards,
-  schedules: unitedSchedules,
-};
-
 function settingsFrom({ settings }: Holdings, contents: Contents, may: Permissions): Record<string, string> {
-  const given = Object.entries(contents.settings).map(([key, value]) => {
-    const known = settings[key];
-    // The last known address of a server is newer here.
-    if (known !== undefined && ADDRESS.test(key)) return [key, known];
-    if (key === "connection")
-      return [key, JSON.stringify(latest(connectionIn(known ?? "null"), connectionIn(value)))];
-    return [key, UNITED[key]?.(known ?? null, value) ?? value];
-  });
+  const given = Object.entries(contents.settings).map(([key, text]) => [
+    key,
+    backedUpAs(key)?.merge(settings[key] ?? null, text) ?? text,
+  ]);
   return {
     ...settings,
     ...Object.fromEntries(given),
-    ...tunnelsFrom(settings, contents),
+    ...tunnelSettings(settings, contents.tunnels ?? []),
     killswitch: killSwitchFrom(settings, contents, may),
   };
 }
@@ -119,26 +89,24 @@ function killSwitchFrom(here: Holdings["settings"], { settings }: Contents, may:
   return may.killswitchOff ? "off" : (here.killswitch ?? "on");
 }
 
-/** The tunnels of a backup with the slots that they have here, or get. */
-function tunnelsFrom(settings: Holdings["settings"], { tunnels = [] }: Contents): Record<string, string> {
-  const all = savedTunnelsIn(settings);
-  for (const { name, connection } of tunnels) {
-    const taken = [MAIN_SLOT, ...[...all.values()].map(({ slot }) => slot)];
-    const free = Array.from({ length: MAX_TUNNELS }, (_, slot) => slot).find((slot) => !taken.includes(slot));
-    const slot = all.get(name)?.slot ?? free;
-    if (slot === undefined)
-      throw new GatewayError(
-        "unable",
-        `there would be more than ${MAX_TUNNELS} tunnels; nothing was changed`,
-      );
-    all.set(name, { slot, connection: latest(all.get(name)?.connection ?? null, connection) });
-  }
-  return Object.fromEntries(tunnels.map(({ name }) => [tunnelKey(name), JSON.stringify(all.get(name))]));
+type Difference = (here: Holdings, then: Holdings) => Change[];
+
+/** Everything that can differ. What decides about traffic comes first. */
+const DIFFERENCES: readonly Difference[] = [
+  ...[...CHOICES, MAIN_CONNECTION].map(differenceIn),
+  tunnelChanges,
+  deviceChanges,
+  ...[...LISTS, ...ACCOUNTS].map(differenceIn),
+  serverChanges,
+];
+
+function differenceIn(setting: BackedUp): Difference {
+  const { key } = setting;
+  return (here, then) => setting.changes(here.settings[key] ?? null, then.settings[key] ?? null);
 }
 
-/** What is known here of the same way is newer. */
-function latest(here: Connection | null, given: Connection | null): Connection | null {
-  return serverOf(here) === serverOf(given) ? here : given;
+function changesBetween(here: Holdings, then: Holdings): Change[] {
+  return DIFFERENCES.flatMap((difference) => difference(here, then));
 }
 
 /** Enough names to recognize the backup; all of them are told before. */
@@ -156,20 +124,5 @@ function refuseLosses(losses: readonly Change[]): void {
 
 /** Whether a backup contains the operator's account at a provider. */
 export function holdsAccount({ settings }: Pick<Contents, "settings">): boolean {
-  return ACCOUNT_SETTINGS.some((name) => settings[name] !== undefined);
-}
-
-function refuseTooMany(servers: readonly Server[]): void {
-  if (sizeOfAll(servers) > MAX_STORED_BYTES)
-    throw new GatewayError(
-      "unable",
-      `the servers would take more than ${MAX_STORED_BYTES} bytes; nothing was changed`,
-    );
-  for (const provider of PROVIDERS) {
-    if (servers.filter((server) => server.provider === provider).length > MAX_SERVERS)
-      throw new GatewayError(
-        "unable",
-        `there would be more than ${MAX_SERVERS} among ${PROVIDER_WORDS[provider].servers}; nothing was changed`,
-      );
-  }
+  return ACCOUNTS.some(({ key }) => settings[key] !== undefined);
 }

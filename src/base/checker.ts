@@ -5,6 +5,17 @@ import { Compile, type Validator } from "typebox/compile";
 export interface Checker<Schema extends TSchema> {
   Check(value: unknown): value is Static<Schema>;
   Errors: Validator["Errors"];
+  /** The value of a JSON text; null if it is none, or if it does not match. */
+  read(text: string | null): Static<Schema> | null;
+}
+
+/** The value of a JSON text; null if it is none. */
+export function jsonIn(text: string | null): unknown {
+  try {
+    return JSON.parse(text ?? "null");
+  } catch {
+    return null;
+  }
 }
 
 /** The schema is compiled when the first value is checked: to compile all of them would hold up a start by 10 ms. */
@@ -17,15 +28,9 @@ export function checkerOf<Schema extends TSchema>(schema: Schema): Checker<Schem
   return {
     Check: (value): value is Static<Schema> => compiled().Check(value),
     Errors: (value) => compiled().Errors(value),
+    read: (text) => {
+      const value = jsonIn(text);
+      return compiled().Check(value) ? (value as Static<Schema>) : null;
+    },
   };
-}
-
-/** The list that a stored text holds; empty if it holds none. */
-export function listIn(text: string | null): unknown[] {
-  try {
-    const value: unknown = JSON.parse(text ?? "[]");
-    return Array.isArray(value) ? value : [];
-  } catch {
-    return [];
-  }
 }

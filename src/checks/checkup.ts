@@ -7,6 +7,7 @@ import type { Passage } from "../killswitch/obstacles.ts";
 import { inspectOffline } from "../killswitch/report.ts";
 import type { Bounds } from "../network/bounds.ts";
 import { hostNetworkOf, networkIn, readNetwork, tunnelAddressesIn } from "../network/host-network.ts";
+import { ROLES } from "../network/lan.ts";
 import type { OtherRouters } from "../network/other-routers.ts";
 import { MAIN_SLOT, slotOf } from "../network/slot.ts";
 import { CHECKS_KEPT_MS } from "../shared/bounds.ts";
@@ -141,7 +142,7 @@ export class Checkup {
     const { host, settings, savedState, store, tunnels, tokens, forwards, otherRouters, bounds } =
       this.surroundings;
     const reading = once(() => readNetwork(host));
-    const network = once(async () => networkIn(await reading(), settings, savedState.roles()));
+    const network = once(async () => networkIn(await reading(), settings, ROLES.read(savedState)));
     const inside = async () => tunnelAddressesIn(await reading(), settings);
     const inspection = once(() => this.inspection());
     const inTunnels = new TunnelChecks(this.surroundings, network, async () => (await reading()).routes);
@@ -202,7 +203,7 @@ export class Checkup {
   private async inspection() {
     const { host, settings, savedState, tunnels } = this.surroundings;
     if (tunnels !== null) return tunnels.main.controller.inspection();
-    const network = await hostNetworkOf(host, settings, savedState.roles());
+    const network = await hostNetworkOf(host, settings, ROLES.read(savedState));
     return inspectOffline(host, network, settings);
   }
 }

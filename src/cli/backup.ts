@@ -1,16 +1,10 @@
 import { fstatSync } from "node:fs";
-import type { Change } from "../backup/changes.ts";
 import { type Contents, checkedContents, contentsOf } from "../backup/contents.ts";
 import { encrypted, opened, plain } from "../backup/envelope.ts";
-import {
-  changesBy,
-  holdingsOf,
-  holdsAccount,
-  type Permissions,
-  type Restored,
-  restoreInto,
-} from "../backup/restore.ts";
+import { holdingsOf } from "../backup/holdings.ts";
+import { changesBy, holdsAccount, type Permissions, type Restored, restoreInto } from "../backup/restore.ts";
 import { GatewayError } from "../base/errors.ts";
+import type { Change } from "../base/saved.ts";
 import { settingsFrom } from "../base/settings.ts";
 import { askOperator } from "../operator/operator.ts";
 import { hasDatabase } from "../store/database.ts";

@@ -1,4 +1,4 @@
-import type { Change } from "../backup/changes.ts";
+import type { Change } from "../base/saved.ts";
 import { printable } from "./text.ts";
 
 /** The limit for one kind: enough to see whether it is the right backup; `--json` has all. */

@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { Value } from "typebox/value";
 import type { SecurityAlert } from "../base/alert.ts";
+import { jsonIn } from "../base/checker.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { DeviceUpdate } from "../devices/schema.ts";
 import type { Forward } from "../forwards/schema.ts";
@@ -77,13 +78,10 @@ async function follow(
 
 /** Null for events of a newer gateway that this program does not know, and for events that it has not requested. */
 function eventIn(text: string): Shown | null {
-  try {
-    const message = JSON.parse(text);
-    const { stale: _, ...event } = message;
-    return Value.Check(OfAll, message) ? event : null;
-  } catch {
-    return null;
-  }
+  const message = jsonIn(text);
+  if (!Value.Check(OfAll, message)) return null;
+  const { stale: _, ...event } = message as Shown & { stale: unknown };
+  return event as Shown;
 }
 
 /** A change of `main` is a `status_change` too. */

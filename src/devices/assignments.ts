@@ -1,6 +1,7 @@
 import { GatewayError, Unsaved } from "../base/errors.ts";
 import { isName } from "../base/name.ts";
 import { nextTurn, Queue } from "../base/queue.ts";
+import { Saved, SavedChoice, type Texts } from "../base/saved.ts";
 import {
   type AssignedDevice,
   type DefaultExit,
@@ -35,11 +36,9 @@ export interface Decisions {
 }
 
 /** The place where decisions are kept. */
-export interface DeviceStorage {
+export interface DeviceStorage extends Texts {
   devices(): StoredDevice[];
   saveDevice(device: StoredDevice): void;
-  read(key: string): string | null;
-  write(key: string, value: string): void;
   forget(key: string): void;
   atomically(work: () => void): void;
 }
@@ -52,10 +51,16 @@ export const MAX_PREFIXES = 32;
 /** The owner of the exits in the kill switch; never a tunnel's name. */
 const OWNER = "DEVICES";
 
-/** The setting that allows the exit of this name; missing if it is not allowed. */
-const DIRECT = "direct";
-/** The setting that has the scheduled exits: id and exit of each device. */
-const SCHEDULED = "scheduled_exits";
+export const DEFAULT_EXIT = new SavedChoice(
+  "default_exit",
+  "default exit",
+  MAIN,
+  (text) => parseDefaultExit(text) !== null,
+);
+/** Whether the exit of this name is allowed: `on`, or nothing. A restore allows it only if that is permitted. */
+export const DIRECT = new SavedChoice("direct", "exit direct", "not allowed", (text) => text === "on", true);
+/** Id and exit of each device. */
+const SCHEDULED = new Saved("scheduled_exits", scheduledIn, scheduledText);
 
 const NONE: Assignment = { name: null, exit: null };
 
@@ -160,11 +165,11 @@ export class Assignments {
         this.store.saveDevice({ id, name, exit: exit && formatExit(exit) });
       }
       if (after.defaultExit !== before.defaultExit)
-        this.store.write("default_exit", formatExit(after.defaultExit));
+        DEFAULT_EXIT.write(this.store, formatExit(after.defaultExit));
       if (before.exitsLost !== null && after.exitsLost === null) this.store.forget(EXITS_LOST);
-      if (after.scheduled !== before.scheduled) this.store.write(SCHEDULED, scheduledText(after));
-      if (after.directAllowed && !before.directAllowed) this.store.write(DIRECT, "on");
-      if (before.directAllowed && !after.directAllowed) this.store.forget(DIRECT);
+      if (after.scheduled !== before.scheduled) SCHEDULED.write(this.store, after.scheduled);
+      if (after.directAllowed && !before.directAllowed) DIRECT.write(this.store, "on");
+      if (before.directAllowed && !after.directAllowed) this.store.forget(DIRECT.key);
     });
     this.isUnsaved = false;
   }
@@ -255,7 +260,7 @@ function partOf(decisions: Decisions): PolicyPart {
 }
 
 function decisionsIn(store: DeviceStorage): Decisions {
-  const directAllowed = store.read(DIRECT) === "on";
+  const directAllowed = DIRECT.read(store) === "on";
   const assigned = new Map<DeviceId, Assignment>();
   for (const { id, name, exit } of store.devices()) {
     const known = parseDeviceId(id);
@@ -265,17 +270,17 @@ function decisionsIn(store: DeviceStorage): Decisions {
       exit: exit === null ? null : storedExit(exit, directAllowed && !isPrefixId(known)),
     });
   }
-  const defaultExit = parseDefaultExit(store.read("default_exit") ?? MAIN) ?? { to: "blocked" };
-  const scheduled = scheduledIn(store.read(SCHEDULED));
+  const defaultExit = parseDefaultExit(DEFAULT_EXIT.read(store)) ?? { to: "blocked" };
+  const scheduled = SCHEDULED.read(store);
   return { assigned, defaultExit, directAllowed, scheduled, exitsLost: store.read(EXITS_LOST) };
 }
 
-function scheduledText({ scheduled }: Decisions): string {
+function scheduledText(scheduled: ReadonlyMap<DeviceId, Exit>): string {
   return [...scheduled].map(([id, exit]) => `${id} ${formatExit(exit)}`).join(",");
 }
 
 /** Values that this version cannot read are left out. The schedules set them again. */
-function scheduledIn(text: string | null): Map<DeviceId, Exit> {
+function scheduledIn(text: string | null): ReadonlyMap<DeviceId, Exit> {
   const pairs = (text ?? "").split(",").map((pair) => pair.split(" "));
   return new Map(
     pairs.flatMap(([id = "", exit = ""]) => {

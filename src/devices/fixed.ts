@@ -11,10 +11,10 @@ import {
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { type Mac, parseMac } from "../base/mac.ts";
+import { SavedList, type Texts } from "../base/saved.ts";
 import { placeText } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
-import type { DeviceStorage } from "./assignments.ts";
 
 /** The destination of the addresses. */
 export interface DhcpHosts {
@@ -26,7 +26,7 @@ export interface DhcpHosts {
 
 interface Deps {
   host: Pick<Host, "run">;
-  store: Pick<DeviceStorage, "read" | "write">;
+  store: Texts;
   /** Null if the gateway does not serve DHCP. */
   dhcp: DhcpHosts | null;
   log: Pick<Log, "warn">;
@@ -38,10 +38,27 @@ interface Taken {
   routers: readonly Address[];
 }
 
-/** The setting that keeps the addresses: MAC and IPv4 address of each. */
-const KEY = "fixed_addresses";
-/** Anyone on the LAN may give them. */
-export const MAX_FIXED = 1_000;
+/** MAC and IPv4 address of each. */
+export const FIXED_ADDRESSES = new SavedList<[Mac, Address]>({
+  key: "fixed_addresses",
+  what: "fixed address",
+  /** Anyone on the LAN may give them. */
+  max: 1_000,
+  entriesIn: (text) =>
+    (text ?? "").split(",").flatMap((pair) => {
+      const [id = "", address = ""] = pair.split(" ");
+      const [mac, parsed] = [parseMac(id), parseAddress(address)];
+      return mac === null || parsed === null || familyOf(parsed) === 6 ? [] : [[mac, parsed]];
+    }),
+  format: (all) =>
+    all
+      .map((pair) => pair.join(" "))
+      .sort()
+      .join(","),
+  nameOf: ([mac]) => mac,
+  claimOf: ([, address]) => address,
+  wordsOf: ([, address]) => address,
+});
 
 /** The addresses that people have chosen for devices. The gateway's DHCP server gives them to the devices. */
 export class FixedAddresses {
@@ -51,7 +68,7 @@ export class FixedAddresses {
   private readonly reported = new Set<string>();
 
   constructor(private readonly deps: Deps) {
-    this.all = fixedIn(deps.store.read(KEY));
+    this.all = new Map(FIXED_ADDRESSES.read(deps.store));
   }
 
   get ids(): Mac[] {
@@ -79,7 +96,7 @@ export class FixedAddresses {
 
   /** Reads them again, and hands them to the DHCP server. */
   async load(): Promise<void> {
-    this.all = fixedIn(this.deps.store.read(KEY));
+    this.all = new Map(FIXED_ADDRESSES.read(this.deps.store));
     await this.apply();
   }
 
@@ -92,12 +109,12 @@ export class FixedAddresses {
     const all = new Map(this.all);
     if (address === null) all.delete(id);
     else all.set(id, address);
-    if (all.size > MAX_FIXED)
+    if (all.size > FIXED_ADDRESSES.max)
       throw new GatewayError(
         "bad_request",
-        `address: ${MAX_FIXED} devices have one already, the maximum; remove one first`,
+        `address: ${FIXED_ADDRESSES.max} devices have one already, the maximum; remove one first`,
       );
-    this.deps.store.write(KEY, textOf(all));
+    FIXED_ADDRESSES.write(this.deps.store, [...all]);
     this.all = all;
     await this.apply();
   }
@@ -148,42 +165,6 @@ export class FixedAddresses {
       log.warn(`the DHCP server does not have the devices' addresses yet: ${messageOf(error)}`);
     }
   }
-}
-
-/** Whether it is a value that the gateway could have saved. */
-export function areFixedAddresses(text: string): boolean {
-  return textOf(fixedIn(text)) === text;
-}
-
-/** Sorted by MAC address. */
-export function fixedRows(text: string | null): ReadonlyMap<string, string> {
-  return fixedIn(text);
-}
-
-/** The value of the setting that has the addresses of both values; the other's come first. */
-export function unitedAddresses(one: string | null, other: string): string {
-  const given = fixedIn(other);
-  const taken = new Set(given.values());
-  const kept = [...fixedIn(one)].filter(([id, address]) => !given.has(id) && !taken.has(address));
-  return textOf(new Map([...kept, ...given].slice(-MAX_FIXED)));
-}
-
-/** Entries that cannot be read are left out, and so is an address that another device has. */
-function fixedIn(text: string | null): Map<Mac, Address> {
-  const all = new Map<Mac, Address>();
-  for (const [id = "", address = ""] of (text ?? "").split(",").map((pair) => pair.split(" "))) {
-    const [mac, parsed] = [parseMac(id), parseAddress(address)];
-    const isUsable = mac !== null && parsed !== null && familyOf(parsed) === 4;
-    if (isUsable && all.size < MAX_FIXED && ![...all.values()].includes(parsed)) all.set(mac, parsed);
-  }
-  return all;
-}
-
-function textOf(all: ReadonlyMap<Mac, Address>): string {
-  return [...all]
-    .map(([id, address]) => `${id} ${address}`)
-    .sort()
-    .join(",");
 }
 
 function hostsText(all: ReadonlyMap<Mac, Address>): string {

@@ -6,7 +6,7 @@ import type { HeldForwards, HeldForwardsDeps } from "./active-forwards.ts";
 import { type Opener, PortRefusal, type Way } from "./opener.ts";
 import { placeOf } from "./place.ts";
 import type { GrantedPort, PortRelease, PortRequest } from "./request.ts";
-import { DNS_PORT, MAX_FORWARDS } from "./saved.ts";
+import { DNS_PORT, FORWARDS } from "./saved.ts";
 
 type Deps = Pick<HeldForwardsDeps, "host" | "devices" | "tunnels" | "openerFor">;
 
@@ -98,7 +98,7 @@ export class DeviceRequests {
   private refuseMore(device: Mac): void {
     const { all } = this.forwards;
     const asked = all.filter((held) => held.until !== null && held.device === device);
-    if (asked.length >= MAX_OF_DEVICE || all.length >= MAX_FORWARDS)
+    if (asked.length >= MAX_OF_DEVICE || all.length >= FORWARDS.max)
       throw new PortRefusal("exhausted", "there can be no more forwards");
   }
 }

@@ -1,16 +1,17 @@
 import { type Address, familyOf } from "../base/address.ts";
 import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
 import type { Mac } from "../base/mac.ts";
+import type { Texts } from "../base/saved.ts";
 import { type GivenId, idIn } from "./active-forward.ts";
 import { HeldForwards, type HeldForwardsDeps } from "./active-forwards.ts";
 import { DeviceRequests } from "./device-requests.ts";
 import type { Way } from "./opener.ts";
 import type { GrantedPort, PortRelease, PortRequest } from "./request.ts";
-import { DNS_PORT, forwardsIn, KEY, keyOf, MAX_FORWARDS, type SavedForward, textOf } from "./saved.ts";
+import { DNS_PORT, FORWARDS, keyOf, type SavedForward } from "./saved.ts";
 import type { Forward, ForwardChange } from "./schema.ts";
 
 interface Deps extends HeldForwardsDeps {
-  store: { read(key: string): string | null; write(key: string, value: string): void };
+  store: Texts;
 }
 
 /** A person waits this long for an answer; the work continues. */
@@ -29,7 +30,7 @@ export class Forwards {
   constructor(private readonly deps: Deps) {
     const { devices, tunnels } = deps;
     this.held = new HeldForwards(deps);
-    this.saved = forwardsIn(deps.store.read(KEY));
+    this.saved = FORWARDS.read(deps.store);
     this.requests = new DeviceRequests(deps, this.held);
     const look = () => this.look();
     tunnels.onTunnel(({ controller }) => controller.onChange(look));
@@ -41,7 +42,7 @@ export class Forwards {
   /** Opens the ports that people have asked for. To be called when the tunnels have started, and after a restore. */
   async load(): Promise<void> {
     this.isLoaded = true;
-    const saved = forwardsIn(this.deps.store.read(KEY));
+    const saved = FORWARDS.read(this.deps.store);
     this.saved = saved;
     this.isUnsaved = false;
     const keys = new Set(saved.map(keyOf));
@@ -67,10 +68,10 @@ export class Forwards {
       );
     // Devices must not use up the forwards that people may have.
     const { saved: others } = this;
-    if (others.length >= MAX_FORWARDS && !others.some((each) => keyOf(each) === keyOf(id)))
+    if (others.length >= FORWARDS.max && !others.some((each) => keyOf(each) === keyOf(id)))
       throw new GatewayError(
         "bad_request",
-        `port: there are ${MAX_FORWARDS} forwards, the maximum; remove one first`,
+        `port: there are ${FORWARDS.max} forwards, the maximum; remove one first`,
       );
     const saved = { ...id, fixed: external, address: this.addressOf(id) ?? present?.address ?? null };
     this.save([...others.filter((each) => keyOf(each) !== keyOf(id)), saved]);
@@ -161,7 +162,7 @@ export class Forwards {
   }
 
   private save(forwards: readonly SavedForward[]): void {
-    this.deps.store.write(KEY, textOf(forwards));
+    FORWARDS.write(this.deps.store, forwards);
     this.saved = forwards;
     this.isUnsaved = false;
   }

@@ -1,19 +1,15 @@
 import { type Static, Type } from "typebox";
 import { type Address, familyOf, parseAddress } from "../base/address.ts";
-import { checkerOf, listIn } from "../base/checker.ts";
 import { type Mac, parseMac } from "../base/mac.ts";
+import { listIn, SavedList } from "../base/saved.ts";
 import type { Protocol } from "./opener.ts";
 import { ForwardProtocol, Port } from "./schema.ts";
 
-/** The setting that has the forwards of people. */
-export const KEY = "forwards";
-/** Each forward needs some rules in the firewall, which the first packet of each connection passes. */
-export const MAX_FORWARDS = 64;
 /** A port that is forwarded to port 53 of a device would be dropped as DNS outside a tunnel. */
 export const DNS_PORT = 53;
 
-/** A forward as it is saved. */
-const Saved = Type.Object(
+/** One as it is saved. */
+const Stored = Type.Object(
   {
     device: Type.String(),
     protocol: ForwardProtocol,
@@ -25,8 +21,7 @@ const Saved = Type.Object(
   },
   { additionalProperties: false },
 );
-
-const savedSchema = checkerOf(Saved);
+const storedIn = listIn(Stored);
 
 /** What identifies a forward. */
 export interface ForwardId {
@@ -44,52 +39,34 @@ export function keyOf({ device, protocol, port }: ForwardId): string {
   return `${device} ${protocol} ${port}`;
 }
 
-/** The valid forwards of a setting's value. */
-export function forwardsIn(text: string | null): SavedForward[] {
-  const found = new Map<string, SavedForward>();
-  for (const each of listIn(text)) {
-    const forward = savedSchema.Check(each) ? parsed(each) : null;
-    if (forward !== null && !found.has(keyOf(forward))) found.set(keyOf(forward), forward);
-  }
-  return [...found.values()].slice(0, MAX_FORWARDS);
-}
+/** The forwards of people. */
+export const FORWARDS = new SavedList<SavedForward>({
+  key: "forwards",
+  what: "forward",
+  /** Each forward needs some rules in the firewall, which the first packet of each connection passes. */
+  max: 64,
+  entriesIn: (text) => storedIn(text).flatMap((each) => parsed(each) ?? []),
+  format: (forwards) =>
+    JSON.stringify(
+      forwards.map(({ device, protocol, port, fixed, address }) => ({
+        ...{ device, protocol, port },
+        ...{ fixed: fixed ?? undefined, address: address ?? undefined },
+      })),
+    ),
+  nameOf: keyOf,
+  wordsOf: ({ fixed }) => (fixed === null ? "from a port of the provider" : `from port ${fixed}`),
+  merge: (here, given) => {
+    const known = new Map(here.map((each) => [keyOf(each), each]));
+    // Where the device was seen here is newer.
+    const newest = given.map((each) => {
+      const present = known.get(keyOf(each));
+      return present?.fixed === each.fixed ? present : each;
+    });
+    return [...newest, ...here];
+  },
+});
 
-export function textOf(forwards: readonly SavedForward[]): string {
-  return JSON.stringify(
-    forwards.map(({ device, protocol, port, fixed, address }) => ({
-      ...{ device, protocol, port },
-      ...(fixed !== null && { fixed }),
-      ...(address !== null && { address }),
-    })),
-  );
-}
-
-/** Whether the value of the setting is one that the gateway could have written. */
-export function areForwards(text: string): boolean {
-  return textOf(forwardsIn(text)) === text;
-}
-
-/** The forwards in words, by the fields that identify each. */
-export function forwardRows(text: string | null): ReadonlyMap<string, string> {
-  const from = (fixed: number | null) =>
-    fixed === null ? "from a port of the provider" : `from port ${fixed}`;
-  return new Map(forwardsIn(text).map((each) => [keyOf(each), from(each.fixed)]));
-}
-
-/** The value of the setting that has the forwards of both values. If they differ, the other's count. */
-export function unitedForwards(one: string | null, other: string): string {
-  const here = new Map(forwardsIn(one).map((each) => [keyOf(each), each]));
-  const given = forwardsIn(other).map((each) => {
-    const known = here.get(keyOf(each));
-    // The last address of the device is newer here.
-    return known?.fixed === each.fixed ? known : each;
-  });
-  const keys = new Set(given.map(keyOf));
-  const kept = [...here.values()].filter((each) => !keys.has(keyOf(each)));
-  return textOf([...given, ...kept].slice(0, MAX_FORWARDS));
-}
-
-function parsed({ device, protocol, port, fixed, address }: Static<typeof Saved>): SavedForward | null {
+function parsed({ device, protocol, port, fixed, address }: Static<typeof Stored>): SavedForward | null {
   const mac = parseMac(device);
   const known = address === undefined ? null : parseAddress(address);
   if (mac === null || (address !== undefined && (known === null || familyOf(known) === 6))) return null;

@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
-import { checkerOf } from "../base/checker.ts";
+import { savedJson, savedNumber } from "../base/saved.ts";
 import type { Store } from "../store/store.ts";
+import { CLOCK } from "../tunnel/saved-state.ts";
 
 /** A time in which the service did not run, in milliseconds since 1970. */
 export interface Absence {
@@ -18,12 +19,9 @@ const Saved = Type.Object(
 );
 type Saved = Static<typeof Saved>;
 
-const savedSchema = checkerOf(Saved);
-
-const ABSENCES = "history_absences";
-const SEEN = "history_seen";
-/** The time of the last minute with a tunnel, which is saved for the clock. */
-const CLOCK = "clock";
+/** A damaged list is begun again. */
+const ABSENCES = savedJson("history_absences", Saved, null);
+const SEEN = savedNumber("history_seen");
 /** A restart takes less time than this, and so does a pause of a busy machine. */
 const SHORTEST_MS = 150_000;
 /** Enough for the two months of the history: one a day, and some more. */
@@ -38,9 +36,9 @@ export class Absences {
 
   /** To be called at the start; `first` and `last` are the times of the first and last figures that are kept. */
   begin(now: number, first: number | null, last: number | null): void {
-    this.saved = this.read();
+    this.saved = ABSENCES.read(this.store);
     if (this.saved === null) this.save({ since: Math.min(first ?? now, now), absences: [] });
-    const signs = [SEEN, CLOCK].map((key) => Number(this.store.read(key) ?? Number.NaN));
+    const signs = [SEEN, CLOCK].map((time) => time.read(this.store) ?? Number.NaN);
     const earlier = [...signs, last ?? Number.NaN].filter((each) => each <= now);
     this.seen = earlier.length === 0 ? null : Math.max(...earlier);
     this.note(now);
@@ -59,11 +57,11 @@ export class Absences {
   }
 
   end(now: number): void {
-    if (this.saved !== null) this.store.write(SEEN, String(Math.round(now)));
+    if (this.saved !== null) SEEN.write(this.store, Math.round(now));
   }
 
   clear(): void {
-    for (const key of [ABSENCES, SEEN]) if (this.store.read(key) !== null) this.store.forget(key);
+    for (const { key } of [ABSENCES, SEEN]) if (this.store.read(key) !== null) this.store.forget(key);
   }
 
   /** The absences in a range, oldest first, including the time before the first start. */
@@ -76,16 +74,6 @@ export class Absences {
 
   private save(saved: Saved): void {
     this.saved = saved;
-    this.store.write(ABSENCES, JSON.stringify(saved));
-  }
-
-  private read(): Saved | null {
-    try {
-      const value: unknown = JSON.parse(this.store.read(ABSENCES) ?? "null");
-      return savedSchema.Check(value) ? value : null;
-    } catch {
-      // A damaged list is begun again.
-      return null;
-    }
+    ABSENCES.write(this.store, saved);
   }
 }

@@ -1,18 +1,14 @@
 import { type Static, Type } from "typebox";
-import { checkerOf } from "../base/checker.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { Storage } from "../servers/storage.ts";
-
-/** The setting that survives a restart. */
-const KEY = "mqtt_published";
+import { savedJson, type Texts } from "../base/saved.ts";
 
 const Entries = Type.Array(
   Type.Object({ id: Type.String(), key: Type.String() }, { additionalProperties: false }),
 );
 /** A thing, and the name that the gateway had in its topics. */
 export type PublishedEntity = Static<typeof Entries>[number];
-const entriesSchema = checkerOf(Entries);
+const ENTRIES = savedJson("mqtt_published", Entries, []);
 
 /**
  * The messages that the broker keeps for this gateway. If something disappears while the two are disconnected, it is
@@ -22,10 +18,10 @@ export class Published {
   private saved: readonly PublishedEntity[];
 
   constructor(
-    private readonly store: Pick<Storage, "read" | "write">,
+    private readonly store: Texts,
     private readonly log: Pick<Log, "warn">,
   ) {
-    this.saved = entriesIn(store.read(KEY));
+    this.saved = ENTRIES.read(store);
   }
 
   /** The messages that the broker may have and should not have. */
@@ -47,7 +43,7 @@ export class Published {
     if (entries.length === this.saved.length) return;
     this.saved = entries;
     try {
-      this.store.write(KEY, JSON.stringify(entries));
+      ENTRIES.write(this.store, entries);
     } catch (error) {
       // At worst Home Assistant still shows what was removed.
       this.log.warn(`MQTT: what Home Assistant shows could not be saved: ${messageOf(error)}`);
@@ -57,13 +53,4 @@ export class Published {
 
 function has(entries: readonly PublishedEntity[], { id, key }: PublishedEntity): boolean {
   return entries.some((each) => each.id === id && each.key === key);
-}
-
-function entriesIn(text: string | null): PublishedEntity[] {
-  try {
-    const value: unknown = JSON.parse(text ?? "[]");
-    return entriesSchema.Check(value) ? value : [];
-  } catch {
-    return [];
-  }
 }

@@ -1,5 +1,7 @@
 import { messageOf } from "../base/errors.ts";
+import { INTERFACE_NAME } from "../base/interface-name.ts";
 import type { Log } from "../base/log.ts";
+import { Saved, type Texts } from "../base/saved.ts";
 import type { Settings } from "../base/settings.ts";
 import type { Host } from "../system/host.ts";
 import {
@@ -9,16 +11,10 @@ import {
   readNetwork,
   uplinkWithoutDefault,
 } from "./host-network.ts";
-import { type Roles, rolesAfter } from "./lan.ts";
+import { ROLES, rolesAfter } from "./lan.ts";
 
-/** Keeps the interfaces' roles across restarts. */
-export interface SavedRoles {
-  roles(): Roles;
-  saveRoles(roles: Roles): void;
-  /** The last interface with a default route. */
-  uplink(): string | null;
-  saveUplink(uplink: string): void;
-}
+/** The last interface with a default route, if the gateway works with its name. */
+const UPLINK = new Saved("uplink", (text) => (INTERFACE_NAME.test(text ?? "") ? text : null), String);
 
 /** Reads the machine's own network, or derives it from an earlier reading. */
 export type FindNetwork = (reading?: Reading) => Promise<HostNetwork>;
@@ -30,11 +26,11 @@ export type FindNetwork = (reading?: Reading) => Promise<HostNetwork>;
 export function networkFinder(
   host: Host,
   settings: Settings,
-  savedState: SavedRoles,
+  savedState: Texts,
   log: Pick<Log, "warn">,
 ): FindNetwork {
-  let roles = savedState.roles();
-  let lastUplink = savedState.uplink();
+  let roles = ROLES.read(savedState);
+  let lastUplink = UPLINK.read(savedState);
   let logged: readonly string[] = [];
   const remember = (network: HostNetwork) => {
     rememberRoles(network);
@@ -45,7 +41,7 @@ export function networkFinder(
     // An interface of the LAN never counts, whatever the routes say.
     if (roles.lan.includes(uplink)) return;
     lastUplink = uplink;
-    savedState.saveUplink(uplink);
+    UPLINK.write(savedState, uplink);
   };
   const rememberRoles = (network: HostNetwork) => {
     if (settings.lan.length > 0) return;
@@ -53,7 +49,7 @@ export function networkFinder(
     if (Bun.deepEquals(after, roles)) return;
     // The value is kept in memory even if it cannot be saved.
     roles = after;
-    savedState.saveRoles(after);
+    ROLES.write(savedState, after);
   };
   return async (read) => {
     const reading = read ?? (await readNetwork(host));

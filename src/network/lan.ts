@@ -1,3 +1,4 @@
+import { Type } from "typebox";
 import {
   addressOf,
   familyOf,
@@ -8,6 +9,7 @@ import {
   type Prefix,
   privateBlockOf,
 } from "../base/address.ts";
+import { savedJson } from "../base/saved.ts";
 
 /** A LAN interface, and the prefixes of its hosts. */
 export interface Lan {
@@ -33,6 +35,13 @@ export interface Roles {
 }
 
 export const NO_ROLES: Roles = { lan: [], outside: [] };
+
+/** The roles of the last start; specific to this machine, so not part of a backup. */
+export const ROLES = savedJson(
+  "roles",
+  Type.Object({ lan: Type.Array(Type.String()), outside: Type.Array(Type.String()) }),
+  NO_ROLES,
+);
 
 /** The facts that decide which interfaces are the LAN's. */
 export interface Outlook {

@@ -1,8 +1,7 @@
-import { type Static, Type } from "typebox";
-import { checkerOf } from "../base/checker.ts";
+import { Type } from "typebox";
 import { messageOf as reasonOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { Store } from "../store/store.ts";
+import { savedJson, type Texts } from "../base/saved.ts";
 import type { Host } from "../system/host.ts";
 import type { State } from "../tunnel/state.ts";
 import { Delivery, type DeliveryDeps } from "./delivery.ts";
@@ -22,7 +21,7 @@ export interface TestResult {
 
 interface Deps extends Pick<DeliveryDeps, "send" | "isOpenTo"> {
   host: Pick<Host, "now" | "monotonic" | "sleep" | "read">;
-  store: Pick<Store, "read" | "write">;
+  store: Texts;
   log: Pick<Log, "info" | "warn">;
   /** The name of this machine. */
   hostname: string;
@@ -36,7 +35,6 @@ const MAX_TARGETS = 20;
 const MAX_FILE_BYTES = 64 * 1024;
 /** Each write waits for the disk, and events come in groups. */
 const SAVES_AFTER_MS = 500;
-const SETTING = "notifications";
 
 /** The state that survives restarts. */
 const Stored = Type.Object(
@@ -47,8 +45,9 @@ const Stored = Type.Object(
   },
   { additionalProperties: false },
 );
-type Stored = Static<typeof Stored>;
-const storedSchema = checkerOf(Stored);
+
+/** One that is damaged counts as none: what was pending is in the journal too. */
+const STORED = savedJson("notifications", Stored, null);
 
 /** Reports events to people, by the services that they have chosen. */
 export class Notifications {
@@ -67,7 +66,7 @@ export class Notifications {
     const targets = await this.targets();
     for (const { target, error } of this.unusable) log.warn(`--notify: ${target}: ${error}`);
     if (targets.length === 0) return;
-    const stored = this.stored();
+    const stored = STORED.read(this.deps.store) ?? { targets: {}, outages: [] };
     const title = `Portcullis on ${hostname}`;
     const changed = () => void this.saveSoon();
     const shared: DeliveryDeps = { clock: host, send, isOpenTo, title, log, changed, signal };
@@ -98,11 +97,10 @@ export class Notifications {
   /** Writes the changes that are not written yet. */
   save(): void {
     const targets = this.deliveries.map(({ target, kept }) => [digestOf(target), kept] as const);
-    const stored: Stored = { targets: Object.fromEntries(targets), outages: this.outages?.kept ?? [] };
-    const text = JSON.stringify(stored);
+    const text = STORED.format({ targets: Object.fromEntries(targets), outages: this.outages?.kept ?? [] });
     if (this.deliveries.length === 0 || text === this.saved) return;
     try {
-      this.deps.store.write(SETTING, text);
+      this.deps.store.write(STORED.key, text);
       this.saved = text;
     } catch {
       // The next change tries it again. An alert reports that the disk accepts no writes.
@@ -115,16 +113,6 @@ export class Notifications {
     await this.deps.host.sleep(SAVES_AFTER_MS);
     this.isSaving = false;
     this.save();
-  }
-
-  private stored(): Stored {
-    try {
-      const stored: unknown = JSON.parse(this.deps.store.read(SETTING) ?? "null");
-      if (storedSchema.Check(stored)) return stored;
-    } catch {
-      // The stored state is damaged. The pending events are in the journal too.
-    }
-    return { targets: {}, outages: [] };
   }
 
   private async targets(): Promise<Target[]> {

@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import type { NewToken, ShownToken } from "../access/schema.ts";
-import type { Change } from "../backup/changes.ts";
 import type { Contents } from "../backup/contents.ts";
 import type { Permissions, Restored } from "../backup/restore.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import type { Change } from "../base/saved.ts";
 import type { Settings } from "../base/settings.ts";
 import type { Checks } from "../checks/schema.ts";
 import type { Direct } from "../devices/direct.ts";

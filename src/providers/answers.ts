@@ -1,5 +1,5 @@
 import type { Static, TSchema } from "typebox";
-import type { Checker } from "../base/checker.ts";
+import { type Checker, jsonIn } from "../base/checker.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { HttpsAnswer } from "../system/host.ts";
 
@@ -23,14 +23,9 @@ export function outcome<T>(work: Promise<T>): Promise<Outcome<T>> {
 /** Hundreds of times the size of any real answer. */
 const MAX_CHARACTERS = 262_144;
 
-/** The parsed JSON, or undefined. */
-export function jsonIn({ body }: HttpsAnswer): unknown {
-  if (body.length > MAX_CHARACTERS) return undefined;
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
+/** The parsed JSON, or null. */
+export function answerIn({ body }: HttpsAnswer): unknown {
+  return body.length > MAX_CHARACTERS ? null : jsonIn(body);
 }
 
 export function checkedJson<T extends TSchema>(
@@ -38,7 +33,7 @@ export function checkedJson<T extends TSchema>(
   schema: Checker<T>,
   what: string,
 ): Static<T> {
-  const value = jsonIn(answer);
+  const value = answerIn(answer);
   return schema.Check(value) ? value : malformed(what);
 }
 

@@ -22,12 +22,8 @@ type Keyed = Omit<Static<typeof Keyed>, "addresses"> & { addresses: Prefix[] };
 export function registrationReader<Own extends TProperties>(own: Own) {
   const schema = checkerOf(Type.Object({ ...own, ...fields }, { additionalProperties: false }));
   return (text: string): (Static<TObject<Own>> & Keyed) | null => {
-    try {
-      const value: unknown = JSON.parse(text);
-      return schema.Check(value) && isSound(value as Static<typeof Keyed>) ? (value as never) : null;
-    } catch {
-      return null;
-    }
+    const value = schema.read(text);
+    return value !== null && isSound(value as Static<typeof Keyed>) ? (value as never) : null;
   };
 }
 

@@ -1,6 +1,8 @@
+import { Value } from "typebox/value";
 import { GatewayError } from "../base/errors.ts";
+import { SavedChoice } from "../base/saved.ts";
 import type { Settings } from "../base/settings.ts";
-import { type Managed, OWN_LIST } from "../servers/schema.ts";
+import { Managed, OWN_LIST } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
 import { isGiven } from "./given.ts";
 import { VPN_PROVIDERS } from "./list.ts";
@@ -17,8 +19,10 @@ export type Current =
   | { provider: VpnProvider; registration: Registered["registration"] | null }
   | { provider: null };
 
-/** The setting that has the operator's choice of the managed provider; without it, an account decides. */
-export const CHOICE = "managed";
+/** The operator's choice of the managed provider; without it, an account decides. */
+export const MANAGED_PROVIDER = new SavedChoice("managed", "VPN account's provider", "none", (text) =>
+  Value.Check(Managed, text),
+);
 
 type KeySettings = Pick<Settings, "managedKeyFile" | "managedAddress">;
 
@@ -31,7 +35,7 @@ export class Registrations {
   ) {}
 
   current(): Current {
-    const choice = this.store.read(CHOICE);
+    const choice = MANAGED_PROVIDER.read(this.store);
     const chosen = this.providers.find(({ name }) => name === choice);
     if (chosen !== undefined) return { provider: chosen, registration: this.of(chosen) };
     if (choice === OWN_LIST || isGiven(this.settings)) return { provider: null };
@@ -39,7 +43,7 @@ export class Registrations {
   }
 
   choose(name: Managed): void {
-    this.store.write(CHOICE, name);
+    MANAGED_PROVIDER.write(this.store, name);
   }
 
   /** Null if nobody has logged in there. */
@@ -99,6 +103,3 @@ const DAMAGED = "damaged" as const;
 export function nameOf(provider: VpnProvider | null): Managed {
   return (provider?.name ?? OWN_LIST) as Managed;
 }
-
-/** The settings of the store that may hold a registration. */
-export const ACCOUNT_SETTINGS: readonly string[] = VPN_PROVIDERS.map(({ setting }) => setting);

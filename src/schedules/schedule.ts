@@ -1,6 +1,6 @@
-import { checkerOf, listIn } from "../base/checker.ts";
 import { GatewayError } from "../base/errors.ts";
 import { nameIn } from "../base/name.ts";
+import { listIn, SavedList } from "../base/saved.ts";
 import { parseDefaultExit } from "../devices/exit.ts";
 import { type DeviceId, deviceIdIn } from "../devices/id.ts";
 import { tunnelTitle } from "../shared/words.ts";
@@ -39,7 +39,7 @@ export type Schedule = Move | ExitSchedule;
 
 const TIME = /^([01]\d|2[0-3]):[0-5]\d$/;
 
-const savedSchema = checkerOf(SavedSchedule);
+const storedIn = listIn(SavedSchedule);
 
 /** The schedule that a client has described. Throws `bad_request` if its fields do not belong together. */
 export function scheduleIn(name: string, body: ScheduleBody): Schedule {
@@ -67,29 +67,22 @@ export function bodyOf(schedule: Schedule): ScheduleBody {
   }
 }
 
-/** The valid schedules of a setting's value, in its order, by name. */
-export function schedulesIn(text: string | null): Map<string, Schedule> {
-  const all = new Map<string, Schedule>();
-  for (const each of listIn(text)) {
-    const schedule = savedSchema.Check(each) ? savedIn(each) : null;
-    if (schedule !== null && all.size < MAX_SCHEDULES) all.set(schedule.name, schedule);
-  }
-  return all;
-}
+/** Those of people. */
+export const SCHEDULES = new SavedList<Schedule>({
+  key: "schedules",
+  what: "schedule",
+  /** Anyone on the LAN may add schedules, and each is checked twice a minute. */
+  max: 64,
+  entriesIn: (text) => storedIn(text).flatMap((each) => parsed(each) ?? []),
+  format: (schedules) =>
+    JSON.stringify(inOrder(schedules).map((schedule) => ({ name: schedule.name, ...bodyOf(schedule) }))),
+  nameOf: ({ name }) => name,
+  wordsOf,
+});
 
-export function textOf(schedules: Iterable<Schedule>): string {
-  const all = [...schedules].sort((a, b) => (a.name < b.name ? -1 : 1));
-  return JSON.stringify(all.map((schedule) => ({ name: schedule.name, ...bodyOf(schedule) })));
-}
-
-/** Whether the value of the setting is one that the gateway could have written. */
-export function areSchedules(text: string): boolean {
-  return textOf(schedulesIn(text).values()) === text;
-}
-
-/** The schedules in words, by name. */
-export function scheduleRows(text: string | null): ReadonlyMap<string, string> {
-  return new Map([...schedulesIn(text)].map(([name, schedule]) => [name, wordsOf(schedule)]));
+/** By name. */
+export function inOrder(schedules: Iterable<Schedule>): Schedule[] {
+  return [...schedules].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 function wordsOf({ when, ...what }: Schedule): string {
@@ -99,18 +92,6 @@ function wordsOf({ when, ...what }: Schedule): string {
   const span = "until" in when ? `from ${when.at} until ${when.until}` : `at ${when.at}`;
   return `${action} ${span}${when.days.length === DAYS.length ? "" : ` on ${when.days.join(", ")}`}`;
 }
-
-/** The value of the setting that has the schedules of both values. If two have the same name, it has the other's. */
-export function unitedSchedules(one: string | null, other: string): string {
-  const given = schedulesIn(other);
-  const kept = [...schedulesIn(one)].filter(([name]) => !given.has(name));
-  return textOf(new Map([...given, ...kept].slice(0, MAX_SCHEDULES)).values());
-}
-
-/** The setting that has the schedules. */
-export const SCHEDULES = "schedules";
-/** Anyone on the LAN may add schedules, and each is checked twice a minute. */
-export const MAX_SCHEDULES = 64;
 
 function moveIn(name: string, tunnel: string, { exit, at, until, every_hours, days }: ScheduleBody): Move {
   const fault = nameFault(tunnel);
@@ -149,7 +130,7 @@ function targetOf(schedule: Schedule): string {
   return schedule.do === "move" ? schedule.tunnel : schedule.device;
 }
 
-function savedIn({ name, ...body }: { name: string } & ScheduleBody): Schedule | null {
+function parsed({ name, ...body }: { name: string } & ScheduleBody): Schedule | null {
   try {
     return scheduleIn(name, body);
   } catch {

@@ -1,22 +1,20 @@
 import { type Static, Type } from "typebox";
 import type { AlertCode } from "../base/alert.ts";
-import { checkerOf } from "../base/checker.ts";
 import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
+import { savedJson, type Texts } from "../base/saved.ts";
 import type { DeviceId } from "../devices/id.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import type { Host } from "../system/host.ts";
 import {
   bodyOf,
   type ExitSchedule,
-  MAX_SCHEDULES,
+  inOrder,
   type Move,
   SCHEDULES,
   type Schedule,
   scheduleIn,
-  schedulesIn,
-  textOf,
 } from "./schedule.ts";
 import type { ScheduleBody, ScheduleList } from "./schema.ts";
 import { lastOf, nextOf, spanAt } from "./times.ts";
@@ -25,7 +23,7 @@ interface Deps {
   clock: Pick<Host, "now" | "sleep">;
   /** The machine's time zone. */
   zone: () => string;
-  store: { read(key: string): string | null; write(key: string, value: string): void };
+  store: Texts;
   devices: {
     /** The devices that have an exit by schedule. */
     readonly scheduled: readonly DeviceId[];
@@ -41,8 +39,6 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
-/** The setting that records what was carried out. */
-const DONE_SETTING = "schedules_done";
 /** The clock may be set at any time. */
 const LOOK_EVERY_MS = 20_000;
 const HOUR_MS = 3_600_000;
@@ -65,7 +61,7 @@ const Done = Type.Object({
 });
 type Done = Static<typeof Done>;
 
-const doneSchema = checkerOf(Done);
+const DONE = savedJson("schedules_done", Done, null);
 
 /**
  * Carries out schedules by the machine's present clock. However the clock changes, a move is made once for all the
@@ -81,8 +77,8 @@ export class Schedules {
   private readonly queue = new Queue();
 
   constructor(private readonly deps: Deps) {
-    this.all = schedulesIn(deps.store.read(SCHEDULES));
-    this.done = doneIn(deps.store.read(DONE_SETTING));
+    this.all = byName(SCHEDULES.read(deps.store));
+    this.done = DONE.read(deps.store) ?? { moves: {}, exits: {} };
   }
 
   list(): ScheduleList {
@@ -103,10 +99,10 @@ export class Schedules {
     const schedule = scheduleIn(name, body);
     this.deps.assertPossible(schedule);
     const all = new Map(this.all).set(name, schedule);
-    if (all.size > MAX_SCHEDULES)
+    if (all.size > SCHEDULES.max)
       throw new GatewayError(
         "bad_request",
-        `name: there are ${MAX_SCHEDULES} schedules, the maximum; remove one first`,
+        `name: there are ${SCHEDULES.max} schedules, the maximum; remove one first`,
       );
     await this.save(all, name, !this.all.has(name) && schedule.do === "exit" && schedule.exit === "blocked");
   }
@@ -124,7 +120,7 @@ export class Schedules {
 
   /** Reads the schedules again, after another writer has changed the database. */
   async load(): Promise<void> {
-    this.all = schedulesIn(this.deps.store.read(SCHEDULES));
+    this.all = byName(SCHEDULES.read(this.deps.store));
     this.isUnsaved = false;
     await this.look();
     this.tellChange();
@@ -134,7 +130,7 @@ export class Schedules {
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.look();
-      if (this.isUnsaved) this.write(textOf(this.all.values()));
+      if (this.isUnsaved) this.write(this.all);
       await this.deps.clock.sleep(this.pauseMs, signal);
     }
   }
@@ -144,11 +140,10 @@ export class Schedules {
     changed: string,
     onlyCloses: boolean,
   ): Promise<void> {
-    const text = textOf(all.values());
-    const fault = this.write(text);
+    const fault = this.write(all);
     if (fault !== null && !onlyCloses) throw fault;
     this.isUnsaved = fault !== null;
-    this.all = schedulesIn(text);
+    this.all = byName(inOrder(all.values()));
     this.faults.delete(changed);
     delete this.done.moves[changed];
     await this.look();
@@ -157,9 +152,9 @@ export class Schedules {
   }
 
   /** Null, or the reason why it cannot be saved. */
-  private write(text: string): unknown {
+  private write(all: ReadonlyMap<string, Schedule>): unknown {
     try {
-      this.deps.store.write(SCHEDULES, text);
+      SCHEDULES.write(this.deps.store, [...all.values()]);
       this.isUnsaved = false;
       return null;
     } catch (error) {
@@ -273,7 +268,7 @@ export class Schedules {
 
   private saveDone(): void {
     try {
-      this.deps.store.write(DONE_SETTING, JSON.stringify(this.done));
+      DONE.write(this.deps.store, this.done);
     } catch (error) {
       this.deps.log.warn(`what schedules have done could not be saved: ${messageOf(error)}`);
     }
@@ -285,12 +280,6 @@ export class Schedules {
   }
 }
 
-function doneIn(text: string | null): Done {
-  try {
-    const value: unknown = JSON.parse(text ?? "null");
-    if (doneSchema.Check(value)) return value;
-  } catch {
-    // In this case nothing is known about it.
-  }
-  return { moves: {}, exits: {} };
+function byName(schedules: readonly Schedule[]): Map<string, Schedule> {
+  return new Map(schedules.map((each) => [each.name, each]));
 }

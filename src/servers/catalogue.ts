@@ -2,6 +2,7 @@ import { Value } from "typebox/value";
 import type { Endpoint } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
 import { nameIn } from "../base/name.ts";
+import { SavedChoice } from "../base/saved.ts";
 import { MAX_SERVERS } from "../shared/config-files.ts";
 import { PROVIDER_WORDS } from "../shared/words.ts";
 import { parseConfig } from "../wireguard/config.ts";
@@ -35,8 +36,10 @@ type NamedSpot = Omit<Place, "servers">;
 
 type Test = (server: Listed) => boolean;
 
-/** The setting in which the current provider is kept. */
-const CURRENT = "provider";
+/** The current provider. */
+export const CURRENT_PROVIDER = new SavedChoice("provider", "provider", "managed", (text) =>
+  Value.Check(Provider, text),
+);
 
 /** The servers of the three providers, and which provider is current. */
 export class Catalogue {
@@ -68,7 +71,7 @@ export class Catalogue {
 
   use(provider: Provider): void {
     if (provider !== this.provider) {
-      this.store.write(CURRENT, provider);
+      CURRENT_PROVIDER.write(this.store, provider);
       this.provider = provider;
       this.cachedTree = null;
     }
@@ -294,7 +297,7 @@ export class Catalogue {
       if (server.provider !== "managed") this.stored[server.provider].set(server.name, server);
     }
     this.bytes = sizeOfAll([...this.stored.custom.values(), ...this.stored.imported.values()]);
-    const current = this.store.read(CURRENT);
+    const current = CURRENT_PROVIDER.read(this.store);
     return Value.Check(Provider, current) ? current : "managed";
   }
 

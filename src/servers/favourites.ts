@@ -1,23 +1,29 @@
-import { checkerOf, listIn } from "../base/checker.ts";
 import { GatewayError } from "../base/errors.ts";
 import { isName, nameIn } from "../base/name.ts";
+import { listIn, SavedList, type Texts } from "../base/saved.ts";
 import { PROVIDER_WORDS } from "../shared/words.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { Favourite, type Provider } from "./schema.ts";
-import type { Storage } from "./storage.ts";
 
-/** Anyone on the LAN may add some. All of them take 30 KB at most. */
-const MAX_FAVOURITES = 100;
+const storedIn = listIn(Favourite);
 
-/** The setting that has the favourites. */
-const KEY = "favourites";
-
-const favouriteSchema = checkerOf(Favourite);
+export const FAVOURITES = new SavedList<Favourite>({
+  key: "favourites",
+  what: "favourite",
+  /** Anyone on the LAN may add some; all of them take 30 KB at most. */
+  max: 100,
+  entriesIn: (text) => storedIn(text).filter(({ server }) => isName(server)),
+  format: JSON.stringify,
+  nameOf: ({ provider, server }) => `${server} (${PROVIDER_WORDS[provider].word})`,
+  // Nothing more is known of one.
+  wordsOf: () => "marked",
+  merge: (here, given) => [...here, ...given],
+});
 
 /** The servers that people have marked, in the order in which they were marked. */
 export class Favourites {
   constructor(
-    private readonly store: Pick<Storage, "read" | "write">,
+    private readonly store: Texts,
     private readonly catalogue: Pick<Catalogue, "has" | "onChange">,
     private readonly onChange: (count: number) => void,
   ) {
@@ -35,12 +41,12 @@ export class Favourites {
     const favourite = { provider, server: nameIn("server", name) };
     this.refuseUnknown(favourite);
     const { saved } = this;
-    if (saved.some((each) => isSame(each, favourite))) return;
-    const kept = saved.length < MAX_FAVOURITES ? saved : this.list();
-    if (kept.length >= MAX_FAVOURITES)
+    if (saved.some((each) => Bun.deepEquals(each, favourite))) return;
+    const kept = saved.length < FAVOURITES.max ? saved : this.list();
+    if (kept.length >= FAVOURITES.max)
       throw new GatewayError(
         "bad_request",
-        `server: there are ${MAX_FAVOURITES} favourites, the maximum; remove one first`,
+        `server: there are ${FAVOURITES.max} favourites, the maximum; remove one first`,
       );
     this.save([...kept, favourite]);
   }
@@ -48,17 +54,17 @@ export class Favourites {
   remove(provider: Provider, name: string): void {
     const favourite = { provider, server: nameIn("server", name) };
     const { saved } = this;
-    const others = saved.filter((each) => !isSame(each, favourite));
+    const others = saved.filter((each) => !Bun.deepEquals(each, favourite));
     if (others.length < saved.length) this.save(others);
     else this.refuseUnknown(favourite);
   }
 
-  private get saved(): Favourite[] {
-    return favouritesIn(this.store.read(KEY));
+  private get saved(): readonly Favourite[] {
+    return FAVOURITES.read(this.store);
   }
 
   private save(favourites: readonly Favourite[]): void {
-    this.store.write(KEY, JSON.stringify(favourites));
+    FAVOURITES.write(this.store, favourites);
     this.onChange(favourites.length);
   }
 
@@ -85,40 +91,4 @@ export class Favourites {
         `server: there is no server of this name among ${PROVIDER_WORDS[favourite.provider].servers}`,
       );
   }
-}
-
-/** Whether the value of the setting is one that the gateway could have written. */
-export function areFavourites(text: string): boolean {
-  return JSON.stringify(favouritesIn(text)) === text;
-}
-
-/** The favourites in words. Each is identified by its server, because nothing more is known about it. */
-export function favouriteRows(text: string | null): ReadonlyMap<string, string> {
-  return new Map(
-    favouritesIn(text).map(({ provider, server }) => [
-      `${server} (${PROVIDER_WORDS[provider].word})`,
-      "marked",
-    ]),
-  );
-}
-
-/** The value of the setting that has the favourites of both values. */
-export function unitedFavourites(one: string | null, other: string): string {
-  const first = favouritesIn(one);
-  const more = favouritesIn(other).filter((each) => !first.some((known) => isSame(known, each)));
-  return JSON.stringify([...first, ...more].slice(0, MAX_FAVOURITES));
-}
-
-/** The valid favourites of a setting's value. */
-function favouritesIn(text: string | null): Favourite[] {
-  const found: Favourite[] = [];
-  for (const each of listIn(text)) {
-    if (!favouriteSchema.Check(each) || !isName(each.server)) continue;
-    if (!found.some((known) => isSame(known, each))) found.push(each);
-  }
-  return found.slice(0, MAX_FAVOURITES);
-}
-
-function isSame(one: Favourite, other: Favourite): boolean {
-  return one.provider === other.provider && one.server === other.server;
 }

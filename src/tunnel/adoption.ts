@@ -8,9 +8,10 @@ import type { Host } from "../system/host.ts";
 import type { Interface } from "../wireguard/interface.ts";
 import { publicKeyOf } from "../wireguard/key.ts";
 import { configIn } from "../wireguard/schema.ts";
+import type { Connection } from "./connection.ts";
 import { SESSION_ENDS_MS } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
-import type { Connection, SavedState } from "./saved-state.ts";
+import type { SavedState } from "./saved-state.ts";
 import { sessionOn, usableOn } from "./session.ts";
 import type { State } from "./state.ts";
 

@@ -1,7 +1,7 @@
 import type { Hops } from "../servers/hops.ts";
 import { isIn, type Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
-import type { Connection } from "./saved-state.ts";
+import type { Connection } from "./connection.ts";
 import { sameServer } from "./session.ts";
 
 /** The target of a connect: a server, the nearest one of a place, or two hops of which one is to be chosen. */

@@ -1,7 +1,8 @@
 import type { Slot } from "../network/slot.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
-import type { Connection, SavedState } from "./saved-state.ts";
+import type { Connection } from "./connection.ts";
+import type { SavedState } from "./saved-state.ts";
 import { connectionTo, isTo, type Places, type Words } from "./target.ts";
 
 interface Deps {

@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Change } from "../../src/backup/changes.ts";
 import { checkedContents, contentsOf } from "../../src/backup/contents.ts";
 import { opened, plain } from "../../src/backup/envelope.ts";
-import { changesBy, holdingsOf, restoreInto } from "../../src/backup/restore.ts";
+import { holdingsOf } from "../../src/backup/holdings.ts";
+import { changesBy, restoreInto } from "../../src/backup/restore.ts";
+import type { Change } from "../../src/base/saved.ts";
 import { Store } from "../../src/store/store.ts";
 import { NOW } from "../servers/example.ts";
 import { inDirectory } from "../tunnel/directory.ts";

@@ -10,7 +10,7 @@ import {
   type WantedPort,
   type Way,
 } from "../../src/forwards/opener.ts";
-import { forwardsIn } from "../../src/forwards/saved.ts";
+import { FORWARDS } from "../../src/forwards/saved.ts";
 import type { Forward } from "../../src/forwards/schema.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, ONE, TWO } from "../tunnel/gateway.ts";
@@ -161,7 +161,7 @@ claim("a port is renewed while nothing else comes back through the tunnel", asyn
 
 claim("where its device is now is saved with a forward, not only where it goes later", async (world) => {
   await world.settled(world.forwards.put(TV_ID, {}));
-  expect(forwardsIn(world.gateway.store.read("forwards"))).toMatchObject([{ address: TV_AT }]);
+  expect(FORWARDS.read(world.gateway.store)).toMatchObject([{ address: TV_AT }]);
 });
 
 claim("the address that ports lead to is kept as long as one does, and then forgotten", async (world) => {

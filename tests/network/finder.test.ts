@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { settingsFrom } from "../../src/base/settings.ts";
 import { networkFinder } from "../../src/network/finder.ts";
 import { type HostNetwork, readNetwork } from "../../src/network/host-network.ts";
-import { NO_ROLES, type Roles } from "../../src/network/lan.ts";
+import { NO_ROLES, ROLES } from "../../src/network/lan.ts";
 import { FakeHost } from "../fake/host.ts";
 
 /** Two interfaces, of which the LAN's may lose its addresses, and a saved state that may fail. */
@@ -12,18 +12,14 @@ function machine(lan = "") {
   addressesOf("up0").push("192.168.1.5/24");
   addressesOf("lan0").push("192.168.7.1/24");
   const said: string[] = [];
+  const texts = new Map<string, string>();
   const savedState = {
-    stored: NO_ROLES,
     isFull: false,
-    lastUplink: null as string | null,
-    roles: () => savedState.stored,
-    uplink: () => savedState.lastUplink,
-    saveUplink: (uplink: string) => {
-      savedState.lastUplink = uplink;
-    },
-    saveRoles: (roles: Roles) => {
-      if (savedState.isFull) throw new Error("the disk is full");
-      savedState.stored = roles;
+    texts,
+    read: (key: string) => texts.get(key) ?? null,
+    write: (key: string, text: string) => {
+      if (savedState.isFull && key === ROLES.key) throw new Error("the disk is full");
+      texts.set(key, text);
     },
   };
   const settings = settingsFrom({ interface: "wg", lan });
@@ -38,7 +34,7 @@ test("the LAN is remembered while the service runs and after its restart, and a 
   const { addressesOf, said, savedState, start } = machine();
   const find = start();
   expect((await find()).lans.map((lan) => lan.interface)).toEqual(["lan0"]);
-  expect(savedState.stored).toEqual({ lan: ["lan0"], outside: ["up0"] });
+  expect(ROLES.read(savedState)).toEqual({ lan: ["lan0"], outside: ["up0"] });
   addressesOf("lan0").length = 0;
   for (let looks = 0; looks < 3; looks++) expect((await find()).lans).toEqual([]);
   expect(said).toEqual([MISSING]);
@@ -85,16 +81,16 @@ test("the uplink is remembered over a restart without its default route, for the
   expect(await uplink()).toBe("lan0");
   host.defaultRoute = null;
   expect(await uplink(start())).toBe("up0");
-  expect(savedState.lastUplink).toBe("up0");
+  expect(savedState.read("uplink")).toBe("up0");
   host.defaultRoute = null;
-  savedState.lastUplink = null;
+  savedState.texts.delete("uplink");
   expect(await uplink(start())).toBeNull();
 });
 
 test("a LAN that the operator has named is not remembered", async () => {
   const { savedState, start } = machine("lan0");
   await start()();
-  expect(savedState.stored).toEqual(NO_ROLES);
+  expect(ROLES.read(savedState)).toEqual(NO_ROLES);
 });
 
 test("a netmask that is too wide is logged when it appears, and again when it reappears", async () => {
@@ -115,6 +111,6 @@ test("what was read before is not read again, and the roles are remembered", asy
   const reading = await readNetwork(host);
   const commands = host.commands.length;
   expect((await start()(reading)).lans.map((lan) => lan.interface)).toEqual(["lan0"]);
-  expect(savedState.stored).toEqual({ lan: ["lan0"], outside: ["up0"] });
+  expect(ROLES.read(savedState)).toEqual({ lan: ["lan0"], outside: ["up0"] });
   expect(host.commands.slice(commands)).toEqual([]);
 });

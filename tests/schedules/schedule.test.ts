@@ -1,12 +1,5 @@
 import { expect, test } from "bun:test";
-import {
-  areSchedules,
-  bodyOf,
-  MAX_SCHEDULES,
-  scheduleIn,
-  schedulesIn,
-  unitedSchedules,
-} from "../../src/schedules/schedule.ts";
+import { bodyOf, SCHEDULES, scheduleIn } from "../../src/schedules/schedule.ts";
 import type { ScheduleBody } from "../../src/schedules/schema.ts";
 
 const TV = "02:00:00:00:00:20";
@@ -69,29 +62,29 @@ test("what is saved is read again, and what is not valid is left out", () => {
     { name: "d/", tunnel: "main", every_hours: 6 },
     { name: "e", tunnel: "main", every_hours: 6 },
   ];
-  expect([...schedulesIn(JSON.stringify(saved)).keys()]).toEqual(["a", "e"]);
-  for (const text of [null, "", "{", "{}", "[null]"]) expect(schedulesIn(text).size).toBe(0);
+  expect(SCHEDULES.parse(JSON.stringify(saved)).map(({ name }) => name)).toEqual(["a", "e"]);
+  for (const text of [null, "", "{", "{}", "[null]"]) expect(SCHEDULES.parse(text)).toEqual([]);
 });
 
 test("a backup has only what the gateway could have written, and its schedules replace those of their name", () => {
   const text = (...names: string[]) =>
     JSON.stringify(names.map((name) => ({ name, tunnel: "main", every_hours: 6 })));
-  expect(areSchedules(text("a", "b"))).toBe(true);
-  expect(areSchedules(text("b", "a"))).toBe(false);
-  expect(areSchedules(text("a", "a"))).toBe(false);
-  expect(areSchedules("")).toBe(false);
+  expect(SCHEDULES.isValid(text("a", "b"))).toBe(true);
+  expect(SCHEDULES.isValid(text("b", "a"))).toBe(false);
+  expect(SCHEDULES.isValid(text("a", "a"))).toBe(false);
+  expect(SCHEDULES.isValid("")).toBe(false);
   const here = JSON.stringify([
     { name: "a", tunnel: "main", every_hours: 1 },
     { name: "c", tunnel: "main", every_hours: 1 },
   ]);
-  expect(JSON.parse(unitedSchedules(here, text("a", "b")))).toEqual([
+  expect(JSON.parse(SCHEDULES.merge(here, text("a", "b")))).toEqual([
     { name: "a", tunnel: "main", every_hours: 6 },
     { name: "b", tunnel: "main", every_hours: 6 },
     { name: "c", tunnel: "main", every_hours: 1 },
   ]);
-  expect(unitedSchedules(null, text("a"))).toBe(text("a"));
-  const many = Array.from({ length: MAX_SCHEDULES }, (_, index) => `n${index}`);
-  const united = unitedSchedules(text(...many), text("a", "n1"));
-  expect(schedulesIn(united).size).toBe(MAX_SCHEDULES);
-  expect(schedulesIn(united).has("a")).toBe(true);
+  expect(SCHEDULES.merge(null, text("a"))).toBe(text("a"));
+  const many = Array.from({ length: SCHEDULES.max }, (_, index) => `n${index}`);
+  const united = SCHEDULES.parse(SCHEDULES.merge(text(...many), text("a", "n1")));
+  expect(united).toHaveLength(SCHEDULES.max);
+  expect(united.some(({ name }) => name === "a")).toBe(true);
 });

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { GatewayError, Unsaved } from "../../src/base/errors.ts";
 import type { DeviceId } from "../../src/devices/id.ts";
-import { MAX_SCHEDULES } from "../../src/schedules/schedule.ts";
+import { SCHEDULES } from "../../src/schedules/schedule.ts";
 import { Schedules } from "../../src/schedules/schedules.ts";
 import type { ScheduleBody } from "../../src/schedules/schema.ts";
 import { Clock } from "../fake/clock.ts";
@@ -335,12 +335,12 @@ test("what is wrong is refused and changes nothing", async () => {
   expect(world.schedules.put("one", { tunnel: "main" })).rejects.toThrow("every_hours is required");
   expect(world.schedules.put("a/b", MOVE)).rejects.toThrow("name: contains a slash");
   expect(world.schedules.remove("one")).rejects.toThrow("name: there is no schedule of this name");
-  for (let count = 0; count < MAX_SCHEDULES; count += 1) await world.schedules.put(`n${count}`, MOVE);
+  for (let count = 0; count < SCHEDULES.max; count += 1) await world.schedules.put(`n${count}`, MOVE);
   expect(world.schedules.put("one", MOVE)).rejects.toThrow(
     "name: there are 64 schedules, the maximum; remove one first",
   );
   await world.schedules.put("n1", NIGHT);
-  expect(world.schedules.list().schedules).toHaveLength(MAX_SCHEDULES);
+  expect(world.schedules.list().schedules).toHaveLength(SCHEDULES.max);
 });
 
 test("a disk that takes no writes refuses a schedule, and does not keep those that are there from their work", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { slotOf } from "../../src/network/slot.ts";
-import type { Connection } from "../../src/tunnel/saved-state.ts";
+import type { Connection } from "../../src/tunnel/connection.ts";
 import { WantedConnection } from "../../src/tunnel/wanted-connection.ts";
 import { ONE, TWO } from "./gateway.ts";
 

@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { checkerOf } from "../../base/checker.ts";
 import type { GatewayError } from "../../base/errors.ts";
 import type { HttpsAnswer } from "../../system/host.ts";
-import { commonRefusalIn, jsonIn, Refusal, unable } from "../answers.ts";
+import { answerIn, commonRefusalIn, Refusal, unable } from "../answers.ts";
 
 /** Lists the sessions of an account. */
 export const ACCOUNT_PAGE = "https://www.ivpn.net/account/";
@@ -31,7 +31,7 @@ const coded = checkerOf(Type.Object({ status: Type.Integer({ minimum: 1, maximum
 
 /** The answer if it says success. IVPN's code is in the body, whatever the HTTP status. */
 export function succeeded(answer: HttpsAnswer): HttpsAnswer {
-  const value = jsonIn(answer);
+  const value = answerIn(answer);
   const code = coded.Check(value) ? value.status : null;
   if (code === 200 && answer.status < 300) return answer;
   throw refusalOf(answer, code);

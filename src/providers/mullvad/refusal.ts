@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { checkerOf } from "../../base/checker.ts";
 import type { GatewayError } from "../../base/errors.ts";
 import type { HttpsAnswer } from "../../system/host.ts";
-import { commonRefusalIn, jsonIn, Refusal, unable } from "../answers.ts";
+import { answerIn, commonRefusalIn, Refusal, unable } from "../answers.ts";
 
 /** Whether the provider refused and so changed nothing. A key "in use" may be this one, sent twice. */
 export function isFinal(error: unknown): boolean {
@@ -39,7 +39,7 @@ const coded = checkerOf(Type.Object({ code: Word }));
 const typed = checkerOf(Type.Object({ type: Word }));
 
 function reasonIn(answer: HttpsAnswer): string | null {
-  const value = jsonIn(answer);
+  const value = answerIn(answer);
   if (coded.Check(value)) return value.code;
   return typed.Check(value) ? value.type : null;
 }

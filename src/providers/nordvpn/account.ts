@@ -24,12 +24,8 @@ const schema = checkerOf(Stored);
 
 /** Null if the text is not a registration: its key reaches the kernel's tools. */
 export function registrationFrom(text: string): NordRegistration | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return schema.Check(value) && isKey(value.privateKey) ? value : null;
-  } catch {
-    return null;
-  }
+  const value = schema.read(text);
+  return value !== null && isKey(value.privateKey) ? value : null;
 }
 
 /** NordVPN does not name it. */

@@ -5,7 +5,7 @@ import type { HttpsAnswer } from "../../system/host.ts";
 import { EVERYTHING } from "../../wireguard/fieldset.ts";
 import { isKey } from "../../wireguard/key.ts";
 import type { Config } from "../../wireguard/schema.ts";
-import { checkedJson, jsonIn, malformed } from "../answers.ts";
+import { answerIn, checkedJson, malformed } from "../answers.ts";
 
 // PIA's manual-connections and its desktop app define these shapes. They may add more fields.
 
@@ -73,7 +73,7 @@ export function paidIn(answer: HttpsAnswer): Paid {
 
 /** Whether a server has refused to register a key: `{"status":"ERROR","message":…}`, with HTTP status 200. */
 export function isFailure(answer: HttpsAnswer): boolean {
-  return failed.Check(jsonIn(answer));
+  return failed.Check(answerIn(answer));
 }
 
 /**
@@ -109,14 +109,9 @@ export function signedPortIn(answer: HttpsAnswer): SignedPort {
 
 /** The port that is signed, and when the signature expires, in milliseconds since 1970; null if it is unreadable. */
 export function signedIn({ payload: text }: SignedPort): { port: number; expires: number } | null {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(text, "base64").toString("utf8"));
-    if (!payload.Check(value)) return null;
-    const expires = Date.parse(value.expires_at);
-    return Number.isNaN(expires) ? null : { port: value.port, expires };
-  } catch {
-    return null;
-  }
+  const value = payload.read(Buffer.from(text, "base64").toString("utf8"));
+  const expires = Date.parse(value?.expires_at ?? "");
+  return value === null || Number.isNaN(expires) ? null : { port: value.port, expires };
 }
 
 function ownAddress(text: string): Prefix {

@@ -24,10 +24,5 @@ const schema = checkerOf(Stored);
 
 /** Null if the text is not a registration. */
 export function registrationFrom(text: string): PiaRegistration | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    return schema.Check(value) ? value : null;
-  } catch {
-    return null;
-  }
+  return schema.read(text);
 }

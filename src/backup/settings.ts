@@ -1,0 +1,63 @@
+import { parseAddress } from "../base/address.ts";
+import type { BackedUp } from "../base/saved.ts";
+import { DEFAULT_EXIT, DIRECT } from "../devices/assignments.ts";
+import { FIXED_ADDRESSES } from "../devices/fixed.ts";
+import { FORWARDS } from "../forwards/saved.ts";
+import { VPN_PROVIDERS } from "../providers/list.ts";
+import type { VpnProvider } from "../providers/provider.ts";
+import { MANAGED_PROVIDER } from "../providers/registrations.ts";
+import { SCHEDULES } from "../schedules/schedule.ts";
+import { CURRENT_PROVIDER } from "../servers/catalogue.ts";
+import { FAVOURITES } from "../servers/favourites.ts";
+import { KILL_SWITCH } from "../tunnel/saved-state.ts";
+import { MAIN_CONNECTION } from "./tunnels.ts";
+
+/** What has a value even if nobody has chosen one, as people are told of them. */
+export const CHOICES: readonly BackedUp[] = [
+  KILL_SWITCH,
+  DIRECT,
+  DEFAULT_EXIT,
+  CURRENT_PROVIDER,
+  MANAGED_PROVIDER,
+];
+
+export const LISTS: readonly BackedUp[] = [FORWARDS, SCHEDULES, FIXED_ADDRESSES, FAVOURITES];
+
+/** The operator's accounts. */
+export const ACCOUNTS: readonly BackedUp[] = VPN_PROVIDERS.map(accountWith);
+
+/** A backup says what holds where nobody has chosen, because a restore leaves alone what a backup leaves out. */
+export const UNSET: Readonly<Record<string, string>> = Object.fromEntries(
+  [CURRENT_PROVIDER, KILL_SWITCH, DEFAULT_EXIT, MAIN_CONNECTION].map(({ key, unset }) => [key, unset]),
+);
+
+const ALL = new Map([...CHOICES, MAIN_CONNECTION, ...LISTS, ...ACCOUNTS].map((each) => [each.key, each]));
+
+/** What backups have under this key; null if they have nothing. */
+export function backedUpAs(key: string): Pick<BackedUp, "isValid" | "merge"> | null {
+  return /^address [0-9a-z.-]{1,253}$/.test(key) ? ADDRESS : (ALL.get(key) ?? null);
+}
+
+/** The last known address of a server that is reached by name. */
+const ADDRESS: Pick<BackedUp, "isValid" | "merge"> = {
+  isValid: (text) => parseAddress(text) === text,
+  // The one that is known here is newer.
+  merge: (here, given) => here ?? given,
+};
+
+/** A registration's name can stand for another one: keys are compared, and not told. */
+function accountWith({ setting, label, registrationIn }: VpnProvider): BackedUp {
+  return {
+    key: setting,
+    isValid: (text) => registrationIn(text) !== null,
+    merge: (_, given) => given,
+    changes: (here, then) => {
+      const before = registrationIn(here ?? "")?.name ?? null;
+      const after = registrationIn(then ?? "")?.name ?? null;
+      if (after === null || (before !== null && Bun.deepEquals(JSON.parse(`${here}`), JSON.parse(`${then}`))))
+        return [];
+      const differs = before === after ? `${after}, another registration` : after;
+      return [{ what: "account", name: label, before, after: differs, replaces: before !== null }];
+    },
+  };
+}

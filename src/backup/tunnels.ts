@@ -1,0 +1,80 @@
+import { type Static, Type } from "typebox";
+import { GatewayError } from "../base/errors.ts";
+import { type BackedUp, type Change, rowChanges } from "../base/saved.ts";
+import { MAIN } from "../killswitch/policy.ts";
+import { MAIN_SLOT, MAX_TUNNELS } from "../network/slot.ts";
+import { viaText } from "../servers/hops.ts";
+import { PROVIDER_WORDS } from "../shared/words.ts";
+import { CONNECTION, Connection, savedTunnelsIn, tunnelKey } from "../tunnel/connection.ts";
+import type { Holdings } from "./holdings.ts";
+
+/** A tunnel other than `main`, in a backup. Its slot is not part of it: another machine may use it for another tunnel. */
+export const BackedUpTunnel = Type.Object(
+  { name: Type.String(), connection: Type.Union([Connection, Type.Null()]) },
+  { additionalProperties: false },
+);
+type BackedUpTunnel = Static<typeof BackedUpTunnel>;
+
+/** Where `main` leads. */
+export const MAIN_CONNECTION: BackedUp & { unset: string } = {
+  key: CONNECTION.key,
+  unset: "null",
+  isValid: (text) => text === "null" || CONNECTION.parse(text) !== null,
+  merge: (here, given) => CONNECTION.format(latest(CONNECTION.parse(here), CONNECTION.parse(given))),
+  changes: (here, then) => {
+    const rowOf = (text: string | null) => new Map([[MAIN, serverOf(CONNECTION.parse(text))]]);
+    return changesOf(rowOf(here), rowOf(then));
+  },
+};
+
+export function tunnelsOf(settings: Holdings["settings"]): BackedUpTunnel[] {
+  return [...savedTunnelsIn(settings)].map(([name, { connection }]) => ({ name, connection }));
+}
+
+/** The settings of a backup's tunnels, with the slots that they have here, or get. */
+export function tunnelSettings(
+  settings: Holdings["settings"],
+  tunnels: readonly BackedUpTunnel[],
+): Record<string, string> {
+  const all = savedTunnelsIn(settings);
+  for (const { name, connection } of tunnels) {
+    const taken = [MAIN_SLOT, ...[...all.values()].map(({ slot }) => slot)];
+    const free = Array.from({ length: MAX_TUNNELS }, (_, slot) => slot).find((slot) => !taken.includes(slot));
+    const slot = all.get(name)?.slot ?? free;
+    if (slot === undefined)
+      throw new GatewayError(
+        "unable",
+        `there would be more than ${MAX_TUNNELS} tunnels; nothing was changed`,
+      );
+    all.set(name, { slot, connection: latest(all.get(name)?.connection ?? null, connection) });
+  }
+  return Object.fromEntries(tunnels.map(({ name }) => [tunnelKey(name), JSON.stringify(all.get(name))]));
+}
+
+export function tunnelChanges(here: Holdings, then: Holdings): Change[] {
+  const rowsOf = ({ settings }: Holdings) =>
+    new Map(tunnelsOf(settings).map(({ name, connection }) => [name, serverOf(connection)]));
+  return changesOf(rowsOf(here), rowsOf(then));
+}
+
+function changesOf(here: ReadonlyMap<string, string>, then: ReadonlyMap<string, string>): Change[] {
+  return rowChanges("tunnel", here, then).map((change) => ({
+    ...change,
+    replaces: change.replaces && change.before !== NO_SERVER,
+  }));
+}
+
+const NO_SERVER = "no server";
+
+/** The server with its entry, and what was asked for if it was a place. */
+function serverOf(connection: Connection | null): string {
+  if (connection === null) return NO_SERVER;
+  const { provider, name, via, wanted = name, wanted_via = via } = connection;
+  const asked = wanted === name && wanted_via === via ? "" : `, for ${viaText(wanted, wanted_via)}`;
+  return `${viaText(name, via)} (${PROVIDER_WORDS[provider].word}${asked})`;
+}
+
+/** What is known here of the same way is newer. */
+function latest(here: Connection | null, given: Connection | null): Connection | null {
+  return serverOf(here) === serverOf(given) ? here : given;
+}

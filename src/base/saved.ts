@@ -1,0 +1,174 @@
+import type { Static, TSchema } from "typebox";
+import { checkerOf, jsonIn } from "./checker.ts";
+
+/** Texts by key: the database, or a copy that works without the disk. */
+export interface Texts {
+  /** Null if it was never written. */
+  read(key: string): string | null;
+  write(key: string, text: string): void;
+}
+
+/** One thing that the gateway keeps across restarts. */
+export class Saved<Value> {
+  constructor(
+    readonly key: string,
+    /** What a text means; null stands for what was never written. What cannot be read counts as not written. */
+    readonly parse: (text: string | null) => Value,
+    readonly format: (value: Value) => string = JSON.stringify,
+  ) {}
+
+  read(from: Pick<Texts, "read">): Value {
+    return this.parse(from.read(this.key));
+  }
+
+  write(to: Pick<Texts, "write">, value: Value): void {
+    to.write(this.key, this.format(value));
+  }
+}
+
+/** One that is JSON of a schema; anything else means `unset`. */
+export function savedJson<Schema extends TSchema, Unset>(
+  key: string,
+  schema: Schema,
+  unset: Unset,
+): Saved<Readonly<Static<Schema>> | Unset> {
+  const known = checkerOf(schema);
+  return new Saved<Readonly<Static<Schema>> | Unset>(key, (text) => known.read(text) ?? unset);
+}
+
+/** A number, such as a time in milliseconds since 1970; null if there is none. */
+export function savedNumber(key: string): Saved<number | null> {
+  const parse = (text: string | null) =>
+    text === null || !Number.isFinite(Number(text)) ? null : Number(text);
+  return new Saved(key, parse, String);
+}
+
+/** One thing that a restore changes. */
+export interface Change {
+  what: string;
+  /** Which of them; empty if there is only one. */
+  name: string;
+  /** In words; null if there is none. */
+  before: string | null;
+  after: string | null;
+  /** Whether something is lost that is here now: a default that nobody has chosen is not. */
+  replaces: boolean;
+}
+
+/** What backups and restores do with the text of one key. */
+export interface BackedUp {
+  readonly key: string;
+  /** Whether the gateway could have written it. */
+  isValid(text: string): boolean;
+  /** What is there after the restore of a text. */
+  merge(here: string | null, given: string): string;
+  changes(here: string | null, then: string | null): Change[];
+}
+
+/** One word that people choose. */
+export class SavedChoice extends Saved<string> implements BackedUp {
+  constructor(
+    key: string,
+    private readonly what: string,
+    /** What holds where nobody has chosen. */
+    readonly unset: string,
+    readonly isValid: (text: string) => boolean,
+    /** Whether another one is restored only by a permission of its own. */
+    private readonly isPermitted = false,
+  ) {
+    super(
+      key,
+      (text) => text ?? unset,
+      (text) => text,
+    );
+  }
+
+  merge(_here: string | null, given: string): string {
+    return given;
+  }
+
+  changes(here: string | null, then: string | null): Change[] {
+    const [before, after] = [this.parse(here), this.parse(then)];
+    const replaces = here !== null && !this.isPermitted;
+    return before === after ? [] : [{ what: this.what, name: "", before, after, replaces }];
+  }
+}
+
+interface ListParts<Entry> {
+  key: string;
+  /** What people call one of them. */
+  what: string;
+  max: number;
+  /** Those that can be read. */
+  entriesIn: (text: string | null) => readonly Entry[];
+  format: (entries: readonly Entry[]) => string;
+  /** What identifies one, for people too. */
+  nameOf: (entry: Entry) => string;
+  /** What no two may share besides. */
+  claimOf?: (entry: Entry) => string;
+  /** The rest of it. */
+  wordsOf: (entry: Entry) => string;
+  /** What a restore makes of both, if the backup's do not simply come first. */
+  merge?: (here: readonly Entry[], given: readonly Entry[]) => readonly Entry[];
+}
+
+/** A bounded list of things, each with a name of its own. */
+export class SavedList<Entry> extends Saved<readonly Entry[]> implements BackedUp {
+  readonly max: number;
+
+  constructor(private readonly parts: ListParts<Entry>) {
+    super(parts.key, (text) => this.bounded(parts.entriesIn(text)), parts.format);
+    this.max = parts.max;
+  }
+
+  isValid(text: string): boolean {
+    return this.format(this.parse(text)) === text;
+  }
+
+  merge(here: string | null, given: string): string {
+    const { merge = (present, restored) => [...restored, ...present] } = this.parts;
+    return this.format(this.bounded(merge(this.parse(here), this.parse(given))));
+  }
+
+  changes(here: string | null, then: string | null): Change[] {
+    const { what, nameOf, wordsOf } = this.parts;
+    const rowsOf = (text: string | null) =>
+      new Map(this.parse(text).map((each) => [nameOf(each), wordsOf(each)]));
+    return rowChanges(what, rowsOf(here), rowsOf(then));
+  }
+
+  /** Of those that share something, the first counts. */
+  private bounded(entries: readonly Entry[]): Entry[] {
+    const { nameOf, claimOf = nameOf, max } = this.parts;
+    const [names, claims] = [new Set<string>(), new Set<string>()];
+    const kept = entries.filter((each) => {
+      if (names.has(nameOf(each)) || claims.has(claimOf(each))) return false;
+      names.add(nameOf(each));
+      claims.add(claimOf(each));
+      return true;
+    });
+    return kept.slice(0, max);
+  }
+}
+
+/** What differs between things in words, by name. */
+export function rowChanges(
+  what: string,
+  here: ReadonlyMap<string, string>,
+  then: ReadonlyMap<string, string>,
+): Change[] {
+  const names = new Set([...here.keys(), ...then.keys()]);
+  return [...names].flatMap((name) => {
+    const [before, after] = [here.get(name) ?? null, then.get(name) ?? null];
+    return before === after ? [] : [{ what, name, before, after, replaces: before !== null }];
+  });
+}
+
+/** The entries of a JSON text that are of a schema. */
+export function listIn<Schema extends TSchema>(schema: Schema): (text: string | null) => Static<Schema>[] {
+  const known = checkerOf(schema);
+  return (text) => {
+    const value = jsonIn(text);
+    return Array.isArray(value) ? value.filter((each) => known.Check(each)) : [];
+  };
+}

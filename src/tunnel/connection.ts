@@ -1,0 +1,65 @@
+import { type Static, Type } from "typebox";
+import { checkerOf } from "../base/checker.ts";
+import { savedJson } from "../base/saved.ts";
+import { MAIN_SLOT, MAX_TUNNELS } from "../network/slot.ts";
+import { Provider } from "../servers/schema.ts";
+import { Config } from "../wireguard/schema.ts";
+import { isTunnelName } from "./name.ts";
+
+/** The value is printed to terminals. */
+const Shown = Type.String({ pattern: "^[^\\p{Cc}\\p{Cf}]{0,256}$" });
+const Assigned = Type.Object({
+  label: Shown,
+  country: Shown,
+  city: Shown,
+  location: Shown,
+  config: Config,
+});
+
+/** The server that a tunnel leads to. */
+export const Connection = Type.Object({
+  provider: Provider,
+  name: Type.String(),
+  /** The server through which it is reached, if any. */
+  via: Type.Optional(Type.String()),
+  /** What was requested, if it was a country or a city. */
+  wanted: Type.Optional(Type.String()),
+  /** The same for `via`. */
+  wanted_via: Type.Optional(Type.String()),
+  /** The server, if its provider assigned the configuration for this connection only. */
+  assigned: Type.Optional(Assigned),
+  /** Milliseconds since 1970. */
+  since: Type.Number(),
+});
+export type Connection = Static<typeof Connection>;
+
+/** Where `main` leads. */
+export const CONNECTION = savedJson("connection", Connection, null);
+
+/** A tunnel other than `main`, which has a setting of its own. */
+const SavedTunnel = Type.Object({
+  slot: Type.Integer({ exclusiveMinimum: MAIN_SLOT, exclusiveMaximum: MAX_TUNNELS }),
+  connection: Type.Union([Connection, Type.Null()]),
+});
+export type SavedTunnel = Static<typeof SavedTunnel>;
+const savedTunnel = checkerOf(SavedTunnel);
+
+/** Those of the settings that are valid; a slot belongs to one tunnel. */
+export function savedTunnelsIn(settings: Readonly<Record<string, string>>): Map<string, SavedTunnel> {
+  const tunnels = new Map<string, SavedTunnel>();
+  for (const [key, text] of Object.entries(settings)) {
+    const name = TUNNEL_KEY.exec(key)?.[1];
+    if (name === undefined || !isTunnelName(name)) continue;
+    const saved = savedTunnel.read(text);
+    if (saved === null) continue;
+    if ([...tunnels.values()].every(({ slot }) => slot !== saved.slot)) tunnels.set(name, saved);
+  }
+  return tunnels;
+}
+
+/** The setting in which a tunnel other than `main` is saved. */
+export function tunnelKey(name: string): string {
+  return `tunnel ${name}`;
+}
+
+const TUNNEL_KEY = /^tunnel (.*)$/;
