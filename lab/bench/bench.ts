@@ -4,6 +4,7 @@ import type { Result } from "./compare.ts";
 import { measureConnect } from "./connect.ts";
 import { Contest } from "./contest.ts";
 import { measureDevices } from "./devices.ts";
+import { measureIdle } from "./idle.ts";
 import { machine } from "./machine.ts";
 import type { Measurement } from "./measure.ts";
 import { measureMemory } from "./memory.ts";
@@ -24,6 +25,8 @@ interface Effort {
   starts: number;
   traces: number;
   idleMs: number;
+  /** Several of the times after which the service writes what it has gathered. */
+  restMs: number;
   questions: number;
   moves: number;
   flushes: number;
@@ -34,13 +37,13 @@ interface Effort {
 }
 
 const FULL: Effort = {
-  ...{ connects: 11, switches: 5, streams: 20, starts: 7, traces: 3, idleMs: 30_000 },
+  ...{ connects: 11, switches: 5, streams: 20, starts: 7, traces: 3, idleMs: 30_000, restMs: 720_000 },
   ...{ questions: 5_000, moves: 21, flushes: 100, packetTurns: 61 },
   load: { switches: 100, requests: 10_000 },
   page: { openings: 7, updates: 3_600, costs: 3, costMs: 20_000 },
 };
 const QUICK: Effort = {
-  ...{ connects: 3, switches: 1, streams: 4, starts: 3, traces: 1, idleMs: 10_000 },
+  ...{ connects: 3, switches: 1, streams: 4, starts: 3, traces: 1, idleMs: 10_000, restMs: 60_000 },
   ...{ questions: 1_000, moves: 5, flushes: 20, packetTurns: 15 },
   load: { switches: 10, requests: 500 },
   page: { openings: 3, updates: 1_200, costs: 1, costMs: 10_000 },
@@ -67,7 +70,7 @@ const before = machine();
 
 await step("packets", () => measurePackets(effort.packetTurns));
 await withHome(
-  ["connect", "switch", "throughput", "status", "flushes", "start", "memory", "devices"],
+  ["connect", "switch", "throughput", "status", "flushes", "start", "memory", "devices", "idle"],
   () => Contest.open(program),
   async (contest) => {
     for (const delayMs of [0, DELAY_MS]) {
@@ -83,6 +86,7 @@ await withHome(
     await step("start", () => measureStart(contest.portcullis, effort.starts));
     await step("devices", () => measureDevices(contest.portcullis, effort.moves));
     await step("memory", () => measureMemory(contest.portcullis, effort.load));
+    await step("idle", () => measureIdle(contest.portcullis, effort.restMs));
   },
 );
 await withHome(

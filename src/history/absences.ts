@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { savedJson, savedNumber } from "../base/saved.ts";
 import type { Store } from "../store/store.ts";
-import { CLOCK } from "../tunnel/saved-state.ts";
+import { CLOCK, CLOCK_EVERY_MS } from "../tunnel/saved-state.ts";
 
 /** A time in which the service did not run, in milliseconds since 1970. */
 export interface Absence {
@@ -22,8 +22,8 @@ type Saved = Static<typeof Saved>;
 /** A damaged list is begun again. */
 const ABSENCES = savedJson("history_absences", Saved, null);
 const SEEN = savedNumber("history_seen");
-/** A restart takes less time than this, and so does a pause of a busy machine. */
-const SHORTEST_MS = 150_000;
+/** A restart takes less time than this beyond the age of the saved clock, and so does a pause of a busy machine. */
+const SHORTEST_MS = CLOCK_EVERY_MS + 90_000;
 /** Enough for the two months of the history: one a day, and some more. */
 const MAX_KEPT = 100;
 

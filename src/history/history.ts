@@ -5,7 +5,7 @@ import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { Absences } from "./absences.ts";
 import { Meter, type Metered } from "./meter.ts";
-import { type Carried, LENGTHS_MS, Ring, type Subject } from "./ring.ts";
+import { type Carried, LENGTHS_MS, type Minute, Ring, type Subject } from "./ring.ts";
 
 interface Deps {
   clock: Pick<Host, "now" | "sleep">;
@@ -33,15 +33,22 @@ const EARLY_MS = 1_000;
  */
 const QUIET_BYTES = 10_000;
 
+/** Written together, because each write wears a memory card, however little it is. A power cut loses as many. */
+const MINUTES_AT_ONCE = 3;
+
 /** The limit while the disk accepts no writes, because a device of the LAN can invent others. */
 const MAX_GATHERED = 1_000;
 
-/** The traffic of tunnels and devices. It is gathered in memory and written once a minute, unless there is none. */
+/** The traffic of tunnels and devices. It is gathered in memory and written every few minutes, unless there is none. */
 export class History {
   readonly isKept: boolean;
   readonly ring: Ring;
   readonly absences: Absences;
+  /** Of the present minute. */
   private readonly gathered = new Map<string, Subject & Carried>();
+  /** Of minutes that are over and not written yet. */
+  private complete: Minute[] = [];
+  private minutesSinceWrite = 0;
   private readonly meter = new Meter();
   /** Readings that overtake each other would look like counters that have started again. */
   private readonly queue = new Queue();
@@ -65,7 +72,13 @@ export class History {
 
   /** Whether anything was known about it. */
   forget({ kind, name }: Subject): boolean {
-    const wasGathered = this.gathered.delete(`${kind} ${name}`);
+    const isOf = (each: Subject) => each.kind === kind && each.name === name;
+    const wasGathered =
+      this.gathered.delete(`${kind} ${name}`) || this.complete.some(({ amounts }) => amounts.some(isOf));
+    this.complete = this.complete.map(({ minute, amounts }) => ({
+      minute,
+      amounts: amounts.filter((each) => !isOf(each)),
+    }));
     return this.ring.forget({ kind, name }) || wasGathered;
   }
 
@@ -107,22 +120,35 @@ export class History {
   async stop(): Promise<void> {
     if (this.sources === null) return;
     await this.count(this.sources);
+    this.write();
     quietly(() => this.absences.end(this.deps.clock.now()));
   }
 
-  /** Writes the gathered figures into the minute that is half a minute ago. */
-  private write(): void {
+  /** Writes the minutes that are over. To be called before the figures are read, and once in a while. */
+  write(): void {
+    this.minutesSinceWrite = 0;
+    const minutes = this.complete.splice(0);
+    if (minutes.length === 0 || this.attempt(() => this.ring.addAll(minutes))) return;
+    for (const { amounts } of minutes)
+      for (const { kind, name, rx, tx } of amounts) this.note(kind, name, { rx, tx });
+  }
+
+  /** The gathered figures belong to the minute that is half a minute ago. */
+  private endMinute(): void {
     const amounts = [...this.gathered.values()];
     if (amounts.length === 0) return;
     const minute = Math.floor((this.deps.clock.now() - MINUTE_MS / 2) / MINUTE_MS);
-    if (this.attempt(() => this.ring.add(minute, amounts))) this.gathered.clear();
+    this.complete.push({ minute, amounts });
+    this.gathered.clear();
   }
 
   private async count({ tunnels, devices }: Sources): Promise<void> {
     await this.readTunnels(tunnels());
     // Packets outside the tunnels do not count for any tunnel.
     if (!this.isQuiet || devices.direct.devices.length > 0) await devices.count();
-    if (!this.isQuiet) this.write();
+    if (!this.isQuiet) this.endMinute();
+    this.minutesSinceWrite += 1;
+    if (this.minutesSinceWrite >= MINUTES_AT_ONCE) this.write();
   }
 
   private async readTunnels(tunnels: readonly Metered[]): Promise<void> {
@@ -134,7 +160,7 @@ export class History {
     return [...this.gathered.values()].reduce((sum, { rx, tx }) => sum + rx + tx, 0) < QUIET_BYTES;
   }
 
-  /** A disk that accepts no writes is reported once. The gathered figures stay for the next minute. */
+  /** A disk that accepts no writes is reported once. The figures stay for the next minute. */
   private attempt(write: () => void): boolean {
     try {
       write();

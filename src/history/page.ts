@@ -17,7 +17,7 @@ export interface HistoryQuery {
 }
 
 interface Sources {
-  history: Pick<History, "isKept" | "ring" | "absences">;
+  history: Pick<History, "isKept" | "ring" | "absences" | "write">;
   journal: Pick<Journal, "during">;
   /** The names of the present tunnels. */
   tunnels: readonly string[];
@@ -39,6 +39,7 @@ export async function pageOf(
   const { from, to, resolution } = rangeIn(query, now);
   const length = LENGTHS_MS[resolution];
   const range = { resolution, from: from / length, to: to / length };
+  history.write();
   const { series, totals } = await carriedIn(history.ring, subject, range);
   const events = journal.during({ from, to, most: MAX_EVENTS });
   const spans = spansOf([...events.before, ...events.events], new Set(tunnels));

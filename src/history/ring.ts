@@ -16,6 +16,12 @@ export interface Carried {
   tx: number;
 }
 
+/** What was carried in a minute, counted from 1970. */
+export interface Minute {
+  minute: number;
+  amounts: readonly (Subject & Carried)[];
+}
+
 export const LENGTHS_MS: Readonly<Record<Resolution, number>> = { minute: 60_000, hour: 3_600_000 };
 /** The number of times that have rows: a day and 61 days of a home that is never quiet. */
 const MAX_KEPT: Readonly<Record<Resolution, number>> = { minute: 1_440, hour: 1_464 };
@@ -56,6 +62,19 @@ export class Ring {
   private used: Set<number> | null = null;
 
   constructor(private readonly store: Pick<Store, "atomically" | "view">) {}
+
+  /** Adds to the figures of all these minutes, or of none if the disk accepts no writes. */
+  addAll(minutes: readonly Minute[]): void {
+    try {
+      this.store.atomically(() => {
+        for (const { minute, amounts } of minutes) this.add(minute, amounts);
+      });
+    } catch (error) {
+      // Some of them may have been added and removed again.
+      this.times = null;
+      throw error;
+    }
+  }
 
   /** Adds to the figures of a minute, counted from 1970. */
   add(minute: number, amounts: readonly (Subject & Carried)[]): void {

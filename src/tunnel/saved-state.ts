@@ -9,6 +9,7 @@ import { Provider } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { CONNECTION, type Connection, type SavedTunnel, savedTunnelsIn, tunnelKey } from "./connection.ts";
+import { SESSION_ENDS_MS } from "./health.ts";
 
 /** Whether the operator wants the kill switch. A restore turns it off only if that is permitted. */
 export const KILL_SWITCH = new SavedChoice(
@@ -52,8 +53,11 @@ const HANDSHAKE = savedNumber("handshake");
 
 /** The machine's clock when a tunnel was last up, in milliseconds since 1970. */
 export const CLOCK = savedNumber("clock");
-/** How late the saved time may be. Once a minute wears a memory card by less than 20 MB a day. */
-export const CLOCK_EVERY_MS = 60_000;
+/**
+ * How late the saved time may be, and so how far ahead the clock may be after a power cut: as long as a session lasts. Time
+ * synchronisation then moves it back, and the server accepts the next handshake before the session ends.
+ */
+export const CLOCK_EVERY_MS = SESSION_ENDS_MS;
 
 /** The pause between two attempts to save; each attempt waits for the disk. */
 const SAVE_AGAIN_MS = 5_000;

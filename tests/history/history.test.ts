@@ -31,6 +31,7 @@ class World {
   listings = 0;
   writes = 0;
   isFull = false;
+  private isWriting = false;
   history!: History;
   private store!: Store;
   private stopping = new AbortController();
@@ -54,8 +55,14 @@ class World {
       view: (work) => store.view(work),
       atomically: (work) => {
         if (this.isFull) throw new Error("the disk is full");
-        this.writes += 1;
-        store.atomically(work);
+        if (!this.isWriting) this.writes += 1;
+        const wasWriting = this.isWriting;
+        this.isWriting = true;
+        try {
+          store.atomically(work);
+        } finally {
+          this.isWriting = wasWriting;
+        }
       },
     };
     const log = { warn: (message: string) => void this.warnings.push(message) };
@@ -115,7 +122,9 @@ class World {
     return this.series(of, "hour").map(({ at, rx, tx }) => [at - BEGIN / 60, rx, tx]);
   }
 
+  /** As the interface reads them. */
   private series(of: Subject | null, resolution: "minute" | "hour") {
+    this.history.write();
     return this.history.ring.series(of, { resolution, ...EVER });
   }
 }
@@ -163,29 +172,24 @@ claim("an idle tunnel costs no listing and no write, and nothing of it is lost",
   }
   expect([world.listings, world.writes, world.minutes()]).toEqual([0, 0, []]);
   world.carry(10_000);
-  await world.host.pass(MINUTE_MS);
+  await world.host.pass(3 * MINUTE_MS);
   expect([world.listings, world.writes, world.minutes()]).toEqual([1, 1, [[30, 13_000, 3_000]]]);
 });
 
-claim("it is written once a minute at most, however many read the counters", async (world) => {
+claim("three minutes are written at once, however many read the counters", async (world) => {
   const { host } = world;
-  for (let second = 0; second < 120; second++) {
+  for (let second = 0; second < 180; second++) {
     world.carry(1_000_000);
     await world.history.read(world.main);
     world.history.note("device", TV.name, { rx: 1_000_000, tx: 0 });
     await host.pass(1_000);
   }
-  expect(world.writes).toBe(2);
+  expect(world.writes).toBe(1);
   expect([world.minutes(), world.minutes(TV)]).toEqual([
-    [
-      [0, 60_000_000, 0],
-      [1, 60_000_000, 0],
-    ],
-    [
-      [0, 60_000_000, 0],
-      [1, 60_000_000, 0],
-    ],
+    [0, 1, 2].map((minute) => [minute, 60_000_000, 0]),
+    [0, 1, 2].map((minute) => [minute, 60_000_000, 0]),
   ]);
+  expect(world.writes).toBe(1);
 });
 
 claim("what leaves outside the tunnels is counted too, once a minute", async (world) => {
@@ -197,13 +201,13 @@ claim("what leaves outside the tunnels is counted too, once a minute", async (wo
 
 claim("a session that was there at the start counts from then on", async (world) => {
   world.carry(5_000_000);
-  await world.host.pass(MINUTE_MS);
+  await world.host.pass(3 * MINUTE_MS);
   await world.cutPower(5_500_000);
   world.carry(20_000);
   await world.host.pass(MINUTE_MS);
   expect(world.minutes()).toEqual([
     [0, 5_000_000, 0],
-    [1, 20_000, 0],
+    [3, 20_000, 0],
   ]);
 });
 
@@ -257,7 +261,7 @@ claim("a clock that is moved makes no second row of a minute, and loses nothing"
   expect(rows.every(([, rx, tx]) => rx > 0 && tx > 0)).toBe(true);
 });
 
-claim("a power cut takes a minute at most", async (world) => {
+claim("a power cut takes three minutes at most", async (world) => {
   for (let minute = 0; minute < 5; minute++) {
     world.carry(100_000);
     await world.host.pass(MINUTE_MS);
@@ -265,7 +269,7 @@ claim("a power cut takes a minute at most", async (world) => {
   world.carry(50_000);
   await world.host.pass(MINUTE_MS / 2);
   await world.cutPower();
-  expect(world.minutes().map(([, rx]) => rx)).toEqual([100_000, 100_000, 100_000, 100_000, 100_000]);
+  expect(world.minutes().map(([, rx]) => rx)).toEqual([100_000, 100_000, 100_000]);
   world.carry(70_000);
   await world.host.pass(MINUTE_MS);
   expect(world.minutes().at(-1)).toEqual([5, 70_000, 0]);
@@ -311,6 +315,7 @@ claim("a device that is forgotten leaves nothing, also not what is not written y
   expect(world.history.forget(TV)).toBe(true);
   world.carry(100_000);
   await world.host.pass(MINUTE_MS);
+  world.history.write();
   expect(world.history.ring.totals({ resolution: "minute", ...EVER }).map(({ name }) => name)).toEqual([
     "main",
   ]);
@@ -358,7 +363,12 @@ test("a long time is read in pieces, between which others have their turn, and g
     const page = await pageOf(
       { from: new Date(from).toISOString(), to: new Date(to).toISOString(), resolution: "minute" },
       {
-        history: { isKept: true, ring, absences: { during: () => [] } as unknown as Absences },
+        history: {
+          isKept: true,
+          ring,
+          absences: { during: () => [] } as unknown as Absences,
+          write: () => {},
+        },
         journal: { during: () => ({ events: [], before: [], more: false }) },
         tunnels: ["main"],
         now: to,

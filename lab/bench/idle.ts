@@ -1,0 +1,50 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { atMost, type Measurement, measurementOf } from "./measure.ts";
+import type { Portcullis } from "./portcullis.ts";
+
+/** What a start and a connect set in motion is over by then. */
+const AFTERMATH_MS = 10_000;
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+const MEGABYTE = 1_000_000;
+
+/** How often the service wakes up, and what it writes, with a connected tunnel and no traffic but keepalives. */
+export async function measureIdle(side: Portcullis, spanMs: number): Promise<Measurement[]> {
+  await side.gateway.restart();
+  await side.connect(0);
+  await Bun.sleep(AFTERMATH_MS);
+  const before = figuresOf(side);
+  await Bun.sleep(spanMs);
+  const after = figuresOf(side);
+  await side.disconnect();
+  return [
+    measurementOf({
+      name: `wake-ups a minute, connected and idle (${spanMs / 1_000} s seen)`,
+      unit: "",
+      portcullis: [((after.wakeUps - before.wakeUps) * MINUTE_MS) / spanMs],
+      aim: atMost(120),
+    }),
+    measurementOf({
+      name: "written to the disk in a day, connected and idle",
+      unit: "MB",
+      portcullis: [((after.written - before.written) * DAY_MS) / spanMs / MEGABYTE],
+      aim: atMost(10),
+    }),
+  ];
+}
+
+/** A thread that waits and goes on afterwards has woken up. Bytes are those of whole pages, as the kernel writes them. */
+function figuresOf({ gateway }: Portcullis): { wakeUps: number; written: number } {
+  const process = `/proc/${gateway.pid}`;
+  const wakeUps = readdirSync(`${process}/task`).map((thread) =>
+    figureIn(`${process}/task/${thread}/status`, /^voluntary_ctxt_switches:\s*(\d+)$/m),
+  );
+  return {
+    wakeUps: wakeUps.reduce((sum, each) => sum + each, 0),
+    written: figureIn(`${process}/io`, /^write_bytes: (\d+)$/m),
+  };
+}
+
+function figureIn(file: string, pattern: RegExp): number {
+  return Number(pattern.exec(readFileSync(file, "utf8"))?.[1]);
+}
