@@ -22,6 +22,7 @@ const ROOMS = [
     "tunnels",
     "forwards",
     "nat-pmp",
+    "remote",
   ],
   ...["checks", "providers", "http", "mqtt", "dashboard", "backup", "operator", "app"],
   ...["install", "update", "sandbox", "licenses", "cli", "main.ts"],

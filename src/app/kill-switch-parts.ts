@@ -15,8 +15,9 @@ import { Bounds } from "../network/bounds.ts";
 import { type FindNetwork, networkFinder } from "../network/finder.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { OtherRouters } from "../network/other-routers.ts";
-import { allSlots } from "../network/slot.ts";
+import { allSlots, remoteLinkOf } from "../network/slot.ts";
 import { keepUla } from "../network/ula.ts";
+import { RemoteDevices } from "../remote/devices.ts";
 import { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { SavedState } from "../tunnel/saved-state.ts";
@@ -33,6 +34,7 @@ export interface KillSwitchParts {
   repairs: Repairs;
   killSwitch: KillSwitch;
   devices: Devices;
+  remote: RemoteDevices;
   otherRouters: OtherRouters;
   bounds: Bounds;
 }
@@ -69,9 +71,11 @@ export function killSwitchPartsOn(
   const repairs = new Repairs(host, alarm);
   const killSwitch = new KillSwitch(host, () => savedState.killSwitchWanted(), repairs, alarm);
   killSwitch.slots = allSlots(settings.interface);
+  const remote = new RemoteDevices({ store, killSwitch, link: remoteLinkOf(settings.interface) });
   const devices = new Devices({
     ...{ host, store, killSwitch, log },
     dhcp: dhcpHostsOf(settings),
+    remote,
     tunnelNames: () => [MAIN, ...[...savedState.tunnels().keys()].sort()],
     alarm,
     forgetHistory: (id) => history.forget({ kind: "device", name: id }),
@@ -83,6 +87,7 @@ export function killSwitchPartsOn(
   const otherRouters = new OtherRouters({ host, alarm, log });
   // The kill switch loads nothing before it knows the network: the first load has the exits.
   void devices.load();
+  void remote.load();
   return {
     log,
     store,
@@ -94,6 +99,7 @@ export function killSwitchPartsOn(
     repairs,
     killSwitch,
     devices,
+    remote,
     otherRouters,
     bounds: new Bounds({ host, alarm, log }),
   };

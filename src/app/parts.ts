@@ -17,6 +17,7 @@ import { VPN_PROVIDERS } from "../providers/list.ts";
 import { ownEndOf } from "../providers/own-end.ts";
 import { AccountOpener } from "../providers/ports.ts";
 import { Registrations } from "../providers/registrations.ts";
+import { RemoteAccess } from "../remote/access.ts";
 import { moveElsewhere } from "../schedules/move.ts";
 import { Schedules } from "../schedules/schedules.ts";
 import { alternativesTo } from "../servers/alternatives.ts";
@@ -50,6 +51,7 @@ export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
   /** Answers devices of the LAN that ask for ports by themselves. */
   portMapping: NatPmpServer;
   updates: Updates;
+  remoteAccess: RemoteAccess;
   schedules: Schedules;
   host: Host;
   /** The operator's accounts at providers. */
@@ -87,11 +89,12 @@ export async function partsOn(
   const favourites = new Favourites(store, catalogue, (count) =>
     events.publish({ type: "favourites_update", payload: { count } }),
   );
+  const userspace = process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go";
   const tunnels = new Tunnels({
     ...killSwitchParts,
     host,
     base: settings.interface,
-    userspace: process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go",
+    userspace,
     autoconnect: settings.autoconnect,
     register: (server, send) => accounts.register(server, send),
     latest: ({ provider, name, via }) => catalogue.server(provider, name, via?.name),
@@ -99,6 +102,7 @@ export async function partsOn(
       killSwitchParts.devices.firewallsChanged();
       void killSwitchParts.bounds.check();
     },
+    onLost: (link) => remoteAccess.lost(link),
     onNeighbour: (neighbour) => killSwitchParts.devices.saw(neighbour),
     unlessUsed: (tunnel, remove) => killSwitchParts.devices.unlessUsed(tunnel, remove),
     alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),
@@ -150,6 +154,12 @@ export async function partsOn(
     alarm: (code, message) => events.alarm(code, message),
     onChange: (count) => events.publish({ type: "schedules_update", payload: { count } }),
   });
+  const remoteAccess = new RemoteAccess({
+    ...{ ...killSwitchParts, host, tunnels, userspace },
+    ula: settings.ula,
+    alarm: (code, message) => events.alarm(code, message),
+    onChange: (payload) => events.publish({ type: "remote_update", payload }),
+  });
   const takeUp = () => applyAccount({ settings, host, registrations, catalogue, updates });
   const inUse = () => isManagedInUse(tunnels.all(), savedState);
   const accountsBy = (send: Send) =>
@@ -174,6 +184,7 @@ export async function partsOn(
     favourites,
     forwards,
     portMapping,
+    remoteAccess,
     updates,
     schedules,
     host,

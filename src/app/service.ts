@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { liveBackup } from "../backup/live.ts";
-import type { Address } from "../base/address.ts";
+import { type Address, type Prefix, prefixOf } from "../base/address.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import { addressIn, localUrl, type Settings } from "../base/settings.ts";
 import { watchDhcpConfig } from "../dhcp/config-watch.ts";
@@ -44,7 +44,7 @@ export function appFor(parts: Parts): App {
     { ...parts, hostname: hostname() },
     {
       names: [hostname(), ...settings.name],
-      lan: () => parts.killSwitch.lans.flatMap((lan) => lan.prefixes),
+      lan: () => servedBy(parts),
       interfaces: () => controller.lans.map((lan) => lan.interface),
       interfaceOf: (address, port) => peers.interfaceOf(address, port),
       gluetun: settings.gluetunRoutes,
@@ -55,6 +55,15 @@ export function appFor(parts: Parts): App {
       saved: () => parts.store.flushed(),
     },
   );
+}
+
+/** The networks of the LAN, and the devices on the road that may reach it. */
+function servedBy({ killSwitch }: Parts): Prefix[] {
+  const remote = killSwitch.remote?.devices.filter(({ lan }) => lan) ?? [];
+  return [
+    ...killSwitch.lans.flatMap((lan) => lan.prefixes),
+    ...remote.flatMap(({ addresses }) => addresses).map(prefixOf),
+  ];
 }
 
 /** Answers for a gateway whose kill switch is in place. */
@@ -123,12 +132,13 @@ async function startNotifications(
 
 /** The programs that report events take some milliseconds to start. */
 async function beginWatching(
-  { tunnels, devices, forwards, portMapping, history, settings, host, log }: Parts,
+  { tunnels, devices, forwards, portMapping, remoteAccess, history, settings, host, log }: Parts,
   signal: AbortSignal,
 ): Promise<void> {
   await host.sleep(WATCH_AFTER_MS, signal);
   if (signal.aborted) return;
   tunnels.watch(signal);
+  void remoteAccess.watch(signal);
   void devices.watch(signal);
   void history.watch({ tunnels: () => tunnels.all(), devices }, signal);
   if (settings.portMapping) void portMapping.watch(signal);
@@ -208,6 +218,8 @@ function answersOf(parts: Parts, { app }: App): OperatorAnswers {
     direct: async () => devices.direct,
     "direct/on": () => devices.setDirect(true),
     "direct/off": () => devices.setDirect(false),
+    "remote/on": (choice) => parts.remoteAccess.turnOn(choice),
+    "remote/off": () => parts.remoteAccess.turnOff(),
     report: async () => {
       const checks = await parts.checkup.results();
       // The checks name devices with forwarded ports, also by names that they have told themselves.

@@ -4,6 +4,7 @@ import { type Change, rowChanges } from "../base/saved.ts";
 import { MAX_ASSIGNED, MAX_PREFIXES } from "../devices/assignments.ts";
 import { parseDefaultExit, parseExit } from "../devices/exit.ts";
 import { parseDeviceId } from "../devices/id.ts";
+import { REMOTE_PEERS } from "../remote/saved.ts";
 import type { StoredDevice } from "../store/store.ts";
 import { damaged } from "./damaged.ts";
 import type { Holdings } from "./holdings.ts";
@@ -60,8 +61,10 @@ export function refuseDirect(here: Holdings, { settings, devices }: Omit<Holding
 }
 
 /** Throws if these are more than there may be. */
-export function refuseDevices(devices: readonly StoredDevice[]): void {
-  if (devices.filter(({ id }) => id.includes("/")).length > MAX_PREFIXES)
+export function refuseDevices({ devices, settings }: Omit<Holdings, "servers">): void {
+  const remote = REMOTE_PEERS.parse(settings[REMOTE_PEERS.key] ?? null).map(({ id }) => `${id}`);
+  const prefixes = devices.filter(({ id }) => id.includes("/") && !remote.includes(id));
+  if (prefixes.length > MAX_PREFIXES)
     throw new GatewayError(
       "unable",
       `there would be more than ${MAX_PREFIXES} prefixes behind other routers; nothing was changed`,

@@ -3,6 +3,7 @@ import type { Change } from "../base/saved.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { Forwards } from "../forwards/forwards.ts";
 import type { Accounts } from "../providers/accounts.ts";
+import type { RemoteAccess } from "../remote/access.ts";
 import type { Schedules } from "../schedules/schedules.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Store } from "../store/store.ts";
@@ -26,6 +27,7 @@ interface Deps {
   devices: Pick<Devices, "load">;
   forwards: Pick<Forwards, "load">;
   schedules: Pick<Schedules, "load">;
+  remoteAccess: Pick<RemoteAccess, "load">;
 }
 
 /** Backup and restore while the service runs. */
@@ -50,7 +52,8 @@ export function liveBackup(deps: Deps): LiveBackup {
 }
 
 async function restored(deps: Deps, contents: Contents, may: Permissions): Promise<Restored> {
-  const { store, catalogue, tunnels, savedState, takeUpAccount, devices, forwards, schedules } = deps;
+  const { store, catalogue, tunnels, savedState, takeUpAccount, devices, forwards, schedules, remoteAccess } =
+    deps;
   // One that never had a server is not in the store, which could give its slot to another.
   for (const tunnel of tunnels.all()) await tunnels.dropUnused(tunnel);
   assertDown(tunnels);
@@ -64,7 +67,7 @@ async function restored(deps: Deps, contents: Contents, may: Permissions): Promi
   catalogue.reload();
   // All begin at once, because a change that a client makes while one still waits would undo what was restored. What
   // fails does not keep the others from it.
-  const loads = [takeUpAccount(), devices.load(), forwards.load(), schedules.load()];
+  const loads = [takeUpAccount(), devices.load(), forwards.load(), schedules.load(), remoteAccess.load()];
   const loaded = await Promise.allSettled(loads);
   if (savedState.killSwitchWanted() !== before)
     await tunnels.main.controller.setKillSwitch(savedState.killSwitchWanted());

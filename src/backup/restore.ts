@@ -65,7 +65,7 @@ function restoredFrom(here: Holdings, contents: Contents, may: Permissions): Hol
     settings: settingsFrom(here, contents, may),
     devices: beside(here.devices, contents.devices ?? [], ({ id }) => id),
   };
-  refuseDevices(then.devices);
+  refuseDevices(then);
   refuseServers(then.servers);
   return then;
 }

@@ -6,6 +6,8 @@ import { FORWARDS } from "../forwards/saved.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
 import type { VpnProvider } from "../providers/provider.ts";
 import { MANAGED_PROVIDER } from "../providers/registrations.ts";
+import { REMOTE_ACCESS, REMOTE_KEY } from "../remote/backed-up.ts";
+import { REMOTE_PEERS } from "../remote/saved.ts";
 import { SCHEDULES } from "../schedules/schedule.ts";
 import { CURRENT_PROVIDER } from "../servers/catalogue.ts";
 import { FAVOURITES } from "../servers/favourites.ts";
@@ -21,7 +23,15 @@ export const CHOICES: readonly BackedUp[] = [
   MANAGED_PROVIDER,
 ];
 
-export const LISTS: readonly BackedUp[] = [FORWARDS, SCHEDULES, FIXED_ADDRESSES, FAVOURITES];
+export const LISTS: readonly BackedUp[] = [
+  FORWARDS,
+  SCHEDULES,
+  FIXED_ADDRESSES,
+  FAVOURITES,
+  REMOTE_ACCESS,
+  REMOTE_KEY,
+  REMOTE_PEERS,
+];
 
 /** The operator's accounts. */
 export const ACCOUNTS: readonly BackedUp[] = VPN_PROVIDERS.map(accountWith);

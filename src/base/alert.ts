@@ -30,6 +30,8 @@ export const AlertCode = Type.Union([
   Type.Literal("killswitch_on"),
   /** The exit direct was allowed or withdrawn, or a device was given it or lost it. */
   Type.Literal("direct_changed"),
+  /** Remote access was turned on or off, or a device may come in from the road or no longer. */
+  Type.Literal("remote_changed"),
   /** Most of the kernel's connection table is used. */
   Type.Literal("connections_full"),
   Type.Literal("connections_free"),

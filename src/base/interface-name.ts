@@ -13,9 +13,12 @@ export const INTERFACE_NAME = namesOf(MAX_CHARACTERS);
 /** The base names that the operator may give a tunnel's interfaces. */
 export const BASE_NAME = namesOf(MAX_CHARACTERS - MAX_DIGITS);
 
-/** Whether a tunnel's interface may have this name: there are two for each of up to eight tunnels. */
+/**
+ * Whether an interface of the gateway may have this name: there are two for each of up to eight tunnels, and one for
+ * devices on the road.
+ */
 export function isTunnelLink(name: string, base: string): boolean {
-  return name.startsWith(base) && /^([0-9]|1[0-5])$/.test(name.slice(base.length));
+  return name.startsWith(base) && /^([0-9]|1[0-5]|r)$/.test(name.slice(base.length));
 }
 
 function namesOf(longest: number): RegExp {

@@ -76,6 +76,8 @@ export class Assignments {
     private readonly killSwitch: { update(owner: string, part: PolicyPart): Promise<void> },
     /** Gets the decisions before and after each change that the kernel has. */
     private readonly onChange: (before: Decisions, after: Decisions) => void,
+    /** Whether it is a device on the road: those have a limit of their own. */
+    private readonly isRemote: (id: DeviceId) => boolean = () => false,
   ) {
     this.decisions = decisionsIn(store);
   }
@@ -112,6 +114,7 @@ export class Assignments {
     return this.queue.add(async () => {
       const before = this.decisions;
       const after = edit(before);
+      this.refuseTooMany(before, after);
       this.decisions = after;
       const applied = Bun.deepEquals(partOf(before), partOf(after)) ? Promise.resolve() : this.apply();
       applied.catch(() => {});
@@ -149,6 +152,17 @@ export class Assignments {
   /** Runs work that no change overlaps. */
   betweenChanges(work: () => Promise<void>): Promise<void> {
     return this.queue.add(work);
+  }
+
+  private refuseTooMany(before: Decisions, after: Decisions): void {
+    const prefixes = (decisions: Decisions) =>
+      idsIn(decisions).filter((id) => isPrefixId(id) && !this.isRemote(id)).length;
+    if (idsIn(after).length > idsIn(before).length) refuseTooManyDevices(after);
+    if (prefixes(after) <= MAX_PREFIXES || prefixes(after) <= prefixes(before)) return;
+    throw new GatewayError(
+      "bad_request",
+      `id: ${MAX_PREFIXES} prefixes already have a name or an exit, the maximum; remove one first`,
+    );
   }
 
   private apply(): Promise<void> {
@@ -200,10 +214,7 @@ function decidedExit({ assigned, scheduled, defaultExit }: Decisions, id: Device
 export function withAssignment(decisions: Decisions, id: DeviceId, assignment: Assignment): Decisions {
   const assigned = new Map(decisions.assigned);
   if (assignment.name === null && assignment.exit === null) assigned.delete(id);
-  else {
-    assigned.set(id, assignment);
-    refuseTooMany({ ...decisions, assigned });
-  }
+  else assigned.set(id, assignment);
   return { ...decisions, assigned };
 }
 
@@ -213,9 +224,7 @@ export function withScheduled(decisions: Decisions, id: DeviceId, exit: Exit | n
   const scheduled = new Map(decisions.scheduled);
   if (exit === null) scheduled.delete(id);
   else scheduled.set(id, exit);
-  const after = { ...decisions, scheduled };
-  if (exit !== null) refuseTooMany(after);
-  return after;
+  return { ...decisions, scheduled };
 }
 
 /** The devices that have been given this exit. */
@@ -231,14 +240,8 @@ export function idsIn({ assigned, scheduled }: Decisions): DeviceId[] {
   return [...new Set([...assigned.keys(), ...scheduled.keys()])];
 }
 
-function refuseTooMany(decisions: Decisions): void {
-  const ids = idsIn(decisions);
-  if (ids.filter(isPrefixId).length > MAX_PREFIXES)
-    throw new GatewayError(
-      "bad_request",
-      `id: ${MAX_PREFIXES} prefixes already have a name or an exit, the maximum; remove one first`,
-    );
-  if (ids.length <= MAX_ASSIGNED) return;
+function refuseTooManyDevices(decisions: Decisions): void {
+  if (idsIn(decisions).length <= MAX_ASSIGNED) return;
   throw new GatewayError(
     "bad_request",
     `id: ${MAX_ASSIGNED} devices already have a name or an exit, the maximum; remove one first`,

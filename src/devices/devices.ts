@@ -1,4 +1,4 @@
-import { type Address, contains, type Prefix, parseAddress, unmapped } from "../base/address.ts";
+import { type Address, addressOf, contains, type Prefix, parseAddress, unmapped } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -24,7 +24,8 @@ import { type DhcpHosts, FixedAddresses } from "./fixed.ts";
 import { type DeviceId, deviceIdIn, isPrefixId } from "./id.ts";
 import { leasedNames } from "./leases.ts";
 import { NeighbourTable } from "./neighbour-table.ts";
-import { Neighbourhood, type Presence } from "./neighbourhood.ts";
+import { Neighbourhood, type Presence, SILENT_MS } from "./neighbourhood.ts";
+import { NOBODY, type OnTheRoad } from "./remote.ts";
 import { RoutedNetworks } from "./routed-networks.ts";
 import { Rows } from "./rows.ts";
 import type { Device, DeviceChange, DeviceList, DeviceUpdate } from "./schema.ts";
@@ -45,6 +46,7 @@ interface Deps {
   tunnelNames: () => readonly string[];
   /** Null if the gateway does not serve DHCP. */
   dhcp: DhcpHosts | null;
+  remote?: OnTheRoad;
   /** Called with the bytes that a device has carried between two readings. */
   onCarried?: (id: DeviceId, carried: Figures) => void;
   /** Forgets what it has carried in the past. Returns whether anything was known about it. */
@@ -72,16 +74,25 @@ export class Devices {
   private readonly traffic: Traffic<DeviceId>;
   private readonly announced: Announced;
   private readonly rows: Rows;
+  private uplink: string | null = null;
   /** Null before the LAN is first known. */
   private lans: readonly Lan[] | null = null;
+
+  private readonly remote: OnTheRoad;
 
   private isNeeded: (mac: Mac) => boolean = () => false;
 
   constructor(private readonly deps: Deps) {
-    this.assignments = new Assignments(deps.store, deps.killSwitch, (before, after) => {
-      const change = directChange(before, after);
-      if (change !== null) deps.alarm("direct_changed", change);
-    });
+    this.remote = deps.remote ?? NOBODY;
+    this.assignments = new Assignments(
+      deps.store,
+      deps.killSwitch,
+      (before, after) => {
+        const change = directChange(before, after);
+        if (change !== null) deps.alarm("direct_changed", change);
+      },
+      (id) => this.remote.isKnown(id),
+    );
     this.fixed = new FixedAddresses(deps);
     this.neighbourhood = new Neighbourhood(
       () => deps.host.monotonic(),
@@ -98,7 +109,7 @@ export class Devices {
     });
     this.networks = new RoutedNetworks({
       ...deps,
-      decided: () => idsIn(this.assignments.current),
+      decided: () => idsIn(this.assignments.current).filter((id) => !this.remote.isKnown(id)),
       wayTo: (prefix) => deps.killSwitch.wayTo(prefix),
       heardIn: (prefix) => this.traffic.heardIn(prefix),
     });
@@ -129,6 +140,7 @@ export class Devices {
       announced: this.announced,
       ids: () => this.ids,
       presence: (id) => this.presence(id),
+      isRemote: (id) => this.remote.isKnown(id),
     });
     const { host: clock, publish, publishRemoved } = deps;
     const known = () => new Set(this.ids);
@@ -172,7 +184,7 @@ export class Devices {
     const name = given.name === undefined ? undefined : nameIn("name", given.name);
     if (name === undefined && given.exit === undefined && given.address === undefined)
       throw new GatewayError("bad_request", "name, exit or address is required");
-    if (isPrefixId(id)) this.networks.refuseOverlap(id);
+    if (isPrefixId(id)) this.refuseOverlap(id);
     const address = given.address == null ? null : this.choices.address(id, given.address);
     const isAddressed = given.address !== undefined && !isPrefixId(id);
     const former = this.fixed.of(id);
@@ -214,7 +226,7 @@ export class Devices {
 
   /** Gives a device an exit until it is given null, or until a person gives it another one. */
   async schedule(id: DeviceId, exit: string | null): Promise<void> {
-    if (exit !== null && isPrefixId(id)) this.networks.refuseOverlap(id);
+    if (exit !== null && isPrefixId(id)) this.refuseOverlap(id);
     await this.assignments
       .change((decisions) =>
         withScheduled(decisions, id, exit === null ? null : exitIn(exit, this.choices.exits)),
@@ -226,8 +238,9 @@ export class Devices {
   async forget(idText: string): Promise<void> {
     const id = deviceIdIn(idText);
     const wasKnown = this.deps.forgetHistory?.(id) === true;
-    if (!this.ids.includes(id) && wasKnown) return;
-    if (!this.ids.includes(id)) throw new GatewayError("not_found", "id: there is no such device");
+    const isListed = this.ids.includes(id) || this.remote.isKnown(id);
+    if (!isListed && wasKnown) return;
+    if (!isListed) throw new GatewayError("not_found", "id: there is no such device");
     await this.change(id, () => ({ name: null, exit: null }), true);
     if (!isPrefixId(id)) await this.fixed.set(id, null);
   }
@@ -281,6 +294,28 @@ export class Devices {
     this.isNeeded = isNeeded;
   }
 
+  /** The name that a person has given, or null. */
+  nameOf(id: DeviceId): string | null {
+    return this.assignments.of(id).name;
+  }
+
+  isOnline(id: DeviceId): boolean {
+    return this.presence(id)?.isOnline === true;
+  }
+
+  /** Whether a network behind another router that people have declared has addresses of this one. */
+  hasPrefixIn(prefix: Prefix): boolean {
+    return this.networks.prefixes.some(
+      (each) => contains(prefix, addressOf(each)) || contains(each, addressOf(prefix)),
+    );
+  }
+
+  /** To be called when devices on the road were added or removed, or may come in or not any more. */
+  remoteChanged(): void {
+    this.traffic.linksAre(this.links);
+    this.updates.touch(this.ids);
+  }
+
   /** The exit of a device, in words. */
   exitOf(id: DeviceId): string {
     return formatExit(this.assignments.exitOf(id));
@@ -328,7 +363,8 @@ export class Devices {
     const before = this.lans;
     this.lans = lans;
     void this.fixed.takenAre({ own, routers });
-    this.traffic.linksAre({ lans: linksOf(lans), uplink });
+    this.uplink = uplink;
+    this.traffic.linksAre(this.links);
     // The table is first read once its changes are watched.
     if (before !== null && !Bun.deepEquals(lans, before)) void this.look();
   }
@@ -355,7 +391,7 @@ export class Devices {
       this.updates.touch(online.filter((id) => this.presence(id)?.isOnline !== true));
       // No event of the kernel tells of them.
       if (this.networks.prefixes.length > 0) await this.count();
-      this.updates.touch(this.networks.prefixes);
+      this.updates.touch([...this.networks.prefixes, ...this.remote.ids]);
     }
   }
 
@@ -367,7 +403,10 @@ export class Devices {
   }
 
   private get ids(): DeviceId[] {
-    return [...new Set([...this.neighbourhood.macs, ...idsIn(this.assignments.current), ...this.fixed.ids])];
+    const decided = idsIn(this.assignments.current).filter(
+      (id) => !this.remote.isKnown(id) || this.remote.ids.includes(id as Prefix),
+    );
+    return [...new Set([...this.neighbourhood.macs, ...decided, ...this.remote.ids, ...this.fixed.ids])];
   }
 
   /** The devices without those that are neither known nor assigned. */
@@ -376,12 +415,39 @@ export class Devices {
   }
 
   private presence(id: DeviceId): Presence | null {
+    if (isPrefixId(id) && this.remote.isKnown(id)) return this.remotePresence(id);
     return isPrefixId(id) ? this.networks.presence(id) : this.neighbourhood.presence(id);
+  }
+
+  private remotePresence(id: Prefix): Presence {
+    const heardAt = this.remote.heard.get(id) ?? null;
+    return {
+      interface: this.remote.link,
+      addresses: this.remote.addressesOf(id),
+      heardAt,
+      isOnline: heardAt !== null && this.deps.host.monotonic() - heardAt < SILENT_MS,
+    };
+  }
+
+  private refuseOverlap(prefix: Prefix): void {
+    if (this.remote.isKnown(prefix)) return;
+    if (this.remote.overlaps(prefix))
+      throw new GatewayError(
+        "bad_request",
+        `id: ${prefix} has addresses of devices on the road; to add one: portcullis remote add <name>`,
+      );
+    this.networks.refuseOverlap(prefix);
+  }
+
+  /** The interfaces on which traffic is counted. */
+  private get links() {
+    const remote = this.remote.ids.length === 0 ? [] : [this.remote.link];
+    return { lans: [...linksOf(this.lans ?? []), ...remote], uplink: this.uplink };
   }
 
   /** The device whose traffic an address carries: the one that has it, or had it last. */
   ownerOf(address: Address): DeviceId | null {
-    return this.networks.of(address) ?? this.deviceAt(address);
+    return this.remote.of(address) ?? this.networks.of(address) ?? this.deviceAt(address);
   }
 
   /** The same for addresses that no network behind another router has. */
@@ -391,7 +457,7 @@ export class Devices {
 
   /** The device that uses an address now. */
   holderOf(address: Address): DeviceId | null {
-    return this.networks.of(address) ?? this.neighbourhood.holderOf(address);
+    return this.remote.of(address) ?? this.networks.of(address) ?? this.neighbourhood.holderOf(address);
   }
 
   /** The devices that can be asked without a packet leaving the LAN. */

@@ -18,6 +18,7 @@ interface Deps {
   /** All devices. */
   ids: () => readonly DeviceId[];
   presence: (id: DeviceId) => Presence | null;
+  isRemote: (id: DeviceId) => boolean;
 }
 
 /** Devices as clients see them. */
@@ -50,6 +51,7 @@ export class Rows {
       rx_bytes: rx,
       tx_bytes: tx,
       fixed_address: fixed.of(id),
+      ...(this.deps.isRemote(id) && { kind: "remote" as const }),
     };
   }
 }

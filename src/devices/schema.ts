@@ -4,7 +4,8 @@ import { type Static, Type } from "typebox";
 export const Device = Type.Object(
   {
     id: Type.String({
-      description: "MAC address in lower case, or a prefix behind another router of the LAN",
+      description:
+        "MAC address in lower case, or a prefix: behind another router of the LAN, or a device on the road",
     }),
     name: Type.String({ description: "given by a person, else told by the device; empty if neither" }),
     named: Type.Boolean({ description: "whether a person gave the name" }),
@@ -23,6 +24,9 @@ export const Device = Type.Object(
     fixed_address: Type.Union([Type.String(), Type.Null()], {
       description: "the IPv4 address that a person chose, and the gateway's DHCP server gives to it",
     }),
+    kind: Type.Optional(
+      Type.Literal("remote", { description: "only of a device that comes in from the road" }),
+    ),
   },
   { additionalProperties: false },
 );

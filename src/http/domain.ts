@@ -7,6 +7,7 @@ import type { Journal } from "../journal/journal.ts";
 import type { Bounds } from "../network/bounds.ts";
 import type { OtherRouters } from "../network/other-routers.ts";
 import type { Accounts } from "../providers/accounts.ts";
+import type { RemoteAccess } from "../remote/access.ts";
 import type { Schedules } from "../schedules/schedules.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Favourites } from "../servers/favourites.ts";
@@ -30,6 +31,7 @@ export interface Domain {
   accounts: Accounts;
   devices: Devices;
   forwards: Forwards;
+  remoteAccess: RemoteAccess;
   schedules: Schedules;
   journal: Journal;
   history: History;

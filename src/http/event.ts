@@ -40,6 +40,14 @@ export const EVENTS = {
   ),
   forward_update: message("forward_update", Forward, "a port was forwarded, opened, moved or closed"),
   forward_removed: message("forward_removed", ForwardId, "a port is not forwarded any more"),
+  remote_update: message(
+    "remote_update",
+    Type.Object(
+      { on: Type.Boolean(), devices: Type.Integer({ minimum: 0 }) },
+      { additionalProperties: false },
+    ),
+    "remote access was turned on or off, or a device on the road was added, changed or removed; devices is their number while it is on",
+  ),
   favourites_update: message(
     "favourites_update",
     Type.Object({ count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
@@ -84,6 +92,7 @@ const STALE_AFTER: Readonly<Record<Name, Stale>> = {
   device_removed: ["/api/devices", "/api/devices/self"],
   forward_update: ["/api/forwards", "/api/checks"],
   forward_removed: ["/api/forwards", "/api/checks"],
+  remote_update: ["/api/remote", "/api/devices", "/api/checks"],
   favourites_update: ["/api/favourites"],
   schedules_update: ["/api/schedules"],
   security_alert: ["/api/events", "/api/checks", "/api/killswitch", "/api/devices", "/api/network"],

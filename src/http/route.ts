@@ -14,7 +14,7 @@ interface RouteOf<
   Body extends TSchema,
   Answered extends Answers,
 > {
-  readonly method: "get" | "post" | "put" | "delete";
+  readonly method: "get" | "post" | "put" | "patch" | "delete";
   readonly path: string;
   /** For the OpenAPI document, which leaves out routes without one. */
   readonly summary?: string;

@@ -8,6 +8,7 @@ import { healthRoutes } from "./health.ts";
 import { historyRoutes } from "./history.ts";
 import { metricsRoute } from "./metrics.ts";
 import { keyPairRoute, ownServerRoutes } from "./own-servers.ts";
+import { remoteRoutes } from "./remote.ts";
 import type { Route } from "./route.ts";
 import { scheduleRoutes } from "./schedules.ts";
 import { serverRoutes } from "./servers.ts";
@@ -27,6 +28,7 @@ export function routesOf(gluetun: boolean): readonly Route[] {
     ...ownServerRoutes,
     ...deviceRoutes,
     ...forwardRoutes,
+    ...remoteRoutes,
     ...scheduleRoutes,
     networkRoute,
     ...historyRoutes,

@@ -12,7 +12,7 @@ import { droppingChains, listTable } from "../killswitch/table.ts";
 import { areBoundsLoaded, BOUNDS_TABLE } from "../network/bounds-table.ts";
 import { COUNTERS_TABLE, readCounters } from "../network/counters.ts";
 import { type HostNetwork, hostNetworkOf } from "../network/host-network.ts";
-import { allSlots, isOwnTable, MAIN_SLOT, MARK_MASK } from "../network/slot.ts";
+import { allSlots, isOwnTable, MAIN_SLOT, MARK_MASK, REMOTE_MARK, remoteLinkOf } from "../network/slot.ts";
 import { roomFor, sysctlsFor } from "../network/sysctls.ts";
 import { type OwnUla, ulasOf } from "../network/ula.ts";
 import { leftOf } from "../system/files.ts";
@@ -174,7 +174,8 @@ export function isOnLan(client: string, { lans }: HostNetwork): boolean {
  */
 async function tunnelsAmong(host: Host, present: readonly string[], base: string): Promise<string[]> {
   const found: string[] = [];
-  for (const [number, { links, mark }] of allSlots(base).entries()) {
+  const remote = { links: [remoteLinkOf(base)], mark: REMOTE_MARK };
+  for (const [number, { links, mark }] of [...allSlots(base), remote].entries()) {
     for (const link of links.filter((each) => present.includes(each))) {
       const fwmark = await host.run(["wg", "show", link, "fwmark"]).catch(() => "");
       // `off` if there is none.

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { GatewayError } from "../base/errors.ts";
 import { FLAGS, settingsFrom } from "../base/settings.ts";
 import { BOOT_FILE_MODE, BOOT_FILES, BOOT_FOLDER, bootFilesFor } from "../killswitch/boot-files.ts";
-import { allLinks } from "../network/slot.ts";
+import { ownLinks } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { BY_HAND, type Layout } from "../system/layout.ts";
 import { versionNote } from "../system/setup.ts";
@@ -147,7 +147,7 @@ function modulesText({ wireguard }: Machine): string {
 /** Otherwise NetworkManager shows a tunnel as one of its connections, which can be ended there. */
 function udevText(base: string): string {
   return `# Network managers leave the tunnels alone. NetworkManager reads the first property, newer systemd-networkd the second.
-SUBSYSTEM=="net", KERNEL=="${allLinks(base).join("|")}", ENV{NM_UNMANAGED}="1", ENV{ID_NET_MANAGED_BY}="portcullis"
+SUBSYSTEM=="net", KERNEL=="${ownLinks(base).join("|")}", ENV{NM_UNMANAGED}="1", ENV{ID_NET_MANAGED_BY}="portcullis"
 `;
 }
 

@@ -4,6 +4,7 @@ import { MAX_TUNNELS } from "../network/slot.ts";
 import type { Connection, Direction, Host } from "../system/host.ts";
 import { FIRST_DIRECT_ZONE, zoneOf } from "./direct.ts";
 import type { Exit, FirewallTunnel, Policy } from "./policy.ts";
+import { remoteAt } from "./remote-part.ts";
 
 /** There are two for each tunnel. */
 const LAST_TUNNEL_ZONE = 2 * MAX_TUNNELS;
@@ -52,8 +53,8 @@ export class Connections {
    * after the look.
    */
   settle(policy: Policy, isDue = false): Promise<void> {
-    const { lans, addresses, endpoints, devices, routed, defaultExit, forwards } = policy;
-    const decides = { lans, addresses, endpoints, devices, routed, defaultExit, forwards };
+    const { lans, addresses, endpoints, devices, routed, defaultExit, forwards, remote } = policy;
+    const decides = { lans, addresses, endpoints, devices, routed, defaultExit, forwards, remote };
     this.policy = policy;
     const isNew = (each: Forward) => !this.forwards.some((other) => Bun.deepEquals(each, other));
     this.forwards = [...this.forwards, ...forwards.filter(isNew)];
@@ -94,7 +95,8 @@ export function isOver(
   const { zone, original, reply } = connection;
   if (zone >= FIRST_DIRECT_ZONE)
     return !directZonesIn(policy).has(zone) || isUnredirected(connection, policy);
-  if (zone === 0 || zone > LAST_TUNNEL_ZONE) return false;
+  if (zone === 0) return isOfFormerRemote(connection, policy);
+  if (zone > LAST_TUNNEL_ZONE) return false;
   if ([original.source, reply.source].some((address) => policy.addresses.includes(address))) return false;
   const tunnels = policy.endpoints.filter((tunnel) => tunnel.zone === zone);
   // Inside a tunnel, a device of the LAN may claim any address as its own.
@@ -130,6 +132,20 @@ function isForwarded(
   );
 }
 
+/**
+ * Whether a device on the road may no longer have this connection to the LAN or to the gateway. The next device with its
+ * address would get the replies.
+ */
+function isOfFormerRemote({ original }: Connection, { remote, addresses }: Policy): boolean {
+  const device = remoteAt(remote, original.source);
+  const isGateways = [...addresses, ...(remote?.addresses ?? [])].includes(original.source);
+  return !isGateways && (device === null || (device?.lan === false && !isDns(original)));
+}
+
+function isDns({ destinationPort }: Direction): boolean {
+  return destinationPort === DNS_PORT;
+}
+
 function isElsewhere(exit: Exit | null, { tunnel }: FirewallTunnel): boolean {
   return exit !== null && !(exit.to === "tunnel" && exit.name === tunnel);
 }
@@ -138,6 +154,8 @@ function isElsewhere(exit: Exit | null, { tunnel }: FirewallTunnel): boolean {
 function exitAt(address: Address, policy: Policy, deviceAt: DeviceAt): Exit | null {
   const network = policy.routed.find(({ prefix }) => contains(prefix, address));
   if (network !== undefined) return network.exit;
+  const remote = remoteAt(policy.remote, address);
+  if (remote !== undefined) return remote?.exit ?? { to: "blocked" };
   const mac = deviceAt(address);
   return mac && (policy.devices.find(({ id }) => id === mac)?.exit ?? policy.defaultExit);
 }

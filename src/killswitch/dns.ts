@@ -1,7 +1,7 @@
 import { type Address, contains, familyOf, isLinkLocal, mustParsePrefix } from "../base/address.ts";
 import type { Lan } from "../network/lan.ts";
 import { ANY_SLOT_MASK, DIRECT_MARK, MAIN_SLOT, markOf } from "../network/slot.ts";
-import { linkNames } from "./link.ts";
+import { clientLinks, linkNames } from "./link.ts";
 import { among, byFamily, chain, headerOf, hex, isMarked, namesOf, outsideOf } from "./match.ts";
 import { directDevices, type FirewallTunnel, MAIN, mainTunnels, type Policy } from "./policy.ts";
 import { refuse } from "./strangers.ts";
@@ -23,7 +23,7 @@ const PUBLIC = mustParsePrefix("2000::/3");
 /** Redirects the queries of the LAN and of the gateway to the tunnel's resolvers, and keeps them inside the tunnel. */
 export function dnsChains(policy: Policy): string[] {
   const { lans, carrying, lookups } = policy;
-  const fromLans = among("iifname", namesOf(lans));
+  const fromLans = among("iifname", clientLinks(policy));
   const outside = among("oifname", linkNames(policy));
   const current = mainTunnels(policy).slice(0, 1);
   const redirectOn = (tunnels: readonly FirewallTunnel[]) =>
@@ -89,9 +89,9 @@ export function dropStrangersDns(lan: Lan, family: 4 | 6): string {
  * Queries that were not redirected. A resolver on the gateway queries through main, which is not the exit of these
  * devices.
  */
-export function refuseOthersDns({ lans, carrying }: Policy): string[] {
-  const others = carrying.filter(({ tunnel }) => tunnel !== MAIN);
-  return among("iifname", namesOf(lans)).flatMap((from) =>
+export function refuseOthersDns(policy: Policy): string[] {
+  const others = policy.carrying.filter(({ tunnel }) => tunnel !== MAIN);
+  return among("iifname", clientLinks(policy)).flatMap((from) =>
     others.flatMap(({ zone }) =>
       refuse(
         'comment "a resolver on the gateway would query by another exit"',

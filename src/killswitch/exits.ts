@@ -3,6 +3,7 @@ import type { Mac } from "../base/mac.ts";
 import { exitMarkOf } from "../network/slot.ts";
 import { DIRECT, directZones, leaveDirectly } from "./direct.ts";
 import { TO_RESOLVER } from "./dns.ts";
+import { clientLinks } from "./link.ts";
 import { chain, headerOf, setMark } from "./match.ts";
 import { directDevices, type Exit, type FirewallTunnel, MAIN, type Policy, tunnelsOf } from "./policy.ts";
 import { refuse } from "./strangers.ts";
@@ -25,7 +26,7 @@ const NO_TUNNEL = 'comment "the exit is blocked or down"';
  * everything in such sets (Linux 6.18).
  */
 export function deviceSets(policy: Policy): string[] {
-  if (policy.lans.length === 0) return [];
+  if (clientLinks(policy).length === 0) return [];
   const open = openExits(policy);
   const devices = policy.devices.map(({ id, exit }) => ({ id, name: nameOf(exit, open) }));
   const on = (exit: string) => devices.filter(({ name }) => name === exit);
@@ -132,6 +133,11 @@ function openExits(policy: Policy): string[] {
 function nameOf(exit: Exit, open: readonly string[]): string {
   const name = exit.to === "tunnel" ? exit.name : exit.to;
   return open.includes(name) ? name : BLOCKED;
+}
+
+/** The chain of an exit. */
+export function chainOf(exit: Exit, policy: Policy): string {
+  return chainFor(nameOf(exit, openExits(policy)));
 }
 
 function chainFor(name: string): string {

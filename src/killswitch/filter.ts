@@ -9,6 +9,7 @@ import {
 } from "./dns.ts";
 import { clampAnswers, permitContacts, permitForwards } from "./forwards.ts";
 import {
+  clientLinks,
   permitAnnouncements,
   permitDhcp,
   permitDhcpClients,
@@ -20,6 +21,8 @@ import {
 } from "./link.ts";
 import { among, byFamily, chain, fromHosts, namesOf, outsideOf } from "./match.ts";
 import { type FirewallTunnel, MAIN, mainTunnels, type Policy, tunnelsOf } from "./policy.ts";
+import { forwardRemote, permitFromRemote, permitToRemote, remoteChains, remoteIntoTunnel } from "./remote.ts";
+import { permitRemoteSocket } from "./remote-socket.ts";
 import { fromPublic, permitRefusals, refuse } from "./strangers.ts";
 import { permitExemptions, permitLookups, permitTooLong, permitWireGuard } from "./uplink.ts";
 
@@ -33,9 +36,11 @@ export function input(policy: Policy): string {
   return chain("input", "type filter hook input priority filter; policy drop;", [
     permitLoopback("in"),
     ...permitWireGuard("in", policy),
+    ...permitRemoteSocket("in", policy),
     ...refuseOthersDns(policy),
     ...refuseDirectDns(policy),
     ...lans.flatMap((lan) => [...permitFromLan(lan), permitDhcpClients("in", lan)]),
+    ...permitFromRemote(policy),
     ...permitDhcp("in", policy),
     ...permitNeighbourDiscovery("in", policy),
     ...endpoints.flatMap((tunnel) => permitTooLong(policy.uplink, tunnel)),
@@ -52,7 +57,7 @@ export function input(policy: Policy): string {
 export function forward(policy: Policy): string[] {
   const { lans, carrying: tunnels } = policy;
   const links = tunnels.map((tunnel) => tunnel.interface);
-  const into = among("iifname", namesOf(lans)).flatMap((from) =>
+  const into = among("iifname", clientLinks(policy)).flatMap((from) =>
     links.map((link) => `oifname "${link}" ${from} jump into_${link}`),
   );
   const back = among("iifname", links).flatMap((from) =>
@@ -64,11 +69,14 @@ export function forward(policy: Policy): string[] {
     chain("forward", "type filter hook forward priority filter; policy drop;", [
       ...pairs.map((pair) => `${pair} comment "only between the LAN and the tunnels"`),
       ...forwardDirect(policy),
+      ...forwardRemote(policy),
       ...lans.flatMap((lan) => fromHosts(lan)).flatMap(refuseRest),
       dropForwardedRest(),
     ]),
     ...intoUplink(policy, [dropUntranslated(), clampSegments(), refuseMidStream()]),
-    ...(into.length === 0 ? [] : [...tunnels.map((tunnel) => intoTunnel(tunnel, policy)), toLan(policy)]),
+    ...remoteChains(policy, clampSegments()),
+    ...(into.length === 0 ? [] : tunnels.map((tunnel) => intoTunnel(tunnel, policy))),
+    ...(into.length === 0 || lans.length === 0 ? [] : [toLan(policy)]),
   ];
 }
 
@@ -89,6 +97,7 @@ function intoTunnel(tunnel: FirewallTunnel, policy: Policy): string {
     ...lans
       .flatMap((lan) => fromHosts(lan))
       .map((from) => `${from} accept comment "from the LAN into the tunnel"`),
+    ...remoteIntoTunnel(policy),
   ]);
 }
 
@@ -107,6 +116,7 @@ export function output(policy: Policy): string {
   return chain("output", "type filter hook output priority filter; policy drop;", [
     permitLoopback("out"),
     ...permitWireGuard("out", policy),
+    ...permitRemoteSocket("out", policy),
     ...permitRefusals(lans),
     ...dropRedirects(),
     ...permitLookups("out", policy),
@@ -120,6 +130,7 @@ export function output(policy: Policy): string {
       permitMdns(lan),
       ...(policy.announces ? [permitAnnouncements(lan)] : []),
     ]),
+    ...permitToRemote(policy),
     ...permitDhcp("out", policy),
     ...permitNeighbourDiscovery("out", policy),
     ...permitUplinkNeighbours(policy),
@@ -163,9 +174,9 @@ function permitFromTunnel(tunnel: FirewallTunnel): string {
  * valid connection. They never go to the LAN's addresses: with one card the home router has one, and would get the
  * reset in clear.
  */
-function resetLate({ carrying, lans }: Policy): string[] {
+function resetLate({ carrying, lans, remote }: Policy): string[] {
   const late = "ct state new tcp flags & (syn | rst | ack) == ack";
-  const ofLan = [...new Set(lans.flatMap(({ prefixes }) => prefixes))];
+  const ofLan = [...new Set([...lans.flatMap(({ prefixes }) => prefixes), ...(remote?.networks ?? [])])];
   return among(
     "iifname",
     carrying.map((tunnel) => tunnel.interface),

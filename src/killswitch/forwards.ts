@@ -5,10 +5,11 @@ import { type FirewallTunnel, MAIN, type Policy } from "./policy.ts";
 /**
  * Applies to the first packet of each connection from outside. The tunnel's rules have given it its mark and its zone.
  */
-export function leadForwards({ forwards, lans }: Policy): string[] {
+export function leadForwards({ forwards, lans, remote }: Policy): string[] {
   if (forwards.length === 0) return [];
   const from = among("iifname", [...new Set(forwards.map((each) => each.interface))]);
-  const ofLan = byFamily("saddr", [...new Set(lans.flatMap(({ prefixes }) => prefixes))]);
+  const inside = [...lans.flatMap(({ prefixes }) => prefixes), ...(remote?.networks ?? [])];
+  const ofLan = byFamily("saddr", [...new Set(inside)]);
   return [
     chain("forwarded_ports", "type nat hook prerouting priority dstnat - 5; policy accept;", [
       ...from.flatMap((tunnels) =>

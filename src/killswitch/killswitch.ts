@@ -13,7 +13,7 @@ import { bypassIn } from "./foreign-rule.ts";
 import { LoadedTable } from "./loaded-table.ts";
 import { Notice } from "./notice.ts";
 import { OwnChanges } from "./own-changes.ts";
-import { directDevices, mergedPolicy, type PolicyPart } from "./policy.ts";
+import { directDevices, mergedPolicy, type PolicyPart, type Remote } from "./policy.ts";
 import { Readings } from "./readings.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
 import { type Inspection, inspectionOf, type Layers, layersOf } from "./report.ts";
@@ -97,6 +97,16 @@ export class KillSwitch {
   /** The LAN, including the networks behind its routers. */
   get lans(): readonly Lan[] {
     return this.wanted?.lans ?? this.network.lans;
+  }
+
+  /** Whether the operator wants the kill switch. */
+  get isWanted(): boolean {
+    return this.isOn();
+  }
+
+  /** How devices on the road come in; null while none may. */
+  get remote(): Remote | null {
+    return this.wanted?.policy.remote ?? null;
   }
 
   /** Where a network behind another router is: by which interfaces, and what else has its addresses. */
@@ -300,7 +310,10 @@ export class KillSwitch {
   }
 
   private async removeForeignRoutes(): Promise<void> {
-    const lanLinks = this.lans.map((lan) => lan.interface);
+    const lanLinks = [
+      ...this.lans.map((lan) => lan.interface),
+      ...(this.remote === null ? [] : [this.remote.interface]),
+    ];
     const routes = this.slots.length === 0 ? [] : await foreignRoutes(this.host, this.slots, lanLinks);
     if (routes.length === 0) return;
     const message = `Another program has put a route into a routing table of the gateway: ${routes[0]?.text}.`;

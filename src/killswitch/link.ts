@@ -83,6 +83,11 @@ export function permitAnnouncements(lan: Lan): string {
   return `oifname "${lan.interface}" ip daddr 224.0.0.1 udp sport 5351 udp dport 5350 accept comment "NAT-PMP: ports may have changed; routers never forward this address"`;
 }
 
+/** The interfaces of the devices that have exits: the LAN's, and that of devices on the road. */
+export function clientLinks({ lans, remote }: Pick<Policy, "lans" | "remote">): string[] {
+  return [...namesOf(lans), ...(remote === undefined ? [] : [remote.interface])];
+}
+
 /** The uplink and the LANs. */
 export function linkNames({ lans, uplink }: Links): string[] {
   return [...new Set([...(uplink === null ? [] : [uplink]), ...namesOf(lans)])];

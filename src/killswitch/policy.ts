@@ -10,7 +10,8 @@ import {
   type ForwardPart,
   forwardsIn,
 } from "./forwarded.ts";
-import { lansWith, routedIn } from "./routed.ts";
+import { type RemotePart, type RemoteWith, remoteIn } from "./remote-part.ts";
+import { lansWith, overlapOf, routedIn } from "./routed.ts";
 
 /**
  * The input of the firewall; `rulesetOf` turns it into text. Outside the tunnels it can permit only WireGuard, lookups
@@ -42,6 +43,8 @@ export interface Policy {
   contacts: readonly Contact[];
   /** Whether the gateway announces to the LAN that ports may have changed (NAT-PMP). */
   announces?: boolean;
+  /** Missing while no device may come in from the road. */
+  remote?: Remote;
   /** Whether the uplink has a carrier and a default route. */
   online: boolean;
   /** The resolvers that the system uses outside the tunnels. */
@@ -54,6 +57,8 @@ export interface Policy {
  */
 export type Exit = DefaultExit | { to: "direct" };
 export type DefaultExit = { to: "tunnel"; name: string } | { to: "blocked" };
+
+export type Remote = RemoteWith<DefaultExit>;
 
 /** A device of the LAN with an exit of its own. */
 export interface AssignedDevice {
@@ -83,6 +88,8 @@ export interface PolicyPart {
   forwards?: readonly ForwardPart[];
   contacts?: readonly ContactPart[];
   announces?: true;
+  /** Without effect while something else has its addresses. */
+  remote?: RemotePart;
 }
 
 /** The tunnel for the gateway's own traffic, and for that of the LAN which has no other exit. */
@@ -123,6 +130,9 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
     return exit.to === "tunnel" && exit.name === tunnel;
   };
   const lans = lansWith(routed, network);
+  const isFree = ({ networks }: RemotePart) =>
+    networks.every((each) => overlapOf(each, { ...network, uplinkPrefixes: [] }, endpoints) === null);
+  const [remote] = owned.flatMap((part) => part.remote ?? []).filter(isFree);
   return {
     lans,
     uplink,
@@ -139,6 +149,7 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
     devices,
     defaultExit,
     ...(owned.some(({ announces }) => announces) && { announces: true }),
+    ...(remote && { remote: remoteIn(remote, declared, defaultExit) }),
     contacts: contactsIn(
       owned.flatMap((part) => part.contacts ?? []),
       { carrying },

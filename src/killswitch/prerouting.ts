@@ -2,8 +2,11 @@ import type { Lan } from "../network/lan.ts";
 import { exitMarkOf, REFUSAL_MARK } from "../network/slot.ts";
 import { dropStrangersDns, TO_RESOLVER } from "./dns.ts";
 import { byDevice, byPrefix, exits } from "./exits.ts";
+import { clientLinks } from "./link.ts";
 import { byInterface, chain, isMarked, setMark, toOneOf } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
+import { fromRemote, repliesToRemote } from "./remote.ts";
+import { untrackRemote } from "./remote-socket.ts";
 import {
   dropForwarded,
   dropOtherAddressees,
@@ -36,13 +39,16 @@ export function openPrerouting(policy: Policy): string[] {
 }
 
 function chainsOf(policy: Policy, blocks: boolean): string[] {
-  const { lans, uplink, endpoints } = policy;
+  const { lans, uplink, endpoints, remote } = policy;
   const isLan = lans.some((lan) => lan.interface === uplink);
   const chains: (readonly [string, readonly string[]])[] = [
     ...lans.map((lan) => [lan.interface, fromLan(policy, lan, blocks)] as const),
     ...uniqueLinks(endpoints).map(
       (tunnel) => [tunnel.interface, fromTunnel(policy, tunnel, blocks)] as const,
     ),
+    ...(remote === undefined
+      ? []
+      : [[remote.interface, [...dropAllToTunnels(endpoints), ...fromRemote(policy, blocks)]] as const]),
     ...(uplink === null || isLan ? [] : [[uplink, fromUplink(policy, blocks)] as const]),
   ];
   const ways = [...chains.map(([link]) => [link, `goto from_${link}`] as const), ["lo", "accept"] as const];
@@ -52,7 +58,7 @@ function chainsOf(policy: Policy, blocks: boolean): string[] {
       ...fromOutside(endpoints, blocks),
     ]),
     ...chains.map(([link, rules]) => chain(`from_${link}`, null, rules)),
-    ...(lans.length === 0
+    ...(clientLinks(policy).length === 0
       ? []
       : [...(blocks ? [refusePublic()] : []), toGateway(policy), ...exits(policy, blocks)]),
   ];
@@ -66,20 +72,27 @@ function fromLan(policy: Policy, lan: Lan, blocks: boolean): string[] {
     ...(blocks && family === 6 ? markPublic() : []),
     ...(lan.interface === uplink ? markReplies(policy, family) : []),
     ...dropToTunnels(endpoints, family),
+    ...(lan.interface === uplink ? untrackRemote(policy, uplink, `meta nfproto ipv${family} `) : []),
     ...forGateway(policy, family),
     ...(blocks && family === 6 ? [keepMark(TO_GATEWAY)] : []),
+    ...(blocks ? repliesToRemote(policy, family) : []),
     ...byPrefix(policy, [family]),
     byDevice(`meta nfproto ipv${family}`),
   ]);
 }
 
-function fromTunnel({ carrying }: Policy, tunnel: FirewallTunnel, blocks: boolean): string[] {
+function fromTunnel(policy: Policy, tunnel: FirewallTunnel, blocks: boolean): string[] {
+  const { carrying } = policy;
   const carries = carrying.some((other) => other.interface === tunnel.interface);
   return [
     ...(blocks ? dropOtherAddressees(tunnel) : []),
     // Reverse-path filtering looks up forwarded packets as if they came from the LAN, which needs the mark.
     ...(carries
-      ? [`${setMark(exitMarkOf(tunnel.mark))} comment "the return path is the tunnel"`, inOwnZone(tunnel)]
+      ? [
+          `${setMark(exitMarkOf(tunnel.mark))} comment "the return path is the tunnel"`,
+          ...untrackRemote(policy, tunnel.interface),
+          inOwnZone(tunnel),
+        ]
       : []),
   ];
 }
@@ -96,12 +109,12 @@ function fromUplink(policy: Policy, blocks: boolean): string[] {
   return [
     ...fromOutside(policy.endpoints, blocks),
     ...([4, 6] as const).flatMap((family) => markReplies(policy, family)),
+    ...untrackRemote(policy, policy.uplink ?? ""),
   ];
 }
 
 function fromOutside(endpoints: readonly FirewallTunnel[], blocks: boolean): string[] {
-  const drops = ([4, 6] as const).flatMap((family) => dropToTunnels(endpoints, family));
-  return [...drops, ...(blocks ? [dropForwarded()] : [])];
+  return [...dropAllToTunnels(endpoints), ...(blocks ? [dropForwarded()] : [])];
 }
 
 /** Packets for the gateway itself keep the zone of everything outside the tunnels. */
@@ -116,6 +129,10 @@ function forGateway({ addresses }: Policy, family: 4 | 6): string[] {
 function toGateway(policy: Policy): string {
   const match = `${isMarked(REFUSAL_MARK, "!=")} ${TO_RESOLVER}`;
   return chain(TO_GATEWAY, null, [...byPrefix(policy, [4, 6], `${match} `), byDevice(match)]);
+}
+
+function dropAllToTunnels(endpoints: readonly FirewallTunnel[]): string[] {
+  return ([4, 6] as const).flatMap((family) => dropToTunnels(endpoints, family));
 }
 
 function dropToTunnels(endpoints: readonly FirewallTunnel[], family: 4 | 6): string[] {

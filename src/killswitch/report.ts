@@ -11,6 +11,7 @@ import { DIRECT } from "./direct.ts";
 import { setFor } from "./exits.ts";
 import { removalOf } from "./foreign-rule.ts";
 import { chainsListed, elementsOf, endsInRefusal, FINAL_RULES, isDormant } from "./listing.ts";
+import { isRemoteRule } from "./remote-routing.ts";
 import {
   DIRECT_RULES,
   isBarrier,
@@ -85,8 +86,8 @@ export async function inspect(host: Host, expected: Expectation): Promise<Inspec
   const table = tableParts(listing, expected.isAsLoaded);
   const direct = directIn(listing);
   const more = direct === 0 ? [] : rulesOn(expected.network.ipv6, DIRECT_RULES);
-  // Only the service knows which rules to routed networks there should be.
-  const rules = { ours: ours.filter((rule) => !isRoutedRule(rule)), ahead };
+  // Only the service knows which rules to routed networks and for devices on the road there should be.
+  const rules = { ours: ours.filter((rule) => !isRoutedRule(rule) && !isRemoteRule(rule)), ahead };
   const parts = ruleParts(rules, { ...expected, rules: [...expected.rules, ...more] });
   return inspectionOf({ table, rules: parts, sysctls, direct }, expected.fault);
 }

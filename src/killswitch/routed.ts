@@ -103,7 +103,7 @@ export interface TableRoute {
   to: string;
 }
 
-const LAST_METRIC = 4_294_967_295;
+export const LAST_METRIC = 4_294_967_295;
 
 /** A routing table with only the routes that it was given. */
 export class RouteTable {

@@ -37,16 +37,16 @@ export function openRulesetOf(policy: Policy): string {
     : REPLACE;
 }
 
-/** Whether there is a tunnel, or a direct device. */
+/** Whether there is a tunnel or a direct device, or devices may come in from the road. */
 export function isUsed(policy: Policy): boolean {
-  return policy.endpoints.length > 0 || directDevices(policy).length > 0;
+  return policy.endpoints.length > 0 || directDevices(policy).length > 0 || policy.remote !== undefined;
 }
 
 function exitChains(policy: Policy): string[] {
-  const { carrying } = policy;
-  if (carrying.length === 0 && directDevices(policy).length === 0) return [];
+  const { carrying, remote } = policy;
+  if (carrying.length === 0 && directDevices(policy).length === 0 && remote === undefined) return [];
   return [
-    ...(carrying.length === 0 ? [] : [rawOutput(policy)]),
+    ...(carrying.length === 0 && remote === undefined ? [] : [rawOutput(policy)]),
     ...markDirectReplies(policy),
     ...leadForwards(policy),
     ...dnsChains(policy),

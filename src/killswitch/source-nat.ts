@@ -1,6 +1,7 @@
 import { keepDirectTranslated, masqueradeDirect } from "./direct.ts";
 import { among, chain, outsideOf } from "./match.ts";
 import type { Policy } from "./policy.ts";
+import { masqueradeRemote } from "./remote.ts";
 
 /** The kernel asks no further NAT chain once one has translated a connection, and other programs use `srcnat`. */
 const BEFORE_OTHERS = "srcnat - 10";
@@ -14,6 +15,7 @@ export function sourceNat(policy: Policy): string {
       (inside) => `${inside} masquerade comment "the server accepts only the tunnel's address"`,
     ),
     ...masqueradeDirect(policy),
+    ...masqueradeRemote(policy),
   ]);
 }
 

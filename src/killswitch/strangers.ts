@@ -1,5 +1,6 @@
 import type { Lan } from "../network/lan.ts";
 import { REFUSAL_MARK } from "../network/slot.ts";
+import { clientLinks } from "./link.ts";
 import { among, chain, isMarked, namesOf, outsideOf, setMark } from "./match.ts";
 import { directDevices, type FirewallTunnel, type Policy } from "./policy.ts";
 
@@ -53,13 +54,13 @@ export function dropOtherAddressees(tunnel: FirewallTunnel): string[] {
  * packet can be without a route.
  */
 export function refuseUnrouted(policy: Policy): string[] {
-  const { lans, carrying } = policy;
+  const { carrying } = policy;
   if (carrying.length === 0 && directDevices(policy).length === 0) return [];
   const hook = `nat hook prerouting priority ${BEFORE_REDIRECTION}`;
   // A destination without a route is "unicast" for IPv4 and "unreachable" for IPv6.
   const unrouted = "fib daddr . mark oif missing fib daddr type { unicast, unreachable }";
   const comment = 'comment "the exit has no route to this destination"';
-  return among("iifname", namesOf(lans)).flatMap((from) => [
+  return among("iifname", clientLinks(policy)).flatMap((from) => [
     chain("refuse_unrouted", `type ${hook}; policy accept;`, [
       `${from} ${unrouted} goto unrouted ${comment}`,
     ]),

@@ -1,10 +1,9 @@
 import { familyOf } from "../base/address.ts";
 import { MAIN_SLOT, markOf } from "../network/slot.ts";
-import { byFamily, headerOf, isMarked, on, setMark, toEach } from "./match.ts";
+import { byFamily, headerOf, isMarked, on, setMark, toEach, WIREGUARD } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
+import { toRemoteSocket } from "./remote-socket.ts";
 
-/** The four WireGuard message types with their three reserved zero bytes (WireGuard white paper, 5.4). */
-const WIREGUARD = "@th,64,32 { 0x01000000, 0x02000000, 0x03000000, 0x04000000 }";
 /**
  * Sent by a router before a narrower link. Without it the kernel keeps sending packets that are too long (RFC 1191, RFC
  * 8201).
@@ -84,6 +83,7 @@ export function markReplies(policy: Policy, family: 4 | 6): string[] {
     ...(family === 4 ? ["udp sport 67 udp dport 68"] : []),
     ...endpoints.map((tunnel) => endpoint("s", tunnel)),
     ...errors,
+    ...toRemoteSocket(policy).map((packets) => `meta nfproto ipv${family} ${packets}`),
     ...[...lookupReplies(policy), ...exemptionReplies(policy)].filter((reply) =>
       reply.startsWith(`${headerOf(family)} `),
     ),

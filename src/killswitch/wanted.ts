@@ -2,6 +2,7 @@ import type { HostNetwork } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
 import { arpTextOf } from "./arp.ts";
 import type { Policy } from "./policy.ts";
+import { remoteRules, routesToRemote } from "./remote-routing.ts";
 import { routesTo, routesToLan, type TableRoute } from "./routed.ts";
 import {
   directRules,
@@ -30,11 +31,16 @@ export interface Wanted {
 
 /** Both layers of the kill switch, or only what a tunnel needs if the operator has turned it off. */
 export function wantedFor(policy: Policy, network: HostNetwork, isOn: boolean): Wanted {
-  const further = [...routedRules(policy.routed), ...directRules(policy), ...exceptionRules(policy)];
+  const further = [
+    ...routedRules(policy.routed),
+    ...directRules(policy),
+    ...exceptionRules(policy),
+    ...remoteRules(policy),
+  ];
   const rules = [...rulesFor(network), ...rulesOn(network.ipv6, further)];
   const { lans } = policy;
   const routes = routesTo(policy.routed, network);
-  const lanRoutes = routesToLan(network);
+  const lanRoutes = [...routesToLan(network), ...routesToRemote(policy, network.ipv6 === "on")];
   const arp = arpTextOf(isOn || isUsed(policy) ? policy.uplink : null);
   if (isOn) return { policy, ruleset: rulesetOf(policy), arp, rules, routes, lanRoutes, lans };
   return {

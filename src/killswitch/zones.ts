@@ -2,6 +2,7 @@ import { OWN_DNS } from "./dns.ts";
 import { linkNames } from "./link.ts";
 import { among, chain } from "./match.ts";
 import { type FirewallTunnel, mainTunnels, type Policy } from "./policy.ts";
+import { untrackRemoteAnswers } from "./remote-socket.ts";
 
 const COMMENT = 'comment "each tunnel has its own connections"';
 
@@ -12,6 +13,7 @@ export function inOwnZone(tunnel: FirewallTunnel): string {
 export function rawOutput(policy: Policy): string {
   const { carrying } = policy;
   return chain("raw_output", "type filter hook output priority raw; policy accept;", [
+    ...untrackRemoteAnswers(policy),
     ...carrying.map((tunnel) => `oifname "${tunnel.interface}" ${inOwnZone(tunnel)}`),
     ...among("oifname", linkNames(policy)).flatMap((to) =>
       mainTunnels(policy)

@@ -30,6 +30,7 @@ export const PACKAGES: readonly string[] = [
   "preact",
   "process",
   "process-nextick-args",
+  "qrcode-generator",
   "readable-stream",
   "safe-buffer",
   "string_decoder",

@@ -16,7 +16,7 @@ import { type AddressedLink, type Route, showAddresses, showRoutes } from "../sy
 import { type Cable, type Lan, lanOf, NO_ROLES, prefixesOf, type Roles } from "./lan.ts";
 import { type LanRoute, type LinkRoute, lanRoutesIn, linkRoutesIn, routesAgainst } from "./lan-routes.ts";
 import { nameserversOf } from "./nameservers.ts";
-import { allLinks } from "./slot.ts";
+import { allLinks, ownLinks } from "./slot.ts";
 
 /** The machine's own network. */
 export interface HostNetwork {
@@ -123,7 +123,7 @@ export function networkIn(
   settings: Pick<Settings, "interface" | "lan" | "uplink">,
   roles: Roles = NO_ROLES,
 ): HostNetwork {
-  const tunnels = allLinks(settings.interface);
+  const tunnels = ownLinks(settings.interface);
   const own = new Set(["lo", ...tunnels]);
   const network = addresses.filter(({ ifname }) => !own.has(ifname) && INTERFACE_NAME.test(ifname));
   const routes = defaultRoutesIn(shown).filter(({ dev }) => !own.has(dev) && INTERFACE_NAME.test(dev));
@@ -246,7 +246,7 @@ export function uplinkWithoutDefault(
   { interface: base }: Pick<Settings, "interface">,
 ): string | null {
   const links = addresses
-    .filter(({ ifname }) => !allLinks(base).includes(ifname))
+    .filter(({ ifname }) => !ownLinks(base).includes(ifname))
     .map(({ ifname }) => ifname);
   const found = publicRoutesIn(routes).find(({ dev, isLive }) => isLive && links.includes(dev));
   return found?.dev ?? null;

@@ -37,6 +37,12 @@ export const REFUSAL_MARK = 0x104d;
  */
 export const DIRECT_MARK = 0x104f;
 
+/**
+ * This mark belongs to no slot either. It marks the packets of the socket at which devices on the road come in. Its
+ * lowest bit is set, too.
+ */
+export const REMOTE_MARK = 0x114d;
+
 /** The slot of the tunnel `main`. */
 export const MAIN_SLOT = 0;
 
@@ -64,6 +70,16 @@ export function allLinks(base: string): string[] {
   return allSlots(base).flatMap(({ links }) => links);
 }
 
+/** The name of the interface from which packets of devices on the road come. */
+export function remoteLinkOf(base: string): string {
+  return `${base}r`;
+}
+
+/** The names that the gateway's own interfaces can have. */
+export function ownLinks(base: string): string[] {
+  return [...allLinks(base), remoteLinkOf(base)];
+}
+
 /** The slot with that number; `base` is the base name of all tunnels' interfaces. */
 export function slotOf(number: number, base: string): Slot {
   const first = 2 * number;
@@ -78,6 +94,11 @@ export function slotOf(number: number, base: string): Slot {
 
 export function tableOf(slot: number): number {
   return FIRST_TABLE + slot;
+}
+
+/** The number of the slot with that mark. */
+export function slotIn(mark: number): number {
+  return (mark >> SLOT_BIT) & (MAX_TUNNELS - 1);
 }
 
 export function markOf(slot: number): number {

@@ -54,6 +54,7 @@ const ALERTS: Record<AlertCode, readonly [cause: string, level: Level]> = {
   killswitch_off: ["kill switch", "urgent"],
   killswitch_on: ["kill switch", "quiet"],
   direct_changed: ["direct", "normal"],
+  remote_changed: ["remote access", "normal"],
   connections_full: ["connections", "urgent"],
   connections_free: ["connections", "quiet"],
   state_damaged: ["state", "normal"],

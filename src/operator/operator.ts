@@ -11,6 +11,7 @@ import type { Direct } from "../devices/direct.ts";
 import type { Inspection } from "../killswitch/report.ts";
 import type { TestResult } from "../notifications/notifications.ts";
 import type { LoggedOut, ShownAccount } from "../providers/provider.ts";
+import type { RemoteChoice, RemoteStatus } from "../remote/schema.ts";
 import type { Updated } from "../servers/updates.ts";
 import type { Host, HttpsRequest, PinnedRequest } from "../system/host.ts";
 import { type Answers, answerOn, askOn } from "./socket.ts";
@@ -28,6 +29,8 @@ export type OperatorRequests = {
   direct: [null, Direct];
   "direct/on": [null, Direct];
   "direct/off": [null, Direct];
+  "remote/on": [RemoteChoice, RemoteStatus];
+  "remote/off": [null, RemoteStatus];
   /** The checks, and the names that a report must not contain. */
   report: [null, { checks: Checks; names: string[] }];
   backup: [null, Contents];

@@ -1,7 +1,7 @@
 import { type Static, type TObject, type TProperties, Type } from "typebox";
 import { isPrefix, type Prefix } from "../base/address.ts";
 import { checkerOf } from "../base/checker.ts";
-import { isKey } from "../wireguard/key.ts";
+import { isKey } from "../wireguard/key-text.ts";
 import { Config } from "../wireguard/schema.ts";
 
 const { privateKey: Key, addresses } = Config.properties.interface.properties;

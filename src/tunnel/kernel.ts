@@ -1,15 +1,10 @@
 import { type Prefix, parsePrefix } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import { MARK_MASK, type Slot } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
-import { type AddressedLink, type Route, showAddresses, showLinks, showRoutes } from "../system/ip.ts";
-import { explained } from "../system/modules.ts";
+import { type AddressedLink, type Route, showAddresses, showRoutes } from "../system/ip.ts";
 import { Reading } from "../system/reading.ts";
 import {
   type Interface,
-  type OwnEnd,
-  ownInDump,
-  ownInUapi,
   parseDump,
   parseUapi,
   peersInDump,
@@ -19,15 +14,10 @@ import {
 } from "../wireguard/interface.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { heardIn, type Sample } from "./health.ts";
+import { Links } from "./links.ts";
 import { linkLines, routedPrefixes, routeLines } from "./routes.ts";
 import type { TunnelRow } from "./schema.ts";
 import { keepaliveOf, type Session } from "./session.ts";
-
-/** Where userspace WireGuard programs listen, one socket per interface (wireguard.com/xplatform). */
-const SOCKET_FOLDER = "/var/run/wireguard";
-/** A userspace program ends 5 ms after its interface was deleted; on a busy machine it took 150 ms. */
-const PROGRAM_ENDS_WITHIN_MS = 3_000;
-const PROGRAM_POLL_MS = 10;
 
 /** The supervisor does not look more often than this while packets pass. */
 const SHOWN_EXPIRES_MS = 1_000;
@@ -40,8 +30,7 @@ export type Bytes = Pick<TunnelRow, "rx_bytes" | "tx_bytes">;
 
 /** The tunnel's interfaces and routes in the kernel. */
 export class Kernel {
-  /** Whether this kernel supports WireGuard; null until the first attempt to create an interface. */
-  private native: boolean | null = null;
+  private readonly wireguard: Links;
   /** For `shown`: when it was read, and the counters just before. */
   private readonly reading: Reading<Interface | null>;
   private last: { link: string; at: number; packets: Packets | null } | null = null;
@@ -52,16 +41,17 @@ export class Kernel {
     private readonly host: Host,
     private readonly slot: Slot,
     /** The program that provides WireGuard interfaces if the kernel does not. */
-    private readonly userspace: string,
+    userspace: string,
     /** The MTU of a session's routes; null if it is the link's own. */
     private readonly limitOf: (session: Session) => number | null,
   ) {
     this.reading = new Reading(host, Number.POSITIVE_INFINITY);
+    this.wireguard = new Links(host, userspace);
   }
 
   /** Brings up the session's interface, without a peer for now. */
   async open({ link, server }: Session, uplinkMtu: number): Promise<void> {
-    await this.createLink(link, linkLines(link, server.config, uplinkMtu));
+    await this.wireguard.create(link, linkLines(link, server.config, uplinkMtu));
   }
 
   /** Routes traffic into the session, and removes the routes that only the former one had. */
@@ -99,12 +89,8 @@ export class Kernel {
   }
 
   /** Removes an interface, with its routes and addresses; a userspace program ends with it. */
-  async close(link: string): Promise<void> {
-    try {
-      await this.host.run(["ip", "link", "del", "dev", link]);
-    } catch (error) {
-      if ((await this.links()).includes(link)) throw error;
-    }
+  close(link: string): Promise<void> {
+    return this.wireguard.close(link);
   }
 
   /** Removes the slot's interfaces that exist, except `kept` and those of another program. */
@@ -118,15 +104,13 @@ export class Kernel {
    * yet, as just after it was made. Null if it is not a WireGuard interface.
    */
   async isTunnel(link: string, { mark }: Slot = this.slot): Promise<boolean | null> {
-    const answer = await this.host.exchange(socketOf(link), "get=1\n\n");
-    const dump = answer === null ? await this.dump(link) : null;
-    const own: OwnEnd | null = answer !== null ? ownInUapi(answer) : dump !== null ? ownInDump(dump) : null;
+    const own = await this.wireguard.own(link);
     return own && (own.publicKey === null || (own.fwmark & MARK_MASK) === mark);
   }
 
   /** Names of the interfaces that exist. */
-  async links(): Promise<string[]> {
-    return (await showLinks(this.host)).map((link) => link.ifname);
+  links(): Promise<string[]> {
+    return this.wireguard.names();
   }
 
   /** Names of the interfaces that the tunnel's routes use. */
@@ -157,10 +141,9 @@ export class Kernel {
 
   /** The state of the WireGuard interface, or null if there is none. */
   async device(link: string): Promise<Interface | null> {
-    const answer = await this.host.exchange(socketOf(link), "get=1\n\n");
-    if (answer !== null) return parseUapi(answer);
-    const dump = await this.dump(link);
-    return dump === null ? null : parseDump(dump);
+    const told = await this.wireguard.read(link);
+    if (told === null) return null;
+    return "uapi" in told ? parseUapi(told.uapi) : parseDump(told.dump);
   }
 
   /**
@@ -169,7 +152,7 @@ export class Kernel {
    */
   async shown(link: string): Promise<Interface | null> {
     const packets = await this.packets(link);
-    if (!this.native) return this.device(link);
+    if (!this.wireguard.native) return this.device(link);
     const { last } = this;
     const at = this.host.monotonic();
     const idle = packets !== null && Bun.deepEquals(packets, last?.packets);
@@ -185,22 +168,24 @@ export class Kernel {
    * WireGuard reports only whole seconds. Runs a program only if more than `known` packets have come in.
    */
   async handshakes(link: string, known: number): Promise<Map<string, number | null>> {
-    if (this.native && ((await this.packets(link))?.received ?? Number.POSITIVE_INFINITY) <= known) {
+    if (
+      this.wireguard.native &&
+      ((await this.packets(link))?.received ?? Number.POSITIVE_INFINITY) <= known
+    ) {
       return new Map();
     }
-    const answer = await this.host.exchange(socketOf(link), "get=1\n\n");
-    const dump = answer === null ? await this.dump(link) : null;
-    const peers = answer !== null ? peersInUapi(answer) : dump !== null ? peersInDump(dump) : [];
+    const told = await this.wireguard.read(link);
+    const peers = told === null ? [] : "uapi" in told ? peersInUapi(told.uapi) : peersInDump(told.dump);
     return new Map(
       peers
         .filter((peer) => peer.latestHandshake > 0)
-        .map((peer) => [peer.publicKey, answer === null ? null : peer.latestHandshake]),
+        .map((peer) => [peer.publicKey, told !== null && "uapi" in told ? peer.latestHandshake : null]),
     );
   }
 
   /** Whether the server has answered. Runs a program only if a packet has come in. */
   async hasHandshake(link: string): Promise<boolean> {
-    if (this.native && (await this.packets(link))?.received === 0) return false;
+    if (this.wireguard.native && (await this.packets(link))?.received === 0) return false;
     return ((await this.device(link))?.peer?.latestHandshake ?? 0) > 0;
   }
 
@@ -227,8 +212,7 @@ export class Kernel {
    * sent packet without the 16 bytes of WireGuard's header (net/ipv4/ip_tunnel_core.c, `iptunnel_xmit`).
    */
   async carried(link: string): Promise<Bytes> {
-    this.native ??= await this.isNative(link);
-    if (!this.native) {
+    if (!(await this.wireguard.isNative(link))) {
       const peer = (await this.device(link))?.peer;
       return { rx_bytes: peer?.rxBytes ?? 0, tx_bytes: peer?.txBytes ?? 0 };
     }
@@ -238,8 +222,7 @@ export class Kernel {
 
   /** Null for a userspace interface: its program keeps better counters. */
   private async packets(link: string): Promise<Packets | null> {
-    this.native ??= await this.isNative(link);
-    if (!this.native) return null;
+    if (!(await this.wireguard.isNative(link))) return null;
     const [[received, sent], [receivedBytes]] = await Promise.all([
       this.counters(link, "packets"),
       this.counters(link, "bytes"),
@@ -251,38 +234,6 @@ export class Kernel {
   private counters(link: string, of: "packets" | "bytes"): Promise<(string | null)[]> {
     const file = (way: string) => `/sys/class/net/${link}/statistics/${way}_${of}`;
     return Promise.all(["rx", "tx"].map((way) => this.host.read(file(way))));
-  }
-
-  /** Whether an existing interface is a kernel WireGuard interface; null if the kernel does not say so. */
-  private async isNative(link: string): Promise<true | null> {
-    const uevent = await this.host.read(`/sys/class/net/${link}/uevent`);
-    return uevent?.includes("DEVTYPE=wireguard\n") === true ? true : null;
-  }
-
-  private async createLink(link: string, lines: readonly string[]): Promise<void> {
-    if (this.native) return this.batch([`link add dev ${link} type wireguard`, ...lines]);
-    const made =
-      this.native === null &&
-      (await this.batch([`link add dev ${link} type wireguard`]).then(
-        () => true,
-        () => false,
-      ));
-    if (!made) await this.startProgram(link);
-    // Set only now, because the first attempt may have failed although the kernel supports WireGuard.
-    this.native = made;
-    await this.batch(lines);
-  }
-
-  /** The program of an interface that was just deleted keeps the socket of that name for a moment. */
-  private async startProgram(link: string): Promise<void> {
-    const deadline = this.host.monotonic() + PROGRAM_ENDS_WITHIN_MS;
-    while ((await this.host.exchange(socketOf(link), "get=1\n\n")) !== null) {
-      if (this.host.monotonic() > deadline) break;
-      await this.host.sleep(PROGRAM_POLL_MS);
-    }
-    await this.host.run([this.userspace, link]).catch((error: unknown) => {
-      throw explained(error);
-    });
   }
 
   /**
@@ -307,20 +258,12 @@ export class Kernel {
       endpoint,
       keepalive: keepaliveOf(server),
     }));
-    // Writing to the program's socket, as `wg` would, saves running `wg`.
-    const answer = this.native ? null : await this.host.exchange(socketOf(link), uapiText(own, peers));
-    if (answer?.trim() === "errno=0") return;
-    if (answer !== null) {
-      throw new GatewayError("kernel_refused", `WireGuard refused the configuration of ${link}`);
-    }
-    await this.host
-      .run(["wg", "setconf", link, "/dev/stdin"], { stdin: setconfText(own, peers), secret: true })
+    await this.wireguard
+      .configure(link, {
+        uapi: uapiText(own, peers),
+        wg: { command: "setconf", text: setconfText(own, peers) },
+      })
       .finally(() => this.reading.forget());
-  }
-
-  private async dump(link: string): Promise<string | null> {
-    if (this.native === false) return null;
-    return this.host.run(["wg", "show", link, "dump"], { secret: true }).catch(() => null);
   }
 
   private async routes(): Promise<{ prefix: Prefix | null; dev: string }[]> {
@@ -339,12 +282,7 @@ export class Kernel {
     );
   }
 
-  private async batch(lines: readonly string[]): Promise<void> {
-    if (lines.length === 0) return;
-    await this.host.run(["ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
+  private batch(lines: readonly string[]): Promise<void> {
+    return this.wireguard.batch(lines);
   }
-}
-
-function socketOf(link: string): string {
-  return `${SOCKET_FOLDER}/${link}.sock`;
 }

@@ -31,7 +31,11 @@ interface Deps {
   otherFirewalls: OtherFirewalls;
   /** All that there can be: a tunnel may come and go. */
   slots: readonly Slot[];
+  /** The interface of devices on the road. */
+  remoteLink: string;
   tunnels: () => readonly Tunnel[];
+  /** Called when an interface may have lost something; null for any. */
+  onLost?: (link: string | null) => void;
   /** Tries again to remove tunnels that never had a server. */
   dropAgain: () => Promise<void>;
   /** Gets each change of the kernel's neighbour table, or null if some may have been missed. */
@@ -56,10 +60,10 @@ export class MachineSupervisor {
 
   /** Runs until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
-    const { host, killSwitch, slots, onNeighbour, log } = this.deps;
+    const { host, killSwitch, slots, remoteLink, onNeighbour, log } = this.deps;
     this.backstop.checked();
     const watched = {
-      links: slots.flatMap(({ links }) => links),
+      links: [...slots.flatMap(({ links }) => links), remoteLink],
       routingTables: slots.map(({ table }) => table),
       lanLinks: () => killSwitch.network.lans.map((lan) => lan.interface),
       firewallTables: [TABLE, ARP_TABLE],
@@ -137,6 +141,7 @@ export class MachineSupervisor {
   private tell(loss: Extract<KernelEvent, { of: "tunnel" }>, signal: AbortSignal): void {
     for (const { slot, supervisor } of this.deps.tunnels())
       if (loss.link === null || slot.links.includes(loss.link)) void supervisor.saw(loss, signal);
+    this.deps.onLost?.(loss.link);
   }
 
   private async answer(what: Matter): Promise<void> {

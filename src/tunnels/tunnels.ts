@@ -5,7 +5,7 @@ import { MAIN } from "../killswitch/policy.ts";
 import { type Alarm, Repairs } from "../killswitch/repairs.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Neighbour } from "../network/neighbours.ts";
-import { allSlots, MAIN_SLOT, MAX_TUNNELS, slotOf } from "../network/slot.ts";
+import { allSlots, MAIN_SLOT, MAX_TUNNELS, remoteLinkOf, slotOf } from "../network/slot.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import type { Host } from "../system/host.ts";
@@ -38,6 +38,8 @@ export interface TunnelsDeps
   alarm: Alarm;
   /** Gets each change of the kernel's neighbour table, or null if some may have been missed. */
   onNeighbour: (neighbour: Neighbour | null) => void;
+  /** An interface may have lost something; null for any. */
+  onLost?: (link: string | null) => void;
   /** Another table than the kill switch's has changed. */
   onOtherFirewalls: () => void;
   /** Runs the removal of a tunnel unless a device uses it; nothing can begin to use it meanwhile. */
@@ -81,6 +83,7 @@ export class Tunnels {
       ...shared,
       machine: this.machine,
       slots: allSlots(base),
+      remoteLink: remoteLinkOf(base),
       tunnels,
       dropAgain: () => this.dropAgain(),
     });

@@ -12,7 +12,7 @@ import {
   parsePrefix,
 } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
-import { isKey } from "./key.ts";
+import { isKey } from "./key-text.ts";
 import type { Config } from "./schema.ts";
 
 /** A value without white space at its ends, and where it was given: `line 7: Endpoint` or `endpoint`. */

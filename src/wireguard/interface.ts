@@ -25,11 +25,11 @@ export interface InterfacePeer {
   txBytes: number;
 }
 
-/** A server as it is configured on an interface. */
+/** The other end as it is configured on an interface: a server, or a device on the road. */
 export interface Peer {
-  config: Config["peer"];
-  /** The current address of the endpoint's host. */
-  endpoint: Endpoint;
+  config: Pick<Config["peer"], "publicKey" | "presharedKey" | "allowedIps">;
+  /** The current address of the endpoint's host; null if the peer calls first. */
+  endpoint: Endpoint | null;
   /** Seconds; 0 means off. */
   keepalive: number;
 }
@@ -38,20 +38,23 @@ export interface Peer {
 export interface Own {
   privateKey: string;
   fwmark: number;
+  /** The UDP port at which peers call; any if absent. */
+  listenPort?: number;
 }
 
 /** The text for `wg setconf IF /dev/stdin`. */
-export function setconfText({ privateKey, fwmark }: Own, peers: readonly Peer[]): string {
+export function setconfText({ privateKey, fwmark, listenPort }: Own, peers: readonly Peer[]): string {
   return lines([
     "[Interface]",
     `PrivateKey = ${privateKey}`,
     `FwMark = ${fwmark}`,
+    listenPort !== undefined && `ListenPort = ${listenPort}`,
     ...peers.flatMap(({ config, endpoint, keepalive }) => [
       "",
       "[Peer]",
       `PublicKey = ${config.publicKey}`,
       config.presharedKey !== undefined && `PresharedKey = ${config.presharedKey}`,
-      `Endpoint = ${formatEndpoint(endpoint.address, endpoint.port)}`,
+      endpoint !== null && `Endpoint = ${formatEndpoint(endpoint.address, endpoint.port)}`,
       config.allowedIps.length > 0 && `AllowedIPs = ${config.allowedIps.join(", ")}`,
       `PersistentKeepalive = ${keepalive}`,
     ]),
@@ -59,21 +62,44 @@ export function setconfText({ privateKey, fwmark }: Own, peers: readonly Peer[])
 }
 
 /** The same as a `set=1` request of the cross-platform userspace interface (wireguard.com/xplatform). */
-export function uapiText({ privateKey, fwmark }: Own, peers: readonly Peer[]): string {
+export function uapiText({ privateKey, fwmark, listenPort }: Own, peers: readonly Peer[]): string {
   const text = lines([
     "set=1",
     `private_key=${hexOf(privateKey)}`,
     `fwmark=${fwmark}`,
+    listenPort !== undefined && `listen_port=${listenPort}`,
     "replace_peers=true",
-    ...peers.flatMap(({ config, endpoint, keepalive }) => [
-      `public_key=${hexOf(config.publicKey)}`,
-      config.presharedKey !== undefined && `preshared_key=${hexOf(config.presharedKey)}`,
-      `endpoint=${formatEndpoint(endpoint.address, endpoint.port)}`,
-      `persistent_keepalive_interval=${keepalive}`,
-      ...config.allowedIps.map((prefix) => `allowed_ip=${prefix}`),
-    ]),
+    ...peers.flatMap((peer) => peerLines(peer)),
   ]);
   return `${text}\n`;
+}
+
+/** The same without disturbing the peers that stay as they are. */
+export function uapiChangeText(
+  { privateKey, fwmark, listenPort }: Own,
+  peers: readonly Peer[],
+  removed: readonly string[],
+): string {
+  const text = lines([
+    "set=1",
+    `private_key=${hexOf(privateKey)}`,
+    `fwmark=${fwmark}`,
+    listenPort !== undefined && `listen_port=${listenPort}`,
+    ...removed.flatMap((publicKey) => [`public_key=${hexOf(publicKey)}`, "remove=true"]),
+    ...peers.flatMap((peer) => peerLines(peer, "replace_allowed_ips=true")),
+  ]);
+  return `${text}\n`;
+}
+
+function peerLines({ config, endpoint, keepalive }: Peer, ...more: string[]): (string | false)[] {
+  return [
+    `public_key=${hexOf(config.publicKey)}`,
+    config.presharedKey !== undefined && `preshared_key=${hexOf(config.presharedKey)}`,
+    endpoint !== null && `endpoint=${formatEndpoint(endpoint.address, endpoint.port)}`,
+    `persistent_keepalive_interval=${keepalive}`,
+    ...more,
+    ...config.allowedIps.map((prefix) => `allowed_ip=${prefix}`),
+  ];
 }
 
 export function parseDump(text: string): Interface {

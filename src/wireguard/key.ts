@@ -16,17 +16,6 @@ export function publicKeyOf(privateKey: string): string {
   return x25519.getPublicKey(Uint8Array.fromBase64(privateKey)).toBase64();
 }
 
-/** Whether the text is a WireGuard key: canonical base64 of 32 bytes that are not all zero. */
-export function isKey(text: string): boolean {
-  return CANONICAL.test(text) && text !== ZERO;
-}
-
-/** 32 bytes are 43 characters. The last one has four bits, so only 16 of the 64 characters are possible. */
-const CANONICAL = /^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$/;
-
-/** WireGuard's "no key". */
-const ZERO = `${"A".repeat(43)}=`;
-
 /** RFC 7748 section 5, `decodeScalar25519`. */
 function clamped(key: Uint8Array): Uint8Array {
   const [first = 0, last = 0] = [key[0], key[31]];

@@ -531,6 +531,7 @@ describe("a restore while the service runs", () => {
       devices: { load: async () => void loads.push(store.devices().length) },
       forwards: { load: async () => {} },
       schedules: { load: async () => {} },
+      remoteAccess: { load: async () => {} },
       ...parts,
     });
     return { gateway, catalogue, backup, loads };

@@ -375,6 +375,7 @@ const MODULE_OF: Record<string, string> = {
   hash: "nft_hash",
   masq: "nft_masq",
   nat: "nft_nat",
+  notrack: "nft_ct",
   reject: "nft_reject_inet",
   socket: "nft_socket",
 };

@@ -179,11 +179,57 @@ export const POLICIES = {
     ]),
     NETWORK,
   ),
+  /** Devices on the road, by the uplink: one that may not reach the LAN, one that is blocked. */
+  remote: remotePolicy(null),
+  /** The same by a tunnel, on one cable. */
+  "one-armed-remote": {
+    ...remotePolicy("amsterdam"),
+    lans: [{ interface: "eth0", prefixes: cidrs("192.168.7.0/24", "fe80::/10") }],
+    uplink: "eth0",
+    uplinkPrefixes: [cidr("192.168.7.0/24")],
+  },
   lookup: { ...BLOCKED, lookups: [LOOKUP] },
   exemption: { ...BLOCKED, exemptions: [EXEMPTION] },
   /** A machine with no network at all. */
   bare: { ...BLOCKED, lans: [], uplink: null, uplinkPrefixes: [] },
 } satisfies Record<string, Policy>;
+
+function remotePolicy(through: string | null): Policy {
+  const device = (number: number, lan: boolean) => ({
+    id: cidr(`10.200.7.${number}/32`),
+    addresses: ips(`10.200.7.${number}`, `fd00:200::${number}`),
+    lan,
+  });
+  return mergedPolicy(
+    new Map<string, PolicyPart>([
+      ["main", { endpoints: [FIRST], carrying: [FIRST] }],
+      ["amsterdam", { endpoints: [FURTHER], carrying: [FURTHER] }],
+      [
+        "DEVICES",
+        {
+          routed: [
+            { prefix: cidr("10.200.7.3/32"), exit: defaultExitTo("amsterdam") },
+            { prefix: cidr("10.200.7.4/32"), exit: defaultExitTo("blocked") },
+          ],
+        },
+      ],
+      [
+        "REMOTE",
+        {
+          remote: {
+            interface: "wgr",
+            port: 51_820,
+            through,
+            addresses: ips("10.200.7.1", "fd00:200::1"),
+            networks: cidrs("10.200.7.0/24", "fd00:200::/64"),
+            devices: [device(2, true), device(3, false), device(4, true)],
+          },
+        },
+      ],
+    ]),
+    NETWORK,
+  );
+}
 
 function exitTo(name: string): Exit {
   return name === "direct" ? { to: "direct" } : defaultExitTo(name);

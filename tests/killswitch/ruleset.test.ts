@@ -12,6 +12,7 @@ import { inNamespace } from "./namespace.ts";
 const TEXTS: Record<string, string> = {
   ...Object.fromEntries(Object.entries(POLICIES).map(([name, policy]) => [name, rulesetOf(policy)])),
   "open-connected": openRulesetOf(POLICIES.connected),
+  "open-remote": openRulesetOf(POLICIES.remote),
   "open-direct": openRulesetOf({ ...POLICIES.direct, endpoints: [], carrying: [] }),
 };
 

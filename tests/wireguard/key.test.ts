@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { generateKeyPair, isKey, publicKeyOf } from "../../src/wireguard/key.ts";
+import { generateKeyPair, publicKeyOf } from "../../src/wireguard/key.ts";
+import { isKey } from "../../src/wireguard/key-text.ts";
 
 const wg = Bun.which("wg");
 

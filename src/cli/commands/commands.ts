@@ -11,6 +11,7 @@ import { addInstallCommands } from "./installation.ts";
 import { addLicenses } from "./licenses.ts";
 import { addLogsCommand } from "./logs.ts";
 import { addNotifyCommand } from "./notify.ts";
+import { addRemoteCommands } from "./remote.ts";
 import { addScheduleCommands } from "./schedules.ts";
 import { addServerCommands, addServersUpdate } from "./servers.ts";
 import { addTokenCommands } from "./token.ts";
@@ -38,6 +39,7 @@ function addDailyCommands(program: Command): void {
   addServerCommands(program);
   addDeviceCommands(program);
   addForwardCommands(program);
+  addRemoteCommands(program);
   addHistoryCommand(program);
   addScheduleCommands(program);
   addServersUpdate(program);

@@ -1,7 +1,8 @@
 import { type Static, Type } from "typebox";
 import type { Prefix } from "../../base/address.ts";
 import { checkerOf } from "../../base/checker.ts";
-import { isKey, publicKeyOf } from "../../wireguard/key.ts";
+import { publicKeyOf } from "../../wireguard/key.ts";
+import { isKey } from "../../wireguard/key-text.ts";
 import { Config } from "../../wireguard/schema.ts";
 import { masked, unable } from "../answers.ts";
 import type { Account, AccountDeps, LoggedOut, ShownAccount } from "../provider.ts";

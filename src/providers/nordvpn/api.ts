@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { checkerOf } from "../../base/checker.ts";
 import { GatewayError } from "../../base/errors.ts";
 import type { Send } from "../../system/host.ts";
-import { isKey } from "../../wireguard/key.ts";
+import { isKey } from "../../wireguard/key-text.ts";
 import { checkedJson, commonRefusalIn, malformed, Refusal, unable } from "../answers.ts";
 
 /** An access token of Nord Account. The error does not repeat it. */

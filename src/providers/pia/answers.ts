@@ -3,7 +3,7 @@ import { type Address, type Prefix, parseAddress, prefixOf } from "../../base/ad
 import { checkerOf } from "../../base/checker.ts";
 import type { HttpsAnswer } from "../../system/host.ts";
 import { EVERYTHING } from "../../wireguard/fieldset.ts";
-import { isKey } from "../../wireguard/key.ts";
+import { isKey } from "../../wireguard/key-text.ts";
 import type { Config } from "../../wireguard/schema.ts";
 import { answerIn, checkedJson, malformed } from "../answers.ts";
 

@@ -1,6 +1,6 @@
 import { type Address, isIpv4 } from "../../base/address.ts";
 import { isName } from "../../base/name.ts";
-import { isKey } from "../../wireguard/key.ts";
+import { isKey } from "../../wireguard/key-text.ts";
 
 /** A WireGuard server of a provider's list: the fields that clients see, and those of the endpoint. */
 export interface ListedServer {

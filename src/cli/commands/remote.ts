@@ -1,0 +1,51 @@
+import type { Command } from "commander";
+import { apiCommand, command, type Output, print } from "../api-command.ts";
+import type { AddRemoteFlags, RemoteOnFlags } from "../remote.ts";
+import { stateDirOption } from "./operator.ts";
+
+const loadRemote = () => import("../remote.ts");
+
+/** Remote access opens a port to strangers, so only root on the gateway can turn it on. */
+export function addRemoteCommands(program: Command): void {
+  const remote = command(
+    program,
+    "remote",
+    "let phones and laptops come home from the road, or list those that may",
+  ).enablePositionalOptions();
+  apiCommand(remote, async (api) => (await loadRemote()).showRemote(api));
+  rootCommand<RemoteOnFlags>(
+    command(remote, "on", "let devices in (on the gateway, as root)")
+      .option("--port <number>", "the UDP port at which they call (default: 51820, or as before)")
+      .option("--endpoint <name>", "the name or address that they call, with :port if it is another")
+      .option("--through <tunnel>", "let them come in by this tunnel, at a port that its provider forwards"),
+    async (stateDir, flags) => (await loadRemote()).turnOn(stateDir, flags),
+  );
+  rootCommand(command(remote, "off", "let no device in (on the gateway, as root)"), async (stateDir) =>
+    (await loadRemote()).turnOff(stateDir),
+  );
+  apiCommand<AddRemoteFlags>(
+    command(remote, "add", "let a device in, and print its code to scan, or its WireGuard file")
+      .argument("<name>", "the device's name, such as phone")
+      .option("--exit <exit>", "a tunnel, or blocked (default: the default exit)")
+      .option("--no-lan", "keep it from the LAN and from the gateway")
+      .option("--file", "print the file (default unless standard output is a terminal)")
+      .option("--code", "print the code (default at a terminal)"),
+    async (api, [name = ""], flags) => (await loadRemote()).addRemote(api, name, flags),
+  );
+  apiCommand(
+    command(remote, "remove", "let a device in no more").argument("<name>", "its name or its id"),
+    async (api, [name = ""]) => (await loadRemote()).removeRemote(api, name),
+  );
+}
+
+/** The flag --port is for devices here, and not for the HTTP interface, so these commands take no other setting. */
+function rootCommand<Flags extends object = object>(
+  on: Command,
+  work: (stateDir: string, flags: Flags) => Promise<Output>,
+): void {
+  on.option("--json", "print JSON")
+    .addOption(stateDirOption())
+    .action((flags: Flags & { stateDir: string; json?: true }) =>
+      print(flags.json === true, () => work(flags.stateDir, flags)),
+    );
+}

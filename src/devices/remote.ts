@@ -1,0 +1,27 @@
+import type { Address, Prefix } from "../base/address.ts";
+
+/** What the list of devices knows of those on the road. Their ids are prefixes of a single address. */
+export interface OnTheRoad {
+  /** The interface from which their packets come. */
+  link: string;
+  ids: readonly Prefix[];
+  /** Whether it is one of them, whether it may come in now or not. */
+  isKnown(id: string): boolean;
+  /** The device with this address, or null. */
+  of(address: Address): Prefix | null;
+  addressesOf(id: Prefix): Address[];
+  /** Whether a network has addresses of theirs. */
+  overlaps(prefix: Prefix): boolean;
+  /** When each was heard, on the monotone clock. */
+  heard: ReadonlyMap<Prefix, number>;
+}
+
+export const NOBODY: OnTheRoad = {
+  link: "",
+  ids: [],
+  isKnown: () => false,
+  of: () => null,
+  addressesOf: () => [],
+  overlaps: () => false,
+  heard: new Map(),
+};

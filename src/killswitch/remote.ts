@@ -1,0 +1,168 @@
+import { type Address, addressOf, familyOf, isLinkLocal, type Prefix } from "../base/address.ts";
+import { TO_RESOLVER } from "./dns.ts";
+import { chainOf } from "./exits.ts";
+import { among, byFamily, chain, namesOf, on } from "./match.ts";
+import type { Policy, Remote } from "./policy.ts";
+import { refuse } from "./strangers.ts";
+
+const TO_LAN = "remote_to_lan";
+const FROM_LAN = "lan_to_remote";
+const FROM_TUNNELS = "tunnels_to_remote";
+
+/**
+ * The rules for packets that come out of the interface. WireGuard has proven that they are the device's own: each device
+ * has its addresses, and only these. DNS always takes the device's exit. What is for the gateway or for the LAN is in no
+ * tunnel's zone.
+ */
+export function fromRemote(policy: Policy, blocks: boolean): string[] {
+  const { remote, lans } = policy;
+  if (remote === undefined) return [];
+  if (!blocks) return ['drop comment "without the kill switch no device on the road comes in"'];
+  const all = addressesOf(remote);
+  return [
+    ...([4, 6] as const).map(
+      (family) => `${otherThan(family, all)} drop comment "only known devices come in"`,
+    ),
+    'fib daddr type { broadcast, multicast } drop comment "there is no link that others share"',
+    'ip6 daddr fe80::/10 drop comment "there is no link that others share"',
+    ...byExit(policy, `${TO_RESOLVER} `),
+    'fib daddr type local accept comment "the gateway\'s own connections are in no tunnel"',
+    ...toLan(
+      remote,
+      lans.flatMap(({ prefixes }) => prefixes),
+    ).map((each) => `${each} accept comment "connections to the LAN are in no tunnel"`),
+    ...byExit(policy, ""),
+    'drop comment "only known devices come in"',
+  ];
+}
+
+/** On the LAN's interfaces: replies to devices on the road are in no tunnel. The forward chain permits nothing else. */
+export function repliesToRemote({ remote }: Policy, family: 4 | 6): string[] {
+  return byFamily(
+    "daddr",
+    (remote?.networks ?? []).filter((network) => familyOf(network) === family),
+  ).map((to) => `${to} accept comment "replies to devices on the road are in no tunnel"`);
+}
+
+/** Between the interface, the LAN and the tunnels. Two devices on the road do not reach each other. */
+export function forwardRemote({ remote, lans, carrying }: Policy): string[] {
+  if (remote === undefined) return [];
+  const [from, to] = [`iifname "${remote.interface}"`, `oifname "${remote.interface}"`];
+  const tunnels = carrying.map((tunnel) => tunnel.interface);
+  return [
+    ...among("iifname", tunnels).map(
+      (tunnel) => `${tunnel} ${to} jump ${FROM_TUNNELS} comment "replies to devices on the road"`,
+    ),
+    ...among("oifname", namesOf(lans)).map(
+      (lan) => `${from} ${lan} jump ${TO_LAN} comment "devices on the road that may reach the LAN"`,
+    ),
+    ...among("iifname", namesOf(lans)).map(
+      (lan) => `${lan} ${to} jump ${FROM_LAN} comment "replies to devices on the road"`,
+    ),
+    ...refuseRemote(remote),
+  ];
+}
+
+/** The chains that these rules lead to. */
+export function remoteChains({ remote, lans }: Policy, clamp: string): string[] {
+  if (remote === undefined) return [];
+  const replies = (to: readonly Address[]) => [
+    clamp,
+    ...byFamily("daddr", to).map(
+      (each) =>
+        `${each} ct direction reply ct state established,related accept comment "replies to devices on the road"`,
+    ),
+  ];
+  return [
+    chain(FROM_TUNNELS, null, replies(addressesOf(remote))),
+    chain(FROM_LAN, null, replies(addressesOf(remote, true))),
+    chain(TO_LAN, null, [
+      ...refuse('comment "a resolver on the LAN would query by its own exit"', `${TO_RESOLVER} `),
+      'ct state invalid,untracked drop comment "no connection"',
+      clamp,
+      ...lans.flatMap((lan) =>
+        toLan(remote, lan.prefixes).map(
+          (each) => `oifname "${lan.interface}" ${each} accept comment "from the road to the LAN"`,
+        ),
+      ),
+    ]),
+  ];
+}
+
+/** Into a tunnel: only what has passed the interface's rules is in the tunnel's zone. */
+export function remoteIntoTunnel({ remote }: Policy): string[] {
+  return fromDevices(remote).map((from) => `${from} accept comment "from the road into the tunnel"`);
+}
+
+/** To the gateway itself: everything from devices that may reach the LAN, from others only DNS queries. */
+export function permitFromRemote({ remote }: Policy): string[] {
+  if (remote === undefined) return [];
+  return [
+    ...fromDevices(remote, true).map((from) => `${from} accept comment "from the road to the gateway"`),
+    ...fromDevices(remote).map(
+      (from) =>
+        `${from} meta l4proto { tcp, udp } th dport 53 accept comment "DNS queries of devices on the road"`,
+    ),
+    ...refuseRemote(remote),
+  ];
+}
+
+export function permitToRemote({ remote }: Policy): string[] {
+  if (remote === undefined) return [];
+  return byFamily("daddr", addressesOf(remote)).map(
+    (to) => `oifname "${remote.interface}" ${to} accept comment "from the gateway to devices on the road"`,
+  );
+}
+
+/** The LAN's devices need no route to the road, and many answer only to addresses of their own network. */
+export function masqueradeRemote({ remote, lans }: Policy): string[] {
+  return among("oifname", namesOf(lans)).flatMap((lan) =>
+    byFamily("saddr", remote?.networks ?? []).map(
+      (from) => `${lan} ${from} masquerade comment "the LAN sees devices on the road as the gateway"`,
+    ),
+  );
+}
+
+function byExit(policy: Policy, match: string): string[] {
+  const { remote } = policy;
+  const byWay = Map.groupBy(remote?.devices ?? [], ({ exit }) => chainOf(exit, policy));
+  return [...byWay].flatMap(([way, devices]) =>
+    byFamily(
+      "saddr",
+      devices.flatMap(({ addresses }) => addresses),
+    ).map((from) => `${match}${from} goto ${way} comment "each device has its exit"`),
+  );
+}
+
+function toLan(remote: Remote, prefixes: readonly Prefix[]): string[] {
+  const own = [...new Set(prefixes)].filter((prefix) => !isLinkLocal(addressOf(prefix)));
+  return byFamily("saddr", addressesOf(remote, true)).flatMap((from) =>
+    byFamily("daddr", own)
+      .filter((to) => to.split(" ")[0] === from.split(" ")[0])
+      .map((to) => `${from} ${to}`),
+  );
+}
+
+function refuseRemote(remote: Remote): string[] {
+  return fromDevices(remote).flatMap((from) =>
+    refuse('comment "everything else is rejected at once"', `${from} `),
+  );
+}
+
+/** Packets of devices, or only of those that may reach the LAN. */
+function fromDevices(remote: Remote | undefined, onlyLan = false): string[] {
+  if (remote === undefined) return [];
+  return on("iifname", remote.interface).flatMap((link) =>
+    byFamily("saddr", addressesOf(remote, onlyLan)).map((from) => `${link} ${from}`),
+  );
+}
+
+function addressesOf({ devices }: Remote, onlyLan = false): Address[] {
+  return devices.filter(({ lan }) => lan || !onlyLan).flatMap(({ addresses }) => addresses);
+}
+
+function otherThan(family: 4 | 6, addresses: readonly Address[]): string {
+  const some = addresses.filter((address) => familyOf(address) === family);
+  if (some.length === 0) return `meta nfproto ipv${family}`;
+  return `${family === 4 ? "ip" : "ip6"} saddr != ${some.length === 1 ? some[0] : `{ ${some.join(", ")} }`}`;
+}

@@ -1,0 +1,123 @@
+import { type Address, familyOf, type Prefix, prefixOf } from "../base/address.ts";
+import { MARK_MASK, REMOTE_MARK } from "../network/slot.ts";
+import type { Host } from "../system/host.ts";
+import { type AddressedLink, showAddresses } from "../system/ip.ts";
+import { Links } from "../tunnel/links.ts";
+import {
+  type InterfacePeer,
+  type Own,
+  type Peer,
+  peersInDump,
+  peersInUapi,
+  setconfText,
+  uapiChangeText,
+  uapiText,
+} from "../wireguard/interface.ts";
+import { publicKeyOf } from "../wireguard/key.ts";
+
+/** What the interface should be. */
+export interface WantedLink {
+  privateKey: string;
+  port: number;
+  /** With the lengths of their networks. */
+  addresses: readonly Prefix[];
+  mtu: number;
+  peers: readonly { publicKey: string; presharedKey: string; addresses: readonly Address[] }[];
+}
+
+/** The interface from which packets of devices on the road come. */
+export class RemoteLink {
+  private readonly links: Links;
+  /** What the interface was told last; null if that is unknown. */
+  private told: WantedLink | null = null;
+
+  constructor(
+    private readonly host: Host,
+    userspace: string,
+    readonly name: string,
+  ) {
+    this.links = new Links(host, userspace);
+  }
+
+  /**
+   * Makes the interface as it should be; returns whether it was not ready. Devices that stay as they are notice nothing.
+   */
+  async apply(wanted: WantedLink): Promise<boolean> {
+    const own = await this.links.own(this.name);
+    const isOurs = own !== null && (own.fwmark & MARK_MASK) === REMOTE_MARK;
+    const isSame = isOurs && own.publicKey === publicKeyOf(wanted.privateKey);
+    const wasReady = isSame && (await this.isReady(wanted));
+    if (!wasReady) await this.renew(wanted, own !== null, isSame);
+    if (isSame && Bun.deepEquals(this.told, wanted)) return !wasReady;
+    this.told = null;
+    await this.tell(wanted, isSame);
+    this.told = wanted;
+    return !wasReady;
+  }
+
+  /** Removes the interface; nothing happens if there is none. */
+  async close(): Promise<void> {
+    this.told = null;
+    const own = await this.links.own(this.name);
+    const isAnothers = own !== null && own.publicKey !== null && (own.fwmark & MARK_MASK) !== REMOTE_MARK;
+    if (own !== null && !isAnothers) await this.links.close(this.name);
+  }
+
+  /** The devices as WireGuard knows them; empty without the interface. */
+  async peers(): Promise<InterfacePeer[]> {
+    const told = await this.links.read(this.name);
+    if (told === null) return [];
+    return "uapi" in told ? peersInUapi(told.uapi) : peersInDump(told.dump);
+  }
+
+  private async renew(wanted: WantedLink, exists: boolean, isSame: boolean): Promise<void> {
+    if (exists && !isSame) await this.links.close(this.name);
+    if (exists && isSame) return this.links.batch(this.lines(wanted));
+    this.told = null;
+    await this.links.create(this.name, this.lines(wanted));
+  }
+
+  private lines({ addresses, mtu }: WantedLink): string[] {
+    return [
+      // `noprefixroute`: only the table of the LAN has routes to devices on the road.
+      ...addresses.map(
+        (address) =>
+          `address replace ${address} dev ${this.name} noprefixroute${familyOf(address) === 6 ? " nodad" : ""}`,
+      ),
+      `link set dev ${this.name} mtu ${mtu} up`,
+    ];
+  }
+
+  private async isReady({ addresses, mtu }: WantedLink): Promise<boolean> {
+    const [found] = await showAddresses(this.host, "dev", this.name).catch((): AddressedLink[] => []);
+    const present = found?.addr_info.map(({ local, prefixlen }) => `${local}/${prefixlen}`) ?? [];
+    return (
+      found?.mtu === mtu &&
+      found.flags.includes("UP") &&
+      addresses.every((address) => present.includes(address))
+    );
+  }
+
+  private async tell(wanted: WantedLink, isSame: boolean): Promise<void> {
+    const own: Own = { privateKey: wanted.privateKey, fwmark: REMOTE_MARK, listenPort: wanted.port };
+    const peers: Peer[] = wanted.peers.map(({ publicKey, presharedKey, addresses }) => ({
+      config: { publicKey, presharedKey, allowedIps: addresses.map(prefixOf) },
+      endpoint: null,
+      keepalive: 0,
+    }));
+    const text = setconfText(own, peers);
+    if (!isSame)
+      return this.links.configure(this.name, {
+        uapi: uapiText(own, peers),
+        wg: { command: "setconf", text },
+      });
+    const keys = wanted.peers.map(({ publicKey }) => publicKey);
+    const removed = (await this.peers())
+      .map(({ publicKey }) => publicKey)
+      .filter((key) => !keys.includes(key));
+    await this.links.configure(this.name, {
+      uapi: uapiChangeText(own, peers, removed),
+      wg: { command: "syncconf", text },
+    });
+  }
+}

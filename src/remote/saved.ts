@@ -1,0 +1,127 @@
+import { type Static, Type } from "typebox";
+import {
+  addressOf,
+  isHostName,
+  isIpv4,
+  isIpv6,
+  type Prefix,
+  parsePrefix,
+  prefixOf,
+} from "../base/address.ts";
+import { checkerOf } from "../base/checker.ts";
+import { listIn, Saved, SavedList } from "../base/saved.ts";
+import type { RemotePart } from "../killswitch/remote-part.ts";
+import { isTunnelName } from "../tunnel/name.ts";
+import { isKey } from "../wireguard/key-text.ts";
+import { addressesIn, gatewayIn, type Networks, numberOf } from "./networks.ts";
+
+/** What the operator has decided about remote access. */
+const StoredAccess = Type.Object(
+  {
+    on: Type.Boolean(),
+    port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+    /** The name or address that devices call, and its port; null if the gateway's own is used. */
+    endpoint: Type.Union([
+      Type.Object(
+        { host: Type.String(), port: Type.Integer({ minimum: 1, maximum: 65_535 }) },
+        { additionalProperties: false },
+      ),
+      Type.Null(),
+    ]),
+    through: Type.Union([Type.String(), Type.Null()]),
+    ipv4: Type.String(),
+    ipv6: Type.String(),
+  },
+  { additionalProperties: false },
+);
+type StoredAccess = Static<typeof StoredAccess>;
+export type Access = Omit<StoredAccess, "ipv4" | "ipv6"> & Networks;
+
+const StoredPeer = Type.Object(
+  {
+    /** Its IPv4 address, as a prefix. */
+    id: Type.String({ pattern: "^10\\.[0-9]+\\.[0-9]+\\.[0-9]+/32$" }),
+    public_key: Type.String(),
+    preshared_key: Type.String(),
+    lan: Type.Boolean(),
+  },
+  { additionalProperties: false },
+);
+
+/** A device on the road, as WireGuard knows it. The latest one comes last. */
+export type RemotePeer = Omit<Static<typeof StoredPeer>, "id"> & { id: Prefix };
+
+const storedPeers = listIn(StoredPeer);
+
+export const REMOTE_PEERS = new SavedList<RemotePeer>({
+  key: "remote_devices",
+  what: "device on the road",
+  /** As many as a home's phones and laptops; each is in some rules of the firewall. */
+  max: 64,
+  entriesIn: (text) =>
+    storedPeers(text).flatMap((peer) => {
+      const id = parsePrefix(peer.id);
+      return id !== null && isKey(peer.public_key) && isKey(peer.preshared_key) ? [{ ...peer, id }] : [];
+    }),
+  format: JSON.stringify,
+  nameOf: ({ id }) => id,
+  claimOf: ({ public_key }) => public_key,
+  wordsOf: ({ public_key, lan }) => `key ${public_key.slice(0, KEY_SHOWN)}…${lan ? "" : ", without the LAN"}`,
+});
+
+/** Enough characters to tell one key from another. */
+const KEY_SHOWN = 8;
+
+/** The gateway's own key, which is never shown; null if there is none. */
+export const REMOTE_PRIVATE_KEY = new Saved<string | null>(
+  "remote_key",
+  (text) => (text !== null && isKey(text) ? text : null),
+  (key) => key ?? "",
+);
+
+const storedAccess = checkerOf(StoredAccess);
+
+/** What the operator has decided; null if there is nothing, or if this version cannot read it. */
+export const REMOTE_DECISION = new Saved<Access | null>("remote", accessIn);
+
+function accessIn(text: string | null): Access | null {
+  const value = storedAccess.read(text);
+  if (value === null) return null;
+  const [ipv4, ipv6] = [parsePrefix(value.ipv4), parsePrefix(value.ipv6)];
+  const { endpoint, through } = value;
+  const isEndpoint = endpoint === null || isEndpointHost(endpoint.host);
+  if (ipv4 === null || ipv6 === null || !isEndpoint) return null;
+  if (!/^10\.\d+\.\d+\.0\/24$/.test(ipv4) || !/^fd[0-9a-f:]+::\/64$/.test(ipv6)) return null;
+  if (through !== null && through !== "main" && !isTunnelName(through)) return null;
+  return { ...value, ipv4, ipv6 };
+}
+
+export function isEndpointHost(host: string): boolean {
+  return isIpv4(host) || isIpv6(host) || isHostName(host);
+}
+
+/** The addresses of a device in the present networks. */
+export function addressesOf(networks: Networks, id: Prefix) {
+  return addressesIn(networks, numberOf(addressOf(id)));
+}
+
+export function idOf(networks: Networks, number: number): Prefix {
+  const [ipv4] = addressesIn(networks, number);
+  if (ipv4 === undefined) throw new Error("a device has an IPv4 address");
+  return prefixOf(ipv4);
+}
+
+/** What the kill switch must permit; null while nothing is. */
+export function partOf(link: string, access: Access | null, peers: readonly RemotePeer[]): RemotePart | null {
+  if (access === null || !access.on) return null;
+  const { port, through, ipv4, ipv6 } = access;
+  const devices = peers.map(({ id, lan }) => ({ id, lan, addresses: addressesOf(access, id) }));
+  return {
+    interface: link,
+    port,
+    through,
+    addresses: gatewayIn(access),
+    networks: [ipv4, ipv6],
+    devices,
+  };
+}

@@ -1,0 +1,101 @@
+import { type Static, Type } from "typebox";
+
+/** A device on the road. */
+export const RemoteDevice = Type.Object(
+  {
+    id: Type.String({ description: "as in /api/devices: its IPv4 address, with /32" }),
+    name: Type.String(),
+    addresses: Type.Array(Type.String(), { description: "its own, IPv4 first" }),
+    public_key: Type.String(),
+    exit: Type.String({ description: "name of a tunnel, or blocked" }),
+    lan: Type.Boolean({ description: "whether it may reach the LAN and the gateway" }),
+    online: Type.Boolean({ description: "whether it was heard in the last five minutes" }),
+    endpoint: Type.Union([Type.String(), Type.Null()], {
+      description: "the address from which it calls; null before its first call since remote access began",
+    }),
+    latest_handshake: Type.Union([Type.String(), Type.Null()], { description: "ISO 8601" }),
+    rx_bytes: Type.Integer({ description: "what the gateway has sent to it" }),
+    tx_bytes: Type.Integer({ description: "what it has sent" }),
+  },
+  { additionalProperties: false },
+);
+export type RemoteDevice = Static<typeof RemoteDevice>;
+
+/** GET /api/remote. */
+export const RemoteStatus = Type.Object(
+  {
+    on: Type.Boolean({ description: "whether devices may come in from the road (portcullis remote on)" }),
+    port: Type.Union([Type.Integer(), Type.Null()], { description: "the UDP port; null if it was never on" }),
+    interface: Type.String(),
+    public_key: Type.Union([Type.String(), Type.Null()], { description: "the gateway's" }),
+    through: Type.Union([Type.String(), Type.Null()], {
+      description: "the tunnel by which devices come in; null for the uplink",
+    }),
+    endpoint: Type.Union([Type.String(), Type.Null()], {
+      description: "what devices call, as host:port; null if the gateway does not know it",
+    }),
+    error: Type.Union([Type.String(), Type.Null()], { description: "why no device can come in now" }),
+    devices: Type.Array(RemoteDevice),
+  },
+  { additionalProperties: false },
+);
+export type RemoteStatus = Static<typeof RemoteStatus>;
+
+/** POST /api/remote/devices. */
+export const NewRemoteDevice = Type.Object(
+  {
+    name: Type.String({ minLength: 1, description: "1 to 64 characters" }),
+    public_key: Type.String({ description: "the device's; its private key never leaves it" }),
+    exit: Type.Optional(
+      Type.String({ minLength: 1, description: "name of a tunnel, or blocked (default: the default exit)" }),
+    ),
+    lan: Type.Optional(
+      Type.Boolean({ description: "whether it may reach the LAN and the gateway (default: true)" }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type NewRemoteDevice = Static<typeof NewRemoteDevice>;
+
+/** The answer: all that the device's file needs but its private key. */
+export const AddedRemoteDevice = Type.Object(
+  {
+    id: Type.String(),
+    name: Type.String(),
+    addresses: Type.Array(Type.String(), { description: "its own, with their lengths" }),
+    public_key: Type.String({ description: "the gateway's" }),
+    preshared_key: Type.String({ description: "is never told again" }),
+    endpoint: Type.Object(
+      { host: Type.String(), port: Type.Integer() },
+      { additionalProperties: false, description: "what the device calls" },
+    ),
+    allowed_ips: Type.Array(Type.String()),
+    dns: Type.Array(Type.String()),
+    mtu: Type.Integer(),
+  },
+  { additionalProperties: false },
+);
+export type AddedRemoteDevice = Static<typeof AddedRemoteDevice>;
+
+/** PATCH /api/remote/devices/:name. */
+export const RemoteDeviceChange = Type.Object(
+  {
+    name: Type.Optional(Type.String({ minLength: 1, description: "1 to 64 characters" })),
+    exit: Type.Optional(
+      Type.Union([Type.String({ minLength: 1 }), Type.Null()], {
+        description: "name of a tunnel, or blocked; null for the default exit again",
+      }),
+    ),
+    lan: Type.Optional(Type.Boolean({ description: "whether it may reach the LAN and the gateway" })),
+  },
+  { additionalProperties: false },
+);
+export type RemoteDeviceChange = Static<typeof RemoteDeviceChange>;
+
+/** What the operator gives `portcullis remote on`. */
+export interface RemoteChoice {
+  port: number | null;
+  /** As `host` or `host:port`; IPv6 in brackets. */
+  endpoint: string | null;
+  through: string | null;
+}

@@ -1,0 +1,116 @@
+import { GatewayError } from "../base/errors.ts";
+import type { Host } from "../system/host.ts";
+import { showLinks } from "../system/ip.ts";
+import { explained } from "../system/modules.ts";
+import { type OwnEnd, ownInDump, ownInUapi } from "../wireguard/interface.ts";
+
+/** Where userspace WireGuard programs listen, one socket per interface (wireguard.com/xplatform). */
+const SOCKET_FOLDER = "/var/run/wireguard";
+/** A userspace program ends 5 ms after its interface was deleted; on a busy machine it took 150 ms. */
+const PROGRAM_ENDS_WITHIN_MS = 3_000;
+const PROGRAM_POLL_MS = 10;
+
+/** A state as WireGuard tells it, in the format of the userspace program or of `wg`. */
+export type Told = { uapi: string } | { dump: string };
+
+/** A configuration in both formats; the second one is for `wg`, with its subcommand. */
+export interface Configuration {
+  uapi: string;
+  wg: { command: "setconf" | "syncconf"; text: string };
+}
+
+/** WireGuard interfaces, which the kernel provides, or a program if the kernel does not. */
+export class Links {
+  /** Whether this kernel supports WireGuard; null until the first attempt to create an interface. */
+  native: boolean | null = null;
+
+  constructor(
+    private readonly host: Host,
+    /** The program that provides WireGuard interfaces if the kernel does not. */
+    private readonly userspace: string,
+  ) {}
+
+  /** Makes the interface, then applies these lines for `ip -batch`. */
+  async create(link: string, lines: readonly string[]): Promise<void> {
+    if (this.native) return this.batch([`link add dev ${link} type wireguard`, ...lines]);
+    const made =
+      this.native === null &&
+      (await this.batch([`link add dev ${link} type wireguard`]).then(
+        () => true,
+        () => false,
+      ));
+    if (!made) await this.startProgram(link);
+    // Set only now, because the first attempt may have failed although the kernel supports WireGuard.
+    this.native = made;
+    await this.batch(lines);
+  }
+
+  /** Removes an interface, with its routes and addresses; a userspace program ends with it. */
+  async close(link: string): Promise<void> {
+    try {
+      await this.host.run(["ip", "link", "del", "dev", link]);
+    } catch (error) {
+      if ((await this.names()).includes(link)) throw error;
+    }
+  }
+
+  /** Names of the interfaces that exist. */
+  async names(): Promise<string[]> {
+    return (await showLinks(this.host)).map((link) => link.ifname);
+  }
+
+  /** The interface's own end; null if it is not a WireGuard interface. */
+  async own(link: string): Promise<OwnEnd | null> {
+    const told = await this.read(link);
+    if (told === null) return null;
+    return "uapi" in told ? ownInUapi(told.uapi) : ownInDump(told.dump);
+  }
+
+  /** The state of the interface; null if there is none. */
+  async read(link: string): Promise<Told | null> {
+    const uapi = await this.host.exchange(socketOf(link), "get=1\n\n");
+    if (uapi !== null) return { uapi };
+    if (this.native === false) return null;
+    const dump = await this.host.run(["wg", "show", link, "dump"], { secret: true }).catch(() => null);
+    return dump === null ? null : { dump };
+  }
+
+  async configure(link: string, { uapi, wg }: Configuration): Promise<void> {
+    // Writing to the program's socket, as `wg` would, saves running `wg`.
+    const answer = this.native ? null : await this.host.exchange(socketOf(link), uapi);
+    if (answer?.trim() === "errno=0") return;
+    if (answer !== null) {
+      throw new GatewayError("kernel_refused", `WireGuard refused the configuration of ${link}`);
+    }
+    await this.host.run(["wg", wg.command, link, "/dev/stdin"], { stdin: wg.text, secret: true });
+  }
+
+  /** Whether an existing interface is a kernel WireGuard interface; null if the kernel does not say so. */
+  async isNative(link: string): Promise<boolean> {
+    if (this.native !== null) return this.native;
+    const uevent = await this.host.read(`/sys/class/net/${link}/uevent`);
+    if (uevent?.includes("DEVTYPE=wireguard\n") === true) this.native = true;
+    return this.native === true;
+  }
+
+  async batch(lines: readonly string[]): Promise<void> {
+    if (lines.length === 0) return;
+    await this.host.run(["ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
+  }
+
+  /** The program of an interface that was just deleted keeps the socket of that name for a moment. */
+  private async startProgram(link: string): Promise<void> {
+    const deadline = this.host.monotonic() + PROGRAM_ENDS_WITHIN_MS;
+    while ((await this.host.exchange(socketOf(link), "get=1\n\n")) !== null) {
+      if (this.host.monotonic() > deadline) break;
+      await this.host.sleep(PROGRAM_POLL_MS);
+    }
+    await this.host.run([this.userspace, link]).catch((error: unknown) => {
+      throw explained(error);
+    });
+  }
+}
+
+function socketOf(link: string): string {
+  return `${SOCKET_FOLDER}/${link}.sock`;
+}

@@ -1,0 +1,290 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { Doorbell } from "../../lab/doorbell.ts";
+import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../lab/lab.ts";
+import { Phone } from "../../lab/phone.ts";
+import { PROGRAM } from "../../lab/program.ts";
+import { Sniffer } from "../../lab/sniffer.ts";
+import { until } from "../../lab/until.ts";
+import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+
+const TIMEOUT_MS = 240_000;
+/** At home, on the laptop. */
+const BELL = 8_080;
+const PORT = 51_820;
+
+let lab: Lab;
+let gateway: Gateway;
+let phones: Phone[];
+let bell: Doorbell;
+let sniffer: Sniffer;
+
+beforeAll(async () => {
+  lab = await createLab({ cards: 2 });
+  phones = await Promise.all([1, 2].map((number) => Phone.onTheRoad(lab, number)));
+  bell = await Doorbell.start(lab, lab.namespaces.client, BELL);
+  // The home router's owner has entered the port.
+  await forwardPort();
+  gateway = await lab.startGateway();
+  await ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await ask("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "box-vpn-2" });
+  await gateway.keep();
+}, TIMEOUT_MS);
+
+beforeEach(async () => {
+  for (const phone of phones) await phone.hangsUp();
+  await gateway.reset();
+  sniffer = await Sniffer.start(lab.namespaces.router, "lan0", {
+    endpoints: [...ENDPOINTS, { address: UPLINK.gateway4, port: PORT }],
+    direction: "in",
+  });
+}, TIMEOUT_MS);
+
+afterEach(async () => {
+  const { leaks, missed } = await sniffer.stop();
+  expect({ leaks, missed }).toEqual({ leaks: [], missed: 0 });
+}, TIMEOUT_MS);
+
+afterAll(async () => {
+  bell?.stop();
+  await lab?.close();
+}, TIMEOUT_MS);
+
+async function forwardPort(): Promise<void> {
+  const rule = `iifname "wan0" udp dport ${PORT} dnat ip to ${UPLINK.gateway4}`;
+  const text = `table inet ports { chain in { type nat hook prerouting priority dstnat - 1\n${rule}\n}\n}\n`;
+  expect(await lab.exec(lab.namespaces.router, ["nft", "-f", "-"], text)).toMatchObject({ code: 0 });
+}
+
+async function ask(method: string, path: string, body?: unknown) {
+  const answer = await gateway.api(method, path, body);
+  expect({ path, status: answer.status, body: answer.body }).toMatchObject({ path, status: 200 });
+  return answer.body;
+}
+
+async function turnOn(...flags: string[]): Promise<void> {
+  const ran = await gateway.operate("remote", "on", "--endpoint", ROUTER.public4, ...flags);
+  expect(ran).toMatchObject({ code: 0, stderr: "" });
+}
+
+/** The command line, as a person types it. */
+async function type(...words: string[]): Promise<string> {
+  const url = `http://127.0.0.1:${gateway.port}`;
+  const { code, stdout, stderr } = await lab.outside([...PROGRAM, ...words, "--url", url]);
+  expect({ words, code, stderr }).toEqual({ words, code: 0, stderr: "" });
+  return stdout;
+}
+
+/** The phone is added, and takes the file. */
+async function invite(phone: Phone, name: string, ...flags: string[]): Promise<string> {
+  const file = await type("remote", "add", name, "--file", ...flags);
+  await phone.takes(file);
+  return file;
+}
+
+const device = async (name: string) => {
+  const { devices } = await ask("GET", "/api/devices");
+  return devices.find((each: { name: string }) => each.name === name);
+};
+const idOf = async (name: string): Promise<string> => (await device(name)).id;
+const give = async (name: string, exit: string | null) =>
+  ask("PUT", `/api/devices/${encodeURIComponent(await idOf(name))}`, { exit });
+/** Which computer at home answers; null if none does. */
+const home = (phone: Phone, address: string = LAN.client4) =>
+  lab.fetchFrom(phone.namespace, `http://${address.includes(":") ? `[${address}]` : address}:${BELL}/`);
+const rulesAbout = async (what: RegExp) => {
+  const { gateway: own } = lab.namespaces;
+  const shown = [];
+  for (const argv of [
+    ["nft", "list", "ruleset"],
+    ["ip", "rule"],
+    ["ip", "-6", "rule"],
+    ["ip", "-br", "link"],
+    ["ss", "-lunH"],
+  ])
+    shown.push((await lab.exec(own, argv)).stdout);
+  return shown
+    .join("\n")
+    .split("\n")
+    .filter((line) => what.test(line));
+};
+
+test(
+  "while it is off, there is no socket, no rule and no interface, and off leaves none",
+  async () => {
+    const link = `${lab.sandbox.interface}r`;
+    const ours = new RegExp(`${link}\\b|0x0000114d|0x114d|on the road|:${PORT}\\b`);
+    expect(await rulesAbout(ours)).toEqual([]);
+    await turnOn();
+    expect((await rulesAbout(ours)).length).toBeGreaterThan(10);
+    expect(await gateway.operate("remote", "off")).toMatchObject({ code: 0, stderr: "" });
+    expect(await rulesAbout(ours)).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a phone reaches the laptop at home, leaves by its exit, and has the gateway's DNS",
+  async () => {
+    await turnOn();
+    const [phone] = phones as [Phone, Phone];
+    expect(await phone.seenAs()).toBe(phone.v4);
+    const file = await invite(phone, "phone");
+    expect(file).toContain(`Endpoint = ${ROUTER.public4}:${PORT}\n`);
+    expect(await phone.seenAs()).toBe(VPN.vpn1.v4);
+    expect([await home(phone), await home(phone, LAN.client6)]).toEqual([
+      lab.namespaces.client,
+      lab.namespaces.client,
+    ]);
+    await give("phone", "amsterdam");
+    expect(await phone.seenAs()).toBe(VPN.vpn2.v4);
+    const [, dns = ""] = /^DNS = ([0-9.]+),/m.exec(file) ?? [];
+    for (const resolver of [dns, INTERNET.dns4]) {
+      const traffic = await lab.traffic(phone.namespace, { kinds: ["udp", "dns"], resolver });
+      await traffic.sends(100);
+      const { dns: asked } = await traffic.stop();
+      expect(Object.keys(asked?.seenAs ?? {})).toEqual([VPN.vpn2.v4]);
+    }
+    await until(async () => (await device("phone")).online);
+    expect(await device("phone")).toMatchObject({ kind: "remote", exit: "amsterdam", assigned: true });
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a blocked phone has no internet and still reaches home; one without the LAN reaches only the internet",
+  async () => {
+    await turnOn();
+    const [phone, other] = phones as [Phone, Phone];
+    await invite(phone, "phone", "--exit", "blocked");
+    await invite(other, "other", "--no-lan");
+    expect(await home(phone)).toBe(lab.namespaces.client);
+    expect(await lab.isRefused(phone.namespace, `http://${INTERNET.host4}/ip`)).toBe(true);
+    expect(await other.seenAs()).toBe(VPN.vpn1.v4);
+    expect([await home(other), await home(other, LAN.client6)]).toEqual([null, null]);
+    expect(await other.run(["ping", "-c", "1", "-W", "1", LAN.gateway4])).not.toMatchObject({ code: 0 });
+    // The tunnel of its exit is down.
+    await give("phone", "amsterdam");
+    expect(await phone.seenAs()).toBe(VPN.vpn2.v4);
+    await ask("POST", "/api/tunnels/amsterdam/disconnect");
+    expect(await phone.seenAs()).toBeNull();
+    await ask("PATCH", "/api/remote/devices/other", { lan: true });
+    expect(await home(other)).toBe(lab.namespaces.client);
+    await ask("PATCH", "/api/remote/devices/other", { lan: false });
+    expect(await home(other)).toBeNull();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a phone that is removed in the middle of a stream sends nothing more once the answer is there",
+  async () => {
+    await turnOn();
+    const [phone, other] = phones as [Phone, Phone];
+    await invite(phone, "phone");
+    await invite(other, "other");
+    const [stream, second] = await Promise.all(
+      [phone, other].map(({ namespace }) => lab.traffic(namespace, { kinds: ["udp"] })),
+    );
+    await stream?.sends(50);
+    await type("remote", "remove", "phone");
+    const before = (await stream?.count())?.udp?.answered ?? 0;
+    await stream?.sends(100);
+    // What was under way when it was removed may still have come back.
+    expect(((await stream?.count())?.udp?.answered ?? 0) - before).toBeLessThan(5);
+    expect([await home(phone), await phone.seenAs()]).toEqual([null, null]);
+    await stream?.stop();
+    const { udp } = (await second?.stop()) ?? {};
+    expect([udp?.answered ?? 0, udp?.lost]).toEqual([udp?.sent ?? 0, []]);
+    expect(await home(other)).toBe(lab.namespaces.client);
+    expect((await ask("GET", "/api/remote")).devices.map(({ name }: { name: string }) => name)).toEqual([
+      "other",
+    ]);
+    expect(await device("phone")).toBeUndefined();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "two phones do not see each other, the LAN does not reach them, and a stolen address is refused",
+  async () => {
+    await turnOn();
+    const [phone, other] = phones as [Phone, Phone];
+    await invite(phone, "phone");
+    await invite(other, "other");
+    const otherBell = await Doorbell.start(lab, other.namespace, BELL);
+    try {
+      const [theirs = ""] = (await device("other")).addresses;
+      const [ours = ""] = (await device("phone")).addresses;
+      const reached = (namespace: string) => lab.fetchFrom(namespace, `http://${theirs}:${BELL}/`);
+      // Positive control: the gateway itself reaches it.
+      expect(await reached(lab.namespaces.gateway)).toBe(other.namespace);
+      otherBell.rings();
+      expect([await reached(phone.namespace), await reached(lab.namespaces.client)]).toEqual([null, null]);
+      expect(otherBell.rings()).toEqual([]);
+      // As the other one, and as a host of the LAN.
+      for (const stolen of [theirs, LAN.client4]) {
+        await phone.run(["ip", "address", "add", `${stolen}/32`, "dev", phone.link]);
+        const from = ["curl", "-gsf", "-m", "2", "--interface", stolen];
+        expect(await phone.run([...from, `http://${INTERNET.host4}/ip`])).not.toMatchObject({ code: 0 });
+        await phone.run(["ip", "address", "del", `${stolen}/32`, "dev", phone.link]);
+      }
+      expect(
+        await phone.run(["curl", "-gsf", "-m", "2", "--interface", ours, `http://${INTERNET.host4}/ip`]),
+      ).toMatchObject({ code: 0 });
+    } finally {
+      otherBell.stop();
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a killed service leaves the phone where it was, and the next one takes it up without a lost packet",
+  async () => {
+    await turnOn();
+    const [phone] = phones as [Phone, Phone];
+    await invite(phone, "phone", "--exit", "amsterdam");
+    const stream = await lab.traffic(phone.namespace, { kinds: ["udp"] });
+    await stream.sends(50);
+    await gateway.kill("SIGKILL");
+    await stream.sends(50);
+    expect([await phone.seenAs(), await home(phone)]).toEqual([VPN.vpn2.v4, lab.namespaces.client]);
+    await gateway.start();
+    await stream.sends(200);
+    const { udp } = await stream.stop();
+    expect(udp?.lost).toEqual([]);
+    expect([await phone.seenAs(), await home(phone)]).toEqual([VPN.vpn2.v4, lab.namespaces.client]);
+    await type("remote", "remove", "phone");
+    expect([await phone.seenAs(), await home(phone)]).toEqual([null, null]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "each layer alone keeps a phone inside its exit, and what another program takes away comes back",
+  async () => {
+    await turnOn();
+    const [phone] = phones as [Phone, Phone];
+    await invite(phone, "phone", "--exit", "amsterdam");
+    const { gateway: own } = lab.namespaces;
+    const link = `${lab.sandbox.interface}r`;
+    expect(await phone.seenAs()).toBe(VPN.vpn2.v4);
+    await lab.exec(own, ["nft", "flush", "ruleset"]);
+    await until(async () => (await phone.seenAs()) === VPN.vpn2.v4);
+    await lab.exec(own, ["ip", "link", "del", link]);
+    await until(async () => (await phone.seenAs()) === VPN.vpn2.v4);
+    await lab.exec(own, ["ip", "address", "flush", "dev", link]);
+    await until(async () => (await home(phone)) !== null);
+    await gateway.kill("SIGKILL");
+    const { stdout: table } = await lab.exec(own, ["nft", "list", "ruleset"]);
+    await lab.exec(own, ["nft", "flush", "ruleset"]);
+    expect(await phone.seenAs()).toBeNull();
+    expect((await lab.exec(own, ["nft", "-f", "-"], table)).code).toBe(0);
+    expect(await phone.seenAs()).toBe(VPN.vpn2.v4);
+    // Without its routes the exit leads nowhere.
+    for (const family of ["-4", "-6"])
+      await lab.exec(own, ["ip", family, "route", "flush", "table", "20557"]);
+    expect(await phone.seenAs()).toBeNull();
+  },
+  TIMEOUT_MS,
+);
