@@ -1,4 +1,5 @@
 import type { Address } from "../base/address.ts";
+import { untilBeat } from "../base/beat.ts";
 import type { Mac } from "../base/mac.ts";
 import { isToldName } from "../base/name.ts";
 import type { Host } from "../system/host.ts";
@@ -20,7 +21,7 @@ interface Deps {
 }
 
 /** The pause between two questions, because anyone on the LAN can invent devices. */
-const ASK_EVERY_MS = 2_000;
+const ASK_EVERY_MS = 3_000;
 /** How often the question is repeated, because a device may be given another name. */
 const ASK_AGAIN_AFTER_MS = 3_600_000;
 /** A new device may not answer yet, and a question may get lost. These are the first pause, and its growth. */
@@ -44,7 +45,8 @@ export class Announced {
   /** Asks one nameless device after another, until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
     for (;;) {
-      await this.deps.host.sleep(ASK_EVERY_MS, signal);
+      const { host } = this.deps;
+      await host.sleep(untilBeat(ASK_EVERY_MS, host.monotonic()), signal);
       if (signal.aborted) return;
       await this.askNext();
     }

@@ -1,4 +1,5 @@
 import type { AlertCode } from "../base/alert.ts";
+import { untilBeat } from "../base/beat.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Host } from "../system/host.ts";
@@ -10,7 +11,7 @@ const ALL = "/proc/sys/net/netfilter/nf_conntrack_max";
 const TAKEN = "/proc/sys/net/netfilter/nf_conntrack_count";
 /** Used if the kernel does not say it: the value of a machine with 1 to 4 GiB (nf_conntrack_core.c). */
 const USUAL_PLACES = 65_536;
-const LOOK_EVERY_MS = 10_000;
+const LOOK_EVERY_MS = 12_000;
 /** Parts of the table: an alert begins at the first and ends below the second. */
 const FULL = 0.8;
 const ROOMY = 0.7;
@@ -50,7 +51,7 @@ export class Bounds {
     while (!signal.aborted) {
       if (this.isLoaded === false) await this.load();
       await this.look();
-      await host.sleep(LOOK_EVERY_MS, signal);
+      await host.sleep(untilBeat(LOOK_EVERY_MS, host.monotonic()), signal);
     }
   }
 

@@ -1,5 +1,6 @@
 import { type Address, familyOf, parseAddress } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
+import { untilBeat } from "../base/beat.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Host, LinkSocket } from "../system/host.ts";
@@ -26,7 +27,7 @@ interface Deps {
 }
 
 /** How often incoming messages are read; the kernel keeps them until then. */
-const READ_EVERY_MS = 5_000;
+const READ_EVERY_MS = 6_000;
 /** How often DHCP servers are asked; sooner if the network has changed or a server has not answered. */
 const ASK_EVERY_MS = 300_000;
 const ASK_AGAIN_MS = 30_000;
@@ -98,7 +99,7 @@ export class OtherRouters {
   async watch(signal: AbortSignal): Promise<void> {
     const { host } = this.deps;
     while (!signal.aborted) {
-      await host.sleep(READ_EVERY_MS, signal);
+      await host.sleep(untilBeat(READ_EVERY_MS, host.monotonic()), signal);
       if (signal.aborted) break;
       await this.look(signal).then(
         () => this.failed(null),

@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { type Address, parseAddress } from "../base/address.ts";
+import { untilBeat } from "../base/beat.ts";
 import { codeOf, GatewayError, messageOf } from "../base/errors.ts";
 import { type Saved, SavedChoice, savedJson, savedNumber, type Texts } from "../base/saved.ts";
 import { MAIN } from "../killswitch/policy.ts";
@@ -60,7 +61,7 @@ export const CLOCK = savedNumber("clock");
 export const CLOCK_EVERY_MS = SESSION_ENDS_MS;
 
 /** The pause between two attempts to save; each attempt waits for the disk. */
-const SAVE_AGAIN_MS = 5_000;
+const SAVE_AGAIN_MS = 6_000;
 
 /**
  * The part of the tunnel's state that survives a restart. The kernel is asked first; this only says which server it
@@ -227,9 +228,9 @@ export class SavedState implements Texts {
   }
 
   /** Retries what could not be saved, until `signal` aborts. */
-  async keepSaving(clock: Pick<Host, "sleep">, signal: AbortSignal): Promise<void> {
+  async keepSaving(clock: Pick<Host, "sleep" | "monotonic">, signal: AbortSignal): Promise<void> {
     for (;;) {
-      await clock.sleep(SAVE_AGAIN_MS, signal);
+      await clock.sleep(untilBeat(SAVE_AGAIN_MS, clock.monotonic()), signal);
       if (signal.aborted) return;
       this.save();
     }

@@ -1,4 +1,5 @@
 import { type Address, familyOf } from "../base/address.ts";
+import { untilBeat } from "../base/beat.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
@@ -103,7 +104,8 @@ export class Supervisor {
     });
     while (!signal.aborted) {
       await this.look().catch((error) => log.warn(messageOf(error)));
-      await Promise.race([host.sleep(this.busy ? LOOK_MS.busy : LOOK_MS.idle, signal), this.hurried.promise]);
+      const pause = this.busy ? LOOK_MS.busy : untilBeat(LOOK_MS.idle, host.monotonic());
+      await Promise.race([host.sleep(pause, signal), this.hurried.promise]);
       this.hurried = Promise.withResolvers();
     }
   }

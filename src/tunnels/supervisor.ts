@@ -1,3 +1,4 @@
+import { untilBeat } from "../base/beat.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { ARP_TABLE } from "../killswitch/arp.ts";
@@ -83,7 +84,7 @@ export class MachineSupervisor {
       .catch((error) => log.warn(messageOf(error)));
     while (!signal.aborted) {
       await this.look().catch((error) => log.warn(messageOf(error)));
-      await host.sleep(LOOK_MS, signal);
+      await host.sleep(untilBeat(LOOK_MS, host.monotonic()), signal);
     }
   }
 

@@ -9,7 +9,7 @@ const GIB = 1_073_741_824;
 const MAX = "/proc/sys/net/netfilter/nf_conntrack_max";
 const COUNT = "/proc/sys/net/netfilter/nf_conntrack_count";
 const ESTABLISHED = "/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_established";
-const LOOK_MS = 10_000;
+const LOOK_MS = 12_000;
 
 let host: FakeHost;
 let bounds: Bounds;
