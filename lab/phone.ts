@@ -61,6 +61,12 @@ export class Phone {
     await this.run(["ip", "link", "del", this.link]);
   }
 
+  /** It is gone. */
+  async leaves(): Promise<void> {
+    await this.hangsUp();
+    await this.batch([], [`netns del ${this.namespace}`]);
+  }
+
   run(argv: readonly string[], stdin?: string) {
     return this.lab.exec(this.namespace, argv, stdin);
   }

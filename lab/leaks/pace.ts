@@ -9,9 +9,8 @@ export class TokenBucket {
   /** Returns when a request to this path may be made. */
   async turn(path: string): Promise<void> {
     if (!path.startsWith("/api/")) return;
-    const isConnection = /^\/api\/(connect|disconnect|default-exit|(provider|tunnels|devices)\/.*)$/.test(
-      path,
-    );
+    const isConnection =
+      /^\/api\/(connect|disconnect|default-exit|(provider|tunnels|devices|remote\/devices)\/.*)$/.test(path);
     const kinds = isConnection ? (["connection", "general"] as const) : (["general"] as const);
     const now = performance.now();
     const at = Math.max(now, ...kinds.map((kind) => this.free(kind)));

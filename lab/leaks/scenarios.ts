@@ -13,6 +13,7 @@ import type { FreshScenario } from "./fresh.ts";
 import { OWN_PROCESS } from "./own-process.ts";
 import { REDIRECT_SCENARIOS, REDIRECTS_BY_THE_FIREWALL } from "./redirects.ts";
 import { RELOADS_UNDER_A_FLOOD } from "./reload.ts";
+import { REMOTE_SCENARIOS } from "./remote.ts";
 import { ofMain, type Scenario } from "./scenario.ts";
 import { STRANGER_SCENARIOS } from "./strangers.ts";
 import { TAMPERING, TAMPERING_WITH_MAIN } from "./tampering.ts";
@@ -35,6 +36,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...EXIT_SCENARIOS,
   ...DIRECT_SCENARIOS,
   ...FORWARD_SCENARIOS,
+  ...REMOTE_SCENARIOS,
 ];
 
 /** Everything that needs a lab of its own. */
