@@ -1,0 +1,87 @@
+import { expect, test } from "bun:test";
+import type { PolicyPart } from "../../src/killswitch/policy.ts";
+import { NO_NETWORK } from "../../src/network/host-network.ts";
+import { RemoteAccess } from "../../src/remote/access.ts";
+import { RemoteDevices } from "../../src/remote/devices.ts";
+import { generateKeyPair } from "../../src/wireguard/key.ts";
+
+const CHOICE = { port: null, endpoint: "home.example.org", through: null };
+
+/** Remote access with a disk that can be full, and what the kill switch was told last. */
+function world() {
+  const texts = new Map<string, string>();
+  const names = new Map<string, string>();
+  const state = { isFull: false, part: null as PolicyPart | null };
+  const write = (key: string, text: string) => {
+    if (state.isFull) throw new Error("the disk is full");
+    texts.set(key, text);
+  };
+  const store = { read: (key: string) => texts.get(key) ?? null, write, scrub: () => {} };
+  const whole = { ...store, atomically: (work: () => void) => work() };
+  const killSwitch = {
+    update: async (_: string, part: PolicyPart | null) => {
+      state.part = part;
+    },
+    restoreRoutes: async () => {},
+    wayTo: () => ({ interfaces: [], overlap: null }),
+    ...{ network: NO_NETWORK, remote: null, isWanted: true },
+  };
+  const remote = new RemoteDevices({ store: whole, killSwitch, link: "wgr" });
+  const devices = {
+    assign: async (id: string, { name = "" }) => void names.set(id, name),
+    forget: async (id: string) => void names.delete(id),
+    nameOf: (id: string) => names.get(id) ?? null,
+    ...{ exitOf: () => "main", isOnline: () => false, hasPrefixIn: () => false, remoteChanged: () => {} },
+  };
+  const run = async (argv: readonly string[]) => {
+    if (argv[0] === "wg" && argv[1] === "show") throw new Error("no such interface");
+    return "";
+  };
+  const host = { run, exchange: async () => null, read: async () => null, now: () => 0, monotonic: () => 0 };
+  const quiet = { alarm: () => {}, onChange: () => {}, log: { warn: () => {} } };
+  const deps = { host, store: whole, killSwitch, devices, remote, tunnels: { all: () => [] } };
+  const access = new RemoteAccess({ ...deps, ...quiet, userspace: "wireguard-go", ula: null } as never);
+  const add = (name: string) => access.add({ name, public_key: generateKeyPair().publicKey });
+  return { access, state, add, names };
+}
+
+test("what opens does not take effect if it cannot be saved", async () => {
+  const { access, state, add, names } = world();
+  state.isFull = true;
+  await expect(access.turnOn(CHOICE)).rejects.toThrow("the disk is full");
+  expect(state.part).toBeNull();
+  state.isFull = false;
+  await access.turnOn(CHOICE);
+  state.isFull = true;
+  await expect(add("phone")).rejects.toThrow("the disk is full");
+  expect([state.part?.remote?.devices, names.size]).toEqual([[], 0]);
+});
+
+test("what only closes takes effect even if it cannot be saved", async () => {
+  const { access, state, add } = world();
+  await access.turnOn(CHOICE);
+  for (const name of ["phone", "laptop"]) await add(name);
+  state.isFull = true;
+  await expect(access.update("laptop", { lan: false })).rejects.toThrow("The change is in force");
+  expect(state.part?.remote?.devices.map(({ lan }) => lan)).toEqual([true, false]);
+  await expect(access.remove("phone")).rejects.toThrow("The change is in force");
+  expect(state.part?.remote?.devices.length).toBe(1);
+  await expect(access.turnOff()).rejects.toThrow("The change is in force");
+  expect(state.part).toBeNull();
+});
+
+test("a name, a key and the limit are each refused by the field that is wrong", async () => {
+  const { access, add } = world();
+  await expect(add("phone")).rejects.toThrow("remote access is off");
+  await access.turnOn(CHOICE);
+  await add("phone");
+  await expect(add("PHONE")).rejects.toThrow("name: another device on the road has this name");
+  await expect(access.add({ name: "x", public_key: "x" })).rejects.toThrow("public_key: must be");
+  const { public_key } = await access.status();
+  await expect(access.add({ name: "x", public_key: `${public_key}` })).rejects.toThrow(
+    "public_key: is in use",
+  );
+  for (let count = 1; count < 64; count += 1) await add(`phone ${count}`);
+  await expect(add("one more")).rejects.toThrow("name: there are 64 devices on the road, the maximum");
+  await expect(access.remove("nobody")).rejects.toThrow("name: no device on the road has this name");
+});
