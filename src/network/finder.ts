@@ -32,24 +32,25 @@ export function networkFinder(
   let roles = ROLES.read(savedState);
   let lastUplink = UPLINK.read(savedState);
   let logged: readonly string[] = [];
+  /** Both are kept in memory even if they cannot be saved. */
   const remember = (network: HostNetwork) => {
-    rememberRoles(network);
-    rememberUplink(network.uplink);
+    const [hasRoles, hasUplink] = [takesRoles(network), takesUplink(network.uplink)];
+    if (hasRoles) ROLES.write(savedState, roles);
+    if (hasUplink) UPLINK.write(savedState, lastUplink);
   };
-  const rememberUplink = (uplink: string | null) => {
-    if (settings.uplink !== null || uplink === null || uplink === lastUplink) return;
-    // An interface of the LAN never counts, whatever the routes say.
-    if (roles.lan.includes(uplink)) return;
-    lastUplink = uplink;
-    UPLINK.write(savedState, uplink);
-  };
-  const rememberRoles = (network: HostNetwork) => {
-    if (settings.lan.length > 0) return;
+  const takesRoles = (network: HostNetwork) => {
+    if (settings.lan.length > 0) return false;
     const after = rolesAfter(roles, network.lans, network.uplink);
-    if (Bun.deepEquals(after, roles)) return;
-    // The value is kept in memory even if it cannot be saved.
+    if (Bun.deepEquals(after, roles)) return false;
     roles = after;
-    ROLES.write(savedState, after);
+    return true;
+  };
+  const takesUplink = (uplink: string | null) => {
+    if (settings.uplink !== null || uplink === null || uplink === lastUplink) return false;
+    // An interface of the LAN never counts, whatever the routes say.
+    if (roles.lan.includes(uplink)) return false;
+    lastUplink = uplink;
+    return true;
   };
   return async (read) => {
     const reading = read ?? (await readNetwork(host));
