@@ -1,12 +1,4 @@
-import {
-  type Address,
-  isIpv6,
-  isPrivate,
-  lengthOf,
-  type Prefix,
-  parsePrefix,
-  prefixOf,
-} from "../base/address.ts";
+import { type Address, isIpv6, lengthOf, type Prefix, parsePrefix, prefixOf } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
 import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -27,13 +19,13 @@ import type { InterfacePeer } from "../wireguard/interface.ts";
 import { generateKeyPair, publicKeyOf } from "../wireguard/key.ts";
 import { isKey } from "../wireguard/key-text.ts";
 import type { RemoteDevices } from "./devices.ts";
+import { type Endpoint, endpointIn, NO_ENDPOINT, publicAddressIn, refusal } from "./endpoint.ts";
 import { RemoteLink, type WantedLink } from "./link.ts";
 import { chosenNetworks, freeNumber, gatewayIn, numberOf } from "./networks.ts";
 import {
   type Access,
   addressesOf,
   idOf,
-  isEndpointHost,
   REMOTE_PEERS,
   REMOTE_PRIVATE_KEY,
   type RemotePeer,
@@ -364,22 +356,15 @@ export class RemoteAccess {
   }
 
   /** What devices call; null if the gateway does not know it. */
-  private endpoint(): { host: string; port: number } | null {
+  private endpoint(): Endpoint | null {
     const { access } = this.deps.remote;
     if (access === null) return null;
     if (access.endpoint !== null) return access.endpoint;
     const own =
       access.through === null
-        ? this.ownAddress()
+        ? publicAddressIn(this.deps.killSwitch.network.uplinkAddresses)
         : (this.sessionOf(access.through)?.endpoint.address ?? null);
     return own === null ? null : { host: own, port: access.port };
-  }
-
-  /** The gateway's own public address, as it has one without a home router in front of it. */
-  private ownAddress(): Address | null {
-    const { uplinkAddresses } = this.deps.killSwitch.network;
-    const known = uplinkAddresses.filter((address) => !isPrivate(address) && !isShared(address));
-    return known.find((address) => !isIpv6(address)) ?? known[0] ?? null;
   }
 
   private sessionOf(tunnel: string): Session | null {
@@ -468,9 +453,6 @@ export class RemoteAccess {
   }
 }
 
-const NO_ENDPOINT =
-  "the gateway does not know the address that devices call; give it, on the gateway: sudo portcullis remote on --endpoint <name or address>, and let your router forward the UDP port to the gateway";
-
 function randomKey(): string {
   return crypto.getRandomValues(new Uint8Array(32)).toBase64();
 }
@@ -481,27 +463,6 @@ function isSameName(one: string, other: string): boolean {
 
 function addressIn(id: Prefix): Address {
   return id.slice(0, id.indexOf("/")) as Address;
-}
-
-/** RFC 6598: of a provider that has many customers behind one address. */
-function isShared(address: Address): boolean {
-  return /^100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\./.test(address) || /^(fe80|f[cd])/.test(address);
-}
-
-function endpointIn(text: string, port: number): { host: string; port: number } {
-  const [, bracketed, plain, given] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
-  const host = (isIpv6(text) ? text : (bracketed ?? plain ?? "")).toLowerCase();
-  const number = given === undefined ? port : Number(given);
-  if (!isEndpointHost(host) || number < 1 || number > 65_535)
-    throw refusal(
-      "endpoint",
-      "must be a name or an address, with a port if it is another: home.example.org:51820",
-    );
-  return { host, port: number };
-}
-
-function refusal(field: string, what: string): GatewayError {
-  return new GatewayError("bad_request", `${field}: ${what}`);
 }
 
 function unable(what: string): GatewayError {
