@@ -109,6 +109,11 @@ export function setMark(mark: number): string {
   return `meta mark set meta mark & ${hex(~MARK_MASK)} | ${hex(mark)}`;
 }
 
+/** Leaves the bits of other programs unchanged. */
+export function clearMark(): string {
+  return `meta mark set meta mark & ${hex(~MARK_MASK)}`;
+}
+
 export function hex(bits: number): string {
   return `0x${(bits >>> 0).toString(16).padStart(8, "0")}`;
 }

@@ -7,6 +7,7 @@ import { directDevices, type Policy } from "./policy.ts";
 import { openPrerouting, prerouting } from "./prerouting.ts";
 import { keepTranslated, sourceNat } from "./source-nat.ts";
 import { refuseUnrouted } from "./strangers.ts";
+import { unmarkReplies } from "./uplink.ts";
 import { rawOutput } from "./zones.ts";
 
 export const TABLE = "inet portcullis";
@@ -21,6 +22,7 @@ export function rulesetOf(policy: Policy): string {
     ...prerouting(policy),
     ...refuseUnrouted(policy),
     ...exitChains(policy),
+    unmarkReplies(),
     input(policy),
     ...forward(policy),
     output(policy),

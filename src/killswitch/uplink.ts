@@ -1,6 +1,6 @@
 import { familyOf } from "../base/address.ts";
 import { MAIN_SLOT, markOf } from "../network/slot.ts";
-import { byFamily, headerOf, isMarked, on, setMark, toEach, WIREGUARD } from "./match.ts";
+import { byFamily, chain, clearMark, headerOf, isMarked, on, setMark, toEach, WIREGUARD } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
 import { toRemoteSocket } from "./remote-socket.ts";
 
@@ -88,6 +88,17 @@ export function markReplies(policy: Policy, family: 4 | 6): string[] {
       reply.startsWith(`${headerOf(family)} `),
     ),
   ].map((reply) => `${reply} ${setMark(markOf(MAIN_SLOT))} comment "the return path is the uplink"`);
+}
+
+/**
+ * Reverse-path filtering has had the mark by then. The kernel would give it to an error that it sends itself
+ * (`fwmark_reflect`): what a server sends to a port that was closed would be answered by the uplink, if another program
+ * opened the firewall.
+ */
+export function unmarkReplies(): string {
+  return chain("unmark_replies", "type filter hook input priority mangle; policy accept;", [
+    `meta l4proto udp ${isMarked(markOf(MAIN_SLOT))} ${clearMark()} comment "no answer of the kernel's takes the uplink"`,
+  ]);
 }
 
 function lookupReplies({ lookups }: Policy): string[] {

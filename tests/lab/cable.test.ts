@@ -17,7 +17,7 @@ import {
 import { Probe } from "../../lab/probe.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import { LAN_TABLE } from "../../src/network/slot.ts";
-import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
+import { INTERNET, LAN, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 
 const TEST_MS = 90_000;
 /** Long enough for a handful of packets, and for neighbour discovery before them. */
@@ -122,6 +122,36 @@ test(
     await probe.stop();
     expect(told.some((line) => line.includes("need to frag (mtu 1300)"))).toBe(true);
     expect(told.some((line) => line.includes("packet too big, mtu 1300"))).toBe(true);
+  },
+  TEST_MS,
+);
+
+test(
+  "what the server sends to a closed port gets no answer by the cable, even if another program opens the firewall",
+  async () => {
+    const { router, gateway } = lab.namespaces;
+    // A running service would close it again.
+    await service.kill("SIGKILL");
+    const nft = async (...words: string[]) =>
+      expect((await lab.exec(gateway, ["nft", ...words])).stderr).toBe("");
+    for (const chain of ["input", "output"])
+      await nft("insert", "rule", "inet", "portcullis", chain, "accept");
+    const ends = { from: VPN.vpn1.v4, to: LAN.gateway4 };
+    const bytes = udpBytes({ ...ends, sourcePort: VPN_PORT, targetPort: 4_444, payload: "" });
+    const { namespace, own, gateway: toMac } = await place(lab, "uplink");
+    const answers = async () => {
+      const filter = `icmp and src host ${LAN.gateway4} and dst host ${VPN.vpn1.v4}`;
+      const tap = await Wiretap.start(router, "lan0", filter);
+      await inject(namespace, "lan0", [
+        packetFrame({ fromMac: own, toMac, ...ends }, { protocol: UDP, bytes }),
+      ]);
+      await Bun.sleep(MOMENT_MS);
+      return tap.stop();
+    };
+    expect(await answers()).toEqual([]);
+    // Positive control: with its mark, the kernel's answer takes the cable.
+    await nft("flush", "chain", "inet", "portcullis", "unmark_replies");
+    expect((await answers()).some((line) => line.includes("udp port 4444 unreachable"))).toBe(true);
   },
   TEST_MS,
 );
