@@ -1,12 +1,13 @@
 import { type Static, Type } from "typebox";
 import { checkerOf } from "../base/checker.ts";
 import { nextTurn } from "../base/queue.ts";
+import { DEFAULT_EXIT } from "../devices/assignments.ts";
 import { MAX_TUNNELS } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
 import { type Store, StoredDevice, StoredServer } from "../store/store.ts";
 import { isTunnelName } from "../tunnel/name.ts";
 import { damaged } from "./damaged.ts";
-import { checkDevices, isValidDevice } from "./devices.ts";
+import { checkDevices, isValidDevice, readable } from "./devices.ts";
 import { checkedServer } from "./servers.ts";
 import { backedUpAs, UNSET } from "./settings.ts";
 import { BackedUpTunnel, tunnelsOf } from "./tunnels.ts";
@@ -36,9 +37,14 @@ export function contentsOf(store: Store, now: number): Contents {
   return {
     created: new Date(now).toISOString(),
     servers: store.servers(),
-    settings: { ...UNSET, ...Object.fromEntries(Object.entries(settings).filter(isSetting)) },
+    settings: {
+      ...UNSET,
+      // One that cannot be read blocks here, and must not open elsewhere.
+      ...(settings[DEFAULT_EXIT.key] !== undefined && { [DEFAULT_EXIT.key]: "blocked" }),
+      ...Object.fromEntries(Object.entries(settings).filter(isSetting)),
+    },
     ...(tunnels.length > 0 && { tunnels }),
-    devices: store.devices().filter(isValidDevice),
+    devices: store.devices().map(readable).filter(isValidDevice),
   };
 }
 

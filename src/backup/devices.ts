@@ -12,6 +12,13 @@ import type { Holdings } from "./holdings.ts";
 /** Enough names to recognize the devices. */
 const MAX_TITLES = 5;
 
+/** A device whose exit cannot be read is blocked here, and stays so in a backup. */
+export function readable(device: StoredDevice): StoredDevice {
+  return isValidDevice({ ...device, name: null }) || device.exit === null
+    ? device
+    : { ...device, exit: "blocked" };
+}
+
 /** Whether a device of a backup is one that the gateway could have written. */
 export function isValidDevice({ id, name, exit }: StoredDevice): boolean {
   const isNamed = name === null || isName(name);

@@ -38,6 +38,16 @@ function withStore(work: (store: Store) => void): void {
 /** Everything that a restore can change. */
 const all = (store: Store) => ({ servers: store.servers(), settings: store.settings() });
 
+test("a backup says blocked of exits that are damaged, as they are here", () => {
+  withStore((store) => {
+    store.write("default_exit", "a b");
+    store.saveDevice({ id: "02:00:00:00:00:01", name: "tv", exit: "bad exit" });
+    const { settings, devices } = contentsOf(store, 0);
+    expect(settings.default_exit).toBe("blocked");
+    expect(devices).toEqual([{ id: "02:00:00:00:00:01", name: "tv", exit: "blocked" }]);
+  });
+});
+
 describe("a restore", () => {
   test("puts servers and settings in place; what the backup leaves out stays", () => {
     withStore((store) => {
