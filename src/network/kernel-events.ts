@@ -40,7 +40,7 @@ export interface KernelListener {
    * Whether every change of firewall and routing is reported from now on. This is so only while both monitors listen.
    */
   onWatching: (watching: boolean) => void;
-  /** A program that reports changes has ended by itself. It is started again. */
+  /** A program that reports changes has ended by itself, or could not be started. It is started again. */
   onEnded?: (command: string) => void;
   /** A change of the neighbour table; null if some may have been missed. */
   onNeighbour?: (neighbour: Neighbour | null) => void;
@@ -218,7 +218,8 @@ function keepWatching(
         onGap();
       });
     } catch {
-      // There is no memory or process left. `onGap` after the next successful start covers what was missed.
+      // No memory or process is left, or a program is missing. `onGap` after the next start covers what was missed.
+      onEnded?.(argv.join(" "));
       after(RESTART_MS, start);
     }
   };

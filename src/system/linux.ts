@@ -35,8 +35,9 @@ const KERNEL_TOOLS: ReadonlySet<string> = new Set(["ip", "nft", "wg", "tee"]);
  * that nobody reads its pipe only when it has something to print, and systemd leaves it, as it leaves wireguard-go.
  */
 export const ENDS_WITH_THIS_PROGRAM = ["setpriv", "--pdeathsig", "KILL"];
-/** The exit code of `setpriv` if it is not permitted what it needs (SETPRIV_EXIT_PRIVERR), or finds no program. */
+/** `setpriv` is not permitted what it needs (SETPRIV_EXIT_PRIVERR). The dynamic linker ends a program with that code too. */
 const SETPRIV_FAILED = 127;
+const SETPRIV_REFUSED = /^setpriv: (?!failed to execute )/;
 // Not needed at a start.
 const loadChallenge = () => import("./challenge.ts");
 const loadConntrack = () => import("./conntrack.ts");
@@ -110,7 +111,9 @@ export class LinuxHost implements Host {
       }),
     );
     let stopped = false;
+    let isRefused = false;
     const take = (line: string) => {
+      isRefused ||= SETPRIV_REFUSED.test(line);
       if (!stopped) onLine(line);
     };
     const dropped = limit && {
@@ -122,7 +125,7 @@ export class LinuxHost implements Host {
     void (async () => {
       await Promise.all([child.stdout, child.stderr].map((stream) => readLines(stream, take, dropped)));
       // A program that outlives a crash is better than none.
-      if ((await child.exited) === SETPRIV_FAILED) this.watchedBy = [];
+      if ((await child.exited) === SETPRIV_FAILED && isRefused) this.watchedBy = [];
       if (!stopped) onExit();
     })();
     return {

@@ -10,6 +10,7 @@ const DOUBT_MS = 5_000;
 /** Decides when everything is checked although no event asks for it. */
 export class Backstop {
   private checkedAt: number;
+  private hasFailed = false;
 
   constructor(
     private readonly host: Pick<Host, "monotonic">,
@@ -19,17 +20,19 @@ export class Backstop {
   }
 
   isDue(everyMs = EVERY_MS): boolean {
-    return this.host.monotonic() - this.checkedAt >= everyMs;
+    return this.host.monotonic() - this.checkedAt >= (this.hasFailed ? DOUBT_MS : everyMs);
   }
 
   /** To be called when a check begins. */
   checked(): void {
+    this.hasFailed = false;
     this.checkedAt = this.host.monotonic();
   }
 
   /** After a check that failed, everything is checked again soon. */
   doubt(error: unknown): void {
     this.log.warn(messageOf(error));
-    this.checkedAt = this.host.monotonic() - EVERY_MS + DOUBT_MS;
+    this.hasFailed = true;
+    this.checkedAt = this.host.monotonic();
   }
 }

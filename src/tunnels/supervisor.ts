@@ -22,6 +22,8 @@ const LOOK_MS = 1_500;
 const SETTLES_MS = { firewall: 0, "other firewalls": 2_000, rules: 0, network: 300 };
 /** How often everything is checked while the kernel's changes are not reported. */
 const UNWATCHED_CHECK_MS = 5_000;
+/** How often the log says of a program that it ends: one may live just long enough to listen, again and again. */
+const TOLD_EVERY_MS = 3_600_000;
 /** By then the programs that report events are listening, and no event is due for what was loaded before. */
 const WATCHING_AFTER_MS = 1_500;
 
@@ -52,8 +54,8 @@ export class MachineSupervisor {
   private readonly waiting = new Set<Matter>();
   private readonly backstop: Backstop;
   private isWatched = false;
-  /** The programs that have ended since all of them were listening. */
-  private readonly ended = new Set<string>();
+  /** When the log said of a program that it has ended. */
+  private readonly toldAt = new Map<string, number>();
 
   constructor(private readonly deps: Deps) {
     this.backstop = new Backstop(deps.host, deps.log);
@@ -83,29 +85,33 @@ export class MachineSupervisor {
       .then(() => (signal.aborted ? undefined : killSwitch.mend()))
       .catch((error) => log.warn(messageOf(error)));
     while (!signal.aborted) {
-      await this.look().catch((error) => log.warn(messageOf(error)));
+      await this.look(signal).catch((error) => log.warn(messageOf(error)));
       await host.sleep(untilBeat(LOOK_MS, host.monotonic()), signal);
     }
   }
 
   /** One check: repairs what failed to apply. */
-  async look(): Promise<void> {
-    if (this.backstop.isDue(this.isWatched ? undefined : UNWATCHED_CHECK_MS)) await this.checkAll();
+  async look(signal = new AbortController().signal): Promise<void> {
+    if (this.backstop.isDue(this.isWatched ? undefined : UNWATCHED_CHECK_MS)) {
+      // A tunnel checks itself as rarely as the rest where it is told of its losses.
+      if (!this.isWatched) this.tell({ of: "tunnel", link: null, deleted: true }, signal);
+      await this.checkAll();
+    }
     if (this.deps.killSwitch.fault !== null) await this.deps.killSwitch.mend();
     await this.deps.dropAgain();
   }
 
   private setWatched(watching: boolean): void {
     this.isWatched = watching;
-    if (watching) this.ended.clear();
     this.deps.killSwitch.setWatched(watching);
   }
 
   private warnOfEnd(command: string): void {
-    if (this.ended.has(command)) return;
-    this.ended.add(command);
+    const now = this.deps.host.monotonic();
+    if (now - (this.toldAt.get(command) ?? Number.NEGATIVE_INFINITY) < TOLD_EVERY_MS) return;
+    this.toldAt.set(command, now);
     this.deps.log.warn(
-      `${command} has ended and is started again; until it runs, everything is checked every ${UNWATCHED_CHECK_MS / 1_000} s`,
+      `${command} does not run and is started again; until it runs, everything is checked every ${UNWATCHED_CHECK_MS / 1_000} s`,
     );
   }
 

@@ -653,10 +653,78 @@ describe("the watch", () => {
         await host.pass(7_000);
         expect(kernelState(host)).toBe(before);
       }
-      const said = gateway.log.filter((line) => line.includes("has ended and is started again"));
+      const said = gateway.log.filter((line) => line.includes("does not run and is started again"));
       expect(said.length).toBe(3);
     },
   );
+
+  claimConnected("flapping programs do not flood the log", async (gateway) => {
+    const { host } = gateway;
+    for (let time = 0; time < 100; time++) {
+      host.endWatches();
+      await host.pass(1_700);
+    }
+    const said = gateway.log.filter((line) => line.includes("does not run and is started again"));
+    expect(said.length).toBeLessThanOrEqual(6);
+  });
+
+  claimConnected("a route of the tunnel comes back while nothing is watched", async (gateway) => {
+    const { host } = gateway;
+    const before = kernelState(host);
+    host.refusesWatches = true;
+    host.endWatches();
+    await host.pass(20_000);
+    host.removeRoute("::/0");
+    await host.pass(7_000);
+    const late = kernelState(host) !== before;
+    let waited = 7;
+    while (kernelState(host) !== before && waited < 400) {
+      await host.pass(1_000);
+      waited++;
+    }
+    expect(late).toBe(false);
+  });
+
+  claimConnected("an address of the tunnel comes back while nothing is watched", async (gateway) => {
+    const { host } = gateway;
+    host.refusesWatches = true;
+    host.endWatches();
+    await host.pass(20_000);
+    host.removeAddress("wg0", "fd00:64::1/128");
+    let waited = 0;
+    while (!host.links.get("wg0")?.addresses.includes("fd00:64::1/128") && waited < 400) {
+      await host.pass(1_000);
+      waited++;
+    }
+    expect(waited).toBeLessThan(8);
+  });
+
+  claimConnected(
+    "a failing check while unwatched is repeated each 5 s, not at each look",
+    async (gateway) => {
+      const { host } = gateway;
+      host.refusesWatches = true;
+      host.endWatches();
+      await host.pass(20_000);
+      const logged = gateway.log.length;
+      host.fails = (count) => (host.commands[count - 1]?.startsWith("ip -j") ? "before" : null);
+      await host.pass(60_000);
+      const said = gateway.log.slice(logged);
+      expect(said.filter((x) => x.includes("made to fail")).length).toBeLessThanOrEqual(26);
+    },
+  );
+
+  claim("programs that cannot be started are told of", async (gateway) => {
+    const { host } = gateway;
+    host.watch = () => {
+      throw new Error("setpriv is missing");
+    };
+    await gateway.restart();
+    gateway.watch();
+    await host.pass(60_000);
+    const said = gateway.log.filter((line) => line.includes("is started again"));
+    expect(said.length).toBe(3);
+  });
 
   /** Milliseconds from one look to the next, while `ms` go by. */
   async function lookTimes(gateway: Gateway, ms: number): Promise<number[]> {
