@@ -69,6 +69,8 @@ export class RemoteAccess {
   private readonly queue = new Queue();
   /** Why the interface is not as it should be, or null. */
   private fault: string | null = null;
+  /** Whether something closed that could not be saved. */
+  private isUnsaved = false;
   /** Whether what the kernel reports is a change of this process. */
   private isSettling = false;
 
@@ -92,7 +94,7 @@ export class RemoteAccess {
   turnOff(): Promise<RemoteStatus> {
     return this.queue.add(async () => {
       const { access, peers } = this.deps.remote;
-      if (access?.on === true) {
+      if (access !== null && (access.on || this.isUnsaved)) {
         await this.change({ ...access, on: false }, peers, true);
         this.deps.alarm("remote_changed", "Remote access is off: no device comes in from the road.");
       }
@@ -159,7 +161,7 @@ export class RemoteAccess {
           ...(name !== undefined && { name }),
           ...(exit !== undefined && { exit }),
         });
-      if (lan === undefined || lan === peer.lan) return;
+      if (lan === undefined || (lan === peer.lan && !this.isUnsaved)) return;
       const peers = remote.peers.map((each) => (each === peer ? { ...each, lan } : each));
       await this.change(remote.access, peers, !lan);
     });
@@ -231,13 +233,15 @@ export class RemoteAccess {
   ): Promise<void> {
     const { remote } = this.deps;
     const before = { access: remote.access, peers: remote.peers };
-    if (!onlyCloses) remote.save(access, peers);
+    if (!onlyCloses) this.save(access, peers);
     try {
       await remote.set(access, peers);
       await this.settle();
     } catch (error) {
-      if (!onlyCloses) {
-        remote.save(before.access, before.peers);
+      // What closes is saved even if the interface cannot be told.
+      if (onlyCloses) this.save(access, peers);
+      else {
+        this.save(before.access, before.peers);
         await remote.set(before.access, before.peers).catch(() => {});
         await this.settle().catch(() => {});
       }
@@ -247,10 +251,16 @@ export class RemoteAccess {
     }
     if (!onlyCloses) return;
     try {
-      remote.save(access, peers);
+      this.save(access, peers);
     } catch (error) {
+      this.isUnsaved = true;
       throw new Unsaved(error);
     }
+  }
+
+  private save(access: Access | null, peers: readonly RemotePeer[]): void {
+    this.deps.remote.save(access, peers);
+    this.isUnsaved = false;
   }
 
   /** Makes the interface as it should be. The firewall and the routing rules come before. */

@@ -6,6 +6,7 @@ interface Deps {
   store: {
     read(key: string): string | null;
     write(key: string, value: string): void;
+    forget(key: string): void;
     atomically(work: () => void): void;
   };
   killSwitch: { update(owner: string, part: PolicyPart | null): Promise<void> };
@@ -95,6 +96,7 @@ export class RemoteDevices {
     store.atomically(() => {
       REMOTE_PEERS.write(store, peers);
       if (access !== null) REMOTE_DECISION.write(store, access);
+      else if (store.read(REMOTE_DECISION.key) !== null) store.forget(REMOTE_DECISION.key);
     });
   }
 

@@ -11,12 +11,13 @@ const CHOICE = { port: null, endpoint: "home.example.org", through: null };
 function world() {
   const texts = new Map<string, string>();
   const names = new Map<string, string>();
-  const state = { isFull: false, part: null as PolicyPart | null };
+  const state = { isFull: false, isRefused: false, part: null as PolicyPart | null };
   const write = (key: string, text: string) => {
     if (state.isFull) throw new Error("the disk is full");
     texts.set(key, text);
   };
-  const store = { read: (key: string) => texts.get(key) ?? null, write, scrub: () => {} };
+  const forget = (key: string) => void texts.delete(key);
+  const store = { read: (key: string) => texts.get(key) ?? null, write, forget, scrub: () => {} };
   const whole = { ...store, atomically: (work: () => void) => work() };
   const killSwitch = {
     update: async (_: string, part: PolicyPart | null) => {
@@ -34,6 +35,7 @@ function world() {
     ...{ exitOf: () => "main", isOnline: () => false, hasPrefixIn: () => false, remoteChanged: () => {} },
   };
   const run = async (argv: readonly string[]) => {
+    if (state.isRefused && argv[0] !== "wg") throw new Error("refused");
     if (argv[0] === "wg" && argv[1] === "show") throw new Error("no such interface");
     return "";
   };
@@ -42,7 +44,7 @@ function world() {
   const deps = { host, store: whole, killSwitch, devices, remote, tunnels: { all: () => [] } };
   const access = new RemoteAccess({ ...deps, ...quiet, userspace: "wireguard-go", ula: null } as never);
   const add = (name: string) => access.add({ name, public_key: generateKeyPair().publicKey });
-  return { access, state, add, names };
+  return { access, state, add, names, load: () => access.load() };
 }
 
 test("what opens does not take effect if it cannot be saved", async () => {
@@ -84,4 +86,46 @@ test("a name, a key and the limit are each refused by the field that is wrong", 
   for (let count = 1; count < 64; count += 1) await add(`phone ${count}`);
   await expect(add("one more")).rejects.toThrow("name: there are 64 devices on the road, the maximum");
   await expect(access.remove("nobody")).rejects.toThrow("name: no device on the road has this name");
+});
+
+test("a first remote on that fails is not on after the next start", async () => {
+  const { access, state, load } = world();
+  state.isRefused = true;
+  await expect(access.turnOn(CHOICE)).rejects.toThrow("refused");
+  expect(state.part).toBeNull();
+  state.isRefused = false;
+  await load();
+  expect(state.part).toBeNull();
+});
+
+test("what closed without being saved is saved by doing it again", async () => {
+  const { access, state, add, load } = world();
+  await access.turnOn(CHOICE);
+  await add("phone");
+  state.isFull = true;
+  await expect(access.update("phone", { lan: false })).rejects.toThrow("The change is in force");
+  await expect(access.update("phone", { lan: false })).rejects.toThrow("The change is in force");
+  state.isFull = false;
+  await access.update("phone", { lan: false });
+  await load();
+  expect(state.part?.remote?.devices.map(({ lan }) => lan)).toEqual([false]);
+  state.isFull = true;
+  await expect(access.turnOff()).rejects.toThrow("The change is in force");
+  await expect(access.turnOff()).rejects.toThrow("The change is in force");
+  state.isFull = false;
+  await access.turnOff();
+  await load();
+  expect(state.part).toBeNull();
+});
+
+test("what closes is saved even if the interface cannot be told", async () => {
+  const { access, state, add, load } = world();
+  await access.turnOn(CHOICE);
+  await add("phone");
+  state.isRefused = true;
+  await expect(access.remove("phone")).rejects.toThrow("refused");
+  expect(state.part?.remote?.devices).toEqual([]);
+  state.isRefused = false;
+  await load();
+  expect(state.part?.remote?.devices).toEqual([]);
 });
