@@ -92,11 +92,7 @@ export class MachineSupervisor {
 
   /** One check: repairs what failed to apply. */
   async look(signal = new AbortController().signal): Promise<void> {
-    if (this.backstop.isDue(this.isWatched ? undefined : UNWATCHED_CHECK_MS)) {
-      // A tunnel checks itself as rarely as the rest where it is told of its losses.
-      if (!this.isWatched) this.tell({ of: "tunnel", link: null, deleted: true }, signal);
-      await this.checkAll();
-    }
+    if (this.backstop.isDue(this.isWatched ? undefined : UNWATCHED_CHECK_MS)) await this.checkAll(signal);
     if (this.deps.killSwitch.fault !== null) await this.deps.killSwitch.mend();
     await this.deps.dropAgain();
   }
@@ -115,7 +111,7 @@ export class MachineSupervisor {
     );
   }
 
-  private async checkAll(): Promise<void> {
+  private async checkAll(signal: AbortSignal): Promise<void> {
     const { machine, killSwitch, otherFirewalls } = this.deps;
     this.backstop.checked();
     await Promise.all([
@@ -123,7 +119,12 @@ export class MachineSupervisor {
       otherFirewalls.look(killSwitch),
       this.checkNetwork(),
       machine.setSysctls(),
-    ]).catch((error) => this.backstop.doubt(error));
+    ])
+      .then(() => {
+        // A tunnel checks itself rarely where it is told of its losses. Not where programs fail: it would count as lost.
+        if (!this.isWatched) this.tell({ of: "tunnel", link: null, deleted: true }, signal);
+      })
+      .catch((error) => this.backstop.doubt(error));
   }
 
   /** Handles the kernel's events; those of one kind that come in before they are handled are handled once. */

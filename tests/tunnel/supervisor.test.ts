@@ -711,6 +711,7 @@ describe("the watch", () => {
       await host.pass(60_000);
       const said = gateway.log.slice(logged);
       expect(said.filter((x) => x.includes("made to fail")).length).toBeLessThanOrEqual(26);
+      expect(said.filter((x) => x.includes("interface is gone"))).toEqual([]);
     },
   );
 
