@@ -63,8 +63,13 @@ export function titleOf({ name, addresses, id }: Device): string {
 }
 
 /** What is behind another router of the LAN. */
-export function isNetwork({ id }: Device): boolean {
-  return id.includes("/");
+export function isNetwork(device: Device): boolean {
+  return device.id.includes("/") && !isRemote(device);
+}
+
+/** A phone on the road, say, which comes in by WireGuard. */
+export function isRemote({ kind }: Device): boolean {
+  return kind === "remote";
 }
 
 /** Nobody has named it or chosen its exit. */

@@ -5,7 +5,7 @@ import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
 import { tunnelTitle } from "../../../shared/words.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
-import { isNetwork, titleOf } from "../../exit.ts";
+import { isNetwork, isRemote, titleOf } from "../../exit.ts";
 import { bytesOf, timeOf } from "../../format.ts";
 import { Button } from "../../parts/button.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
@@ -41,7 +41,7 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
         />
       </Form>
       <DeviceFacts device={device} />
-      {(device.named || device.assigned) && (
+      {(device.named || device.assigned) && !isRemote(device) && (
         <Button
           kind="danger"
           doing="Forgetting…"
@@ -67,7 +67,7 @@ function DeviceFacts({ device }: { device: Device }) {
   const { id, addresses, fixed_address, seen_at, rx_bytes, tx_bytes } = device;
   const forwards = knownOf(useAnswer("forwards"))?.forwards.filter((each) => each.device === id) ?? [];
   const facts: Fact[] = [
-    [isNetwork(device) ? "Prefix" : "MAC address", id],
+    ...(isRemote(device) ? [] : [[isNetwork(device) ? "Prefix" : "MAC address", id] satisfies Fact]),
     ["Addresses", addresses.join(", ") || "none known"],
     ...(fixed_address === null ? [] : [["Address from DHCP", fixed_address] satisfies Fact]),
     ...forwards.map((each): Fact => [`Port ${each.port} (${each.protocol.toUpperCase()})`, forwardOf(each)]),

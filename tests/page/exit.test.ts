@@ -1,0 +1,18 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+import type { Device } from "../../src/devices/schema.ts";
+
+/** What the tests use of the page, whose own types need those of the browser. */
+interface Page {
+  isNetwork: (device: Partial<Device>) => boolean;
+  isRemote: (device: Partial<Device>) => boolean;
+}
+
+const page: Page = await import(join(import.meta.dir, "../../src/dashboard/exit.ts"));
+
+test("a device on the road is a device, although its id is a prefix, and not a network behind a router", () => {
+  const of = (device: Partial<Device>) => [page.isNetwork(device), page.isRemote(device)];
+  expect(of({ id: "02:00:00:00:00:10" })).toEqual([false, false]);
+  expect(of({ id: "192.168.9.0/24" })).toEqual([true, false]);
+  expect(of({ id: "10.200.7.2/32", kind: "remote" })).toEqual([false, true]);
+});
