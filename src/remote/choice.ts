@@ -1,0 +1,49 @@
+import type { Prefix } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
+import type { Devices } from "../devices/devices.ts";
+import type { KillSwitch } from "../killswitch/killswitch.ts";
+import { randomUla } from "../network/ula.ts";
+import type { Tunnels } from "../tunnels/tunnels.ts";
+import { endpointIn, refusal } from "./endpoint.ts";
+import { chosenNetworks, type Networks } from "./networks.ts";
+import type { Access } from "./saved.ts";
+import type { RemoteChoice } from "./schema.ts";
+
+interface Deps {
+  killSwitch: Pick<KillSwitch, "wayTo">;
+  devices: Pick<Devices, "hasPrefixIn">;
+  tunnels: Pick<Tunnels, "named">;
+  /** The installation's unique local prefix, or null. */
+  ula: string | null;
+}
+
+/** WireGuard's usual port. */
+const DEFAULT_PORT = 51_820;
+
+/** What the operator decides by `portcullis remote on`. The port and the networks stay as they were. */
+export function accessFor(choice: RemoteChoice, before: Access | null, deps: Deps): Access {
+  const { port, endpoint, through } = choice;
+  if (through !== null) deps.tunnels.named(through, "through");
+  const chosen = port ?? before?.port ?? DEFAULT_PORT;
+  if (!Number.isInteger(chosen) || chosen < 1 || chosen > 65_535)
+    throw refusal("port", "must be a number from 1 to 65535");
+  const { ipv4, ipv6 } = before ?? freeNetworks(deps);
+  return {
+    on: true,
+    port: chosen,
+    endpoint: endpoint === null ? null : endpointIn(endpoint, chosen),
+    through,
+    ipv4,
+    ipv6,
+  };
+}
+
+function freeNetworks({ killSwitch, ula, devices }: Deps): Networks {
+  const isFree = (prefix: Prefix) =>
+    killSwitch.wayTo(prefix).overlap === null &&
+    killSwitch.wayTo(prefix).interfaces.length === 0 &&
+    !devices.hasPrefixIn(prefix);
+  const found = chosenNetworks(ula ?? randomUla(), isFree);
+  if (found !== null) return found;
+  throw new GatewayError("unable", "no network of 10.0.0.0/8 is free for devices on the road");
+}

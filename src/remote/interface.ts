@@ -1,0 +1,101 @@
+import { isIpv6, lengthOf, type Prefix, parsePrefix } from "../base/address.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
+import type { KillSwitch } from "../killswitch/killswitch.ts";
+import type { Store } from "../store/store.ts";
+import type { Host } from "../system/host.ts";
+import type { InterfacePeer } from "../wireguard/interface.ts";
+import type { RemoteDevices } from "./devices.ts";
+import { RemoteLink, type WantedLink } from "./link.ts";
+import { gatewayIn } from "./networks.ts";
+import { type Access, addressesOf, REMOTE_PRIVATE_KEY } from "./saved.ts";
+
+interface Deps {
+  host: Host;
+  store: Store;
+  killSwitch: KillSwitch;
+  remote: RemoteDevices;
+  wayIn: { readonly mtu: number };
+  /** The program that provides WireGuard interfaces if the kernel does not. */
+  userspace: string;
+}
+
+/** Keeps the interface as the decisions want it, and knows who was heard there. */
+export class RemoteInterface {
+  private readonly link: RemoteLink;
+  /** Why the interface is not as it should be, or null. */
+  fault: string | null = null;
+  /** Whether what the kernel reports is a change of this process. */
+  private isSettling = false;
+
+  constructor(private readonly deps: Deps) {
+    this.link = new RemoteLink(deps.host, deps.userspace, deps.remote.link);
+  }
+
+  /** Makes the interface as it should be. The firewall and the routing rules come before. */
+  async settle(): Promise<void> {
+    const { remote, killSwitch } = this.deps;
+    this.isSettling = true;
+    try {
+      const wanted = remote.access?.on === true ? this.wanted(remote.access) : null;
+      if (wanted === null) await this.link.close();
+      else if (await this.link.apply(wanted)) await killSwitch.restoreRoutes();
+      this.fault = null;
+    } catch (error) {
+      this.fault = messageOf(error);
+      throw error;
+    } finally {
+      this.isSettling = false;
+    }
+  }
+
+  /** The devices as WireGuard knows them, and remembers who was heard; empty while remote access is off. */
+  async peers(): Promise<readonly InterfacePeer[]> {
+    const peers = this.deps.remote.access?.on === true ? await this.link.peers() : [];
+    this.hear(peers);
+    return peers;
+  }
+
+  /** Whether a report of the kernel is about this interface, and another program's doing. */
+  mayHaveLost(link: string | null): boolean {
+    const isOurs = link === null || link === this.link.name;
+    return isOurs && !this.isSettling && this.deps.remote.access?.on === true;
+  }
+
+  private wanted(access: Access): WantedLink {
+    const { store, killSwitch, remote, wayIn } = this.deps;
+    const privateKey = REMOTE_PRIVATE_KEY.read(store);
+    if (privateKey === null)
+      throw new GatewayError("unable", "the gateway's own key for remote access is lost: turn it on again");
+    const hasIpv6 = killSwitch.network.ipv6 === "on";
+    return {
+      privateKey,
+      port: access.port,
+      addresses: ownAddresses(access).filter((each) => hasIpv6 || !isIpv6(each.replace(/\/.*/, ""))),
+      mtu: wayIn.mtu,
+      peers: remote.peers.map(({ id, public_key, preshared_key }) => ({
+        publicKey: public_key,
+        presharedKey: preshared_key,
+        addresses: addressesOf(access, id),
+      })),
+    };
+  }
+
+  private hear(peers: readonly InterfacePeer[]): void {
+    const { remote, host } = this.deps;
+    const since = host.now() - host.monotonic();
+    remote.heard = new Map(
+      remote.peers.flatMap(({ id, public_key }) => {
+        const { latestHandshake = 0 } = peers.find(({ publicKey }) => publicKey === public_key) ?? {};
+        return latestHandshake === 0 ? [] : [[id, latestHandshake - since] as const];
+      }),
+    );
+  }
+}
+
+/** The gateway's own, with the lengths of their networks. */
+function ownAddresses(access: Access): Prefix[] {
+  return gatewayIn(access).flatMap(
+    (address, at) =>
+      parsePrefix(`${address}/${lengthOf([access.ipv4, access.ipv6][at] ?? access.ipv4)}`) ?? [],
+  );
+}

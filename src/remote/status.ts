@@ -1,0 +1,57 @@
+import type { Devices } from "../devices/devices.ts";
+import { formatEndpoint } from "../wireguard/config.ts";
+import type { InterfacePeer } from "../wireguard/interface.ts";
+import type { RemoteDevices } from "./devices.ts";
+import type { Endpoint } from "./endpoint.ts";
+import type { RemotePeer } from "./saved.ts";
+import type { RemoteDevice, RemoteStatus } from "./schema.ts";
+
+interface Seen {
+  remote: RemoteDevices;
+  devices: Pick<Devices, "nameOf" | "exitOf" | "isOnline">;
+  endpoint: Endpoint | null;
+  /** The gateway's public key; null if it has none yet. */
+  publicKey: string | null;
+  /** Why no device can come in, or null. */
+  fault: string | null;
+  /** As WireGuard knows them. */
+  peers: readonly InterfacePeer[];
+}
+
+/** Remote access as clients see it. */
+export function statusOf(seen: Seen): RemoteStatus {
+  const { remote, endpoint, publicKey, fault } = seen;
+  const { access } = remote;
+  const isOn = access?.on === true;
+  return {
+    on: isOn,
+    port: access?.port ?? null,
+    interface: remote.link,
+    public_key: publicKey,
+    through: access?.through ?? null,
+    endpoint: endpoint === null ? null : formatEndpoint(endpoint.host, endpoint.port),
+    error: isOn ? fault : null,
+    devices: remote.peers.map((peer) => rowOf(peer, seen)),
+  };
+}
+
+function rowOf({ id, public_key, lan }: RemotePeer, { devices, remote, peers }: Seen): RemoteDevice {
+  const peer = peers.find(({ publicKey }) => publicKey === public_key);
+  return {
+    id,
+    name: devices.nameOf(id) ?? "",
+    addresses: remote.addressesOf(id),
+    public_key,
+    exit: devices.exitOf(id),
+    lan,
+    online: devices.isOnline(id),
+    endpoint: peer?.endpoint?.address ?? null,
+    latest_handshake: timeOf(peer?.latestHandshake ?? 0),
+    rx_bytes: peer?.txBytes ?? 0,
+    tx_bytes: peer?.rxBytes ?? 0,
+  };
+}
+
+function timeOf(ms: number): string | null {
+  return ms === 0 ? null : new Date(ms).toISOString();
+}

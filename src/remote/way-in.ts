@@ -1,0 +1,71 @@
+import { GatewayError } from "../base/errors.ts";
+import type { KillSwitch } from "../killswitch/killswitch.ts";
+import { tunnelTitle } from "../shared/words.ts";
+import { LEAST_MTU, linkMtuOf } from "../tunnel/mtu.ts";
+import type { Session } from "../tunnel/session.ts";
+import { carriedBy } from "../tunnel/state.ts";
+import type { Tunnels } from "../tunnels/tunnels.ts";
+import { type Endpoint, NO_ENDPOINT, publicAddressIn } from "./endpoint.ts";
+import type { Access } from "./saved.ts";
+
+interface Deps {
+  killSwitch: KillSwitch;
+  tunnels: Pick<Tunnels, "all">;
+  remote: { readonly access: Access | null };
+}
+
+/** What WireGuard adds around a packet: with IPv6 outside, 80 bytes. */
+const OVERHEAD_BYTES = 80;
+
+/** The way by which devices come in: the uplink, or a tunnel whose provider forwards a port. */
+export class WayIn {
+  constructor(private readonly deps: Deps) {}
+
+  /** What devices call; null if the gateway does not know it. */
+  get endpoint(): Endpoint | null {
+    const { access } = this.deps.remote;
+    if (access === null) return null;
+    if (access.endpoint !== null) return access.endpoint;
+    const own =
+      access.through === null
+        ? publicAddressIn(this.deps.killSwitch.network.uplinkAddresses)
+        : (this.sessionOf(access.through)?.endpoint.address ?? null);
+    return own === null ? null : { host: own, port: access.port };
+  }
+
+  /** The same for a device that is being added. */
+  assertEndpoint(): Endpoint {
+    const { endpoint } = this;
+    if (endpoint === null) throw new GatewayError("unable", NO_ENDPOINT);
+    return endpoint;
+  }
+
+  /** What a device may send: it fits into the way in, and IPv6 permits no less. */
+  get mtu(): number {
+    const { killSwitch, remote } = this.deps;
+    const { uplinkMtu } = killSwitch.network;
+    const through = remote.access?.through ?? null;
+    const session = through === null ? null : this.sessionOf(through);
+    const outer = session === null ? uplinkMtu : linkMtuOf(session.server.config, uplinkMtu);
+    const inner = through !== null && session === null ? LEAST_MTU : outer - OVERHEAD_BYTES;
+    return Math.max(inner, LEAST_MTU);
+  }
+
+  /** Why no device can come in by it now, or null. */
+  get fault(): string | null {
+    const { killSwitch, remote } = this.deps;
+    const through = remote.access?.through ?? null;
+    if (!killSwitch.isWanted) return "the kill switch is off, and without it no device comes in";
+    if (killSwitch.remote === null)
+      return "something else here has the addresses of devices on the road, such as a new network of the LAN or a tunnel";
+    if (through !== null && this.sessionOf(through) === null)
+      return `the ${tunnelTitle(through)} is not connected`;
+    if (through === null && !killSwitch.network.online) return "the uplink is down";
+    return this.endpoint === null ? NO_ENDPOINT : null;
+  }
+
+  private sessionOf(tunnel: string): Session | null {
+    const found = this.deps.tunnels.all().find(({ name }) => name === tunnel);
+    return found === undefined ? null : carriedBy(found.controller.state);
+  }
+}
