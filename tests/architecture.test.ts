@@ -23,6 +23,7 @@ const ROOMS = [
     "forwards",
     "nat-pmp",
     "remote",
+    "destinations",
   ],
   ...["checks", "providers", "http", "mqtt", "dashboard", "backup", "operator", "app"],
   ...["install", "update", "sandbox", "licenses", "cli", "main.ts"],
