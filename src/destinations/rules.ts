@@ -30,14 +30,6 @@ export interface Match<By extends HostName | Prefix> {
   by: By;
 }
 
-/** Addresses that a name has, by an answer that is not released before the kernel has them. */
-export interface NamedAddresses {
-  match: Match<HostName>;
-  addresses: readonly Address[];
-  /** How long devices may use them, in milliseconds. */
-  ttlMs: number;
-}
-
 /** The rules of one name, or of one prefix. */
 interface Holders {
   all: Rule | null;
