@@ -39,6 +39,10 @@ export class Api {
     return this.ask("PUT", path, schema, body);
   }
 
+  patch<Schema extends TSchema>(path: string, schema: Schema, body: object): Promise<Static<Schema>> {
+    return this.ask("PATCH", path, schema, body);
+  }
+
   delete<Schema extends TSchema>(path: string, schema: Schema): Promise<Static<Schema>> {
     return this.ask("DELETE", path, schema);
   }

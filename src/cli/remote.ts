@@ -1,9 +1,10 @@
 import { GatewayError } from "../base/errors.ts";
 import { Success } from "../http/answers.ts";
+import { Network } from "../http/schema.ts";
 import { askOperator } from "../operator/operator.ts";
+import { clientFile } from "../remote/client-file.ts";
 import { AddedRemoteDevice, type RemoteDevice, RemoteStatus } from "../remote/schema.ts";
 import { tunnelTitle } from "../shared/words.ts";
-import { formatConfig } from "../wireguard/config.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
@@ -15,6 +16,7 @@ export interface AddRemoteFlags {
   exit?: string;
   /** False for --no-lan. */
   lan: boolean;
+  homeOnly?: true;
   file?: true;
   code?: true;
 }
@@ -25,9 +27,6 @@ export interface RemoteOnFlags {
   through?: string;
 }
 
-/** Keeps the way through a home router open while nothing is sent. */
-const KEEPALIVE_SECONDS = 25;
-
 export async function showRemote(api: Api): Promise<Output> {
   const json = await api.get("/api/remote", RemoteStatus);
   return { json, text: textOf(json) };
@@ -36,7 +35,7 @@ export async function showRemote(api: Api): Promise<Output> {
 export async function turnOn(stateDir: string, { port, endpoint, through }: RemoteOnFlags): Promise<Output> {
   asRoot("remote on");
   if (port !== undefined && !/^[1-9][0-9]{0,4}$/.test(port))
-    throw new GatewayError("bad_request", "--port: must be a number from 1 to 65535");
+    throw usage("--port: must be a number from 1 to 65535");
   const live = await askOperator(stateDir, "remote/on", {
     port: port === undefined ? null : Number(port),
     endpoint: endpoint ?? null,
@@ -54,8 +53,10 @@ export async function turnOff(stateDir: string): Promise<Output> {
 
 /** The device's private key is made here: the gateway gets the public one, and nobody keeps the private one. */
 export async function addRemote(api: Api, name: string, flags: AddRemoteFlags): Promise<Output> {
-  if (flags.file && flags.code)
-    throw new GatewayError("bad_request", "--file and --code: choose one of them");
+  if (flags.file && flags.code) throw usage("--file and --code: choose one of them");
+  if (flags.homeOnly && !flags.lan)
+    throw usage("--home-only and --no-lan: choose one of them; with both, nothing would be left to reach");
+  if (flags.homeOnly) await assertLan(api);
   const { privateKey, publicKey } = generateKeyPair();
   const added = await api.post("/api/remote/devices", AddedRemoteDevice, {
     name,
@@ -63,7 +64,7 @@ export async function addRemote(api: Api, name: string, flags: AddRemoteFlags): 
     ...(flags.exit !== undefined && { exit: flags.exit }),
     lan: flags.lan,
   });
-  const file = fileOf(added, privateKey);
+  const file = clientFile(added, privateKey, flags.homeOnly ? "home" : "everything");
   const json = { ...added, file };
   const isCode = flags.code === true || (flags.file !== true && process.stdout.isTTY);
   if (!isCode) return { json, text: file };
@@ -74,24 +75,31 @@ export async function addRemote(api: Api, name: string, flags: AddRemoteFlags): 
   };
 }
 
+async function assertLan(api: Api): Promise<void> {
+  const { lan } = await api.get("/api/network", Network);
+  if (lan.every(({ prefixes }) => prefixes.length === 0))
+    throw new GatewayError("unable", "--home-only: the gateway has no LAN now, so there is nothing to reach");
+}
+
+/** `on` or `off`: whether the device may reach the LAN and the gateway. */
+export async function setRemoteLan(api: Api, name: string, state: string): Promise<Output> {
+  const lan = state === "on";
+  const json = await api.patch(pathOf(name), Success, { lan });
+  const may = lan ? "may reach" : "no longer reaches";
+  return { json, text: `${printable(name)} ${may} the LAN and the gateway.\n` };
+}
+
 export async function removeRemote(api: Api, name: string): Promise<Output> {
-  const json = await api.delete(`/api/remote/devices/${encodeURIComponent(name)}`, Success);
+  const json = await api.delete(pathOf(name), Success);
   return { json, text: `${printable(name)} no longer comes in.\n` };
 }
 
-/** A file for wg-quick and for WireGuard's apps. */
-function fileOf(added: AddedRemoteDevice, privateKey: string): string {
-  const { addresses, dns, mtu, public_key, preshared_key, endpoint, allowed_ips } = added;
-  return formatConfig({
-    interface: { privateKey, addresses, dns, searchDomains: [], mtu },
-    peer: {
-      publicKey: public_key,
-      presharedKey: preshared_key,
-      endpoint,
-      allowedIps: allowed_ips,
-      persistentKeepalive: KEEPALIVE_SECONDS,
-    },
-  });
+function pathOf(name: string): string {
+  return `/api/remote/devices/${encodeURIComponent(name)}`;
+}
+
+function usage(message: string): GatewayError {
+  return new GatewayError("bad_request", message);
 }
 
 function textOf({ on, port, endpoint, through, error, devices }: RemoteStatus): string {

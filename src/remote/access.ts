@@ -13,6 +13,7 @@ import { RemoteChanges } from "./change.ts";
 import { accessFor } from "./choice.ts";
 import type { RemoteDevices } from "./devices.ts";
 import { refusal } from "./endpoint.ts";
+import { homePrefixes } from "./home.ts";
 import { freeKey, freeName, named } from "./identity.ts";
 import { RemoteInterface } from "./interface.ts";
 import { freeNumber, gatewayIn, numberOf } from "./networks.ts";
@@ -104,7 +105,7 @@ export class RemoteAccess {
   /** Lets a device in; resolves once it may call. */
   add(given: NewRemoteDevice): Promise<AddedRemoteDevice> {
     return this.queue.add(async () => {
-      const { devices, remote, alarm } = this.deps;
+      const { devices, remote, killSwitch, alarm } = this.deps;
       const access = this.assertOn();
       const name = freeName(this.known, given.name, null);
       const key = freeKey(this.known, given.public_key, this.publicKey());
@@ -130,6 +131,7 @@ export class RemoteAccess {
         preshared_key: peer.preshared_key,
         endpoint,
         allowed_ips: EVERYTHING,
+        home_ips: peer.lan ? homePrefixes(killSwitch.lans) : [],
         dns: gatewayIn(access),
         mtu: this.wayIn.mtu,
       };

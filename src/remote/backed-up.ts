@@ -1,5 +1,5 @@
 import type { BackedUp } from "../base/saved.ts";
-import { formatEndpoint } from "../wireguard/config.ts";
+import { formatEndpoint } from "../wireguard/config-text.ts";
 import { REMOTE_DECISION, REMOTE_PRIVATE_KEY } from "./saved.ts";
 
 /** What backups have of remote access besides its devices. */

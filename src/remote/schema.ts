@@ -69,7 +69,11 @@ export const AddedRemoteDevice = Type.Object(
       { host: Type.String(), port: Type.Integer() },
       { additionalProperties: false, description: "what the device calls" },
     ),
-    allowed_ips: Type.Array(Type.String()),
+    allowed_ips: Type.Array(Type.String(), { description: "everything" }),
+    home_ips: Type.Array(Type.String(), {
+      description:
+        "the LAN's prefixes: instead of allowed_ips, for a device that sends only what is for home",
+    }),
     dns: Type.Array(Type.String()),
     mtu: Type.Integer(),
   },

@@ -1,5 +1,5 @@
 import type { Devices } from "../devices/devices.ts";
-import { formatEndpoint } from "../wireguard/config.ts";
+import { formatEndpoint } from "../wireguard/config-text.ts";
 import type { InterfacePeer } from "../wireguard/interface.ts";
 import type { RemoteDevices } from "./devices.ts";
 import type { Endpoint } from "./endpoint.ts";

@@ -1,16 +1,15 @@
-import { isIpv6 } from "../base/address.ts";
 import { type Field, refuse } from "./fields.ts";
 import { configFrom, EVERYTHING, type FieldName } from "./fieldset.ts";
 import { inertIn, isHook, isInert, isOfAmneziaWg, isOpenVpn } from "./foreign.ts";
 import { type Line, linesOf, lowerCased, shown } from "./ini.ts";
-import { type Config, MAX_KEEPALIVE_SECONDS, type StoredConfig } from "./schema.ts";
+import { type Config, MAX_KEEPALIVE_SECONDS } from "./schema.ts";
 
 const OPENVPN =
   "is an OpenVPN file, and the gateway uses WireGuard: on your provider's website, choose WireGuard instead of OpenVPN and download that file";
 
 type Section = "Interface" | "Peer";
 
-/** The keys that the gateway uses, in the order in which `formatConfig` writes them. */
+/** The keys that the gateway uses, in the order of a file. */
 const KEYS: Record<FieldName, { section: Section; key: string }> = {
   privateKey: { section: "Interface", key: "PrivateKey" },
   addresses: { section: "Interface", key: "Address" },
@@ -52,38 +51,6 @@ export function parseConfig(text: string): { config: Config; warnings: string[] 
   if (peers === 0) refuse("config", "has no [Peer]");
   const config = configFrom(fields, NAMES);
   return { config, warnings: [...warnings, ...warningsOf(config, fields)] };
-}
-
-/** The wg-quick file of a configuration; `parseConfig` returns the same configuration. */
-export function formatConfig(config: StoredConfig): string {
-  const { interface: own, peer } = config;
-  return lines([
-    "[Interface]",
-    `PrivateKey = ${own.privateKey}`,
-    `Address = ${own.addresses.join(", ")}`,
-    own.dns.length + own.searchDomains.length > 0 && `DNS = ${[...own.dns, ...own.searchDomains].join(", ")}`,
-    own.mtu !== undefined && `MTU = ${own.mtu}`,
-    "",
-    "[Peer]",
-    `PublicKey = ${peer.publicKey}`,
-    peer.presharedKey !== undefined && `PresharedKey = ${peer.presharedKey}`,
-    `Endpoint = ${formatEndpoint(peer.endpoint.host, peer.endpoint.port)}`,
-    `AllowedIPs = ${peer.allowedIps.join(", ")}`,
-    peer.persistentKeepalive !== undefined && `PersistentKeepalive = ${peer.persistentKeepalive}`,
-  ]);
-}
-
-/** `host:port`, with brackets around IPv6. */
-export function formatEndpoint(host: string, port: number): string {
-  return isIpv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
-}
-
-/** The lines that are not false, each with a line end. */
-export function lines(all: readonly (string | false)[]): string {
-  return all
-    .filter((line) => line !== false)
-    .map((line) => `${line}\n`)
-    .join("");
 }
 
 function sectionOf(line: Line): Section {

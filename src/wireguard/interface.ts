@@ -1,6 +1,6 @@
 import { type Endpoint, parseAddress } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
-import { formatEndpoint, lines } from "./config.ts";
+import { formatEndpoint, lines } from "./config-text.ts";
 import { publicKeyOf } from "./key.ts";
 import type { Config } from "./schema.ts";
 

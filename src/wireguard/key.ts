@@ -7,13 +7,18 @@ export interface KeyPair {
 
 /** A new pair, clamped as by `wg genkey`. */
 export function generateKeyPair(): KeyPair {
-  const privateKey = clamped(x25519.utils.randomSecretKey()).toBase64();
-  return { privateKey, publicKey: publicKeyOf(privateKey) };
+  const secret = clamped(x25519.utils.randomSecretKey());
+  return { privateKey: textOf(secret), publicKey: textOf(x25519.getPublicKey(secret)) };
 }
 
 /** What `wg pubkey` prints for a private key that `isKey` accepts. */
 export function publicKeyOf(privateKey: string): string {
-  return x25519.getPublicKey(Uint8Array.fromBase64(privateKey)).toBase64();
+  return textOf(x25519.getPublicKey(Uint8Array.fromBase64(privateKey)));
+}
+
+/** Base64 as browsers of 2024 can make it too. */
+function textOf(key: Uint8Array): string {
+  return btoa(String.fromCharCode(...key));
 }
 
 /** RFC 7748 section 5, `decodeScalar25519`. */

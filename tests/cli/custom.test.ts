@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { customServer } from "../../src/servers/custom.ts";
 import type { CustomServer, Provider } from "../../src/servers/schema.ts";
-import { formatConfig } from "../../src/wireguard/config.ts";
+import { formatConfig } from "../../src/wireguard/config-text.ts";
 import { Home } from "../http/home.ts";
 import { CONFIG, PRESHARED, PRIVATE, PUBLIC } from "../servers/example.ts";
 import { atTerminal, run } from "./program.ts";

@@ -8,7 +8,7 @@ import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { droppingChains, listTable, loadTable } from "../../src/killswitch/table.ts";
 import { hostNetworkOf } from "../../src/network/host-network.ts";
 import type { Host } from "../../src/system/host.ts";
-import { formatEndpoint } from "../../src/wireguard/config.ts";
+import { formatEndpoint } from "../../src/wireguard/config-text.ts";
 import { type Own, type Peer, parseUapi, setconfText, uapiText } from "../../src/wireguard/interface.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { needsNamespaces } from "../fast.ts";

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import fc from "fast-check";
 import { GatewayError } from "../../src/base/errors.ts";
 import { parseJson } from "../../src/http/json.ts";
-import { formatConfig } from "../../src/wireguard/config.ts";
+import { formatConfig } from "../../src/wireguard/config-text.ts";
 import { CONFIG } from "../servers/example.ts";
 import { Home } from "./home.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, expect, test } from "bun:test";
 import { GatewayError } from "../../src/base/errors.ts";
-import { formatConfig } from "../../src/wireguard/config.ts";
+import { formatConfig } from "../../src/wireguard/config-text.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { BODY, CONFIG } from "../servers/example.ts";
 import { Home } from "./home.ts";

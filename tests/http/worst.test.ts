@@ -1,6 +1,6 @@
 import { afterAll, expect } from "bun:test";
 import { customServer } from "../../src/servers/custom.ts";
-import { formatConfig } from "../../src/wireguard/config.ts";
+import { formatConfig } from "../../src/wireguard/config-text.ts";
 import { Client } from "../binary/client.ts";
 import { slow } from "../fast.ts";
 import { BODY, CONFIG, PRESHARED } from "../servers/example.ts";

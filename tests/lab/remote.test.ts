@@ -176,6 +176,28 @@ test(
 );
 
 test(
+  "with a file for home only a phone reaches home, all else leaves where it is, and the command takes home away",
+  async () => {
+    await turnOn();
+    const [phone] = phones as [Phone, Phone];
+    const file = await invite(phone, "phone", "--home-only");
+    expect(file).toContain(`AllowedIPs = ${LAN.prefix4}, ${LAN.prefix6}\n`);
+    expect([await home(phone), await home(phone, LAN.client6)]).toEqual([
+      lab.namespaces.client,
+      lab.namespaces.client,
+    ]);
+    expect(await phone.seenAs()).toBe(phone.v4);
+    expect(await type("remote", "lan", "phone", "off")).toBe(
+      "phone no longer reaches the LAN and the gateway.\n",
+    );
+    expect(await home(phone)).toBeNull();
+    await type("remote", "lan", "phone", "on");
+    expect(await home(phone)).toBe(lab.namespaces.client);
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "a phone that is removed in the middle of a stream sends nothing more once the answer is there",
   async () => {
     await turnOn();

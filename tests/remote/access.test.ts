@@ -4,7 +4,12 @@ import { NO_NETWORK } from "../../src/network/host-network.ts";
 import { RemoteAccess } from "../../src/remote/access.ts";
 import { RemoteDevices } from "../../src/remote/devices.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
+import { cidr } from "../fake/address.ts";
 
+const LANS = [
+  { interface: "lan0", prefixes: [cidr("192.168.1.0/24"), cidr("fd00:1::/64"), cidr("fe80::/64")] },
+  { interface: "lan1", prefixes: [cidr("10.1.0.0/16"), cidr("192.168.1.0/24")] },
+];
 const CHOICE = { port: null, endpoint: "home.example.org", through: null };
 
 /** Remote access with a disk that can be full, and what the kill switch was told last. */
@@ -25,7 +30,7 @@ function world() {
     },
     restoreRoutes: async () => {},
     wayTo: () => ({ interfaces: [], overlap: null }),
-    ...{ network: NO_NETWORK, remote: null, isWanted: true },
+    ...{ network: NO_NETWORK, remote: null, isWanted: true, lans: LANS },
   };
   const remote = new RemoteDevices({ store: whole, killSwitch, link: "wgr" });
   const devices = {
@@ -43,7 +48,8 @@ function world() {
   const quiet = { alarm: () => {}, onChange: () => {}, log: { warn: () => {} } };
   const deps = { host, store: whole, killSwitch, devices, remote, tunnels: { all: () => [] } };
   const access = new RemoteAccess({ ...deps, ...quiet, userspace: "wireguard-go", ula: null } as never);
-  const add = (name: string) => access.add({ name, public_key: generateKeyPair().publicKey });
+  const add = (name: string, lan?: boolean) =>
+    access.add({ name, public_key: generateKeyPair().publicKey, ...(lan !== undefined && { lan }) });
   return { access, state, add, names, load: () => access.load() };
 }
 
@@ -128,4 +134,11 @@ test("what closes is saved even if the interface cannot be told", async () => {
   state.isRefused = false;
   await load();
   expect(state.part?.remote?.devices).toEqual([]);
+});
+
+test("a device that may reach the LAN is told its prefixes, each once and none of a link", async () => {
+  const { access, add } = world();
+  await access.turnOn(CHOICE);
+  expect((await add("phone")).home_ips).toEqual(["192.168.1.0/24", "fd00:1::/64", "10.1.0.0/16"]);
+  expect((await add("guest", false)).home_ips).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { ManagedList } from "../../src/servers/managed.ts";
 import { MAX_STORED_BYTES, sizeOfAll } from "../../src/servers/room.ts";
 import type { Provider } from "../../src/servers/schema.ts";
 import { Store } from "../../src/store/store.ts";
-import { formatConfig } from "../../src/wireguard/config.ts";
+import { formatConfig } from "../../src/wireguard/config-text.ts";
 import { ip } from "../fake/address.ts";
 import { slow } from "../fast.ts";
 import { BODY, CONFIG, inDirectory, NOW, SERVER } from "./example.ts";

@@ -6,7 +6,7 @@ import { MAX_OFFERED, type Place, spotNamed, spread } from "../../src/servers/pl
 import type { Server } from "../../src/servers/schema.ts";
 import { PROVIDER_WORDS } from "../../src/shared/words.ts";
 import { Store } from "../../src/store/store.ts";
-import { formatConfig } from "../../src/wireguard/config.ts";
+import { formatConfig } from "../../src/wireguard/config-text.ts";
 import { ip } from "../fake/address.ts";
 import { BODY, CONFIG, inDirectory, NOW, PUBLIC } from "./example.ts";
 

@@ -4,7 +4,7 @@ import { GatewayError } from "../../src/base/errors.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { Store } from "../../src/store/store.ts";
-import { formatConfig } from "../../src/wireguard/config.ts";
+import { formatConfig } from "../../src/wireguard/config-text.ts";
 import type { Config } from "../../src/wireguard/schema.ts";
 import { cidrs } from "../fake/address.ts";
 import { BODY, CONFIG } from "../servers/example.ts";

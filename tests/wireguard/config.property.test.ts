@@ -2,7 +2,8 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Check } from "typebox/value";
 import { GatewayError } from "../../src/base/errors.ts";
-import { formatConfig, parseConfig } from "../../src/wireguard/config.ts";
+import { parseConfig } from "../../src/wireguard/config.ts";
+import { formatConfig } from "../../src/wireguard/config-text.ts";
 import { Config } from "../../src/wireguard/schema.ts";
 import { config, key } from "./arbitrary.ts";
 

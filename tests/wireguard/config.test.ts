@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { GatewayError } from "../../src/base/errors.ts";
-import { formatConfig, parseConfig } from "../../src/wireguard/config.ts";
+import { parseConfig } from "../../src/wireguard/config.ts";
+import { formatConfig } from "../../src/wireguard/config-text.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import type { Config } from "../../src/wireguard/schema.ts";
 import { cidr, cidrs, ips } from "../fake/address.ts";

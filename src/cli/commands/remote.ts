@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { Argument, type Command } from "commander";
 import { apiCommand, command, type Output, print } from "../api-command.ts";
 import type { AddRemoteFlags, RemoteOnFlags } from "../remote.ts";
 import { stateDirOption } from "./operator.ts";
@@ -28,9 +28,16 @@ export function addRemoteCommands(program: Command): void {
       .argument("<name>", "the device's name, such as phone")
       .option("--exit <exit>", "a tunnel, or blocked (default: the default exit)")
       .option("--no-lan", "keep it from the LAN and from the gateway")
+      .option("--home-only", "write a file by which only what is for the LAN takes the way home")
       .option("--file", "print the file (default unless standard output is a terminal)")
       .option("--code", "print the code (default at a terminal)"),
     async (api, [name = ""], flags) => (await loadRemote()).addRemote(api, name, flags),
+  );
+  apiCommand(
+    command(remote, "lan", "choose whether a device may reach the LAN and the gateway")
+      .argument("<name>", "its name or its id")
+      .addArgument(new Argument("<state>").choices(["on", "off"])),
+    async (api, [name = "", state = ""]) => (await loadRemote()).setRemoteLan(api, name, state),
   );
   apiCommand(
     command(remote, "remove", "let a device in no more").argument("<name>", "its name or its id"),

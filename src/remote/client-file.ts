@@ -1,0 +1,25 @@
+import { formatConfig } from "../wireguard/config-text.ts";
+import type { AddedRemoteDevice } from "./schema.ts";
+
+/** What of a device goes by the gateway: all that it sends, or only what is for home. */
+export type Reach = "everything" | "home";
+
+/** Keeps the way through a home router open while nothing is sent. */
+const KEEPALIVE_SECONDS = 25;
+
+/** A file for wg-quick and for WireGuard's apps. */
+export function clientFile(added: AddedRemoteDevice, privateKey: string, reach: Reach): string {
+  const { addresses, dns, mtu, public_key, preshared_key, endpoint, allowed_ips, home_ips } = added;
+  const isHome = reach === "home";
+  return formatConfig({
+    // What does not go by the gateway has the resolver of the network where the device is.
+    interface: { privateKey, addresses, dns: isHome ? [] : dns, searchDomains: [], mtu },
+    peer: {
+      publicKey: public_key,
+      presharedKey: preshared_key,
+      endpoint,
+      allowedIps: isHome ? home_ips : allowed_ips,
+      persistentKeepalive: KEEPALIVE_SECONDS,
+    },
+  });
+}
