@@ -2,8 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-
-const SCRIPT = join(import.meta.dir, "../scripts/leak-found");
+import { hasFoundLeak } from "../../lab/suite/leak.ts";
 
 let folder = "";
 beforeAll(() => {
@@ -13,7 +12,7 @@ beforeAll(() => {
 afterAll(() => rmSync(folder, { recursive: true }));
 
 /** Whether a test of this name and body, which fails, has found a leak. */
-function hasFoundLeak(name: string, body: string): boolean {
+function isLeak(name: string, body: string): boolean {
   const file = join(folder, "tests/some.test.ts");
   writeFileSync(
     file,
@@ -23,9 +22,7 @@ function hasFoundLeak(name: string, body: string): boolean {
     cwd: folder,
   });
   expect(exitCode).toBe(1);
-  const output = join(folder, "output");
-  writeFileSync(output, `${stdout}${stderr}`);
-  return Bun.spawnSync([SCRIPT, output]).exitCode === 0;
+  return hasFoundLeak(`${stdout}${stderr}`);
 }
 
 test.each([
@@ -34,7 +31,7 @@ test.each([
   ["an error", 'throw new Error("it was too late");'],
   ["a claim of a story", 'throw new Error("it does not hold that nothing leaks", { cause: "too late" });'],
 ])("the name of a test is no leak, if what it found is %s", (_, body) => {
-  expect(hasFoundLeak("both judges see leaks", body)).toBe(false);
+  expect(isLeak("both judges see leaks", body)).toBe(false);
 });
 
 test.each([
@@ -47,5 +44,5 @@ test.each([
   ],
   ["an error", 'throw new Error("x", { cause: new Error("it has leaked") });'],
 ])("a leak is found by %s", (_, body) => {
-  expect(hasFoundLeak("a name", body)).toBe(true);
+  expect(isLeak("a name", body)).toBe(true);
 });

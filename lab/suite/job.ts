@@ -1,0 +1,72 @@
+/** One program of the suite: a check, or a `bun test` of some files. */
+export interface Job {
+  readonly title: string;
+  readonly argv: readonly string[];
+  /** Whether its output ends with the counts of `bun test`. */
+  readonly isTest: boolean;
+  /** In addition to the suite's own environment. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Whether its output is shown as it comes. */
+  readonly isShown?: boolean;
+  /** A program of a Debian package. Where packages may be missing, the job is left out without it. */
+  readonly needs?: string;
+}
+
+export interface Result {
+  readonly job: Job;
+  readonly output: string;
+  readonly passed: number;
+  readonly failed: number;
+  readonly skipped: number;
+}
+
+const running = new Set<Bun.Subprocess>();
+
+/** Runs it in a process group of its own, so that `endAll` ends also what it has started. */
+export async function run(job: Job): Promise<Result> {
+  if (process.env.PORTCULLIS_TEST_MISSING && job.needs !== undefined && Bun.which(job.needs) === null)
+    return { job, output: "", passed: 0, failed: 0, skipped: 1 };
+  const child = Bun.spawn(["sh", "-c", 'exec "$@" 2>&1', "sh", ...job.argv], {
+    env: { ...process.env, ...job.environment },
+    stdin: "ignore",
+    stdout: "pipe",
+    detached: true,
+  });
+  running.add(child);
+  let output = "";
+  const decoder = new TextDecoder();
+  for await (const bytes of child.stdout) {
+    const text = decoder.decode(bytes, { stream: true });
+    output += text;
+    if (job.isShown) process.stdout.write(text);
+  }
+  const code = await child.exited;
+  running.delete(child);
+  return { job, output, ...(job.isTest ? countsIn(output, code) : checked(code)) };
+}
+
+/** Ends all that runs. */
+export function endAll(): void {
+  for (const { pid } of running) {
+    try {
+      process.kill(-pid, "SIGTERM");
+    } catch {
+      // It has just ended.
+    }
+  }
+}
+
+function checked(code: number) {
+  return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, skipped: 0 };
+}
+
+/** The counts at the end of a `bun test`. One that ends without them, or with an error and no failure, has failed. */
+export function countsIn(output: string, code: number): Omit<Result, "job" | "output"> {
+  const count = (what: string) => {
+    const rows = output.matchAll(new RegExp(`^ *(\\d+) ${what}$`, "gm"));
+    return [...rows].reduce((sum, [, digits]) => sum + Number(digits), 0);
+  };
+  const [passed, failed, skipped] = [count("pass"), count("fail"), count("skip")] as const;
+  const isCounted = / pass$/m.test(output);
+  return { passed, failed: failed === 0 && (code !== 0 || !isCounted) ? 1 : failed, skipped };
+}

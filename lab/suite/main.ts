@@ -1,0 +1,99 @@
+// Runs the suite; scripts/test has prepared the machine. Arguments go to `bun test`; `--fast` runs the quick part only.
+import { sandboxRefusal } from "../../src/sandbox/permission.ts";
+import { LinuxHost } from "../../src/system/linux.ts";
+import { BUILD, binaryChecks, sourceChecks } from "./checks.ts";
+import { endAll, type Job, type Result, run } from "./job.ts";
+import { hasFoundLeak } from "./leak.ts";
+import { runAll } from "./schedule.ts";
+import { allTests, chosenTests, countOf, fastTests, type Lacks, leftOut, testJobs } from "./tests.ts";
+
+/** If more fails, it is no busy machine. */
+const MAX_REPEATED = 3;
+
+const args = process.argv.slice(2);
+const isFast = args.join(" ") === "--fast";
+const isChosen = args.length > 0 && !isFast;
+const began = performance.now();
+
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.on(signal, () => {
+    endAll();
+    process.exit(130);
+  });
+
+/** Why something is left out, or an empty string. */
+let why = process.env.PORTCULLIS_TEST_MISSING ? "Debian packages are missing" : "";
+const lacks: Lacks = { permission: "", packages: why !== "" };
+if (process.getuid?.() !== 0) {
+  lacks.permission = "root";
+  why = "this is not root; type: sudo ./scripts/test";
+} else if (!isFast) {
+  const refusal = await sandboxRefusal(new LinuxHost());
+  if (refusal !== null) [lacks.permission, why] = ["namespaces", refusal];
+}
+process.env.PORTCULLIS_TEST_LACKS = lacks.permission;
+
+const omitted = isFast ? [] : leftOut(lacks);
+const results = isFast ? await runAll([...sourceChecks(true), fastTests()], tell) : await everything();
+report(results, isFast || isChosen ? 0 : await countOf(omitted));
+
+async function everything(): Promise<Result[]> {
+  const build = await run(BUILD);
+  tell(build);
+  // It starts in a quarter of the time that the sources take.
+  process.env.PORTCULLIS_TEST_PROGRAM = `${process.cwd()}/dist/portcullis`;
+  if (isChosen) return [build, await run(chosenTests(args)), ...(await runAll(sourceChecks(false), tell))];
+  const tests = testJobs(allTests().filter((file) => !omitted.includes(file)));
+  const checks = [...sourceChecks(false), ...binaryChecks()];
+  // Checks use the processor while the first labs wait.
+  return [build, ...(await again(await runAll([...tests.slice(0, 4), ...checks, ...tests.slice(4)], tell)))];
+}
+
+/**
+ * What fails beside others runs again by itself: a test is to find faults of the program, not a busy machine. What has
+ * found a leak counts as it is, and so does everything if much fails.
+ */
+async function again(all: readonly Result[]): Promise<Result[]> {
+  const failures = all.filter(({ failed, job }) => failed > 0 && job.isTest);
+  if (failures.length > MAX_REPEATED) return [...all];
+  const repeated = new Map<Job, Result>();
+  for (const { job, output } of failures) {
+    if (hasFoundLeak(output)) continue;
+    console.log(withoutPassed(output));
+    console.log(`Again by itself: ${job.title}`);
+    const result = await run(job);
+    tell(result);
+    repeated.set(job, result);
+  }
+  return all.map((result) => repeated.get(result.job) ?? result);
+}
+
+function tell({ job, failed }: Result): void {
+  const seconds = Math.round((performance.now() - began) / 1000);
+  const clock = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+  console.log(`${clock.padStart(5)}  ${failed > 0 ? "FAIL" : "ok  "}  ${job.title}`);
+}
+
+function report(all: readonly Result[], uncounted: number): void {
+  const sum = (key: "passed" | "failed" | "skipped") => all.reduce((total, each) => total + each[key], 0);
+  // What failed comes last, where a reader looks first.
+  for (const { job, failed, output } of all)
+    if (failed > 0 && !job.isShown) console.log(withoutPassed(output));
+  const skipped = sum("skipped") + uncounted;
+  if (isFast)
+    console.log(
+      `Left out: ${skipped} tests that need root or are slow, and all of tests/cli, tests/binary and tests/lab.`,
+    );
+  const counted = `${sum("passed")} passed, ${sum("failed")} failed`;
+  if (skipped > 0 && !isFast && why !== "")
+    console.log(`Skipped is what needs network namespaces, root or Debian packages that are missing: ${why}`);
+  console.log(skipped > 0 && !isFast ? `${counted}, ${skipped} skipped` : counted);
+  process.exitCode = sum("failed") > 0 ? 1 : 0;
+}
+
+function withoutPassed(output: string): string {
+  return output
+    .split("\n")
+    .filter((line) => !line.startsWith("(pass)"))
+    .join("\n");
+}

@@ -1,0 +1,89 @@
+import { type Job, run } from "./job.ts";
+
+/** Tests wait for conditions; this ends those that would wait for ever, even on a busy machine. */
+const OPTIONS = ["--timeout", "180000"];
+/** Quick tests that share a process. */
+const BATCH = 20;
+
+/** They start the program, labs or a browser; each file has a process of its own. */
+const PROGRAMS = /^\.\/tests\/(lab|binary|cli|dashboard)\//;
+const LABS = /^\.\/tests\/lab\//;
+const NAMESPACES = /^\.\/tests\/(lab|dashboard|binary)\/|^\.\/tests\/system\/.*\.lab\.test\.ts$/;
+/** They need Debian packages in all that they do. */
+const PACKAGED =
+  /^\.\/tests\/(cli\/update|install\/units|package\/.*|release\/signed-tag|update\/(install|sign|update))\.test\.ts$/;
+
+/** The labs that take longest, which start first. */
+const LONG = [
+  ...["other-routers", "leaks/leaks", "moves", "dhcp", "gateway", "dropin", "direct", "schedules", "kills"],
+  ...["notifications", "exits", "leaks/fresh", "lan", "status", "installation", "pair", "port-mapping"],
+  ...["supervision", "mtu", "update", "lost-exits", "checks", "company", "mqtt", "devices", "forwards"],
+].map((name) => `./tests/lab/${name}.test.ts`);
+
+/** What this machine does not permit, and whether Debian packages are missing. */
+export interface Lacks {
+  permission: "" | "root" | "namespaces";
+  packages: boolean;
+}
+
+export function allTests(): string[] {
+  return [...new Bun.Glob("tests/**/*.test.ts").scanSync(".")].toSorted().map((file) => `./${file}`);
+}
+
+/** Those that this machine cannot run. */
+export function leftOut({ permission, packages }: Lacks): string[] {
+  if (permission === "") return [];
+  return allTests().filter((file) => NAMESPACES.test(file) || (packages && PACKAGED.test(file)));
+}
+
+/** Those that `--fast` runs: in one process, because most of their time is the start of one. */
+export function fastTests(): Job {
+  const files = allTests().filter((file) => !PROGRAMS.test(file));
+  return {
+    ...testsOf(files, "--parallel", "--no-isolate", "--only-failures"),
+    environment: { PORTCULLIS_TEST_FAST: "1" },
+  };
+}
+
+/** The long labs first, then labs and programs in turns, because labs mostly wait; the quick tests fill the end. */
+export function testJobs(files: readonly string[]): Job[] {
+  const long = LONG.filter((file) => files.includes(file));
+  const labs = files.filter((file) => LABS.test(file) && !LONG.includes(file));
+  const programs = files.filter((file) => PROGRAMS.test(file) && !LABS.test(file));
+  const quick = files.filter((file) => !PROGRAMS.test(file));
+  const batches = Array.from({ length: Math.ceil(quick.length / BATCH) }, (_, at) =>
+    quick.slice(at * BATCH, (at + 1) * BATCH),
+  );
+  const turns = Math.max(labs.length, programs.length);
+  const mixed = Array.from({ length: turns }, (_, at) => [labs[at], programs[at]])
+    .flat()
+    .filter((file) => file !== undefined);
+  return [...[...long, ...mixed].map((file) => testsOf([file])), ...batches.map((batch) => testsOf(batch))];
+}
+
+/** `bun test` with arguments of the caller's. */
+export function chosenTests(args: readonly string[]): Job {
+  return { ...testsOf(args), isShown: true };
+}
+
+function testsOf(words: readonly string[], ...options: readonly string[]): Job {
+  const [first = "", ...others] = words;
+  return {
+    title: others.length === 0 ? first : `${first} and ${others.length} more`,
+    argv: [process.execPath, "test", ...OPTIONS, ...options, ...words],
+    isTest: true,
+  };
+}
+
+/** How many tests these files have. No test has the name that is asked for, so Bun only counts them. */
+export async function countOf(files: readonly string[]): Promise<number> {
+  let sum = 0;
+  for (const file of files) {
+    const { output, skipped } = await run({
+      ...testsOf([file], "-t", "^no test$"),
+    });
+    const filtered = /\(skipping (\d+) tests\)/.exec(output)?.[1];
+    sum += filtered === undefined ? skipped : Number(filtered);
+  }
+  return sum;
+}
