@@ -174,6 +174,24 @@ export function flushOnOverwrite(database: Database, flushes: boolean): void {
   database.run(`PRAGMA synchronous = ${flushes ? "NORMAL" : "OFF"}`);
 }
 
+/**
+ * Reads the log as it is now, until it is disposed of; null if it cannot. SQLite begins a log anew, and flushes it first,
+ * once all of it is copied and nobody reads it: a write that came between the copy and `emptyLog` would wait for the disk.
+ * What is written meanwhile is not copied.
+ */
+export function readLog(path: string): Disposable | null {
+  let reader: Database | null = null;
+  try {
+    reader = new Database(path, { readwrite: true, create: false });
+    reader.run("BEGIN");
+    reader.run("SELECT count(*) FROM sqlite_schema");
+    return reader;
+  } catch {
+    reader?.close();
+    return null;
+  }
+}
+
 /** Copies the log into the file and waits for the disk; writers and readers go on. Whether it was the whole log. */
 export function hasCopiedLog(database: Database): boolean {
   const [row = []] = database.query("PRAGMA wal_checkpoint(PASSIVE)").values();

@@ -14,6 +14,7 @@ import {
   forgetDeleted,
   keepCopy,
   NAME,
+  readLog,
   reopened,
   rewriteKeys,
   unableTo,
@@ -458,12 +459,17 @@ export class Store implements Storage {
   /** Other threads wait for the disk; nothing is left to wait for when the log is emptied here. */
   private async emptyLogNow(): Promise<boolean> {
     const { flusher } = this;
-    for (let attempt = 0; attempt < MAX_ATTEMPTS && flusher !== null; attempt++) {
+    const path = join(this.directory, NAME);
+    for (let attempt = 0; attempt < MAX_ATTEMPTS && flusher !== null && !this.isCopy; attempt++) {
       const { writes } = flusher;
-      const path = join(this.directory, NAME);
-      if (this.isCopy || !(await inThread({ path, work: "copy the log" }))) return false;
+      let isCopied: Answer;
+      {
+        using reader = readLog(path);
+        isCopied = reader && (await inThread({ path, work: "copy the log" }));
+      }
+      // The log was read to here, and nothing is written before it is empty.
       if (flusher.writes !== writes) continue;
-      if (!emptyLog(this.database)) return false;
+      if (!isCopied || !emptyLog(this.database)) return false;
       this.isLogEmpty = true;
       flushOnOverwrite(this.database, false);
       return true;
