@@ -1,15 +1,17 @@
 import { type Home, portsOf } from "./cables.ts";
 import { lines } from "./lines.ts";
+import { PHONE_ADDRESSES } from "./phone.ts";
 import { type Computer, INTERNET, LAN, type NetworkCards, ROUTER, TUNNEL, UPLINK, VPN } from "./topology.ts";
 
 /** The `ip -batch` text for each namespace, once the cables exist. */
 export function addressesOf(home: Home): [namespace: string, batch: string][] {
-  const { namespaces: ns, cards, computers } = home;
+  const { namespaces: ns, cards, computers, phone } = home;
   return [
     ...computers.map((each): [string, string] => [each.namespace, computerAddresses(each)]),
     [ns.gateway, gatewayAddresses(cards)],
     [ns.router, routerAddresses(cards)],
-    [ns.internet, internetAddresses()],
+    [ns.internet, internetAddresses(phone === null ? [] : ["phone"])],
+    ...(phone === null ? [] : [[phone, lines(PHONE_ADDRESSES)] satisfies [string, string]]),
     [ns.vpn1, vpnAddresses(VPN.vpn1)],
     [ns.vpn2, vpnAddresses(VPN.vpn2)],
     [ns.switch, switchPorts(home)],
@@ -87,10 +89,10 @@ function routerAddresses(cards: NetworkCards): string {
   ]);
 }
 
-function internetAddresses(): string {
+function internetAddresses(more: readonly string[]): string {
   return lines([
     "link add name backbone type bridge mcast_snooping 0",
-    ...["router", "vpn1", "vpn2"].flatMap((port) => [
+    ...["router", "vpn1", "vpn2", ...more].flatMap((port) => [
       `link set dev ${port} master backbone`,
       `link set dev ${port} up`,
     ]),

@@ -6,6 +6,8 @@ export interface Home {
   namespaces: Namespaces;
   cards: NetworkCards;
   computers: readonly Computer[];
+  /** The namespace of the phone on the internet; null if there is none. */
+  phone: string | null;
 }
 
 /** One cable: a link in one namespace, and its other end in another. */
@@ -41,11 +43,12 @@ export function portsOf({ cards, computers }: Home): Record<string, string[]> {
 }
 
 function cablesOf(home: Home): Cable[] {
-  const { namespaces: ns, cards } = home;
+  const { namespaces: ns, cards, phone } = home;
   return [
     [ns.router, "wan0", ns.internet, "router"],
     [ns.vpn1, "wan0", ns.internet, "vpn1"],
     [ns.vpn2, "wan0", ns.internet, "vpn2"],
+    ...(phone === null ? [] : [[phone, "wan0", ns.internet, "phone"] satisfies Cable]),
     [ns.router, "lan0", ns.switch, "router"],
     [ns.gateway, cards === 1 ? "lan0" : "wan0", ns.switch, "gateway"],
     ...lanCables(home),

@@ -1,5 +1,6 @@
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { writePhone } from "./phone.ts";
 import type { VpnServer } from "./server.ts";
 
 /** Ready-made files for `curl --data @` and for the gateway's settings. */
@@ -13,6 +14,8 @@ export interface SandboxFiles {
   importConf: string;
   /** Body of POST /api/import with that file in it. */
   importBody: string;
+  /** The program that runs a command on the phone; empty if there is none. */
+  phone: string;
 }
 
 /** Writes them readable by root only, because they contain private keys. */
@@ -20,6 +23,7 @@ export function writeFiles(
   directory: string,
   servers: readonly [VpnServer, VpnServer],
   key: string,
+  phone: string | null,
 ): SandboxFiles {
   const write = (name: string, content: string) => {
     const path = join(directory, name);
@@ -44,5 +48,6 @@ export function writeFiles(
     custom: write("custom.json", `${JSON.stringify(servers[0].customBody, null, 2)}\n`),
     importConf: write("import.conf", servers[1].importText),
     importBody: write("import.json", `${JSON.stringify(servers[1].importBody, null, 2)}\n`),
+    phone: phone === null ? "" : writePhone(directory, phone),
   };
 }

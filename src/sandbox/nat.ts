@@ -1,12 +1,17 @@
 import { lines } from "./lines.ts";
 import type { VpnServer } from "./server.ts";
-import { INTERNET, type NetworkCards, ROUTER, TUNNEL } from "./topology.ts";
+import { HOME, INTERNET, LAN, type NetworkCards, ROUTER, TUNNEL, UPLINK } from "./topology.ts";
 
-/** A home router: masquerades IPv4, routes IPv6 unchanged, and forwards DNS queries. */
-export function routerRules(cards: NetworkCards): string {
+/**
+ * A home router: masquerades IPv4, routes IPv6 unchanged, and forwards DNS queries. If somebody may come home from the
+ * road, its owner has forwarded the port.
+ */
+export function routerRules(cards: NetworkCards, isHomeOpen: boolean): string {
   const own = ROUTER.lan[cards];
+  const gateway = cards === 1 ? LAN.gateway4 : UPLINK.gateway4;
   return natTable(
     [
+      ...(isHomeOpen ? [`iifname "wan0" udp dport ${HOME.port} dnat ip to ${gateway}`] : []),
       `iifname "lan0" ip daddr ${own.v4} meta l4proto { tcp, udp } th dport 53 dnat ip to ${INTERNET.dns4}`,
       `iifname "lan0" ip6 daddr ${own.v6} meta l4proto { tcp, udp } th dport 53 dnat ip6 to ${INTERNET.dns6}`,
     ],

@@ -15,6 +15,7 @@ import { sysctlsOf } from "./sysctls.ts";
 import {
   type Computer,
   computersOf,
+  INTERNET,
   LAN,
   type Namespaces,
   type NetworkCards,
@@ -30,7 +31,7 @@ const CARRIER_MS = 15_000;
 
 export interface SandboxOptions {
   cards: NetworkCards;
-  /** Computers at home; 1 unless given. */
+  /** Computers at home; 1 unless given. With 3 there is a phone on the internet, too. */
   computers?: 1 | 3;
 }
 
@@ -38,6 +39,8 @@ export interface SandboxOptions {
 export class Sandbox {
   readonly namespaces: Namespaces;
   readonly computers: readonly Computer[];
+  /** The namespace of the phone on the internet, if there is one. */
+  readonly phone: string | null;
   /** Base name of the gateway's tunnel; unique, because all WireGuard sockets of a machine share one folder. */
   readonly interface: string;
   readonly lan = "lan0";
@@ -59,6 +62,7 @@ export class Sandbox {
   ) {
     this.namespaces = namespacesOf(id);
     this.computers = computersOf(id, computers);
+    this.phone = computers === 1 ? null : `${id}-phone`;
     this.interface = `${id}g`;
     this.uplink = cards === 1 ? "lan0" : "wan0";
     this.serverInterfaces = { vpn1: `${id}v1`, vpn2: `${id}v2` };
@@ -67,7 +71,7 @@ export class Sandbox {
     this.managedAddress = this.servers[0].managed.address;
     this.managedDns = this.servers[0].managed.dns;
     this.directory = mkdtempSync(join(tmpdir(), `${id}-`));
-    this.files = writeFiles(this.directory, this.servers, account.privateKey);
+    this.files = writeFiles(this.directory, this.servers, account.privateKey, this.phone);
   }
 
   static async create({ cards, computers = 1 }: SandboxOptions): Promise<Sandbox> {
@@ -107,8 +111,9 @@ export class Sandbox {
   }
 
   private async build(): Promise<void> {
-    const { namespaces: ns, cards, computers } = this;
-    const all = new Set([...Object.values(ns), ...computers.map(({ namespace }) => namespace)]);
+    const { namespaces: ns, cards, computers, phone } = this;
+    const own = [...computers.map(({ namespace }) => namespace), ...(phone === null ? [] : [phone])];
+    const all = new Set([...Object.values(ns), ...own]);
     this.writeResolvers();
     await this.batch([...all].map((name) => `netns add ${name}\n`).join(""));
     await Promise.all([
@@ -122,7 +127,7 @@ export class Sandbox {
     await this.batch(cableText(this));
     await Promise.all([
       ...addressesOf(this).map(([name, text]) => this.batch(text, name)),
-      this.inside(ns.router, ["nft", "-f", "-"], routerRules(cards)),
+      this.inside(ns.router, ["nft", "-f", "-"], routerRules(cards, phone !== null)),
     ]);
     await Promise.all([
       ...[...linksOf(this)].map(([name, links]) => this.awaitCarriers(name, links)),
@@ -187,6 +192,7 @@ export class Sandbox {
     const resolvers: [namespace: string, resolver: string][] = [
       ...this.computers.map(({ namespace }): [string, string] => [namespace, LAN.gateway4]),
       [this.namespaces.gateway, ROUTER.lan[this.cards].v4],
+      ...(this.phone === null ? [] : [[this.phone, INTERNET.dns4] satisfies [string, string]]),
     ];
     for (const [namespace, resolver] of resolvers) {
       const folder = join("/etc/netns", namespace);

@@ -1,7 +1,8 @@
+import { join } from "node:path";
 import { FLAGS } from "../base/settings.ts";
 import { SELF_COMMAND } from "../system/linux.ts";
 import type { Sandbox } from "./sandbox.ts";
-import { INTERNET } from "./topology.ts";
+import { HOME, INTERNET, LAN } from "./topology.ts";
 
 /** What `try` prints: a walkthrough of commands to copy, 80 columns wide. */
 export function screenOf(sandbox: Sandbox, port: number, bold: boolean): string {
@@ -13,8 +14,9 @@ export function screenOf(sandbox: Sandbox, port: number, bold: boolean): string 
 ${strong("Portcullis in a sandbox")}
 
 A home with a laptop, a TV, a camera, this gateway and a router, two VPN
-servers and an internet, all in network namespaces of this machine. Nothing
-outside them is touched. Open a second terminal as root (sudo -s) and paste:
+servers, an internet, and a phone on the road, all in network namespaces of
+this machine. Nothing outside them is touched. Open a second terminal as root
+(sudo -s) and paste:
 
   api=http://127.0.0.1:${port}/api
   json='Content-Type: application/json'
@@ -46,14 +48,23 @@ ${strong("4. Every device its own way out")}: the TV by a second tunnel, the cam
   tv curl http://${INTERNET.host4}/
   camera curl http://${INTERNET.host4}/
 
-${strong("5. At certain times")}: the TV is blocked until midnight.
+${strong("5. A phone on the road")} comes home to the laptop, and leaves by Amsterdam.
+
+  portcullis remote on --endpoint ${HOME.name}
+  portcullis remote add phone --file > phone.conf
+  phone wg-quick up ./phone.conf
+  phone ping -c 1 ${LAN.client4}
+  portcullis device phone exit amsterdam
+  phone curl http://${INTERNET.host4}/
+
+${strong("6. At certain times")}: the TV is blocked until midnight.
 
   portcullis schedule tea exit TV blocked --at 00:00 --until 23:59
   portcullis schedules
   tv curl http://${INTERNET.host4}/
   portcullis schedule tea remove
 
-${strong("6. A server of your own")}, then one from a wg-quick file.
+${strong("7. A server of your own")}, then one from a wg-quick file.
 
   cd ${sandbox.directory}
   ${post("/custom/add", `@${basename(files.custom)}`)}
@@ -64,7 +75,7 @@ ${strong("6. A server of your own")}, then one from a wg-quick file.
   curl -X POST $api/provider/imported
   ${post("/connect", `'{"server":"${two.importBody.name}"}'`)}
 
-${strong("7. Disconnect")}: the kill switch stays in place, so the laptop is refused again.
+${strong("8. Disconnect")}: the kill switch stays in place, so the laptop is refused again.
 
   curl -X POST $api/disconnect
   laptop curl http://${INTERNET.host4}/
@@ -75,10 +86,13 @@ ${strong("Ctrl-C")} here stops the gateway and removes the sandbox.
 }
 
 /** Shell functions: a command on each computer, and this program as a command for this gateway. */
-function definitions({ computers }: Sandbox, port: number): string {
+function definitions(sandbox: Sandbox, port: number): string {
+  const { computers } = sandbox;
   const lines = [
     ...computers.map(({ name, namespace }) => `${name.toLowerCase()}() { ip netns exec ${namespace} "$@"; }`),
+    `phone() { ${sandbox.files.phone} "$@"; }`,
     `portcullis() { ${SELF_COMMAND.join(" ")} "$@"; }`,
+    `export PORTCULLIS_STATE_DIR=${join(sandbox.directory, "state")}`,
     ...(String(port) === FLAGS.port.fallback ? [] : [`export PORTCULLIS_URL=http://127.0.0.1:${port}`]),
   ];
   return lines.map((line) => `  ${line}\n`).join("");

@@ -69,6 +69,12 @@ export const VPN = {
   vpn2: { v4: "203.0.113.12", v6: "2001:db8:113::12" },
 } as const;
 
+/** A phone on the internet, far from home. */
+export const PHONE = { v4: "203.0.113.100", v6: "2001:db8:113::100" } as const;
+
+/** Where it reaches home: the home router forwards this port to the gateway. */
+export const HOME = { name: "home.test", port: 51820 } as const;
+
 /** Inside each tunnel; the same at both servers, as at all servers of a provider. */
 export const TUNNEL = {
   prefix4: "10.64.0.0/24",
@@ -94,6 +100,7 @@ export const MULTIHOP_PORTS = { vpn1: 3001, vpn2: 3002 } as const;
 
 export const HOST_NAMES: Readonly<Record<string, { v4: string; v6: string }>> = {
   "internet.test": { v4: INTERNET.host4, v6: INTERNET.host6 },
+  [HOME.name]: { v4: ROUTER.public4, v6: "" },
   "vpn1.test": VPN.vpn1,
   "vpn2.test": VPN.vpn2,
 };

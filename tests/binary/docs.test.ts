@@ -52,7 +52,8 @@ async function typed(script: string): Promise<Typed> {
   const computers = lab.sandbox.computers.map(
     ({ name, namespace }) => `${name.toLowerCase()}() { CURL_HOME= ip netns exec ${namespace} "$@"; }\n`,
   );
-  const around = `sudo() { "$@"; }\nportcullis() { ${BINARY} "$@"; }\n${computers.join("")}`;
+  const phone = `phone() { CURL_HOME= ${lab.sandbox.files.phone} "$@"; }\n`;
+  const around = `sudo() { "$@"; }\nportcullis() { ${BINARY} "$@"; }\n${computers.join("")}${phone}`;
   const child = Bun.spawn(["bash", "-c", around + script.replaceAll(":5000", `:${gateway.port}`)], {
     cwd: folder,
     env: {
@@ -79,6 +80,9 @@ async function asAtFirst(): Promise<void> {
 
 /** The other tunnels, and the devices' names and exits, are those of a new sandbox too. */
 async function withoutExits(): Promise<void> {
+  for (const { id } of (await gateway.api("GET", "/api/remote")).body.devices)
+    await gateway.api("DELETE", `/api/remote/devices/${encodeURIComponent(id)}`);
+  expect((await gateway.operate("remote", "off")).code).toBe(0);
   for (const { id, assigned } of (await gateway.api("GET", "/api/devices")).body.devices)
     if (assigned) await gateway.api("DELETE", `/api/devices/${id}`);
   for (const { name } of (await gateway.api("GET", "/api/tunnels")).body.tunnels.slice(1))
@@ -142,8 +146,9 @@ describe("each command in a block succeeds", () => {
   );
 });
 
-describe("each command of a session prints what is below it", () => {
-  test.each(blocks("shell-session").map(({ page, text }) => [page, sessionIn(text)] as const))(
+describe("each command of a page's session, which may have several blocks, prints what is below it", () => {
+  const pages = [...Map.groupBy(blocks("shell-session"), ({ page }) => page)];
+  test.each(pages.map(([page, parts]) => [page, parts.flatMap(({ text }) => sessionIn(text))] as const))(
     "%s: %p",
     async (_, session) => {
       await withoutExits();

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, spyOn, test } from "bun:test";
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLab, type Lab } from "../../lab/lab.ts";
@@ -74,6 +74,30 @@ for (const cards of [1, 2] as const) {
         "lan0",
       ]);
       for (const { v4, mac } of home.sandbox.computers) expect(stdout).toContain(`${v4} lladdr ${mac}`);
+      await home.close();
+      expect(remainsOf(home.sandbox.id)).toEqual([]);
+    }, 180_000);
+
+    test("a phone on its internet takes a wg-quick file with a resolver, and this machine's own stay as they are", async () => {
+      const home = await createLab({ cards, computers: 3 });
+      const { directory, files } = home.sandbox;
+      const file = join(directory, "road.conf");
+      const key = Buffer.alloc(32, 8).toString("base64");
+      writeFileSync(
+        file,
+        `[Interface]\nPrivateKey = ${key}\nAddress = 10.200.7.2/32\nDNS = 10.200.7.1\n[Peer]\nPublicKey = ${key}\nAllowedIPs = 10.200.7.0/24\n`,
+        { mode: 0o600 },
+      );
+      const onPhone = (...argv: string[]) => home.outside([files.phone, ...argv]);
+      const before = readFileSync("/etc/resolv.conf", "utf8");
+      expect((await onPhone("getent", "hosts", "home.test")).stdout).toMatch(/^203\.0\.113\.2 /);
+      expect(await onPhone("wg-quick", "up", file)).toMatchObject({ code: 0 });
+      expect((await onPhone("cat", "/etc/resolv.conf")).stdout).toBe("nameserver 10.200.7.1\n");
+      expect((await onPhone("wg", "show", "interfaces")).stdout).toBe("road\n");
+      expect(existsSync("/run/wireguard/road.sock")).toBe(false);
+      expect(await onPhone("wg-quick", "down", file)).toMatchObject({ code: 0 });
+      expect((await onPhone("getent", "hosts", "home.test")).stdout).toMatch(/^203\.0\.113\.2 /);
+      expect(readFileSync("/etc/resolv.conf", "utf8")).toBe(before);
       await home.close();
       expect(remainsOf(home.sandbox.id)).toEqual([]);
     }, 180_000);
