@@ -1,3 +1,4 @@
+import type { Address } from "../base/address.ts";
 import type { Host } from "./host.ts";
 
 /** A link, as `ip -j` prints it (ip(8)): here and below, the fields that the gateway reads. */
@@ -40,6 +41,7 @@ export interface Route {
   nexthops?: { dev?: string; gateway?: string; flags?: string[] }[];
   /** Only if all tables are shown, and not for `main`. */
   table?: string;
+  metrics?: { mtu?: number }[];
 }
 
 export interface Rule {
@@ -107,6 +109,15 @@ export async function showAddressesOf(
 
 export function showRoutes(host: Runs, family: Family, ...which: string[]): Promise<Route[]> {
   return shown(host, `-${family}`, "route", "show", ...which);
+}
+
+/**
+ * The longest packet with this mark that the kernel sends to an address, in bytes: the route's MTU, or what a router on the
+ * way has said. Null if only the link limits it.
+ */
+export async function mtuTo(host: Runs, address: Address, mark: number): Promise<number | null> {
+  const [route] = await shown<Route>(host, "route", "get", address, "mark", String(mark));
+  return route?.metrics?.find(({ mtu }) => mtu !== undefined)?.mtu ?? null;
 }
 
 export function showRules(host: Runs, family: Family): Promise<Rule[]> {

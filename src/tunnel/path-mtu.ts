@@ -3,6 +3,7 @@ import type { Log } from "../base/log.ts";
 import { nextTurn } from "../base/queue.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Host } from "../system/host.ts";
+import { mtuTo } from "../system/ip.ts";
 import type { Controller } from "./controller.ts";
 import { LEAST_MTU, linkMtuOf, overheadOf, pathOf, resolverInside, sizesBelow } from "./mtu.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -22,7 +23,8 @@ interface Deps {
 
 /**
  * Measures the longest packet that the path of `main` carries, after each connect. Routers on the path may silently
- * drop longer packets. Then small packets pass, and downloads hang.
+ * drop longer packets. Then small packets pass, and downloads hang. If a router says that they are too long, the kernel
+ * sends fragments instead, but not of packets that a WireGuard program gives it several at a time: it refuses them.
  */
 export class PathMtu {
   private session: Session | null = null;
@@ -54,23 +56,29 @@ export class PathMtu {
   }
 
   private async measure(session: Session, signal: AbortSignal): Promise<void> {
-    const { killSwitch, savedState, log } = this.deps;
+    const { host, killSwitch, savedState, log } = this.deps;
     // The answer to the connect is sent first.
     await nextTurn();
     const { network } = killSwitch;
     const whole = linkMtuOf(session.server.config, network.uplinkMtu);
     const longest = await this.longest(session, whole, signal);
-    if (longest === null || signal.aborted) return;
+    // What the echo requests have made a router say is known to the kernel by now.
+    const { address } = session.endpoint;
+    const told = await mtuTo(host, address, session.mark);
+    if (signal.aborted) return;
+    const overhead = overheadOf(address);
     const path = pathOf(network);
     const known = savedState.pathMtu(path);
-    const carried = longest + overheadOf(session.endpoint.address);
-    if (longest < whole && carried !== known) {
+    const measured = longest === null ? (known ?? whole + overhead) : longest + overhead;
+    const carried = Math.min(measured, told ?? measured);
+    if (carried < whole + overhead && carried !== known) {
       savedState.savePathMtu(path, carried);
-      log.info(`packets of more than ${longest} bytes do not get through the tunnel: none are sent`);
+      const most = carried - overhead;
+      log.info(`packets of more than ${most} bytes do not get through the tunnel whole: none are sent`);
     }
-    if (longest === whole && known !== null && carried > known) {
+    if (carried === whole + overhead && known !== null && carried > known) {
       savedState.savePathMtu(path, null);
-      log.info(`packets of ${longest} bytes, the longest, get through the tunnel again`);
+      log.info(`packets of ${whole} bytes, the longest, get through the tunnel again`);
     }
   }
 

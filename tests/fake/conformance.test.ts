@@ -8,6 +8,7 @@ import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { droppingChains, listTable, loadTable } from "../../src/killswitch/table.ts";
 import { hostNetworkOf } from "../../src/network/host-network.ts";
 import type { Host } from "../../src/system/host.ts";
+import { mtuTo } from "../../src/system/ip.ts";
 import { formatEndpoint } from "../../src/wireguard/config-text.ts";
 import { type Own, type Peer, parseUapi, setconfText, uapiText } from "../../src/wireguard/interface.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
@@ -191,6 +192,16 @@ describe("links, addresses and routes", () => {
     expect(await both.play(`ip link del dev ${link}`)).toBe("refused");
     await show();
   });
+});
+
+alike("the kernel knows what a router has said of the way to an address", async (both) => {
+  const ask = () => both.ask((host) => mtuTo(host, ip("192.0.2.7"), 0x104c));
+  expect(await ask()).toBeNull();
+  await both.meanwhile(
+    (fake) => fake.toldMtus.set("192.0.2.7", 1400),
+    `ip route add 192.0.2.7/32 via ${ROUTER} mtu lock 1400`,
+  );
+  expect(await ask()).toBe(1400);
 });
 
 describe("neighbours", () => {

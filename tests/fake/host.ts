@@ -84,6 +84,7 @@ export class FakeHost implements Host, Internet {
   private readonly nftables = new Nftables(this);
   readonly links = this.iproute2.links;
   readonly routes = this.iproute2.routes;
+  readonly toldMtus = this.iproute2.toldMtus;
   /** Those of every tunnel, by number. */
   readonly routingTables = this.iproute2.tables;
   readonly rules = this.iproute2.rules;

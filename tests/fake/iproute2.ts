@@ -37,6 +37,8 @@ export class Iproute2 {
   readonly routes = this.table(20556);
   /** The MAC addresses of hosts that answer when the kernel asks the LAN for their address. */
   readonly answering = new Map<string, string>();
+  /** What routers on the way to an address have said of packets that are too long, in bytes. */
+  readonly toldMtus = new Map<string, number>();
   /** Without the kernel's own. */
   readonly rules: Record<Family, string[]> = { "-4": [], "-6": [] };
   /** The neighbour table, by address. */
@@ -58,6 +60,8 @@ export class Iproute2 {
         command,
       );
     if (show) return JSON.stringify(this.shown(show[1] as Family, show[2] ?? ""));
+    const [, asked] = /^ip -j route get (\S+) mark \d+$/.exec(command) ?? [];
+    if (asked !== undefined) return JSON.stringify([this.routeTo(asked)]);
     const batch = /^ip (?:(-4|-6) )?-batch -$/.exec(command);
     if (batch) return this.batch(stdin, batch[1] as Family | undefined);
     if (command === "ip -j link show") {
@@ -67,10 +71,10 @@ export class Iproute2 {
     if (command === "ip -j -s neigh show") {
       return JSON.stringify([...this.neighbours].map(([dst, row]) => ({ dst, ...row })));
     }
-    const [, asked, link] = /^ip neigh replace (\S+) dev (\S+) use$/.exec(command) ?? [];
-    if (asked !== undefined && link !== undefined) {
-      const mac = this.answering.get(asked);
-      this.setNeighbour(asked, link, mac ?? "", mac === undefined ? "FAILED" : "REACHABLE");
+    const [, neighbour, link] = /^ip neigh replace (\S+) dev (\S+) use$/.exec(command) ?? [];
+    if (neighbour !== undefined && link !== undefined) {
+      const mac = this.answering.get(neighbour);
+      this.setNeighbour(neighbour, link, mac ?? "", mac === undefined ? "FAILED" : "REACHABLE");
       return "";
     }
     const [, name] = /^ip -j address show dev (\S+)$/.exec(command) ?? [];
@@ -162,6 +166,17 @@ export class Iproute2 {
     return [...this.table(table)]
       .filter(([prefix]) => familyOf(prefix) === family)
       .map(([prefix, dev]) => ({ dst: shownPrefix(prefix), dev }));
+  }
+
+  private routeTo(address: string): unknown {
+    const dev = this.machine.defaultRoute ?? fail("Network is unreachable");
+    const mtu = this.toldMtus.get(address);
+    return {
+      dst: address,
+      gateway: "198.51.100.1",
+      dev,
+      ...(mtu === undefined ? {} : { metrics: [{ mtu }] }),
+    };
   }
 
   private shownRules(family: Family): unknown[] {

@@ -63,9 +63,41 @@ describe("after a connect", () => {
     await connect(gateway, TWO);
     expect((await gateway.status()).mtu).toBe(1392);
     expect(gateway.log.filter((line) => line.includes("packets"))).toEqual([
-      "packets of more than 1392 bytes do not get through the tunnel: none are sent",
+      "packets of more than 1392 bytes do not get through the tunnel whole: none are sent",
     ]);
     expect(stoodAlways(host)).toBe(true);
+  });
+
+  claim("what a router has told the kernel counts, although fragments are answered", async (gateway) => {
+    const { host } = gateway;
+    const address = ONE.config.peer.endpoint.host;
+    narrow(host, 1500);
+    host.toldMtus.set(address, 1400);
+    await connect(gateway, ONE);
+    expect([routed(host), (await gateway.status()).mtu]).toEqual([
+      "route replace 0.0.0.0/0 dev wg0 table 20556 mtu lock 1328",
+      1328,
+    ]);
+    expect(gateway.log).toContain(
+      "packets of more than 1340 bytes do not get through the tunnel whole: none are sent",
+    );
+    // Enough for the longest packet of the tunnel.
+    host.toldMtus.set(address, 1492);
+    await gateway.controller.disconnect();
+    await connect(gateway, ONE);
+    expect((await gateway.status()).mtu).toBe(WHOLE_MTU);
+  });
+
+  claim("it counts too if nobody answers, unless a narrower path is known", async (gateway) => {
+    const { host } = gateway;
+    for (const { config } of [ONE, TWO]) host.toldMtus.set(config.peer.endpoint.host, 1400);
+    await connect(gateway, ONE);
+    expect((await gateway.status()).mtu).toBe(1328);
+    narrow(host, 1300);
+    await connect(gateway, TWO);
+    host.echoing.clear();
+    await connect(gateway, ONE);
+    expect((await gateway.status()).mtu).toBe(1296);
   });
 
   claim("silence says nothing about the length", async (gateway) => {
