@@ -3,11 +3,17 @@ import { join } from "node:path";
 import { parseAddress } from "../src/base/address.ts";
 import { SERVER_PORT } from "../src/nat-pmp/message.ts";
 import { commandIn } from "../src/sandbox/namespace.ts";
-import { TUNNEL, VPN } from "../src/sandbox/topology.ts";
+import { TUNNEL, type VPN } from "../src/sandbox/topology.ts";
 import { ProviderNatPmp } from "../tests/nat-pmp/provider.ts";
 import type { Lab } from "./lab.ts";
 
 type Server = keyof typeof VPN;
+
+/**
+ * The public address that each server names, in place of its own: clients by libnatpmp refuse those that are reserved for
+ * documentation. No packet is sent to them.
+ */
+export const NAMED_ADDRESS = { vpn1: "1.2.3.11", vpn2: "1.2.3.12" } as const;
 
 /** NAT-PMP inside the tunnels of a VPN server, which sends what arrives at its ports to the customer who asked. */
 export class NatPmpProvider {
@@ -57,7 +63,8 @@ async function serve(server: Server, first: number, notes: string): Promise<void
   const customers = new Map<string, ProviderNatPmp>();
   const providerOf = (address: string) => {
     const known =
-      customers.get(address) ?? new ProviderNatPmp(() => Date.now() / 1000, parseAddress(VPN[server].v4));
+      customers.get(address) ??
+      new ProviderNatPmp(() => Date.now() / 1000, parseAddress(NAMED_ADDRESS[server]));
     known.next = next;
     customers.set(address, known);
     return known;
