@@ -3,7 +3,7 @@ import { isName } from "../base/name.ts";
 import { type Change, rowChanges } from "../base/saved.ts";
 import { MAX_ASSIGNED, MAX_PREFIXES } from "../devices/assignments.ts";
 import { parseDefaultExit, parseExit } from "../devices/exit.ts";
-import { parseDeviceId } from "../devices/id.ts";
+import { isRemoteId, parseDeviceId } from "../devices/id.ts";
 import { REMOTE_PEERS } from "../remote/saved.ts";
 import type { StoredDevice } from "../store/store.ts";
 import { damaged } from "./damaged.ts";
@@ -22,8 +22,8 @@ export function readable(device: StoredDevice): StoredDevice {
 /** Whether a device of a backup is one that the gateway could have written. */
 export function isValidDevice({ id, name, exit }: StoredDevice): boolean {
   const isNamed = name === null || isName(name);
-  const isPrefix = id.includes("/");
-  const isAssigned = exit === null || (isPrefix ? parseDefaultExit(exit) : parseExit(exit)) !== null;
+  const isNetwork = id.includes("/") && !isRemoteId(id);
+  const isAssigned = exit === null || (isNetwork ? parseDefaultExit(exit) : parseExit(exit)) !== null;
   return parseDeviceId(id) === id && isNamed && isAssigned && (name !== null || exit !== null);
 }
 

@@ -4,16 +4,16 @@ import { nextTurn, Queue } from "../base/queue.ts";
 import { Saved, SavedChoice, type Texts } from "../base/saved.ts";
 import {
   type AssignedDevice,
+  type DecidedPrefix,
   type DefaultExit,
   type Exit,
   MAIN,
   type PolicyPart,
-  type RoutedPrefix,
 } from "../killswitch/policy.ts";
 import { EXITS_LOST } from "../store/exits.ts";
 import type { StoredDevice } from "../store/store.ts";
 import { formatExit, parseDefaultExit, parseExit } from "./exit.ts";
-import { type DeviceId, isPrefixId, parseDeviceId } from "./id.ts";
+import { type DeviceId, isPrefixId, isRemoteId, parseDeviceId } from "./id.ts";
 
 /** What a person has given a device; null for what they have not given. */
 export interface Assignment {
@@ -251,12 +251,10 @@ function refuseTooManyDevices(decisions: Decisions): void {
 function partOf(decisions: Decisions): PolicyPart {
   const { assigned, scheduled, defaultExit } = decisions;
   const devices: AssignedDevice[] = [];
-  const routed: RoutedPrefix[] = [];
+  const routed: DecidedPrefix[] = [];
   for (const id of idsIn(decisions)) {
     const exit = scheduled.get(id) ?? assigned.get(id)?.exit ?? null;
-    // Direct is for single devices.
-    if (isPrefixId(id))
-      routed.push({ prefix: id, exit: exit?.to === "direct" ? { to: "blocked" } : (exit ?? defaultExit) });
+    if (isPrefixId(id)) routed.push({ prefix: id, exit: exit ?? defaultExit });
     else if (exit !== null) devices.push({ id, exit });
   }
   return { devices, routed, defaultExit };
@@ -270,7 +268,7 @@ function decisionsIn(store: DeviceStorage): Decisions {
     if (known === null) continue;
     assigned.set(known, {
       name: name !== null && isName(name) ? name : null,
-      exit: exit === null ? null : storedExit(exit, directAllowed && !isPrefixId(known)),
+      exit: exit === null ? null : storedExit(exit, directAllowed && mayBeDirect(known)),
     });
   }
   const defaultExit = parseDefaultExit(DEFAULT_EXIT.read(store)) ?? { to: "blocked" };
@@ -291,6 +289,11 @@ function scheduledIn(text: string | null): ReadonlyMap<DeviceId, Exit> {
       return known === null || parsed === null ? [] : [[known, parsed] as const];
     }),
   );
+}
+
+/** Direct is for single devices. The kill switch knows which prefix is one. */
+function mayBeDirect(id: DeviceId): boolean {
+  return !isPrefixId(id) || isRemoteId(id);
 }
 
 /** An exit that this version cannot read, or that is not allowed, means blocked. */

@@ -14,6 +14,7 @@ interface Deps {
   neighbourhood: Pick<Neighbourhood, "holderOf">;
   /** The names of all tunnels, `main` first. */
   tunnelNames: () => readonly string[];
+  isRemote: (id: DeviceId) => boolean;
   /** The networks of the LAN itself. */
   prefixes: () => readonly Prefix[];
 }
@@ -28,10 +29,10 @@ export class Choices {
   }
 
   exit(id: DeviceId, text: string): Exit {
-    if (text === "direct" && isPrefixId(id))
+    if (text === "direct" && isPrefixId(id) && !this.deps.isRemote(id))
       throw new GatewayError(
         "bad_request",
-        "exit: direct is for single devices, by MAC address, not for a prefix",
+        "exit: direct is for single devices, not for a network behind another router",
       );
     return exitIn(text, this.exits);
   }

@@ -118,6 +118,7 @@ export class Devices {
       assignments: this.assignments,
       fixed: this.fixed,
       neighbourhood: this.neighbourhood,
+      isRemote: (id) => this.remote.isKnown(id),
       prefixes: () => this.lanPrefixes,
     });
     this.traffic = new Traffic<DeviceId>({

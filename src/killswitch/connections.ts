@@ -2,9 +2,9 @@ import { type Address, contains } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
 import { MAX_TUNNELS } from "../network/slot.ts";
 import type { Connection, Direction, Host } from "../system/host.ts";
-import { FIRST_DIRECT_ZONE, zoneOf } from "./direct.ts";
+import { zoneOf } from "./direct.ts";
 import type { Exit, FirewallTunnel, Policy } from "./policy.ts";
-import { remoteAt } from "./remote-part.ts";
+import { FIRST_REMOTE_ZONE, remoteAt, remoteZoneOf } from "./remote-part.ts";
 
 /** There are two for each tunnel. */
 const LAST_TUNNEL_ZONE = 2 * MAX_TUNNELS;
@@ -93,7 +93,7 @@ export function isOver(
   former: Policy["forwards"],
 ): boolean {
   const { zone, original, reply } = connection;
-  if (zone >= FIRST_DIRECT_ZONE)
+  if (zone >= FIRST_REMOTE_ZONE)
     return !directZonesIn(policy).has(zone) || isUnredirected(connection, policy);
   if (zone === 0) return isOfFormerRemote(connection, policy);
   if (zone > LAST_TUNNEL_ZONE) return false;
@@ -114,7 +114,8 @@ export function isOver(
  */
 function isUnredirected({ protocol, original, isRedirected }: Connection, policy: Policy): boolean {
   const isQuery = protocol === PROTOCOLS.udp && original.destinationPort === DNS_PORT;
-  return isQuery && !isRedirected && policy.addresses.includes(original.destination);
+  const own = [...policy.addresses, ...(policy.remote?.addresses ?? [])];
+  return isQuery && !isRedirected && own.includes(original.destination);
 }
 
 function isForwarded(
@@ -161,8 +162,11 @@ function exitAt(address: Address, policy: Policy, deviceAt: DeviceAt): Exit | nu
 }
 
 /** This holds even while the uplink is down. */
-function directZonesIn({ devices }: Policy): ReadonlySet<number> {
-  return new Set(devices.flatMap(({ id, exit }) => (exit.to === "direct" ? [zoneOf(id)] : [])));
+function directZonesIn({ devices, remote }: Policy): ReadonlySet<number> {
+  return new Set([
+    ...devices.flatMap(({ id, exit }) => (exit.to === "direct" ? [zoneOf(id)] : [])),
+    ...(remote?.devices ?? []).flatMap(({ id, exit }) => (exit.to === "direct" ? [remoteZoneOf(id)] : [])),
+  ]);
 }
 
 /**

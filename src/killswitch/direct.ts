@@ -3,14 +3,16 @@ import type { Mac } from "../base/mac.ts";
 import { DIRECT_MARK } from "../network/slot.ts";
 import { jhashOf } from "./jhash.ts";
 import { among, chain, fromHosts, headerOf, isMarked, namesOf, setMark } from "./match.ts";
-import { directDevices, type Policy } from "./policy.ts";
+import { directDevices, directRemotes, isAnyDirect, type Policy } from "./policy.ts";
+import { remoteZoneOf } from "./remote-part.ts";
 
 /** The name of the exit in chains and sets; no tunnel has it. */
 export const DIRECT = "direct";
-const ZONES = "direct_zones";
+/** The set of the zones of direct devices. */
+export const ZONES = "direct_zones";
 const INTO_UPLINK = "into_uplink";
-/** Above the zones of tunnels. */
-export const FIRST_DIRECT_ZONE = 0x8000;
+/** Above the zones of tunnels and of devices on the road. */
+const FIRST_DIRECT_ZONE = 0x8000;
 /**
  * A zone has 16 bits. If two devices have the same zone, one that is no longer direct gets late replies while the other
  * is direct.
@@ -19,7 +21,11 @@ const HASH = { modulus: 0x8000, seed: 1 };
 
 /** The zones of the devices that are direct now. */
 export function directZones(policy: Policy): string[] {
-  const zones = [...new Set(directDevices(policy).map(({ id }) => zoneOf(id)))].sort((a, b) => a - b);
+  const all = [
+    ...directDevices(policy).map(({ id }) => zoneOf(id)),
+    ...directRemotes(policy).map(({ id }) => remoteZoneOf(id)),
+  ];
+  const zones = [...new Set(all)].sort((a, b) => a - b);
   if (zones.length === 0) return [];
   return [`  set ${ZONES} {\n    typeof ct original zone\n    elements = { ${zones.join(", ")} }\n  }\n`];
 }
@@ -46,7 +52,7 @@ export function leaveDirectly(): string[] {
  * that a server still sends to a device that is no longer direct get no mark.
  */
 export function markDirectReplies(policy: Policy): string[] {
-  if (directDevices(policy).length === 0) return [];
+  if (!isAnyDirect(policy)) return [];
   return [
     chain("direct_replies", "type filter hook prerouting priority mangle; policy accept;", [
       `iifname "${policy.uplink}" ct direction reply ct original zone @${ZONES} ${setMark(DIRECT_MARK)} comment "replies to direct devices"`,
@@ -90,7 +96,7 @@ export function intoUplink(policy: Policy, rules: readonly string[]): string[] {
  * or a packet of a connection from a time without our NAT.
  */
 export function keepDirectTranslated(policy: Policy): string[] {
-  if (directDevices(policy).length === 0) return [];
+  if (!isAnyDirect(policy)) return [];
   const match = `oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)}`;
   return [
     `${match} ct state invalid,untracked drop comment "NAT does not translate it"`,
@@ -107,7 +113,7 @@ const NEVER_WIREGUARDS = "1024-32767";
  * (CVE-2021-3773).
  */
 export function masqueradeDirect(policy: Policy): string[] {
-  if (directDevices(policy).length === 0) return [];
+  if (!isAnyDirect(policy)) return [];
   const servers = policy.endpoints.map(
     ({ endpoint: { address, port } }) => `${headerOf(familyOf(address))} daddr ${address} udp dport ${port}`,
   );

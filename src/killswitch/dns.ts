@@ -3,7 +3,15 @@ import type { Lan } from "../network/lan.ts";
 import { ANY_SLOT_MASK, DIRECT_MARK, MAIN_SLOT, markOf } from "../network/slot.ts";
 import { clientLinks, linkNames } from "./link.ts";
 import { among, byFamily, chain, headerOf, hex, isMarked, namesOf, outsideOf } from "./match.ts";
-import { directDevices, type FirewallTunnel, MAIN, mainTunnels, type Policy } from "./policy.ts";
+import {
+  directDevices,
+  directRemotes,
+  type FirewallTunnel,
+  isAnyDirect,
+  MAIN,
+  mainTunnels,
+  type Policy,
+} from "./policy.ts";
 import { refuse } from "./strangers.ts";
 
 export const DNS = "meta l4proto { tcp, udp } th dport 53";
@@ -102,14 +110,13 @@ export function refuseOthersDns(policy: Policy): string[] {
 }
 
 function permitDirectDns(policy: Policy): string[] {
-  if (directDevices(policy).length === 0) return [];
+  if (!isAnyDirect(policy)) return [];
   return [`oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)} accept comment "queries of direct devices"`];
 }
 
 /** Queries of direct devices to the gateway, if the uplink has no resolver of that address family. */
 export function refuseDirectDns(policy: Policy): string[] {
-  if (directDevices(policy).length === 0) return [];
-  return among("iifname", namesOf(policy.lans)).flatMap((from) =>
+  return among("iifname", directLinks(policy)).flatMap((from) =>
     refuse(
       'comment "a resolver on the gateway would query by another exit"',
       `${from} ${isMarked(DIRECT_MARK)} ${TO_RESOLVER} `,
@@ -149,14 +156,22 @@ function redirect(tunnel: FirewallTunnel, lans: readonly Lan[], match: string): 
 
 /** Applies only to queries to the gateway itself: a direct device may use any other resolver. */
 function redirectDirect(policy: Policy): string[] {
-  if (directDevices(policy).length === 0) return [];
-  return among("iifname", namesOf(policy.lans)).flatMap((from) =>
+  return among("iifname", directLinks(policy)).flatMap((from) =>
     redirectTo(
       resolversOutside(policy),
       `${from} ${isMarked(DIRECT_MARK)} fib daddr type local ${DNS}`,
       "the uplink's resolver",
     ),
   );
+}
+
+/** The interfaces from which packets of direct devices come. */
+function directLinks(policy: Policy): string[] {
+  const { lans, remote } = policy;
+  return [
+    ...(directDevices(policy).length === 0 ? [] : namesOf(lans)),
+    ...(remote === undefined || directRemotes(policy).length === 0 ? [] : [remote.interface]),
+  ];
 }
 
 function redirectTo(resolvers: readonly Address[], match: string, which: string): string[] {

@@ -22,6 +22,7 @@ import {
 import { among, byFamily, chain, fromHosts, namesOf, outsideOf } from "./match.ts";
 import { type FirewallTunnel, MAIN, mainTunnels, type Policy, tunnelsOf } from "./policy.ts";
 import { forwardRemote, permitFromRemote, permitToRemote, remoteChains, remoteIntoTunnel } from "./remote.ts";
+import { forwardRemoteDirect, remoteIntoUplink } from "./remote-direct.ts";
 import { permitRemoteSocket } from "./remote-socket.ts";
 import { fromPublic, permitRefusals, refuse } from "./strangers.ts";
 import { permitExemptions, permitLookups, permitTooLong, permitWireGuard } from "./uplink.ts";
@@ -69,15 +70,22 @@ export function forward(policy: Policy): string[] {
     chain("forward", "type filter hook forward priority filter; policy drop;", [
       ...pairs.map((pair) => `${pair} comment "only between the LAN and the tunnels"`),
       ...forwardDirect(policy),
+      ...forwardRemoteDirect(policy),
       ...forwardRemote(policy),
       ...lans.flatMap((lan) => fromHosts(lan)).flatMap(refuseRest),
       dropForwardedRest(),
     ]),
-    ...intoUplink(policy, [dropUntranslated(), clampSegments(), refuseMidStream()]),
+    ...intoUplink(policy, beginnings()),
+    ...remoteIntoUplink(policy, beginnings()),
     ...remoteChains(policy, clampSegments()),
     ...(into.length === 0 ? [] : tunnels.map((tunnel) => intoTunnel(tunnel, policy))),
     ...(into.length === 0 || lans.length === 0 ? [] : [toLan(policy)]),
   ];
+}
+
+/** For the first packets of connections that leave outside the tunnels. */
+function beginnings(): string[] {
+  return [dropUntranslated(), clampSegments(), refuseMidStream()];
 }
 
 /**

@@ -13,7 +13,7 @@ import { bypassIn } from "./foreign-rule.ts";
 import { LoadedTable } from "./loaded-table.ts";
 import { Notice } from "./notice.ts";
 import { OwnChanges } from "./own-changes.ts";
-import { directDevices, mergedPolicy, type PolicyPart, type Remote } from "./policy.ts";
+import { isAnyDirect, mergedPolicy, type PolicyPart, type Remote } from "./policy.ts";
 import { Readings } from "./readings.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
 import { type Inspection, inspectionOf, type Layers, layersOf } from "./report.ts";
@@ -231,7 +231,7 @@ export class KillSwitch {
   private wantedOn(found: HostNetwork): Wanted {
     const network = this.countedIn(found);
     const policy = mergedPolicy(this.parts, network);
-    this.setDirect(directDevices(policy).length === 0 ? null : network.uplink);
+    this.setDirect(isAnyDirect(policy) ? network.uplink : null);
     return wantedFor(policy, network, this.isOn());
   }
 

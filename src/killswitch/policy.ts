@@ -58,7 +58,7 @@ export interface Policy {
 export type Exit = DefaultExit | { to: "direct" };
 export type DefaultExit = { to: "tunnel"; name: string } | { to: "blocked" };
 
-export type Remote = RemoteWith<DefaultExit>;
+export type Remote = RemoteWith<Exit>;
 
 /** A device of the LAN with an exit of its own. */
 export interface AssignedDevice {
@@ -72,6 +72,12 @@ export interface RoutedPrefix {
   exit: DefaultExit;
 }
 
+/** What was decided for a prefix: such a network, or a device on the road, which alone may be direct. */
+export interface DecidedPrefix {
+  prefix: Prefix;
+  exit: Exit;
+}
+
 /**
  * What one owner needs from the kill switch: a tunnel, whose name is the owner's, the devices, or a connection that the
  * operator has requested.
@@ -83,7 +89,7 @@ export interface PolicyPart {
   exemption?: Exemption;
   devices?: Policy["devices"];
   /** Prefixes without a route have no effect. */
-  routed?: readonly RoutedPrefix[];
+  routed?: readonly DecidedPrefix[];
   defaultExit?: DefaultExit;
   forwards?: readonly ForwardPart[];
   contacts?: readonly ContactPart[];
@@ -119,7 +125,7 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
     );
   const endpoints = tunnelsIn("endpoints");
   const declared = owned.flatMap(({ routed = [] }) => routed);
-  const routed = routedIn(declared, network, endpoints);
+  const routed = routedIn(declared.map(withoutDirect), network, endpoints);
   const carrying = tunnelsIn("carrying");
   const devices = owned.flatMap((part) => part.devices ?? []);
   const [defaultExit = { to: "tunnel", name: MAIN } as const] = owned.flatMap(
@@ -184,6 +190,23 @@ export function directDevices({ devices, lans, uplink, online }: Policy): readon
   return lans.length === 0 || uplink === null || !online
     ? []
     : devices.filter(({ exit }) => exit.to === "direct");
+}
+
+/** The same for devices on the road. */
+export function directRemotes({ remote, uplink, online }: Policy): Remote["devices"] {
+  return remote === undefined || uplink === null || !online
+    ? []
+    : remote.devices.filter(({ exit }) => exit.to === "direct");
+}
+
+/** Whether any device leaves by the uplink now. */
+export function isAnyDirect(policy: Policy): boolean {
+  return directDevices(policy).length > 0 || directRemotes(policy).length > 0;
+}
+
+/** A network has more devices than a person sees, so it is never direct. */
+function withoutDirect({ prefix, exit }: DecidedPrefix): RoutedPrefix {
+  return { prefix, exit: exit.to === "direct" ? { to: "blocked" } : exit };
 }
 
 /** Main comes first. */

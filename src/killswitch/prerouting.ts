@@ -6,6 +6,7 @@ import { clientLinks } from "./link.ts";
 import { byInterface, chain, isMarked, setMark, toOneOf } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
 import { fromRemote, repliesToRemote } from "./remote.ts";
+import { leaveDirectlyFromRemote } from "./remote-direct.ts";
 import { untrackRemote } from "./remote-socket.ts";
 import {
   dropForwarded,
@@ -61,6 +62,7 @@ function chainsOf(policy: Policy, blocks: boolean): string[] {
     ...(clientLinks(policy).length === 0
       ? []
       : [...(blocks ? [refusePublic()] : []), toGateway(policy), ...exits(policy, blocks)]),
+    ...(blocks ? leaveDirectlyFromRemote(policy) : []),
   ];
 }
 

@@ -1,4 +1,4 @@
-import { type Address, contains, type Prefix } from "../base/address.ts";
+import { type Address, addressOf, contains, type Prefix } from "../base/address.ts";
 
 /** How devices on the road come in, and what each of them may. */
 export interface RemotePart {
@@ -20,6 +20,18 @@ interface RemoteDevicePart {
   addresses: readonly Address[];
   /** Whether it may reach the LAN. */
   lan: boolean;
+}
+
+/** Between the zones of tunnels and those of the LAN's direct devices. */
+export const FIRST_REMOTE_ZONE = 0x4000;
+
+/** The zone of a device's connections while it is direct: each has a number of its own in the network of all. */
+export function remoteZoneOf(id: Prefix): number {
+  return FIRST_REMOTE_ZONE + Number(addressOf(id).split(".").at(-1));
+}
+
+export function isRemoteZone(zone: number): boolean {
+  return zone >= FIRST_REMOTE_ZONE && zone < FIRST_REMOTE_ZONE + 0x100;
 }
 
 /** The same with the exit of each device. */

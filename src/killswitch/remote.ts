@@ -2,7 +2,8 @@ import { type Address, addressOf, familyOf, isLinkLocal, type Prefix } from "../
 import { TO_RESOLVER } from "./dns.ts";
 import { chainOf } from "./exits.ts";
 import { among, byFamily, chain, namesOf, on } from "./match.ts";
-import type { Policy, Remote } from "./policy.ts";
+import { directRemotes, type Exit, type Policy, type Remote } from "./policy.ts";
+import { REMOTE_DIRECT } from "./remote-direct.ts";
 import { refuse } from "./strangers.ts";
 
 const TO_LAN = "remote_to_lan";
@@ -125,13 +126,19 @@ export function masqueradeRemote({ remote, lans }: Policy): string[] {
 
 function byExit(policy: Policy, match: string): string[] {
   const { remote } = policy;
-  const byWay = Map.groupBy(remote?.devices ?? [], ({ exit }) => chainOf(exit, policy));
+  const byWay = Map.groupBy(remote?.devices ?? [], ({ exit }) => wayOf(exit, policy));
   return [...byWay].flatMap(([way, devices]) =>
     byFamily(
       "saddr",
       devices.flatMap(({ addresses }) => addresses),
     ).map((from) => `${match}${from} goto ${way} comment "each device has its exit"`),
   );
+}
+
+/** Without a MAC address, direct devices need a chain of their own. */
+function wayOf(exit: Exit, policy: Policy): string {
+  if (exit.to !== "direct") return chainOf(exit, policy);
+  return directRemotes(policy).length === 0 ? chainOf({ to: "blocked" }, policy) : REMOTE_DIRECT;
 }
 
 function toLan(remote: Remote, prefixes: readonly Prefix[]): string[] {

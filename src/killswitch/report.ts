@@ -7,10 +7,11 @@ import {
   tunnelAddressesIn,
 } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
-import { DIRECT } from "./direct.ts";
+import { DIRECT, ZONES } from "./direct.ts";
 import { setFor } from "./exits.ts";
 import { removalOf } from "./foreign-rule.ts";
 import { chainsListed, elementsOf, endsInRefusal, FINAL_RULES, isDormant } from "./listing.ts";
+import { isRemoteZone } from "./remote-part.ts";
 import { isRemoteRule } from "./remote-routing.ts";
 import {
   DIRECT_RULES,
@@ -110,7 +111,10 @@ export async function inspectOffline(
 
 /** How many devices a listing of the table lets out of the tunnel. */
 export function directIn(listing: string | null): number {
-  return elementsOf(setFor(DIRECT), chainsListed(listing ?? "")).length;
+  const chains = chainsListed(listing ?? "");
+  // Devices on the road have no MAC address, but each has a zone.
+  const remote = elementsOf(ZONES, chains).filter((zone) => isRemoteZone(Number(zone)));
+  return elementsOf(setFor(DIRECT), chains).length + remote.length;
 }
 
 export function layersOf({ table, rules, sysctls }: Found): Layers {

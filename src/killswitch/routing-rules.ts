@@ -15,7 +15,7 @@ import {
 } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { type Rule as KernelRule, showRules } from "../system/ip.ts";
-import { directDevices, type Exemption, type Lookup, type Policy } from "./policy.ts";
+import { type Exemption, isAnyDirect, type Lookup, type Policy } from "./policy.ts";
 
 /** No link has more addresses than the largest private network. */
 const SHORTEST_LINK_PREFIX = 8;
@@ -191,7 +191,7 @@ export function isBarrier({ priority }: Rule): boolean {
  * gateway's own programs do not have their mark.
  */
 export function directRules(policy: Policy): Rule[] {
-  return directDevices(policy).length === 0 ? [] : DIRECT_RULES;
+  return isAnyDirect(policy) ? DIRECT_RULES : [];
 }
 
 /** Packets without a match in the machine's own routes must not reach the rules of tunnels. */

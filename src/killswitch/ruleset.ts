@@ -3,7 +3,7 @@ import { dnsChains } from "./dns.ts";
 import { deviceSets } from "./exits.ts";
 import { forward, input, output } from "./filter.ts";
 import { leadForwards } from "./forwards.ts";
-import { directDevices, type Policy } from "./policy.ts";
+import { isAnyDirect, type Policy } from "./policy.ts";
 import { openPrerouting, prerouting } from "./prerouting.ts";
 import { keepTranslated, sourceNat } from "./source-nat.ts";
 import { refuseUnrouted } from "./strangers.ts";
@@ -41,12 +41,12 @@ export function openRulesetOf(policy: Policy): string {
 
 /** Whether there is a tunnel or a direct device, or devices may come in from the road. */
 export function isUsed(policy: Policy): boolean {
-  return policy.endpoints.length > 0 || directDevices(policy).length > 0 || policy.remote !== undefined;
+  return policy.endpoints.length > 0 || isAnyDirect(policy) || policy.remote !== undefined;
 }
 
 function exitChains(policy: Policy): string[] {
   const { carrying, remote } = policy;
-  if (carrying.length === 0 && directDevices(policy).length === 0 && remote === undefined) return [];
+  if (carrying.length === 0 && !isAnyDirect(policy) && remote === undefined) return [];
   return [
     ...(carrying.length === 0 && remote === undefined ? [] : [rawOutput(policy)]),
     ...markDirectReplies(policy),

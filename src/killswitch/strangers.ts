@@ -2,7 +2,7 @@ import type { Lan } from "../network/lan.ts";
 import { REFUSAL_MARK } from "../network/slot.ts";
 import { clientLinks } from "./link.ts";
 import { among, chain, isMarked, namesOf, outsideOf, setMark } from "./match.ts";
-import { directDevices, type FirewallTunnel, type Policy } from "./policy.ts";
+import { type FirewallTunnel, isAnyDirect, type Policy } from "./policy.ts";
 
 const PUBLIC = "ip6 saddr 2000::/3";
 /** A NAT chain after the redirection of DNS does not see redirected packets. */
@@ -55,7 +55,7 @@ export function dropOtherAddressees(tunnel: FirewallTunnel): string[] {
  */
 export function refuseUnrouted(policy: Policy): string[] {
   const { carrying } = policy;
-  if (carrying.length === 0 && directDevices(policy).length === 0) return [];
+  if (carrying.length === 0 && !isAnyDirect(policy)) return [];
   const hook = `nat hook prerouting priority ${BEFORE_REDIRECTION}`;
   // A destination without a route is "unicast" for IPv4 and "unreachable" for IPv6.
   const unrouted = "fib daddr . mark oif missing fib daddr type { unicast, unreachable }";

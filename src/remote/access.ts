@@ -112,10 +112,8 @@ export class RemoteAccess {
       const endpoint = this.wayIn.assertEndpoint();
       const id = idOf(access, this.freeNumber());
       const peer = { id, public_key: key, preshared_key: randomKey(), lan: given.lan ?? true };
-      // First, so that it never has another exit.
-      await remote.whileReserved(id, () =>
-        devices.assign(id, { name, ...(given.exit !== undefined && { exit: given.exit }) }),
-      );
+      // First, so that it never has another exit, not even one that was left of a former device.
+      await remote.whileReserved(id, () => devices.assign(id, { name, exit: given.exit ?? null }));
       try {
         await this.changes.open(access, [...remote.peers, peer]);
       } catch (error) {

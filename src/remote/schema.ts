@@ -7,7 +7,7 @@ export const RemoteDevice = Type.Object(
     name: Type.String(),
     addresses: Type.Array(Type.String(), { description: "its own, IPv4 first" }),
     public_key: Type.String(),
-    exit: Type.String({ description: "name of a tunnel, or blocked" }),
+    exit: Type.String({ description: "name of a tunnel, blocked, or direct" }),
     lan: Type.Boolean({ description: "whether it may reach the LAN and the gateway" }),
     online: Type.Boolean({ description: "whether it was heard in the last five minutes" }),
     endpoint: Type.Union([Type.String(), Type.Null()], {
@@ -47,7 +47,10 @@ export const NewRemoteDevice = Type.Object(
     name: Type.String({ minLength: 1, description: "1 to 64 characters" }),
     public_key: Type.String({ description: "the device's; its private key never leaves it" }),
     exit: Type.Optional(
-      Type.String({ minLength: 1, description: "name of a tunnel, or blocked (default: the default exit)" }),
+      Type.String({
+        minLength: 1,
+        description: "name of a tunnel, blocked, or direct (default: the default exit)",
+      }),
     ),
     lan: Type.Optional(
       Type.Boolean({ description: "whether it may reach the LAN and the gateway (default: true)" }),
@@ -87,7 +90,7 @@ export const RemoteDeviceChange = Type.Object(
     name: Type.Optional(Type.String({ minLength: 1, description: "1 to 64 characters" })),
     exit: Type.Optional(
       Type.Union([Type.String({ minLength: 1 }), Type.Null()], {
-        description: "name of a tunnel, or blocked; null for the default exit again",
+        description: "name of a tunnel, blocked, or direct; null for the default exit again",
       }),
     ),
     lan: Type.Optional(Type.Boolean({ description: "whether it may reach the LAN and the gateway" })),

@@ -595,7 +595,7 @@ test("a network that something else has addresses of is refused, and so is one t
 test("a network is never direct, whatever the database says", async () => {
   await world.devices.setDirect(true);
   await expect(world.devices.assign(OFFICE, { exit: "direct" })).rejects.toThrow(
-    refusal("bad_request", "exit: direct is for single devices, by MAC address, not for a prefix"),
+    refusal("bad_request", "exit: direct is for single devices, not for a network behind another router"),
   );
   world.store.saveDevice({ id: OFFICE, name: null, exit: "direct" });
   await world.devices.load();

@@ -1,9 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import type { Prefix } from "../../src/base/address.ts";
 import { bootFilesFor } from "../../src/killswitch/boot-files.ts";
 import { chainsListed, elementChanges } from "../../src/killswitch/listing.ts";
+import { mergedPolicy } from "../../src/killswitch/policy.ts";
 import { directRules, rulesFor } from "../../src/killswitch/routing-rules.ts";
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { MARK_MASK } from "../../src/network/slot.ts";
+import { cidrs } from "../fake/address.ts";
 import { assigned, NETWORK, POLICIES } from "./example.ts";
 
 const { direct, blocked } = POLICIES;
@@ -93,4 +96,70 @@ test("queries to the gateway go to resolvers beyond the uplink, never to the gat
 test("with the kill switch off, a direct device alone needs a table", () => {
   const devices = [assigned("02:00:00:00:00:05", "direct")];
   expect(openRulesetOf({ ...blocked, devices })).toContain("masquerade");
+});
+
+describe("devices on the road", () => {
+  const road = POLICIES["remote-direct"];
+  const text = rulesetOf(road);
+
+  test("only direct ones get the mark, each with its own zone, and whatever else gets there is dropped", () => {
+    const rules = rulesOf("exit_direct_remote", text).map((rule) => rule.replace(/ comment .*/, ""));
+    expect(rules.slice(1)).toEqual([
+      "ip saddr 10.200.7.5 ct original zone set 16389 accept",
+      "ip6 saddr fd00:200::5 ct original zone set 16389 accept",
+      "ip saddr 10.200.7.6 ct original zone set 16390 accept",
+      "ip6 saddr fd00:200::6 ct original zone set 16390 accept",
+      "drop",
+    ]);
+    const leads = [...text.matchAll(/(.*) goto exit_direct_remote /g)].map(([, match = ""]) => match);
+    expect(leads.length).toBe(4);
+    for (const match of leads) expect(match).toMatch(/saddr \{ \S+[:.]5, \S+[:.]6 \}$/);
+  });
+
+  test("pass to the uplink only with the mark and their own address, and get only replies", () => {
+    const pairs = rulesOf("forward", text).filter((rule) => rule.includes('"up0"'));
+    expect(pairs.map((rule) => rule.replace(/ comment .*/, ""))).toEqual([
+      `iifname "up0" oifname "wgr" ip daddr { 10.200.7.5, 10.200.7.6 } meta mark & 0x00001fff == ${MARK} ct direction reply ct state established,related accept`,
+      `iifname "up0" oifname "wgr" ip6 daddr { fd00:200::5, fd00:200::6 } meta mark & 0x00001fff == ${MARK} ct direction reply ct state established,related accept`,
+      `iifname "wgr" oifname "up0" meta mark & 0x00001fff == ${MARK} jump remote_into_uplink`,
+    ]);
+    for (const rule of rulesOf("remote_into_uplink", text).filter((each) => each.includes(" accept")))
+      expect(rule).toMatch(/saddr (10\.200\.7\.[56]|fd00:200::[56]) /);
+  });
+
+  test("one that may not reach the LAN does not reach the network of the uplink either", () => {
+    const last = (name: keyof typeof POLICIES) =>
+      rulesOf("remote_into_uplink", rulesetOf(POLICIES[name]))
+        .filter((rule) => rule.includes("saddr 10.200.7.6 ip daddr"))
+        .map((rule) => rule.replace(/ comment .*/, ""));
+    const [away, cable] = [
+      "192.168.7.0/24 ip daddr != 10.5.0.0/16 ip daddr != 192.168.8.0/24",
+      "192.168.7.0/24",
+    ];
+    const known = "ct direction original ct state established,related ";
+    for (const [name, home] of [
+      ["remote-direct", away],
+      ["one-armed-remote-direct", cable],
+    ] as const)
+      expect(last(name)).toEqual([
+        `ip saddr 10.200.7.6 ip daddr != ${home} ${known}accept`,
+        `ip saddr 10.200.7.6 ip daddr != ${home} accept`,
+      ]);
+  });
+
+  test("a network behind another router is never direct, whatever was decided for it", () => {
+    const exit = { to: "direct" } as const;
+    const part = { routed: [{ prefix: cidrs("10.9.0.0/24")[0] as Prefix, exit }] };
+    const { routed } = mergedPolicy(new Map([["DEVICES", part]]), {
+      ...NETWORK,
+      lanRoutes: [{ prefix: part.routed[0]?.prefix as Prefix, via: null, interface: "lan0" }],
+    });
+    expect(routed).toEqual([{ ...part.routed[0], exit: { to: "blocked" } }] as never);
+  });
+
+  test("without a carrier they are blocked, and nothing has the mark", () => {
+    const offline = rulesetOf({ ...road, online: false });
+    expect(offline).not.toContain(MARK);
+    expect(offline).toContain("ip saddr { 10.200.7.4, 10.200.7.5, 10.200.7.6 } goto exit_blocked");
+  });
 });

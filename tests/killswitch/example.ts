@@ -181,20 +181,28 @@ export const POLICIES = {
   ),
   /** Devices on the road, by the uplink: one that may not reach the LAN, one that is blocked. */
   remote: remotePolicy(null),
+  /** The same with two that leave by the uplink, one of which may not reach the LAN. */
+  "remote-direct": remotePolicy(null, "direct"),
   /** The same by a tunnel, on one cable. */
-  "one-armed-remote": {
-    ...remotePolicy("amsterdam"),
-    lans: [{ interface: "eth0", prefixes: cidrs("192.168.7.0/24", "fe80::/10") }],
-    uplink: "eth0",
-    uplinkPrefixes: [cidr("192.168.7.0/24")],
-  },
+  "one-armed-remote": onOneCable(remotePolicy("amsterdam")),
+  "one-armed-remote-direct": onOneCable(remotePolicy(null, "direct")),
   lookup: { ...BLOCKED, lookups: [LOOKUP] },
   exemption: { ...BLOCKED, exemptions: [EXEMPTION] },
   /** A machine with no network at all. */
   bare: { ...BLOCKED, lans: [], uplink: null, uplinkPrefixes: [] },
 } satisfies Record<string, Policy>;
 
-function remotePolicy(through: string | null): Policy {
+function onOneCable(policy: Policy): Policy {
+  return {
+    ...policy,
+    lans: [{ interface: "eth0", prefixes: cidrs("192.168.7.0/24", "fe80::/10") }],
+    uplink: "eth0",
+    uplinkPrefixes: [cidr("192.168.7.0/24")],
+  };
+}
+
+/** Devices on the road; with `direct` two more, of which one may reach the LAN. */
+function remotePolicy(through: string | null, others: "main" | "direct" = "main"): Policy {
   const device = (number: number, lan: boolean) => ({
     id: cidr(`10.200.7.${number}/32`),
     addresses: ips(`10.200.7.${number}`, `fd00:200::${number}`),
@@ -210,6 +218,8 @@ function remotePolicy(through: string | null): Policy {
           routed: [
             { prefix: cidr("10.200.7.3/32"), exit: defaultExitTo("amsterdam") },
             { prefix: cidr("10.200.7.4/32"), exit: defaultExitTo("blocked") },
+            { prefix: cidr("10.200.7.5/32"), exit: exitTo(others) },
+            { prefix: cidr("10.200.7.6/32"), exit: exitTo(others) },
           ],
         },
       ],
@@ -222,7 +232,12 @@ function remotePolicy(through: string | null): Policy {
             through,
             addresses: ips("10.200.7.1", "fd00:200::1"),
             networks: cidrs("10.200.7.0/24", "fd00:200::/64"),
-            devices: [device(2, true), device(3, false), device(4, true)],
+            devices: [
+              device(2, true),
+              device(3, false),
+              device(4, true),
+              ...(others === "main" ? [] : [device(5, true), device(6, false)]),
+            ],
           },
         },
       ],

@@ -115,7 +115,7 @@ needsNamespaces.test("loading one ruleset over another leaves nothing of the fir
 );
 
 /** Any policy: without LAN, without uplink, with addresses of one family, or with none. */
-const POLICY = fc.record({
+const WITHOUT_REMOTE = fc.record({
   lans: fc.subarray([
     ...POLICIES.blocked.lans,
     { interface: "lan4", prefixes: cidrs("192.168.0.0/16", "192.168.7.0/24") },
@@ -169,6 +169,36 @@ const POLICY = fc.record({
     { maxLength: 2 },
   ),
 });
+
+const POLICY = fc
+  .tuple(WITHOUT_REMOTE, remote())
+  .map(([policy, road]): Policy => ({ ...policy, ...(road && { remote: road }) }));
+
+/** Devices on the road, or none; with an uplink some of them may be direct. */
+function remote() {
+  const device = fc.record({
+    number: fc.integer({ min: 2, max: 254 }),
+    lan: fc.boolean(),
+    exit: fc.oneof(exit(), fc.constant({ to: "direct" } as const)),
+  });
+  const devices = fc.uniqueArray(device, { selector: ({ number }) => number, maxLength: 4 });
+  return fc.option(
+    fc.record({ through: fc.constantFrom(null, "main", "amsterdam"), devices }).map((given) => ({
+      ...{ interface: "wgr", port: 51_820, through: given.through },
+      addresses: ips("10.200.7.1", "fd00:200::1"),
+      networks: cidrs("10.200.7.0/24", "fd00:200::/64"),
+      devices: given.devices.map(({ number, lan, exit: to }) => ({
+        ...{ id: cidrs(`10.200.7.${number}/32`)[0] ?? never(), lan, exit: to },
+        addresses: ips(`10.200.7.${number}`, `fd00:200::${number}`),
+      })),
+    })),
+    { nil: undefined },
+  );
+}
+
+function never(): never {
+  throw new Error("one prefix was given");
+}
 
 function exitName() {
   return fc.constantFrom("main", "amsterdam", "berlin", "blocked", "direct");

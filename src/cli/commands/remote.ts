@@ -26,7 +26,7 @@ export function addRemoteCommands(program: Command): void {
   apiCommand<AddRemoteFlags>(
     command(remote, "add", "let a device in, and print its code to scan, or its WireGuard file")
       .argument("<name>", "the device's name, such as phone")
-      .option("--exit <exit>", "a tunnel, or blocked (default: the default exit)")
+      .option("--exit <exit>", "a tunnel, blocked, or direct (default: the default exit)")
       .option("--no-lan", "keep it from the LAN and from the gateway")
       .option("--home-only", "write a file by which only what is for the LAN takes the way home")
       .option("--file", "print the file (default unless standard output is a terminal)")

@@ -2,7 +2,7 @@ import type { Device, DeviceList } from "../../../devices/schema.ts";
 import { capital } from "../../../shared/words.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
-import { type ExitState, isNetwork, isRemote, titleOf } from "../../exit.ts";
+import { type ExitState, isNetwork, titleOf } from "../../exit.ts";
 import { AutosaveSelect } from "../../parts/autosave-select.tsx";
 import type { Question } from "../../parts/dialog.tsx";
 import { ViewLink } from "../../parts/link.tsx";
@@ -72,7 +72,7 @@ export function devicePath({ id }: Pick<Device, "id">): string {
 }
 
 function optionsFor(device: Device, list: DeviceList, exitOf: (exit: string) => ExitState): Option[] {
-  const exits = list.exits.filter((exit) => exit !== "direct" || !(isNetwork(device) || isRemote(device)));
+  const exits = list.exits.filter((exit) => exit !== "direct" || !isNetwork(device));
   const own = device.assigned && !exits.includes(device.exit) ? [device.exit] : [];
   return [
     { value: DEFAULT, text: defaultText(exitOf(list.default_exit)) },
