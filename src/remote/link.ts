@@ -3,14 +3,16 @@ import { MARK_MASK, REMOTE_MARK } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { type AddressedLink, showAddresses } from "../system/ip.ts";
 import { Links } from "../tunnel/links.ts";
+import { changesFor, isNone, type Told } from "../wireguard/changes.ts";
 import {
   type InterfacePeer,
   type Own,
+  ownInDump,
+  ownInUapi,
   type Peer,
   peersInDump,
   peersInUapi,
   setconfText,
-  uapiChangeText,
   uapiText,
 } from "../wireguard/interface.ts";
 import { publicKeyOf } from "../wireguard/key.ts";
@@ -28,8 +30,6 @@ export interface WantedLink {
 /** The interface from which packets of devices on the road come. */
 export class RemoteLink {
   private readonly links: Links;
-  /** What the interface was told last; null if that is unknown. */
-  private told: WantedLink | null = null;
 
   constructor(
     private readonly host: Host,
@@ -43,21 +43,19 @@ export class RemoteLink {
    * Makes the interface as it should be; returns whether it was not ready. Devices that stay as they are notice nothing.
    */
   async apply(wanted: WantedLink): Promise<boolean> {
-    const own = await this.links.own(this.name);
+    const told = await this.links.read(this.name);
+    const own = told && ownIn(told);
     const isOurs = own !== null && (own.fwmark & MARK_MASK) === REMOTE_MARK;
     const isSame = isOurs && own.publicKey === publicKeyOf(wanted.privateKey);
     const wasReady = isSame && (await this.isReady(wanted));
     if (!wasReady) await this.renew(wanted, own !== null, isSame);
-    if (isSame && Bun.deepEquals(this.told, wanted)) return !wasReady;
-    this.told = null;
-    await this.tell(wanted, isSame);
-    this.told = wanted;
+    if (isSame) await this.change(told, wanted);
+    else await this.configure(wanted);
     return !wasReady;
   }
 
   /** Removes the interface; nothing happens if there is none. */
   async close(): Promise<void> {
-    this.told = null;
     const own = await this.links.own(this.name);
     const isAnothers = own !== null && own.publicKey !== null && (own.fwmark & MARK_MASK) !== REMOTE_MARK;
     if (own !== null && !isAnothers) await this.links.close(this.name);
@@ -73,7 +71,6 @@ export class RemoteLink {
   private async renew(wanted: WantedLink, exists: boolean, isSame: boolean): Promise<void> {
     if (exists && !isSame) await this.links.close(this.name);
     if (exists && isSame) return this.links.batch(this.lines(wanted));
-    this.told = null;
     await this.links.create(this.name, this.lines(wanted));
   }
 
@@ -98,26 +95,33 @@ export class RemoteLink {
     );
   }
 
-  private async tell(wanted: WantedLink, isSame: boolean): Promise<void> {
-    const own: Own = { privateKey: wanted.privateKey, fwmark: REMOTE_MARK, listenPort: wanted.port };
-    const peers: Peer[] = wanted.peers.map(({ publicKey, presharedKey, addresses }) => ({
-      config: { publicKey, presharedKey, allowedIps: addresses.map(prefixOf) },
-      endpoint: null,
-      keepalive: 0,
-    }));
-    const text = setconfText(own, peers);
-    if (!isSame)
-      return this.links.configure(this.name, {
-        uapi: uapiText(own, peers),
-        wg: { command: "setconf", text },
-      });
-    const keys = wanted.peers.map(({ publicKey }) => publicKey);
-    const removed = (await this.peers())
-      .map(({ publicKey }) => publicKey)
-      .filter((key) => !keys.includes(key));
-    await this.links.configure(this.name, {
-      uapi: uapiChangeText(own, peers, removed),
-      wg: { command: "syncconf", text },
+  private async change(told: Told | null, wanted: WantedLink): Promise<void> {
+    if (told === null) return;
+    const changes = changesFor(told, ownOf(wanted), peersOf(wanted));
+    if (!isNone(changes)) await this.links.change(this.name, changes);
+  }
+
+  private configure(wanted: WantedLink): Promise<void> {
+    const [own, peers] = [ownOf(wanted), peersOf(wanted)];
+    return this.links.configure(this.name, {
+      uapi: uapiText(own, peers),
+      wg: { command: "setconf", text: setconfText(own, peers) },
     });
   }
+}
+
+function ownIn(told: Told) {
+  return "uapi" in told ? ownInUapi(told.uapi) : ownInDump(told.dump);
+}
+
+function ownOf({ privateKey, port }: WantedLink): Own {
+  return { privateKey, fwmark: REMOTE_MARK, listenPort: port };
+}
+
+function peersOf({ peers }: WantedLink): Peer[] {
+  return peers.map(({ publicKey, presharedKey, addresses }) => ({
+    config: { publicKey, presharedKey, allowedIps: addresses.map(prefixOf) },
+    endpoint: null,
+    keepalive: 0,
+  }));
 }

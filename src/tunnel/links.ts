@@ -2,6 +2,7 @@ import { GatewayError } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 import { showLinks } from "../system/ip.ts";
 import { explained } from "../system/modules.ts";
+import { addconfText, type Changes, type Told, uapiChanges } from "../wireguard/changes.ts";
 import { type OwnEnd, ownInDump, ownInUapi } from "../wireguard/interface.ts";
 
 /** Where userspace WireGuard programs listen, one socket per interface (wireguard.com/xplatform). */
@@ -10,13 +11,10 @@ const SOCKET_FOLDER = "/var/run/wireguard";
 const PROGRAM_ENDS_WITHIN_MS = 3_000;
 const PROGRAM_POLL_MS = 10;
 
-/** A state as WireGuard tells it, in the format of the userspace program or of `wg`. */
-export type Told = { uapi: string } | { dump: string };
-
 /** A configuration in both formats; the second one is for `wg`, with its subcommand. */
 export interface Configuration {
   uapi: string;
-  wg: { command: "setconf" | "syncconf"; text: string };
+  wg: { command: "setconf" | "addconf"; text: string };
 }
 
 /** WireGuard interfaces, which the kernel provides, or a program if the kernel does not. */
@@ -83,6 +81,17 @@ export class Links {
       throw new GatewayError("kernel_refused", `WireGuard refused the configuration of ${link}`);
     }
     await this.host.run(["wg", wg.command, link, "/dev/stdin"], { stdin: wg.text, secret: true });
+  }
+
+  /** What is removed goes first, so that nothing is permitted for longer than necessary. */
+  async change(link: string, changes: Changes): Promise<void> {
+    const { removed } = changes;
+    const isProgram = !this.native && (await this.host.exchange(socketOf(link), "get=1\n\n")) !== null;
+    const wg = { command: "addconf", text: addconfText(changes) } as const;
+    if (isProgram) return this.configure(link, { uapi: uapiChanges(changes), wg });
+    const argv = ["wg", "set", link, ...removed.flatMap((key) => ["peer", key, "remove"])];
+    if (removed.length > 0) await this.host.run(argv);
+    if (wg.text !== "") await this.configure(link, { uapi: uapiChanges(changes), wg });
   }
 
   /** Whether an existing interface is a kernel WireGuard interface; null if the kernel does not say so. */

@@ -49,16 +49,21 @@ export function setconfText({ privateKey, fwmark, listenPort }: Own, peers: read
     `PrivateKey = ${privateKey}`,
     `FwMark = ${fwmark}`,
     listenPort !== undefined && `ListenPort = ${listenPort}`,
-    ...peers.flatMap(({ config, endpoint, keepalive }) => [
-      "",
-      "[Peer]",
-      `PublicKey = ${config.publicKey}`,
-      config.presharedKey !== undefined && `PresharedKey = ${config.presharedKey}`,
-      endpoint !== null && `Endpoint = ${formatEndpoint(endpoint.address, endpoint.port)}`,
-      config.allowedIps.length > 0 && `AllowedIPs = ${config.allowedIps.join(", ")}`,
-      `PersistentKeepalive = ${keepalive}`,
-    ]),
+    ...peers.flatMap(peerSection),
   ]);
+}
+
+/** A peer in a file for `wg`. */
+export function peerSection({ config, endpoint, keepalive }: Peer): (string | false)[] {
+  return [
+    "",
+    "[Peer]",
+    `PublicKey = ${config.publicKey}`,
+    config.presharedKey !== undefined && `PresharedKey = ${config.presharedKey}`,
+    endpoint !== null && `Endpoint = ${formatEndpoint(endpoint.address, endpoint.port)}`,
+    config.allowedIps.length > 0 && `AllowedIPs = ${config.allowedIps.join(", ")}`,
+    `PersistentKeepalive = ${keepalive}`,
+  ];
 }
 
 /** The same as a `set=1` request of the cross-platform userspace interface (wireguard.com/xplatform). */
@@ -74,24 +79,8 @@ export function uapiText({ privateKey, fwmark, listenPort }: Own, peers: readonl
   return `${text}\n`;
 }
 
-/** The same without disturbing the peers that stay as they are. */
-export function uapiChangeText(
-  { privateKey, fwmark, listenPort }: Own,
-  peers: readonly Peer[],
-  removed: readonly string[],
-): string {
-  const text = lines([
-    "set=1",
-    `private_key=${hexOf(privateKey)}`,
-    `fwmark=${fwmark}`,
-    listenPort !== undefined && `listen_port=${listenPort}`,
-    ...removed.flatMap((publicKey) => [`public_key=${hexOf(publicKey)}`, "remove=true"]),
-    ...peers.flatMap((peer) => peerLines(peer, "replace_allowed_ips=true")),
-  ]);
-  return `${text}\n`;
-}
-
-function peerLines({ config, endpoint, keepalive }: Peer, ...more: string[]): (string | false)[] {
+/** A peer in a `set=1` request. */
+export function peerLines({ config, endpoint, keepalive }: Peer, ...more: string[]): (string | false)[] {
   return [
     `public_key=${hexOf(config.publicKey)}`,
     config.presharedKey !== undefined && `preshared_key=${hexOf(config.presharedKey)}`,
@@ -211,11 +200,11 @@ function numberIn(text: string): number {
   return /^([0-9]+|0x[0-9a-f]+)$/.test(text) ? Number(text) : refuse();
 }
 
-function hexOf(base64: string): string {
+export function hexOf(base64: string): string {
   return Uint8Array.fromBase64(base64).toHex();
 }
 
-function base64Of(hex: string | undefined): string {
+export function base64Of(hex: string | undefined): string {
   if (hex === undefined || !/^[0-9a-f]{64}$/.test(hex)) return refuse();
   return Uint8Array.fromHex(hex).toBase64();
 }
