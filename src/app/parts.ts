@@ -119,7 +119,13 @@ export async function partsOn(
     VPN_PROVIDERS.find((each) => provider === "managed" && each.label === label)?.name ??
     null;
   const openers = {
-    "nat-pmp": new NatPmpOpener({ host, onLost: (way) => void forwards.renewAll(way) }),
+    "nat-pmp": new NatPmpOpener({
+      host,
+      onLost: (way) => {
+        void forwards.renewAll(way);
+        remoteAccess.portsLost(way);
+      },
+    }),
     pia: new AccountOpener({
       accounts: { forwardPort: (...server) => accounts.forwardPort(...server) },
       send: (signal) => tunnels.httpsClient.sendOn({ inside: true }, signal),
@@ -129,6 +135,7 @@ export async function partsOn(
   const forwards = new Forwards({
     ...{ ...killSwitchParts, host, tunnels },
     openerFor: (server, fixed) => openerFor(fixed, server, companyOf(server), openers),
+    isReserved: (tunnel, inside) => remoteAccess.hasPort(tunnel, inside),
     publish: (payload) => {
       portMapping.changed(payload);
       events.publish({ type: "forward_update", payload });
@@ -156,6 +163,8 @@ export async function partsOn(
   });
   const remoteAccess = new RemoteAccess({
     ...{ ...killSwitchParts, host, tunnels, userspace },
+    openerFor: (server) => openerFor(null, server, companyOf(server), openers),
+    isForwarded: (tunnel, inside) => forwards.isForwarded(tunnel, inside),
     ula: settings.ula,
     alarm: (code, message) => events.alarm(code, message),
     onChange: (payload) => events.publish({ type: "remote_update", payload }),

@@ -30,6 +30,8 @@ export interface HeldForwardsDeps {
   tunnels: Pick<Tunnels, "all" | "onTunnel" | "onRemoved">;
   /** How a port is opened at a server. Throws `PortRefusal` if its provider opens none. */
   openerFor: (server: Server, fixed: number | null) => Opener;
+  /** Whether something else has this UDP port at the server of the tunnel. */
+  isReserved?: (tunnel: string, inside: number) => boolean;
   publish: (forward: Forward) => void;
   publishRemoved: (id: ForwardId) => void;
   log: Pick<Log, "info" | "warn">;
@@ -79,6 +81,11 @@ export class HeldForwards {
     return this.all.flatMap(({ keeper }) =>
       keeper.isOpen && keeper.opened?.way.tunnel === tunnel ? [keeper.opened] : [],
     );
+  }
+
+  /** Whether the server of a tunnel sends what comes at this UDP port to a device. */
+  isForwarded(tunnel: string, inside: number): boolean {
+    return this.openOn(tunnel).some(({ port }) => port.protocol === "udp" && port.inside === inside);
   }
 
   addressesOf({ device }: Pick<ActiveForward, "device">): readonly Address[] {
@@ -141,8 +148,8 @@ export class HeldForwards {
       host: this.deps.host,
       place: () => this.placeOf(held()),
       openerFor: ({ session }) => this.deps.openerFor(session.server, held().fixed),
-      wanted: (way) => wantedBy(held(), way, this.all),
-      check: (way, port) => refuseTaken(held(), way, port, this.all),
+      wanted: (way) => wantedBy(held(), way, this.all, this.deps.isReserved),
+      check: (way, port) => refuseTaken(held(), way, port, this.all, this.deps.isReserved),
       inTurn: (way, work) => this.inTurn(way, work),
       changed: () => this.changed(held()),
     });

@@ -122,6 +122,11 @@ export class Forwards {
     return [...new Set(this.held.openOn(tunnel).map(({ port }) => port.external))];
   }
 
+  /** Whether the server of a tunnel sends what comes at this UDP port to a device. */
+  isForwarded(tunnel: string, inside: number): boolean {
+    return this.held.isForwarded(tunnel, inside);
+  }
+
   /** How many ports are open, by tunnel. */
   counts(): Record<string, number> {
     return Object.fromEntries(

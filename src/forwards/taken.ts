@@ -3,15 +3,24 @@ import type { ActiveForward } from "./active-forward.ts";
 import { type OpenPort, PortRefusal, type WantedPort, type Way } from "./opener.ts";
 import type { Opened } from "./port-lease.ts";
 
+/** Whether something else has this UDP port at the server of the tunnel. */
+type IsReserved = (tunnel: string, inside: number) => boolean;
+
 /**
  * The port to ask for. No two requests on a way have the same inside port, because NAT-PMP distinguishes them by it.
  */
-export function wantedBy(held: ActiveForward, way: Way, all: readonly ActiveForward[]): WantedPort {
+export function wantedBy(
+  held: ActiveForward,
+  way: Way,
+  all: readonly ActiveForward[],
+  isReserved: IsReserved = () => false,
+): WantedPort {
   const { protocol, fixed, preferred, port } = held;
-  if (fixed !== null) refuseTaken(held, way, { inside: fixed }, all);
+  if (fixed !== null) refuseTaken(held, way, { inside: fixed }, all, isReserved);
   const taken = new Set(othersOn(way, held, all).map(({ port: { inside } }) => inside));
   let inside = port;
-  while (taken.has(inside)) inside = inside === 65_535 ? 1_024 : inside + 1;
+  const isTaken = () => taken.has(inside) || (protocol === "udp" && isReserved(way.tunnel, inside));
+  while (isTaken()) inside = inside === 65_535 ? 1_024 : inside + 1;
   return { protocol, inside, external: fixed ?? preferred };
 }
 
@@ -21,7 +30,13 @@ export function refuseTaken(
   way: Way,
   { inside }: Pick<OpenPort, "inside">,
   all: readonly ActiveForward[],
+  isReserved: IsReserved = () => false,
 ): void {
+  if (held.protocol === "udp" && isReserved(way.tunnel, inside))
+    throw new PortRefusal(
+      "exhausted",
+      `devices on the road come in at port ${inside} of the ${tunnelTitle(way.tunnel)}; choose another one`,
+    );
   if (!othersOn(way, held, all).some(({ port }) => port.inside === inside)) return;
   throw new PortRefusal(
     "exhausted",

@@ -4,7 +4,9 @@ import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
 import type { Devices } from "../devices/devices.ts";
+import type { Opener, Way } from "../forwards/opener.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
+import type { Server } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
@@ -33,6 +35,7 @@ import type {
   RemoteStatus,
 } from "./schema.ts";
 import { statusOf } from "./status.ts";
+import { noPort, TunnelPort, type WantedTunnelPort } from "./tunnel-port.ts";
 import { WayIn } from "./way-in.ts";
 
 interface Deps {
@@ -42,6 +45,10 @@ interface Deps {
   devices: Devices;
   remote: RemoteDevices;
   tunnels: Tunnels;
+  /** How a tunnel's provider opens a port. Throws `PortRefusal` if it opens none. */
+  openerFor: (server: Server) => Opener;
+  /** Whether a forwarded port of a device has this UDP port at the server of the tunnel. */
+  isForwarded: (tunnel: string, inside: number) => boolean;
   /** The program that provides WireGuard interfaces if the kernel does not. */
   userspace: string;
   /** The installation's unique local prefix, or null. */
@@ -57,6 +64,7 @@ const EVERYTHING = ["0.0.0.0/0", "::/0"];
 
 /** Turns remote access on and off, and lets devices in. Changes and repairs run one after another. */
 export class RemoteAccess {
+  private readonly tunnelPort: TunnelPort;
   private readonly wayIn: WayIn;
   private readonly link: RemoteInterface;
   private readonly changes: RemoteChanges;
@@ -64,7 +72,10 @@ export class RemoteAccess {
 
   constructor(private readonly deps: Deps) {
     const { remote } = deps;
-    this.wayIn = new WayIn(deps);
+    this.tunnelPort = new TunnelPort({ ...deps, onPort: () => void this.followPort() });
+    this.wayIn = new WayIn({ ...deps, tunnelPort: this.tunnelPort });
+    deps.tunnels.onTunnel(({ controller }) => controller.onChange(() => this.tunnelPort.wake()));
+    deps.tunnels.onRemoved(() => this.tunnelPort.wake());
     this.link = new RemoteInterface({ ...deps, wayIn: this.wayIn });
     this.changes = new RemoteChanges({
       remote,
@@ -78,7 +89,7 @@ export class RemoteAccess {
     return this.queue.add(async () => {
       const { store, remote, alarm } = this.deps;
       const before = remote.access;
-      const access = accessFor(choice, before, this.deps);
+      const access = await this.withPort(accessFor(choice, before, this.deps), before);
       if (this.publicKey() === null) REMOTE_PRIVATE_KEY.write(store, generateKeyPair().privateKey);
       await this.changes.open(access, remote.peers);
       if (before?.on !== true)
@@ -92,6 +103,7 @@ export class RemoteAccess {
       const { access, peers } = this.deps.remote;
       if (access !== null && (access.on || this.changes.isUnsaved)) {
         await this.changes.close({ ...access, on: false }, peers);
+        await this.tunnelPort.want(null);
         this.deps.alarm("remote_changed", "Remote access is off: no device comes in from the road.");
       }
       return this.read();
@@ -178,6 +190,7 @@ export class RemoteAccess {
   load(): Promise<void> {
     return this.queue.add(async () => {
       await this.deps.remote.load();
+      await this.tunnelPort.want(wantedPort(this.deps.remote.access));
       await this.link.settle();
       this.tell();
     });
@@ -196,9 +209,51 @@ export class RemoteAccess {
     if (this.link.mayHaveLost(link)) void this.look();
   }
 
+  /** The server of a tunnel has lost its ports. */
+  portsLost(way: Way): void {
+    this.tunnelPort.lostBy(way);
+  }
+
+  /** Whether devices on the road come in at this port of the tunnel's server. */
+  hasPort(tunnel: string, inside: number): boolean {
+    return this.tunnelPort.has(tunnel, inside);
+  }
+
+  /** The provider is asked first: what it does not do is refused, and nothing changes. */
+  private async withPort(access: Access, before: Access | null): Promise<Access> {
+    const { through, forwarded } = access;
+    if (through === null || forwarded === undefined) {
+      await this.tunnelPort.want(null);
+      return access;
+    }
+    await this.tunnelPort.want(wantedPort(access));
+    await this.tunnelPort.tried();
+    const { open, trouble } = this.tunnelPort;
+    if (open !== null) return { ...access, port: open.inside, forwarded: { external: open.external } };
+    await this.tunnelPort.want(wantedPort(before));
+    throw noPort(trouble, through);
+  }
+
+  /** The provider may send to another port than before, and devices must call another number. */
+  private async followPort(): Promise<void> {
+    const { remote, log } = this.deps;
+    await this.queue
+      .add(async () => {
+        const { open } = this.tunnelPort;
+        const { access, peers } = remote;
+        if (open === null || access?.on !== true || access.forwarded === undefined) return;
+        const isSame = access.forwarded.external === open.external && access.port === open.inside;
+        if (isSame) return;
+        const forwarded = { external: open.external };
+        await this.changes.open({ ...access, port: open.inside, forwarded }, peers);
+      })
+      .catch((error: unknown) => log.warn(`remote access: ${messageOf(error)}`));
+  }
+
   private async look(): Promise<void> {
     await this.queue
       .add(async () => {
+        await this.tunnelPort.want(wantedPort(this.deps.remote.access));
         await this.link.settle();
         await this.link.peers();
       })
@@ -257,6 +312,11 @@ export class RemoteAccess {
     this.deps.onChange({ on: access?.on === true, devices: ids.length });
     this.deps.devices.remoteChanged();
   }
+}
+
+function wantedPort(access: Access | null): WantedTunnelPort | null {
+  if (access === null || !access.on || access.through === null || access.forwarded === undefined) return null;
+  return { tunnel: access.through, inside: access.port, external: access.forwarded.external };
 }
 
 function randomKey(): string {

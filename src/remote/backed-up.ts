@@ -31,8 +31,9 @@ export const REMOTE_KEY: BackedUp = {
 function wordsOf(text: string | null): string | null {
   const access = REMOTE_DECISION.parse(text);
   if (access === null) return null;
-  const { on, port, through, endpoint, ipv4 } = access;
-  const way = through === null ? "by the uplink" : `by the tunnel ${through}`;
+  const { on, port, through, forwarded, endpoint, ipv4 } = access;
+  const asked = forwarded === undefined ? "" : ", at a port of its provider";
+  const way = through === null ? "by the uplink" : `by the tunnel ${through}${asked}`;
   const called = endpoint === null ? "" : `, called ${formatEndpoint(endpoint.host, endpoint.port)}`;
   return `${on ? "on" : "off"}, port ${port} ${way}${called}, in ${ipv4}`;
 }

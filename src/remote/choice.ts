@@ -20,7 +20,10 @@ interface Deps {
 /** WireGuard's usual port. */
 const DEFAULT_PORT = 51_820;
 
-/** What the operator decides by `portcullis remote on`. The port and the networks stay as they were. */
+/**
+ * What the operator decides by `portcullis remote on`. The port and the networks stay as they were. Without a port, the
+ * provider of a tunnel is asked for one.
+ */
 export function accessFor(choice: RemoteChoice, before: Access | null, deps: Deps): Access {
   const { port, endpoint, through } = choice;
   if (through !== null) deps.tunnels.named(through, "through");
@@ -28,11 +31,13 @@ export function accessFor(choice: RemoteChoice, before: Access | null, deps: Dep
   if (!Number.isInteger(chosen) || chosen < 1 || chosen > 65_535)
     throw refusal("port", "must be a number from 1 to 65535");
   const { ipv4, ipv6 } = before ?? freeNetworks(deps);
+  const isAsked = through !== null && port === null;
   return {
     on: true,
     port: chosen,
     endpoint: endpoint === null ? null : endpointIn(endpoint, chosen),
     through,
+    ...(isAsked && { forwarded: { external: before?.forwarded?.external ?? null } }),
     ipv4,
     ipv6,
   };

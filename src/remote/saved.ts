@@ -29,6 +29,13 @@ const StoredAccess = Type.Object(
       Type.Null(),
     ]),
     through: Type.Union([Type.String(), Type.Null()]),
+    /** If the tunnel's provider is asked for a port; the one that it gave last, or null. */
+    forwarded: Type.Optional(
+      Type.Object(
+        { external: Type.Union([Type.Integer({ minimum: 1, maximum: 65_535 }), Type.Null()]) },
+        { additionalProperties: false },
+      ),
+    ),
     ipv4: Type.String(),
     ipv6: Type.String(),
   },

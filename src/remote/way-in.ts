@@ -7,11 +7,14 @@ import { carriedBy } from "../tunnel/state.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
 import { type Endpoint, NO_ENDPOINT, publicAddressIn } from "./endpoint.ts";
 import type { Access } from "./saved.ts";
+import { noPort, type TunnelPort } from "./tunnel-port.ts";
 
 interface Deps {
   killSwitch: KillSwitch;
   tunnels: Pick<Tunnels, "all">;
   remote: { readonly access: Access | null };
+  /** The port that the tunnel's provider forwards. */
+  tunnelPort: Pick<TunnelPort, "open" | "trouble">;
 }
 
 /** What WireGuard adds around a packet: with IPv6 outside, 80 bytes. */
@@ -26,6 +29,7 @@ export class WayIn {
     const { access } = this.deps.remote;
     if (access === null) return null;
     if (access.endpoint !== null) return access.endpoint;
+    if (access.forwarded !== undefined) return this.forwarded(access);
     const own =
       access.through === null
         ? publicAddressIn(this.deps.killSwitch.network.uplinkAddresses)
@@ -53,7 +57,7 @@ export class WayIn {
 
   /** Why no device can come in by it now, or null. */
   get fault(): string | null {
-    const { killSwitch, remote } = this.deps;
+    const { killSwitch, remote, tunnelPort } = this.deps;
     const through = remote.access?.through ?? null;
     if (!killSwitch.isWanted) return "the kill switch is off, and without it no device comes in";
     if (killSwitch.remote === null)
@@ -61,7 +65,16 @@ export class WayIn {
     if (through !== null && this.sessionOf(through) === null)
       return `the ${tunnelTitle(through)} is not connected`;
     if (through === null && !killSwitch.network.online) return "the uplink is down";
+    if (through !== null && remote.access?.forwarded !== undefined && tunnelPort.open === null)
+      return noPort(tunnelPort.trouble, through).message.replace(/^through: /, "");
     return this.endpoint === null ? NO_ENDPOINT : null;
+  }
+
+  /** Where the provider has opened the port. */
+  private forwarded({ through }: Access): Endpoint | null {
+    const { open } = this.deps.tunnelPort;
+    const host = open?.address ?? this.sessionOf(through ?? "")?.endpoint.address ?? null;
+    return open === null || host === null ? null : { host, port: open.external };
   }
 
   private sessionOf(tunnel: string): Session | null {

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { Doorbell } from "../../lab/doorbell.ts";
 import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../lab/lab.ts";
+import { NatPmpProvider } from "../../lab/nat-pmp-provider.ts";
 import { Phone } from "../../lab/phone.ts";
 import { PROGRAM } from "../../lab/program.ts";
 import { Sniffer } from "../../lab/sniffer.ts";
@@ -391,6 +392,40 @@ test(
       await until(async () => (await home(phone)) === lab.namespaces.client);
     } finally {
       await lab.exec(vpn1, ["nft", "delete", "table", "inet", "ports"]);
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "through a tunnel without a port, the provider is asked for one, and devices follow when it gives another",
+  async () => {
+    const refused = await gateway.operate("remote", "on", "--through", "main");
+    expect(refused.code).not.toBe(0);
+    expect(refused.stderr).toContain("opens no port");
+    expect(refused.stderr).toContain("--port");
+    expect((await ask("GET", "/api/remote")).on).toBe(false);
+    const provider = await NatPmpProvider.start(lab, "vpn1", 40_001);
+    try {
+      const on = await gateway.operate("remote", "on", "--through", "main");
+      expect(on).toMatchObject({ code: 0, stderr: "" });
+      const [phone] = phones as [Phone, Phone];
+      const file = await invite(phone, "phone");
+      expect(file).toContain(`Endpoint = ${VPN.vpn1.v4}:40001\n`);
+      expect([await phone.seenAs(), await home(phone)]).toEqual([VPN.vpn1.v4, lab.namespaces.client]);
+      provider.restart();
+      await ask("POST", "/api/disconnect");
+      expect((await ask("GET", "/api/remote")).endpoint).toBeNull();
+      await ask("POST", "/api/connect", { server: "box-vpn-1" });
+      await until(async () => (await ask("GET", "/api/remote")).endpoint !== null);
+      const { endpoint, error } = await ask("GET", "/api/remote");
+      expect([endpoint === `${VPN.vpn1.v4}:40001`, error]).toEqual([false, null]);
+      const { public_key } = await ask("GET", "/api/remote");
+      await phone.run(["wg", "set", phone.link, "peer", public_key, "endpoint", endpoint]);
+      await until(async () => (await home(phone)) === lab.namespaces.client);
+      expect(await gateway.operate("remote", "off")).toMatchObject({ code: 0 });
+    } finally {
+      await provider.stop();
     }
   },
   TIMEOUT_MS,

@@ -46,7 +46,14 @@ function world() {
   };
   const host = { run, exchange: async () => null, read: async () => null, now: () => 0, monotonic: () => 0 };
   const quiet = { alarm: () => {}, onChange: () => {}, log: { warn: () => {} } };
-  const deps = { host, store: whole, killSwitch, devices, remote, tunnels: { all: () => [] } };
+  const deps = {
+    host,
+    store: whole,
+    killSwitch,
+    devices,
+    remote,
+    tunnels: { all: () => [], onTunnel: () => {}, onRemoved: () => {} },
+  };
   const access = new RemoteAccess({ ...deps, ...quiet, userspace: "wireguard-go", ula: null } as never);
   const add = (name: string, lan?: boolean) =>
     access.add({ name, public_key: generateKeyPair().publicKey, ...(lan !== undefined && { lan }) });
@@ -92,7 +99,7 @@ test("a name, a key and the limit are each refused by the field that is wrong", 
   for (let count = 1; count < 64; count += 1) await add(`phone ${count}`);
   await expect(add("one more")).rejects.toThrow("name: there are 64 devices on the road, the maximum");
   await expect(access.remove("nobody")).rejects.toThrow("name: no device on the road has this name");
-});
+}, 60_000);
 
 test("a first remote on that fails is not on after the next start", async () => {
   const { access, state, load } = world();
