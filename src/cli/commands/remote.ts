@@ -15,7 +15,10 @@ export function addRemoteCommands(program: Command): void {
   apiCommand(remote, async (api) => (await loadRemote()).showRemote(api));
   rootCommand<RemoteOnFlags>(
     command(remote, "on", "let devices in (on the gateway, as root)")
-      .option("--port <number>", "the UDP port at which they call (default: 51820, or as before)")
+      .option(
+        "--port <number>",
+        "the UDP port at which they call (default: 51820 or as before, and with --through one that the provider opens)",
+      )
       .option("--endpoint <name>", "the name or address that they call, with :port if it is another")
       .option("--through <tunnel>", "let them come in by this tunnel, at a port that its provider forwards"),
     async (stateDir, flags) => (await loadRemote()).turnOn(stateDir, flags),
