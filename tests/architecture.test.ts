@@ -25,7 +25,7 @@ const ROOMS = [
     "remote",
     "destinations",
   ],
-  ...["checks", "providers", "http", "mqtt", "dashboard", "backup", "operator", "app"],
+  ...["certificates", "checks", "providers", "http", "mqtt", "dashboard", "backup", "operator", "app"],
   ...["install", "update", "sandbox", "licenses", "cli", "main.ts"],
 ];
 

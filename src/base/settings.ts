@@ -16,6 +16,11 @@ export const Settings = Type.Object(
     port: Type.Integer({ minimum: 1, maximum: 65535 }),
     /** Address to listen on; `::` is every address, IPv4 and IPv6. */
     host: Type.String({ minLength: 1 }),
+    /** Port of HTTPS; null for none. */
+    https: Type.Union([Type.Integer({ minimum: 1, maximum: 65535 }), Type.Null()]),
+    /** Files with a certificate and its key, instead of those that the gateway makes itself. */
+    httpsCert: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
+    httpsKey: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
     /** Further names of this machine, such as those that a router's DNS has for it. */
     name: Type.Array(Type.String(), { maxItems: 20 }),
     stateDir: Type.String({ pattern: "^/" }),
@@ -83,10 +88,26 @@ export type Settings = Static<typeof Settings>;
 /** Mullvad's public list. */
 const MULLVAD_LIST = "https://api.mullvad.net/www/relays/wireguard/";
 
+/** One that is beside the port of HTTP, and free on most machines. */
+const HTTPS_PORT = 5443;
+
 /** Every setting's flag, environment variable, default (as text) and help. */
 export const FLAGS = {
   port: flag("port", "<number>", "5000", "port of the HTTP interface"),
   host: flag("host", "<address>", "::", "address to listen on; :: is every address"),
+  https: flag(
+    "https",
+    "[on|off|port]",
+    "off",
+    `serve HTTPS beside HTTP: on (port ${HTTPS_PORT}), off, or a port; with tokens, the page is then served by HTTPS only`,
+  ),
+  httpsCert: flag(
+    "https-cert",
+    "<file>",
+    "",
+    "file with a certificate for HTTPS and those that lead to its authority, in PEM (default: one that the gateway makes itself)",
+  ),
+  httpsKey: flag("https-key", "<file>", "", "file with the private key of that certificate, in PEM"),
   name: {
     ...flag(
       "name",
@@ -226,6 +247,13 @@ function listIn(text: string): string[] {
     .filter((each) => each !== "");
 }
 
+/** Null for `off`. Any other text is left for the schema to refuse. */
+function portIn(text: string): number | null | string {
+  if (text === "off") return null;
+  if (text === "on") return HTTPS_PORT;
+  return /^[0-9]+$/.test(text) ? Number(text) : text;
+}
+
 /** Null for `off`; an empty list for `on`. Any other text is left for the schema to refuse. */
 function rangesIn(text: string): string[] | null {
   if (text === "off") return null;
@@ -238,6 +266,9 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
   const settings = {
     port: /^[0-9]+$/.test(text("port")) ? Number(text("port")) : text("port"),
     host: text("host"),
+    https: portIn(text("https")),
+    httpsCert: text("httpsCert") || null,
+    httpsKey: text("httpsKey") || null,
     name: listIn(text("name")),
     stateDir: text("stateDir"),
     interface: text("interface"),
@@ -275,6 +306,9 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     refuse("host", "must be an IP address or localhost");
   const other = settings.name.find((each) => !isHostName(each));
   if (other !== undefined) refuse("name", "must be names of a machine, without port or address");
+  if (settings.https === settings.port) refuse("https", "must be another port than that of HTTP");
+  if ((settings.httpsCert === null) !== (settings.httpsKey === null))
+    refuse(settings.httpsCert === null ? "httpsCert" : "httpsKey", "is needed too: name both files");
   refuseTunnels(settings);
   if (settings.mqtt !== null && !URL.canParse(settings.mqtt)) refuse("mqtt", "is not an address");
   return settings;

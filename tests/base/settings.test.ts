@@ -158,3 +158,27 @@ test("a password in a broker's address is refused, and not quoted", () => {
     if (secret !== "") expect(message).not.toContain(secret);
   }
 });
+
+test("HTTPS is off unless it is turned on, at its own port or another than HTTP's", () => {
+  const at = (https: string) => settingsFrom({ https }).https;
+  expect([settingsFrom({}).https, at("off"), at("on"), at("443")]).toEqual([null, null, 5443, 443]);
+  expect(optionFor(FLAGS.https).presetArg).toBe("on");
+  for (const https of ["yes", "0", "65536", "-1"])
+    expect(() => at(https)).toThrow("--https (PORTCULLIS_HTTPS): ");
+  expect(() => at("5000")).toThrow("must be another port than that of HTTP");
+  expect(() => settingsFrom({ https: "on", port: "5443" })).toThrow("must be another port than that of HTTP");
+});
+
+test("a certificate of one's own is two files", () => {
+  const files = { httpsCert: "/etc/own/cert.pem", httpsKey: "/etc/own/key.pem" };
+  expect(settingsFrom(files)).toMatchObject(files);
+  expect(() => settingsFrom({ httpsCert: "/a" })).toThrow(
+    "--https-key (PORTCULLIS_HTTPS_KEY): is needed too",
+  );
+  expect(() => settingsFrom({ httpsKey: "/a" })).toThrow(
+    "--https-cert (PORTCULLIS_HTTPS_CERT): is needed too",
+  );
+  expect(() => settingsFrom({ httpsCert: "a.pem", httpsKey: "/b" })).toThrow(
+    "--https-cert (PORTCULLIS_HTTPS_CERT)",
+  );
+});
