@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { Tokens } from "../access/tokens.ts";
 import type { AlertCode } from "../base/alert.ts";
 import type { Settings } from "../base/settings.ts";
+import { Https } from "../certificates/https.ts";
 import { Checkup } from "../checks/checkup.ts";
 import { Forwards } from "../forwards/forwards.ts";
 import { openerFor } from "../forwards/opener-for.ts";
@@ -64,6 +65,8 @@ export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
   notifications: Notifications;
   /** For clients of the HTTP interface. */
   tokens: Tokens;
+  /** What is known of HTTPS beside HTTP. */
+  https: Https;
   /** What was found damaged, for alerts once there are listeners. */
   damages: [AlertCode, string][];
 }
@@ -175,6 +178,7 @@ export async function partsOn(
     new Accounts({ settings, store, registrations, send, clock: host, inUse, takeUp });
   const accounts = accountsBy(tunnels.httpsClient.send);
   const tokens = new Tokens(store, host);
+  const https = new Https(settings.https, settings.httpsCert === null);
   const overview = new Overview({ ...killSwitchParts, tunnels, catalogue, forwards });
   publishChanges({ ...killSwitchParts, tunnels, catalogue, overview });
   const damages: [AlertCode, string][] = [];
@@ -200,13 +204,14 @@ export async function partsOn(
     accounts,
     accountsBy,
     takeUpAccount: takeUp,
-    checkup: new Checkup({ ...killSwitchParts, host, settings, tunnels, tokens, forwards }),
+    checkup: new Checkup({ ...killSwitchParts, host, settings, tunnels, tokens, forwards, https }),
     notifications: new Notifications({
       ...{ host, store, log, hostname: hostname(), addresses: settings.notify },
       send: tunnels.httpsClient.sendWithin,
       isOpenTo: (target) => tunnels.httpsClient.isOpenTo(target),
     }),
     tokens,
+    https,
     damages,
   };
 }

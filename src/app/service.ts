@@ -48,6 +48,7 @@ export function appFor(parts: Parts): App {
       interfaces: () => controller.lans.map((lan) => lan.interface),
       interfaceOf: (address, port) => peers.interfaceOf(address, port),
       gluetun: settings.gluetunRoutes,
+      https: settings.https,
       gate: new Gate(settings.auth, parts.tokens),
       clock: host,
       log: (method, path, status, ms) => log.debug(`${method} ${path} ${status} ${ms.toFixed(1)} ms`),
@@ -98,6 +99,7 @@ export function answer(parts: Parts, app: App): Service {
   void watchDhcpConfig({ ...parts, network: () => controller.network }, stopping.signal);
   void new RouteAdvertiser({ ...parts, network: () => controller.network }).watch(stopping.signal);
   const bridge = showToHomeAssistant(parts, stopping.signal);
+  const https = offerHttps(parts, app, stopping.signal);
   const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", httpsClient.sendInside);
   controller.onChange(keepFresh);
   keepFresh();
@@ -105,7 +107,7 @@ export function answer(parts: Parts, app: App): Service {
     port: http.port,
     stop: async () => {
       stopping.abort();
-      const ended = Promise.all([tunnels.stop(), bridge, parts.history.stop()]);
+      const ended = Promise.all([tunnels.stop(), bridge, https, parts.history.stop()]);
       await Promise.race([ended, parts.host.sleep(STOP_WITHIN_MS)]);
       parts.journal.write();
       parts.notifications.save();
@@ -152,6 +154,20 @@ async function retireFormer({ controller, settings, host, log }: Parts, signal: 
   await retireAddresses(host, controller.network, settings).catch((error: unknown) =>
     log.warn(`an IPv6 address of the LAN that is no longer used could not be removed: ${messageOf(error)}`),
   );
+}
+
+/** Loads what that needs only if it is on. Scripts that wait for HTTP do not wait for it. */
+async function offerHttps(parts: Parts, app: App, signal: AbortSignal): Promise<void> {
+  const { settings, https, host, log } = parts;
+  if (settings.https === null) return;
+  await host.sleep(WATCH_AFTER_MS, signal);
+  try {
+    const { serveHttps } = await import("./https.ts");
+    await serveHttps(parts, app, settings.https, signal);
+  } catch (error) {
+    https.fails(messageOf(error), false);
+    log.error(`HTTPS: ${messageOf(error)}`);
+  }
 }
 
 /** Loads what that needs only if there is a broker. */
@@ -218,6 +234,10 @@ function answersOf(parts: Parts, { app }: App): OperatorAnswers {
     direct: async () => devices.direct,
     "direct/on": () => devices.setDirect(true),
     "direct/off": () => devices.setDirect(false),
+    https: async () => {
+      await parts.https.started;
+      return parts.https.status();
+    },
     "remote/on": (choice) => parts.remoteAccess.turnOn(choice),
     "remote/off": () => parts.remoteAccess.turnOff(),
     report: async () => {

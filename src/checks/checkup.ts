@@ -2,6 +2,7 @@ import { version } from "../../package.json";
 import type { Tokens } from "../access/tokens.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Settings } from "../base/settings.ts";
+import type { Https } from "../certificates/https.ts";
 import type { Forwards } from "../forwards/forwards.ts";
 import type { Passage } from "../killswitch/obstacles.ts";
 import { inspectOffline } from "../killswitch/report.ts";
@@ -25,6 +26,7 @@ import { dhcpFinding } from "./dhcp.ts";
 import { type Finding, fault } from "./finding.ts";
 import { otherFirewallsFinding } from "./firewalls.ts";
 import { forwardsFinding } from "./forwards.ts";
+import { httpsFinding } from "./https.ts";
 import { dnsFinding, mtuFinding } from "./inside.ts";
 import {
   directFinding,
@@ -50,8 +52,9 @@ export interface Surroundings {
   settings: Settings;
   store: Pick<Store, "alert" | "fault" | "read">;
   savedState: SavedState;
-  /** These three are null if no service runs. */
+  /** These four are null if no service runs. */
   tunnels: Tunnels | null;
+  https: Pick<Https, "status"> | null;
   tokens: Pick<Tokens, "list"> | null;
   forwards: Pick<Forwards, "list"> | null;
   /** The listener, if a service runs. */
@@ -139,7 +142,7 @@ export class Checkup {
   }
 
   private items(): Item[] {
-    const { host, settings, savedState, store, tunnels, tokens, forwards, otherRouters, bounds } =
+    const { host, settings, savedState, store, tunnels, tokens, forwards, https, otherRouters, bounds } =
       this.surroundings;
     const reading = once(() => readNetwork(host));
     const network = once(async () => networkIn(await reading(), settings, ROLES.read(savedState)));
@@ -148,7 +151,7 @@ export class Checkup {
     const inTunnels = new TunnelChecks(this.surroundings, network, async () => (await reading()).routes);
     const ways = async () => {
       const uplink = (await inspection()).direct > 0 ? (await network()).uplink : null;
-      return { ...this.links, uplink, port: settings.port };
+      return { ...this.links, uplink, ports: [settings.port, settings.https ?? []].flat() };
     };
     const service = { wanted: savedState.killSwitchWanted(), runs: tunnels !== null };
     return [
@@ -191,6 +194,7 @@ export class Checkup {
       item("ipv6", "IPv6", async () => ipv6Finding(await network(), inTunnels.carriesIpv6)),
       item("forwards", "Forwarded ports", async () => forwardsFinding((await forwards?.list()) ?? [])),
       item("access", "Access", () => tokens && accessFinding(settings.auth, tokens.list())),
+      item("https", "HTTPS", () => https && httpsFinding(https.status(), settings, host.now())),
       item("connections", "Connections", () => connectionsFinding(bounds, tunnels !== null)),
       item("disk", "Disk", () => diskFinding(freeBytes(settings.stateDir))),
       item("database", "Database", async () =>

@@ -9,7 +9,7 @@ import { type Finding, fault, ok, warning } from "./finding.ts";
 export async function otherFirewallsFinding(
   host: Host,
   { lans, ipv6 }: HostNetwork,
-  { port, ...ways }: Omit<Passage, "lans"> & { port: number },
+  { ports, ...ways }: Omit<Passage, "lans"> & { ports: readonly number[] },
 ): Promise<Finding> {
   const passage = { lans: lans.map((lan) => lan.interface), ...ways };
   const [found, bridged, closed] =
@@ -18,7 +18,7 @@ export async function otherFirewallsFinding(
       : await Promise.all([
           obstaclesTo(host, passage),
           bridgedTrouble(host, lans),
-          closedTo(host, passage.lans, port),
+          closedTo(host, passage.lans, ports),
         ]);
   const isUsed = ({ chain }: { chain: string }) => ipv6 === "on" || !chain.startsWith("ip6 ");
   const obstacles = found.filter(isUsed);
@@ -27,16 +27,17 @@ export async function otherFirewallsFinding(
     return fault(`another firewall drops ${drops}: ${chains}`, `Let it through: ${remedy}`);
   }
   if (bridged !== null) return fault(bridged.message, `Leave bridged frames alone: ${bridged.remedy}`);
-  return closedFinding(closed.filter(isUsed), port) ?? legacyFinding(host);
+  return closedFinding(closed.filter(isUsed), ports) ?? legacyFinding(host);
 }
 
 /** Some people keep devices from the page on purpose. */
-function closedFinding(closed: readonly BlockedPort[], port: number): Finding | null {
+function closedFinding(closed: readonly BlockedPort[], ports: readonly number[]): Finding | null {
   if (closed.length === 0) return null;
-  const chains = closed.map(({ chain }) => chain).join(", ");
+  const chains = [...new Set(closed.map(({ chain }) => chain))].join(", ");
+  const shut = ports.filter((each) => closed.some(({ port }) => port === each));
   const remedies = new Set(closed.flatMap(({ remedies }) => remedies));
   return warning(
-    `another firewall keeps devices from the gateway's page, port ${port}: ${chains}`,
+    `another firewall keeps devices from the gateway's page, port ${shut.join(" and ")}: ${chains}`,
     `If they should reach it: ${[...remedies].join("; ")}`,
   );
 }

@@ -3,7 +3,8 @@ import { isLinkLocal, parseAddress } from "../base/address.ts";
 import { docsRoute } from "./docs.ts";
 import type { Domain } from "./domain.ts";
 import { answerTo } from "./errors.ts";
-import { EventSockets } from "./event-sockets.ts";
+import { EventSockets, type SocketData } from "./event-sockets.ts";
+import { isSecure } from "./origin.ts";
 import { type Next, type PipelineOptions, pipelineFor } from "./pipeline.ts";
 import { register } from "./register.ts";
 import { PAGES, routesOf } from "./routes.ts";
@@ -17,9 +18,10 @@ export interface Options extends PipelineOptions {
 }
 
 export type App = ReturnType<typeof createApp>;
+export type Server = Bun.Server<SocketData>;
 
 /** The HTTP interface to a gateway; does not listen yet. */
-export function createApp(gateway: Omit<Domain, "gate" | "eventSockets">, options: Options) {
+export function createApp(gateway: Omit<Domain, "gate" | "eventSockets" | "serverOf">, options: Options) {
   const { gate, fault } = options;
   const pipeline = pipelineFor(options);
   const source = {
@@ -28,6 +30,8 @@ export function createApp(gateway: Omit<Domain, "gate" | "eventSockets">, option
     followTraffic: followTraffic.bind(null, gateway),
   };
   const eventSockets = new EventSockets(source, fault, gate.tokens);
+  const secure: { server: Server | null } = { server: null };
+  const serverOf = (request: Request) => (isSecure(request) ? secure.server : app.server);
   const app = new Elysia({
     strictPath: true,
     // A native static response would bypass the pipeline.
@@ -46,18 +50,18 @@ export function createApp(gateway: Omit<Domain, "gate" | "eventSockets">, option
   });
   app
     .wrap((next) => async (request: Request) => {
-      const peer = await peerOf(app.server?.requestIP(request) ?? null, options);
+      const peer = await peerOf(serverOf(request)?.requestIP(request) ?? null, options);
       // Elysia's type says that `next` returns a function; in fact it is the handler of the request.
       return pipeline(request, peer, next as unknown as Next);
     })
     .onError({ as: "global" }, ({ error, request }) => answerTo(error, request, fault))
     .onBeforeHandle({ as: "global" }, ({ request }) => gate.refusalOnceRead(request) ?? undefined);
   const routes = routesOf(options.gluetun);
-  register(app, [...routes, ...PAGES, docsRoute(routes)], { ...gateway, gate, eventSockets });
+  register(app, [...routes, ...PAGES, docsRoute(routes)], { ...gateway, gate, serverOf, eventSockets });
   // Otherwise the first request would wait for it. `listen` would do it again.
   app.compile();
   app.compile = () => app;
-  return { app, eventSockets };
+  return { app, eventSockets, secure };
 }
 
 const IDLE_SECONDS = 60;

@@ -9,6 +9,7 @@ export const dashboardRoutes = [
     method: "get",
     path: "/",
     access: "open",
+    page: true,
     run: async (_, { request }) => answerWith((await files()).get(PAGE), "no-cache", request),
   }),
   route({

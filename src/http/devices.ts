@@ -27,8 +27,8 @@ export const deviceRoutes = [
     summary: "Which device is asking",
     tag: "Devices",
     answers: answers(OwnDevice, "the device that asks"),
-    run: async ({ devices }, { request, server }) => {
-      const address = server?.requestIP(request)?.address ?? "";
+    run: async ({ devices, serverOf }, { request }) => {
+      const address = serverOf(request)?.requestIP(request)?.address ?? "";
       return { address: shortened(address), device: await devices.at(address) };
     },
   }),

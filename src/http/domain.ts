@@ -1,4 +1,6 @@
+import type { Server } from "bun";
 import type { Settings } from "../base/settings.ts";
+import type { Https } from "../certificates/https.ts";
 import type { Checkup } from "../checks/checkup.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { Forwards } from "../forwards/forwards.ts";
@@ -17,7 +19,7 @@ import type { ConnectRequests } from "../tunnels/connect-requests.ts";
 import type { Overview } from "../tunnels/overview.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
 import type { EventBus } from "./event-bus.ts";
-import type { EventSockets } from "./event-sockets.ts";
+import type { EventSockets, SocketData } from "./event-sockets.ts";
 import type { Gate } from "./gate.ts";
 
 /** What the routes read and change. It refuses by throwing a `GatewayError`. */
@@ -44,5 +46,8 @@ export interface Domain {
   /** The machine's name. */
   hostname: string;
   gate: Gate;
+  https: Pick<Https, "status">;
+  /** The server that a request came to; null if none listens. */
+  serverOf: (request: Request) => Server<SocketData> | null;
   eventSockets: EventSockets;
 }

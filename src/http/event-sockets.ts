@@ -34,6 +34,7 @@ export interface SocketData {
   token: string | null;
 }
 type Socket = Bun.ServerWebSocket<SocketData>;
+type Publisher = Pick<Bun.Server<unknown>, "publish">;
 
 /** What the sockets tell. */
 interface Source {
@@ -57,7 +58,8 @@ export class EventSockets {
   /** How many get the traffic, which is read only while there are any. */
   private followers = 0;
   private unfollow = () => {};
-  private server: Pick<Bun.Server<unknown>, "publish"> | null = null;
+  /** Those to which the sockets are connected; a message reaches the sockets of each. */
+  private readonly servers = new Set<Publisher>();
 
   constructor(
     private readonly source: Source,
@@ -87,9 +89,14 @@ export class EventSockets {
     return (this.perClient.get(client) ?? 0) >= MAX_SOCKETS_PER_CLIENT ? "client" : null;
   }
 
-  /** From now on the gateway's events are sent to the open sockets. */
-  start(server: Pick<Bun.Server<unknown>, "publish">): void {
-    this.server = server;
+  /** From now on the gateway's events are sent to the open sockets of this server. */
+  start(server: Publisher): void {
+    this.servers.add(server);
+  }
+
+  /** The server has no sockets any more. */
+  end(server: Publisher): void {
+    this.servers.delete(server);
   }
 
   stop(): void {
@@ -105,7 +112,7 @@ export class EventSockets {
 
   private follow(): void {
     this.unfollow = this.source.followTraffic((payload) =>
-      this.orReport(() => this.server?.publish(TRAFFIC_TOPIC, textOf({ type: "traffic", payload }))),
+      this.orReport(() => this.publish(TRAFFIC_TOPIC, textOf({ type: "traffic", payload }))),
     );
   }
 
@@ -124,7 +131,11 @@ export class EventSockets {
       this.changes++;
       this.reading = null;
     }
-    this.server?.publish(TOPIC, text);
+    this.publish(TOPIC, text);
+  }
+
+  private publish(topic: string, text: string): void {
+    for (const server of this.servers) server.publish(topic, text);
   }
 
   private opened(socket: Socket): void {

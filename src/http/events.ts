@@ -29,7 +29,8 @@ export const eventRoute = route({
     429: answer(Refusal, "this client has too many sockets open"),
     503: answer(Refusal, "too many sockets are open"),
   },
-  run: ({ eventSockets, gate }, { request, server, query }) => {
+  run: ({ eventSockets, gate, serverOf }, { request, query }) => {
+    const server = serverOf(request);
     if (server === null || !isHandshake(request.headers)) return NOT_A_HANDSHAKE();
     const protocols = protocolsOf(request.headers);
     if (protocols.some(carriesToken) && !protocols.includes(PROTOCOL)) return WITHOUT_PROTOCOL();

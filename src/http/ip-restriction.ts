@@ -54,4 +54,4 @@ function isIn(peer: string, lan: readonly Prefix[], interfaces: readonly string[
   return [...LOOPBACK, ...lan].some((prefix) => contains(prefix, address));
 }
 
-const LOOPBACK: readonly Prefix[] = ["127.0.0.0/8", "::1/128"].map(mustParsePrefix);
+export const LOOPBACK: readonly Prefix[] = ["127.0.0.0/8", "::1/128"].map(mustParsePrefix);

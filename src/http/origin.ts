@@ -15,7 +15,7 @@ export function refuseOtherSites(request: Request, names: readonly string[]): vo
     );
   }
   const origin = request.headers.get("origin");
-  if (origin !== null && !isSameOrigin(origin, host)) {
+  if (origin !== null && !isSameOrigin(origin, ownOrigin(request, host))) {
     throw new GatewayError("forbidden", "Origin is another site's");
   }
   if (request.headers.get("sec-fetch-site") === "cross-site") {
@@ -31,7 +31,10 @@ export function refuseOtherSites(request: Request, names: readonly string[]): vo
 export function isFromOwnPage(request: Request): boolean {
   const host = request.headers.get("host") ?? "";
   const referer = URL.parse(request.headers.get("referer") ?? "");
-  return request.headers.has("origin") || (referer !== null && isSameOrigin(referer.origin, host));
+  return (
+    request.headers.has("origin") ||
+    (referer !== null && isSameOrigin(referer.origin, ownOrigin(request, host)))
+  );
 }
 
 /** Any IP address is accepted, because an address cannot be rebound; a name must be one of the gateway's. */
@@ -44,8 +47,18 @@ export function isOwnHost(host: string, names: readonly string[]): boolean {
   return isIpv4(name) || known.some((each) => each.toLowerCase() === name.toLowerCase());
 }
 
-function isSameOrigin(origin: string, host: string): boolean {
+/** Whether a request came by HTTPS. The server has made the URL: a client chooses only what follows its scheme. */
+export function isSecure(request: Request): boolean {
+  return request.url.startsWith("https:");
+}
+
+/** The pages of HTTP and HTTPS are different origins. */
+function ownOrigin(request: Request, host: string): string {
+  return `${isSecure(request) ? "https" : "http"}://${host}`;
+}
+
+function isSameOrigin(origin: string, own: string): boolean {
   // The URL parser normalizes letter case and the default port of both.
   const theirs = URL.parse(origin);
-  return theirs !== null && theirs.origin === URL.parse(`http://${host}`)?.origin && theirs.pathname === "/";
+  return theirs !== null && theirs.origin === URL.parse(own)?.origin && theirs.pathname === "/";
 }

@@ -7,12 +7,15 @@ import { IpRestriction, type LocalNetwork } from "./ip-restriction.ts";
 import { isFromOwnPage, refuseOtherSites } from "./origin.ts";
 import { endpointOf, isOpen, mayHaveSlash } from "./rules.ts";
 import { setSecureHeaders } from "./secure-headers.ts";
+import { toHttps } from "./secure-page.ts";
 
 export interface PipelineOptions extends LocalNetwork {
   /** The machine's own name and those that the operator configured; each is also known as `<name>.local`. */
   names: readonly string[];
   /** Decides by the token of a request. */
   gate: Gate;
+  /** The port of HTTPS; null if it is off. */
+  https: number | null;
   clock: Pick<Host, "now" | "monotonic">;
   /** Called once for every answer. */
   log: (method: string, path: string, status: number, ms: number) => void;
@@ -47,6 +50,7 @@ export function pipelineFor(options: PipelineOptions) {
       refuseTooMany(budget);
       response =
         options.gate.refusalFor(request, peer ?? "", start, isOpen(path)) ??
+        toHttps(request, path, peer ?? "", options) ??
         (await pass(request, path, next));
       if (request.method !== "GET") await options.saved();
     } catch (error) {

@@ -37,12 +37,12 @@ function runOf({ run, together }: Route, domain: Domain, queue: Queue): Run {
 // Elysia reads the source of a handler to find out which parts of a request it has to parse.
 const withoutQuery =
   (run: Run) =>
-  ({ request, server, params, body }: Given) =>
-    run({ request, server, params, body } as Given);
+  ({ request, params, body }: Given) =>
+    run({ request, params, body } as Given);
 const withQuery =
   (run: Run) =>
-  ({ request, server, params, query }: Given) =>
-    run({ request, server, params, query } as Given);
+  ({ request, params, query }: Given) =>
+    run({ request, params, query } as Given);
 
 function schemasOf({ params, query, body, example, answers }: Route) {
   return {

@@ -1,4 +1,3 @@
-import type { Server } from "bun";
 import type { Static, TSchema } from "typebox";
 import type { Success } from "./answers.ts";
 import type { Domain } from "./domain.ts";
@@ -35,6 +34,8 @@ interface RouteOf<
   readonly limit?: "connection";
   /** It never needs a token. */
   readonly access?: "open";
+  /** A person may type a token there. */
+  readonly page?: true;
   /** A parameter may have a slash, sent as `%2F`. */
   readonly slash?: true;
   /**
@@ -55,7 +56,6 @@ export interface Asked<Params, Query, Body> {
   query: Query;
   body: Body;
   request: Request;
-  server: Server<unknown> | null;
 }
 
 type Result<Answered> = Answered extends { 200: StandardSchema<infer Value> }

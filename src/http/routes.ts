@@ -1,4 +1,4 @@
-import { accessRoute } from "./access.ts";
+import { accessRoutes } from "./access.ts";
 import { dashboardRoutes } from "./dashboard.ts";
 import { deviceRoutes, networkRoute } from "./devices.ts";
 import { eventRoute } from "./events.ts";
@@ -35,7 +35,7 @@ export function routesOf(gluetun: boolean): readonly Route[] {
     keyPairRoute,
     ...healthRoutes,
     eventRoute,
-    accessRoute,
+    ...accessRoutes,
     metricsRoute,
   ];
 }

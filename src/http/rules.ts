@@ -11,6 +11,7 @@ const CONNECTING_BELOW = new Set(
   [...CONNECTING].filter((path) => path.includes(":")).map((path) => path.replace(/:.*/, "")),
 );
 const OPEN = ROUTES.filter(({ access }) => access === "open").map(patternOf);
+const PERSONAL = new Set(ROUTES.filter(({ page }) => page).map(({ path }) => path));
 const SLASHED = ROUTES.filter(({ slash }) => slash).map(patternOf);
 
 /** What a path is limited as, whatever the method; null if it is not limited. Unknown paths under /api and /v1 are too. */
@@ -25,6 +26,11 @@ export function endpointOf(path: string): Endpoint | null {
 /** Whether a path never needs a token. */
 export function isOpen(path: string): boolean {
   return OPEN.some((pattern) => pattern.test(path));
+}
+
+/** Whether a person may type a token there. */
+export function isPage(path: string): boolean {
+  return PERSONAL.has(path);
 }
 
 /** Whether a path may have an encoded slash. */

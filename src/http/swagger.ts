@@ -24,7 +24,8 @@ const FILES: Record<string, { file: string; type: string }> = {
 /** `/swagger`, a page that works without the internet: Swagger UI is embedded in the executable. */
 export const swaggerRoutes = Object.entries(FILES).map(([path, { file, type }]) => {
   const answer = answerWith(file, type);
-  return route({ method: "get", path, access: "open", run: (_, { request }) => answer(request) });
+  const page = type === HTML ? { page: true as const } : {};
+  return route({ method: "get", path, access: "open", ...page, run: (_, { request }) => answer(request) });
 });
 
 /** Allows only the gateway's own files and answers; the icons in Swagger UI's style sheet are `data:` URLs. */

@@ -5,25 +5,32 @@ import { chainsOfOthers } from "./table.ts";
 /** A chain of another program that keeps the LAN from a TCP port of this machine, and the command that opens it. */
 export interface BlockedPort {
   chain: string;
+  port: number;
   remedies: readonly string[];
 }
 
 /** Rules that do not concern a device's TCP connection to this machine. */
 const NOT_FOR_IT = /\b(udp|icmpv?6?|mark|status)\b|\bdaddr (2[2-5]\d\.|ff|type (?!local))/;
 
-/** Chains for incoming packets that refuse what no rule accepts, and have no rule that accepts the LAN's to the port. */
-export async function closedTo(host: Host, lans: readonly string[], port: number): Promise<BlockedPort[]> {
+/** Chains for incoming packets that refuse what no rule accepts, and have no rule that accepts the LAN's to a port. */
+export async function closedTo(
+  host: Host,
+  lans: readonly string[],
+  ports: readonly number[],
+): Promise<BlockedPort[]> {
   const closed: BlockedPort[] = [];
   for (const { chain, drops } of await chainsOfOthers(host, ["input"])) {
     const [family = "", table = "", name = ""] = chain.split(" ");
     const listing = await host.run(["nft", "-s", "list", "table", family, table]);
     if (!drops && !refusesRest(listing, name)) continue;
-    const rules = rulesFrom(listing, name).filter((rule) => isFor(rule, "new") && accepts(rule, port));
-    const shut = lans.filter((lan) => !rules.some((rule) => matches(rule, "iif", lan)));
-    if (shut.length === 0) continue;
     const isUfw = /chain ufw6?-/.test(listing);
-    const remedies = shut.map((lan) => remedyFor({ family, table, name, isUfw }, lan, port));
-    closed.push({ chain, remedies });
+    for (const port of ports) {
+      const rules = rulesFrom(listing, name).filter((rule) => isFor(rule, "new") && accepts(rule, port));
+      const shut = lans.filter((lan) => !rules.some((rule) => matches(rule, "iif", lan)));
+      if (shut.length === 0) continue;
+      const remedies = shut.map((lan) => remedyFor({ family, table, name, isUfw }, lan, port));
+      closed.push({ chain, port, remedies });
+    }
   }
   return closed;
 }

@@ -6,6 +6,7 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Change } from "../base/saved.ts";
 import type { Settings } from "../base/settings.ts";
+import type { HttpsStatus } from "../certificates/https.ts";
 import type { Checks } from "../checks/schema.ts";
 import type { Direct } from "../devices/direct.ts";
 import type { Inspection } from "../killswitch/report.ts";
@@ -29,6 +30,8 @@ export type OperatorRequests = {
   direct: [null, Direct];
   "direct/on": [null, Direct];
   "direct/off": [null, Direct];
+  /** Once the first certificate is in use, or cannot be. */
+  https: [null, HttpsStatus];
   "remote/on": [RemoteChoice, RemoteStatus];
   "remote/off": [null, RemoteStatus];
   /** The checks, and the names that a report must not contain. */

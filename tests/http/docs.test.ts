@@ -53,6 +53,7 @@ const ENDPOINTS = [
   "delete /api/schedules/{name}",
   "get /api/keypair",
   "get /api/access",
+  "get /api/https",
   "get /health",
   "get /metrics",
   "get /ws",

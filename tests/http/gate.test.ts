@@ -72,6 +72,7 @@ function appOf(): ReturnType<typeof createApp>["app"] {
     log: () => {},
     fault: () => {},
     saved: async () => {},
+    https: null,
   };
   return createApp(
     { ...home.parts, hostname: "portcullis" },

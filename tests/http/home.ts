@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { type Parts, partsOn } from "../../src/app/parts.ts";
 import { type Settings, settingsFrom } from "../../src/base/settings.ts";
-import { createApp, listen, type Options } from "../../src/http/app.ts";
+import { type App, createApp, listen, type Options } from "../../src/http/app.ts";
 import { Gate } from "../../src/http/gate.ts";
 import { FakeHost } from "../fake/host.ts";
 import { PRIVATE, PUBLIC } from "../servers/example.ts";
@@ -41,6 +41,7 @@ export class Home {
   readonly lines: string[] = [];
   readonly faults: string[] = [];
 
+  readonly app: App;
   private readonly listening: ReturnType<typeof listen>;
 
   private constructor(
@@ -49,7 +50,7 @@ export class Home {
     private readonly directory: string,
     options: Partial<Options>,
   ) {
-    const app = createApp(
+    this.app = createApp(
       { ...parts, hostname: "portcullis" },
       {
         names: ["portcullis"],
@@ -57,6 +58,7 @@ export class Home {
         interfaces: () => parts.controller.lans.map((lan) => lan.interface),
         interfaceOf: async () => null,
         gluetun: false,
+        https: null,
         gate: new Gate(parts.settings.auth, parts.tokens),
         clock: host,
         log: (method, path, status) => this.lines.push(`${method} ${path} ${status}`),
@@ -65,7 +67,7 @@ export class Home {
         ...options,
       },
     );
-    this.listening = listen(app, "127.0.0.1", 0);
+    this.listening = listen(this.app, "127.0.0.1", 0);
   }
 
   static async start(

@@ -27,7 +27,7 @@ test.each<[open: boolean, rules: readonly string[]]>([
 ])("the LAN reaches the port, %p: with %j", (open, rules) =>
   inNamespace(async (host) => {
     await host.run(["nft", "-f", "-"], { stdin: table("ip filter", rules) });
-    expect((await closedTo(host, ["lan0"], 5000)).length === 0).toBe(open);
+    expect((await closedTo(host, ["lan0"], [5000])).length === 0).toBe(open);
   }),
 );
 
@@ -38,9 +38,11 @@ test.each([
 ])("what %s closes, its remedy opens", (name, remedy) =>
   inNamespace(async (host) => {
     await host.run(["nft", "-f", "-"], { stdin: table(name, [ESTABLISHED]) });
-    expect(await closedTo(host, ["lan0"], 5000)).toEqual([{ chain: `${name} INPUT`, remedies: [remedy] }]);
+    expect(await closedTo(host, ["lan0"], [5000])).toEqual([
+      { chain: `${name} INPUT`, port: 5000, remedies: [remedy] },
+    ]);
     await host.run(["sh", "-c", remedy]);
-    expect(await closedTo(host, ["lan0"], 5000)).toEqual([]);
+    expect(await closedTo(host, ["lan0"], [5000])).toEqual([]);
   }),
 );
 
@@ -48,9 +50,10 @@ test("ufw opens a port by its own command", () =>
   inNamespace(async (host) => {
     const more = "chain ufw-user-input {\ntcp dport 22 accept\n}\n";
     await host.run(["nft", "-f", "-"], { stdin: table("ip filter", ["jump ufw-user-input"], more) });
-    expect(await closedTo(host, ["lan0", "lan1"], 5000)).toEqual([
+    expect(await closedTo(host, ["lan0", "lan1"], [5000])).toEqual([
       {
         chain: "ip filter INPUT",
+        port: 5000,
         remedies: ["lan0", "lan1"].map((lan) => `ufw allow in on ${lan} to any port 5000 proto tcp`),
       },
     ]);
@@ -66,5 +69,5 @@ test("ufw opens a port by its own command", () =>
       "5000",
       "accept",
     ]);
-    expect(await closedTo(host, ["lan0", "lan1"], 5000)).toEqual([]);
+    expect(await closedTo(host, ["lan0", "lan1"], [5000])).toEqual([]);
   }));

@@ -7,6 +7,7 @@ import { addDeviceCommands } from "./devices.ts";
 import { addDirectCommand } from "./direct.ts";
 import { addForwardCommands } from "./forwards.ts";
 import { addHistoryCommand } from "./history.ts";
+import { addHttpsCommand } from "./https.ts";
 import { addInstallCommands } from "./installation.ts";
 import { addLicenses } from "./licenses.ts";
 import { addLogsCommand } from "./logs.ts";
@@ -44,6 +45,7 @@ function addDailyCommands(program: Command): void {
   addScheduleCommands(program);
   addServersUpdate(program);
   addCheckCommand(program);
+  addHttpsCommand(program);
   addLogsCommand(program);
 }
 
