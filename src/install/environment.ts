@@ -47,9 +47,9 @@ export function interfaceIn(text: string): string {
   return settingIn(text, "interface")?.interface ?? FLAGS.interface.fallback;
 }
 
-/** The port of the installed service; null if the file has no valid one. */
-export function portIn(text: string): number | null {
-  return settingIn(text, "port")?.port ?? null;
+/** A port of the installed service; null if it has none, or the file has no valid one. */
+export function portIn(text: string, key: "port" | "https"): number | null {
+  return settingIn(text, key)?.[key] ?? null;
 }
 
 /** The settings that follow from this one alone; null if it is not valid. */

@@ -11,6 +11,7 @@ import { type Inspection, inspectOffline } from "../killswitch/report.ts";
 import { type HostNetwork, hostNetworkOf, lanText } from "../network/host-network.ts";
 import { ownNetworkIn } from "../network/own.ts";
 import { randomUla } from "../network/ula.ts";
+import { askOperator } from "../operator/operator.ts";
 import { claimInstallation } from "../system/claim.ts";
 import type { Host } from "../system/host.ts";
 import { type Layout, OWN_LAYOUT, PACKAGED } from "../system/layout.ts";
@@ -21,7 +22,7 @@ import { type Given, givenIn, settingsWith } from "./environment.ts";
 import { isOnLan, type Machine, machineOf } from "./machine.ts";
 import { PATHS } from "./paths.ts";
 import { assertFiles, installPlan } from "./plan.ts";
-import { assertCommand, assertFit, assertNotCutOff, assertPort, warningsFor } from "./preflight.ts";
+import { assertCommand, assertFit, assertNotCutOff, assertPorts, warningsFor } from "./preflight.ts";
 import { ensurePrograms, packagesLine } from "./programs.ts";
 import { carryOut, interruption } from "./run.ts";
 import { headOf, type Plan, textOf } from "./step.ts";
@@ -45,7 +46,7 @@ export async function install(command: Layout["command"], flags: Given, choices:
   const host = new LinuxHost();
   const { machine: found, settings, given } = await survey(host, flags, choices);
   assertFit(found, settings, given);
-  await assertPort(host, found.environment, settings);
+  await assertPorts(host, found.environment, settings);
   if (!choices.dryRun) {
     if (!choices.yes) assertNotCutOff(found);
     await ensurePrograms(host, settings, agreement(choices));
@@ -80,7 +81,7 @@ export async function install(command: Layout["command"], flags: Given, choices:
   const words = [
     closingWords(await inspectOffline(host, network, settings), settings),
     dhcpWords(lans, lans.length === 0 ? null : await dhcpWait(host).catch(messageOf)),
-    pageWords(network, settings),
+    pageWords(network, settings, await fingerprint(settings)),
   ];
   print(words.join(""));
 }
@@ -107,8 +108,9 @@ function withUla(given: Given, { dhcp, ula }: Settings): Given {
   return dhcp === null || ula !== null ? given : { ...given, ula: randomUla() };
 }
 
-async function survey(host: Host, given: Given, choices: Choices): Promise<Survey> {
+async function survey(host: Host, flags: Given, choices: Choices): Promise<Survey> {
   const environment = await host.read(PATHS.environment);
+  const given = givenTo(environment, flags);
   // Report wrong settings before anything is asked or done.
   const settings = settingsWith(givenIn(environment ?? ""), given);
   await assertFiles(host, given);
@@ -131,6 +133,11 @@ async function survey(host: Host, given: Given, choices: Choices): Promise<Surve
 /** The network if the settings did not name the LAN. */
 async function byDefault(host: Host, settings: Settings): Promise<HostNetwork> {
   return hostNetworkOf(host, { ...settings, lan: [] });
+}
+
+/** The flags, and what is on in new installations only, because others work as they are. */
+export function givenTo(environment: string | null, flags: Given): Given {
+  return environment === null ? { https: "on", ...flags } : flags;
 }
 
 /** Asks whether a command that installs packages may run. */
@@ -188,12 +195,33 @@ export function dhcpWords(lans: readonly ServedLan[], waits: string | null): str
   return `\nDHCP:      ${ranges}\nDevices use the gateway from their next lease on: reconnect them, or wait until they renew it. Keep DHCP in the home router off.`;
 }
 
-/** The last line: the page, with an address that devices reach. */
-export function pageWords(network: HostNetwork, { host, port }: Pick<Settings, "host" | "port">): string {
+/** That of the certificate of HTTPS; null without one. The service has just started. */
+async function fingerprint({ https, stateDir }: Settings): Promise<string | null> {
+  if (https === null) return null;
+  const live = await askOperator(stateDir, "https", null).catch(() => null);
+  return live?.answer.certificate?.fingerprint ?? null;
+}
+
+/** The last lines: the page, with an address that devices reach. With tokens, the page over HTTP would only lead on. */
+export function pageWords(
+  network: HostNetwork,
+  { host, port, https, httpsCert, auth }: Pick<Settings, "host" | "port" | "https" | "httpsCert" | "auth">,
+  fingerprint: string | null,
+): string {
   const own = ownNetworkIn(network).lan.flatMap(({ addresses }) => addresses);
   const [address = "<this machine>"] = own.includes(host as Address) ? [host] : own;
   const shown = address.includes(":") ? `[${address}]` : address;
-  return `\n\nNow open the page on any device of the LAN; it guides you through the rest: http://${shown}:${port}/`;
+  const open = "Now open the page on any device of the LAN; it guides you through the rest";
+  const [plain, secure] = [`http://${shown}:${port}/`, `https://${shown}:${https}/`];
+  if (https === null) return `\n\n${open}: ${plain}`;
+  const ways = auth === "off" ? `${open}: ${plain}\nOr encrypted: ${secure}` : `${open}: ${secure}`;
+  return `\n\n${ways}${httpsCert === null ? aboutOwn(fingerprint) : ""}`;
+}
+
+function aboutOwn(fingerprint: string | null): string {
+  const warning = "\nBrowsers warn of the certificate, because the gateway has made it itself.";
+  const known = `${warning} Accept it if its SHA-256 fingerprint is this one:\n${fingerprint}`;
+  return fingerprint === null ? `${warning} Its fingerprint: portcullis https` : known;
 }
 
 /** The path of the compiled program. */

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { GatewayError } from "../base/errors.ts";
 import { FLAGS, settingsFrom } from "../base/settings.ts";
+import { certificateIn } from "../certificates/given-files.ts";
 import { BOOT_FILE_MODE, BOOT_FILES, BOOT_FOLDER, bootFilesFor } from "../killswitch/boot-files.ts";
 import { ownLinks } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
@@ -113,8 +114,26 @@ function isCopied(key: keyof Given, from: string): boolean {
   return from.startsWith("/") && !(key === "notify" && from.includes(","));
 }
 
-/** Throws if a file that a flag names cannot be read, because the steps before its copy would be done by then. */
+/** They are renewed where they are, so they are not copied. */
+const NOT_COPIED = ["httpsCert", "httpsKey"] as const;
+/** The service cannot read there (systemd.exec(5), ProtectHome). */
+const HOMES = /^\/(home|root|run\/user)\//;
+
+/**
+ * Throws if a file that a flag names cannot be read, because the steps before its copy would be done by then, or if the
+ * service could not read it where it is.
+ */
 export async function assertFiles(host: Pick<Host, "read">, given: Given): Promise<void> {
+  const { httpsCert: certificate, httpsKey: key } = given;
+  for (const flag of NOT_COPIED) {
+    const path = given[flag] ?? "";
+    if (!HOMES.test(path)) continue;
+    throw new GatewayError(
+      "bad_request",
+      `--${FLAGS[flag].name}: the service cannot read ${path}, because it is in a home folder; put it elsewhere, such as below /etc`,
+    );
+  }
+  if (certificate && key) await certificateIn({ certificate, key }, host);
   for (const [key] of COPIES) {
     const from = given[key];
     if (from === undefined || !isCopied(key, from) || (await host.read(from)) !== null) continue;

@@ -66,15 +66,24 @@ export function assertFit(machine: Machine, settings: Settings, given: Given): v
   servedLans(network, facts, settings);
 }
 
-/** Throws if another program listens on the service's port, because the service would not start. */
-export async function assertPort(
+/** Throws if another program listens on a port of the service, because the service would not start. */
+export async function assertPorts(
   host: Pick<Host, "run">,
   environment: string | null,
-  settings: Pick<Settings, "host" | "port">,
+  settings: Pick<Settings, "host" | "port" | "https">,
 ): Promise<void> {
-  const { port } = settings;
+  for (const flag of ["port", "https"] as const) await assertPort(host, environment, settings, flag);
+}
+
+async function assertPort(
+  host: Pick<Host, "run">,
+  environment: string | null,
+  settings: Pick<Settings, "host" | "port" | "https">,
+  flag: "port" | "https",
+): Promise<void> {
+  const port = settings[flag];
   // It is the installed service itself, which is restarted.
-  if (environment !== null && portIn(environment) === port) return;
+  if (port === null || (environment !== null && portIn(environment, flag) === port)) return;
   const wanted = addressIn(settings);
   const sockets = (await host.run(["ss", "-Hltnp", `sport = :${port}`])).split("\n");
   const taken = sockets.find((line) => {
@@ -84,7 +93,7 @@ export async function assertPort(
   if (taken === undefined) return;
   const program = /users:\(\("([^"]+)"/.exec(taken)?.[1] ?? "another program";
   throw unable(
-    `--port: ${program} already listens on port ${port}; end it, or choose another port with --port`,
+    `--${flag}: ${program} already listens on port ${port}; end it, or choose another port with --${flag}`,
   );
 }
 

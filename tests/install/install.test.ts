@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { settingsFrom } from "../../src/base/settings.ts";
 import { servedLans } from "../../src/dhcp/lans.ts";
-import { closingWords, dhcpWords, pageWords } from "../../src/install/install.ts";
+import { closingWords, dhcpWords, givenTo, pageWords } from "../../src/install/install.ts";
 import { ONE_CABLE } from "./example.ts";
 
 const STANDS = { stands: true, firewall: true, routing: true, direct: 0, parts: [] };
@@ -31,10 +31,32 @@ test("if clients need a token, the closing words say how to make one", () => {
 
 test("the last thing that is said is where to open the page", () => {
   const at = (settings: Parameters<typeof settingsFrom>[0], network = ONE_CABLE.network) =>
-    pageWords(network, settingsFrom(settings)).split(": ").at(-1);
+    pageWords(network, settingsFrom(settings), null).split(": ").at(-1);
   expect(at({})).toBe("http://192.168.7.2:5000/");
   expect(at({ port: "8080" })).toBe("http://192.168.7.2:8080/");
   expect(at({}, { ...ONE_CABLE.network, addresses: [] })).toBe("http://<this machine>:5000/");
+});
+
+test("HTTPS is on in a new installation, unless a flag says otherwise; an upgrade changes nothing", () => {
+  expect(givenTo(null, { lan: "eth0" })).toEqual({ https: "on", lan: "eth0" });
+  expect(givenTo(null, { https: "off" })).toEqual({ https: "off" });
+  expect(givenTo("PORTCULLIS_LAN=eth0\n", { lan: "eth0" })).toEqual({ lan: "eth0" });
+});
+
+test("with HTTPS, the last words have its address, and the fingerprint of a certificate that browsers do not know", () => {
+  const words = (settings: Parameters<typeof settingsFrom>[0], fingerprint: string | null = "AB:CD") =>
+    pageWords(ONE_CABLE.network, settingsFrom({ https: "on", ...settings }), fingerprint);
+  expect(words({})).toBe(`
+
+Now open the page on any device of the LAN; it guides you through the rest: http://192.168.7.2:5000/
+Or encrypted: https://192.168.7.2:5443/
+Browsers warn of the certificate, because the gateway has made it itself. Accept it if its SHA-256 fingerprint is this one:
+AB:CD`);
+  const withTokens = words({ auth: "on", https: "443" });
+  expect(withTokens).toContain("the rest: https://192.168.7.2:443/\nBrowsers");
+  expect(withTokens).not.toContain("http:");
+  expect(words({}, null)).toEndWith("Its fingerprint: portcullis https");
+  expect(words({ httpsCert: "/a", httpsKey: "/b" })).not.toContain("Browsers");
 });
 
 test("with DHCP, the closing words say which addresses it leases, and what the devices need", () => {

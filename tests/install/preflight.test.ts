@@ -7,7 +7,7 @@ import {
   assertCommand,
   assertFit,
   assertNotCutOff,
-  assertPort,
+  assertPorts,
   warningsFor,
 } from "../../src/install/preflight.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
@@ -55,12 +55,28 @@ test("a file that a flag names is looked for before anything is done; addresses 
     );
 });
 
+test("a certificate that the service could not read or use is refused before anything is done", async () => {
+  const host = { read: async () => null };
+  const refused = (httpsCert: string, httpsKey: string) =>
+    assertFiles(host, { httpsCert, httpsKey }).then(
+      () => "",
+      (error: GatewayError) => error.message,
+    );
+  expect(await refused("/etc/a.pem", "/etc/b.pem")).toBe(
+    "--https-cert: there is no file /etc/a.pem, or it cannot be read",
+  );
+  for (const home of ["/home/pi/b.pem", "/root/b.pem"])
+    expect(await refused("/etc/a.pem", home)).toBe(
+      `--https-key: the service cannot read ${home}, because it is in a home folder; put it elsewhere, such as below /etc`,
+    );
+});
+
 test("a port at which another program listens is refused, and that of the installed service is not", async () => {
   const listening = (local: string) => ({
     run: async () => `LISTEN 0      4096   ${local}      0.0.0.0:*    users:(("docker-proxy",pid=7,fd=4))\n`,
   });
   const refused = (local: string, host = "::", environment: string | null = null) =>
-    assertPort(listening(local), environment, { host, port: 5000 }).then(
+    assertPorts(listening(local), environment, { host, port: 5000, https: null }).then(
       () => false,
       (error: GatewayError) => error.message,
     );
@@ -81,12 +97,21 @@ test("a port at which another program listens is refused, and that of the instal
   expect(await refused("*:5000", "::", "PORTCULLIS_PORT=5000\n")).toBe(false);
   expect(await refused("*:5000", "::", "#PORTCULLIS_PORT=5000\n")).toBe(false);
   expect(await refused("*:5000", "::", "PORTCULLIS_PORT=80\n")).toBe(message);
-  await assertPort({ run: async () => "" }, null, { host: "::", port: 5000 });
+  await assertPorts({ run: async () => "" }, null, { host: "::", port: 5000, https: 5443 });
+  const atHttps = {
+    run: async (argv: readonly string[]) =>
+      argv.join().includes(":5443") ? "LISTEN 0 4096 *:5443 *:* " : "",
+  };
+  const https = assertPorts(atHttps, null, { host: "::", port: 5000, https: 5443 });
+  await expect(https).rejects.toThrow(
+    "--https: another program already listens on port 5443; end it, or choose another port with --https",
+  );
+  await assertPorts(atHttps, "PORTCULLIS_HTTPS=on\n", { host: "::", port: 5000, https: 5443 });
 });
 
 needsRoot.test("the program that listens is found as ss shows it", async () => {
   const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-  const work = assertPort(new LinuxHost(), null, { host: "::", port: listener.port });
+  const work = assertPorts(new LinuxHost(), null, { host: "::", port: listener.port, https: null });
   await expect(work).rejects.toThrow(`already listens on port ${listener.port}`);
   listener.stop(true);
 });
