@@ -36,6 +36,8 @@ export class Browser {
       ignoreDefaultArgs: true,
       // A port could not be reached from outside the namespace.
       pipe: true,
+      // The gateway's own is self-signed. A browser's user accepts it once.
+      acceptInsecureCerts: true,
       // It ends with the pipe; puppeteer would end this program before the sandbox is removed.
       handleSIGINT: false,
       handleSIGTERM: false,

@@ -1,0 +1,196 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Browser } from "../../lab/dashboard/browser.ts";
+import { createLab, type Gateway, type GatewayOptions, type Lab } from "../../lab/lab.ts";
+import { until } from "../../lab/until.ts";
+import { LAN, UPLINK } from "../../src/sandbox/topology.ts";
+import { makeSignedCertificate } from "../system/certificate.ts";
+import { BINARY } from "./client.ts";
+
+/** Network namespaces, a gateway, its restarts and a browser on a busy machine. */
+const TIMEOUT_MS = 300_000;
+/** Only in the namespace of the gateway. */
+const PORT = 5443;
+
+let lab: Lab;
+let gateway: Gateway;
+const options: GatewayOptions = { program: [BINARY] };
+const flagsFor = (auth: string, ...more: string[]) => [
+  "--host",
+  "::",
+  "--https",
+  "on",
+  "--auth",
+  auth,
+  ...more,
+];
+
+beforeAll(async () => {
+  lab = await createLab({ cards: 2 });
+  options.flags = flagsFor("off");
+  gateway = await lab.startGateway(options);
+  await gateway.keep();
+}, TIMEOUT_MS);
+afterAll(() => lab?.close(), TIMEOUT_MS);
+beforeEach(async () => {
+  options.flags = flagsFor("off");
+  await gateway.reset();
+}, TIMEOUT_MS);
+
+/** What curl says of a computer's request: the status, and the error if there is no answer. */
+async function curl(namespace: string, host: string, ...more: string[]): Promise<string> {
+  const shown = [
+    "-gs",
+    "-m",
+    "20",
+    "-o",
+    "/dev/null",
+    "-w",
+    "%{http_code} %{ssl_verify_result} %{redirect_url}",
+  ];
+  const { code, stdout } = await lab.exec(namespace, ["curl", ...shown, ...more, host]);
+  return code === 0 ? stdout.trim() : `curl ${code}`;
+}
+
+/** The certificate, as the command prints it, in a file for clients that trust it. */
+async function trusted(name = "gateway"): Promise<string> {
+  const path = join(lab.sandbox.directory, `${name}.pem`);
+  await until(async () => (await command("--certificate")).code === 0);
+  writeFileSync(path, (await command("--certificate")).stdout);
+  return path;
+}
+
+const command = (...words: string[]) =>
+  lab.exec(lab.namespaces.gateway, [BINARY, "https", ...words, "--url", `http://127.0.0.1:${gateway.port}`]);
+
+test(
+  "the LAN reaches HTTPS by each address, with a certificate that fits; the uplink and the tunnel do not",
+  async () => {
+    const { client, router, vpn1, gateway: inside } = lab.namespaces;
+    const file = await trusted();
+    for (const host of [LAN.gateway4, `[${LAN.gateway6}]`])
+      expect(await curl(client, `https://${host}:${PORT}/health`, "--cacert", file)).toBe("200 0");
+    expect(await curl(client, `https://${LAN.gateway4}:${PORT}/health`)).toBe("curl 60");
+    const named = ["--connect-to", `localhost:${PORT}:${LAN.gateway4}:${PORT}`, "--cacert", file];
+    expect(await curl(client, `https://localhost:${PORT}/api/status`, ...named)).toBe("200 0");
+    expect(await curl(client, `http://${LAN.gateway4}:${gateway.port}/`)).toBe("200 0");
+
+    // The same ports of the same program: 7 is no connection, 28 is no answer.
+    expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
+    const [v4 = "", v6 = ""] = lab.sandbox.managedAddress.split(",").map((prefix) => prefix.split("/")[0]);
+    const outside = [
+      ...[UPLINK.gateway4, `[${UPLINK.gateway6}]`].map((host) => [router, host] as const),
+      ...[v4, `[${v6}]`].map((host) => [vpn1, host] as const),
+    ];
+    for (const [namespace, host] of outside)
+      for (const url of [`https://${host}:${PORT}/health`, `http://${host}:${gateway.port}/health`])
+        expect(await curl(namespace, url, "-k", "-m", "2")).toMatch(/^curl (7|28)$/);
+    expect((await gateway.api("POST", "/api/disconnect")).status).toBe(200);
+    // Without the kill switch their packets come in, and it is HTTPS itself that refuses the stranger.
+    expect((await gateway.operate("killswitch", "off")).code).toBe(0);
+    expect(await curl(router, `https://${UPLINK.gateway4}:${PORT}/api/status`, "-k")).toStartWith("403 ");
+    expect(await curl(client, `https://${LAN.gateway4}:${PORT}/api/status`, "-k")).toStartWith("200 ");
+
+    const { stdout } = await lab.exec(inside, [
+      "openssl",
+      "x509",
+      "-in",
+      file,
+      "-noout",
+      "-fingerprint",
+      "-sha256",
+    ]);
+    const fingerprint = stdout.trim().split("=")[1] ?? "none";
+    expect((await command()).stdout).toContain(`SHA-256 ${fingerprint}`);
+    const { checks } = (await gateway.api("GET", "/api/checks")).body;
+    expect(checks.find(({ id }: { id: string }) => id === "https")).toMatchObject({
+      result: "ok",
+      found: expect.stringContaining(fingerprint),
+    });
+    // The command line too can use it, if it is told to trust it.
+    const own = [
+      "env",
+      `NODE_EXTRA_CA_CERTS=${file}`,
+      BINARY,
+      "status",
+      "--url",
+      `https://localhost:${PORT}`,
+    ];
+    expect(await lab.exec(inside, own)).toMatchObject({ code: 0, stderr: "" });
+    expect(await lab.exec(inside, own.slice(2))).toMatchObject({ code: 3 });
+    expect(gateway.log()).not.toContain("PRIVATE KEY");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the certificate is kept over restarts; the operator's own is read from two files, and errors name them",
+  async () => {
+    const { client } = lab.namespaces;
+    const file = await trusted("first");
+    await gateway.restart();
+    await trusted();
+    expect(await curl(client, `https://${LAN.gateway4}:${PORT}/health`, "--cacert", file)).toBe("200 0");
+    const made = await makeSignedCertificate(lab.sandbox.directory, LAN.gateway4);
+    options.flags = flagsFor("off", "--https-cert", made.certificate, "--https-key", made.key);
+    await gateway.restart();
+    await trusted();
+    const url = `https://${LAN.gateway4}:${PORT}/health`;
+    expect(await curl(client, url, "--cacert", made.authority)).toBe("200 0");
+    expect(await curl(client, url, "--cacert", file)).toBe("curl 60");
+    options.flags = flagsFor("off", "--https-cert", made.certificate, "--https-key", "/missing.pem");
+    await gateway.restart();
+    const message = "--https-key: there is no file /missing.pem, or it cannot be read";
+    await until(() => gateway.log().includes(`error: HTTPS: ${message}`));
+    expect((await command()).stdout).toContain(message);
+    expect(await curl(client, url, "-k")).toBe("curl 7");
+    expect(await curl(client, `http://${LAN.gateway4}:${gateway.port}/health`)).toBe("200 0");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "with tokens, a browser is led from HTTP to HTTPS before it logs in, and the page lives by wss; scripts stay",
+  async () => {
+    const { client } = lab.namespaces;
+    options.flags = flagsFor("on");
+    await gateway.restart();
+    const token = (await gateway.operate("token", "add", "phone")).stdout.trim();
+    const plain = `http://${LAN.gateway4}:${gateway.port}`;
+    const secure = `https://${LAN.gateway4}:${PORT}`;
+    expect(await curl(client, `${plain}/`)).toBe(`307 0 ${secure}/`);
+    expect(await curl(client, `${plain}/swagger`)).toBe(`307 0 ${secure}/swagger`);
+    const header = join(lab.sandbox.directory, "header");
+    writeFileSync(header, `Authorization: Bearer ${token}\n`);
+    expect(await curl(client, `${plain}/api/status`, "-H", `@${header}`)).toBe("200 0");
+    expect(await curl(client, `${plain}/api/status`)).toBe("401 0");
+
+    await until(async () => (await curl(client, `${secure}/health`, "-k")).startsWith("200 "));
+    const browser = await Browser.start(client);
+    try {
+      const tab = await browser.open(`${plain}/#/servers`);
+      await tab.shows("h1", "Log in");
+      expect(tab.page.url()).toBe(`${secure}/#/servers`);
+      await tab.type("Token", token);
+      await tab.click("Log in");
+      await tab.shows("nav", "Servers");
+      await until(() => tab.urls.includes(`wss://${LAN.gateway4}:${PORT}/ws?traffic`));
+      expect(tab.urls.filter((url) => !url.startsWith(secure) && !url.startsWith("wss:"))).toEqual([
+        `${plain}/#/servers`,
+      ]);
+      // Before the login, its questions were refused.
+      expect(tab.complaints.filter((each) => !/\b401\b|HTTP Authentication failed/.test(each))).toEqual([]);
+      const docs = await browser.open(`${plain}/swagger`);
+      await docs.shows("form", "This gateway asks for a token");
+      await docs.page.type("input", token);
+      await docs.page.click("button");
+      await docs.shows(".swagger-ui .info .title", "Portcullis");
+      expect(docs.page.url()).toBe(`${secure}/swagger`);
+      expect(docs.urls.slice(1).every((url) => url.startsWith(secure) || url.startsWith("data:"))).toBe(true);
+    } finally {
+      await browser.close();
+    }
+  },
+  TIMEOUT_MS,
+);
