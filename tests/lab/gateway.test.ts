@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { restartServer } from "../../lab/restarted-server.ts";
 import type { Traffic } from "../../lab/traffic.ts";
 import { until } from "../../lab/until.ts";
 import { CUSTOM_EXAMPLE } from "../../src/http/own-servers.ts";
@@ -203,6 +204,7 @@ describe.each([2, 1] as const)("a gateway with %i network card(s)", (cards: Netw
   }, 120_000);
 
   test("an endpoint over IPv6, and one with a name, are reached; the name's lookup is the only question outside", async () => {
+    await restartServer(lab, "vpn1");
     const [first] = lab.sandbox.servers;
     const body = { ...first.customBody, name: "v6", endpoint: `[${first.ipv6}]:${first.port}` };
     await api("POST", "/api/custom/add", body);
