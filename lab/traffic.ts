@@ -81,6 +81,13 @@ export class Traffic {
     await until(async () => (await sent()) >= before + more, SENT_WITHIN_MS, LOOK_MS);
   }
 
+  /** The machine has no processor for it for so long. */
+  async stalls(ms: number): Promise<void> {
+    this.child.kill("SIGSTOP");
+    await Bun.sleep(ms);
+    this.child.kill("SIGCONT");
+  }
+
   /** Sends no more, waits for the answers under way, and counts. */
   async stop(): Promise<TrafficReport> {
     this.child.stdin.end();
@@ -93,8 +100,8 @@ export class Traffic {
 /** How long answers may take after the last question: tunnels of the lab answer within 5 ms where nothing else runs. */
 const GRACE_MS = { shortest: 300, longest: 1_500 };
 /** A question that found no answer by then is lost, and its socket starts anew. */
-const PATIENCE_MS = 1_000;
-/** Between two looks for answers to pings. */
+export const PATIENCE_MS = 1_000;
+/** Between two looks for answers. */
 const READ_MS = 10;
 /** Identifiers of echo requests have 16 bits. */
 const IDENTIFIERS = 0x10000;
@@ -158,6 +165,8 @@ function datagrams(counter: Counter, family: "udp4" | "udp6", host: string, inte
   let socket: dgram.Socket | null = null;
   let connected = false;
   let started = 0;
+  /** At the last look: answers that came while this process had no processor are read before the next one. */
+  let wasSilent = false;
   const refuse = () => {
     counter.refused += 1;
   };
@@ -174,10 +183,12 @@ function datagrams(counter: Counter, family: "udp4" | "udp6", host: string, inte
   connect();
   return every(intervalMs, () => {
     // A connected socket hears of ICMP errors, but keeps the source address it began with: silence renews it.
-    if (Math.min(counter.silence(), performance.now() - started) > PATIENCE_MS) {
+    const isSilent = Math.min(counter.silence(), performance.now() - started) > PATIENCE_MS;
+    if (isSilent && wasSilent) {
       socket?.close();
       connect();
     }
+    wasSilent = isSilent;
     const sequence = counter.next();
     if (!connected) return refuse();
     socket?.send(String(sequence), (error) => {
@@ -315,6 +326,8 @@ async function run(given: TrafficOptions): Promise<void> {
   const waited = () => performance.now() - ended;
   const isComplete = () => [...counters.values()].every((counter) => counter.complete);
   while (waited() < GRACE_MS.shortest || (waited() < GRACE_MS.longest && !isComplete())) await Bun.sleep(20);
+  // If this process had no processor until now, answers have come.
+  await Bun.sleep(READ_MS);
   process.stdout.write(
     text((counter) => counter.tally()),
     () => process.exit(0),

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createLab, type Lab } from "../../lab/lab.ts";
-import { KINDS, type Kind } from "../../lab/traffic.ts";
+import { KINDS, type Kind, PATIENCE_MS } from "../../lab/traffic.ts";
 import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import { Sandbox } from "../../src/sandbox/sandbox.ts";
@@ -228,6 +228,16 @@ for (const cards of [1, 2] as const) {
         expect(report[kind]?.refused).toBeGreaterThan(0);
       }
       expect(silence.udp?.lost.length).toBe(silence.udp?.sent ?? 0);
+    });
+
+    test("takes no answer for lost because a sender had no processor for a while", async () => {
+      const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp"], intervalMs: 1 });
+      for (let round = 0; round < 3; round++) {
+        await traffic.sends(20);
+        await traffic.stalls(1.5 * PATIENCE_MS);
+      }
+      await traffic.sends(20);
+      expect((await traffic.stop()).udp?.lost).toEqual([]);
     });
 
     test("loses and finds its uplink when the cable goes and comes", async () => {
