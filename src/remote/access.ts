@@ -1,5 +1,6 @@
 import { addressOf, prefixOf } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
+import { untilBeat } from "../base/beat.ts";
 import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
@@ -200,7 +201,7 @@ export class RemoteAccess {
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.look();
-      await this.deps.host.sleep(LOOK_MS, signal);
+      await this.deps.host.sleep(untilBeat(LOOK_MS, this.deps.host.monotonic()), signal);
     }
   }
 

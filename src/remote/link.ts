@@ -30,6 +30,8 @@ export interface WantedLink {
 /** The interface from which packets of devices on the road come. */
 export class RemoteLink {
   private readonly links: Links;
+  /** Whether it was removed, or seen to be missing. Only `apply` makes it, so no program has to run to look again. */
+  private isClosed = false;
 
   constructor(
     private readonly host: Host,
@@ -43,6 +45,7 @@ export class RemoteLink {
    * Makes the interface as it should be; returns whether it was not ready. Devices that stay as they are notice nothing.
    */
   async apply(wanted: WantedLink): Promise<boolean> {
+    this.isClosed = false;
     const told = await this.links.read(this.name);
     const own = told && ownIn(told);
     const isOurs = own !== null && (own.fwmark & MARK_MASK) === REMOTE_MARK;
@@ -56,9 +59,12 @@ export class RemoteLink {
 
   /** Removes the interface; nothing happens if there is none. */
   async close(): Promise<void> {
+    if (this.isClosed) return;
     const own = await this.links.own(this.name);
     const isAnothers = own !== null && own.publicKey !== null && (own.fwmark & MARK_MASK) !== REMOTE_MARK;
     if (own !== null && !isAnothers) await this.links.close(this.name);
+    // Its program may have been too busy to answer.
+    this.isClosed = own !== null || !(await this.links.names()).includes(this.name);
   }
 
   /** The devices as WireGuard knows them; empty without the interface. */

@@ -39,12 +39,22 @@ function world() {
     nameOf: (id: string) => names.get(id) ?? null,
     ...{ exitOf: () => "main", isOnline: () => false, hasPrefixIn: () => false, remoteChanged: () => {} },
   };
+  const ran: string[] = [];
   const run = async (argv: readonly string[]) => {
+    ran.push(argv.join(" "));
     if (state.isRefused && argv[0] !== "wg") throw new Error("refused");
     if (argv[0] === "wg" && argv[1] === "show") throw new Error("no such interface");
     return "";
   };
-  const host = { run, exchange: async () => null, read: async () => null, now: () => 0, monotonic: () => 0 };
+  const sleep = async () => {};
+  const host = {
+    run,
+    exchange: async () => null,
+    read: async () => null,
+    now: () => 0,
+    monotonic: () => 0,
+    sleep,
+  };
   const quiet = { alarm: () => {}, onChange: () => {}, log: { warn: () => {} } };
   const deps = {
     host,
@@ -57,7 +67,7 @@ function world() {
   const access = new RemoteAccess({ ...deps, ...quiet, userspace: "wireguard-go", ula: null } as never);
   const add = (name: string, lan?: boolean) =>
     access.add({ name, public_key: generateKeyPair().publicKey, ...(lan !== undefined && { lan }) });
-  return { access, state, add, names, load: () => access.load() };
+  return { access, state, add, names, ran, host, load: () => access.load() };
 }
 
 test("what opens does not take effect if it cannot be saved", async () => {
@@ -148,4 +158,30 @@ test("a device that may reach the LAN is told its prefixes, each once and none o
   await access.turnOn(CHOICE);
   expect((await add("phone")).home_ips).toEqual(["192.168.1.0/24", "fd00:1::/64", "10.1.0.0/16"]);
   expect((await add("guest", false)).home_ips).toEqual([]);
+});
+
+test("while remote access is off, no program runs to look at its interface again", async () => {
+  const { access, ran, host } = world();
+  const looks = async (number: number) => {
+    const end = new AbortController();
+    let left = number;
+    host.sleep = async () => {
+      left -= 1;
+      if (left === 0) end.abort();
+    };
+    await access.watch(end.signal);
+  };
+  await looks(1);
+  expect(ran.length).toBeGreaterThan(0);
+  ran.splice(0);
+  await looks(3);
+  expect(ran).toEqual([]);
+  await access.turnOn(CHOICE);
+  ran.splice(0);
+  await looks(1);
+  expect(ran).toContain("wg show wgr dump");
+  await access.turnOff();
+  ran.splice(0);
+  await looks(3);
+  expect(ran).toEqual([]);
 });
