@@ -1,4 +1,4 @@
-import { closeSync, constants, existsSync, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
+import { closeSync, constants, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type {
   Connection,
@@ -17,6 +17,7 @@ import type {
 } from "./host.ts";
 import { readLines } from "./lines.ts";
 import { reasonIn } from "./reason.ts";
+import { exchange } from "./uapi.ts";
 
 /**
  * Longest time for a kernel tool; one that takes longer hangs. On a busy Pi `nft` takes 100 ms, but the first run
@@ -26,8 +27,6 @@ const RUN_TIMEOUT_MS = 10_000;
 const NFT_TIMEOUT_MS = 30_000;
 /** A grandchild may keep the pipes of a killed program open. */
 const KILLED_WITHIN_MS = 1_000;
-/** Longest time for a local WireGuard program to answer on its socket. */
-const EXCHANGE_TIMEOUT_MS = 1_000;
 /** Programs that hand a change to the kernel; `tee` writes a sysctl. */
 const KERNEL_TOOLS: ReadonlySet<string> = new Set(["ip", "nft", "wg", "tee"]);
 /**
@@ -164,32 +163,8 @@ export class LinuxHost implements Host {
     }
   }
 
-  async exchange(socketPath: string, request: string): Promise<string | null> {
-    if (!existsSync(socketPath)) return null;
-    const answer = Promise.withResolvers<string | null>();
-    const timer = setTimeout(() => answer.resolve(null), EXCHANGE_TIMEOUT_MS);
-    let text = "";
-    try {
-      const socket = await Bun.connect({
-        unix: socketPath,
-        socket: {
-          data: (_, chunk) => {
-            text += chunk.toString("utf8");
-            if (text.endsWith("\n\n")) answer.resolve(text);
-          },
-          close: () => answer.resolve(text === "" ? null : text),
-          error: () => answer.resolve(null),
-        },
-      });
-      socket.write(request);
-      const result = await answer.promise;
-      socket.end();
-      return result;
-    } catch {
-      return null;
-    } finally {
-      clearTimeout(timer);
-    }
+  exchange(socketPath: string, request: string): Promise<string | null> {
+    return exchange(socketPath, request);
   }
 
   async lookup(name: string, resolvers: readonly string[], sourcePort: number): Promise<string[]> {
