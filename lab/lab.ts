@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { MEMORY } from "../src/install/units.ts";
+import { RUNTIME } from "../src/install/units.ts";
 import { commandIn, machineIn } from "../src/sandbox/namespace.ts";
 import { Relay } from "../src/sandbox/relay.ts";
 import { Sandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
@@ -265,7 +265,7 @@ export class Gateway {
     const log = openSync(this.logFile, "a", 0o600);
     this.relay ??= Relay.start(this.namespace, this.port);
     this.child = Bun.spawn(this.machine([...(this.options.starter ?? []), ...this.command()]), {
-      env: { ...process.env, [MEMORY[0]]: MEMORY[1], ...this.options.environment },
+      env: { ...process.env, ...RUNTIME, ...this.options.environment },
       stdin: "ignore",
       stdout: log,
       stderr: log,
