@@ -156,8 +156,11 @@ export interface Datagram {
 }
 
 export interface RunOptions {
-  /** Text for standard input; key material travels this way only. */
-  stdin?: string;
+  /**
+   * Text for standard input; key material travels this way only. If it is still to come, the program is started
+   * meanwhile, and killed if it does not come; `wg setconf` cannot read such text.
+   */
+  stdin?: string | Promise<string>;
   /** The program handles keys: its standard error is not quoted. */
   secret?: boolean;
   timeoutMs?: number;

@@ -71,17 +71,18 @@ export class LinuxHost implements Host {
 
   async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
     const timeoutMs = options.timeoutMs ?? (argv[0] === "nft" ? NFT_TIMEOUT_MS : RUN_TIMEOUT_MS);
+    const { stdin } = options;
     const child = startChild(argv[0] ?? "", () =>
       Bun.spawn([...argv], {
         env: CHILD_ENV,
-        // A pipe here would be a socket, and `wg setconf IF /dev/stdin` cannot open a socket.
-        stdin: options.stdin === undefined ? "ignore" : new TextEncoder().encode(options.stdin),
+        stdin: inputOf(stdin),
         stdout: "pipe",
         stderr: "pipe",
         killSignal: "SIGKILL",
         ...(options.signal && { signal: options.signal }),
       }),
     );
+    if (stdin instanceof Promise) await feed(child, stdin);
     const outcome = await outcomeOf(child, timeoutMs, options);
     if (outcome?.code === 0) return outcome.stdout;
     options.signal?.throwIfAborted();
@@ -252,6 +253,8 @@ function nameOf(argv: readonly string[]): string {
   return argv.slice(0, 2).join(" ");
 }
 
+type Running = Bun.Subprocess<"ignore" | "pipe" | Uint8Array, "pipe", "pipe">;
+
 interface Outcome {
   code: number;
   stdout: string;
@@ -262,8 +265,28 @@ interface Outcome {
  * The result of a program, or what it has printed up to `until` or `failure`, or nothing once it is known to be done; null
  * if it took too long and was killed.
  */
+function inputOf(stdin: RunOptions["stdin"]): "ignore" | "pipe" | Uint8Array {
+  if (stdin === undefined) return "ignore";
+  // A pipe is a socket, and `wg setconf IF /dev/stdin` cannot open a socket.
+  return stdin instanceof Promise ? "pipe" : new TextEncoder().encode(stdin);
+}
+
+/** Gives a waiting program its input, or ends it if there is none. */
+async function feed(child: Running, input: Promise<string>): Promise<void> {
+  try {
+    const text = await input;
+    if (typeof child.stdin !== "object") return;
+    child.stdin.write(text);
+    // If the program has ended, its exit code says so.
+    await Promise.resolve(child.stdin.end()).catch(() => {});
+  } catch (error) {
+    child.kill("SIGKILL");
+    throw error;
+  }
+}
+
 async function outcomeOf(
-  child: Bun.Subprocess<"ignore" | Uint8Array, "pipe", "pipe">,
+  child: Running,
   timeoutMs: number,
   { until, failure, done: isDone }: Pick<RunOptions, "until" | "failure" | "done">,
 ): Promise<Outcome | null> {

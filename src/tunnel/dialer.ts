@@ -14,8 +14,8 @@ import { partOf, type Session, sessionFor, usableOn } from "./session.ts";
 
 /** How long a server may take to answer the handshake; WireGuard itself retries after 5 s. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
-/** The first pause between two checks for the handshake, and the longest. */
-const POLL_MS = { first: 1, longest: 100 };
+/** The pause between two checks for the handshake is a twentieth of the time passed, as a check costs time too. */
+const POLL = { part: 1 / 20, shortestMs: 1, longestMs: 100 };
 
 /** The tunnel that is up when a dial begins. */
 export interface Former {
@@ -53,7 +53,7 @@ export class Dialer {
    * caller clears what was begun.
    */
   async dial(server: Server, former: Former | null, signal: AbortSignal): Promise<Session> {
-    const { kernel, killSwitch, resolver, name, slot, looksUpInside } = this.deps;
+    const { kernel, killSwitch, resolver, savedState, name, slot, looksUpInside } = this.deps;
     const { uplinkMtu } = killSwitch.network;
     assertUplink(killSwitch.network);
     const way = wayOf(name, former, looksUpInside(former));
@@ -75,12 +75,13 @@ export class Dialer {
     if (twin !== null && former?.dead === true) await this.silence(twin);
     try {
       await kernel.configure(session);
-      await this.handshake(session, signal);
+      const answered = this.handshake(session, signal);
       await together([
-        kernel.route(session, old?.server.config ?? null),
+        kernel.route(session, old?.server.config ?? null, answered),
         // Questions to the gateway itself follow no route. The first session gets them.
-        killSwitch.update(name, partOf(carrying.toReversed(), silent)),
+        answered.then(() => killSwitch.update(name, partOf(carrying.toReversed(), silent))),
       ]);
+      savedState.saveHandshake(await answered);
       if (twin !== null && former?.dead === false) await this.silence(twin);
     } catch (error) {
       if (twin !== null) await this.restoreTwin(twin, session);
@@ -110,17 +111,14 @@ export class Dialer {
     return { ...server, config };
   }
 
-  private async handshake(session: Session, signal: AbortSignal): Promise<void> {
+  /** When the server has answered, in milliseconds since 1970. */
+  private async handshake(session: Session, signal: AbortSignal): Promise<number> {
     const { host, kernel, savedState } = this.deps;
-    const deadline = host.monotonic() + HANDSHAKE_TIMEOUT_MS;
-    for (
-      let pause = POLL_MS.first;
-      host.monotonic() < deadline;
-      pause = Math.min(pause * 1.2, POLL_MS.longest)
-    ) {
+    const begunAt = host.monotonic();
+    for (let passed = 0; passed < HANDSHAKE_TIMEOUT_MS; passed = host.monotonic() - begunAt) {
       signal.throwIfAborted();
-      if (await kernel.hasHandshake(session.link)) return savedState.saveHandshake(host.now());
-      await host.sleep(pause, signal);
+      if (await kernel.hasHandshake(session.link)) return host.now();
+      await host.sleep(Math.min(Math.max(passed * POLL.part, POLL.shortestMs), POLL.longestMs), signal);
     }
     signal.throwIfAborted();
     throw new GatewayError(

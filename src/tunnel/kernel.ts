@@ -54,21 +54,29 @@ export class Kernel {
     await this.wireguard.create(link, linkLines(link, server.config, uplinkMtu));
   }
 
-  /** Routes traffic into the session, and removes the routes that only the former one had. */
-  async route(session: Session, former: Config | null): Promise<void> {
-    const { server } = session;
+  /**
+   * Routes traffic into the session once `answered` resolves, and removes the routes that only the former one had. The
+   * program for it waits meanwhile, because its start takes longer than its work.
+   */
+  async route(session: Session, former: Config | null, answered: Promise<unknown>): Promise<void> {
+    let mtu: number | null = null;
+    const lines = async () => {
+      await answered;
+      mtu = this.limitOf(session);
+      return [...this.routeLines(session, mtu), ...(await this.surplusLines(session, former))];
+    };
+    await this.wireguard.batchLater(lines());
+    this.routesMtu = mtu;
+  }
+
+  private async surplusLines({ server }: Session, former: Config | null): Promise<string[]> {
     const routed = new Set(routedPrefixes(server.config));
     const surplus = former === null ? [] : routedPrefixes(former).filter((prefix) => !routed.has(prefix));
     // If another program has deleted the former interface, its routes are gone already.
     const present = surplus.length === 0 ? [] : (await this.routes()).map((route) => route.prefix);
-    const mtu = this.limitOf(session);
-    await this.batch([
-      ...this.routeLines(session, mtu),
-      ...surplus
-        .filter((prefix) => present.includes(prefix))
-        .map((prefix) => `route del ${prefix} table ${this.slot.table}`),
-    ]);
-    this.routesMtu = mtu;
+    return surplus
+      .filter((prefix) => present.includes(prefix))
+      .map((prefix) => `route del ${prefix} table ${this.slot.table}`);
   }
 
   /** Restores the interface's state, addresses and routes; no change if they are in place. */

@@ -10,6 +10,7 @@ const SOCKET_FOLDER = "/var/run/wireguard";
 /** A userspace program ends 5 ms after its interface was deleted; on a busy machine it took 150 ms. */
 const PROGRAM_ENDS_WITHIN_MS = 3_000;
 const PROGRAM_POLL_MS = 10;
+const BATCH = ["ip", "-batch", "-"];
 
 /** A configuration in both formats; the second one is for `wg`, with its subcommand. */
 export interface Configuration {
@@ -103,8 +104,12 @@ export class Links {
   }
 
   async batch(lines: readonly string[]): Promise<void> {
-    if (lines.length === 0) return;
-    await this.host.run(["ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
+    if (lines.length > 0) await this.host.run(BATCH, { stdin: textOf(lines) });
+  }
+
+  /** The same for lines that are still to come: the program is started meanwhile. */
+  async batchLater(lines: Promise<readonly string[]>): Promise<void> {
+    await this.host.run(BATCH, { stdin: lines.then(textOf) });
   }
 
   /** The program of an interface that was just deleted keeps the socket of that name for a moment. */
@@ -118,6 +123,10 @@ export class Links {
       throw explained(error);
     });
   }
+}
+
+function textOf(lines: readonly string[]): string {
+  return lines.map((line) => `${line}\n`).join("");
 }
 
 function socketOf(link: string): string {

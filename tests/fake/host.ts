@@ -114,7 +114,8 @@ export class FakeHost implements Host, Internet {
     this.clock = new Clock(at, (ms) => this.wireguard.elapse(ms));
   }
 
-  async run(argv: readonly string[], { stdin = "" }: RunOptions = {}): Promise<string> {
+  async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
+    const stdin = options.stdin instanceof Promise ? await options.stdin : (options.stdin ?? "");
     const command = argv.join(" ");
     const failure = this.fails(this.commands.push(command));
     this.onEvent(command);

@@ -432,7 +432,7 @@ describe("several owners", () => {
       host.run = async (argv, options = {}) => {
         const output = await run(argv, options);
         if (options.done !== undefined) {
-          own = options.stdin?.trimEnd().split("\n") ?? [];
+          own = (await options.stdin)?.trimEnd().split("\n") ?? [];
           await Promise.race([options.done, ended.promise]);
         }
         return output;

@@ -123,8 +123,9 @@ for (const cards of [1, 2] as const) {
         argv,
         options,
       ) {
-        const [internet] = /\S+-internet\b/.exec(options?.stdin ?? "") ?? [];
-        if (internet !== undefined && options?.stdin?.includes("type veth")) {
+        const text = (await options?.stdin) ?? "";
+        const [internet] = /\S+-internet\b/.exec(text) ?? [];
+        if (internet !== undefined && text.includes("type veth")) {
           const sockets = async () => await run.call(this, ["ip", "netns", "exec", internet, "ss", "-uln"]);
           await until(async () => (await sockets()).includes("203.0.113.53:53"));
           delayed += 1;

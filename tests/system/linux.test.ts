@@ -1,8 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import { getEventListeners } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { until } from "../../lab/until.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { needsNamespaces } from "../fast.ts";
@@ -14,6 +15,54 @@ test("a pipe in the place of a file does not hold up the service", async () => {
     expect(Bun.spawnSync(["mkfifo", pipe]).exitCode).toBe(0);
     expect(await new LinuxHost().read(pipe, 100)).toBeNull();
   } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("a program whose input is still to come is started meanwhile, and killed if it does not come", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "portcullis-"));
+  const started = join(folder, "started");
+  const host = new LinuxHost();
+  const waiting = (stdin: Promise<string>) =>
+    host.run(["sh", "-c", 'echo $$ > "$0"; exec cat', started], { stdin });
+  try {
+    const text = Promise.withResolvers<string>();
+    const output = waiting(text.promise);
+    await until(async () => (await host.read(started)) !== null);
+    text.resolve("one\ntwo\n");
+    expect(await output).toBe("one\ntwo\n");
+    rmSync(started);
+    const none = Promise.withResolvers<string>();
+    const failed = waiting(none.promise);
+    await until(async () => ((await host.read(started)) ?? "") !== "");
+    none.reject(new Error("no answer"));
+    await expect(failed).rejects.toThrow("no answer");
+    const command = `/proc/${(await host.read(started))?.trim()}/cmdline`;
+    await until(async () => !(await host.read(command)));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("a program that waits for its input gets none if this one is killed", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "portcullis-"));
+  const [input, waits, ended] = ["input", "waits", "ended"].map((name) => join(folder, name));
+  const source = join(import.meta.dir, "../../src/system/linux.ts");
+  const shell = 'touch "$1"; cat > "$0"; touch "$2"';
+  const script = `
+    const { LinuxHost } = await import(${JSON.stringify(source)});
+    const argv = ${JSON.stringify(["sh", "-c", shell, input, waits, ended])};
+    setInterval(() => {}, 1_000);
+    await new LinuxHost().run(argv, { stdin: new Promise(() => {}) });
+  `;
+  const service = Bun.spawn([process.execPath, "-e", script]);
+  try {
+    await until(() => existsSync(`${waits}`));
+    service.kill("SIGKILL");
+    await until(() => existsSync(`${ended}`));
+    expect(await new LinuxHost().read(`${input}`)).toBe("");
+  } finally {
+    service.kill("SIGKILL");
     rmSync(folder, { recursive: true });
   }
 });
