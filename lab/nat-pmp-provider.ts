@@ -1,10 +1,10 @@
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseAddress } from "../src/base/address.ts";
-import { SERVER_PORT } from "../src/nat-pmp/message.ts";
+import { SERVER_PORT } from "../src/port-mapping/nat-pmp.ts";
 import { commandIn } from "../src/sandbox/namespace.ts";
 import { TUNNEL, type VPN } from "../src/sandbox/topology.ts";
-import { ProviderNatPmp } from "../tests/nat-pmp/provider.ts";
+import { ProviderNatPmp } from "../tests/port-mapping/provider.ts";
 import type { Lab } from "./lab.ts";
 
 type Server = keyof typeof VPN;

@@ -21,7 +21,7 @@ const ROOMS = [
     "history",
     "tunnels",
     "forwards",
-    "nat-pmp",
+    "port-mapping",
     "remote",
     "destinations",
   ],

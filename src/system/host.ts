@@ -50,7 +50,7 @@ export interface Host {
    */
   listenOn(link: string, heard: Heard): Promise<LinkSocket>;
   /**
-   * Opens a UDP socket for IPv4. Throws `GatewayError("unable")` if there is no such link or address, or if the port is
+   * Opens a UDP socket, for the family of its own address or its peer's. Throws `GatewayError("unable")` if there is no such link or address, or if the port is
    * in use.
    */
   openUdp(place: UdpPlace): Promise<UdpSocket>;
@@ -185,6 +185,8 @@ export interface HttpsRequest {
   authority?: string;
   /** The longest time until the last byte of the answer; if absent, what the largest server list takes. */
   withinMs?: number;
+  /** The longest body of the answer; if absent, that of the largest server list. */
+  mostBytes?: number;
   /** Only the status matters: the body of the answer is not read, and is empty here. */
   onlyStatus?: true;
 }

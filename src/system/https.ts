@@ -19,7 +19,8 @@ const MAX_INFORMATIONAL = 10;
  * server's certificate must be for the URL's host, and from the request's authority if it names one. Throws `GatewayError("unable")` if there is no answer.
  */
 export function ask(pinned: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer> {
-  return exchange(pinned, pinned.onlyStatus ? headOf : readAnswer, signal);
+  const { onlyStatus, mostBytes = MAX_BYTES } = pinned;
+  return exchange(pinned, onlyStatus ? headOf : (answer) => readAnswer(answer, mostBytes), signal);
 }
 
 /** What becomes of an answer whose body has not been read yet. */
@@ -118,12 +119,12 @@ function ownFor(address: string, own: readonly string[]): string {
   return found;
 }
 
-async function readAnswer(answer: IncomingMessage): Promise<HttpsAnswer> {
+async function readAnswer(answer: IncomingMessage, mostBytes: number): Promise<HttpsAnswer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of answer as AsyncIterable<Buffer>) {
     bytes += chunk.length;
-    if (bytes > MAX_BYTES) throw tooLarge(MAX_BYTES);
+    if (bytes > mostBytes) throw tooLarge(mostBytes);
     chunks.push(chunk);
   }
   assertComplete(answer);

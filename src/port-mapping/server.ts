@@ -19,7 +19,7 @@ import {
   type Request,
   requestIn,
   SERVER_PORT,
-} from "./message.ts";
+} from "./nat-pmp.ts";
 
 /** Shorter than a client's first wait for an answer (RFC 6886, section 3.1). */
 const POLL_MS = 100;

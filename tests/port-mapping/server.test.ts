@@ -5,7 +5,7 @@ import { PortRefusal } from "../../src/forwards/opener.ts";
 import type { GrantedPort, PortRequest } from "../../src/forwards/request.ts";
 import type { Forward } from "../../src/forwards/schema.ts";
 import type { PolicyPart } from "../../src/killswitch/policy.ts";
-import { NatPmpServer } from "../../src/nat-pmp/server.ts";
+import { NatPmpServer } from "../../src/port-mapping/server.ts";
 import { cidrs, ip, ips } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";
 

@@ -1,5 +1,6 @@
 import { type Address, parseAddress } from "../base/address.ts";
 import type { Protocol } from "../forwards/opener.ts";
+import type { NoAnswer, Question } from "./exchange.ts";
 
 // The messages of NAT-PMP (RFC 6886).
 
@@ -54,6 +55,27 @@ const IS_ANSWER = 0x80;
 const MAX_BYTES = 1_100;
 const [ADDRESS_BYTES, REFUSAL_BYTES, ADDRESS_ANSWER_BYTES] = [2, 8, 12];
 const [MAPPING_BYTES, MAPPING_ANSWER_BYTES] = [12, 16];
+
+/** What comes of asking a server. */
+export type Outcome = AddressAnswer | MappingAnswer | NoAnswer;
+
+/** A request with the answers that belong to it. An answer to an earlier one may come late, and messages have no number. */
+export function questionOf(request: Request): Question<AddressAnswer | MappingAnswer> {
+  return {
+    bytes: requestBytes(request),
+    port: SERVER_PORT,
+    read: (bytes) => {
+      const answer = answerIn(bytes);
+      if (answer?.answers === "nothing") return "closed";
+      return answer !== null && belongs(answer, request) ? answer : null;
+    },
+  };
+}
+
+function belongs(answer: AddressAnswer | MappingAnswer, request: Request): boolean {
+  if (answer.answers !== "mapping" || request.asks !== "mapping") return answer.answers === request.asks;
+  return answer.protocol === request.protocol && answer.internal === request.internal;
+}
 
 /** A server's reaction to a packet; null gets no answer. */
 export type Incoming = Request | { asks: "another version" | "another operation" } | null;

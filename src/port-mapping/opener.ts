@@ -12,8 +12,15 @@ import { exitMarkOf } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import type { Session } from "../tunnel/session.ts";
 import { Epoch } from "./epoch.ts";
-import { exchange, type Outcome, type Server } from "./exchange.ts";
-import { type MappingAnswer, type MappingRequest, RESULT, SERVER_PORT } from "./message.ts";
+import { exchange, type Server } from "./exchange.ts";
+import {
+  type MappingAnswer,
+  type MappingRequest,
+  type Outcome,
+  questionOf,
+  RESULT,
+  SERVER_PORT,
+} from "./nat-pmp.ts";
 
 /** Providers want a short lifetime: a port that is no longer used is free after a minute. */
 const LIFETIME_S = 60;
@@ -79,12 +86,12 @@ export class NatPmpOpener implements Opener {
 
   async close(way: Way, { protocol, inside: internal }: OpenPort, signal: AbortSignal): Promise<void> {
     const request = { asks: "mapping", protocol, internal, external: 0, lifetime: 0 } as const;
-    await exchange(request, { ...this.deps, server: serverOf(way), attempts: FEW_ATTEMPTS, signal });
+    await exchange(questionOf(request), { ...this.deps, server: serverOf(way), attempts: FEW_ATTEMPTS, signal });
   }
 
   private async mapping(way: Way, request: MappingRequest, signal: AbortSignal): Promise<MappingAnswer> {
     const server = serverOf(way);
-    const outcome = await exchange(request, { ...this.deps, server, attempts: ATTEMPTS, signal });
+    const outcome = await exchange(questionOf(request), { ...this.deps, server, attempts: ATTEMPTS, signal });
     if (typeof outcome === "string" || outcome.answers !== "mapping") throw refusalOf(outcome, server);
     this.take(way, outcome.epoch);
     if (outcome.result !== RESULT.success) throw refusalOf(outcome, server);
@@ -98,10 +105,8 @@ export class NatPmpOpener implements Opener {
     if (known.address !== null || now < known.askAgainAt) return known.address;
     known.askAgainAt = now + ASK_AGAIN_MS;
     const server = serverOf(way);
-    const outcome = await exchange(
-      { asks: "address" },
-      { ...this.deps, server, attempts: FEW_ATTEMPTS, signal },
-    );
+    const question = questionOf({ asks: "address" });
+    const outcome = await exchange(question, { ...this.deps, server, attempts: FEW_ATTEMPTS, signal });
     if (typeof outcome === "string" || outcome.answers !== "address") return null;
     this.take(way, outcome.epoch);
     known.address = outcome.address === UNKNOWN_ADDRESS ? null : outcome.address;

@@ -10,7 +10,7 @@ import {
   type Request,
   requestBytes,
   requestIn,
-} from "../../src/nat-pmp/message.ts";
+} from "../../src/port-mapping/nat-pmp.ts";
 import { ip } from "../fake/address.ts";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");

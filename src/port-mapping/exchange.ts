@@ -1,14 +1,21 @@
 import type { Address } from "../base/address.ts";
 import type { Host, UdpPlace, UdpSocket } from "../system/host.ts";
-import { type Answer, answerIn, type Request, requestBytes, SERVER_PORT } from "./message.ts";
 
 /** The first wait for an answer; each further one is twice as long (RFC 6886, section 3.1). */
 const FIRST_WAIT_MS = 250;
 const POLL_MS = 10;
 
-/** Where a server is, and by which interface it is asked. */
-export interface Server extends Pick<UdpPlace, "link" | "mark"> {
+/** Where a server is, and by which interface, and with which address of this machine's it is asked. */
+export interface Server extends Pick<UdpPlace, "link" | "mark" | "own"> {
   address: Address;
+}
+
+/** A request in one datagram, and how its answer is told from what else may come. */
+export interface Question<Answer> {
+  bytes: Uint8Array;
+  port: number;
+  /** `closed`: only another version of the protocol is known there. Null for what is no answer to this request. */
+  read: (bytes: Uint8Array) => Answer | "closed" | null;
 }
 
 interface Deps {
@@ -20,17 +27,20 @@ interface Deps {
 }
 
 /** `closed`: nothing listens there, or only for another version of the protocol. `silent`: no answer in time. */
-export type Outcome = Exclude<Answer, { answers: "nothing" }> | "closed" | "silent";
+export type NoAnswer = "closed" | "silent";
 
 /** Sends a request until its answer comes. An abort throws the signal's reason. */
-export async function exchange(request: Request, deps: Deps): Promise<Outcome> {
+export async function exchange<Answer>(
+  question: Question<Answer>,
+  deps: Deps,
+): Promise<Answer | NoAnswer> {
   const { host, server, attempts, signal } = deps;
   const { address, ...place } = server;
-  const socket = await host.openUdp({ ...place, peer: { address, port: SERVER_PORT } });
+  const socket = await host.openUdp({ ...place, peer: { address, port: question.port } });
   try {
     for (let attempt = 0; attempt < attempts; attempt++) {
-      socket.send(requestBytes(request));
-      const outcome = await answerWithin(FIRST_WAIT_MS * 2 ** attempt, socket, request, deps);
+      socket.send(question.bytes);
+      const outcome = await answerWithin(FIRST_WAIT_MS * 2 ** attempt, socket, question, deps);
       signal.throwIfAborted();
       if (outcome !== null) return outcome;
     }
@@ -40,28 +50,21 @@ export async function exchange(request: Request, deps: Deps): Promise<Outcome> {
   }
 }
 
-async function answerWithin(
+async function answerWithin<Answer>(
   ms: number,
   socket: UdpSocket,
-  request: Request,
+  { read }: Question<Answer>,
   { host, signal }: Deps,
-): Promise<Outcome | null> {
+): Promise<Answer | "closed" | null> {
   const end = host.monotonic() + ms;
   while (!signal.aborted && host.monotonic() < end) {
     await host.sleep(POLL_MS, signal);
     const received = socket.received();
     if (received === "refused") return "closed";
     for (const { bytes } of received) {
-      const answer = answerIn(bytes);
-      if (answer?.answers === "nothing") return "closed";
-      if (answer !== null && belongs(answer, request)) return answer;
+      const answer = read(bytes);
+      if (answer !== null) return answer;
     }
   }
   return null;
-}
-
-/** An answer to an earlier request may come late, and messages have no number. */
-function belongs(answer: Exclude<Answer, { answers: "nothing" }>, request: Request): boolean {
-  if (answer.answers !== "mapping" || request.asks !== "mapping") return answer.answers === request.asks;
-  return answer.protocol === request.protocol && answer.internal === request.internal;
 }

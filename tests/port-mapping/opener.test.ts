@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Way } from "../../src/forwards/opener.ts";
 import { PortRefusal } from "../../src/forwards/opener.ts";
-import { RESULT } from "../../src/nat-pmp/message.ts";
-import { NatPmpOpener } from "../../src/nat-pmp/opener.ts";
+import { RESULT } from "../../src/port-mapping/nat-pmp.ts";
+import { NatPmpOpener } from "../../src/port-mapping/opener.ts";
 import { slotOf } from "../../src/network/slot.ts";
 import { sessionFor } from "../../src/tunnel/session.ts";
 import { cidrs, ip, ips } from "../fake/address.ts";

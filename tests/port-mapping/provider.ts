@@ -1,6 +1,6 @@
 import type { Address } from "../../src/base/address.ts";
 import type { Protocol } from "../../src/forwards/opener.ts";
-import { anotherOperationBytes, answerBytes, RESULT, requestIn } from "../../src/nat-pmp/message.ts";
+import { anotherOperationBytes, answerBytes, RESULT, requestIn } from "../../src/port-mapping/nat-pmp.ts";
 
 interface Mapping {
   protocol: Protocol;
