@@ -309,6 +309,7 @@ const NETWORK = {
   resolvers: [],
   online: true,
   routers: [],
+  uplinkRouters: [],
   lanRoutes: [],
   linkRoutes: [],
   routesAgainstLan: [],

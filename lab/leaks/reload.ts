@@ -72,6 +72,7 @@ function policiesOf({ lab: { sandbox } }: Fresh): Policy[] {
     uplinkPrefixes: [],
     addresses: [],
     lanRoutes: [],
+    uplinkRouters: [],
     online: true,
     resolvers: [],
   });

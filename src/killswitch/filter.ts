@@ -24,6 +24,7 @@ import { type FirewallTunnel, MAIN, mainTunnels, type Policy, tunnelsOf } from "
 import { forwardRemote, permitFromRemote, permitToRemote, remoteChains, remoteIntoTunnel } from "./remote.ts";
 import { forwardRemoteDirect, remoteIntoUplink } from "./remote-direct.ts";
 import { permitRemoteSocket } from "./remote-socket.ts";
+import { permitRouter } from "./router.ts";
 import { fromPublic, permitRefusals, refuse } from "./strangers.ts";
 import { permitExemptions, permitLookups, permitTooLong, permitWireGuard } from "./uplink.ts";
 
@@ -38,6 +39,7 @@ export function input(policy: Policy): string {
     permitLoopback("in"),
     ...permitWireGuard("in", policy),
     ...permitRemoteSocket("in", policy),
+    ...permitRouter("in", policy),
     ...refuseOthersDns(policy),
     ...refuseDirectDns(policy),
     ...lans.flatMap((lan) => [...permitFromLan(lan), permitDhcpClients("in", lan)]),
@@ -125,6 +127,7 @@ export function output(policy: Policy): string {
     permitLoopback("out"),
     ...permitWireGuard("out", policy),
     ...permitRemoteSocket("out", policy),
+    ...permitRouter("out", policy),
     ...permitRefusals(lans),
     ...dropRedirects(),
     ...permitLookups("out", policy),

@@ -45,6 +45,8 @@ export interface Policy {
   announces?: boolean;
   /** Missing while no device may come in from the road. */
   remote?: Remote;
+  /** The home router's addresses, while it is asked to let devices on the road in. */
+  routers?: readonly Address[];
   /** Whether the uplink has a carrier and a default route. */
   online: boolean;
   /** The resolvers that the system uses outside the tunnels. */
@@ -96,6 +98,8 @@ export interface PolicyPart {
   announces?: true;
   /** Without effect while something else has its addresses. */
   remote?: RemotePart;
+  /** Only those of a router on the uplink's cable have an effect. */
+  routers?: readonly Address[];
 }
 
 /** The tunnel for the gateway's own traffic, and for that of the LAN which has no other exit. */
@@ -110,6 +114,7 @@ type Network = Pick<
   | "uplinkPrefixes"
   | "addresses"
   | "lanRoutes"
+  | "uplinkRouters"
   | "online"
   | "resolvers"
 >;
@@ -139,6 +144,9 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
   const isFree = ({ networks }: RemotePart) =>
     networks.every((each) => overlapOf(each, { ...network, uplinkPrefixes: [] }, endpoints) === null);
   const [remote] = owned.flatMap((part) => part.remote ?? []).filter(isFree);
+  const routers = owned
+    .flatMap((part) => part.routers ?? [])
+    .filter((router) => network.uplinkRouters.includes(router));
   return {
     lans,
     uplink,
@@ -156,6 +164,7 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
     defaultExit,
     ...(owned.some(({ announces }) => announces) && { announces: true }),
     ...(remote && { remote: remoteIn(remote, declared, defaultExit) }),
+    ...(routers.length > 0 && { routers }),
     contacts: contactsIn(
       owned.flatMap((part) => part.contacts ?? []),
       { carrying },
@@ -243,7 +252,7 @@ export interface Lookup {
   sourcePort: number;
 }
 
-/** One HTTPS connection outside the tunnel that the operator has requested. */
+/** One connection outside the tunnel, to a server that the operator has asked for or to the home router. */
 export interface Exemption {
   addresses: readonly Address[];
   port: number;

@@ -13,6 +13,7 @@ import { removalOf } from "./foreign-rule.ts";
 import { chainsListed, elementsOf, endsInRefusal, FINAL_RULES, isDormant } from "./listing.ts";
 import { isRemoteZone } from "./remote-part.ts";
 import { isRemoteRule } from "./remote-routing.ts";
+import { isRouterRule } from "./router.ts";
 import {
   DIRECT_RULES,
   isBarrier,
@@ -88,7 +89,8 @@ export async function inspect(host: Host, expected: Expectation): Promise<Inspec
   const direct = directIn(listing);
   const more = direct === 0 ? [] : rulesOn(expected.network.ipv6, DIRECT_RULES);
   // Only the service knows which rules to routed networks and for devices on the road there should be.
-  const rules = { ours: ours.filter((rule) => !isRoutedRule(rule) && !isRemoteRule(rule)), ahead };
+  const isTheirs = (rule: Rule) => isRoutedRule(rule) || isRemoteRule(rule) || isRouterRule(rule);
+  const rules = { ours: ours.filter((rule) => !isTheirs(rule)), ahead };
   const parts = ruleParts(rules, { ...expected, rules: [...expected.rules, ...more] });
   return inspectionOf({ table, rules: parts, sysctls, direct }, expected.fault);
 }

@@ -3,6 +3,7 @@ import { MAIN_SLOT, markOf } from "../network/slot.ts";
 import { byFamily, chain, clearMark, headerOf, isMarked, on, setMark, toEach, WIREGUARD } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
 import { toRemoteSocket } from "./remote-socket.ts";
+import { answersOf } from "./router.ts";
 
 /**
  * Sent by a router before a narrower link. Without it the kernel keeps sending packets that are too long (RFC 1191, RFC
@@ -84,7 +85,7 @@ export function markReplies(policy: Policy, family: 4 | 6): string[] {
     ...endpoints.map((tunnel) => endpoint("s", tunnel)),
     ...errors,
     ...toRemoteSocket(policy).map((packets) => `meta nfproto ipv${family} ${packets}`),
-    ...[...lookupReplies(policy), ...exemptionReplies(policy)].filter((reply) =>
+    ...[...lookupReplies(policy), ...exemptionReplies(policy), ...answersOf(policy.routers)].filter((reply) =>
       reply.startsWith(`${headerOf(family)} `),
     ),
   ].map((reply) => `${reply} ${setMark(markOf(MAIN_SLOT))} comment "the return path is the uplink"`);

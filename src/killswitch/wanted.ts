@@ -4,6 +4,7 @@ import { arpTextOf } from "./arp.ts";
 import type { Policy } from "./policy.ts";
 import { remoteRules, routesToRemote } from "./remote-routing.ts";
 import { routesTo, routesToLan, type TableRoute } from "./routed.ts";
+import { routerRules } from "./router.ts";
 import {
   directRules,
   exceptionRules,
@@ -36,6 +37,7 @@ export function wantedFor(policy: Policy, network: HostNetwork, isOn: boolean): 
     ...directRules(policy),
     ...exceptionRules(policy),
     ...remoteRules(policy),
+    ...routerRules(policy),
   ];
   const rules = [...rulesFor(network), ...rulesOn(network.ipv6, further)];
   const { lans } = policy;

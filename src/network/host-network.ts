@@ -30,6 +30,8 @@ export interface HostNetwork {
   uplinkPrefixes: Prefix[];
   /** The routers of its own default routes, of both families. */
   routers: readonly Address[];
+  /** Those of them on the uplink's cable. */
+  uplinkRouters: readonly Address[];
   /** The operator's routes to networks behind other routers of the LAN. */
   lanRoutes: readonly LanRoute[];
   /** The routes to the LAN's own prefixes. */
@@ -60,6 +62,7 @@ export const NO_NETWORK: HostNetwork = {
   addresses: [],
   uplinkPrefixes: [],
   routers: [],
+  uplinkRouters: [],
   lanRoutes: [],
   linkRoutes: [],
   routesAgainstLan: [],
@@ -144,7 +147,8 @@ export function networkIn(
       lans,
     ),
     uplink,
-    routers: routersIn(shown, own),
+    routers: routersIn(shown, (dev) => !own.has(dev)),
+    uplinkRouters: routersIn(shown, (dev) => dev === uplink),
     uplinkAddresses: found === undefined ? [] : localsOf(found).sort(),
     addresses: addressesOf(addresses.filter((link) => !tunnels.includes(link.ifname))),
     uplinkPrefixes: found === undefined ? [] : prefixesOf(cableOf(found)),
@@ -262,11 +266,11 @@ function publicRoutesIn(shown: readonly Route[]): WayOut[] {
   ).filter(({ isRouted }) => isRouted);
 }
 
-/** The routers of default routes outside our tunnels. */
-function routersIn(shown: readonly Route[], own: ReadonlySet<string>): Address[] {
+/** The routers of default routes by these interfaces. */
+function routersIn(shown: readonly Route[], counts: (dev: string) => boolean): Address[] {
   const hops = shown.filter(({ dst }) => dst === "default").flatMap((route) => route.nexthops ?? [route]);
   const routers = hops
-    .filter(({ dev = "" }) => !own.has(dev))
+    .filter(({ dev = "" }) => counts(dev))
     .flatMap(({ gateway = "" }) => parseAddress(gateway) ?? []);
   return [...new Set(routers)].sort();
 }

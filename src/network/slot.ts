@@ -43,6 +43,12 @@ export const DIRECT_MARK = 0x104f;
  */
 export const REMOTE_MARK = 0x114d;
 
+/**
+ * This mark belongs to no slot either. It marks the service's requests to the home router, to let devices on the road
+ * in. Its lowest bit is set, too.
+ */
+export const ROUTER_MARK = 0x124d;
+
 /** The slot of the tunnel `main`. */
 export const MAIN_SLOT = 0;
 

@@ -22,6 +22,7 @@ const NETWORK: HostNetwork = {
   ipv6: "on",
   online: true,
   routers: [],
+  uplinkRouters: [],
   lanRoutes: [],
   linkRoutes: [],
   routesAgainstLan: [],

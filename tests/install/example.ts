@@ -19,6 +19,7 @@ export const ONE_CABLE: Machine = {
     resolvers: [],
     online: true,
     routers: [ip("192.168.7.1")],
+    uplinkRouters: [ip("192.168.7.1")],
     lanRoutes: [],
     linkRoutes: [],
     routesAgainstLan: [],

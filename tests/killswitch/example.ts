@@ -69,6 +69,7 @@ export const NETWORK: HostNetwork = {
   resolvers: ips("192.168.8.1", "192.168.8.2", "192.168.7.53", "fd00:8::1", "fe80::1"),
   online: true,
   routers: [],
+  uplinkRouters: ips("192.168.8.1", "fe80::1"),
   lanRoutes: [],
   linkRoutes: [],
   routesAgainstLan: [],
@@ -186,6 +187,11 @@ export const POLICIES = {
   /** The same by a tunnel, on one cable. */
   "one-armed-remote": onOneCable(remotePolicy("amsterdam")),
   "one-armed-remote-direct": onOneCable(remotePolicy(null, "direct")),
+  /** The home router is asked to let devices on the road in; an address that is not the router's has no effect. */
+  router: mergedPolicy(
+    new Map<string, PolicyPart>([["ROUTER", { routers: ips("192.168.8.1", "fe80::1", "192.168.8.9") }]]),
+    NETWORK,
+  ),
   lookup: { ...BLOCKED, lookups: [LOOKUP] },
   exemption: { ...BLOCKED, exemptions: [EXEMPTION] },
   /** A machine with no network at all. */

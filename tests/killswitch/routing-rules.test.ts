@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { isRouterRule, routerRules } from "../../src/killswitch/router.ts";
 import {
   applyRules,
   exceptionRules,
@@ -76,10 +77,25 @@ test("a resolver that is listed twice, or asked by two tunnels from one port, ha
   expect(exceptionRules(policy)).toEqual(exceptionRules(POLICIES.lookup));
 });
 
+test("only the router's own address on the cable is asked, at three ports, and each rule is known as such", () => {
+  const rules = routerRules(POLICIES.router);
+  expect(rules.map(({ priority, text }) => `${priority} ${text}`)).toEqual([
+    "33 to 192.168.8.1/32 ipproto 17 fwmark 0x124d/0x1fff iif lo dport 1900 lookup main",
+    "33 to 192.168.8.1/32 ipproto 17 fwmark 0x124d/0x1fff iif lo dport 5351 lookup main",
+    "33 to fe80::1/128 ipproto 17 fwmark 0x124d/0x1fff iif lo dport 5351 lookup main",
+    "34 fwmark 0x124d/0x1fff unreachable",
+    "34 fwmark 0x124d/0x1fff unreachable",
+  ]);
+  expect(rules.filter((rule) => !isRouterRule(rule))).toEqual([]);
+  expect(RULES.filter(isRouterRule)).toEqual([]);
+  expect(routerRules(POLICIES.blocked)).toEqual([]);
+});
+
 needsNamespaces.describe("a kernel", () => {
   test.each([
     ["the rules of a gateway with a kill switch", RULES],
     ["the rules during a lookup", [...RULES, ...exceptionRules(POLICIES.lookup)]],
+    ["the rules while the home router is asked", [...RULES, ...routerRules(POLICIES.router)]],
     ["the rules without the barrier", withoutBarrier(RULES)],
     ["no rules", []],
   ])("has, once they are applied, %s, and a second time nothing changes", (_, wanted) =>

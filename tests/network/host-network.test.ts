@@ -92,6 +92,7 @@ describe("the uplink", () => {
       resolvers: [],
       online: true,
       routers: [ip("203.0.113.1")],
+      uplinkRouters: [ip("203.0.113.1")],
       lanRoutes: [],
       linkRoutes: [],
       routesAgainstLan: [],

@@ -19,6 +19,7 @@ const TWO_CABLES: HostNetwork = {
   addresses: [ip("192.168.7.1"), ip("192.168.8.2"), ip("fd00:7::1")],
   uplinkPrefixes: [],
   routers: [],
+  uplinkRouters: [],
   lanRoutes: [],
   linkRoutes: [],
   routesAgainstLan: [],
