@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { parseAddress } from "../src/base/address.ts";
 import { SERVER_PORT } from "../src/port-mapping/nat-pmp.ts";
 import { commandIn } from "../src/sandbox/namespace.ts";
-import { TUNNEL, type VPN } from "../src/sandbox/topology.ts";
+import { ROUTER, TUNNEL, type VPN } from "../src/sandbox/topology.ts";
 import { ProviderNatPmp } from "../tests/port-mapping/provider.ts";
 import type { Lab } from "./lab.ts";
 
@@ -15,7 +15,21 @@ type Server = keyof typeof VPN;
  */
 export const NAMED_ADDRESS = { vpn1: "1.2.3.11", vpn2: "1.2.3.12" } as const;
 
-/** NAT-PMP inside the tunnels of a VPN server, which sends what arrives at its ports to the customer who asked. */
+interface Place {
+  /** Where it is asked. */
+  own: string;
+  /** What it says that its address on the internet is. */
+  address: string;
+  /** The first port that it gives. */
+  first: number;
+  /** What it answers to all requests for ports: 0 if it grants them. */
+  result: number;
+  /** Whether it gives the port that a client asks for. */
+  isObliging: boolean;
+  notes: string;
+}
+
+/** NAT-PMP inside the tunnels of a VPN server, or of a home router: what arrives at its ports goes to who has asked. */
 export class NatPmpProvider {
   private constructor(
     private readonly notes: string,
@@ -23,11 +37,25 @@ export class NatPmpProvider {
   ) {}
 
   /** The first port that it gives is `first`. */
-  static async start(lab: Lab, server: Server, first: number): Promise<NatPmpProvider> {
-    const notes = join(lab.sandbox.directory, `nat-pmp-${server}`);
+  static start(lab: Lab, server: Server, first: number): Promise<NatPmpProvider> {
+    const place = { own: TUNNEL.server4, address: NAMED_ADDRESS[server], first, result: 0, isObliging: true };
+    return NatPmpProvider.at(lab, server, place);
+  }
+
+  /** The home router, which gives ports of its own choice. */
+  static atHome(lab: Lab, given: Pick<Place, "address" | "first" | "result">): Promise<NatPmpProvider> {
+    return NatPmpProvider.at(lab, "router", { ...given, own: ROUTER.lan[2].v4, isObliging: false });
+  }
+
+  private static async at(
+    lab: Lab,
+    role: Server | "router",
+    place: Omit<Place, "notes">,
+  ): Promise<NatPmpProvider> {
+    const notes = join(lab.sandbox.directory, `nat-pmp-${role}`);
     writeFileSync(notes, "");
-    const argv = [process.execPath, import.meta.path, server, String(first), notes];
-    const child = Bun.spawn(commandIn(lab.namespaces[server], argv), { stdin: "ignore", stdout: "pipe" });
+    const argv = [process.execPath, import.meta.path, JSON.stringify({ ...place, notes })];
+    const child = Bun.spawn(commandIn(lab.namespaces[role], argv), { stdin: "ignore", stdout: "pipe" });
     await child.stdout.getReader().read();
     return new NatPmpProvider(notes, child);
   }
@@ -57,14 +85,14 @@ function forgetRules(): void {
     Bun.spawnSync(["nft", "delete", "table", "ip", name]);
 }
 
-async function serve(server: Server, first: number, notes: string): Promise<void> {
+async function serve({ own, address: shown, first, result, isObliging, notes }: Place): Promise<void> {
   forgetRules();
   let [next, restarts] = [first, 0];
   const customers = new Map<string, ProviderNatPmp>();
   const providerOf = (address: string) => {
     const known =
       customers.get(address) ??
-      new ProviderNatPmp(() => Date.now() / 1000, parseAddress(NAMED_ADDRESS[server]));
+      Object.assign(new ProviderNatPmp(() => Date.now() / 1000, parseAddress(shown)), { result, isObliging });
     known.next = next;
     customers.set(address, known);
     return known;
@@ -79,7 +107,7 @@ async function serve(server: Server, first: number, notes: string): Promise<void
     }
   });
   await Bun.udpSocket({
-    hostname: TUNNEL.server4,
+    hostname: own,
     port: SERVER_PORT,
     socket: {
       // A client that has its answer no longer listens for the one to its repetition.
@@ -111,6 +139,5 @@ function applyRules(address: string, { mappings }: ProviderNatPmp): void {
 }
 
 if (import.meta.main) {
-  const [server = "vpn1", first = "", notes = ""] = process.argv.slice(2);
-  await serve(server as Server, Number(first), notes);
+  await serve(JSON.parse(process.argv[2] ?? ""));
 }

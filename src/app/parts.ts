@@ -7,9 +7,9 @@ import { Checkup } from "../checks/checkup.ts";
 import { Forwards } from "../forwards/forwards.ts";
 import { openerFor } from "../forwards/opener-for.ts";
 import { journalOf } from "../journal/tunnel-states.ts";
+import { Notifications } from "../notifications/notifications.ts";
 import { NatPmpOpener } from "../port-mapping/opener.ts";
 import { NatPmpServer } from "../port-mapping/server.ts";
-import { Notifications } from "../notifications/notifications.ts";
 import { Accounts } from "../providers/accounts.ts";
 import { applyAccount } from "../providers/apply-account.ts";
 import { listSourceOf } from "../providers/given.ts";
@@ -204,7 +204,10 @@ export async function partsOn(
     accounts,
     accountsBy,
     takeUpAccount: takeUp,
-    checkup: new Checkup({ ...killSwitchParts, host, settings, tunnels, tokens, forwards, https }),
+    checkup: new Checkup({
+      ...killSwitchParts,
+      ...{ host, settings, tunnels, tokens, forwards, https, remoteAccess },
+    }),
     notifications: new Notifications({
       ...{ host, store, log, hostname: hostname(), addresses: settings.notify },
       send: tunnels.httpsClient.sendWithin,

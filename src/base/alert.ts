@@ -32,6 +32,10 @@ export const AlertCode = Type.Union([
   Type.Literal("direct_changed"),
   /** Remote access was turned on or off, or a device may come in from the road or no longer. */
   Type.Literal("remote_changed"),
+  /** No device can come in from the road any more, or they can again, or they must call another address. */
+  Type.Literal("remote_lost"),
+  Type.Literal("remote_found"),
+  Type.Literal("remote_moved"),
   /** Most of the kernel's connection table is used. */
   Type.Literal("connections_full"),
   Type.Literal("connections_free"),

@@ -11,6 +11,7 @@ import { hostNetworkOf, networkIn, readNetwork, tunnelAddressesIn } from "../net
 import { ROLES } from "../network/lan.ts";
 import type { OtherRouters } from "../network/other-routers.ts";
 import { MAIN_SLOT, slotOf } from "../network/slot.ts";
+import type { RemoteAccess } from "../remote/access.ts";
 import { CHECKS_KEPT_MS } from "../shared/bounds.ts";
 import { capital, tunnelTitle } from "../shared/words.ts";
 import { EXITS_LOST } from "../store/exits.ts";
@@ -43,6 +44,7 @@ import {
   versionFinding,
 } from "./machine.ts";
 import { ipv6Finding, lanFinding, otherRoutersFinding, resolverFinding, uplinkFinding } from "./network.ts";
+import { remoteFinding } from "./remote.ts";
 import type { Check, Checks } from "./schema.ts";
 import { TunnelChecks } from "./tunnels.ts";
 
@@ -52,11 +54,12 @@ export interface Surroundings {
   settings: Settings;
   store: Pick<Store, "alert" | "fault" | "read">;
   savedState: SavedState;
-  /** These four are null if no service runs. */
+  /** These five are null if no service runs. */
   tunnels: Tunnels | null;
   https: Pick<Https, "status"> | null;
   tokens: Pick<Tokens, "list"> | null;
   forwards: Pick<Forwards, "list"> | null;
+  remoteAccess: Pick<RemoteAccess, "status"> | null;
   /** The listener, if a service runs. */
   otherRouters: Pick<OtherRouters, "current" | "isListening">;
   bounds: Pick<Bounds, "places" | "refused">;
@@ -142,8 +145,8 @@ export class Checkup {
   }
 
   private items(): Item[] {
-    const { host, settings, savedState, store, tunnels, tokens, forwards, https, otherRouters, bounds } =
-      this.surroundings;
+    const { host, settings, savedState, store, tunnels, tokens, forwards, https } = this.surroundings;
+    const { remoteAccess, otherRouters, bounds } = this.surroundings;
     const reading = once(() => readNetwork(host));
     const network = once(async () => networkIn(await reading(), settings, ROLES.read(savedState)));
     const inside = async () => tunnelAddressesIn(await reading(), settings);
@@ -193,6 +196,7 @@ export class Checkup {
       item("mtu", "Packet size in the tunnel", () => inTunnels.insideFinding(mtuFinding)),
       item("ipv6", "IPv6", async () => ipv6Finding(await network(), inTunnels.carriesIpv6)),
       item("forwards", "Forwarded ports", async () => forwardsFinding((await forwards?.list()) ?? [])),
+      item("remote", "Remote access", async () => remoteAccess && remoteFinding(await remoteAccess.status())),
       item("access", "Access", () => tokens && accessFinding(settings.auth, tokens.list())),
       item("https", "HTTPS", () => https && httpsFinding(https.status(), settings, host.now())),
       item("connections", "Connections", () => connectionsFinding(bounds, tunnels !== null)),

@@ -90,7 +90,7 @@ async function checksHere(settings: Settings, unreachable: Unreachable): Promise
 export function offlineChecks(settings: Settings): Promise<Checks> {
   process.umask(0o077);
   const machine = new LinuxHost();
-  const service = { tunnels: null, tokens: null, forwards: null, https: null };
+  const service = { tunnels: null, tokens: null, forwards: null, https: null, remoteAccess: null };
   return new Checkup({
     ...killSwitchPartsOn(machine, settings),
     host: machine,

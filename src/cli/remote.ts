@@ -3,8 +3,8 @@ import { Success } from "../http/answers.ts";
 import { Network } from "../http/schema.ts";
 import { askOperator } from "../operator/operator.ts";
 import { clientFile } from "../remote/client-file.ts";
-import { AddedRemoteDevice, type RemoteDevice, RemoteStatus } from "../remote/schema.ts";
-import { tunnelTitle } from "../shared/words.ts";
+import { AddedRemoteDevice, type RemoteDevice, RemoteStatus, type Way } from "../remote/schema.ts";
+import { ROUTER_PROTOCOLS, tunnelTitle } from "../shared/words.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
@@ -102,7 +102,7 @@ function usage(message: string): GatewayError {
   return new GatewayError("bad_request", message);
 }
 
-function textOf({ on, port, endpoint, through, error, devices }: RemoteStatus): string {
+function textOf({ on, port, endpoint, through, error, ways, devices }: RemoteStatus): string {
   const rows =
     devices.length === 0
       ? "No device may come in yet; to add one: portcullis remote add <name>\n"
@@ -112,7 +112,26 @@ function textOf({ on, port, endpoint, through, error, devices }: RemoteStatus): 
   const way = through === null ? "the uplink" : `the ${tunnelTitle(through)}`;
   const where = endpoint === null ? "" : ` They call ${printable(endpoint)}.`;
   const trouble = error === null ? "" : `But no device can come in: ${printable(error)}.\n`;
-  return `Remote access is on: devices come in by ${way}, at UDP port ${port}.${where}\n${trouble}${rows}`;
+  const known = ways
+    // What is not known yet would only be true for a moment.
+    .filter(({ state }) => state !== "asking")
+    .map((each) => `- ${wayText(each)}\n`)
+    .join("");
+  return `Remote access is on: devices come in by ${way}, at UDP port ${port}.${where}\n${known}${trouble}${rows}`;
+}
+
+function wayText({ kind, state, endpoint, protocol, error }: Way): string {
+  const by = protocol === null ? "" : ` (${ROUTER_PROTOCOLS[protocol]})`;
+  const at = endpoint === null ? "" : ` ${printable(endpoint)}`;
+  const why = error === null ? "" : `: ${printable(error)}`;
+  switch (kind) {
+    case "own":
+      return `the gateway's own address${at}${by}${why}`;
+    case "tunnel":
+      return `the tunnel's server${at}${why || ", if the provider forwards that port"}`;
+    case "router":
+      return state === "open" ? `the home router forwards${at}${by}` : `the home router${by}${why}`;
+  }
 }
 
 function rowOf({ id, name, addresses, exit, lan, online }: RemoteDevice): string[] {

@@ -30,10 +30,7 @@ interface Deps {
 export type NoAnswer = "closed" | "silent";
 
 /** Sends a request until its answer comes. An abort throws the signal's reason. */
-export async function exchange<Answer>(
-  question: Question<Answer>,
-  deps: Deps,
-): Promise<Answer | NoAnswer> {
+export async function exchange<Answer>(question: Question<Answer>, deps: Deps): Promise<Answer | NoAnswer> {
   const { host, server, attempts, signal } = deps;
   const { address, ...place } = server;
   const socket = await host.openUdp({ ...place, peer: { address, port: question.port } });

@@ -86,7 +86,12 @@ export class NatPmpOpener implements Opener {
 
   async close(way: Way, { protocol, inside: internal }: OpenPort, signal: AbortSignal): Promise<void> {
     const request = { asks: "mapping", protocol, internal, external: 0, lifetime: 0 } as const;
-    await exchange(questionOf(request), { ...this.deps, server: serverOf(way), attempts: FEW_ATTEMPTS, signal });
+    await exchange(questionOf(request), {
+      ...this.deps,
+      server: serverOf(way),
+      attempts: FEW_ATTEMPTS,
+      signal,
+    });
   }
 
   private async mapping(way: Way, request: MappingRequest, signal: AbortSignal): Promise<MappingAnswer> {

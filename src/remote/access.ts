@@ -11,6 +11,7 @@ import type { Server } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
+import { formatEndpoint } from "../wireguard/config-text.ts";
 import { generateKeyPair, publicKeyOf } from "../wireguard/key.ts";
 import { RemoteChanges } from "./change.ts";
 import { accessFor } from "./choice.ts";
@@ -37,6 +38,8 @@ import type {
 } from "./schema.ts";
 import { statusOf } from "./status.ts";
 import { noPort, TunnelPort, type WantedTunnelPort } from "./tunnel-port.ts";
+import { UplinkWays } from "./uplink-ways.ts";
+import { WayAlert } from "./way-alert.ts";
 import { WayIn } from "./way-in.ts";
 
 interface Deps {
@@ -61,12 +64,16 @@ interface Deps {
 
 /** How often is checked whether the interface is as it should be, and who was heard. */
 const LOOK_MS = 15_000;
+/** The home router is asked by three protocols in turn. */
+const ROUTER_ANSWERS_WITHIN_MS = 15_000;
 const EVERYTHING = ["0.0.0.0/0", "::/0"];
 
 /** Turns remote access on and off, and lets devices in. Changes and repairs run one after another. */
 export class RemoteAccess {
   private readonly tunnelPort: TunnelPort;
+  private readonly uplink: UplinkWays;
   private readonly wayIn: WayIn;
+  private readonly wayAlert: WayAlert;
   private readonly link: RemoteInterface;
   private readonly changes: RemoteChanges;
   private readonly queue = new Queue();
@@ -74,13 +81,18 @@ export class RemoteAccess {
   constructor(private readonly deps: Deps) {
     const { remote } = deps;
     this.tunnelPort = new TunnelPort({ ...deps, onPort: () => void this.followPort() });
-    this.wayIn = new WayIn({ ...deps, tunnelPort: this.tunnelPort });
+    this.uplink = new UplinkWays({ ...deps, onWays: () => this.tell() });
+    this.wayIn = new WayIn({ ...deps, tunnelPort: this.tunnelPort, uplink: this.uplink });
+    this.wayAlert = new WayAlert(deps.alarm);
     deps.tunnels.onTunnel(({ controller }) => controller.onChange(() => this.tunnelPort.wake()));
     deps.tunnels.onRemoved(() => this.tunnelPort.wake());
     this.link = new RemoteInterface({ ...deps, wayIn: this.wayIn });
     this.changes = new RemoteChanges({
       remote,
-      settle: () => this.link.settle(),
+      settle: async () => {
+        this.uplink.look();
+        await this.link.settle();
+      },
       onChange: () => this.tell(),
     });
   }
@@ -95,6 +107,7 @@ export class RemoteAccess {
       await this.changes.open(access, remote.peers);
       if (before?.on !== true)
         alarm("remote_changed", `Remote access is on: devices may come in at port ${access.port}.`);
+      if (this.wayIn.endpoint === null) await this.uplink.answered(ROUTER_ANSWERS_WITHIN_MS);
       return this.read();
     });
   }
@@ -192,6 +205,7 @@ export class RemoteAccess {
     return this.queue.add(async () => {
       await this.deps.remote.load();
       await this.tunnelPort.want(wantedPort(this.deps.remote.access));
+      this.uplink.look();
       await this.link.settle();
       this.tell();
     });
@@ -255,10 +269,20 @@ export class RemoteAccess {
     await this.queue
       .add(async () => {
         await this.tunnelPort.want(wantedPort(this.deps.remote.access));
+        this.uplink.look();
         await this.link.settle();
         await this.link.peers();
+        this.seeWay();
       })
       .catch((error: unknown) => this.deps.log.warn(`remote access: ${messageOf(error)}`));
+  }
+
+  private seeWay(): void {
+    const { remote, host } = this.deps;
+    const { endpoint, fault } = this.wayIn;
+    const called = endpoint === null ? null : formatEndpoint(endpoint.host, endpoint.port);
+    const on = remote.access?.on === true;
+    this.wayAlert.see({ on, endpoint: called, fault: this.link.fault ?? fault }, host.monotonic());
   }
 
   private permitLan(peer: RemotePeer, lan: boolean): Promise<void> {
@@ -269,12 +293,14 @@ export class RemoteAccess {
 
   private async read(): Promise<RemoteStatus> {
     const { remote, devices } = this.deps;
-    const { endpoint, fault } = this.wayIn;
+    const { endpoint, fault, ways, byHand } = this.wayIn;
     const peers = await this.link.peers();
     return statusOf({
       remote,
       devices,
       endpoint,
+      ways,
+      byHand,
       peers,
       publicKey: this.publicKey(),
       fault: this.link.fault ?? fault,

@@ -1,6 +1,7 @@
 import { type Address, isIpv6, isPrivate } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
 import { isEndpointHost } from "./saved.ts";
+import type { ByHand } from "./schema.ts";
 
 /** What devices on the road call. */
 export interface Endpoint {
@@ -8,8 +9,16 @@ export interface Endpoint {
   port: number;
 }
 
-export const NO_ENDPOINT =
-  "the gateway does not know the address that devices call; give it, on the gateway: sudo portcullis remote on --endpoint <name or address>, and let your router forward the UDP port to the gateway";
+/** What is missing if the gateway does not know the endpoint. */
+export function noEndpoint(why: string | null, byHand: ByHand | null): string {
+  const reason = why === null ? "" : ` (${why})`;
+  return `the gateway does not know the address that devices call${reason}; give it, on the gateway: sudo portcullis remote on --endpoint <name or address>, and let your router forward ${byHand === null ? "the UDP port to the gateway" : forwardText(byHand)}`;
+}
+
+/** Follows "forward". */
+export function forwardText({ port, to, to_port }: ByHand): string {
+  return `UDP port ${port} to ${to ?? "the gateway's address"}, port ${to_port}`;
+}
 
 /** The endpoint in a text; `port` if the text has none. */
 export function endpointIn(text: string, port: number): Endpoint {
@@ -31,7 +40,7 @@ export function publicAddressIn(uplinkAddresses: readonly Address[]): Address | 
 }
 
 /** RFC 6598: of a provider that has many customers behind one address. */
-function isShared(address: Address): boolean {
+export function isShared(address: Address): boolean {
   return /^100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\./.test(address) || /^(fe80|f[cd])/.test(address);
 }
 

@@ -21,6 +21,26 @@ export const RemoteDevice = Type.Object(
 );
 export type RemoteDevice = Static<typeof RemoteDevice>;
 
+/** One way by which devices may come in. */
+export const Way = Type.Object(
+  {
+    kind: Type.Union([Type.Literal("own"), Type.Literal("router"), Type.Literal("tunnel")], {
+      description: "the gateway's own public address, a port of the home router, or one of a tunnel's server",
+    }),
+    state: Type.Union(
+      [Type.Literal("open"), Type.Literal("asking"), Type.Literal("closed"), Type.Literal("unknown")],
+      { description: "unknown: the gateway cannot find out whether it is open" },
+    ),
+    endpoint: Type.Union([Type.String(), Type.Null()], { description: "as host:port" }),
+    protocol: Type.Union([Type.Literal("pcp"), Type.Literal("nat-pmp"), Type.Literal("upnp"), Type.Null()], {
+      description: "how the home router opens it",
+    }),
+    error: Type.Union([Type.String(), Type.Null()], { description: "why it is not open" }),
+  },
+  { additionalProperties: false },
+);
+export type Way = Static<typeof Way>;
+
 /** GET /api/remote. */
 export const RemoteStatus = Type.Object(
   {
@@ -35,11 +55,31 @@ export const RemoteStatus = Type.Object(
       description: "what devices call, as host:port; null if the gateway does not know it",
     }),
     error: Type.Union([Type.String(), Type.Null()], { description: "why no device can come in now" }),
+    ways: Type.Array(Way, { description: "empty while remote access is off" }),
+    by_hand: Type.Union(
+      [
+        Type.Object(
+          {
+            port: Type.Integer({ description: "the router's UDP port" }),
+            to: Type.Union([Type.String(), Type.Null()], { description: "the gateway's address" }),
+            to_port: Type.Integer(),
+          },
+          { additionalProperties: false },
+        ),
+        Type.Null(),
+      ],
+      {
+        description:
+          "what to enter in the home router if it forwards no port by itself; null if it need not forward one",
+      },
+    ),
     devices: Type.Array(RemoteDevice),
   },
   { additionalProperties: false },
 );
 export type RemoteStatus = Static<typeof RemoteStatus>;
+/** A port that the home router should forward. */
+export type ByHand = NonNullable<RemoteStatus["by_hand"]>;
 
 /** POST /api/remote/devices. */
 export const NewRemoteDevice = Type.Object(

@@ -4,7 +4,7 @@ import type { InterfacePeer } from "../wireguard/interface.ts";
 import type { RemoteDevices } from "./devices.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { RemotePeer } from "./saved.ts";
-import type { RemoteDevice, RemoteStatus } from "./schema.ts";
+import type { ByHand, RemoteDevice, RemoteStatus, Way } from "./schema.ts";
 
 interface Seen {
   remote: RemoteDevices;
@@ -14,13 +14,15 @@ interface Seen {
   publicKey: string | null;
   /** Why no device can come in, or null. */
   fault: string | null;
+  ways: readonly Way[];
+  byHand: ByHand | null;
   /** As WireGuard knows them. */
   peers: readonly InterfacePeer[];
 }
 
 /** Remote access as clients see it. */
 export function statusOf(seen: Seen): RemoteStatus {
-  const { remote, endpoint, publicKey, fault } = seen;
+  const { remote, endpoint, publicKey, fault, ways, byHand } = seen;
   const { access } = remote;
   const isOn = access?.on === true;
   return {
@@ -31,6 +33,8 @@ export function statusOf(seen: Seen): RemoteStatus {
     through: access?.through ?? null,
     endpoint: endpoint === null ? null : formatEndpoint(endpoint.host, endpoint.port),
     error: isOn ? fault : null,
+    ways: isOn ? [...ways] : [],
+    by_hand: isOn ? byHand : null,
     devices: remote.peers.map((peer) => rowOf(peer, seen)),
   };
 }

@@ -5,9 +5,12 @@ import { LEAST_MTU, linkMtuOf } from "../tunnel/mtu.ts";
 import type { Session } from "../tunnel/session.ts";
 import { carriedBy } from "../tunnel/state.ts";
 import type { Tunnels } from "../tunnels/tunnels.ts";
-import { type Endpoint, NO_ENDPOINT, publicAddressIn } from "./endpoint.ts";
+import { formatEndpoint } from "../wireguard/config-text.ts";
+import { type Endpoint, noEndpoint } from "./endpoint.ts";
 import type { Access } from "./saved.ts";
+import type { ByHand, Way } from "./schema.ts";
 import { noPort, type TunnelPort } from "./tunnel-port.ts";
+import type { UplinkWays } from "./uplink-ways.ts";
 
 interface Deps {
   killSwitch: KillSwitch;
@@ -15,6 +18,7 @@ interface Deps {
   remote: { readonly access: Access | null };
   /** The port that the tunnel's provider forwards. */
   tunnelPort: Pick<TunnelPort, "open" | "trouble">;
+  uplink: Pick<UplinkWays, "endpoint" | "list" | "byHand">;
 }
 
 /** What WireGuard adds around a packet: with IPv6 outside, 80 bytes. */
@@ -30,18 +34,42 @@ export class WayIn {
     if (access === null) return null;
     if (access.endpoint !== null) return access.endpoint;
     if (access.forwarded !== undefined) return this.forwarded(access);
-    const own =
-      access.through === null
-        ? publicAddressIn(this.deps.killSwitch.network.uplinkAddresses)
-        : (this.sessionOf(access.through)?.endpoint.address ?? null);
-    return own === null ? null : { host: own, port: access.port };
+    if (access.through === null) return this.deps.uplink.endpoint(access);
+    const server = this.sessionOf(access.through)?.endpoint.address ?? null;
+    return server === null ? null : { host: server, port: access.port };
   }
 
   /** The same for a device that is being added. */
   assertEndpoint(): Endpoint {
     const { endpoint } = this;
-    if (endpoint === null) throw new GatewayError("unable", NO_ENDPOINT);
+    if (endpoint === null) throw new GatewayError("unable", this.whyNone);
     return endpoint;
+  }
+
+  /** Each way, with its state. */
+  get ways(): Way[] {
+    const { remote, uplink } = this.deps;
+    const { access } = remote;
+    if (access === null) return [];
+    if (access.through === null) return uplink.list(access);
+    const session = this.sessionOf(access.through);
+    const way = { kind: "tunnel", protocol: null } as const;
+    const forwarded = access.forwarded === undefined ? null : this.forwarded(access);
+    if (forwarded !== null) {
+      const endpoint = formatEndpoint(forwarded.host, forwarded.port);
+      return [{ ...way, state: "open", endpoint, error: null }];
+    }
+    if (session === null || access.forwarded !== undefined)
+      return [{ ...way, state: "closed", endpoint: null, error: this.fault }];
+    const endpoint = formatEndpoint(session.endpoint.address, access.port);
+    return [{ ...way, state: "unknown", endpoint, error: null }];
+  }
+
+  /** What to enter in the home router by hand, or null. */
+  get byHand(): ByHand | null {
+    const { remote, uplink } = this.deps;
+    const { access } = remote;
+    return access === null || access.through !== null ? null : uplink.byHand(access);
   }
 
   /** What a device may send: it fits into the way in, and IPv6 permits no less. */
@@ -62,12 +90,20 @@ export class WayIn {
     if (!killSwitch.isWanted) return "the kill switch is off, and without it no device comes in";
     if (killSwitch.remote === null)
       return "something else here has the addresses of devices on the road, such as a new network of the LAN or a tunnel";
-    if (through !== null && this.sessionOf(through) === null)
-      return `the ${tunnelTitle(through)} is not connected`;
+    if (through !== null && this.sessionOf(through) === null) return notConnected(through);
     if (through === null && !killSwitch.network.online) return "the uplink is down";
     if (through !== null && remote.access?.forwarded !== undefined && tunnelPort.open === null)
       return noPort(tunnelPort.trouble, through).message.replace(/^through: /, "");
-    return this.endpoint === null ? NO_ENDPOINT : null;
+    return this.endpoint === null ? this.whyNone : null;
+  }
+
+  private get whyNone(): string {
+    const { remote, uplink } = this.deps;
+    const { access } = remote;
+    if (access === null || access.through !== null) return noEndpoint(null, null);
+    const [way] = uplink.list(access);
+    const why = way?.state === "asking" ? "the home router is being asked" : (way?.error ?? null);
+    return noEndpoint(why, uplink.byHand(access));
   }
 
   /** Where the provider has opened the port. */
@@ -81,4 +117,8 @@ export class WayIn {
     const found = this.deps.tunnels.all().find(({ name }) => name === tunnel);
     return found === undefined ? null : carriedBy(found.controller.state);
   }
+}
+
+function notConnected(through: string): string {
+  return `the ${tunnelTitle(through)} is not connected`;
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import type { Way } from "../../src/forwards/opener.ts";
 import { PortRefusal } from "../../src/forwards/opener.ts";
+import { slotOf } from "../../src/network/slot.ts";
 import { RESULT } from "../../src/port-mapping/nat-pmp.ts";
 import { NatPmpOpener } from "../../src/port-mapping/opener.ts";
-import { slotOf } from "../../src/network/slot.ts";
 import { sessionFor } from "../../src/tunnel/session.ts";
 import { cidrs, ip, ips } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";

@@ -1,6 +1,12 @@
 import type { Address } from "../../src/base/address.ts";
 import type { Protocol } from "../../src/forwards/opener.ts";
-import { anotherOperationBytes, answerBytes, RESULT, requestIn } from "../../src/port-mapping/nat-pmp.ts";
+import {
+  anotherOperationBytes,
+  anotherVersionBytes,
+  answerBytes,
+  RESULT,
+  requestIn,
+} from "../../src/port-mapping/nat-pmp.ts";
 
 interface Mapping {
   protocol: Protocol;
@@ -42,6 +48,7 @@ export class ProviderNatPmp {
     const epoch = Math.floor(this.now() - this.startedAt);
     switch (request.asks) {
       case "another version":
+        return anotherVersionBytes(epoch);
       case "another operation":
         return anotherOperationBytes(packet, epoch);
       case "address": {

@@ -1,0 +1,51 @@
+import type { AlertCode } from "../base/alert.ts";
+
+/** A router or a tunnel that restarts is soon back. */
+const LOST_AFTER_MS = 60_000;
+
+interface Seen {
+  on: boolean;
+  /** What devices call, or null. */
+  endpoint: string | null;
+  /** Why no device can come in, or null. */
+  fault: string | null;
+}
+
+/** Tells people when devices on the road can no longer come in, or must call something else. */
+export class WayAlert {
+  /** What devices could call last; null before they could. */
+  private endpoint: string | null = null;
+  /** Since when they cannot, on the monotonic clock. */
+  private lostAt: number | null = null;
+  private isTold = false;
+
+  constructor(private readonly alarm: (code: AlertCode, message: string) => void) {}
+
+  see({ on, endpoint, fault }: Seen, now: number): void {
+    if (!on) this.forget();
+    else if (fault !== null || endpoint === null) this.lost(fault ?? "their way in is not known", now);
+    else this.found(endpoint);
+  }
+
+  private found(endpoint: string): void {
+    if (this.isTold) this.alarm("remote_found", "Devices on the road can come in again.");
+    if (this.endpoint !== null && this.endpoint !== endpoint)
+      this.alarm(
+        "remote_moved",
+        `Devices on the road must call ${endpoint} now, and no longer ${this.endpoint}: change the endpoint in their WireGuard apps, or remove and add them again.`,
+      );
+    Object.assign(this, { endpoint, lostAt: null, isTold: false });
+  }
+
+  private lost(why: string, now: number): void {
+    if (this.endpoint === null) return;
+    this.lostAt ??= now;
+    if (this.isTold || now - this.lostAt < LOST_AFTER_MS) return;
+    this.isTold = true;
+    this.alarm("remote_lost", `Devices on the road cannot come in: ${why}.`);
+  }
+
+  private forget(): void {
+    Object.assign(this, { endpoint: null, lostAt: null, isTold: false });
+  }
+}

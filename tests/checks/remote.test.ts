@@ -1,0 +1,51 @@
+import { expect, test } from "bun:test";
+import { remoteFinding } from "../../src/checks/remote.ts";
+import type { RemoteStatus } from "../../src/remote/schema.ts";
+
+const CALLED = "home.example.org:51820";
+const ON: RemoteStatus = {
+  ...{ on: true, port: 51_820, interface: "wgr", public_key: null, through: null, endpoint: CALLED },
+  error: null,
+  ways: [{ kind: "router", state: "closed", endpoint: null, protocol: null, error: "it does not answer" }],
+  by_hand: { port: 51_820, to: "192.168.8.2", to_port: 51_820 },
+  devices: [],
+};
+const ENTER = "In the home router, forward UDP port 51820 to 192.168.8.2, port 51820.";
+
+test("while it is off, there is nothing to check", () => {
+  expect(remoteFinding({ ...ON, on: false })).toBeNull();
+});
+
+test("a port that the router forwards is fine", () => {
+  const open = {
+    kind: "router",
+    state: "open",
+    endpoint: "203.0.113.7:40000",
+    protocol: "upnp",
+    error: null,
+  } as const;
+  expect(remoteFinding({ ...ON, endpoint: open.endpoint, ways: [open] })?.found).toBe(
+    "devices call 203.0.113.7:40000, which the home router opens by UPnP",
+  );
+  expect(remoteFinding({ ...ON, ways: [open] })?.found).toBe(
+    `devices call ${CALLED}; open is 203.0.113.7:40000, which the home router opens by UPnP`,
+  );
+});
+
+test("what cannot be known is a warning with what to enter, until a device has come in", () => {
+  expect(remoteFinding(ON)).toEqual({
+    result: "warning",
+    found: `devices call ${CALLED}; whether that leads here cannot be seen: it does not answer`,
+    advice: ENTER,
+  });
+  const phone = { latest_handshake: "2026-11-24T12:00:00.000Z" } as RemoteStatus["devices"][number];
+  expect(remoteFinding({ ...ON, devices: [phone] })?.result).toBe("ok");
+});
+
+test("without an address to call it is a fault, with what to enter", () => {
+  expect(remoteFinding({ ...ON, endpoint: null, error: "the address is not known" })).toEqual({
+    result: "fault",
+    found: "no device can come in: the address is not known",
+    advice: ENTER,
+  });
+});
