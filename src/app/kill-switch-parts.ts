@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { messageOf } from "../base/errors.ts";
 import { Log } from "../base/log.ts";
 import type { Settings } from "../base/settings.ts";
+import { Destinations } from "../destinations/destinations.ts";
 import { Devices } from "../devices/devices.ts";
 import type { DhcpHosts } from "../devices/fixed.ts";
 import { DHCP_UNIT, HOSTS_FILE } from "../dhcp/files.ts";
@@ -34,6 +35,7 @@ export interface KillSwitchParts {
   repairs: Repairs;
   killSwitch: KillSwitch;
   devices: Devices;
+  destinations: Destinations;
   remote: RemoteDevices;
   otherRouters: OtherRouters;
   bounds: Bounds;
@@ -84,9 +86,14 @@ export function killSwitchPartsOn(
     publishRemoved: (id) => events.publish({ type: "device_removed", payload: { id } }),
   });
   killSwitch.deviceAt = (address) => devices.deviceAt(address);
+  const destinations = new Destinations({
+    ...{ clock: host, store, killSwitch, devices, alarm },
+    onChange: (count) => events.publish({ type: "destinations_update", payload: { count } }),
+  });
   const otherRouters = new OtherRouters({ host, alarm, log });
   // The kill switch loads nothing before it knows the network: the first load has the exits.
   void devices.load();
+  void destinations.load();
   void remote.load();
   return {
     log,
@@ -99,6 +106,7 @@ export function killSwitchPartsOn(
     repairs,
     killSwitch,
     devices,
+    destinations,
     remote,
     otherRouters,
     bounds: new Bounds({ host, alarm, log }),

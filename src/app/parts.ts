@@ -107,7 +107,10 @@ export async function partsOn(
     },
     onLost: (link) => remoteAccess.lost(link),
     onNeighbour: (neighbour) => killSwitchParts.devices.saw(neighbour),
-    unlessUsed: (tunnel, remove) => killSwitchParts.devices.unlessUsed(tunnel, remove),
+    unlessUsed: (tunnel, remove) =>
+      killSwitchParts.devices.unlessUsed(tunnel, () =>
+        killSwitchParts.destinations.unlessUsed(tunnel, remove),
+      ),
     alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),
     alarm: (code, message) => events.alarm(code, message),
   });

@@ -92,6 +92,7 @@ export function answer(parts: Parts, app: App): Service {
   void parts.savedState.keepSaving(parts.host, stopping.signal);
   void parts.store.keepScrubbed(parts.host, stopping.signal);
   void parts.schedules.watch(stopping.signal);
+  void parts.destinations.watch(stopping.signal);
   void parts.otherRouters.watch(stopping.signal);
   void parts.bounds.watch(stopping.signal);
   void startNotifications(parts, stopping.signal).catch((error) => log.error(messageOf(error)));
@@ -233,7 +234,16 @@ function answersOf(parts: Parts, { app }: App): OperatorAnswers {
     "killswitch/off": () => turn(false),
     direct: async () => devices.direct,
     "direct/on": () => devices.setDirect(true),
-    "direct/off": () => devices.setDirect(false),
+    "direct/off": async () => {
+      // What could not be saved is in force all the same, and both are to be.
+      const [closed, shown] = await Promise.allSettled([
+        parts.destinations.closeDirect(),
+        devices.setDirect(false),
+      ]);
+      if (closed.status === "rejected") throw closed.reason;
+      if (shown.status === "rejected") throw shown.reason;
+      return shown.value;
+    },
     https: async () => {
       await parts.https.started;
       return parts.https.status();

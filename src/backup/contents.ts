@@ -64,7 +64,7 @@ export async function checkedContents(value: unknown): Promise<Contents> {
     servers.push(checkedServer(server));
     await nextTurn();
   }
-  checkDevices(value.devices ?? [], value.settings.direct === "on");
+  checkDevices(value.devices ?? [], value.settings);
   const odd = Object.entries(value.settings).find((each) => !isSetting(each));
   if (odd !== undefined) damaged(`the setting ${JSON.stringify(odd[0].slice(0, 100))} is invalid`);
   return { ...value, servers };

@@ -1,6 +1,7 @@
 import { GatewayError } from "../base/errors.ts";
 import { isName } from "../base/name.ts";
 import { type Change, rowChanges } from "../base/saved.ts";
+import { DESTINATIONS, targetOf } from "../destinations/saved.ts";
 import { MAX_ASSIGNED, MAX_PREFIXES } from "../devices/assignments.ts";
 import { parseDefaultExit, parseExit } from "../devices/exit.ts";
 import { isRemoteId, parseDeviceId } from "../devices/id.ts";
@@ -27,12 +28,18 @@ export function isValidDevice({ id, name, exit }: StoredDevice): boolean {
   return parseDeviceId(id) === id && isNamed && isAssigned && (name !== null || exit !== null);
 }
 
-export function checkDevices(devices: readonly StoredDevice[], isDirectAllowed: boolean): void {
+export function checkDevices(
+  devices: readonly StoredDevice[],
+  settings: Readonly<Record<string, string>>,
+): void {
+  const isDirectAllowed = settings.direct === "on";
   const odd = devices.find((each) => !isValidDevice(each));
   if (odd !== undefined) damaged(`the device ${JSON.stringify(odd.id.slice(0, 100))} is invalid`);
   if (new Set(devices.map(({ id }) => id)).size < devices.length) damaged("it contains a device twice");
   if (!isDirectAllowed && devices.some(({ exit }) => exit === "direct"))
     damaged("a device has the exit direct, which is not allowed in it");
+  if (!isDirectAllowed && directTargets(settings).length > 0)
+    damaged("a rule for destinations has the exit direct, which is not allowed in it");
 }
 
 export function deviceChanges(here: Holdings, then: Holdings): Change[] {
@@ -52,15 +59,29 @@ function rowsOf({ devices }: Holdings): Map<string, string> {
   );
 }
 
-/** Throws if devices could leave outside the tunnel that cannot now. */
+/** The destinations that the settings lead outside the tunnel. */
+function directTargets(settings: Readonly<Record<string, string>>): string[] {
+  const rules = DESTINATIONS.parse(settings[DESTINATIONS.key] ?? null);
+  return rules.flatMap((rule) =>
+    rule.exit.to === "direct"
+      ? rule.prefixes.map((prefix) => targetOf({ prefixes: [prefix], devices: rule.devices }))
+      : [],
+  );
+}
+
+/** Throws if devices, or traffic to some destinations, could leave outside the tunnel that cannot now. */
 export function refuseDirect(here: Holdings, { settings, devices }: Omit<Holdings, "servers">): void {
   const isAllowed = here.settings.direct === "on";
   const present = new Set(here.devices.flatMap(({ id, exit }) => (exit === "direct" ? [id] : [])));
   const more = devices.filter(({ id, exit }) => exit === "direct" && !(isAllowed && present.has(id)));
-  if (settings.direct !== "on" || (isAllowed && more.length === 0)) return;
-  const titles = more.slice(0, MAX_TITLES).map(({ id, name }) => JSON.stringify(name ?? id));
-  const rest = more.length > MAX_TITLES ? ` and ${more.length - MAX_TITLES} more` : "";
-  const which = more.length === 0 ? "devices" : `${titles.join(", ")}${rest}`;
+  const known = new Set(isAllowed ? directTargets(here.settings) : []);
+  const all = [
+    ...more.map(({ id, name }) => JSON.stringify(name ?? id)),
+    ...directTargets(settings).flatMap((target) => (known.has(target) ? [] : [`traffic to ${target}`])),
+  ];
+  if (settings.direct !== "on" || (isAllowed && all.length === 0)) return;
+  const rest = all.length > MAX_TITLES ? ` and ${all.length - MAX_TITLES} more` : "";
+  const which = all.length === 0 ? "devices" : `${all.slice(0, MAX_TITLES).join(", ")}${rest}`;
   throw new GatewayError(
     "unable",
     `the backup lets ${which} leave directly, outside the tunnel; nothing was changed; pass --direct to restore that too`,

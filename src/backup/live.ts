@@ -1,5 +1,6 @@
 import { GatewayError } from "../base/errors.ts";
 import type { Change } from "../base/saved.ts";
+import type { Destinations } from "../destinations/destinations.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { Forwards } from "../forwards/forwards.ts";
 import type { Accounts } from "../providers/accounts.ts";
@@ -25,6 +26,7 @@ interface Deps {
   /** Makes managed servers use the account in the store. */
   takeUpAccount: () => Promise<void>;
   devices: Pick<Devices, "load">;
+  destinations: Pick<Destinations, "load">;
   forwards: Pick<Forwards, "load">;
   schedules: Pick<Schedules, "load">;
   remoteAccess: Pick<RemoteAccess, "load">;
@@ -52,8 +54,8 @@ export function liveBackup(deps: Deps): LiveBackup {
 }
 
 async function restored(deps: Deps, contents: Contents, may: Permissions): Promise<Restored> {
-  const { store, catalogue, tunnels, savedState, takeUpAccount, devices, forwards, schedules, remoteAccess } =
-    deps;
+  const { store, catalogue, tunnels, savedState, takeUpAccount } = deps;
+  const { devices, destinations, forwards, schedules, remoteAccess } = deps;
   // One that never had a server is not in the store, which could give its slot to another.
   for (const tunnel of tunnels.all()) await tunnels.dropUnused(tunnel);
   assertDown(tunnels);
@@ -67,7 +69,12 @@ async function restored(deps: Deps, contents: Contents, may: Permissions): Promi
   catalogue.reload();
   // All begin at once, because a change that a client makes while one still waits would undo what was restored. What
   // fails does not keep the others from it.
-  const loads = [takeUpAccount(), devices.load(), forwards.load(), schedules.load(), remoteAccess.load()];
+  const loads = [
+    takeUpAccount(),
+    // What is direct needs the permission, which the devices read.
+    devices.load().then(() => destinations.load()),
+    ...[forwards.load(), schedules.load(), remoteAccess.load()],
+  ];
   const loaded = await Promise.allSettled(loads);
   if (savedState.killSwitchWanted() !== before)
     await tunnels.main.controller.setKillSwitch(savedState.killSwitchWanted());

@@ -1,5 +1,6 @@
 import { parseAddress } from "../base/address.ts";
 import type { BackedUp } from "../base/saved.ts";
+import { DESTINATIONS } from "../destinations/saved.ts";
 import { DEFAULT_EXIT, DIRECT } from "../devices/assignments.ts";
 import { FIXED_ADDRESSES } from "../devices/fixed.ts";
 import { FORWARDS } from "../forwards/saved.ts";
@@ -24,6 +25,7 @@ export const CHOICES: readonly BackedUp[] = [
 ];
 
 export const LISTS: readonly BackedUp[] = [
+  DESTINATIONS,
   FORWARDS,
   SCHEDULES,
   FIXED_ADDRESSES,

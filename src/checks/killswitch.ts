@@ -54,11 +54,16 @@ export function otherRulesFinding(inspection: Inspection): Finding {
 }
 
 /** The hole that the operator has declared. */
-export function directFinding({ direct }: Inspection): Finding {
+export function directFinding({ direct, destinations }: Inspection): Finding {
+  if (direct === 0 && destinations)
+    return warning(
+      "traffic to some destinations leaves outside the tunnel, as allowed on the gateway",
+      "See which: portcullis destinations; to end it: sudo portcullis direct off",
+    );
   if (direct === 0) return ok("no device leaves outside the tunnel");
   return warning(
     `${direct === 1 ? "1 device leaves" : `${direct} devices leave`} outside the tunnel, as allowed on the gateway`,
-    "See which: sudo portcullis direct; to end it: sudo portcullis direct off",
+    `See which: sudo portcullis direct${destinations ? ", portcullis destinations" : ""}; to end it: sudo portcullis direct off`,
   );
 }
 

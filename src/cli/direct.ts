@@ -25,7 +25,8 @@ async function directOffline(settings: Settings, wanted?: "on" | "off"): Promise
   if (wanted === undefined) return (await partsOf(settings)).devices.direct;
   // A service that is starting or stopping is changing the table.
   await claimGateway(settings, new Log(settings.logLevel));
-  const { devices, tunnels, catalogue, host } = await partsOf(settings);
+  const { devices, destinations, tunnels, catalogue, host } = await partsOf(settings);
+  if (wanted === "off") await destinations.closeDirect();
   const shown = await devices.setDirect(wanted === "on");
   // The rules that a service has left in the kernel still let the devices out.
   if (wanted === "off" && (await listTable(host)) !== null) await tunnels.start(catalogue);

@@ -113,6 +113,8 @@ function sentenceOf(event: Shown): string {
       return `port ${event.payload.port}/${event.payload.protocol} of ${printable(event.payload.device)}: no longer forwarded`;
     case "remote_update":
       return `remote access is ${event.payload.on ? "on" : "off"}, ${event.payload.devices} devices on the road`;
+    case "destinations_update":
+      return `${event.payload.count} rules for destinations`;
     case "schedules_update":
       return `${event.payload.count} schedules`;
     case "favourites_update":

@@ -1,13 +1,5 @@
-import {
-  type Address,
-  addressOf,
-  familyOf,
-  type HostName,
-  lengthOf,
-  networkOf,
-  type Prefix,
-  prefixOf,
-} from "../base/address.ts";
+import { type Address, addressOf, type HostName, lengthOf, type Prefix } from "../base/address.ts";
+import { PrefixTable } from "../base/prefix-table.ts";
 import type { DeviceId } from "../devices/id.ts";
 import type { Exit } from "../killswitch/policy.ts";
 
@@ -30,32 +22,20 @@ export interface Match<By extends HostName | Prefix> {
   by: By;
 }
 
-/** The rules of one name, or of one prefix. */
-interface Holders {
-  all: Rule | null;
-  byDevice: Map<DeviceId, Rule>;
-}
-
 /**
  * Finds the rule for a destination. The most specific one holds: rules of single devices come before those of all, then
  * longer names before shorter ones, and longer prefixes before shorter ones. No two rules are equally specific, because
  * those are refused.
  */
 export class Matcher {
-  private readonly names: ReadonlyMap<HostName, Holders>;
-  private readonly prefixes: ReadonlyMap<Prefix, Holders>;
-  /** Of the prefixes of each family, the longest first. */
-  private readonly lengths: Readonly<Record<4 | 6, readonly number[]>>;
+  /** By device; under null the rules of all devices. */
+  private readonly names: ReadonlyMap<DeviceId | null, ReadonlyMap<HostName, Rule>>;
+  private readonly prefixes: ReadonlyMap<DeviceId | null, PrefixTable<Rule>>;
 
   constructor(readonly rules: readonly Rule[]) {
-    this.names = holdersOf(rules, ({ names }) => names);
-    this.prefixes = holdersOf(rules, ({ prefixes }) => prefixes);
-    const all = [...this.prefixes.keys()];
-    const lengthsIn = (family: 4 | 6) => {
-      const lengths = all.filter((prefix) => familyOf(prefix) === family).map(lengthOf);
-      return [...new Set(lengths)].sort((a, b) => b - a);
-    };
-    this.lengths = { 4: lengthsIn(4), 6: lengthsIn(6) };
+    this.names = byDevice(rules, ({ names }) => names);
+    const prefixes = byDevice(rules, (rule) => rule.prefixes);
+    this.prefixes = new Map([...prefixes].map(([device, each]) => [device, new PrefixTable(each)]));
   }
 
   /** Whether any rule has names. */
@@ -63,47 +43,45 @@ export class Matcher {
     return this.names.size > 0;
   }
 
-  /** The rule for a name in lower case, without a final dot. It takes as many look-ups as the name has labels. */
+  /** The rule for a name in lower case, without a final dot. It takes at most two look-ups for each label of the name. */
   forName(name: HostName, device: DeviceId | null): Match<HostName> | null {
-    if (this.names.size === 0) return null;
-    return mostSpecific(withParents(name), (each) => this.names.get(each), device);
+    const names = this.names.size === 0 ? [] : withParents(name);
+    return this.first(device, (owner) => {
+      const rules = this.names.get(owner);
+      const by = rules && names.find((each) => rules.has(each));
+      const rule = by && rules.get(by);
+      return rule ? { rule, by } : null;
+    });
   }
 
   forAddress(address: Address, device: DeviceId | null): Match<Prefix> | null {
-    const around = this.lengths[familyOf(address)].map((length) => networkOf(prefixOf(address), length));
-    return mostSpecific(around, (each) => this.prefixes.get(each), device);
+    return this.first(device, (owner) => {
+      const found = this.prefixes.get(owner)?.find(address);
+      return found ? { rule: found.value, by: found.prefix } : null;
+    });
+  }
+
+  /** Rules of the device come first. */
+  private first<Found>(
+    device: DeviceId | null,
+    find: (owner: DeviceId | null) => Found | null,
+  ): Found | null {
+    return (device && find(device)) ?? find(null);
   }
 }
 
-/** The candidates are ordered, the most specific first. */
-function mostSpecific<By extends HostName | Prefix>(
-  candidates: readonly By[],
-  holdersOf: (by: By) => Holders | undefined,
-  device: DeviceId | null,
-): Match<By> | null {
-  const first = (ruleIn: (holders: Holders) => Rule | null | undefined) => {
-    for (const by of candidates) {
-      const holders = holdersOf(by);
-      const rule = holders && ruleIn(holders);
-      if (rule) return { rule, by };
-    }
-    return null;
-  };
-  return (device && first(({ byDevice }) => byDevice.get(device))) ?? first(({ all }) => all);
-}
-
-function holdersOf<By extends HostName | Prefix>(
+/** Each device with the rules that are only for some, and null with those of all. */
+function byDevice<By>(
   rules: readonly Rule[],
   partsOf: (rule: Rule) => readonly By[],
-): Map<By, Holders> {
-  const found = new Map<By, Holders>();
+): Map<DeviceId | null, Map<By, Rule>> {
+  const found = new Map<DeviceId | null, Map<By, Rule>>();
   for (const rule of rules)
-    for (const by of partsOf(rule)) {
-      const holders = found.get(by) ?? { all: null, byDevice: new Map() };
-      if (rule.devices.length === 0) holders.all = rule;
-      for (const device of rule.devices) holders.byDevice.set(device, rule);
-      found.set(by, holders);
-    }
+    for (const device of rule.devices.length === 0 ? [null] : rule.devices)
+      for (const by of partsOf(rule)) {
+        const rules = found.get(device) ?? new Map<By, Rule>();
+        found.set(device, rules.set(by, rule));
+      }
   return found;
 }
 

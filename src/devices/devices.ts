@@ -19,7 +19,7 @@ import {
 } from "./assignments.ts";
 import { Choices } from "./choices.ts";
 import { type Direct, directChange, directIn, withDirect } from "./direct.ts";
-import { exitIn, formatExit, namesOf } from "./exit.ts";
+import { type Exits, exitIn, formatExit, namesOf } from "./exit.ts";
 import { type DhcpHosts, FixedAddresses } from "./fixed.ts";
 import { type DeviceId, deviceIdIn, isPrefixId } from "./id.ts";
 import { leasedNames } from "./leases.ts";
@@ -218,6 +218,11 @@ export class Devices {
   /** The devices that have an exit by a schedule now. */
   get scheduled(): DeviceId[] {
     return [...this.assignments.current.scheduled.keys()];
+  }
+
+  /** The exits that can be given now. */
+  get exits(): Exits {
+    return this.choices.exits;
   }
 
   /** Throws `not_found` if no device could be given this exit. */

@@ -2,6 +2,7 @@ import type { Server } from "bun";
 import type { Settings } from "../base/settings.ts";
 import type { Https } from "../certificates/https.ts";
 import type { Checkup } from "../checks/checkup.ts";
+import type { Destinations } from "../destinations/destinations.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { Forwards } from "../forwards/forwards.ts";
 import type { History } from "../history/history.ts";
@@ -32,6 +33,7 @@ export interface Domain {
   favourites: Favourites;
   accounts: Accounts;
   devices: Devices;
+  destinations: Destinations;
   forwards: Forwards;
   remoteAccess: RemoteAccess;
   schedules: Schedules;

@@ -53,6 +53,11 @@ export const EVENTS = {
     Type.Object({ count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
     "a server became a favourite or is none any more; count is their number now",
   ),
+  destinations_update: message(
+    "destinations_update",
+    Type.Object({ count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
+    "a rule for destinations was made, changed or removed; count is their number now",
+  ),
   schedules_update: message(
     "schedules_update",
     Type.Object({ count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
@@ -85,7 +90,10 @@ export type GatewayEvent = {
 /** The answers that an event may have changed, apart from what its payload says. */
 const STALE_AFTER: Readonly<Record<Name, Stale>> = {
   status_change: ["/api/servers/counts", "/api/killswitch", "/api/network"],
-  tunnel_update: ["/api/events", "/api/checks", "/api/killswitch", "/api/favourites", "/api/round-trips"],
+  tunnel_update: [
+    ...(["/api/events", "/api/checks", "/api/killswitch"] as const),
+    ...(["/api/favourites", "/api/round-trips", "/api/destinations"] as const),
+  ],
   tunnel_removed: ["/api/devices", "/api/checks"],
   server_update: ["/api/servers", "/api/servers/counts", "/api/favourites"],
   device_update: ["/api/devices", "/api/devices/self", "/api/schedules"],
@@ -94,6 +102,7 @@ const STALE_AFTER: Readonly<Record<Name, Stale>> = {
   forward_removed: ["/api/forwards", "/api/checks"],
   remote_update: ["/api/remote", "/api/devices", "/api/checks"],
   favourites_update: ["/api/favourites"],
+  destinations_update: ["/api/destinations", "/api/killswitch"],
   schedules_update: ["/api/schedules"],
   security_alert: ["/api/events", "/api/checks", "/api/killswitch", "/api/devices", "/api/network"],
   traffic: [],

@@ -28,7 +28,8 @@ export const metricsRoute = route({
 
 type Figures = Awaited<ReturnType<typeof figuresOf>>;
 
-async function figuresOf({ overview, tunnels, events, connects, devices, forwards, bounds }: Domain) {
+async function figuresOf(domain: Domain) {
+  const { overview, tunnels, events, connects, devices, destinations, forwards, bounds } = domain;
   const [status, rows, places] = await Promise.all([overview.status(), overview.rows(), bounds.places()]);
   const sessions = new Map(tunnels.all().map(({ name, controller }) => [name, carriedBy(controller.state)]));
   return {
@@ -37,6 +38,7 @@ async function figuresOf({ overview, tunnels, events, connects, devices, forward
     alerts: events.alerts,
     connects: connects.durations,
     devices: devices.counts(),
+    destinations: destinations.counts(),
     directAllowed: devices.direct.allowed,
     forwards: forwards.counts(),
     places,
@@ -106,7 +108,7 @@ function tunnelFamilies({ tunnels }: Figures): Family[] {
 }
 
 function ownFamilies(figures: Figures): Family[] {
-  const { status, alerts, connects, devices, directAllowed, forwards, places } = figures;
+  const { status, alerts, connects, devices, destinations, directAllowed, forwards, places } = figures;
   return [
     family(
       "portcullis_connected",
@@ -143,6 +145,12 @@ function ownFamilies(figures: Figures): Family[] {
       type: "gauge",
       help: "Known devices of the LAN by exit.",
       samples: Object.entries(devices).map(([exit, value]) => ({ labels: { exit }, value })),
+    },
+    {
+      name: "portcullis_destination_rules",
+      type: "gauge",
+      help: "Rules for destinations by exit.",
+      samples: Object.entries(destinations).map(([exit, value]) => ({ labels: { exit }, value })),
     },
     family(
       "portcullis_direct_allowed",

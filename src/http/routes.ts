@@ -1,5 +1,6 @@
 import { accessRoutes } from "./access.ts";
 import { dashboardRoutes } from "./dashboard.ts";
+import { destinationRoutes } from "./destinations.ts";
 import { deviceRoutes, networkRoute } from "./devices.ts";
 import { eventRoute } from "./events.ts";
 import { forwardRoutes } from "./forwards.ts";
@@ -27,6 +28,7 @@ export function routesOf(gluetun: boolean): readonly Route[] {
     ...tunnelRoutes,
     ...ownServerRoutes,
     ...deviceRoutes,
+    ...destinationRoutes,
     ...forwardRoutes,
     ...remoteRoutes,
     ...scheduleRoutes,

@@ -1,8 +1,9 @@
-import { type Address, contains } from "../base/address.ts";
+import { type Address, contains, mustParsePrefix } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
 import { MAX_TUNNELS } from "../network/slot.ts";
 import type { Connection, Direction, Host } from "../system/host.ts";
-import { zoneOf } from "./direct.ts";
+import { destinationExit, type Sender } from "./destination-exits.ts";
+import { DESTINATION_ZONE, zoneOf } from "./direct.ts";
 import type { Exit, FirewallTunnel, Policy } from "./policy.ts";
 import { FIRST_REMOTE_ZONE, remoteAt, remoteZoneOf } from "./remote-part.ts";
 
@@ -15,8 +16,13 @@ const LAST_TUNNEL_ZONE = 2 * MAX_TUNNELS;
 const MAX_CHALLENGES = 512;
 const PROTOCOLS = { tcp: 6, udp: 17 };
 const DNS_PORT = 53;
+/** Of DNS over TLS and QUIC. */
+const SECURE_DNS_PORT = 853;
 
 type Forward = Policy["forwards"][number];
+
+/** An address of the road that no device has. */
+const NOBODY: Sender = { id: mustParsePrefix("0.0.0.0/32"), exit: { to: "blocked" } };
 
 /** Finds the device that has an address of the LAN, as far as it is known. */
 export type DeviceAt = (address: Address) => Mac | null;
@@ -53,8 +59,12 @@ export class Connections {
    * after the look.
    */
   settle(policy: Policy, isDue = false): Promise<void> {
-    const { lans, addresses, endpoints, devices, routed, defaultExit, forwards, remote } = policy;
-    const decides = { lans, addresses, endpoints, devices, routed, defaultExit, forwards, remote };
+    const { lans, addresses, endpoints, devices, routed, defaultExit, forwards, remote, destinations } =
+      policy;
+    const decides = {
+      ...{ lans, addresses, endpoints, devices, routed, defaultExit },
+      ...{ forwards, remote, destinations },
+    };
     this.policy = policy;
     const isNew = (each: Forward) => !this.forwards.some((other) => Bun.deepEquals(each, other));
     this.forwards = [...this.forwards, ...forwards.filter(isNew)];
@@ -93,8 +103,13 @@ export function isOver(
   former: Policy["forwards"],
 ): boolean {
   const { zone, original, reply } = connection;
+  const own = () => ownExit(connection, policy, deviceAt);
+  if (zone === DESTINATION_ZONE) {
+    const exit = own();
+    return exit !== undefined && exit?.to !== "direct";
+  }
   if (zone >= FIRST_REMOTE_ZONE)
-    return !directZonesIn(policy).has(zone) || isUnredirected(connection, policy);
+    return !directZonesIn(policy).has(zone) || isUnredirected(connection, policy) || own() != null;
   if (zone === 0) return isOfFormerRemote(connection, policy);
   if (zone > LAST_TUNNEL_ZONE) return false;
   if ([original.source, reply.source].some((address) => policy.addresses.includes(address))) return false;
@@ -105,7 +120,10 @@ export function isOver(
   if (inward !== undefined)
     return !isForwarded(connection, inward, policy.forwards) && isForwarded(connection, inward, former);
   const outward = tunnels.find(({ addresses }) => addresses.includes(reply.destination));
-  return outward === undefined || isElsewhere(exitAt(original.source, policy, deviceAt), outward);
+  if (outward === undefined) return true;
+  const exit = own();
+  if (exit === undefined) return false;
+  return isElsewhere(exit ?? senderAt(original.source, policy, deviceAt)?.exit ?? null, outward);
 }
 
 /**
@@ -147,18 +165,31 @@ function isDns({ destinationPort }: Direction): boolean {
   return destinationPort === DNS_PORT;
 }
 
+/** The exit that the destination has of its own, as `destinationExit` tells it. DNS takes the exit of the device. */
+function ownExit(
+  { protocol, original }: Connection,
+  policy: Policy,
+  deviceAt: DeviceAt,
+): Exit | null | undefined {
+  const { source, destination, destinationPort } = original;
+  const exit = destinationExit(policy, destination, senderAt(source, policy, deviceAt));
+  const isPort = protocol === PROTOCOLS.tcp || protocol === PROTOCOLS.udp;
+  const isQuery = isPort && [DNS_PORT, SECURE_DNS_PORT].includes(destinationPort);
+  return isQuery && exit?.to !== "blocked" ? null : exit;
+}
+
 function isElsewhere(exit: Exit | null, { tunnel }: FirewallTunnel): boolean {
   return exit !== null && !(exit.to === "tunnel" && exit.name === tunnel);
 }
 
 /** Null if nobody is known to have the address. */
-function exitAt(address: Address, policy: Policy, deviceAt: DeviceAt): Exit | null {
+function senderAt(address: Address, policy: Policy, deviceAt: DeviceAt): Sender | null {
   const network = policy.routed.find(({ prefix }) => contains(prefix, address));
-  if (network !== undefined) return network.exit;
+  if (network !== undefined) return { id: network.prefix, exit: network.exit };
   const remote = remoteAt(policy.remote, address);
-  if (remote !== undefined) return remote?.exit ?? { to: "blocked" };
-  const mac = deviceAt(address);
-  return mac && (policy.devices.find(({ id }) => id === mac)?.exit ?? policy.defaultExit);
+  if (remote !== undefined) return remote ?? NOBODY;
+  const id = deviceAt(address);
+  return id && { id, exit: policy.devices.find((device) => device.id === id)?.exit ?? policy.defaultExit };
 }
 
 /** This holds even while the uplink is down. */

@@ -3,7 +3,7 @@ import type { Mac } from "../base/mac.ts";
 import { DIRECT_MARK } from "../network/slot.ts";
 import { jhashOf } from "./jhash.ts";
 import { among, chain, fromHosts, headerOf, isMarked, namesOf, setMark } from "./match.ts";
-import { directDevices, directRemotes, isAnyDirect, type Policy } from "./policy.ts";
+import { directDevices, directRemotes, isAnyDirect, leadsToDirect, type Policy } from "./policy.ts";
 import { remoteZoneOf } from "./remote-part.ts";
 
 /** The name of the exit in chains and sets; no tunnel has it. */
@@ -18,12 +18,15 @@ const FIRST_DIRECT_ZONE = 0x8000;
  * is direct.
  */
 const HASH = { modulus: 0x8000, seed: 1 };
+/** The zone of all connections to destinations that are direct, whatever the device. */
+export const DESTINATION_ZONE = FIRST_DIRECT_ZONE - 1;
 
-/** The zones of the devices that are direct now. */
+/** The zones of the devices that are direct now, and that of the destinations. */
 export function directZones(policy: Policy): string[] {
   const all = [
     ...directDevices(policy).map(({ id }) => zoneOf(id)),
     ...directRemotes(policy).map(({ id }) => remoteZoneOf(id)),
+    ...(leadsToDirect(policy) ? [DESTINATION_ZONE] : []),
   ];
   const zones = [...new Set(all)].sort((a, b) => a - b);
   if (zones.length === 0) return [];
@@ -63,7 +66,7 @@ export function markDirectReplies(policy: Policy): string[] {
 /** Between the LAN and the uplink, for packets with the mark; these may be one interface. */
 export function forwardDirect(policy: Policy): string[] {
   const { lans, uplink } = policy;
-  if (uplink === null || directDevices(policy).length === 0) return [];
+  if (uplink === null || (directDevices(policy).length === 0 && !leadsToDirect(policy))) return [];
   const back = `${isMarked(DIRECT_MARK)} ct direction reply ct state established,related accept`;
   const into = `${isMarked(DIRECT_MARK)} jump ${INTO_UPLINK}`;
   return [

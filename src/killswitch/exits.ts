@@ -9,9 +9,11 @@ import { directDevices, type Exit, type FirewallTunnel, MAIN, type Policy, tunne
 import { refuse } from "./strangers.ts";
 
 /** The set of all devices with an exit of their own, and an entry that is no device. */
-const ASSIGNED = "assigned";
+export const ASSIGNED = "assigned";
 /** An address that no device has. A packet looks it up by this mask, and so learns whether the set has been emptied. */
-const NO_DEVICE = "00:00:00:00:00:00" as Mac;
+export const NO_DEVICE = "00:00:00:00:00:00" as Mac;
+/** The set of the devices that are blocked, and of the entry that is no device. Only rules for destinations need it. */
+export const BLOCKED_DEVICES = "blocked_devices";
 const BY_DEVICE = "by_device";
 const OWN_EXIT = "own_exit";
 /** The map from each device to the chain of its exit. */
@@ -39,8 +41,13 @@ export function deviceSets(policy: Policy): string[] {
       ),
     ),
     exitMap(devices),
+    ...(policy.destinations === undefined ? [] : [setOf(BLOCKED_DEVICES, [...blockedIn(policy), NO_DEVICE])]),
     ...directZones(policy),
   ];
+}
+
+function blockedIn({ devices }: Policy): Mac[] {
+  return devices.filter(({ exit }) => exit.to === "blocked").map(({ id }) => id);
 }
 
 /** The chains that lead each device to its exit, and a chain for each exit. */
@@ -102,7 +109,8 @@ function ownExit(policy: Policy): string {
 function wayOut(name: string, policy: Policy, blocks: boolean): string[] {
   if (name === DIRECT) return leaveDirectly();
   const tunnels = tunnelsOf(name, policy);
-  return tunnels.length > 0 ? intoTunnel(tunnels, blocks) : noWay(name, blocks);
+  if (tunnels.length === 0) return noWay(name, blocks);
+  return intoTunnel(tunnels, blocks, policy.destinations !== undefined);
 }
 
 /** A device and the name of its exit in chains and sets. */
@@ -154,7 +162,7 @@ export function setFor(name: string): string {
  * between two zones, because the route moves to the next tunnel at once. The same applies if nothing blocks, because
  * then not everything uses a tunnel. Otherwise the zone is known without a look-up.
  */
-function intoTunnel(tunnels: readonly FirewallTunnel[], blocks: boolean): string[] {
+function intoTunnel(tunnels: readonly FirewallTunnel[], blocks: boolean, hasDestinations: boolean): string[] {
   const zone = (tunnel: FirewallTunnel, match = "") =>
     `${match}ct zone set ${tunnel.zone} accept comment "each tunnel has its own connections"`;
   return tunnels.slice(0, 1).flatMap((current) => [
@@ -165,6 +173,8 @@ function intoTunnel(tunnels: readonly FirewallTunnel[], blocks: boolean): string
           ...tunnels.map((tunnel) => zone(tunnel, `fib daddr . mark oifname "${tunnel.interface}" `)),
           // DNS queries to the gateway itself.
           zone(current, "fib daddr type local "),
+          // A packet to a destination with an exit of its own must not go on to the exit of its device.
+          ...(hasDestinations ? ['accept comment "nothing carries it without a route by this exit"'] : []),
         ]),
   ]);
 }

@@ -13,11 +13,19 @@ import { bypassIn } from "./foreign-rule.ts";
 import { LoadedTable } from "./loaded-table.ts";
 import { Notice } from "./notice.ts";
 import { OwnChanges } from "./own-changes.ts";
-import { isAnyDirect, mergedPolicy, type PolicyPart, type Remote } from "./policy.ts";
+import {
+  canLeaveDirectly,
+  type Exit,
+  isAnyDirect,
+  mergedPolicy,
+  type PolicyPart,
+  type Remote,
+  tunnelsOf,
+} from "./policy.ts";
 import { Readings } from "./readings.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
 import { type Inspection, inspectionOf, type Layers, layersOf } from "./report.ts";
-import { interfacesTo, overlapOf, RouteTable } from "./routed.ts";
+import { interfacesTo, overlap, overlapOf, RouteTable } from "./routed.ts";
 import { applyRules, OWN_NUMBERS, type Rule, ruleDifferences } from "./routing-rules.ts";
 import { type Wanted, wantedFor } from "./wanted.ts";
 
@@ -33,7 +41,7 @@ export class KillSwitch {
   readonly foreignRule: Notice;
   /** A route of the machine that leads to a part of the LAN by another interface. */
   readonly lanRoute: Notice;
-  /** The uplink if devices leave by it, outside the tunnel; null otherwise. */
+  /** The uplink if anything leaves by it, outside the tunnel; null otherwise. */
   directUplink: string | null = null;
   /** Called when that changes. */
   onDirect: () => void = () => {};
@@ -114,6 +122,25 @@ export class KillSwitch {
     const network = this.countedIn(this.network);
     const { endpoints } = mergedPolicy(this.parts, network);
     return { interfaces: interfacesTo(prefix, network), overlap: overlapOf(prefix, network, endpoints) };
+  }
+
+  /** What of the gateway's own networks has addresses of a prefix, for people; null if nothing has. */
+  ownerOf(prefix: Prefix): string | null {
+    const policy = mergedPolicy(this.parts, this.countedIn(this.network));
+    const owner = overlapOf(prefix, this.countedIn(this.network), []);
+    const [behind] = policy.routed.filter((network) => overlap(network.prefix, prefix));
+    const [road] = (policy.remote?.networks ?? []).filter((network) => overlap(network, prefix));
+    if (owner !== null) return owner;
+    if (behind !== undefined) return `the network ${behind.prefix} behind another router`;
+    return road === undefined ? null : `the devices on the road, ${road}`;
+  }
+
+  /** Whether something carries what is to leave by this exit. */
+  isOpen(exit: Exit): boolean {
+    const policy = this.wanted?.policy;
+    if (policy === undefined) return false;
+    if (exit.to === "direct") return canLeaveDirectly(policy);
+    return exit.to === "tunnel" && tunnelsOf(exit.name, policy).length > 0;
   }
 
   /**

@@ -90,7 +90,7 @@ export function set(names: readonly string[]): string {
 }
 
 /** A single value is compared directly, which takes less time than a look-up in a set. */
-function anyOf(values: readonly string[]): string {
+export function anyOf(values: readonly string[]): string {
   return values.length === 1 ? `${values[0]}` : `{ ${values.join(", ")} }`;
 }
 

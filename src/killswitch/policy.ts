@@ -2,6 +2,7 @@ import type { Address, Endpoint, Prefix } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
 import { type HostNetwork, takerOf } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
+import type { DestinationTo } from "./destination-part.ts";
 import {
   type Contact,
   type ContactPart,
@@ -38,6 +39,8 @@ export interface Policy {
   routed: readonly RoutedPrefix[];
   /** The exit of devices that are not assigned. */
   defaultExit: DefaultExit;
+  /** Missing while no destination has an exit of its own. */
+  destinations?: readonly Destination[];
   /** Ports of the internet that lead to devices. */
   forwards: readonly ForwardedPort[];
   contacts: readonly Contact[];
@@ -61,6 +64,8 @@ export type Exit = DefaultExit | { to: "direct" };
 export type DefaultExit = { to: "tunnel"; name: string } | { to: "blocked" };
 
 export type Remote = RemoteWith<Exit>;
+
+export type Destination = DestinationTo<Exit>;
 
 /** A device of the LAN with an exit of its own. */
 export interface AssignedDevice {
@@ -93,6 +98,7 @@ export interface PolicyPart {
   /** Prefixes without a route have no effect. */
   routed?: readonly DecidedPrefix[];
   defaultExit?: DefaultExit;
+  destinations?: readonly Destination[];
   forwards?: readonly ForwardPart[];
   contacts?: readonly ContactPart[];
   announces?: true;
@@ -140,6 +146,7 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
     const exit = devices.find(({ id }) => id === device)?.exit ?? defaultExit;
     return exit.to === "tunnel" && exit.name === tunnel;
   };
+  const destinations = owned.flatMap((part) => part.destinations ?? []);
   const lans = lansWith(routed, network);
   const isFree = ({ networks }: RemotePart) =>
     networks.every((each) => overlapOf(each, { ...network, uplinkPrefixes: [] }, endpoints) === null);
@@ -162,6 +169,7 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
     routed,
     devices,
     defaultExit,
+    ...(destinations.length > 0 && { destinations }),
     ...(owned.some(({ announces }) => announces) && { announces: true }),
     ...(remote && { remote: remoteIn(remote, declared, defaultExit) }),
     ...(routers.length > 0 && { routers }),
@@ -195,10 +203,17 @@ export function mainTunnels(policy: Pick<Policy, "carrying">): readonly Firewall
 }
 
 /** The devices that leave by the uplink now. Without a carrier nothing answers there, so they are refused at once. */
-export function directDevices({ devices, lans, uplink, online }: Policy): readonly AssignedDevice[] {
-  return lans.length === 0 || uplink === null || !online
-    ? []
-    : devices.filter(({ exit }) => exit.to === "direct");
+export function directDevices(policy: Policy): readonly AssignedDevice[] {
+  return canLeaveDirectly(policy) ? policy.devices.filter(({ exit }) => exit.to === "direct") : [];
+}
+
+/** Whether traffic to some destinations leaves by the uplink now. */
+export function leadsToDirect(policy: Policy): boolean {
+  return canLeaveDirectly(policy) && policy.destinations?.some(({ exit }) => exit.to === "direct") === true;
+}
+
+export function canLeaveDirectly({ lans, uplink, online }: Policy): boolean {
+  return lans.length > 0 && uplink !== null && online;
 }
 
 /** The same for devices on the road. */
@@ -208,9 +223,9 @@ export function directRemotes({ remote, uplink, online }: Policy): Remote["devic
     : remote.devices.filter(({ exit }) => exit.to === "direct");
 }
 
-/** Whether any device leaves by the uplink now. */
+/** Whether anything leaves by the uplink now, outside the tunnels: a device, or traffic to some destinations. */
 export function isAnyDirect(policy: Policy): boolean {
-  return directDevices(policy).length > 0 || directRemotes(policy).length > 0;
+  return directDevices(policy).length > 0 || directRemotes(policy).length > 0 || leadsToDirect(policy);
 }
 
 /** A network has more devices than a person sees, so it is never direct. */

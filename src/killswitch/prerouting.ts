@@ -1,5 +1,6 @@
 import type { Lan } from "../network/lan.ts";
 import { exitMarkOf, REFUSAL_MARK } from "../network/slot.ts";
+import { byDestination, destinationChains } from "./destinations.ts";
 import { dropStrangersDns, TO_RESOLVER } from "./dns.ts";
 import { byDevice, byPrefix, exits } from "./exits.ts";
 import { clientLinks } from "./link.ts";
@@ -61,7 +62,12 @@ function chainsOf(policy: Policy, blocks: boolean): string[] {
     ...chains.map(([link, rules]) => chain(`from_${link}`, null, rules)),
     ...(clientLinks(policy).length === 0
       ? []
-      : [...(blocks ? [refusePublic()] : []), toGateway(policy), ...exits(policy, blocks)]),
+      : [
+          ...(blocks ? [refusePublic()] : []),
+          toGateway(policy),
+          ...destinationChains(policy),
+          ...exits(policy, blocks),
+        ]),
     ...(blocks ? leaveDirectlyFromRemote(policy) : []),
   ];
 }
@@ -78,6 +84,7 @@ function fromLan(policy: Policy, lan: Lan, blocks: boolean): string[] {
     ...forGateway(policy, family),
     ...(blocks && family === 6 ? [keepMark(TO_GATEWAY)] : []),
     ...(blocks ? repliesToRemote(policy, family) : []),
+    ...byDestination(policy, family),
     ...byPrefix(policy, [family]),
     byDevice(`meta nfproto ipv${family}`),
   ]);

@@ -7,6 +7,7 @@ import {
   allHold,
   directIn,
   type Found as FoundParts,
+  leadsOutside,
   type Part,
   readSysctls,
   ruleParts,
@@ -84,7 +85,13 @@ export class Readings {
       this.rules.get(() => queue.addReading(() => this.readRules())),
       this.sysctls.get(() => readSysctls(host, network())),
     ]);
-    return { table: table.parts, rules: rules.parts, sysctls, direct: directIn(table.listing) };
+    return {
+      table: table.parts,
+      rules: rules.parts,
+      sysctls,
+      direct: directIn(table.listing),
+      destinations: leadsOutside(table.listing),
+    };
   }
 
   /** Reads the table and the rules now; to be called in a turn of the queue. Questions that come meanwhile share this look. */

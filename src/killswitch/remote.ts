@@ -1,4 +1,5 @@
 import { type Address, addressOf, familyOf, isLinkLocal, type Prefix } from "../base/address.ts";
+import { byDestinationFromRemote } from "./destinations.ts";
 import { TO_RESOLVER } from "./dns.ts";
 import { chainOf } from "./exits.ts";
 import { among, byFamily, chain, namesOf, on } from "./match.ts";
@@ -32,6 +33,7 @@ export function fromRemote(policy: Policy, blocks: boolean): string[] {
       remote,
       lans.flatMap(({ prefixes }) => prefixes),
     ).map((each) => `${each} accept comment "connections to the LAN are in no tunnel"`),
+    ...byDestinationFromRemote(policy),
     ...byExit(policy, ""),
     'drop comment "only known devices come in"',
   ];

@@ -7,6 +7,7 @@ import {
   tunnelAddressesIn,
 } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
+import { LEAVE_DIRECTLY } from "./destinations.ts";
 import { DIRECT, ZONES } from "./direct.ts";
 import { setFor } from "./exits.ts";
 import { removalOf } from "./foreign-rule.ts";
@@ -46,6 +47,8 @@ export interface Inspection {
   routing: boolean;
   /** How many devices may leave outside the tunnel, because the operator allows it. */
   direct: number;
+  /** Present if traffic to some destinations may, for the same reason. */
+  destinations?: true;
   parts: Part[];
 }
 
@@ -65,6 +68,8 @@ export interface Found {
   rules: readonly Part[];
   sysctls: SysctlParts;
   direct: number;
+  /** Whether traffic to some destinations leaves outside the tunnel. */
+  destinations: boolean;
 }
 
 /** The parts of each layer. */
@@ -87,12 +92,13 @@ export async function inspect(host: Host, expected: Expectation): Promise<Inspec
   ]);
   const table = tableParts(listing, expected.isAsLoaded);
   const direct = directIn(listing);
-  const more = direct === 0 ? [] : rulesOn(expected.network.ipv6, DIRECT_RULES);
+  const destinations = leadsOutside(listing);
+  const more = direct === 0 && !destinations ? [] : rulesOn(expected.network.ipv6, DIRECT_RULES);
   // Only the service knows which rules to routed networks and for devices on the road there should be.
   const isTheirs = (rule: Rule) => isRoutedRule(rule) || isRemoteRule(rule) || isRouterRule(rule);
   const rules = { ours: ours.filter((rule) => !isTheirs(rule)), ahead };
   const parts = ruleParts(rules, { ...expected, rules: [...expected.rules, ...more] });
-  return inspectionOf({ table, rules: parts, sysctls, direct }, expected.fault);
+  return inspectionOf({ table, rules: parts, sysctls, direct, destinations }, expected.fault);
 }
 
 /**
@@ -119,19 +125,28 @@ export function directIn(listing: string | null): number {
   return elementsOf(setFor(DIRECT), chains).length + remote.length;
 }
 
+/** Whether a listing of the table lets traffic to some destinations out of the tunnel. */
+export function leadsOutside(listing: string | null): boolean {
+  return chainsListed(listing ?? "").has(LEAVE_DIRECTLY);
+}
+
 export function layersOf({ table, rules, sysctls }: Found): Layers {
   return { firewall: table, routing: [...rules, sysctls.redirects] };
 }
 
 export function inspectionOf(found: Found, fault: string | null): Inspection {
-  const { direct } = found;
+  const { direct, destinations } = found;
   const layers = layersOf(found);
   const firewall = allHold(layers.firewall);
   const routing = allHold(layers.routing);
   const last = part("last change", fault === null, "is in the kernel", `failed: ${fault}`);
   const some = direct === 1 ? "1 leaves" : `${direct} leave`;
+  const who = [
+    ...(direct === 0 ? [] : [`${some} outside the tunnel`]),
+    ...(destinations ? ["traffic to some destinations leaves outside the tunnel"] : []),
+  ];
   const leaving =
-    direct === 0 ? "none leaves outside the tunnel" : `${some} outside the tunnel, as allowed on the gateway`;
+    who.length === 0 ? "none leaves outside the tunnel" : `${who.join(", and ")}, as allowed on the gateway`;
   const directs = part(
     "direct devices",
     firewall || routing,
@@ -139,7 +154,11 @@ export function inspectionOf(found: Found, fault: string | null): Inspection {
     "nothing keeps any device inside the tunnel",
   );
   const parts = [...layers.firewall, ...layers.routing, last, found.sysctls.forwarding, directs];
-  return { stands: firewall && routing && last.holds, firewall, routing, direct, parts };
+  return {
+    ...{ stands: firewall && routing && last.holds, firewall, routing, direct },
+    ...(destinations && { destinations }),
+    parts,
+  };
 }
 
 /** One line that says why the kill switch cannot be relied on, or null. `foreignRule` describes a rule ahead of ours. */

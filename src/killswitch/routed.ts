@@ -200,6 +200,6 @@ function routesWithin(prefix: Prefix, routes: readonly LanRoute[]): LanRoute[] {
   return [...whole, ...inside.filter((route) => route.prefix !== prefix)];
 }
 
-function overlap(one: Prefix, other: Prefix): boolean {
+export function overlap(one: Prefix, other: Prefix): boolean {
   return contains(one, addressOf(other)) || contains(other, addressOf(one));
 }

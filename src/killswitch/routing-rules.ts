@@ -187,7 +187,7 @@ export function isBarrier({ priority }: Rule): boolean {
 }
 
 /**
- * The rules for direct devices, and for reverse-path filtering of the replies to them; none without such a device. The
+ * The rules for direct devices and destinations, and for reverse-path filtering of the replies; none without any. The
  * gateway's own programs do not have their mark.
  */
 export function directRules(policy: Policy): Rule[] {

@@ -39,7 +39,7 @@ export function openRulesetOf(policy: Policy): string {
     : REPLACE;
 }
 
-/** Whether there is a tunnel or a direct device, or devices may come in from the road. */
+/** Whether there is a tunnel, something is direct, or devices may come in from the road. */
 export function isUsed(policy: Policy): boolean {
   return policy.endpoints.length > 0 || isAnyDirect(policy) || policy.remote !== undefined;
 }

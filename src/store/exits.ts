@@ -13,6 +13,7 @@ const COUNT = "exits_written";
 const SETTINGS: readonly string[] = [
   "default_exit",
   "direct",
+  "destinations",
   "scheduled_exits",
   "schedules",
   "schedules_done",

@@ -20,6 +20,7 @@ const SETTINGS = {
   "address vpn.example.net": "192.0.2.1",
   connection: CONNECTION,
   default_exit: "blocked",
+  destinations: '[{"id":"3f9a1c","prefixes":["203.0.113.0/24"],"devices":[],"exit":"blocked","note":""}]',
   favourites: '[{"provider":"custom","server":"home"},{"provider":"managed","server":"se-1"}]',
   schedules: '[{"name":"nightly","tunnel":"main","at":"04:00"}]',
   fixed_addresses: "02:00:00:00:00:20 192.168.7.50,02:00:00:00:00:30 192.168.7.40",
@@ -28,6 +29,10 @@ const SETTINGS = {
 };
 const OFFICE = { id: "10.8.0.0/24", name: "office", exit: "blocked" };
 const TV = { id: "02:00:00:00:00:20", name: "TV", exit: "amsterdam" };
+const RULE = {
+  ...{ id: "3f9a1c", prefixes: ["203.0.113.0/24"], devices: [] },
+  ...{ exit: "blocked", note: "" },
+};
 const CONTENTS = {
   created: "2026-01-02T03:04:05.006Z",
   servers: [SERVER],
@@ -105,6 +110,16 @@ describe("invalid contents are refused, and the message says what is wrong:", ()
       "an address twice",
       setting("fixed_addresses", `${TV.id} 192.168.7.5,02:00:00:00:00:30 192.168.7.5`),
       'the setting "fixed_addresses" is invalid',
+    ],
+    [
+      "odd rules for destinations",
+      setting("destinations", '[{"id":"x"}]'),
+      'the setting "destinations" is invalid',
+    ],
+    [
+      "a rule that leads outside the tunnel",
+      setting("destinations", JSON.stringify([{ ...RULE, exit: "direct" }])),
+      "a rule for destinations has the exit direct, which is not allowed in it",
     ],
     ["odd schedules", setting("schedules", '[{"name":"x"}]'), 'the setting "schedules" is invalid'],
     ["odd favourites", setting("favourites", "[1]"), 'the setting "favourites" is invalid'],

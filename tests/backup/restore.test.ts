@@ -161,6 +161,10 @@ describe("a restore", () => {
     });
   });
 
+  const RULE = {
+    ...{ id: "3f9a1c", prefixes: ["203.0.113.0/24"], devices: [] },
+    ...{ exit: "blocked", note: "" },
+  };
   const PORT = { device: "02:00:00:00:00:20", protocol: "tcp", port: 6881 };
   test.each<[what: string, here: Record<string, string>, given: Record<string, string>, told: object]>([
     [
@@ -182,6 +186,15 @@ describe("a restore", () => {
       {
         ...{ what: "schedule", name: "nightly", before: "move the main tunnel at 04:00" },
         after: "move the main tunnel every 2 h",
+      },
+    ],
+    [
+      "a rule for destinations",
+      { destinations: JSON.stringify([RULE]) },
+      { destinations: JSON.stringify([{ ...RULE, exit: "main" }]) },
+      {
+        ...{ what: "rule for destinations", name: RULE.id },
+        ...{ before: "203.0.113.0/24 by blocked", after: "203.0.113.0/24 by main" },
       },
     ],
     [
@@ -416,6 +429,38 @@ describe("the exit direct of a backup", () => {
     });
   });
 
+  test("is restored for destinations only if that is permitted, too", () => {
+    withStore((store) => {
+      const rule = { id: "3f9a1c", prefixes: ["203.0.113.0/24"], devices: [], exit: "direct", note: "" };
+      const destinations = JSON.stringify([rule]);
+      const backup = { ...withDirect([]), settings: { direct: "on", destinations } };
+      expect(() => restoreInto(store, backup, CAREFUL)).toThrow(
+        "the backup lets traffic to 203.0.113.0/24 leave directly, outside the tunnel",
+      );
+      expect(store.read("destinations")).toBeNull();
+      restoreInto(store, backup, MAY);
+      expect(store.read("destinations")).toBe(destinations);
+      // It is there already.
+      restoreInto(store, backup, CAREFUL);
+    });
+  });
+
+  test("a rule that contradicts one of the backup gives way, and that is told before", () => {
+    withStore((store) => {
+      const rule = { prefixes: ["203.0.113.0/24"], devices: [], note: "" };
+      store.write("destinations", JSON.stringify([{ id: "aaaaaa", ...rule, exit: "main", note: "" }]));
+      const destinations = JSON.stringify([{ id: "bbbbbb", ...rule, exit: "blocked", note: "" }]);
+      const backup = contents({ destinations }, []);
+      expect(changesBy(holdingsOf(store), backup, CAREFUL)).toMatchObject([
+        { name: "aaaaaa", before: "203.0.113.0/24 by main", after: null, replaces: true },
+        { name: "bbbbbb", before: null, after: "203.0.113.0/24 by blocked", replaces: false },
+      ]);
+      expect(() => restoreInto(store, backup, CAREFUL)).toThrow("would replace what is here");
+      restoreInto(store, backup, { ...CAREFUL, replace: true });
+      expect(JSON.parse(store.read("destinations") ?? "")).toMatchObject([{ id: "bbbbbb" }]);
+    });
+  });
+
   test("stays allowed here, where devices may have it, if the backup does not allow it", () => {
     withStore((store) => {
       restoreInto(store, withDirect([direct]), MAY);
@@ -541,6 +586,7 @@ describe("a restore while the service runs", () => {
       devices: { load: async () => void loads.push(store.devices().length) },
       forwards: { load: async () => {} },
       schedules: { load: async () => {} },
+      destinations: { load: async () => {} },
       remoteAccess: { load: async () => {} },
       ...parts,
     });

@@ -106,6 +106,11 @@ test("devices that leave outside the tunnel are a warning that says how to end i
   const { directFinding } = await import("../../src/checks/killswitch.ts");
   const inspection = { stands: true, firewall: true, routing: true, parts: [] };
   expect(directFinding({ ...inspection, direct: 0 }).result).toBe("ok");
+  expect(directFinding({ ...inspection, direct: 0, destinations: true })).toEqual({
+    result: "warning",
+    found: "traffic to some destinations leaves outside the tunnel, as allowed on the gateway",
+    advice: "See which: portcullis destinations; to end it: sudo portcullis direct off",
+  });
   expect(directFinding({ ...inspection, direct: 2 })).toEqual({
     result: "warning",
     found: "2 devices leave outside the tunnel, as allowed on the gateway",

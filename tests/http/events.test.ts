@@ -65,7 +65,10 @@ test("an event names the answers that it makes stale, and more of them where mor
   expect(await listener.stale(2)).toEqual(status);
   await home.send("POST", "/api/provider/imported");
   expect(await listener.stale(3)).toEqual([...status, "/api/servers"]);
-  const tunnel = ["/api/events", "/api/checks", "/api/killswitch", "/api/favourites", "/api/round-trips"];
+  const tunnel = [
+    ...["/api/events", "/api/checks", "/api/killswitch"],
+    ...["/api/favourites", "/api/round-trips", "/api/destinations"],
+  ];
   await home.send("PUT", "/api/tunnels/tv", JSON.stringify({ server: "se-1", provider: "managed" }));
   expect(await listener.stale(4)).toEqual([...tunnel, "/api/devices"]);
   expect(await listener.stale(5)).toEqual(tunnel);

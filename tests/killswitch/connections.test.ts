@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { Connections, isOver } from "../../src/killswitch/connections.ts";
-import { zoneOf } from "../../src/killswitch/direct.ts";
+import { DESTINATION_ZONE, zoneOf } from "../../src/killswitch/direct.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
 import type { Connection } from "../../src/system/host.ts";
 import { cidr, ip } from "../fake/address.ts";
@@ -92,6 +92,43 @@ test("it is over once its device has another exit: named, by default, by its net
   const routed = [{ prefix: cidr("192.168.7.96/28"), exit: { to: "blocked" } as const }];
   expect(over(outward(ip("192.168.7.99")), { ...POLICY, routed })).toBe(true);
   expect(over(outward(), { ...POLICY, routed })).toBe(false);
+});
+
+test("it is over once its destination has another exit, for its device or for all, but not DNS", () => {
+  const exit = { to: "tunnel", name: AMSTERDAM.tunnel } as const;
+  const ruled = (devices: readonly (typeof TV)[], to: Policy["devices"][number]["exit"] = exit): Policy => ({
+    ...POLICY,
+    destinations: [{ prefixes: [cidr("203.0.113.64/26")], devices, exit: to }],
+  });
+  for (const policy of [ruled([]), ruled([TV]), ruled([], { to: "blocked" }), ruled([], { to: "direct" })]) {
+    expect(over(outward(), policy)).toBe(true);
+    expect(
+      over({ ...outward(), zone: zoneOf(TV) }, { ...policy, devices: [{ id: TV, exit: { to: "direct" } }] }),
+    ).toBe(true);
+  }
+  expect(over(outward(PHONE_ADDRESS), ruled([TV]))).toBe(false);
+  expect(over(outward(TV_ADDRESS, AMSTERDAM), ruled([]))).toBe(false);
+  expect(over(outward(), ruled([], { to: "tunnel", name: MAIN.tunnel }))).toBe(false);
+  // Whose it is decides, and nobody knows.
+  expect(over(outward(ip("192.168.7.99")), ruled([TV]))).toBe(false);
+  expect(over(outward(ip("192.168.7.99")), ruled([]))).toBe(true);
+  // Rules of all devices open nothing for one that is blocked.
+  expect(
+    over(outward(TV_ADDRESS, AMSTERDAM), { ...ruled([]), devices: [{ id: TV, exit: { to: "blocked" } }] }),
+  ).toBe(true);
+  const query = outward();
+  expect(over({ ...query, original: { ...query.original, destinationPort: 53 } }, ruled([]))).toBe(false);
+});
+
+test("one to a direct destination is over once that is not direct", () => {
+  const connection = { ...outward(), zone: DESTINATION_ZONE };
+  const ruled = (exit: Policy["devices"][number]["exit"]): Policy => ({
+    ...POLICY,
+    destinations: [{ prefixes: [cidr("203.0.113.64/26")], devices: [], exit }],
+  });
+  expect(over(connection, ruled({ to: "direct" }))).toBe(false);
+  expect(over(connection, ruled({ to: "blocked" }))).toBe(true);
+  expect(over(connection)).toBe(true);
 });
 
 test("a direct device's is over once it is not direct, and goes on while the uplink is down", () => {

@@ -4,6 +4,7 @@ import {
   type AssignedDevice,
   blocked,
   type DefaultExit,
+  type Destination,
   type Exemption,
   type Exit,
   type FirewallTunnel,
@@ -84,6 +85,23 @@ export const LAN_ROUTES: LanRoute[] = [
 ];
 
 const BLOCKED: Policy = blocked(NETWORK);
+
+/** One is more specific than another, one is for a network behind a router, and one exit is down. */
+const DESTINATIONS: Destination[] = [
+  {
+    prefixes: cidrs("203.0.113.0/24", "198.51.100.0/24", "192.0.2.64/26", "2001:db8:5::/48"),
+    devices: [],
+    exit: exitTo("amsterdam"),
+  },
+  { prefixes: cidrs("203.0.113.64/26"), devices: [], exit: exitTo("blocked") },
+  { prefixes: cidrs("203.0.113.9/32"), devices: [], exit: exitTo("berlin") },
+  {
+    prefixes: cidrs("203.0.113.0/24", "2001:db8:5:1::/64"),
+    devices: [assigned("02:00:00:00:00:02", "main").id, assigned("02:00:00:00:00:01", "main").id],
+    exit: exitTo("main"),
+  },
+  { prefixes: cidrs("198.51.100.0/24"), devices: [cidr("10.8.7.0/24")], exit: exitTo("blocked") },
+];
 
 /** A policy for each situation the gateway can be in. */
 export const POLICIES = {
@@ -192,6 +210,33 @@ export const POLICIES = {
     new Map<string, PolicyPart>([["ROUTER", { routers: ips("192.168.8.1", "fe80::1", "192.168.8.9") }]]),
     NETWORK,
   ),
+  /** Destinations for all devices, for some, and for networks behind a router, by each kind of exit. */
+  destinations: mergedPolicy(
+    new Map<string, PolicyPart>([
+      ["main", { endpoints: [FIRST], carrying: [FIRST] }],
+      ["amsterdam", { endpoints: [FURTHER], carrying: [FURTHER] }],
+      [
+        "DEVICES",
+        {
+          routed: [
+            { prefix: cidr("10.8.0.0/16"), exit: defaultExitTo("amsterdam") },
+            { prefix: cidr("10.8.7.0/24"), exit: defaultExitTo("main") },
+          ],
+        },
+      ],
+      ["DESTINATIONS", { destinations: DESTINATIONS }],
+    ]),
+    { ...NETWORK, lanRoutes: LAN_ROUTES },
+  ),
+  /** The same during a switch, with destinations outside the tunnel, and with devices on the road. */
+  "destinations-direct": {
+    ...remotePolicy(null),
+    ...{ endpoints: [FIRST, SECOND], carrying: [FIRST, SECOND] },
+    destinations: [
+      { prefixes: cidrs("203.0.113.0/24", "203.0.113.7/32"), devices: [], exit: exitTo("direct") },
+      { prefixes: [cidr("203.0.113.0/24")], devices: [cidr("10.200.7.2/32")], exit: exitTo("main") },
+    ],
+  },
   lookup: { ...BLOCKED, lookups: [LOOKUP] },
   exemption: { ...BLOCKED, exemptions: [EXEMPTION] },
   /** A machine with no network at all. */

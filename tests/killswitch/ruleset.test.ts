@@ -142,6 +142,16 @@ const WITHOUT_REMOTE = fc.record({
       selector: ([prefix]) => prefix,
     })
     .map((all) => all.map(([prefix, to]) => ({ prefix, exit: to }))),
+  destinations: fc.array(
+    fc.record({
+      prefixes: fc.subarray(cidrs("203.0.113.0/24", "203.0.113.7/32", "128.0.0.0/2", "2001:db8::/33"), {
+        minLength: 1,
+      }),
+      devices: fc.subarray([assigned("02:00:00:00:00:01", "main").id, ...cidrs("10.8.0.0/24")]),
+      exit: exitName().map((name) => assigned("02:00:00:00:00:01", name).exit),
+    }),
+    { maxLength: 4 },
+  ),
   forwards: fc.array(
     fc.record({
       interface: fc.constantFrom("wg0", "wg1"),
@@ -253,7 +263,7 @@ needsNamespaces.test(
         { numRuns: 150 },
       ),
     ),
-  60_000,
+  180_000,
 );
 
 function linesOf(text: string, name: string): string[] {

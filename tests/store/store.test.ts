@@ -452,6 +452,7 @@ describe("what decides about exits outlives the database", () => {
   const CAMERA = { id: "02:00:00:00:00:30", name: null, exit: "blocked" };
   const KEPT = {
     default_exit: "blocked",
+    destinations: "[]",
     direct: "on",
     scheduled_exits: "02:00:00:00:00:40 blocked",
     schedules: "[]",

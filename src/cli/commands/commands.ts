@@ -3,6 +3,7 @@ import { addAccountCommands } from "./account.ts";
 import { addBackupCommands } from "./backup.ts";
 import { addCheckCommand } from "./check.ts";
 import { addCompletion } from "./completion.ts";
+import { addDestinationCommands } from "./destinations.ts";
 import { addDeviceCommands } from "./devices.ts";
 import { addDirectCommand } from "./direct.ts";
 import { addForwardCommands } from "./forwards.ts";
@@ -39,6 +40,7 @@ function addDailyCommands(program: Command): void {
   addTunnelCommands(program);
   addServerCommands(program);
   addDeviceCommands(program);
+  addDestinationCommands(program);
   addForwardCommands(program);
   addRemoteCommands(program);
   addHistoryCommand(program);

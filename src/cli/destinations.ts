@@ -1,0 +1,70 @@
+import { Destination, DestinationList, Explanation } from "../destinations/schema.ts";
+import { DeviceList } from "../devices/schema.ts";
+import { Success } from "../http/answers.ts";
+import type { Api } from "./api.ts";
+import type { Output } from "./api-command.ts";
+import { deviceOf } from "./devices.ts";
+import { list, printable, styled } from "./text.ts";
+
+export interface AddDestinationFlags {
+  exit: string;
+  device: readonly string[];
+  note?: string;
+}
+
+export async function listDestinations(api: Api, idsOnly: boolean): Promise<Output> {
+  const json = await api.get("/api/destinations", DestinationList);
+  if (idsOnly) return { json, text: json.destinations.map(({ id }) => `${id}\n`).join("") };
+  const { devices } = await api.get("/api/devices", DeviceList);
+  return { json, text: textOf(json, new Map(devices.map(({ id, name }) => [id, name]))) };
+}
+
+export async function addDestination(
+  api: Api,
+  prefixes: readonly string[],
+  { exit, device, note }: AddDestinationFlags,
+): Promise<Output> {
+  const devices: string[] = [];
+  for (const each of device) devices.push((await deviceOf(api, each)).id);
+  const json = await api.post("/api/destinations", Destination, {
+    ...{ prefixes, devices, exit },
+    ...(note !== undefined && { note }),
+  });
+  const warning = json.warning === null ? "" : `${styled("yellow", json.warning)}\n`;
+  return { json, text: `The rule ${json.id} leads ${targetIn(json)} to ${printable(exit)}.\n${warning}` };
+}
+
+export async function removeDestinations(api: Api, ids: readonly string[]): Promise<Output> {
+  for (const id of ids) await api.delete(`/api/destinations/${encodeURIComponent(id)}`, Success);
+  const which = ids.length === 1 ? "the rule" : "the rules";
+  return { json: { success: true }, text: `Removed ${which} ${ids.map(printable).join(", ")}.\n` };
+}
+
+export async function explain(api: Api, device: string, address: string): Promise<Output> {
+  const { id } = await deviceOf(api, device);
+  const query = new URLSearchParams({ device: id, name: address });
+  const json = await api.get(`/api/destinations/explain?${query}`, Explanation);
+  const exit = `${printable(json.exit)}${json.open ? "" : ", which carries nothing now"}`;
+  const advice = json.advice === null ? "" : `${printable(json.advice)}\n`;
+  return { json, text: `Exit: ${exit}\n${printable(json.why)}\n${advice}` };
+}
+
+function textOf({ destinations }: DestinationList, names: ReadonlyMap<string, string>): string {
+  if (destinations.length === 0) return "There is no rule: all traffic takes the exit of its device.\n";
+  const rows = destinations.map((rule) => [
+    rule.id,
+    targetIn(rule),
+    rule.devices.length === 0 ? "all" : printable(rule.devices.map((id) => names.get(id) || id).join(", ")),
+    printable(rule.exit),
+    printable(rule.note),
+  ]);
+  const warnings = destinations.flatMap(({ id, warning }) =>
+    warning === null ? [] : [`${styled("yellow", `${id}: ${printable(warning)}`)}\n`],
+  );
+  return [list(["Rule", "To", "For", "Exit", "Note"], rows), ...warnings].join("");
+}
+
+function targetIn({ prefixes }: Destination): string {
+  const [first = "", ...others] = prefixes;
+  return others.length === 0 ? first : `${first} and ${others.length} more`;
+}

@@ -1,0 +1,96 @@
+import { type Static, Type } from "typebox";
+
+/** A rule is a line of the firewall or more, which packets pass. */
+export const MAX_RULES = 64;
+export const MAX_RULE_PREFIXES = 256;
+export const MAX_RULE_DEVICES = 64;
+/** Of all rules: the firewall's table has them all. */
+export const MAX_ALL_PREFIXES = 1_024;
+export const MAX_NOTE_CHARACTERS = 200;
+
+const Parts = {
+  prefixes: Type.Array(Type.String(), {
+    minItems: 1,
+    maxItems: MAX_RULE_PREFIXES,
+    description: "networks in CIDR notation, or single addresses",
+  }),
+  devices: Type.Array(Type.String(), {
+    maxItems: MAX_RULE_DEVICES,
+    description: "ids of devices, as in /api/devices; if empty, the rule is for all of them",
+  }),
+  exit: Type.String({
+    description: "name of a tunnel, `blocked`, or `direct` (outside the tunnel) if root allows it",
+  }),
+  note: Type.String({ maxLength: MAX_NOTE_CHARACTERS, description: "for people" }),
+};
+
+export const DestinationBody = Type.Object(
+  {
+    prefixes: Parts.prefixes,
+    devices: Type.Optional(Parts.devices),
+    exit: Parts.exit,
+    note: Type.Optional(Parts.note),
+  },
+  { additionalProperties: false },
+);
+export type DestinationBody = Static<typeof DestinationBody>;
+
+/** What is missing stays as it is. */
+export const DestinationChange = Type.Partial(DestinationBody, { additionalProperties: false });
+export type DestinationChange = Static<typeof DestinationChange>;
+
+/** A rule as it is saved. */
+export const SavedDestination = Type.Object(
+  {
+    id: Type.String({ pattern: "^[0-9a-f]{6}$" }),
+    prefixes: Parts.prefixes,
+    devices: Parts.devices,
+    exit: Type.String(),
+    note: Parts.note,
+  },
+  { additionalProperties: false },
+);
+
+export const Destination = Type.Object(
+  {
+    id: Type.String({ description: "made by the gateway" }),
+    prefixes: Type.Array(Type.String()),
+    devices: Type.Array(Type.String(), { description: "empty if the rule is for all devices" }),
+    exit: Type.String(),
+    note: Type.String(),
+    open: Type.Boolean({
+      description: "whether the exit carries traffic now; if not, it is refused, and takes no other exit",
+    }),
+    warning: Type.Union([Type.String(), Type.Null()], {
+      description: "what to know about it, such as an exit that is down, or one outside the tunnel",
+    }),
+  },
+  { additionalProperties: false },
+);
+export type Destination = Static<typeof Destination>;
+
+/** The answer of `/api/destinations`. */
+export const DestinationList = Type.Object(
+  { destinations: Type.Array(Destination, { description: "those for some devices come first" }) },
+  { additionalProperties: false },
+);
+export type DestinationList = Static<typeof DestinationList>;
+
+/** The answer of `/api/destinations/explain`. */
+export const Explanation = Type.Object(
+  {
+    device: Type.Object({ id: Type.String(), name: Type.String() }, { additionalProperties: false }),
+    destination: Type.String(),
+    rule: Type.Union([Destination, Type.Null()], { description: "the rule that holds; null if none does" }),
+    by: Type.Union([Type.String(), Type.Null()], { description: "the prefix of the rule that matches" }),
+    exit: Type.String({ description: "by which the traffic leaves" }),
+    open: Type.Boolean({ description: "whether that exit carries traffic now" }),
+    in_kernel: Type.Boolean({ description: "whether the kernel has the firewall as the gateway loaded it" }),
+    why: Type.String({ description: "the reason, in sentences" }),
+    advice: Type.Union([Type.String(), Type.Null()], {
+      description: "what to do if it does not get through",
+    }),
+  },
+  { additionalProperties: false },
+);
+export type Explanation = Static<typeof Explanation>;
