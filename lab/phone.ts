@@ -6,7 +6,8 @@ import type { Lab } from "./lab.ts";
 /** A phone on the internet of a lab: it has an address there, and takes a file for WireGuard. */
 export class Phone {
   readonly namespace: string;
-  readonly v4: string;
+  /** As the internet sees it. */
+  v4: string;
   /** Its WireGuard interface; unique, because all WireGuard sockets of a machine share one folder. */
   readonly link: string;
 
@@ -46,6 +47,50 @@ export class Phone {
       ],
     );
     return phone;
+  }
+
+  /** Behind the NAT of another one, as in a café. */
+  static async behind(router: Phone, number: number): Promise<Phone> {
+    const { lab } = router;
+    const phone = new Phone(lab, number);
+    phone.v4 = router.v4;
+    const [port, network] = [`phone${number}`, `172.20.${number}`];
+    await phone.batch([], [`netns add ${phone.namespace}`]);
+    await phone.batch(
+      ["-n", router.namespace],
+      [
+        `link add ${port} type veth peer wan0 netns ${phone.namespace}`,
+        `address add ${network}.1/24 dev ${port}`,
+        `link set dev ${port} up`,
+      ],
+    );
+    await phone.batch(
+      ["-n", phone.namespace],
+      [
+        "link set lo up",
+        `address add ${network}.2/24 dev wan0`,
+        "link set wan0 up",
+        `route add default via ${network}.1`,
+      ],
+    );
+    const nat = `table ip nat { chain out { type nat hook postrouting priority srcnat\noifname "wan0" masquerade\n}\n}\n`;
+    await router.run(["sysctl", "-qw", "net.ipv4.ip_forward=1"]);
+    await router.run(["nft", "-f", "-"], `add table ip nat\ndelete table ip nat\n${nat}`);
+    return phone;
+  }
+
+  /** It has another address from now on, as after a change from Wi-Fi to the mobile network. */
+  async moves(number: number): Promise<void> {
+    const former = this.v4;
+    this.v4 = `203.0.113.10${number}`;
+    await this.batch(
+      ["-n", this.namespace],
+      [
+        `address add ${this.v4}/32 dev wan0`,
+        `address del ${former}/32 dev wan0`,
+        "route replace default dev wan0",
+      ],
+    );
   }
 
   /** Takes a file as `wg-quick up` does, without its DNS, which would be this machine's. */

@@ -2,7 +2,7 @@ import type { NetworkCards } from "../../src/sandbox/topology.ts";
 import { playFresh } from "./fresh.ts";
 import type { Layer } from "./layer.ts";
 import type { Row } from "./row.ts";
-import { FRESH_SCENARIOS, SCENARIOS } from "./scenarios.ts";
+import { FRESH_SCENARIOS, FURTHER_SCENARIOS, SCENARIOS } from "./scenarios.ts";
 import { Stage } from "./stage.ts";
 
 const ALONE = ["routing alone", "firewall alone"] as const;
@@ -15,7 +15,7 @@ const words = process.argv
   .slice(2)
   .filter((word) => word !== "--json")
   .join(" ");
-const scenarios = SCENARIOS.filter((scenario) => scenario.name.includes(words));
+const scenarios = [...SCENARIOS, ...FURTHER_SCENARIOS].filter((scenario) => scenario.name.includes(words));
 const freshScenarios = FRESH_SCENARIOS.filter((scenario) => scenario.name.includes(words));
 if (scenarios.length + freshScenarios.length === 0) {
   process.stderr.write(`no scenario has "${words}" in its name\n`);

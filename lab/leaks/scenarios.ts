@@ -13,7 +13,7 @@ import type { FreshScenario } from "./fresh.ts";
 import { OWN_PROCESS } from "./own-process.ts";
 import { REDIRECT_SCENARIOS, REDIRECTS_BY_THE_FIREWALL } from "./redirects.ts";
 import { RELOADS_UNDER_A_FLOOD } from "./reload.ts";
-import { REMOTE_SCENARIOS } from "./remote.ts";
+import { FURTHER_REMOTE_SCENARIOS, REMOTE_SCENARIOS } from "./remote.ts";
 import { ofMain, type Scenario } from "./scenario.ts";
 import { STRANGER_SCENARIOS } from "./strangers.ts";
 import { TAMPERING, TAMPERING_WITH_MAIN } from "./tampering.ts";
@@ -38,6 +38,9 @@ export const SCENARIOS: readonly Scenario[] = [
   ...FORWARD_SCENARIOS,
   ...REMOTE_SCENARIOS,
 ];
+
+/** What takes too long for the suite; the report plays it after the others. */
+export const FURTHER_SCENARIOS: readonly Scenario[] = FURTHER_REMOTE_SCENARIOS;
 
 /** Everything that needs a lab of its own. */
 export const FRESH_SCENARIOS: readonly FreshScenario[] = [

@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { TO_HOME_ROUTER } from "../miniupnpd.ts";
+import { Phone } from "../phone.ts";
+import { PROGRAM } from "../program.ts";
+import type { Traffic } from "../traffic.ts";
+import { until } from "../until.ts";
+import { succeeds } from "./connections.ts";
+import type { Exit } from "./devices.ts";
+import type { Scenario } from "./scenario.ts";
+import type { Stage } from "./stage.ts";
+
+const PORT = 51_820;
+/** WireGuard's own packets to a phone; all else to it is a leak. */
+const TO_PHONE = new RegExp(`^192\\.168\\.\\S+ > 203\\.0\\.113\\.10\\d UDP ${PORT} > \\d+, \\d+ bytes$`);
+const HOSTS: readonly string[] = [INTERNET.host4, INTERNET.host6];
+
+/** A phone on the road that sends all the time. */
+export interface OnTheRoad {
+  name: string;
+  phone: Phone;
+  traffic: Traffic;
+  /** Where the internet may see it. */
+  places: Set<string>;
+}
+
+/** Plays with one phone for each of these exits, in this order. */
+export function onTheRoad(
+  name: string,
+  exits: readonly Exit[],
+  act: (stage: Stage, phones: readonly OnTheRoad[]) => Promise<void>,
+): Scenario {
+  return {
+    name,
+    cards: [2, 1],
+    from: "connected",
+    allowed: (leak) =>
+      TO_PHONE.test(leak) || TO_HOME_ROUTER.test(leak) || (exits.includes("direct") && isTranslated(leak)),
+    run: async (stage) => {
+      const phones: Phone[] = [];
+      await forwardPort(stage);
+      try {
+        for (const number of exits.keys()) phones.push(await Phone.onTheRoad(stage.lab, number + 1));
+        await play(stage, phones, exits, act);
+      } finally {
+        await stage.gateway.operate("remote", "off");
+        for (const phone of phones) await phone.leaves();
+        await stage.lab.exec(stage.lab.namespaces.router, ["nft", "delete", "table", "inet", "road"]);
+      }
+    },
+  };
+}
+
+/** Returns once the phone is seen where its exit leads; null is nowhere. Needs both layers. */
+export async function isServed(stage: Stage, { phone }: OnTheRoad, address: string | null): Promise<void> {
+  if (stage.isWhole) await until(async () => (await phone.seenAs()) === address);
+}
+
+/** Where the internet sees a phone with this exit, over IPv4 first. */
+export function placesOf(exit: Exit, { cards }: Stage): string[] {
+  const { gateway6 } = cards === 2 ? UPLINK : LAN;
+  switch (exit) {
+    case "main":
+      return [VPN.vpn1.v4, VPN.vpn1.v6];
+    case "second":
+      return [VPN.vpn2.v4, VPN.vpn2.v6];
+    case "direct":
+      return [ROUTER.public4, gateway6];
+    case "blocked":
+      return [];
+  }
+}
+
+/** What was under way may still come back; then nothing does. */
+export async function isSilent({ traffic, name }: OnTheRoad): Promise<void> {
+  await traffic.sends(50);
+  const before = (await traffic.count()).udp?.answered ?? 0;
+  await traffic.sends(50);
+  assert.equal((await traffic.count()).udp?.answered ?? 0, before, `${name} is served`);
+}
+
+/** A request about a phone that must succeed. */
+export function change(stage: Stage, { name }: OnTheRoad, body?: { exit: Exit }): Promise<void> {
+  const path = `/api/remote/devices/${name}`;
+  return succeeds(stage.request(path, body, body === undefined ? "DELETE" : "PATCH"));
+}
+
+/** What a direct phone sends, as it may leave: with the gateway's address, to the hosts that its traffic asks. */
+export function isTranslated(leak: string): boolean {
+  const [, from = "", to = ""] = /^(\S+) > (\S+) /.exec(leak) ?? [];
+  const own: readonly string[] = [UPLINK.gateway4, UPLINK.gateway6, LAN.gateway4, LAN.gateway6];
+  return own.includes(from) && HOSTS.includes(to);
+}
+
+async function play(
+  stage: Stage,
+  phones: readonly Phone[],
+  exits: readonly Exit[],
+  act: (stage: Stage, phones: readonly OnTheRoad[]) => Promise<void>,
+): Promise<void> {
+  const on = await stage.gateway.operate("remote", "on", "--endpoint", ROUTER.public4);
+  assert.equal(on.stderr, "");
+  const all: OnTheRoad[] = [];
+  try {
+    for (const [index, exit] of exits.entries()) {
+      const [name, phone] = [`phone${index + 1}`, phones[index]];
+      if (phone === undefined) throw new Error("there is a phone for each exit");
+      await invite(stage, phone, name, exit);
+      const traffic = await stage.lab.traffic(phone.namespace, { kinds: ["udp", "udp6", "web", "ping"] });
+      all.push({ name, phone, traffic, places: new Set(placesOf(exit, stage)) });
+    }
+    for (const [index, one] of all.entries())
+      await isServed(stage, one, placesOf(exits[index] ?? "blocked", stage)[0] ?? null);
+    await act(stage, all);
+  } finally {
+    const reports = await Promise.all(all.map(({ traffic }) => traffic.stop()));
+    await stage.devices.lead();
+    for (const [index, { web }] of reports.entries()) {
+      const elsewhere = Object.keys(web?.seenAs ?? {}).filter((place) => !all[index]?.places.has(place));
+      assert.deepEqual(elsewhere, [], `the internet saw ${all[index]?.name} outside its exit`);
+    }
+  }
+}
+
+async function invite(stage: Stage, phone: Phone, name: string, exit: Exit): Promise<void> {
+  // That of an earlier scenario.
+  await stage.request(`/api/remote/devices/${name}`, undefined, "DELETE");
+  const add = ["remote", "add", name, "--file", "--exit", exit];
+  const url = ["--url", `http://127.0.0.1:${stage.gateway.port}`];
+  const { stdout, stderr } = await stage.lab.outside([...PROGRAM, ...add, ...url]);
+  assert.equal(stderr, "");
+  await phone.takes(stdout);
+}
+
+async function forwardPort({ lab, cards }: Stage): Promise<void> {
+  const to = cards === 1 ? LAN.gateway4 : UPLINK.gateway4;
+  const rule = `iifname "wan0" udp dport ${PORT} dnat ip to ${to}`;
+  const table = `table inet road { chain in { type nat hook prerouting priority dstnat - 1\n${rule}\n}\n}\n`;
+  assert.equal((await lab.exec(lab.namespaces.router, ["nft", "-f", "-"], table)).stderr, "");
+}
