@@ -1,8 +1,9 @@
 import { type Address, contains, familyOf, isLinkLocal, mustParsePrefix } from "../base/address.ts";
 import type { Lan } from "../network/lan.ts";
 import { ANY_SLOT_MASK, DIRECT_MARK, MAIN_SLOT, markOf } from "../network/slot.ts";
-import { clientLinks, linkNames } from "./link.ts";
-import { among, byFamily, chain, headerOf, hex, isMarked, namesOf, outsideOf } from "./match.ts";
+import { clientLinks, linkNames, remoteLinks } from "./link.ts";
+import { among, byFamily, chain, DNS, headerOf, hex, isMarked, namesOf, outsideOf } from "./match.ts";
+import { redirectToResolver } from "./own-resolver.ts";
 import {
   directDevices,
   directRemotes,
@@ -14,7 +15,6 @@ import {
 } from "./policy.ts";
 import { refuse } from "./strangers.ts";
 
-export const DNS = "meta l4proto { tcp, udp } th dport 53";
 /** The gateway's own queries. WireGuard's packets to a server on this port have a tunnel's mark. */
 export const OWN_DNS = `meta mark & ${hex(ANY_SLOT_MASK)} != ${hex(markOf(MAIN_SLOT))} ${DNS}`;
 /**
@@ -31,7 +31,9 @@ const PUBLIC = mustParsePrefix("2000::/3");
 /** Redirects the queries of the LAN and of the gateway to the tunnel's resolvers, and keeps them inside the tunnel. */
 export function dnsChains(policy: Policy): string[] {
   const { lans, carrying, lookups } = policy;
-  const fromLans = among("iifname", clientLinks(policy));
+  // The gateway's own resolver serves the LAN, but not the road.
+  const clients = policy.resolver === undefined ? clientLinks(policy) : remoteLinks(policy);
+  const fromLans = among("iifname", clients);
   const outside = among("oifname", linkNames(policy));
   const current = mainTunnels(policy).slice(0, 1);
   const redirectOn = (tunnels: readonly FirewallTunnel[]) =>
@@ -41,6 +43,7 @@ export function dnsChains(policy: Policy): string[] {
   return [
     chain("redirect_dns", "type nat hook prerouting priority dstnat; policy accept;", [
       'th dport != 53 accept comment "the others are DNS queries"',
+      ...redirectToResolver(policy),
       // A resolver on the gateway queries through main.
       ...redirectDirect(policy),
       ...redirectOn(carrying.filter(({ tunnel }) => tunnel !== MAIN)),

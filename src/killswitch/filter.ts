@@ -20,6 +20,7 @@ import {
   permitUplinkNeighbours,
 } from "./link.ts";
 import { among, byFamily, chain, fromHosts, namesOf, outsideOf } from "./match.ts";
+import { permitOwnQueries, refuseEncryptedDns } from "./own-resolver.ts";
 import { type FirewallTunnel, MAIN, mainTunnels, type Policy, tunnelsOf } from "./policy.ts";
 import { forwardRemote, permitFromRemote, permitToRemote, remoteChains, remoteIntoTunnel } from "./remote.ts";
 import { forwardRemoteDirect, remoteIntoUplink } from "./remote-direct.ts";
@@ -103,6 +104,7 @@ function intoTunnel(tunnel: FirewallTunnel, policy: Policy): string {
     dropUntranslated(),
     clampSegments(),
     refuseMidStream(),
+    ...refuseEncryptedDns(policy),
     ...refuseUnansweredDns("forward", tunnel, lans),
     ...lans
       .flatMap((lan) => fromHosts(lan))
@@ -155,6 +157,7 @@ export function output(policy: Policy): string {
         permitIntoTunnel(),
       ].map((rule) => `oifname "${tunnel.interface}" ${rule}`),
     ]),
+    ...permitOwnQueries(policy),
     ...permitContacts(policy),
     ...permitResets(policy),
     ...refuseRest(),

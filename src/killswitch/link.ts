@@ -84,8 +84,12 @@ export function permitAnnouncements(lan: Lan): string {
 }
 
 /** The interfaces of the devices that have exits: the LAN's, and that of devices on the road. */
-export function clientLinks({ lans, remote }: Pick<Policy, "lans" | "remote">): string[] {
-  return [...namesOf(lans), ...(remote === undefined ? [] : [remote.interface])];
+export function clientLinks(policy: Pick<Policy, "lans" | "remote">): string[] {
+  return [...namesOf(policy.lans), ...remoteLinks(policy)];
+}
+
+export function remoteLinks({ remote }: Pick<Policy, "remote">): string[] {
+  return remote === undefined ? [] : [remote.interface];
 }
 
 /** The uplink and the LANs. */

@@ -5,6 +5,9 @@ import { MARK_MASK } from "../network/slot.ts";
 /** The four WireGuard message types with their three reserved zero bytes (WireGuard white paper, 5.4). */
 export const WIREGUARD = "@th,64,32 { 0x01000000, 0x02000000, 0x03000000, 0x04000000 }";
 
+/** Queries to a resolver. */
+export const DNS = "meta l4proto { tcp, udp } th dport 53";
+
 /** A chain without a head is not hooked: a rule of another chain leads there. */
 export function chain(name: string, head: string | null, rules: readonly string[]): string {
   const lines = [...(head === null ? [] : [head]), ...rules];

@@ -50,6 +50,8 @@ export interface Policy {
   remote?: Remote;
   /** The home router's addresses, while it is asked to let devices on the road in. */
   routers?: readonly Address[];
+  /** Missing while the gateway has no resolver of its own. */
+  resolver?: OwnResolver;
   /** Whether the uplink has a carrier and a default route. */
   online: boolean;
   /** The resolvers that the system uses outside the tunnels. */
@@ -106,6 +108,15 @@ export interface PolicyPart {
   remote?: RemotePart;
   /** Only those of a router on the uplink's cable have an effect. */
   routers?: readonly Address[];
+  resolver?: OwnResolver;
+}
+
+/**
+ * The gateway's own resolver, which answers the queries of the LAN and sends its own by the exit of the traffic that
+ * follows. It listens at this port of the gateway's addresses on each LAN.
+ */
+export interface OwnResolver {
+  port: number;
 }
 
 /** The tunnel for the gateway's own traffic, and for that of the LAN which has no other exit. */
@@ -154,6 +165,7 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
   const routers = owned
     .flatMap((part) => part.routers ?? [])
     .filter((router) => network.uplinkRouters.includes(router));
+  const [resolver] = owned.flatMap((part) => part.resolver ?? []);
   return {
     lans,
     uplink,
@@ -173,6 +185,7 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
     ...(owned.some(({ announces }) => announces) && { announces: true }),
     ...(remote && { remote: remoteIn(remote, declared, defaultExit) }),
     ...(routers.length > 0 && { routers }),
+    ...(resolver && { resolver }),
     contacts: contactsIn(
       owned.flatMap((part) => part.contacts ?? []),
       { carrying },

@@ -1,11 +1,12 @@
 import type { Lan } from "../network/lan.ts";
 import { exitMarkOf, REFUSAL_MARK } from "../network/slot.ts";
 import { byDestination, destinationChains } from "./destinations.ts";
+import { DIRECT } from "./direct.ts";
 import { dropStrangersDns, TO_RESOLVER } from "./dns.ts";
-import { byDevice, byPrefix, exits } from "./exits.ts";
+import { byDevice, byPrefix, exits, setFor } from "./exits.ts";
 import { clientLinks } from "./link.ts";
-import { byInterface, chain, isMarked, setMark, toOneOf } from "./match.ts";
-import type { FirewallTunnel, Policy } from "./policy.ts";
+import { byInterface, chain, DNS, isMarked, setMark, toOneOf } from "./match.ts";
+import { directDevices, type FirewallTunnel, type Policy } from "./policy.ts";
 import { fromRemote, repliesToRemote } from "./remote.ts";
 import { leaveDirectlyFromRemote } from "./remote-direct.ts";
 import { untrackRemote } from "./remote-socket.ts";
@@ -81,6 +82,7 @@ function fromLan(policy: Policy, lan: Lan, blocks: boolean): string[] {
     ...(lan.interface === uplink ? markReplies(policy, family) : []),
     ...dropToTunnels(endpoints, family),
     ...(lan.interface === uplink ? untrackRemote(policy, uplink, `meta nfproto ipv${family} `) : []),
+    ...queriesForGateway(policy, family),
     ...forGateway(policy, family),
     ...(blocks && family === 6 ? [keepMark(TO_GATEWAY)] : []),
     ...(blocks ? repliesToRemote(policy, family) : []),
@@ -124,6 +126,18 @@ function fromUplink(policy: Policy, blocks: boolean): string[] {
 
 function fromOutside(endpoints: readonly FirewallTunnel[], blocks: boolean): string[] {
   return [...dropAllToTunnels(endpoints), ...(blocks ? [dropForwarded()] : [])];
+}
+
+/**
+ * Queries of the LAN, to whomever they are sent, go to the gateway itself. They are in no tunnel, and get no mark, so
+ * that a query that is not redirected later is refused by both layers. Direct devices ask outside, as without it.
+ */
+function queriesForGateway(policy: Policy, family: 4 | 6): string[] {
+  if (policy.resolver === undefined) return [];
+  const others = directDevices(policy).length === 0 ? "" : `ether saddr != @${setFor(DIRECT)} `;
+  return [
+    `meta nfproto ipv${family} ${others}${isMarked(REFUSAL_MARK, "!=")} ${DNS} accept comment "queries are for the gateway's own resolver"`,
+  ];
 }
 
 /** Packets for the gateway itself keep the zone of everything outside the tunnels. */

@@ -1,7 +1,6 @@
 import { familyOf, type Prefix } from "../base/address.ts";
 import { DIRECT_MARK } from "../network/slot.ts";
-import { DNS } from "./dns.ts";
-import { byFamily, chain, isMarked, outsideOf, setMark } from "./match.ts";
+import { byFamily, chain, DNS, isMarked, outsideOf, setMark } from "./match.ts";
 import { directRemotes, type Policy } from "./policy.ts";
 import { remoteZoneOf } from "./remote-part.ts";
 

@@ -39,14 +39,16 @@ export function openRulesetOf(policy: Policy): string {
     : REPLACE;
 }
 
-/** Whether there is a tunnel, something is direct, or devices may come in from the road. */
+/** Whether there is a tunnel or an own resolver, something is direct, or devices may come in from the road. */
 export function isUsed(policy: Policy): boolean {
-  return policy.endpoints.length > 0 || isAnyDirect(policy) || policy.remote !== undefined;
+  const { endpoints, remote, resolver } = policy;
+  const isServing = remote !== undefined || resolver !== undefined;
+  return endpoints.length > 0 || isAnyDirect(policy) || isServing;
 }
 
 function exitChains(policy: Policy): string[] {
   const { carrying, remote } = policy;
-  if (carrying.length === 0 && !isAnyDirect(policy) && remote === undefined) return [];
+  if (!isUsed({ ...policy, endpoints: carrying })) return [];
   return [
     ...(carrying.length === 0 && remote === undefined ? [] : [rawOutput(policy)]),
     ...markDirectReplies(policy),

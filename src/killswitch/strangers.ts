@@ -1,7 +1,7 @@
 import type { Lan } from "../network/lan.ts";
 import { REFUSAL_MARK } from "../network/slot.ts";
 import { clientLinks } from "./link.ts";
-import { among, chain, isMarked, namesOf, outsideOf, setMark } from "./match.ts";
+import { among, chain, DNS, isMarked, namesOf, outsideOf, setMark } from "./match.ts";
 import { type FirewallTunnel, isAnyDirect, type Policy } from "./policy.ts";
 
 const PUBLIC = "ip6 saddr 2000::/3";
@@ -54,7 +54,7 @@ export function dropOtherAddressees(tunnel: FirewallTunnel): string[] {
  * packet can be without a route.
  */
 export function refuseUnrouted(policy: Policy): string[] {
-  const { carrying } = policy;
+  const { carrying, resolver } = policy;
   if (carrying.length === 0 && !isAnyDirect(policy)) return [];
   const hook = `nat hook prerouting priority ${BEFORE_REDIRECTION}`;
   // A destination without a route is "unicast" for IPv4 and "unreachable" for IPv6.
@@ -62,6 +62,9 @@ export function refuseUnrouted(policy: Policy): string[] {
   const comment = 'comment "the exit has no route to this destination"';
   return among("iifname", clientLinks(policy)).flatMap((from) => [
     chain("refuse_unrouted", `type ${hook}; policy accept;`, [
+      ...(resolver === undefined
+        ? []
+        : [`${from} ${DNS} accept comment "queries are for the gateway's own resolver"`]),
       `${from} ${unrouted} goto unrouted ${comment}`,
     ]),
     chain("unrouted", null, refuse(comment)),

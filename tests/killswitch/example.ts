@@ -121,6 +121,21 @@ export const POLICIES = {
       assigned("02:00:00:00:00:04", "berlin"),
     ],
   },
+  /** The gateway answers the LAN's queries itself. */
+  resolver: {
+    ...BLOCKED,
+    ...{ endpoints: [FIRST, FURTHER], carrying: [FIRST, FURTHER] },
+    devices: [assigned("02:00:00:00:00:01", "amsterdam"), assigned("02:00:00:00:00:03", "blocked")],
+    resolver: { port: 10_053 },
+  },
+  /** A direct device asks outside. */
+  "resolver-direct": {
+    ...BLOCKED,
+    devices: [assigned("02:00:00:00:00:05", "direct")],
+    resolver: { port: 10_053 },
+  },
+  /** Nothing else. */
+  "idle-resolver": { ...BLOCKED, resolver: { port: 10_053 } },
   /** Networks behind another router of the LAN: one in a part of another, and one that no route leads to. */
   routed: mergedPolicy(
     new Map<string, PolicyPart>([
