@@ -24,6 +24,7 @@ const ROOMS = [
     "port-mapping",
     "remote",
     "destinations",
+    "dns",
   ],
   ...["certificates", "checks", "providers", "http", "mqtt", "dashboard", "backup", "operator", "app"],
   ...["install", "update", "sandbox", "licenses", "cli", "main.ts"],

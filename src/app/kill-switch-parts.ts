@@ -6,6 +6,8 @@ import { Destinations } from "../destinations/destinations.ts";
 import { Devices } from "../devices/devices.ts";
 import type { DhcpHosts } from "../devices/fixed.ts";
 import { DHCP_UNIT, HOSTS_FILE } from "../dhcp/files.ts";
+import { holdQuestions } from "../dns/dns.ts";
+import { DNS_LISTS } from "../dns/wanted-lists.ts";
 import { History } from "../history/history.ts";
 import { EventBus } from "../http/event-bus.ts";
 import { Journal } from "../journal/journal.ts";
@@ -95,6 +97,7 @@ export function killSwitchPartsOn(
   void devices.load();
   void destinations.load();
   void remote.load();
+  if (DNS_LISTS.read(store).lists.length > 0) holdQuestions(killSwitch);
   return {
     log,
     store,

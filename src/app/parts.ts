@@ -4,6 +4,12 @@ import type { AlertCode } from "../base/alert.ts";
 import type { Settings } from "../base/settings.ts";
 import { Https } from "../certificates/https.ts";
 import { Checkup } from "../checks/checkup.ts";
+import { Matcher } from "../destinations/rules.ts";
+import { BlockLists } from "../dns/block-lists.ts";
+import { Dns } from "../dns/dns.ts";
+import { exitResolvers } from "../dns/exit-resolvers.ts";
+import { Resolver } from "../dns/resolver.ts";
+import { Upstream } from "../dns/upstream.ts";
 import { Forwards } from "../forwards/forwards.ts";
 import { openerFor } from "../forwards/opener-for.ts";
 import { journalOf } from "../journal/tunnel-states.ts";
@@ -42,6 +48,9 @@ import { publishChanges } from "./publisher.ts";
 export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
   tunnels: Tunnels;
   overview: Overview;
+  /** Answers the LAN's questions while anything needs that. */
+  dns: Dns;
+  blockLists: BlockLists;
   connects: ConnectRequests;
   /** Belongs to the tunnel `main`. */
   controller: Tunnel["controller"];
@@ -175,6 +184,28 @@ export async function partsOn(
     alarm: (code, message) => events.alarm(code, message),
     onChange: (payload) => events.publish({ type: "remote_update", payload }),
   });
+  const { devices, killSwitch } = killSwitchParts;
+  const blockLists = new BlockLists({
+    ...{ host, store, log, onShrunk, send: tunnels.httpsClient.sendInside, stateDir: settings.stateDir },
+    isConnected: () => tunnels.main.controller.state.name === "connected",
+    onChange: () => dns.update(),
+  });
+  const dns = new Dns({
+    ...{ host, killSwitch, log },
+    network: () => killSwitch.network,
+    isWanted: () => blockLists.isUsed,
+    resolver: new Resolver({
+      ...{ clock: host, log, upstream: new Upstream() },
+      deviceAt: (address) => devices.ownerOf(address),
+      look: () => devices.look(),
+      exitOf: (id) => devices.wayOutOf(id),
+      rules: () => NO_RULES,
+      isBlocked: (name, device) => blockLists.blocks(name, device),
+      permit: async () => {},
+      resolversOf: (exit) => exitResolvers(exit, tunnels),
+      home: () => killSwitch.lans.flatMap(({ prefixes }) => prefixes),
+    }),
+  });
   const takeUp = () => applyAccount({ settings, host, registrations, catalogue, updates });
   const inUse = () => isManagedInUse(tunnels.all(), savedState);
   const accountsBy = (send: Send) =>
@@ -192,6 +223,8 @@ export async function partsOn(
     ...killSwitchParts,
     tunnels,
     overview,
+    dns,
+    blockLists,
     connects: new ConnectRequests({ ...killSwitchParts, tunnels, catalogue, host }),
     controller: tunnels.main.controller,
     httpsClient: tunnels.httpsClient,
@@ -221,5 +254,7 @@ export async function partsOn(
     damages,
   };
 }
+
+const NO_RULES = new Matcher([]);
 
 const ACCOUNT_LOST = "The stored VPN account could not be read and is not used.";

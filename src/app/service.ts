@@ -95,6 +95,8 @@ export function answer(parts: Parts, app: App): Service {
   void parts.destinations.watch(stopping.signal);
   void parts.otherRouters.watch(stopping.signal);
   void parts.bounds.watch(stopping.signal);
+  void parts.dns.watch(stopping.signal);
+  void parts.blockLists.watch(stopping.signal);
   void startNotifications(parts, stopping.signal).catch((error) => log.error(messageOf(error)));
   void retireFormer(parts, stopping.signal);
   void watchDhcpConfig({ ...parts, network: () => controller.network }, stopping.signal);

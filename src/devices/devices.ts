@@ -4,7 +4,7 @@ import { GatewayError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Mac } from "../base/mac.ts";
 import { nameIn } from "../base/name.ts";
-import type { PolicyPart } from "../killswitch/policy.ts";
+import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Lan } from "../network/lan.ts";
 import type { Neighbour } from "../network/neighbours.ts";
 import type { Host } from "../system/host.ts";
@@ -325,6 +325,11 @@ export class Devices {
   /** The exit of a device, in words. */
   exitOf(id: DeviceId): string {
     return formatExit(this.assignments.exitOf(id));
+  }
+
+  /** The same, as the firewall has it. */
+  wayOutOf(id: DeviceId): Exit {
+    return this.assignments.exitOf(id);
   }
 
   /** The addresses that a device has, or had last since the start. */

@@ -4,6 +4,8 @@ import type { Https } from "../certificates/https.ts";
 import type { Checkup } from "../checks/checkup.ts";
 import type { Destinations } from "../destinations/destinations.ts";
 import type { Devices } from "../devices/devices.ts";
+import type { BlockLists } from "../dns/block-lists.ts";
+import type { Dns } from "../dns/dns.ts";
 import type { Forwards } from "../forwards/forwards.ts";
 import type { History } from "../history/history.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -34,6 +36,8 @@ export interface Domain {
   accounts: Accounts;
   devices: Devices;
   destinations: Destinations;
+  dns: Dns;
+  blockLists: BlockLists;
   forwards: Forwards;
   remoteAccess: RemoteAccess;
   schedules: Schedules;

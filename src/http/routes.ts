@@ -2,6 +2,7 @@ import { accessRoutes } from "./access.ts";
 import { dashboardRoutes } from "./dashboard.ts";
 import { destinationRoutes } from "./destinations.ts";
 import { deviceRoutes, networkRoute } from "./devices.ts";
+import { dnsRoutes } from "./dns.ts";
 import { eventRoute } from "./events.ts";
 import { forwardRoutes } from "./forwards.ts";
 import { gluetunRoutes } from "./gluetun.ts";
@@ -32,6 +33,7 @@ export function routesOf(gluetun: boolean): readonly Route[] {
     ...forwardRoutes,
     ...remoteRoutes,
     ...scheduleRoutes,
+    ...dnsRoutes,
     networkRoute,
     ...historyRoutes,
     keyPairRoute,

@@ -10,3 +10,10 @@ export const MAX_EVERY_HOURS = 720;
 export const MAX_EVENTS = 500;
 /** How long the results of the checks are kept: anyone on the LAN can ask, and each run starts some twenty programs. */
 export const CHECKS_KEPT_MS = 5_000;
+
+/** Lists of names that are blocked. */
+export const MAX_LISTS = 8;
+/** Names that stay open whatever a list says. */
+export const MAX_EXCEPTIONS = 500;
+/** Longest pause of the lists. */
+export const MAX_PAUSE_MINUTES = 60;

@@ -6,6 +6,7 @@ import { addCompletion } from "./completion.ts";
 import { addDestinationCommands } from "./destinations.ts";
 import { addDeviceCommands } from "./devices.ts";
 import { addDirectCommand } from "./direct.ts";
+import { addDnsCommand } from "./dns.ts";
 import { addForwardCommands } from "./forwards.ts";
 import { addHistoryCommand } from "./history.ts";
 import { addHttpsCommand } from "./https.ts";
@@ -45,6 +46,7 @@ function addDailyCommands(program: Command): void {
   addRemoteCommands(program);
   addHistoryCommand(program);
   addScheduleCommands(program);
+  addDnsCommand(program);
   addServersUpdate(program);
   addCheckCommand(program);
   addHttpsCommand(program);

@@ -1,0 +1,22 @@
+import { Argument, type Command } from "commander";
+import { apiCommand, command } from "../api-command.ts";
+
+const loadDns = () => import("../dns.ts");
+
+export function addDnsCommand(program: Command): void {
+  apiCommand(
+    command(program, "dns", "show the gateway's own resolver, or change the lists of names that it blocks")
+      .addArgument(
+        new Argument("[action]", "what to do").choices(["add", "remove", "open", "close", "pause"]),
+      )
+      .argument(
+        "[what]",
+        "for add and remove: the https address of a list; for open and close: a name that no list blocks; for pause: minutes (default: 5)",
+      )
+      .argument("[device...]", "for add: the devices that it is for, by id or by name (default: all)"),
+    async (api, args) => {
+      const { changeDns, showDns } = await loadDns();
+      return args.length === 0 ? showDns(api) : changeDns(api, args);
+    },
+  );
+}

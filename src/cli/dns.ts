@@ -1,0 +1,98 @@
+import { GatewayError } from "../base/errors.ts";
+import { DnsLists, type DnsListsBody, DnsStatus } from "../dns/schema.ts";
+import { Success } from "../http/answers.ts";
+import type { Api } from "./api.ts";
+import type { Output } from "./api-command.ts";
+import { deviceOf } from "./devices.ts";
+import { list, printable, styled } from "./text.ts";
+
+export async function showDns(api: Api): Promise<Output> {
+  const status = await api.get("/api/dns", DnsStatus);
+  const lists = await api.get("/api/dns/lists", DnsLists);
+  return { json: { ...status, ...lists }, text: textOf(status, lists) };
+}
+
+/** Adds or removes a list, or a name that stays open. */
+export async function changeDns(
+  api: Api,
+  [action = "", what, ...devices]: readonly string[],
+): Promise<Output> {
+  if (action === "pause") return pause(api, what);
+  if (what === undefined) throw usage(`missing argument: ${action} what?`);
+  if (action !== "add" && devices.length > 0) throw usage("too many arguments: only add takes devices");
+  const known = await api.get("/api/dns/lists", DnsLists);
+  const before: DnsListsBody = {
+    lists: known.lists.map(({ url, devices: ids }) => ({ url, devices: ids })),
+    exceptions: known.exceptions,
+  };
+  const ids = await Promise.all(devices.map(async (each) => (await deviceOf(api, each)).id));
+  const json = await api.put("/api/dns/lists", Success, changed(before, action, what, ids));
+  return { json, text: `${DONE[action]?.(printable(what))}\n` };
+}
+
+const DONE: Record<string, (what: string) => string> = {
+  add: (what) => `Added ${what}. It is fetched through the tunnel; to see it: portcullis dns`,
+  remove: (what) => `Removed ${what}.`,
+  open: (what) => `No list blocks ${what} now, nor the names below it.`,
+  close: (what) => `Lists block ${what} again if they name it.`,
+};
+
+function changed(
+  { lists, exceptions = [] }: DnsListsBody,
+  action: string,
+  what: string,
+  devices: string[],
+): DnsListsBody {
+  const name = what.toLowerCase();
+  switch (action) {
+    case "add":
+      return { lists: [...lists.filter(({ url }) => url !== what), { url: what, devices }], exceptions };
+    case "remove":
+      if (!lists.some(({ url }) => url === what)) throw usage(`there is no list ${printable(what)}`);
+      return { lists: lists.filter(({ url }) => url !== what), exceptions };
+    case "open":
+      return { lists, exceptions: [...exceptions.filter((each) => each !== name), name] };
+    default:
+      if (!exceptions.includes(name)) throw usage(`${printable(what)} is not among the open names`);
+      return { lists, exceptions: exceptions.filter((each) => each !== name) };
+  }
+}
+
+async function pause(api: Api, text = "5"): Promise<Output> {
+  if (!/^\d{1,3}$/.test(text)) throw usage("pause: must be minutes, such as 5");
+  const minutes = Number(text);
+  const json = await api.post("/api/dns/pause", Success, { minutes });
+  const said = minutes === 0 ? "The lists block again." : `No list blocks for ${minutes} minutes.`;
+  return { json, text: `${said}\n` };
+}
+
+const STATES: Record<DnsStatus["state"], string> = {
+  on: "The gateway answers the LAN's queries itself.",
+  off: "The resolvers of the tunnels answer the LAN's queries: no list needs another one.",
+  elsewhere: "Another resolver of this machine answers the LAN's queries, so lists have no effect.",
+  failed: "The gateway's resolver cannot listen, so the LAN's queries are refused.",
+};
+
+function textOf(status: DnsStatus, { lists, exceptions }: DnsLists): string {
+  const { state, reason, asked, cached, blocked, refused, paused_until: until } = status;
+  const rows = lists.map(({ url, names, fetched_at, devices, error }) => [
+    printable(url),
+    String(names),
+    fetched_at === null ? "never" : fetched_at.slice(0, 16).replace("T", " "),
+    devices.length === 0 ? "all" : printable(devices.join(", ")),
+    error === null ? "" : styled("red", printable(error)),
+  ]);
+  return [
+    `${STATES[state]}${reason === null ? "" : ` ${printable(reason)}`}\n`,
+    ...(state === "on"
+      ? [`Since the start: ${asked} asked, ${cached} from memory, ${blocked} blocked, ${refused} refused\n`]
+      : []),
+    ...(until === null ? [] : [`No list blocks until ${until.slice(11, 16)} UTC.\n`]),
+    ...(rows.length === 0 ? [] : [list(["List", "Names", "Fetched", "Devices", ""], rows)]),
+    ...(exceptions.length === 0 ? [] : [`Always open: ${printable(exceptions.join(", "))}\n`]),
+  ].join("");
+}
+
+function usage(message: string): GatewayError {
+  return new GatewayError("bad_request", message);
+}

@@ -1,0 +1,209 @@
+import {
+  type Address,
+  isHostAddress,
+  isPrivate,
+  mustParseAddress,
+  parseAddress,
+  unmapped,
+} from "../base/address.ts";
+import { FLAG, OPT_BYTES, type Question, writeOpt } from "./question.ts";
+import { HEADER_BYTES, Malformed, nameIn, type Record, recordsIn, TYPE, viewOf } from "./wire.ts";
+
+/** Devices and the kernel keep an address for at least this long. */
+export const SHORTEST_TTL_SECONDS = 60;
+const LONGEST_TTL_SECONDS = 86_400;
+/** That there is no such name may change at any moment (RFC 2308, section 5 permits hours). */
+const LONGEST_NEGATIVE_SECONDS = 300;
+/** The longest answer that is kept and passed on. */
+export const MAX_ANSWER_BYTES = 16_384;
+
+export const RCODE = { ok: 0, failed: 2, noName: 3, notImplemented: 4, refused: 5 };
+const [RECURSION_AVAILABLE, RCODE_BITS] = [0x0080, 0x000f];
+/** Keys of SVCB and HTTPS records (RFC 9460, section 14.3.2). */
+const HINTS: { [key: number]: number } = { 4: 4, 6: 16 };
+
+/** An answer of a resolver, without its additional records. */
+export interface Answer {
+  message: Uint8Array;
+  rcode: number;
+  /** Where the TTLs of its records are. */
+  ttlsAt: readonly number[];
+  /** How long it is kept; 0 for one that is not. */
+  ttlSeconds: number;
+  /** The name that was asked, and those that it leads to. */
+  names: readonly string[];
+  /** All addresses of these names, also those that are only hints. */
+  addresses: readonly Address[];
+  /** Of these, the ones that are not of the internet. */
+  locals: readonly Address[];
+}
+
+/**
+ * What a resolver's message answers to our query. Throws `Malformed` unless id, question and the case of its letters
+ * are ours. Null if it was too long for UDP.
+ */
+export function answerIn(message: Uint8Array, query: Uint8Array): Answer | null {
+  const questionEnd = query.length - OPT_BYTES;
+  if (message.length < questionEnd || message.length > MAX_ANSWER_BYTES) throw new Malformed();
+  const [view, asked] = [viewOf(message), viewOf(query)];
+  const flags = view.getUint16(2);
+  const isOurs =
+    view.getUint16(0) === asked.getUint16(0) &&
+    (flags & (FLAG.response | FLAG.opcode)) === FLAG.response &&
+    view.getUint16(4) === 1 &&
+    Buffer.compare(message.subarray(HEADER_BYTES, questionEnd), query.subarray(HEADER_BYTES, questionEnd)) ===
+      0;
+  if (!isOurs) throw new Malformed();
+  if ((flags & FLAG.truncated) !== 0) return null;
+  const all = recordsIn(message, questionEnd);
+  const records = all.filter(({ section }) => section !== "additional");
+  const end = records.at(-1)?.dataEnd ?? questionEnd;
+  const kept = new Uint8Array(message.subarray(0, end));
+  const { name } = nameIn(message, HEADER_BYTES);
+  const names = namesFrom(name, kept, records);
+  viewOf(kept).setUint16(10, 0);
+  const ttlsAt = records.map(({ ttlAt }) => ttlAt);
+  for (const at of ttlsAt) raise(viewOf(kept), at);
+  const rcode = flags & RCODE_BITS;
+  const addresses = records
+    .filter(({ section, name: owner }) => section === "answer" && names.includes(owner))
+    .flatMap((record) => addressesIn(kept, record));
+  return {
+    message: kept,
+    rcode,
+    ttlsAt,
+    ttlSeconds: ttlOf(rcode, records, viewOf(kept)),
+    names,
+    addresses,
+    // Found once: each look takes some microseconds.
+    locals: addresses.filter((address) => !isHostAddress(unmapped(address)) || isPrivate(unmapped(address))),
+  };
+}
+
+/** The answer for one client, some seconds after it came in. */
+export function answerTo(question: Question, answer: Answer, ageSeconds: number): Uint8Array {
+  const { message, ttlsAt } = answer;
+  const copy = new Uint8Array(message.length + (question.hasEdns ? OPT_BYTES : 0));
+  copy.set(message);
+  const view = viewOf(copy);
+  view.setUint16(0, question.id);
+  view.setUint16(2, view.getUint16(2) | FLAG.recursion | RECURSION_AVAILABLE);
+  copy.set(question.bytes, HEADER_BYTES);
+  for (const at of ttlsAt) view.setUint32(at, Math.max(1, view.getUint32(at) - ageSeconds));
+  if (question.hasEdns) {
+    view.setUint16(10, 1);
+    writeOpt(copy, message.length, question.wantsDnssec);
+  }
+  return copy;
+}
+
+/** A record of the gateway's own answers, for the name that was asked. */
+export interface OwnRecord {
+  type: number;
+  ttl: number;
+  data: Uint8Array;
+}
+
+/** An answer of the gateway itself. */
+export function ownAnswer(
+  question: Question,
+  rcode: number,
+  records: readonly OwnRecord[] = [],
+  authority: readonly OwnRecord[] = [],
+): Uint8Array {
+  const all = [...records, ...authority];
+  const end = HEADER_BYTES + question.bytes.length;
+  const bytes = all.reduce((sum, { data }) => sum + POINTED_BYTES + data.length, end);
+  const message = new Uint8Array(bytes + (question.hasEdns ? OPT_BYTES : 0));
+  const view = viewOf(message);
+  view.setUint16(0, question.id);
+  view.setUint16(2, FLAG.response | RECURSION_AVAILABLE | (question.flags & FLAG.recursion) | rcode);
+  view.setUint16(4, 1);
+  view.setUint16(6, records.length);
+  view.setUint16(8, authority.length);
+  view.setUint16(10, question.hasEdns ? 1 : 0);
+  message.set(question.bytes, HEADER_BYTES);
+  let at = end;
+  for (const { type, ttl, data } of all) {
+    view.setUint16(at, TO_QUESTION);
+    view.setUint16(at + 2, type);
+    view.setUint16(at + 4, 1);
+    view.setUint32(at + 6, ttl);
+    view.setUint16(at + 10, data.length);
+    message.set(data, at + POINTED_BYTES);
+    at += POINTED_BYTES + data.length;
+  }
+  if (question.hasEdns) writeOpt(message, at, question.wantsDnssec);
+  return message;
+}
+
+/** A pointer to the name of the question, and the bytes of a record that have a fixed place. */
+const [TO_QUESTION, POINTED_BYTES] = [0xc00c, 12];
+
+/** What fits into UDP. A client asks again over TCP for the rest. */
+export function fitted(message: Uint8Array, question: Question): Uint8Array {
+  if (message.length <= question.udpBytes) return message;
+  const short = ownAnswer(question, RCODE.ok);
+  viewOf(short).setUint16(2, viewOf(message).getUint16(2) | FLAG.truncated);
+  return short;
+}
+
+/** The name, and those that its CNAME records lead to, in their order. */
+function namesFrom(name: string, message: Uint8Array, records: readonly Record[]): string[] {
+  const names = [name];
+  for (const { section, name: owner, type, dataAt } of records)
+    if (section === "answer" && type === TYPE.cname && names.includes(owner))
+      names.push(nameIn(message, dataAt).name);
+  return names;
+}
+
+function addressesIn(message: Uint8Array, { type, dataAt, dataEnd }: Record): Address[] {
+  const data = message.subarray(dataAt, dataEnd);
+  if (type === TYPE.a || type === TYPE.aaaa) return addressesFrom(data, type === TYPE.a ? 4 : 16);
+  return type === TYPE.svcb || type === TYPE.https ? hintsIn(message, dataAt, dataEnd) : [];
+}
+
+function hintsIn(message: Uint8Array, dataAt: number, dataEnd: number): Address[] {
+  const view = viewOf(message);
+  const addresses: Address[] = [];
+  if (dataAt + 3 > dataEnd) throw new Malformed();
+  let at = nameIn(message, dataAt + 2).end;
+  while (at + 4 <= dataEnd) {
+    const size = HINTS[view.getUint16(at)];
+    const next = at + 4 + view.getUint16(at + 2);
+    if (next > dataEnd) throw new Malformed();
+    if (size !== undefined) addresses.push(...addressesFrom(message.subarray(at + 4, next), size));
+    at = next;
+  }
+  if (at !== dataEnd) throw new Malformed();
+  return addresses;
+}
+
+/** Throws `Malformed` if the bytes are not addresses of this size. */
+function addressesFrom(bytes: Uint8Array, size: number): Address[] {
+  if (bytes.length === 0 || bytes.length % size !== 0) throw new Malformed();
+  return Array.from({ length: bytes.length / size }, (_, index) => {
+    const own = bytes.subarray(index * size, (index + 1) * size);
+    if (size === 4) return mustParseAddress(own.join("."));
+    const groups = Array.from({ length: 8 }, (_, group) =>
+      viewOf(own)
+        .getUint16(2 * group)
+        .toString(16),
+    );
+    return parseAddress(groups.join(":")) ?? mustParseAddress("::");
+  });
+}
+
+function raise(view: DataView, at: number): void {
+  const ttl = view.getUint32(at);
+  // Above this, a TTL counts as 0 (RFC 2181, section 8).
+  const meant = ttl > 0x7fff_ffff ? 0 : ttl;
+  view.setUint32(at, Math.min(Math.max(meant, SHORTEST_TTL_SECONDS), LONGEST_TTL_SECONDS));
+}
+
+function ttlOf(rcode: number, records: readonly Record[], raised: DataView): number {
+  if (rcode !== RCODE.ok && rcode !== RCODE.noName) return 0;
+  const shortest = Math.min(LONGEST_TTL_SECONDS, ...records.map(({ ttlAt }) => raised.getUint32(ttlAt)));
+  const isNegative = rcode === RCODE.noName || !records.some(({ section }) => section === "answer");
+  return isNegative ? Math.min(shortest, LONGEST_NEGATIVE_SECONDS) : shortest;
+}

@@ -1,0 +1,177 @@
+import { GatewayError, messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Texts } from "../base/saved.ts";
+import type { DeviceId } from "../devices/id.ts";
+import type { Host, Send } from "../system/host.ts";
+import { type KeptList, KeptLists } from "./kept-list.ts";
+import { namesIn } from "./list-text.ts";
+import { NameSet } from "./name-set.ts";
+import type { DnsLists, DnsListsBody } from "./schema.ts";
+import { DNS_LISTS, type WantedList, type WantedLists, wantedLists } from "./wanted-lists.ts";
+
+/** Lists change once a day. */
+const REFRESH_EVERY_MS = 24 * 3_600_000;
+const TRY_AGAIN_MS = 1_800_000;
+const LOOK_EVERY_MS = 5_000;
+const DEFAULT_PAUSE_MINUTES = 5;
+const MINUTE_MS = 60_000;
+
+interface Deps {
+  host: Pick<Host, "now" | "monotonic" | "sleep">;
+  store: Texts;
+  stateDir: string;
+  /** Through the tunnel, and never outside it. */
+  send: Send;
+  isConnected: () => boolean;
+  /** Called when a list has become much shorter, which is not taken. */
+  onShrunk: (message: string) => void;
+  /** Called when lists were added or removed. Resolves once that has taken effect. */
+  onChange: () => Promise<void>;
+  log: Pick<Log, "info" | "warn">;
+}
+
+/** What is known of one list. */
+interface Loaded {
+  kept: KeptList | null;
+  error: string | null;
+  /** When it is to be fetched next, on the monotonic clock. */
+  dueAt: number;
+}
+
+/** Lists of names that are blocked, for all devices or for some. */
+export class BlockLists {
+  private wanted: WantedLists;
+  private readonly loaded = new Map<string, Loaded>();
+  private readonly kept: KeptLists;
+  /** On the monotonic clock. */
+  private pausedUntil = 0;
+
+  constructor(private readonly deps: Deps) {
+    this.wanted = wantedLists(DNS_LISTS.read(deps.store));
+    this.kept = new KeptLists(deps.stateDir);
+  }
+
+  get isUsed(): boolean {
+    return this.wanted.lists.length > 0;
+  }
+
+  /** How many names there are in all lists. */
+  get size(): number {
+    return [...this.loaded.values()].reduce((sum, { kept }) => sum + (kept?.names.size ?? 0), 0);
+  }
+
+  /** Milliseconds since 1970; null while the lists block. */
+  get pausedUntilTime(): number | null {
+    const left = this.pausedUntil - this.deps.host.monotonic();
+    return left > 0 ? this.deps.host.now() + left : null;
+  }
+
+  /** Whether a list blocks the name for the device. */
+  blocks(name: string, device: DeviceId): boolean {
+    const { lists, exceptions } = this.wanted;
+    if (lists.length === 0 || this.pausedUntil > this.deps.host.monotonic()) return false;
+    if (exceptions.some((open) => name === open || name.endsWith(`.${open}`))) return false;
+    return lists.some(
+      ({ url, devices }) =>
+        (devices.length === 0 || devices.includes(device)) &&
+        this.loaded.get(url)?.kept?.names.has(name) === true,
+    );
+  }
+
+  /** For `minutes`, no list blocks; 0 ends that. */
+  pause(minutes = DEFAULT_PAUSE_MINUTES): void {
+    this.pausedUntil = this.deps.host.monotonic() + minutes * MINUTE_MS;
+  }
+
+  /** Replaces all lists and exceptions. Throws `bad_request`; then nothing has changed. */
+  async put(body: DnsListsBody): Promise<void> {
+    const wanted = wantedLists(body);
+    DNS_LISTS.write(this.deps.store, body);
+    this.wanted = wanted;
+    const urls = wanted.lists.map(({ url }) => url);
+    for (const url of this.loaded.keys()) if (!urls.includes(url)) this.loaded.delete(url);
+    this.kept.removeOthers(urls);
+    await this.deps.onChange();
+  }
+
+  list(): DnsLists {
+    const { lists, exceptions } = this.wanted;
+    return {
+      lists: lists.map(({ url, devices }) => {
+        const { kept = null, error = null } = this.loaded.get(url) ?? {};
+        return {
+          ...{ url, devices: [...devices], names: kept?.names.size ?? 0, error },
+          fetched_at: kept === null ? null : new Date(kept.fetched).toISOString(),
+        };
+      }),
+      exceptions: [...exceptions],
+    };
+  }
+
+  /** Keeps the lists up to date, one after the other, until `signal` aborts. */
+  async watch(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      for (const list of this.wanted.lists) await this.keepFresh(list);
+      await this.deps.host.sleep(LOOK_EVERY_MS, signal);
+    }
+  }
+
+  private async keepFresh({ url }: WantedList): Promise<void> {
+    const { host } = this.deps;
+    const known = this.loaded.get(url) ?? (await this.fromDisk(url));
+    this.loaded.set(url, known);
+    if (host.monotonic() < known.dueAt || !this.deps.isConnected()) return;
+    try {
+      known.kept = await this.fetch(url, known.kept);
+      known.error = null;
+      known.dueAt = host.monotonic() + REFRESH_EVERY_MS;
+    } catch (error) {
+      known.error = messageOf(error);
+      known.dueAt = host.monotonic() + TRY_AGAIN_MS;
+      if (error instanceof Shrunk) this.deps.onShrunk(known.error);
+      else this.deps.log.warn(`the list ${new URL(url).host}: ${known.error}`);
+    }
+  }
+
+  private async fromDisk(url: string): Promise<Loaded> {
+    const kept = await this.kept.read(url).catch(() => null);
+    const age = kept === null ? REFRESH_EVERY_MS : this.deps.host.now() - kept.fetched;
+    const left = age < 0 ? TRY_AGAIN_MS : Math.max(0, REFRESH_EVERY_MS - age);
+    return { kept, error: null, dueAt: this.deps.host.monotonic() + left };
+  }
+
+  private async fetch(url: string, former: KeptList | null): Promise<KeptList> {
+    const { host, send, log } = this.deps;
+    const etag = former?.etag ?? "";
+    const headers = { Accept: "text/plain", ...(etag !== "" && { "If-None-Match": etag }) };
+    const answer = await send({ url, method: "GET", headers });
+    const fetched = host.now();
+    if (answer.status === 304 && former !== null) return this.keep(url, { ...former, fetched });
+    if (answer.status !== 200) throw unusable(`it answered with status ${answer.status}`);
+    const reading = { names: 0, skipped: 0 };
+    const names = await NameSet.from(namesIn(answer.body, reading));
+    if (names.size === 0) throw unusable("there are no names in it");
+    if (former !== null && names.size < former.names.size / 2)
+      throw new Shrunk(
+        `The list of ${new URL(url).host} has ${names.size} names instead of ${former.names.size}. It is not used; the one before stays.`,
+      );
+    log.info(`the list ${new URL(url).host} has ${names.size} names; ${reading.skipped} lines were skipped`);
+    return this.keep(url, { names, etag: answer.headers.etag ?? "", fetched });
+  }
+
+  /** On a full disk it is used all the same, until the next start. */
+  private async keep(url: string, list: KeptList): Promise<KeptList> {
+    const keep = this.kept.keep(url, list);
+    await keep.catch((error: unknown) =>
+      this.deps.log.warn(`the list ${new URL(url).host} could not be saved: ${messageOf(error)}`),
+    );
+    return list;
+  }
+}
+
+/** A list with less than half as many names as before, which is more likely a fault than a change. */
+class Shrunk extends Error {}
+
+function unusable(message: string): GatewayError {
+  return new GatewayError("unable", message);
+}

@@ -1,0 +1,220 @@
+import {
+  type Address,
+  contains,
+  type HostName,
+  isHostAddress,
+  isLinkLocal,
+  type Prefix,
+  unmapped,
+} from "../base/address.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Match, Matcher } from "../destinations/rules.ts";
+import type { DeviceId } from "../devices/id.ts";
+import type { Exit } from "../killswitch/policy.ts";
+import { type Answer, answerTo, ownAnswer, RCODE } from "./answer.ts";
+import { Cache } from "./cache.ts";
+import { noSuchName } from "./negative.ts";
+import { type Question, questionIn } from "./question.ts";
+import { staysAtHome } from "./special-names.ts";
+import { UnderWay } from "./under-way.ts";
+import type { ExitResolvers, Upstream } from "./upstream.ts";
+
+/** Queries for whole zones and for records of every type are not answered (RFC 8482). */
+const META_TYPES: ReadonlySet<number> = new Set([251, 252, 253, 254, 255]);
+/** How often the kernel is asked for a device that nothing is known about. */
+const LOOK_EVERY_MS = 1_000;
+
+interface Deps {
+  clock: { monotonic(): number };
+  /** Who has an address of the LAN; null if nobody is known to. */
+  deviceAt: (address: Address) => DeviceId | null;
+  /** Reads who has which address again. */
+  look: () => Promise<void>;
+  exitOf: (device: DeviceId) => Exit;
+  rules: () => Matcher;
+  /** Whether a list blocks the name for the device. */
+  isBlocked: (name: string, device: DeviceId) => boolean;
+  /** Resolves when the kernel leads traffic to these addresses by the rule's exit. */
+  permit: (named: NamedAddresses) => Promise<void>;
+  /** The resolvers of an exit and the way to them; null while it is down. */
+  resolversOf: (exit: Exit) => ExitResolvers | null;
+  /** The networks of the home, whose addresses no name of the internet has. */
+  home: () => readonly Prefix[];
+  upstream: Pick<Upstream, "ask">;
+  log: Pick<Log, "warn">;
+}
+
+/** Addresses that a name has, and for how long devices may use them. */
+interface NamedAddresses {
+  match: Match<HostName>;
+  addresses: readonly Address[];
+  ttlMs: number;
+}
+
+/** What clients have asked since the start. */
+export interface Counts {
+  asked: number;
+  cached: number;
+  blocked: number;
+  refused: number;
+}
+
+/**
+ * Answers the questions of the LAN. Each question leaves by the exit of the traffic that follows it, and by no other;
+ * while that exit is down it is refused.
+ */
+export class Resolver {
+  readonly counts: Counts = { asked: 0, cached: 0, blocked: 0, refused: 0 };
+  private readonly cache: Cache;
+  private readonly underWay: UnderWay;
+  /** Questions that are asked now, for all who ask the same meanwhile. */
+  private readonly asking = new Map<string, Promise<Answer | null>>();
+  /** By exit: the interface that answers came by, and how often it has changed. */
+  private readonly generations = new Map<string, { link: string | null; number: number }>();
+  private lookedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(private readonly deps: Deps) {
+    const monotonic = () => deps.clock.monotonic();
+    this.cache = new Cache(monotonic);
+    this.underWay = new UnderWay(monotonic);
+  }
+
+  /** The answer to a client's message, or null for none. */
+  async answer(
+    message: Uint8Array,
+    from: Address,
+  ): Promise<{ question: Question; answer: Uint8Array } | null> {
+    const client = unmapped(from);
+    if (!this.underWay.takes(client)) return null;
+    const question = readQuestion(message);
+    if (question === null) return null;
+    this.counts.asked += 1;
+    const answer = await this.answerOf(question, client).catch((error: unknown) => {
+      this.deps.log.warn(`a question could not be answered: ${messageOf(error)}`);
+      return ownAnswer(question, RCODE.failed);
+    });
+    return { question, answer };
+  }
+
+  private async answerOf(question: Question, client: Address): Promise<Uint8Array> {
+    const { rules, exitOf, isBlocked } = this.deps;
+    if (META_TYPES.has(question.type)) return ownAnswer(question, RCODE.notImplemented);
+    const device = this.deps.deviceAt(client) ?? (await this.lookFor(client));
+    if (device === null) return this.refused(question);
+    const match = rules().forName(question.name as HostName, device);
+    if (match === null && staysAtHome(question.name)) return noSuchName(question);
+    // A person has decided about this name in particular.
+    if (match === null && isBlocked(question.name, device)) return this.blocked(question);
+    if (match?.rule.exit.to === "blocked") return this.blocked(question);
+    const exit = match?.rule.exit ?? exitOf(device);
+    return exit.to === "blocked"
+      ? this.refused(question)
+      : this.fromExit(question, { client, device }, exit, match);
+  }
+
+  private async fromExit(
+    question: Question,
+    { client, device }: { client: Address; device: DeviceId },
+    exit: Exit,
+    match: Match<HostName> | null,
+  ): Promise<Uint8Array> {
+    const key = keyOf(question, this.generationOf(exit));
+    const known = this.cache.find(key);
+    if (known !== null) this.counts.cached += 1;
+    const found = known ?? (await this.asked(question, client, exit, key)) ?? this.cache.find(key, true);
+    if (found === null)
+      return this.deps.resolversOf(exit) === null
+        ? this.refused(question)
+        : ownAnswer(question, RCODE.failed);
+    const { answer, ageSeconds } = found;
+    // Trackers hide behind names of the site itself.
+    if (match === null && answer.names.slice(1).some((name) => this.deps.isBlocked(name, device)))
+      return this.blocked(question);
+    if (this.leadsHome(answer.locals, match)) return ownAnswer(question, RCODE.ok);
+    if (match !== null && answer.addresses.length > 0)
+      await this.deps.permit({ match, addresses: answer.addresses, ttlMs: 1_000 * answer.ttlSeconds });
+    return answerTo(question, answer, ageSeconds);
+  }
+
+  /** Another server of the tunnel gets other answers. While it is down, those of the former one count. */
+  private generationOf(exit: Exit): string {
+    const name = exit.to === "tunnel" ? exit.name : `(${exit.to})`;
+    const known = this.generations.get(name) ?? { link: null, number: 0 };
+    const link = this.deps.resolversOf(exit)?.link ?? known.link;
+    const isMoved = known.link !== null && link !== known.link;
+    const next = { link, number: known.number + (isMoved ? 1 : 0) };
+    this.generations.set(name, next);
+    return `${name}#${next.number}`;
+  }
+
+  /** Null if the exit is down, nothing answers there, or the client asks too much. */
+  private async asked(question: Question, client: Address, exit: Exit, key: string) {
+    const known = this.asking.get(key);
+    const answer = await (known ?? this.ask(question, client, exit, key));
+    return answer === null ? null : { answer, ageSeconds: 0 };
+  }
+
+  private async ask(question: Question, client: Address, exit: Exit, key: string): Promise<Answer | null> {
+    const { upstream, resolversOf } = this.deps;
+    const resolvers = resolversOf(exit);
+    if (resolvers === null || !this.underWay.begin(client)) return null;
+    const work = upstream.ask(question, resolvers);
+    this.asking.set(key, work);
+    try {
+      const answer = await work;
+      if (answer !== null) this.cache.keep(key, answer);
+      return answer;
+    } finally {
+      this.asking.delete(key);
+      this.underWay.end(client);
+    }
+  }
+
+  /**
+   * Whether a name of the internet has an address of the home, so that a page could reach what listens there. The
+   * names of a rule may have private addresses behind its exit.
+   */
+  private leadsHome(locals: readonly Address[], match: Match<HostName> | null): boolean {
+    if (match === null || locals.length === 0) return locals.length > 0;
+    const home = this.deps.home();
+    return locals.some(
+      (address) =>
+        !isHostAddress(unmapped(address)) ||
+        isLinkLocal(address) ||
+        home.some((prefix) => contains(prefix, address)),
+    );
+  }
+
+  /** The kernel reports a new device a moment after its first packet. */
+  private async lookFor(client: Address): Promise<DeviceId | null> {
+    const now = this.deps.clock.monotonic();
+    if (now - this.lookedAt < LOOK_EVERY_MS) return null;
+    this.lookedAt = now;
+    await this.deps.look();
+    return this.deps.deviceAt(client);
+  }
+
+  private refused(question: Question): Uint8Array {
+    this.counts.refused += 1;
+    return ownAnswer(question, RCODE.refused);
+  }
+
+  private blocked(question: Question): Uint8Array {
+    this.counts.blocked += 1;
+    return noSuchName(question);
+  }
+}
+
+/** Null for a message that asks nothing, or is none. */
+function readQuestion(message: Uint8Array): Question | null {
+  try {
+    return questionIn(message);
+  } catch {
+    return null;
+  }
+}
+
+function keyOf({ name, type, flags, wantsDnssec }: Question, exit: string): string {
+  return `${exit} ${type} ${flags} ${wantsDnssec} ${name}`;
+}

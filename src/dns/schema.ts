@@ -1,0 +1,94 @@
+import { type Static, Type } from "typebox";
+import { MAX_EXCEPTIONS, MAX_LISTS, MAX_PAUSE_MINUTES } from "../shared/bounds.ts";
+
+const Devices = Type.Array(Type.String(), {
+  maxItems: 64,
+  uniqueItems: true,
+  description: "the devices that it is for, by id as in /api/devices; all if empty or missing",
+});
+
+/** The lists of names that are blocked, and names that are not blocked whatever a list says. */
+export const DnsListsBody = Type.Object(
+  {
+    lists: Type.Array(
+      Type.Object(
+        {
+          url: Type.String({ maxLength: 500, description: "https; fetched through the tunnel" }),
+          devices: Type.Optional(Devices),
+        },
+        { additionalProperties: false },
+      ),
+      { maxItems: MAX_LISTS, description: "replaces the ones before" },
+    ),
+    exceptions: Type.Optional(
+      Type.Array(Type.String({ maxLength: 253 }), {
+        maxItems: MAX_EXCEPTIONS,
+        description: "names that stay open, with all names below them",
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type DnsListsBody = Static<typeof DnsListsBody>;
+
+/** The answer of `/api/dns/lists`. */
+export const DnsLists = Type.Object(
+  {
+    lists: Type.Array(
+      Type.Object(
+        {
+          url: Type.String(),
+          devices: Type.Array(Type.String()),
+          names: Type.Integer({ description: "how many names it blocks now; 0 before it was first fetched" }),
+          fetched_at: Type.Union([Type.String(), Type.Null()], {
+            description: "when its address last gave or confirmed it, in ISO 8601",
+          }),
+          error: Type.Union([Type.String(), Type.Null()], {
+            description: "why it could not be fetched the last time; what was fetched before stays",
+          }),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    exceptions: Type.Array(Type.String()),
+  },
+  { additionalProperties: false },
+);
+export type DnsLists = Static<typeof DnsLists>;
+
+export const DnsPauseBody = Type.Object(
+  {
+    minutes: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: MAX_PAUSE_MINUTES,
+        description: "for how long no list blocks; 0 ends the pause (default: 5)",
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const count = (description: string) => Type.Integer({ description });
+
+/** The answer of `/api/dns`. */
+export const DnsStatus = Type.Object(
+  {
+    state: Type.Union(
+      [Type.Literal("on"), Type.Literal("off"), Type.Literal("elsewhere"), Type.Literal("failed")],
+      {
+        description:
+          "on: the gateway answers the LAN's queries; off: nothing needs that, so the tunnels' resolvers do; elsewhere: another resolver of this machine does, so lists and names of rules have no effect; failed: it cannot listen, and queries are refused",
+      },
+    ),
+    reason: Type.Union([Type.String(), Type.Null()], { description: "why it failed" }),
+    asked: count("queries of the LAN since the start"),
+    cached: count("of these, answered without asking a resolver"),
+    blocked: count("of these, answered with: no such name"),
+    refused: count("of these, refused because their exit is down or blocked"),
+    blocked_names: count("the names of all lists"),
+    paused_until: Type.Union([Type.String(), Type.Null()], { description: "until when no list blocks" }),
+  },
+  { additionalProperties: false },
+);
+export type DnsStatus = Static<typeof DnsStatus>;

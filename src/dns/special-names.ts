@@ -1,0 +1,25 @@
+/** Firefox asks it, and leaves DNS over HTTPS off if there is no such name. */
+const CANARY = "use-application-dns.net";
+
+/**
+ * Names that only a home's own resolver could know: of other homes' and of multicast's names, of private networks
+ * (RFC 6303, RFC 6762, RFC 8375), and the test of browsers for a resolver that others have chosen.
+ */
+const NEVER_OUTSIDE: ReadonlySet<string> = new Set([
+  CANARY,
+  ...["home.arpa", "local", "localhost", "invalid", "onion", "internal", "lan", "home"],
+  ...["10.in-addr.arpa", "168.192.in-addr.arpa", "254.169.in-addr.arpa", "127.in-addr.arpa"],
+  ...Array.from({ length: 16 }, (_, index) => `${16 + index}.172.in-addr.arpa`),
+  ...["8", "9", "a", "b"].map((digit) => `${digit}.e.f.ip6.arpa`),
+  ...["c.f.ip6.arpa", "d.f.ip6.arpa"],
+]);
+
+/** Whether no resolver outside is ever asked for the name: it, or a name above it, is special. */
+export function staysAtHome(name: string): boolean {
+  for (let at = 0; ; ) {
+    if (NEVER_OUTSIDE.has(at === 0 ? name : name.slice(at))) return true;
+    const dot = name.indexOf(".", at);
+    if (dot < 0) return false;
+    at = dot + 1;
+  }
+}

@@ -1,0 +1,50 @@
+import { type HostName, parseHostName } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
+import { savedJson } from "../base/saved.ts";
+import { type DeviceId, deviceIdIn } from "../devices/id.ts";
+import { DnsListsBody } from "./schema.ts";
+
+/** A list of names, and for whom it counts. */
+export interface WantedList {
+  url: string;
+  /** Empty for all devices. */
+  devices: readonly DeviceId[];
+}
+
+export interface WantedLists {
+  lists: readonly WantedList[];
+  exceptions: readonly HostName[];
+}
+
+/** As people have given them. */
+export const DNS_LISTS = savedJson("dns_lists", DnsListsBody, { lists: [] });
+
+/** Throws `bad_request`, and names the field. */
+export function wantedLists({ lists, exceptions = [] }: DnsListsBody): WantedLists {
+  const urls = lists.map(({ url }, index) => urlIn(url, `lists[${index}].url`));
+  const twice = urls.findIndex((url, index) => urls.indexOf(url) !== index);
+  if (twice >= 0) throw refusal(`lists[${twice}].url: is there twice`);
+  return {
+    lists: lists.map(({ devices = [] }, index) => ({
+      url: urls[index] ?? "",
+      devices: devices.map((id) => deviceIdIn(id, `lists[${index}].devices`)),
+    })),
+    exceptions: exceptions.map((name, index) => {
+      const known = parseHostName(name);
+      if (known === null) throw refusal(`exceptions[${index}]: is not a name, such as example.com`);
+      return known;
+    }),
+  };
+}
+
+function urlIn(text: string, field: string): string {
+  const url = URL.parse(text);
+  if (url?.protocol !== "https:") throw refusal(`${field}: must be an https address`);
+  if (url.username !== "" || url.password !== "")
+    throw refusal(`${field}: must have no name and no password`);
+  return url.href;
+}
+
+function refusal(message: string): GatewayError {
+  return new GatewayError("bad_request", message);
+}

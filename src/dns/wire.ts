@@ -1,0 +1,89 @@
+/** The parts of a DNS message (RFC 1035, section 4.1) as they lie in its bytes, which may be anything. */
+
+export const HEADER_BYTES = 12;
+/** Bytes of a name on the wire (RFC 1035, section 2.3.4). */
+const MAX_NAME_BYTES = 255;
+const MAX_LABEL_BYTES = 63;
+/** Bytes of a record between its name and its data: type, class, TTL, length. */
+const FIXED_BYTES = 10;
+/** An answer has a few records, and one of a large site some dozens. */
+const MAX_RECORDS = 256;
+
+export const TYPE = { a: 1, ns: 2, cname: 5, soa: 6, ptr: 12, aaaa: 28, opt: 41, svcb: 64, https: 65 };
+
+/** Thrown for a message that is not one. It says nothing about the content. */
+export class Malformed extends Error {}
+
+export interface Record {
+  section: "answer" | "authority" | "additional";
+  /** In lower case. */
+  name: string;
+  type: number;
+  class: number;
+  ttl: number;
+  ttlAt: number;
+  dataAt: number;
+  dataEnd: number;
+}
+
+/** The records behind the questions. Throws `Malformed`. */
+export function recordsIn(message: Uint8Array, questionsEnd: number): Record[] {
+  const view = viewOf(message);
+  const sections = (["answer", "authority", "additional"] as const).flatMap((section, index) =>
+    Array<Record["section"]>(Math.min(view.getUint16(6 + 2 * index), MAX_RECORDS + 1)).fill(section),
+  );
+  if (sections.length > MAX_RECORDS) throw new Malformed();
+  let at = questionsEnd;
+  return sections.map((section) => {
+    const { name, end } = nameIn(message, at);
+    if (end + FIXED_BYTES > message.length) throw new Malformed();
+    const dataAt = end + FIXED_BYTES;
+    at = dataAt + view.getUint16(end + 8);
+    if (at > message.length) throw new Malformed();
+    const [type, group, ttl] = [view.getUint16(end), view.getUint16(end + 2), view.getUint32(end + 4)];
+    return { section, name, type, class: group, ttl, ttlAt: end + 4, dataAt, dataEnd: at };
+  });
+}
+
+/**
+ * The name at this place, and where what follows it begins. Compression leads only backwards, so it ends. Throws
+ * `Malformed`.
+ */
+export function nameIn(message: Uint8Array, start: number): { name: string; end: number } {
+  const labels: string[] = [];
+  let [at, limit, end, bytes] = [start, start, -1, 1];
+  for (;;) {
+    const length = message[at];
+    if (length === undefined) throw new Malformed();
+    if (length === 0) return { name: labels.join("."), end: end < 0 ? at + 1 : end };
+    if (length > MAX_LABEL_BYTES) {
+      const low = message[at + 1];
+      if ((length & 0xc0) !== 0xc0 || low === undefined) throw new Malformed();
+      if (end < 0) end = at + 2;
+      at = ((length & 0x3f) << 8) | low;
+      if (at >= limit) throw new Malformed();
+      limit = at;
+      continue;
+    }
+    bytes += length + 1;
+    if (bytes > MAX_NAME_BYTES || at + 1 + length > message.length) throw new Malformed();
+    labels.push(labelIn(message, at + 1, length));
+    at += 1 + length;
+  }
+}
+
+/** Bytes that could be taken for something else in the text of a name are written as RFC 1035, section 5.1 has them. */
+function labelIn(message: Uint8Array, at: number, length: number): string {
+  let label = "";
+  for (let index = at; index < at + length; index++) {
+    const byte = message[index] ?? 0;
+    const isPlain = byte > 0x20 && byte < 0x7f && byte !== 0x2e && byte !== 0x5c;
+    if (byte >= 0x41 && byte <= 0x5a) label += String.fromCharCode(byte | 0x20);
+    else label += isPlain ? String.fromCharCode(byte) : `\\${String(byte).padStart(3, "0")}`;
+  }
+  return label;
+}
+
+export function viewOf(message: Uint8Array): DataView {
+  return new DataView(message.buffer, message.byteOffset, message.byteLength);
+}

@@ -1,0 +1,51 @@
+import { DnsLists, DnsListsBody, DnsPauseBody, DnsStatus } from "../dns/schema.ts";
+import { answers, done } from "./answers.ts";
+import { route } from "./route.ts";
+
+export const dnsRoutes = [
+  route({
+    method: "get",
+    path: "/api/dns",
+    summary: "Show what the gateway's own resolver does",
+    tag: "DNS",
+    answers: answers(DnsStatus, "its state, and what the LAN has asked it"),
+    run: ({ dns, blockLists }) => {
+      const { pausedUntilTime: until, size } = blockLists;
+      return {
+        ...{ state: dns.state, reason: dns.reason, ...dns.counts, blocked_names: size },
+        paused_until: until === null ? null : new Date(until).toISOString(),
+      };
+    },
+  }),
+  route({
+    method: "get",
+    path: "/api/dns/lists",
+    summary: "List the lists of blocked names",
+    tag: "DNS",
+    answers: answers(DnsLists, "the lists, and the names that stay open"),
+    run: ({ blockLists }) => blockLists.list(),
+  }),
+  route({
+    method: "put",
+    path: "/api/dns/lists",
+    summary: "Replace the lists of blocked names",
+    tag: "DNS",
+    body: DnsListsBody,
+    // A list would be an address of another host.
+    example: { lists: [], exceptions: ["example.com"] },
+    answers: done("the lists are saved, and are fetched through the tunnel"),
+    limit: "connection",
+    together: "queued",
+    run: ({ blockLists }, { body }) => blockLists.put(body),
+  }),
+  route({
+    method: "post",
+    path: "/api/dns/pause",
+    summary: "For some minutes, let no list block names",
+    tag: "DNS",
+    body: DnsPauseBody,
+    example: { minutes: 5 },
+    answers: done("no list blocks until then"),
+    run: ({ blockLists }, { body }) => blockLists.pause(body.minutes),
+  }),
+];

@@ -1,0 +1,112 @@
+import { ptr, read } from "bun:ffi";
+import { isIPv6 } from "node:net";
+import { GatewayError } from "../base/errors.ts";
+import { libc, NONBLOCK_CLOEXEC, SOL_SOCKET } from "./libc.ts";
+
+/** From the kernel's headers; the same on ARM and x86. */
+const [SO_BINDTODEVICE, SO_MARK, SOCK_STREAM, EINPROGRESS] = [25, 36, 1, 115];
+const FAMILIES = { 4: { number: 2, bytes: 16, at: 4 }, 6: { number: 10, bytes: 28, at: 8 } };
+
+/** The only way that a socket sends and receives by, and the only one it exchanges packets with. */
+export interface Way {
+  link: string;
+  /** The firewall mark of what it sends. */
+  mark: number;
+  peer: { address: string; port: number };
+}
+
+/** What becomes of what a socket receives. */
+export interface Ears {
+  onData: (bytes: Uint8Array) => void;
+  /** Nothing comes in any more. */
+  onEnd: () => void;
+}
+
+/** A socket that belongs to Bun's event loop, and is bound to a way. */
+export interface BoundSocket {
+  /** False if the kernel does not take it. */
+  send(bytes: Uint8Array): boolean;
+  close(): void;
+}
+
+/** Throws `GatewayError("unable")` if nothing leads that way. */
+export async function openBoundUdp(way: Way, { onData, onEnd }: Ears): Promise<BoundSocket> {
+  const { address, port } = way.peer;
+  const socket = await Bun.udpSocket({
+    hostname: isIPv6(address) ? "::" : "0.0.0.0",
+    socket: { data: (_, bytes) => onData(bytes), error: onEnd },
+  });
+  try {
+    // Until then it has sent nothing, and has received nothing that `onData` could take for an answer.
+    bind((socket as unknown as { fd: number }).fd, way);
+  } catch (error) {
+    socket.close();
+    throw error;
+  }
+  return {
+    send: (bytes) => socket.send(bytes, port, address),
+    close: () => socket.close(),
+  };
+}
+
+/** The same over TCP. What is sent before the connection is open waits for it. */
+export async function openBoundTcp(way: Way, { onData, onEnd }: Ears): Promise<BoundSocket> {
+  const { number } = familyOf(way);
+  const fd = libc().socket(number, SOCK_STREAM | NONBLOCK_CLOEXEC, 0);
+  if (fd < 0) throw unable(way);
+  try {
+    bind(fd, way);
+  } catch (error) {
+    libc().close(fd);
+    throw error;
+  }
+  const socket = await Bun.connect({
+    fd,
+    socket: {
+      data: (_: unknown, bytes: Uint8Array) => onData(bytes),
+      close: onEnd,
+      error: onEnd,
+      connectError: onEnd,
+    },
+  } as unknown as Bun.TCPSocketConnectOptions<undefined>);
+  return { send: (bytes) => socket.write(bytes) === bytes.length, close: () => socket.terminate() };
+}
+
+/** A socket that is connected receives nothing from others. */
+function bind(fd: number, way: Way): void {
+  const c = libc();
+  const name = Buffer.from(`${way.link}\0`);
+  const mark = Buffer.from(Int32Array.of(way.mark).buffer);
+  const isDone =
+    c.setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, ptr(name), name.length) === 0 &&
+    c.setsockopt(fd, SOL_SOCKET, SO_MARK, ptr(mark), mark.length) === 0 &&
+    isConnecting(fd, way);
+  if (!isDone) throw unable(way);
+}
+
+/** Over TCP, the connection may open later. */
+function isConnecting(fd: number, way: Way): boolean {
+  const c = libc();
+  const peer = addressOf(way);
+  // Found before the call: between a call and its error there must be no other.
+  const errno = c.__errno_location();
+  if (c.connect(fd, ptr(peer), peer.length) === 0) return true;
+  return errno !== null && read.i32(errno, 0) === EINPROGRESS;
+}
+
+function familyOf({ peer }: Way) {
+  return FAMILIES[isIPv6(peer.address) ? 6 : 4];
+}
+
+function addressOf(way: Way): Buffer {
+  const { number, bytes, at } = familyOf(way);
+  const address = Buffer.alloc(bytes);
+  address.writeUInt16LE(number);
+  address.writeUInt16BE(way.peer.port, 2);
+  libc().inet_pton(number, ptr(Buffer.from(`${way.peer.address}\0`)), ptr(address, at));
+  return address;
+}
+
+function unable({ link, peer }: Way): GatewayError {
+  return new GatewayError("unable", `no socket can send to ${peer.address} by ${link}`);
+}

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { Home } from "../http/home.ts";
+import { run } from "./program.ts";
+
+setDefaultTimeout(180_000);
+
+const TV = "02:00:00:00:00:20";
+const LIST = "https://lists.example/ads.txt";
+
+let home: Home;
+beforeAll(async () => {
+  home = await Home.withRealClock();
+  await home.parts.devices.assign(TV, { name: "TV" });
+});
+afterAll(() => home.stop());
+
+const cli = (...args: string[]) => run(home.port, ["dns", ...args]);
+
+test("dns says who answers, and changes lists and the names that stay open", async () => {
+  const off = "The resolvers of the tunnels answer the LAN's queries: no list needs another one.\n";
+  expect((await cli()).stdout).toBe(off);
+  expect((await cli("add", LIST, "tv")).stdout).toStartWith(`Added ${LIST}.`);
+  expect((await cli("open", "Good.example")).code).toBe(0);
+  expect(home.parts.blockLists.list()).toMatchObject({
+    lists: [{ url: LIST, devices: [TV] }],
+    exceptions: ["good.example"],
+  });
+  const { stdout } = await cli();
+  expect(stdout).toContain(`${LIST}  0`);
+  expect(stdout).toContain("Always open: good.example\n");
+  expect((await cli("pause")).stdout).toBe("No list blocks for 5 minutes.\n");
+  expect((await cli()).stdout).toContain("No list blocks until ");
+  expect((await cli("pause", "0")).stdout).toBe("The lists block again.\n");
+  expect((await cli("close", "good.example")).code).toBe(0);
+  expect((await cli("remove", LIST)).stdout).toBe(`Removed ${LIST}.\n`);
+  expect(home.parts.blockLists.list()).toEqual({ lists: [], exceptions: [] });
+});
+
+test("what cannot be is refused in one line, and nothing changes", async () => {
+  for (const [args, message] of [
+    [["add"], "missing argument: add what?"],
+    [["add", "http://lists.example/"], "lists[0].url: must be an https address"],
+    [["remove", LIST], `there is no list ${LIST}`],
+    [["close", "example.com"], "example.com is not among the open names"],
+    [["open", "example.com", "tv"], "too many arguments: only add takes devices"],
+    [["pause", "long"], "pause: must be minutes, such as 5"],
+  ] as const) {
+    const { code, stderr } = await cli(...args);
+    expect(stderr).toContain(message);
+    expect(code).not.toBe(0);
+  }
+  expect(home.parts.blockLists.list()).toEqual({ lists: [], exceptions: [] });
+});

@@ -1,0 +1,168 @@
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { GatewayError } from "../../src/base/errors.ts";
+import type { Mac } from "../../src/base/mac.ts";
+import { BlockLists } from "../../src/dns/block-lists.ts";
+import { namesIn } from "../../src/dns/list-text.ts";
+import { NameSet } from "../../src/dns/name-set.ts";
+import type { HttpsAnswer, HttpsRequest } from "../../src/system/host.ts";
+
+const TV = "02:00:00:00:00:20" as Mac;
+const PHONE = "02:00:00:00:00:30" as Mac;
+const URL = "https://lists.example/ads.txt";
+const folder = mkdtempSync(join(tmpdir(), "portcullis-lists-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test("lines of hosts, names and adblock are read, and nothing else", () => {
+  const text = [
+    ...["# a comment", "! another", "[Adblock Plus]", "", "0.0.0.0 one.example two.example # why"],
+    ...[
+      "127.0.0.1 localhost",
+      "::1 three.example",
+      "192.0.2.1 four.example",
+      "five.example\r",
+      "*.Six.example",
+    ],
+    ...[
+      "||seven.example^",
+      "||eight.example^$script",
+      "@@||nine.example^",
+      "10.0.0.1",
+      "x".repeat(2_000),
+      "com",
+    ],
+  ].join("\n");
+  const reading = { names: 0, skipped: 0 };
+  expect([...namesIn(text, reading)]).toEqual([
+    ...["one.example", "two.example", "three.example", "five.example", "six.example", "seven.example"],
+  ]);
+  expect(reading).toEqual({ names: 6, skipped: 7 });
+});
+
+test("a set has its names and those below them, and no others; a million take eight megabytes", async () => {
+  const names = Array.from({ length: 100_000 }, (_, index) => `ads${index}.tracker${index % 97}.example`);
+  const set = await NameSet.from([...names, ...names]);
+  expect(set.size).toBe(100_000);
+  expect(set.hashes.byteLength).toBe(800_000);
+  expect(names.filter((name) => !set.has(name) || !set.has(`www.${name}`))).toEqual([]);
+  expect(
+    names.filter((_, index) => set.has(`site${index}.example`) || set.has(`tracker${index}.example`)),
+  ).toEqual([]);
+  expect(set.hashes.toSorted().join()).toBe(set.hashes.join());
+});
+
+test("the event loop has its turns while a set is made", async () => {
+  let turns = 0;
+  const timer = setInterval(() => turns++, 1);
+  await NameSet.from(Array.from({ length: 300_000 }, (_, index) => `n${index}.example`));
+  clearInterval(timer);
+  expect(turns).toBeGreaterThan(3);
+});
+
+/** Lists from a source that a test changes. */
+function listsFrom(source: { text: string; etag?: string; status?: number }) {
+  const world = { now: 1_000_000, connected: true, asked: [] as HttpsRequest[], told: [] as string[] };
+  const texts = new Map<string, string>();
+  const make = () =>
+    new BlockLists({
+      host: { now: () => world.now, monotonic: () => world.now, sleep: async () => {} },
+      store: { read: (key) => texts.get(key) ?? null, write: (key, text) => void texts.set(key, text) },
+      stateDir: folder,
+      send: async (request): Promise<HttpsAnswer> => {
+        world.asked.push(request);
+        const same = source.etag !== undefined && request.headers["If-None-Match"] === source.etag;
+        const headers: Record<string, string> = source.etag === undefined ? {} : { etag: source.etag };
+        return { status: same ? 304 : (source.status ?? 200), headers, body: same ? "" : source.text };
+      },
+      isConnected: () => world.connected,
+      onShrunk: (message) => world.told.push(message),
+      onChange: async () => {},
+      log: { info: () => {}, warn: (message) => world.told.push(message) },
+    });
+  /** One look at all lists. */
+  const look = async (lists: BlockLists) => {
+    const once = new AbortController();
+    const looked = lists.watch(once.signal);
+    once.abort();
+    await looked;
+  };
+  return { world, make, look, lists: make() };
+}
+
+test("a list blocks for its devices, with exceptions, and not while it is paused", async () => {
+  const { world, lists, look } = listsFrom({ text: "ads.example\ntracker.example\n" });
+  expect(lists.isUsed).toBe(false);
+  await lists.put({ lists: [{ url: URL, devices: [TV] }], exceptions: ["good.ads.example"] });
+  await look(lists);
+  expect(lists.size).toBe(2);
+  expect(lists.blocks("x.ads.example", TV)).toBe(true);
+  expect(lists.blocks("x.ads.example", PHONE)).toBe(false);
+  expect(lists.blocks("www.good.ads.example", TV)).toBe(false);
+  expect(lists.blocks("example", TV)).toBe(false);
+  lists.pause();
+  expect(lists.pausedUntilTime).toBe(world.now + 300_000);
+  expect(lists.blocks("ads.example", TV)).toBe(false);
+  world.now += 300_000;
+  expect(lists.blocks("ads.example", TV)).toBe(true);
+  await lists.put({ lists: [] });
+  expect(lists.blocks("ads.example", TV)).toBe(false);
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test("a list is fetched only through a tunnel, confirmed by its tag, and kept over a restart and failures", async () => {
+  const source: { text: string; etag?: string; status?: number } = { text: "ads.example\n", etag: '"1"' };
+  const { world, lists, make, look } = listsFrom(source);
+  world.connected = false;
+  await lists.put({ lists: [{ url: URL }] });
+  await look(lists);
+  expect(world.asked).toEqual([]);
+  world.connected = true;
+  await look(lists);
+  const again = make();
+  world.connected = false;
+  await look(again);
+  expect(again.blocks("ads.example", TV)).toBe(true);
+  world.connected = true;
+  world.now += 24 * 3_600_000;
+  await look(again);
+  expect(world.asked.at(-1)?.headers["If-None-Match"]).toBe('"1"');
+  expect(again.blocks("ads.example", TV)).toBe(true);
+  source.etag = '"2"';
+  source.status = 500;
+  world.now += 24 * 3_600_000;
+  await look(again);
+  expect(again.list().lists).toMatchObject([{ names: 1, error: "it answered with status 500" }]);
+  expect(again.blocks("ads.example", TV)).toBe(true);
+  await again.put({ lists: [] });
+});
+
+test("a list of less than half the size is told, and not taken", async () => {
+  const source = { text: "a.example\nb.example\nc.example\n" };
+  const { world, lists, look } = listsFrom(source);
+  await lists.put({ lists: [{ url: URL }] });
+  await look(lists);
+  source.text = "a.example\n";
+  world.now += 24 * 3_600_000;
+  await look(lists);
+  expect(lists.blocks("c.example", TV)).toBe(true);
+  expect(world.told).toEqual([
+    "The list of lists.example has 1 names instead of 3. It is not used; the one before stays.",
+  ]);
+  await lists.put({ lists: [] });
+});
+
+test("bad lists are refused by the field, and nothing changes", async () => {
+  const { lists } = listsFrom({ text: "" });
+  for (const [body, message] of [
+    [{ lists: [{ url: "http://lists.example/" }] }, "lists[0].url: must be an https address"],
+    [{ lists: [{ url: URL }, { url: URL }] }, "lists[1].url: is there twice"],
+    [{ lists: [{ url: "https://a:b@lists.example/" }] }, "lists[0].url: must have no name and no password"],
+    [{ lists: [], exceptions: ["no name"] }, "exceptions[0]: is not a name, such as example.com"],
+  ] as const)
+    expect(lists.put(structuredClone(body) as never)).rejects.toEqual(
+      new GatewayError("bad_request", message),
+    );
+  expect(lists.list()).toEqual({ lists: [], exceptions: [] });
+});

@@ -1,0 +1,35 @@
+import { type Answer, type DecodedPacket, decode, encode, type OptAnswer, type Packet } from "dns-packet";
+
+/** A client's query. */
+export function query(name: string, type: "A" | "AAAA" | "TXT" | "PTR" = "A", edns = false): Uint8Array {
+  return encode({
+    ...{ type: "query", id: 7, flags: 0x0100, questions: [{ type, name }] },
+    additionals: edns ? [OPT] : [],
+  });
+}
+
+export const OPT: OptAnswer = {
+  ...{ type: "OPT", name: ".", udpPayloadSize: 4_096, extendedRcode: 0, ednsVersion: 0, flags: 0 },
+  ...{ flag_do: false, options: [] },
+};
+
+/** A resolver's answer to the gateway's own query. */
+export function reply(asked: Uint8Array, answers: Answer[], more: Partial<Packet> = {}): Uint8Array {
+  const { id, questions } = decoded(asked);
+  return encode({
+    type: "response",
+    ...(id !== undefined && { id }),
+    flags: 0x8180,
+    questions,
+    answers,
+    ...more,
+  });
+}
+
+export function a(name: string, data: string, ttl = 300): Answer {
+  return { type: "A", name, data, ttl };
+}
+
+export function decoded(message: Uint8Array): DecodedPacket & { rcode?: string } {
+  return decode(Buffer.from(message));
+}

@@ -1,0 +1,171 @@
+import { expect, test } from "bun:test";
+import type { HostName } from "../../src/base/address.ts";
+import type { Mac } from "../../src/base/mac.ts";
+import { Matcher, type Rule } from "../../src/destinations/rules.ts";
+import { type Answer, answerIn } from "../../src/dns/answer.ts";
+import { queryFor } from "../../src/dns/question.ts";
+import { Resolver } from "../../src/dns/resolver.ts";
+import { MAX_A_SECOND_OF_CLIENT, MAX_UNDER_WAY_OF_CLIENT } from "../../src/dns/under-way.ts";
+import type { ExitResolvers } from "../../src/dns/upstream.ts";
+import type { Exit } from "../../src/killswitch/policy.ts";
+import { cidrs, ip, ips } from "../fake/address.ts";
+import { a, decoded, query, reply } from "./messages.ts";
+
+const TV = "02:00:00:00:00:20" as Mac;
+const CLIENT = ip("192.168.7.20");
+
+/** A resolver whose exits answer with their own address, unless a test says otherwise. */
+function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; exit?: string } = {}) {
+  const world = {
+    now: 0,
+    asked: [] as string[],
+    permitted: [] as string[],
+    down: new Set<string>(),
+    blocked: new Set<string>(),
+    answers: new Map<string, string>(),
+    /** Answers wait for it. */
+    held: Promise.resolve(),
+    known: [CLIENT],
+  };
+  const exitTo = (name: string): Exit => (name === "blocked" ? { to: "blocked" } : { to: "tunnel", name });
+  const all = rules.map(
+    (rule, index): Rule => ({
+      ...{ id: String(index), names: [], prefixes: [], devices: [], note: "", exit: exitTo("second") },
+      ...rule,
+    }),
+  );
+  const matcher = new Matcher(all);
+  const resolver = new Resolver({
+    clock: { monotonic: () => world.now },
+    deviceAt: (address) => (world.known.includes(address) ? TV : null),
+    look: async () => {},
+    exitOf: () => exitTo(exit),
+    rules: () => matcher,
+    isBlocked: (name) => world.blocked.has(name),
+    permit: async ({ match, addresses }) => {
+      world.permitted.push(`${match.by} ${addresses.join(" ")}`);
+    },
+    resolversOf: (to) =>
+      to.to !== "tunnel" || world.down.has(to.name)
+        ? null
+        : { link: to.name, mark: 1, resolvers: ips("10.64.0.1") },
+    home: () => cidrs("192.168.7.0/24"),
+    upstream: {
+      ask: async (question, { link }: ExitResolvers): Promise<Answer | null> => {
+        world.asked.push(`${link} ${question.name}`);
+        await world.held;
+        const own = queryFor(question);
+        const address = world.answers.get(question.name) ?? (link === "main" ? "192.0.2.1" : "192.0.2.2");
+        return answerIn(reply(own, [a(question.name, address)]), own);
+      },
+    },
+    log: { warn: () => {} },
+  });
+  const ask = async (name: string, client = CLIENT) => {
+    const answered = await resolver.answer(query(name), client);
+    if (answered === null) return "nothing";
+    const { rcode, answers = [] } = decoded(answered.answer);
+    const [first] = answers;
+    return first?.type === "A" ? String(first.data) : String(rcode);
+  };
+  return { world, resolver, ask };
+}
+
+const names = (...all: string[]) => all as HostName[];
+
+test("each question leaves by the exit of the traffic that follows, and its addresses are there before the answer", async () => {
+  const { world, ask } = resolverWith({ rules: [{ names: names("example.com") }] });
+  expect(await ask("other.example")).toBe("192.0.2.1");
+  expect(await ask("www.example.com")).toBe("192.0.2.2");
+  expect(world.asked).toEqual(["main other.example", "second www.example.com"]);
+  expect(world.permitted).toEqual(["example.com 192.0.2.2"]);
+  // From memory too.
+  expect(await ask("www.example.com")).toBe("192.0.2.2");
+  expect(world.asked).toHaveLength(2);
+  expect(world.permitted).toHaveLength(2);
+});
+
+test("a name whose exit is down is refused, and asked by no other", async () => {
+  const { world, ask } = resolverWith({ rules: [{ names: names("example.com") }] });
+  world.down.add("second");
+  expect(await ask("example.com")).toBe("REFUSED");
+  expect(await ask("other.example")).toBe("192.0.2.1");
+  expect(world.asked).toEqual(["main other.example"]);
+});
+
+test("while a tunnel moves, old answers are used for a minute and no longer", async () => {
+  const { world, ask } = resolverWith();
+  expect(await ask("example.com")).toBe("192.0.2.1");
+  world.down.add("main");
+  world.now = 359_000;
+  expect(await ask("example.com")).toBe("192.0.2.1");
+  world.now = 361_000;
+  expect(await ask("example.com")).toBe("REFUSED");
+});
+
+test("names that a rule or a list blocks do not exist; a rule comes before a list", async () => {
+  const blocked = { names: names("ads.example"), exit: { to: "blocked" } as const };
+  const { world, resolver, ask } = resolverWith({ rules: [blocked, { names: names("good.example") }] });
+  world.blocked.add("tracker.example").add("good.example");
+  expect(await ask("x.ads.example")).toBe("NXDOMAIN");
+  expect(await ask("tracker.example")).toBe("NXDOMAIN");
+  expect(await ask("good.example")).toBe("192.0.2.2");
+  expect(resolver.counts).toEqual({ asked: 3, cached: 0, blocked: 2, refused: 0 });
+});
+
+test("a blocked device is refused, except for what a rule permits", async () => {
+  const { world, ask } = resolverWith({ exit: "blocked", rules: [{ names: names("school.example") }] });
+  expect(await ask("other.example")).toBe("REFUSED");
+  expect(await ask("school.example")).toBe("192.0.2.2");
+  expect(world.asked).toEqual(["second school.example"]);
+});
+
+test("nobody whom the gateway does not know is answered", async () => {
+  const { world, ask } = resolverWith();
+  expect(await ask("example.com", ip("192.168.7.99"))).toBe("REFUSED");
+  expect(world.asked).toEqual([]);
+});
+
+test("no name of the internet leads into the home", async () => {
+  const { world, ask } = resolverWith({ rules: [{ names: names("office.example") }] });
+  const homes = ["192.168.7.1", "10.0.0.1", "127.0.0.1", "0.0.0.0", "169.254.1.1"];
+  for (const [index, address] of homes.entries()) world.answers.set(`n${index}.example`, address);
+  for (const index of homes.keys()) expect(await ask(`n${index}.example`)).toBe("NOERROR");
+  // Behind its own exit a name may have a private address, but never one of the home.
+  world.answers.set("a.office.example", "10.0.0.1").set("b.office.example", "192.168.7.1");
+  expect(await ask("a.office.example")).toBe("10.0.0.1");
+  expect(await ask("b.office.example")).toBe("NOERROR");
+});
+
+test("names of other homes, and the canary of browsers, are asked nowhere", async () => {
+  const { world, ask } = resolverWith();
+  for (const name of ["printer.local", "1.7.168.192.in-addr.arpa", "use-application-dns.net", "x.home.arpa"])
+    expect(await ask(name)).toBe("NXDOMAIN");
+  expect(world.asked).toEqual([]);
+});
+
+test("who asks the same at a time waits for one answer; too many questions at a time are not asked", async () => {
+  const { world, ask } = resolverWith();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  world.held = promise;
+  const same = [ask("same.example"), ask("same.example")];
+  const many = Array.from({ length: MAX_UNDER_WAY_OF_CLIENT + 5 }, (_, index) => ask(`n${index}.example`));
+  resolve();
+  expect(await Promise.all(same)).toEqual(["192.0.2.1", "192.0.2.1"]);
+  const outcomes = await Promise.all(many);
+  expect(outcomes.filter((each) => each === "192.0.2.1")).toHaveLength(MAX_UNDER_WAY_OF_CLIENT - 1);
+  expect(outcomes.filter((each) => each === "SERVFAIL")).toHaveLength(6);
+  expect(world.asked).toHaveLength(MAX_UNDER_WAY_OF_CLIENT);
+});
+
+test("a flood of one client is not read, and the others are", async () => {
+  const { world, resolver, ask } = resolverWith();
+  world.known.push(ip("192.168.7.21"));
+  await ask("example.com");
+  const message = query("example.com");
+  for (let count = 0; count < MAX_A_SECOND_OF_CLIENT + 10; count++) await resolver.answer(message, CLIENT);
+  expect(await ask("example.com")).toBe("nothing");
+  expect(await ask("example.com", ip("192.168.7.21"))).toBe("192.0.2.1");
+  world.now = 1_000;
+  expect(await ask("example.com")).toBe("192.0.2.1");
+});

@@ -1,0 +1,47 @@
+import { afterAll, expect, test } from "bun:test";
+import { Home } from "./home.ts";
+
+const home = await Home.start();
+afterAll(() => home.stop());
+
+const URL = "https://lists.example/ads.txt";
+const put = (body: object) => home.send("PUT", "/api/dns/lists", JSON.stringify(body));
+const lists = async () => (await home.send("GET", "/api/dns/lists")).json;
+
+test("without a list there is no resolver, and nothing is counted", async () => {
+  expect((await home.send("GET", "/api/dns")).json).toEqual({
+    ...{ state: "off", reason: null, asked: 0, cached: 0, blocked: 0, refused: 0 },
+    ...{ blocked_names: 0, paused_until: null },
+  });
+  expect(await lists()).toEqual({ lists: [], exceptions: [] });
+});
+
+test("lists are kept as they were given, and a bad one is refused and named", async () => {
+  const answer = await put({
+    lists: [{ url: URL, devices: ["02:00:00:00:00:20"] }],
+    exceptions: ["Good.example"],
+  });
+  expect(answer.text).toBe('{"success":true}');
+  const shown = {
+    lists: [{ url: URL, devices: ["02:00:00:00:00:20"], names: 0, fetched_at: null, error: null }],
+    exceptions: ["good.example"],
+  };
+  expect(await lists()).toEqual(shown);
+  const bad = await put({ lists: [{ url: URL, devices: ["nobody"] }] });
+  expect(bad.status).toBe(400);
+  expect(bad.json.error).toStartWith("lists[0].devices: must be a MAC address");
+  expect((await put({ lists: [{ url: "http://lists.example/" }] })).json.error).toBe(
+    "lists[0].url: must be an https address",
+  );
+  expect(await lists()).toEqual(shown);
+  expect((await put({ lists: [] })).status).toBe(200);
+});
+
+test("a pause is for minutes, and ends", async () => {
+  const pause = (body: object) => home.send("POST", "/api/dns/pause", JSON.stringify(body));
+  expect((await pause({})).status).toBe(200);
+  expect((await home.send("GET", "/api/dns")).json.paused_until).toEndWith("Z");
+  expect((await pause({ minutes: 0 })).status).toBe(200);
+  expect((await home.send("GET", "/api/dns")).json.paused_until).toBeNull();
+  expect((await pause({ minutes: 61 })).status).toBe(400);
+});
