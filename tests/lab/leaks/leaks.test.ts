@@ -13,13 +13,7 @@ import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK } from "../../../src/s
 /** Both stages play at the same time, each one scenario after the other: the last one waits for all. */
 const TIMEOUT_MS = 600_000;
 /** What the layers are tried with one by one; `scripts/leaks` tries them with all. */
-const REPRESENTATIVE = [
-  "connect",
-  "switch to another server",
-  "disconnect",
-  "the tunnel's link is deleted",
-  "a phone on the road, while the firewall is flushed and its interface is deleted",
-];
+const REPRESENTATIVE = ["connect", "switch to another server", "disconnect", "the tunnel's link is deleted"];
 /** What takes long and is no different with one card. */
 const LONG = /switches in a row|a dead endpoint|another address|while switching/;
 /** How often the internet sees each kind of question before the sniffer is judged. */
