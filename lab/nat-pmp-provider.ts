@@ -37,8 +37,13 @@ export class NatPmpProvider {
   ) {}
 
   /** The first port that it gives is `first`. */
-  static start(lab: Lab, server: Server, first: number): Promise<NatPmpProvider> {
-    const place = { own: TUNNEL.server4, address: NAMED_ADDRESS[server], first, result: 0, isObliging: true };
+  static start(
+    lab: Lab,
+    server: Server,
+    first: number,
+    address: string = NAMED_ADDRESS[server],
+  ): Promise<NatPmpProvider> {
+    const place = { own: TUNNEL.server4, address, first, result: 0, isObliging: true };
     return NatPmpProvider.at(lab, server, place);
   }
 
