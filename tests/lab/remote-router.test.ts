@@ -17,6 +17,8 @@ const PORT = 51_820;
 /** The small router's own choice. */
 const OTHER_PORT = 40_400;
 
+const IPV6_REQUEST = /^2001:db8:88::2 > fd88::1 UDP \d+ > 5351, 60 bytes$/;
+
 let lab: Lab;
 let gateway: Gateway;
 let phone: Phone;
@@ -47,10 +49,8 @@ afterEach(async () => {
   await router?.stop();
   router = null;
   const { leaks, missed } = await sniffer.stop();
-  expect({ leaks: leaks.filter((line) => !TO_HOME_ROUTER.test(line)), missed }).toEqual({
-    leaks: [],
-    missed: 0,
-  });
+  const others = leaks.filter((line) => !TO_HOME_ROUTER.test(line) && !IPV6_REQUEST.test(line));
+  expect({ others, missed }).toEqual({ others: [], missed: 0 });
 }, TIMEOUT_MS);
 
 afterAll(async () => {
@@ -217,22 +217,33 @@ test(
   "for a public IPv6 address, the router is asked by PCP for a hole in its firewall",
   async () => {
     const { router: home, gateway: own } = lab.namespaces;
-    const address = ["address", "add", "2001:db8:88::2/64", "dev", "wan0", "nodad"];
-    await lab.exec(own, ["ip", ...address]);
+    const both = async (verb: "add" | "del") => {
+      const nodad = verb === "add" ? ["nodad"] : [];
+      await lab.exec(own, ["ip", "address", verb, "2001:db8:88::2/64", "dev", "wan0", ...nodad]);
+      await lab.exec(home, ["ip", "address", verb, "2001:db8:88::1/64", "dev", "lan0", ...nodad]);
+    };
+    await both("add");
     try {
       router = await Miniupnpd.start(lab, { natPmp: true, upnp: true });
       const endpoint = `[2001:db8:88::2]:${PORT}`;
-      const way = async () => (await turnOn()).ways.find(({ kind }) => kind === "own");
-      await until(async () => (await way())?.state === "open", TIMEOUT_MS, 1_000);
+      const way = async () => (await remote()).ways.find(({ kind }) => kind === "own");
+      await turnOn();
+      await until(async () => (await way())?.state === "open", TIMEOUT_MS, 500);
       expect(await way()).toMatchObject({ endpoint, protocol: "pcp", error: null });
       const list = ["nft", "list", "chain", "inet", "filter", "miniupnpd"];
-      const holes = async () => (await lab.exec(home, list)).stdout.includes("2001:db8:88::2");
+      // nft shows the address as the header's bytes: it did not write the rule.
+      const hole = / th dport 51820 @nh,192,128 0x20010db8008800000000000000000002 .* accept$/m;
+      const holes = async () => hole.test((await lab.exec(home, list)).stdout);
       expect(await holes()).toBe(true);
+      const requests = () => sniffer.leaks.filter((line) => IPV6_REQUEST.test(line)).length;
+      const before = requests();
+      expect(before).toBeGreaterThan(0);
+      // It is given back, too. miniupnpd does not remove a hole that was asked for twice, as on a busy machine: with
+      // nftables it cannot read the label of its own rule.
       expect(await gateway.operate("remote", "off")).toMatchObject({ code: 0 });
-      await until(async () => !(await holes()));
+      await until(() => requests() > before);
     } finally {
-      await lab.exec(own, ["ip", "address", "del", "2001:db8:88::2/64", "dev", "wan0"]);
-      sniffer.take();
+      await both("del");
     }
   },
   TIMEOUT_MS,
@@ -249,7 +260,8 @@ test(
     expect(await way(ROUTER.lan[2].v4, ...port)).toContain("dev wan0");
     expect([await way(INTERNET.host4, ...port), await way(ROUTER.lan[2].v4)]).toEqual(["", ""]);
     await gateway.operate("remote", "off");
-    await until(async () => (await way(ROUTER.lan[2].v4, ...port)) === "");
+    // Without the rules it has no meaning, and leads into the tunnel as everything else of the gateway's own.
+    await until(async () => !(await way(ROUTER.lan[2].v4, ...port)).includes("dev wan0"));
   },
   TIMEOUT_MS,
 );
