@@ -19,7 +19,6 @@ const ROOMS = [
     "journal",
     "notifications",
     "history",
-    "tunnels",
     "forwards",
     "port-mapping",
     "remote",

@@ -37,10 +37,10 @@ import type { Host, Send } from "../system/host.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { assertMachine } from "../system/machine.ts";
 import { timeZone } from "../system/time-zone.ts";
+import { ConnectRequests } from "../tunnel/connect-requests.ts";
+import { Overview } from "../tunnel/overview.ts";
 import type { Tunnel } from "../tunnel/tunnel.ts";
-import { ConnectRequests } from "../tunnels/connect-requests.ts";
-import { Overview } from "../tunnels/overview.ts";
-import { Tunnels } from "../tunnels/tunnels.ts";
+import { Tunnels } from "../tunnel/tunnels.ts";
 import { type KillSwitchParts, killSwitchPartsOn } from "./kill-switch-parts.ts";
 import { publishChanges } from "./publisher.ts";
 

@@ -3,8 +3,8 @@ import type { Devices } from "../devices/devices.ts";
 import type { GatewayEvent, Stale } from "../http/event.ts";
 import type { EventBus } from "../http/event-bus.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
-import type { Overview } from "../tunnels/overview.ts";
-import type { Tunnels } from "../tunnels/tunnels.ts";
+import type { Overview } from "../tunnel/overview.ts";
+import type { Tunnels } from "../tunnel/tunnels.ts";
 
 interface Deps {
   tunnels: Tunnels;

@@ -11,7 +11,7 @@ import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
 import type { State } from "../tunnel/state.ts";
-import type { Tunnels } from "../tunnels/tunnels.ts";
+import type { Tunnels } from "../tunnel/tunnels.ts";
 import { type Contents, checkedContents, contentsOf } from "./contents.ts";
 import { holdingsOf } from "./holdings.ts";
 import { changesBy, type Permissions, type Restored, restoreInto } from "./restore.ts";

@@ -19,7 +19,7 @@ import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { freeBytes, isProgramReplaced } from "../system/resources.ts";
 import { CLOCK_EVERY_MS, type SavedState } from "../tunnel/saved-state.ts";
-import type { Tunnels } from "../tunnels/tunnels.ts";
+import type { Tunnels } from "../tunnel/tunnels.ts";
 import { accessFinding } from "./access.ts";
 import { withCauses } from "./causes.ts";
 import { clockFinding } from "./clock.ts";

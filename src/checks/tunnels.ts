@@ -6,7 +6,7 @@ import type { SavedState } from "../tunnel/saved-state.ts";
 import type { Session } from "../tunnel/session.ts";
 import type { State } from "../tunnel/state.ts";
 import type { Tunnel } from "../tunnel/tunnel.ts";
-import type { Tunnels } from "../tunnels/tunnels.ts";
+import type { Tunnels } from "../tunnel/tunnels.ts";
 import { detourTo } from "./detour.ts";
 import { type Finding, warning } from "./finding.ts";
 import { type Inside, measureInside } from "./inside.ts";

@@ -8,7 +8,7 @@ import type { PolicyPart } from "../killswitch/policy.ts";
 import type { Lan } from "../network/lan.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
-import type { Tunnels } from "../tunnels/tunnels.ts";
+import type { Tunnels } from "../tunnel/tunnels.ts";
 import type { ActiveForward, Until } from "./active-forward.ts";
 import { Addresses } from "./addresses.ts";
 import type { Opener, Way } from "./opener.ts";

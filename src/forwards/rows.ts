@@ -1,6 +1,6 @@
 import type { Log } from "../base/log.ts";
 import type { Devices } from "../devices/devices.ts";
-import type { Tunnels } from "../tunnels/tunnels.ts";
+import type { Tunnels } from "../tunnel/tunnels.ts";
 import type { ActiveForward } from "./active-forward.ts";
 import type { Forward } from "./schema.ts";
 

@@ -1,8 +1,8 @@
 import { GatewayError } from "../base/errors.ts";
 import type { Devices } from "../devices/devices.ts";
 import { MAIN } from "../killswitch/policy.ts";
-import type { ConnectRequests } from "../tunnels/connect-requests.ts";
-import type { Tunnels } from "../tunnels/tunnels.ts";
+import type { ConnectRequests } from "../tunnel/connect-requests.ts";
+import type { Tunnels } from "../tunnel/tunnels.ts";
 import { GATEWAY, type Key, tunnelKey } from "./topics.ts";
 
 /** The parts that Home Assistant may change. They check their input. */

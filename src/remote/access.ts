@@ -10,7 +10,7 @@ import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
-import type { Tunnels } from "../tunnels/tunnels.ts";
+import type { Tunnels } from "../tunnel/tunnels.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
 import { generateKeyPair, publicKeyOf } from "../wireguard/key.ts";
 import { RemoteChanges } from "./change.ts";

@@ -3,7 +3,7 @@ import { GatewayError } from "../base/errors.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import { randomUla } from "../network/ula.ts";
-import type { Tunnels } from "../tunnels/tunnels.ts";
+import type { Tunnels } from "../tunnel/tunnels.ts";
 import { endpointIn, refusal } from "./endpoint.ts";
 import { chosenNetworks, type Networks } from "./networks.ts";
 import type { Access } from "./saved.ts";

@@ -8,7 +8,7 @@ import type { Server } from "../servers/schema.ts";
 import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import type { Host } from "../system/host.ts";
 import { carriedBy } from "../tunnel/state.ts";
-import type { Tunnels } from "../tunnels/tunnels.ts";
+import type { Tunnels } from "../tunnel/tunnels.ts";
 
 /** What the provider is asked for. */
 export interface WantedTunnelPort {

@@ -4,7 +4,7 @@ import { tunnelTitle } from "../shared/words.ts";
 import { LEAST_MTU, linkMtuOf } from "../tunnel/mtu.ts";
 import type { Session } from "../tunnel/session.ts";
 import { carriedBy } from "../tunnel/state.ts";
-import type { Tunnels } from "../tunnels/tunnels.ts";
+import type { Tunnels } from "../tunnel/tunnels.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
 import { type Endpoint, noEndpoint } from "./endpoint.ts";
 import type { Access } from "./saved.ts";

@@ -13,7 +13,7 @@ import type { Controller } from "../../src/tunnel/controller.ts";
 import type { Register } from "../../src/tunnel/dialer.ts";
 import { SavedState } from "../../src/tunnel/saved-state.ts";
 import type { TunnelStatus } from "../../src/tunnel/status.ts";
-import { Tunnels } from "../../src/tunnels/tunnels.ts";
+import { Tunnels } from "../../src/tunnel/tunnels.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { cidrs, ips } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";

@@ -9,9 +9,9 @@ import { type KernelEvent, watchKernel } from "../network/kernel-events.ts";
 import type { Neighbour } from "../network/neighbours.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
-import { Backstop } from "../tunnel/backstop.ts";
-import type { Tunnel } from "../tunnel/tunnel.ts";
+import { Backstop } from "./backstop.ts";
 import type { Machine } from "./machine.ts";
+import type { Tunnel } from "./tunnel.ts";
 
 /** How often is checked whether something failed to apply. */
 const LOOK_MS = 1_500;

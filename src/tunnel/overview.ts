@@ -1,8 +1,8 @@
 import { shared } from "../base/readings.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
-import type { SavedState } from "../tunnel/saved-state.ts";
-import type { Status, TunnelRow } from "../tunnel/schema.ts";
-import type { Tunnel } from "../tunnel/tunnel.ts";
+import type { SavedState } from "./saved-state.ts";
+import type { Status, TunnelRow } from "./schema.ts";
+import type { Tunnel } from "./tunnel.ts";
 import type { Tunnels } from "./tunnels.ts";
 
 /** Devices, forwards and events are in rooms that come after this one, so it has only their shapes. */

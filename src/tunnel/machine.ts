@@ -4,8 +4,8 @@ import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { applySysctls, sysctlsFor } from "../network/sysctls.ts";
 import type { Host } from "../system/host.ts";
-import { together } from "../tunnel/dialer.ts";
-import type { Tunnel } from "../tunnel/tunnel.ts";
+import { together } from "./dialer.ts";
+import type { Tunnel } from "./tunnel.ts";
 
 interface Deps {
   host: Host;

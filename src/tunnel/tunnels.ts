@@ -9,19 +9,19 @@ import { allSlots, MAIN_SLOT, MAX_TUNNELS, remoteLinkOf, slotOf } from "../netwo
 import type { Provider, Server } from "../servers/schema.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import type { Host } from "../system/host.ts";
-import type { Known } from "../tunnel/adoption.ts";
-import { HttpsClient } from "../tunnel/https-client.ts";
-import { Kernel } from "../tunnel/kernel.ts";
-import { nameFault } from "../tunnel/name.ts";
-import { PathMtu } from "../tunnel/path-mtu.ts";
-import { Resolver } from "../tunnel/resolver.ts";
-import { RoundTrips } from "../tunnel/roundtrips.ts";
-import type { SavedState } from "../tunnel/saved-state.ts";
-import { clashOf } from "../tunnel/session.ts";
-import { type Surroundings, type Tunnel, tunnelIn } from "../tunnel/tunnel.ts";
 import type { Config } from "../wireguard/schema.ts";
+import type { Known } from "./adoption.ts";
+import { HttpsClient } from "./https-client.ts";
+import { Kernel } from "./kernel.ts";
 import { Machine } from "./machine.ts";
-import { MachineSupervisor } from "./supervisor.ts";
+import { MachineSupervisor } from "./machine-supervisor.ts";
+import { nameFault } from "./name.ts";
+import { PathMtu } from "./path-mtu.ts";
+import { Resolver } from "./resolver.ts";
+import { RoundTrips } from "./roundtrips.ts";
+import type { SavedState } from "./saved-state.ts";
+import { clashOf } from "./session.ts";
+import { type Surroundings, type Tunnel, tunnelIn } from "./tunnel.ts";
 
 /** What the tunnels need from the rest of the gateway. */
 export interface TunnelsDeps

@@ -4,9 +4,9 @@ import { MAIN } from "../killswitch/policy.ts";
 import type { Catalogue, IsMeasured } from "../servers/catalogue.ts";
 import type { FavouriteList, Provider } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
-import { CONNECT_BOUNDS_SECONDS, histogramOf, observed } from "../tunnel/histogram.ts";
-import type { SavedState } from "../tunnel/saved-state.ts";
-import type { Target } from "../tunnel/target.ts";
+import { CONNECT_BOUNDS_SECONDS, histogramOf, observed } from "./histogram.ts";
+import type { SavedState } from "./saved-state.ts";
+import type { Target } from "./target.ts";
 import type { Tunnels } from "./tunnels.ts";
 
 /** What a tunnel is to be connected to: names of a server or a place; without a provider, they are the current one's. */
