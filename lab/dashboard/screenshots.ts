@@ -1,5 +1,9 @@
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "puppeteer-core";
+import { HOME, INTERNET } from "../../src/sandbox/topology.ts";
+import type { Ran } from "../lab.ts";
+import { PROGRAM } from "../program.ts";
 import type { Look, Tab } from "./browser.ts";
 import { playHistory } from "./played-history.ts";
 import { type Rig, startRig } from "./rig.ts";
@@ -55,6 +59,7 @@ try {
   playHistory(rig);
   await rig.gateway.start();
   await prepareHome(rig);
+  await bringPhone(rig);
   await photograph(rig);
 } finally {
   await rig.close();
@@ -78,6 +83,22 @@ async function prepareHome({ lab, gateway }: Rig): Promise<void> {
   const night = { device: camera?.mac, exit: "blocked", at: "22:00", until: "06:30", days: WORKDAYS };
   await api("PUT", "/api/schedules/night", night);
   await api("PUT", "/api/schedules/other%20server", { tunnel: "main", at: "04:00" });
+}
+
+/** A phone on the road comes home, and is heard. */
+async function bringPhone({ lab, gateway }: Rig): Promise<void> {
+  const run = async (ran: Promise<Ran>) => {
+    const { code, stdout, stderr } = await ran;
+    if (code !== 0) throw new Error(stderr);
+    return stdout;
+  };
+  await run(gateway.operate("remote", "on", "--endpoint", HOME.name));
+  const url = `http://127.0.0.1:${gateway.port}`;
+  const added = await run(lab.outside([...PROGRAM, "remote", "add", "Phone", "--file", "--url", url]));
+  const file = join(lab.sandbox.directory, "phone.conf");
+  writeFileSync(file, added, { mode: 0o600 });
+  await run(lab.outside([lab.sandbox.files.phone, "wg-quick", "up", file]));
+  await run(lab.outside([lab.sandbox.files.phone, "curl", "-sf", `http://${INTERNET.host4}/`]));
 }
 
 async function photograph({ browser, url, gateway }: Rig): Promise<void> {

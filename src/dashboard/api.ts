@@ -14,7 +14,7 @@ export class ApiError extends Error {
   }
 }
 
-type Method = "POST" | "PUT" | "DELETE";
+type Method = "POST" | "PUT" | "PATCH" | "DELETE";
 
 const SECOND_MS = 1_000;
 

@@ -13,6 +13,7 @@ import type {
   TunnelRows,
 } from "../http/schema.ts";
 import type { JournalPage } from "../journal/schema.ts";
+import type { RemoteStatus } from "../remote/schema.ts";
 import type { ScheduleList } from "../schedules/schema.ts";
 import type { FavouriteList } from "../servers/schema.ts";
 import type { Status } from "../tunnel/schema.ts";
@@ -34,6 +35,7 @@ export interface Answers {
   favourites: FavouriteList;
   killswitch: KillSwitchLayers;
   network: Network;
+  remote: RemoteStatus;
   "round-trips": RoundTripList;
 }
 export type Resource = keyof Answers;

@@ -89,14 +89,14 @@ export type GatewayEvent = {
 
 /** The answers that an event may have changed, apart from what its payload says. */
 const STALE_AFTER: Readonly<Record<Name, Stale>> = {
-  status_change: ["/api/servers/counts", "/api/killswitch", "/api/network"],
+  status_change: ["/api/servers/counts", "/api/killswitch", "/api/network", "/api/remote"],
   tunnel_update: [
     ...(["/api/events", "/api/checks", "/api/killswitch"] as const),
-    ...(["/api/favourites", "/api/round-trips", "/api/destinations"] as const),
+    ...(["/api/favourites", "/api/round-trips", "/api/destinations", "/api/remote"] as const),
   ],
   tunnel_removed: ["/api/devices", "/api/checks"],
   server_update: ["/api/servers", "/api/servers/counts", "/api/favourites"],
-  device_update: ["/api/devices", "/api/devices/self", "/api/schedules"],
+  device_update: ["/api/devices", "/api/devices/self", "/api/remote", "/api/schedules"],
   device_removed: ["/api/devices", "/api/devices/self"],
   forward_update: ["/api/forwards", "/api/checks"],
   forward_removed: ["/api/forwards", "/api/checks"],
@@ -104,7 +104,14 @@ const STALE_AFTER: Readonly<Record<Name, Stale>> = {
   favourites_update: ["/api/favourites"],
   destinations_update: ["/api/destinations", "/api/killswitch"],
   schedules_update: ["/api/schedules"],
-  security_alert: ["/api/events", "/api/checks", "/api/killswitch", "/api/devices", "/api/network"],
+  security_alert: [
+    "/api/events",
+    "/api/checks",
+    "/api/killswitch",
+    "/api/devices",
+    "/api/network",
+    "/api/remote",
+  ],
   traffic: [],
 };
 

@@ -23,3 +23,15 @@ export function clientFile(added: AddedRemoteDevice, privateKey: string, reach: 
     },
   });
 }
+
+/** More characters than this has no name of an interface in Linux, nor of a tunnel in WireGuard's apps. */
+const MAX_NAME_CHARACTERS = 15;
+
+/** What the file is called: apps and wg-quick name the tunnel like it. */
+export function clientFileName(device: string): string {
+  const plain = device
+    .normalize("NFKD")
+    .replace(/[^\w-]+/g, "")
+    .replace(/^-+/, "");
+  return `${plain.slice(0, MAX_NAME_CHARACTERS) || "home"}.conf`;
+}

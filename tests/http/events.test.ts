@@ -59,7 +59,7 @@ test("another current provider is a change of the status", async () => {
 
 test("an event names the answers that it makes stale, and more of them where more has changed", async () => {
   const listener = await join();
-  const status = ["/api/servers/counts", "/api/killswitch", "/api/network"];
+  const status = ["/api/servers/counts", "/api/killswitch", "/api/network", "/api/remote"];
   expect(await listener.stale(1)).toEqual(status);
   await home.send("POST", "/api/provider/managed");
   expect(await listener.stale(2)).toEqual(status);
@@ -67,7 +67,7 @@ test("an event names the answers that it makes stale, and more of them where mor
   expect(await listener.stale(3)).toEqual([...status, "/api/servers"]);
   const tunnel = [
     ...["/api/events", "/api/checks", "/api/killswitch"],
-    ...["/api/favourites", "/api/round-trips", "/api/destinations"],
+    ...["/api/favourites", "/api/round-trips", "/api/destinations", "/api/remote"],
   ];
   await home.send("PUT", "/api/tunnels/tv", JSON.stringify({ server: "se-1", provider: "managed" }));
   expect(await listener.stale(4)).toEqual([...tunnel, "/api/devices"]);

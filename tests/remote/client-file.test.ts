@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { clientFile } from "../../src/remote/client-file.ts";
+import { clientFile, clientFileName } from "../../src/remote/client-file.ts";
 
 const ADDED = {
   id: "10.200.7.2/32",
@@ -35,4 +35,17 @@ test("a device that sends only what is for home has the LAN's prefixes, and keep
   const file = clientFile(ADDED, PRIVATE, "home");
   expect(file).toContain("AllowedIPs = 192.168.1.0/24, fd00:1::/64\n");
   expect(file).not.toContain("DNS");
+});
+
+test("the file is called like the device, as far as a tunnel can be", () => {
+  const names = ["phone", "Ada’s phone", "Téléphone d’été à Paris", "../../etc/passwd", "携帯", "a b\nc"];
+  expect(names.map(clientFileName)).toEqual([
+    "phone.conf",
+    "Adasphone.conf",
+    "TelephonedeteaP.conf",
+    "etcpasswd.conf",
+    "home.conf",
+    "abc.conf",
+  ]);
+  for (const name of names) expect(clientFileName(name)).toMatch(/^[a-zA-Z0-9_=+.-]{1,15}\.conf$/);
 });

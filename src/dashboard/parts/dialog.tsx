@@ -2,8 +2,16 @@ import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 
+interface DialogProps {
+  title: string;
+  /** What it shows is never shown again, so a click beside it does nothing. */
+  isLastChance?: true;
+  onClose: () => void;
+  children: ComponentChildren;
+}
+
 /** A modal dialog while it is drawn; Escape, the close button and a click beside it call `onClose`. */
-export function Dialog(props: { title: string; onClose: () => void; children: ComponentChildren }) {
+export function Dialog(props: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const id = useId();
   // Before anything else can be clicked.
@@ -17,7 +25,7 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
     };
   }, []);
   const onBackdrop = (event: MouseEvent) => {
-    if (event.target === dialog.current) props.onClose();
+    if (event.target === dialog.current && !props.isLastChance) props.onClose();
   };
   // At once: the browser tells of a dialog that it has closed with the next frame only, after what is pressed meanwhile.
   const onCancel = (event: Event) => {

@@ -12,6 +12,7 @@ const PATHS = {
   close: "M6 6l12 12M18 6L6 18",
   server: "M4 5h16v6H4zM4 13h16v6H4zM7.5 8h.1M7.5 16h.1",
   device: "M4 5h16v11H4zM2 19h20",
+  phone: "M7 2h10v20H7zM11 18.5h2",
   tunnel: "M3 20V13a9 9 0 0 1 18 0v7M8 20v-7a4 4 0 0 1 8 0v7",
   calendar: "M4 6h16v14H4zM4 10h16M8 3v5M16 3v5",
   check: "M9 5h10M9 12h10M9 19h10M4 5l1 1 1.5-2M4 12l1 1 1.5-2M4 19l1 1 1.5-2",

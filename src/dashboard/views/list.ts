@@ -4,6 +4,7 @@ import { Devices } from "./devices.tsx";
 import { History } from "./history.tsx";
 import { Home } from "./home.tsx";
 import { Log } from "./log.tsx";
+import { Remote } from "./remote.tsx";
 import { Schedules } from "./schedules.tsx";
 import { Servers } from "./servers.tsx";
 import { Setup } from "./setup.tsx";
@@ -47,6 +48,7 @@ export const VIEWS: readonly View[] = [
   { route: "setup", title: "Set up", icon: "check", Content: Setup, isHidden: true },
   { route: "devices", title: "Devices", icon: "device", Content: Devices },
   { route: "tunnels", title: "Tunnels", icon: "tunnel", Content: Tunnels },
+  { route: "remote", title: "Remote", icon: "phone", Content: Remote },
   { route: "schedules", title: "Schedules", icon: "calendar", Content: Schedules },
   { route: "history", title: "History", icon: "history", Content: History },
   { route: "checks", title: "Checks", icon: "check", Content: Checks },

@@ -8,9 +8,9 @@ import { change } from "../../api.ts";
 import { isNetwork, isRemote, titleOf } from "../../exit.ts";
 import { bytesOf, timeOf } from "../../format.ts";
 import { Button } from "../../parts/button.tsx";
+import { devicePath } from "../../parts/device-exit.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Field, Form } from "../../parts/form.tsx";
-import { devicePath } from "./device-exit.tsx";
 
 /** Everything that is known of a device, its name to be changed, and what forgets it. */
 export function DeviceDetails({ device, onClose }: { device: Device; onClose: () => void }) {

@@ -1,12 +1,13 @@
 import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
-import { DIVERTED, isNetwork, isNew, titleOf } from "../../exit.ts";
+import { DIVERTED, isNetwork, isNew, isRemote, titleOf } from "../../exit.ts";
 import { agoOf, rateOf } from "../../format.ts";
+import { DeviceExit } from "../../parts/device-exit.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { ViewLink } from "../../parts/link.tsx";
 import { useExits, useIsDiverted } from "../../protection.ts";
 import { useDeviceRate, useNow } from "../../traffic.ts";
 import { DeviceDetails } from "./device-details.tsx";
-import { DeviceExit } from "./device-exit.tsx";
 
 /** More addresses than this are among the details. */
 const MAX_ADDRESSES = 2;
@@ -35,7 +36,15 @@ export function DeviceRow({ device, list, isOwn }: DeviceRowProps) {
             {isNew(device) && !isNetwork(device) && <span class="label new">New</span>}
             {device.exit === "direct" && <span class="label direct">Outside every tunnel</span>}
           </p>
-          <p class="quiet small">{addressesOf(device)}</p>
+          <p class="quiet small">
+            {addressesOf(device)}
+            {isRemote(device) && (
+              <>
+                {" · "}
+                <ViewLink to="remote">On the road</ViewLink>
+              </>
+            )}
+          </p>
           {isDiverted && <p class="small">It {DIVERTED.where}.</p>}
         </div>
         <DeviceExit device={device} list={list} />
@@ -58,6 +67,7 @@ export function DeviceRow({ device, list, isOwn }: DeviceRowProps) {
 function addressesOf(device: Device): string {
   const { name, addresses, id } = device;
   const others = name === "" ? addresses.slice(1) : addresses;
+  if (isRemote(device)) return addresses[0] ?? "";
   if (isNetwork(device)) return name === "" ? "" : id;
   const rest = others.length - MAX_ADDRESSES;
   const shown = others.slice(0, MAX_ADDRESSES).join(", ") || (titleOf(device) === id ? "" : id);

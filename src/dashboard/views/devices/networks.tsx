@@ -5,9 +5,9 @@ import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { isNetwork } from "../../exit.ts";
 import { FormButton } from "../../parts/button.tsx";
+import { defaultText, devicePath } from "../../parts/device-exit.tsx";
 import { Field, Form, Select } from "../../parts/form.tsx";
 import { useExits } from "../../protection.ts";
-import { defaultText, devicePath } from "./device-exit.tsx";
 import { DeviceRow } from "./device-row.tsx";
 import { inOrder } from "./selection.ts";
 

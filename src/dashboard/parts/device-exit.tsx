@@ -1,15 +1,15 @@
-import type { Device, DeviceList } from "../../../devices/schema.ts";
-import { capital } from "../../../shared/words.ts";
-import { knownOf, refresh, useAnswer } from "../../answers.ts";
-import { change, pathOf } from "../../api.ts";
-import { type ExitState, isNetwork, titleOf } from "../../exit.ts";
-import { AutosaveSelect } from "../../parts/autosave-select.tsx";
-import type { Question } from "../../parts/dialog.tsx";
-import { ViewLink } from "../../parts/link.tsx";
-import type { Option } from "../../parts/options.tsx";
-import { useExits } from "../../protection.ts";
-import { momentOf, type Schedule } from "../../schedule.ts";
-import { MINUTE_MS, useMinute } from "../../traffic.ts";
+import type { Device, DeviceList } from "../../devices/schema.ts";
+import { capital } from "../../shared/words.ts";
+import { knownOf, refresh, useAnswer } from "../answers.ts";
+import { change, pathOf } from "../api.ts";
+import { type ExitState, isNetwork, titleOf } from "../exit.ts";
+import { useExits } from "../protection.ts";
+import { momentOf, type Schedule } from "../schedule.ts";
+import { MINUTE_MS, useMinute } from "../traffic.ts";
+import { AutosaveSelect } from "./autosave-select.tsx";
+import type { Question } from "./dialog.tsx";
+import { ViewLink } from "./link.tsx";
+import type { Option } from "./options.tsx";
 
 interface DeviceExitProps {
   device: Device;

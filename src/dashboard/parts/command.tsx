@@ -1,0 +1,27 @@
+import { useRef, useState } from "preact/hooks";
+import { Icon } from "./icon.tsx";
+
+/** A command to type on the gateway, with a button that copies it. */
+export function Command({ text }: { text: string }) {
+  const code = useRef<HTMLElement>(null);
+  const [outcome, setOutcome] = useState("");
+  const copy = () => {
+    if (code.current !== null) getSelection()?.selectAllChildren(code.current);
+    // The page has no secure context, so it has no `navigator.clipboard`.
+    setOutcome(document.execCommand("copy") ? "Copied." : "It is marked: copy it by keyboard or menu.");
+  };
+  return (
+    <div class="copied-command">
+      <code ref={code} class="command">
+        {text}
+      </code>
+      <button type="button" class="button" aria-label={`Copy ${text}`} onClick={copy}>
+        Copy
+      </button>
+      <p class="outcome" role="status">
+        {outcome !== "" && <Icon name="good" />}
+        {outcome}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,72 @@
+import { useEffect, useState } from "preact/hooks";
+import type { RemoteStatus } from "../../remote/schema.ts";
+import { knownOf, refresh, useAnswer } from "../answers.ts";
+import { FormButton } from "../parts/button.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Pending } from "../parts/pending.tsx";
+import { useMinute } from "../traffic.ts";
+import { Add } from "./remote/add.tsx";
+import { Row } from "./remote/row.tsx";
+import { TurnedOff, WayIn } from "./remote/way-in.tsx";
+
+/** Phones and laptops that come home from the road: how, and which. */
+export function Remote() {
+  const remote = useAnswer("remote");
+  const [isAdding, setAdding] = useState(false);
+  const status = knownOf(remote);
+  useFresh(status);
+  return (
+    <div class="remote">
+      <header class="view-head">
+        <h1>Remote access</h1>
+        {status?.on && (
+          <FormButton open={() => setAdding(true)}>
+            <Icon name="add" /> Add a device…
+          </FormButton>
+        )}
+      </header>
+      {remote.state === "ready" ? (
+        <>
+          {remote.value.on ? <WayIn status={remote.value} /> : <TurnedOff />}
+          <List status={remote.value} />
+        </>
+      ) : (
+        <Pending of={remote} />
+      )}
+      {isAdding && <Add onClose={() => setAdding(false)} />}
+    </div>
+  );
+}
+
+function List({ status: { on, devices } }: { status: RemoteStatus }) {
+  const list = knownOf(useAnswer("devices"));
+  if (devices.length === 0)
+    return on ? (
+      <section class="card">
+        <h2>No device may come in yet</h2>
+        <p class="quiet">Add a phone: give it a name, and scan the code with the WireGuard app.</p>
+      </section>
+    ) : null;
+  return (
+    <section class="card">
+      <h2>
+        Devices <span class="quiet">{devices.length}</span>
+      </h2>
+      {!on && <p class="quiet">They may come in again when remote access is on. Nobody needs a new code.</p>}
+      <ul>
+        {devices.map((device) => (
+          <Row key={device.id} device={device} list={list} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** No event says that a device has shaken hands again, or what it has sent. */
+function useFresh(status: RemoteStatus | null): void {
+  const minute = useMinute();
+  const isOnline = status?.devices.some(({ online }) => online) === true;
+  useEffect(() => {
+    if (isOnline) void refresh("remote");
+  }, [isOnline, minute]);
+}

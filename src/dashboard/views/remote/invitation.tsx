@@ -1,0 +1,50 @@
+import { useEffect, useState } from "preact/hooks";
+import { clientFileName } from "../../../remote/client-file.ts";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { QrCode } from "../../parts/qr-code.tsx";
+
+/** A device that was just added, with its WireGuard file. */
+export interface Invited {
+  name: string;
+  file: string;
+}
+
+/** The code to scan and the file to download. They have the device's private key, so only this dialog has them. */
+export function Invitation({ of: { name, file }, onClose }: { of: Invited; onClose: () => void }) {
+  const url = useObjectUrl(file);
+  return (
+    <Dialog title={`Let ${name} in`} isLastChance onClose={onClose}>
+      <p>
+        In the WireGuard app on {name}, add a tunnel from a QR code, and hold the phone to this screen. If
+        this is {name} itself, download the file and open it with the app.
+      </p>
+      <QrCode text={file} label={`QR code with the WireGuard file of ${name}`} />
+      <p class="quiet">
+        The code is shown only now, and kept nowhere. Whoever has it comes in as {name}. If it is lost, remove{" "}
+        {name} and add it again.
+      </p>
+      <div class="dialog-buttons">
+        {url !== null && (
+          <a class="button" href={url} download={clientFileName(name)}>
+            <Icon name="down" /> Download as a file
+          </a>
+        )}
+        <button type="button" class="button primary" onClick={onClose}>
+          Done
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+/** An address of the browser's own for the text, which has nothing of the text and ends with the dialog. */
+function useObjectUrl(text: string): string | null {
+  const [url, setUrl] = useState<string | null>(null);
+  useEffect(() => {
+    const made = URL.createObjectURL(new Blob([text], { type: "application/octet-stream" }));
+    setUrl(made);
+    return () => URL.revokeObjectURL(made);
+  }, [text]);
+  return url;
+}

@@ -1,0 +1,76 @@
+import type { DeviceList } from "../../../devices/schema.ts";
+import type { RemoteDevice } from "../../../remote/schema.ts";
+import { change, pathOf } from "../../api.ts";
+import { agoOf, bytesOf } from "../../format.ts";
+import { AutosaveSelect } from "../../parts/autosave-select.tsx";
+import { Button } from "../../parts/button.tsx";
+import { DeviceExit } from "../../parts/device-exit.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { useNow } from "../../traffic.ts";
+
+interface RowProps {
+  device: RemoteDevice;
+  /** Null until it is known. */
+  list: DeviceList | null;
+}
+
+/** A device on the road: whether it is there, where it leaves, whether it reaches home, and what removes it. */
+export function Row({ device, list }: RowProps) {
+  const { id, addresses, lan, online } = device;
+  const title = device.name || (addresses[0] ?? id);
+  const path = pathOf("remote", "devices", id);
+  const listed = list?.devices.find((each) => each.id === id);
+  return (
+    <li class={`remote-device tone-${online ? "protected" : "unknown"}`}>
+      <Icon name="phone" />
+      <div class="device-who">
+        <p>
+          <strong>{title}</strong>
+          <span class={`label ${online ? "online" : "own"}`}>{online ? "Online" : "Offline"}</span>
+        </p>
+        <p class="quiet small">{addresses[0]}</p>
+        <Heard device={device} />
+      </div>
+      {list !== null && listed !== undefined && <DeviceExit device={listed} list={list} />}
+      <div class="remote-lan">
+        <AutosaveSelect
+          label={`What ${title} reaches`}
+          value={lan ? "home" : "internet"}
+          options={[
+            { value: "home", text: "Home and internet" },
+            { value: "internet", text: "Internet only" },
+          ]}
+          from={device}
+          save={async (reach) => void (await change("PATCH", path, { lan: reach === "home" }))}
+        />
+      </div>
+      <div class="remote-remove">
+        <Button
+          kind="danger"
+          doing="Removing…"
+          label={`Remove ${title}`}
+          work={async () => void (await change("DELETE", path))}
+          ask={{
+            title: `Remove ${title}?`,
+            text: `Its session ends at once, and ${title} cannot come in any more. Its code and its file have no use then: to let it in again, add it again and scan the new code.`,
+            confirm: "Remove",
+          }}
+        >
+          Remove
+        </Button>
+      </div>
+    </li>
+  );
+}
+
+/** When and from where it was heard last, and what it has carried. */
+function Heard({ device: { latest_handshake, endpoint, rx_bytes, tx_bytes } }: { device: RemoteDevice }) {
+  const now = useNow();
+  if (latest_handshake === null) return <p class="quiet small">It has not called yet.</p>;
+  return (
+    <p class="quiet small">
+      Last handshake {agoOf(latest_handshake, now)}
+      {endpoint !== null && ` from ${endpoint}`}. Received {bytesOf(rx_bytes)}, sent {bytesOf(tx_bytes)}.
+    </p>
+  );
+}
