@@ -74,6 +74,8 @@ async function typed(script: string): Promise<Typed> {
 /** The state of a new sandbox. */
 async function asAtFirst(): Promise<void> {
   const client = new Client(gateway.port);
+  for (const { id } of (await gateway.api("GET", "/api/destinations")).body.destinations)
+    await gateway.api("DELETE", `/api/destinations/${id}`);
   await client.ask("POST", "/api/provider/managed");
   expect((await client.ask("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
 }
