@@ -76,6 +76,7 @@ async function asAtFirst(): Promise<void> {
   const client = new Client(gateway.port);
   for (const { id } of (await gateway.api("GET", "/api/destinations")).body.destinations)
     await gateway.api("DELETE", `/api/destinations/${id}`);
+  await gateway.api("PUT", "/api/dns/lists", { lists: [], exceptions: [] });
   await client.ask("POST", "/api/provider/managed");
   expect((await client.ask("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
 }
