@@ -1,9 +1,11 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "puppeteer-core";
+import type { Device } from "../../src/devices/schema.ts";
 import { HOME, INTERNET } from "../../src/sandbox/topology.ts";
 import type { Ran } from "../lab.ts";
 import { PROGRAM } from "../program.ts";
+import { until } from "../until.ts";
 import type { Look, Tab } from "./browser.ts";
 import { playHistory } from "./played-history.ts";
 import { type Rig, startRig } from "./rig.ts";
@@ -99,6 +101,10 @@ async function bringPhone({ lab, gateway }: Rig): Promise<void> {
   writeFileSync(file, added, { mode: 0o600 });
   await run(lab.outside([lab.sandbox.files.phone, "wg-quick", "up", file]));
   await run(lab.outside([lab.sandbox.files.phone, "curl", "-sf", `http://${INTERNET.host4}/`]));
+  await until(async () => {
+    const { devices } = (await gateway.api("GET", "/api/devices")).body;
+    return devices.some(({ kind, online }: Device) => kind === "remote" && online);
+  });
 }
 
 async function photograph({ browser, url, gateway }: Rig): Promise<void> {
