@@ -72,7 +72,7 @@ async function restored(deps: Deps, contents: Contents, may: Permissions): Promi
   const loads = [
     takeUpAccount(),
     // What is direct needs the permission, which the devices read.
-    devices.load().then(() => destinations.load()),
+    devices.load().finally(() => destinations.load()),
     ...[forwards.load(), schedules.load(), remoteAccess.load()],
   ];
   const loaded = await Promise.allSettled(loads);

@@ -61,12 +61,14 @@ export class Destinations {
 
   /** Resolves once the rule is saved and in the kernel. One that only blocks is in force even if it cannot be saved. */
   async add(body: DestinationBody): Promise<Destination> {
-    const rule = ruleIn(this.newId(), body, this.here);
+    const id = this.newId();
     await this.change((rules) => {
+      // In its turn: a permission that was withdrawn before it must count.
+      const rule = ruleIn(id, body, this.here);
       refuseBeside(rule, rules);
       return [...rules, rule];
     });
-    return this.rowOf(rule);
+    return this.rowOf(find(id, this.rules));
   }
 
   async edit(id: string, change: DestinationChange): Promise<Destination> {
