@@ -199,3 +199,8 @@ test("only system/ starts programs", () => {
 test("there is one TypeBox in the house", () => {
   expect(IMPORTS.filter(({ from }) => from.startsWith("@sinclair/typebox"))).toEqual([]);
 });
+
+test("no package runs a program of its own when it is installed", async () => {
+  const { default: settings } = await import("../bunfig.toml");
+  expect(settings).toMatchObject({ install: { ignoreScripts: true } });
+});

@@ -1,8 +1,8 @@
 import { cpus } from "node:os";
 import { type Job, type Result, run } from "./job.ts";
 
-/** At least so many run at once: most of them wait for packets and time-outs most of the time. */
-const MIN_RUNNING = 4;
+/** At least so many run at once. Labs send all the time, so that more of them on busy processors take more work in all. */
+const MIN_RUNNING = 2;
 /** More share too little memory, and wait for each other's mounts. */
 const MAX_RUNNING = 8;
 /** More than the minimum start only while this part of the processors has nothing to do. */

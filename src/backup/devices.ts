@@ -1,7 +1,7 @@
 import { GatewayError } from "../base/errors.ts";
 import { isName } from "../base/name.ts";
 import { type Change, rowChanges } from "../base/saved.ts";
-import { DESTINATIONS, targetOf } from "../destinations/saved.ts";
+import { DESTINATIONS } from "../destinations/saved.ts";
 import { MAX_ASSIGNED, MAX_PREFIXES } from "../devices/assignments.ts";
 import { parseDefaultExit, parseExit } from "../devices/exit.ts";
 import { isRemoteId, parseDeviceId } from "../devices/id.ts";
@@ -9,6 +9,7 @@ import { REMOTE_PEERS } from "../remote/saved.ts";
 import type { StoredDevice } from "../store/store.ts";
 import { damaged } from "./damaged.ts";
 import type { Holdings } from "./holdings.ts";
+import { isAllowed, openedBy } from "./opened.ts";
 
 /** Enough names to recognize the devices. */
 const MAX_TITLES = 5;
@@ -38,7 +39,8 @@ export function checkDevices(
   if (new Set(devices.map(({ id }) => id)).size < devices.length) damaged("it contains a device twice");
   if (!isDirectAllowed && devices.some(({ exit }) => exit === "direct"))
     damaged("a device has the exit direct, which is not allowed in it");
-  if (!isDirectAllowed && directTargets(settings).length > 0)
+  const rules = DESTINATIONS.parse(settings[DESTINATIONS.key] ?? null);
+  if (!isDirectAllowed && rules.some(({ exit }) => exit.to === "direct"))
     damaged("a rule for destinations has the exit direct, which is not allowed in it");
 }
 
@@ -59,29 +61,12 @@ function rowsOf({ devices }: Holdings): Map<string, string> {
   );
 }
 
-/** The destinations that the settings lead outside the tunnel. */
-function directTargets(settings: Readonly<Record<string, string>>): string[] {
-  const rules = DESTINATIONS.parse(settings[DESTINATIONS.key] ?? null);
-  return rules.flatMap((rule) =>
-    rule.exit.to === "direct"
-      ? rule.prefixes.map((prefix) => targetOf({ prefixes: [prefix], devices: rule.devices }))
-      : [],
-  );
-}
-
-/** Throws if devices, or traffic to some destinations, could leave outside the tunnel that cannot now. */
-export function refuseDirect(here: Holdings, { settings, devices }: Omit<Holdings, "servers">): void {
-  const isAllowed = here.settings.direct === "on";
-  const present = new Set(here.devices.flatMap(({ id, exit }) => (exit === "direct" ? [id] : [])));
-  const more = devices.filter(({ id, exit }) => exit === "direct" && !(isAllowed && present.has(id)));
-  const known = new Set(isAllowed ? directTargets(here.settings) : []);
-  const all = [
-    ...more.map(({ id, name }) => JSON.stringify(name ?? id)),
-    ...directTargets(settings).flatMap((target) => (known.has(target) ? [] : [`traffic to ${target}`])),
-  ];
-  if (settings.direct !== "on" || (isAllowed && all.length === 0)) return;
-  const rest = all.length > MAX_TITLES ? ` and ${all.length - MAX_TITLES} more` : "";
-  const which = all.length === 0 ? "devices" : `${all.slice(0, MAX_TITLES).join(", ")}${rest}`;
+/** Throws if something could leave outside the tunnel that cannot now, or if that becomes permitted. */
+export function refuseDirect(here: Holdings, then: Holdings): void {
+  const opened = openedBy(here, then);
+  if (opened.length === 0 && (isAllowed(here) || !isAllowed(then))) return;
+  const rest = opened.length > MAX_TITLES ? ` and ${opened.length - MAX_TITLES} more` : "";
+  const which = opened.length === 0 ? "devices" : `${opened.slice(0, MAX_TITLES).join(", ")}${rest}`;
   throw new GatewayError(
     "unable",
     `the backup lets ${which} leave directly, outside the tunnel; nothing was changed; pass --direct to restore that too`,

@@ -35,8 +35,8 @@ export function changesBy(here: Holdings, contents: Contents, may: Permissions):
 /** Puts a backup into the store, completely or not at all. What the backup does not have stays. */
 export function restoreInto(store: Store, contents: Contents, may: Permissions): Restored {
   const here = holdingsOf(store);
-  if (!may.direct) refuseDirect(here, { settings: contents.settings, devices: contents.devices ?? [] });
   const then = restoredFrom(here, contents, may);
+  if (!may.direct) refuseDirect(here, then);
   const changes = changesBetween(here, then);
   if (!may.replace) refuseLosses(changes.filter(({ replaces }) => replaces));
   const changed = new Set(changes.filter(({ what }) => what === "server").map(({ name }) => name));

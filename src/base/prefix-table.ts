@@ -26,7 +26,18 @@ export class PrefixTable<Value> {
   }
 
   find(address: Address): Found<Value> | null {
-    for (const length of this.lengths[familyOf(address)]) {
+    return this.within(address, this.lengths[familyOf(address)]);
+  }
+
+  /** The longest prefix that contains all of another one; it may be that one. */
+  covering(prefix: Prefix): Found<Value> | null {
+    const lengths = this.lengths[familyOf(prefix)].filter((length) => length <= lengthOf(prefix));
+    return this.within(addressOf(prefix), lengths);
+  }
+
+  /** Among prefixes of these lengths. */
+  private within(address: Address, lengths: readonly number[]): Found<Value> | null {
+    for (const length of lengths) {
       const found = this.found.get(keyOf(address, length));
       if (found !== undefined) return found;
     }

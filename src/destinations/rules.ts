@@ -61,6 +61,14 @@ export class Matcher {
     });
   }
 
+  /** The rule for a whole network, as far as narrower ones do not hold. */
+  forPrefix(prefix: Prefix, device: DeviceId | null): Match<Prefix> | null {
+    return this.first(device, (owner) => {
+      const found = this.prefixes.get(owner)?.covering(prefix);
+      return found ? { rule: found.value, by: found.prefix } : null;
+    });
+  }
+
   /** Rules of the device come first. */
   private first<Found>(
     device: DeviceId | null,

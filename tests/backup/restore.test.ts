@@ -445,6 +445,34 @@ describe("the exit direct of a backup", () => {
     });
   });
 
+  test("is not opened by what keeps a destination inside now: a narrower rule, or a blocked device", () => {
+    const outside = { id: "aaaaaa", prefixes: ["203.0.113.0/24"], devices: [], exit: "direct", note: "" };
+    const inside = { ...outside, id: "bbbbbb", prefixes: ["203.0.113.7/32", "203.0.113.8/32"], exit: "main" };
+    const blocked = { ...PHONE, exit: "blocked" };
+    const given = (rules: unknown[], devices: StoredDevice[] = []) => ({
+      ...withDirect(devices),
+      settings: { direct: "on", destinations: JSON.stringify(rules) },
+    });
+    const again = { ...inside, id: "cccccc", prefixes: ["203.0.113.7/32"], exit: "blocked" };
+    const forPhone = { ...again, devices: [PHONE.id] };
+    for (const [rules, devices, who] of [
+      // The whole rule gives way, and with it what kept 203.0.113.8 inside.
+      [[outside, again], [], "traffic to 203.0.113.8/32"],
+      [[outside], [{ ...PHONE, exit: "main" }], '"Phone"'],
+    ] as const)
+      withStore((store) => {
+        restoreInto(store, given([outside, inside], [blocked]), MAY);
+        const before = [all(store), store.devices()];
+        const careful = { ...CAREFUL, replace: true };
+        expect(() => restoreInto(store, given([...rules], [...devices]), careful)).toThrow(
+          `the backup lets ${who} leave directly, outside the tunnel`,
+        );
+        expect([all(store), store.devices()]).toEqual(before);
+        // A rule for one device beside them opens nothing.
+        restoreInto(store, given([outside, inside, forPhone], [blocked]), careful);
+      });
+  });
+
   test("a rule that contradicts one of the backup gives way, and that is told before", () => {
     withStore((store) => {
       const rule = { prefixes: ["203.0.113.0/24"], devices: [], note: "" };
@@ -729,10 +757,11 @@ describe("a restore while the service runs", () => {
         devices: { load: () => Promise.reject(new GatewayError("kernel_refused", "no exits")) },
         forwards: { load: async () => void taken.push("forwards") },
         schedules: { load: async () => void taken.push("schedules") },
+        destinations: { load: async () => void taken.push("destinations") },
       });
       await gateway.controller.setKillSwitch(false);
       await expect(backup.restore(contents({}), CAREFUL)).rejects.toThrow("no exits");
-      expect(taken).toEqual(["forwards", "schedules"]);
+      expect(taken).toEqual(["forwards", "schedules", "destinations"]);
       expect((await gateway.status()).killswitch_active).toBe(true);
     }));
 
