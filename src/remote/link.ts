@@ -1,4 +1,5 @@
 import { type Address, familyOf, type Prefix, prefixOf } from "../base/address.ts";
+import { GatewayError } from "../base/errors.ts";
 import { MARK_MASK, REMOTE_MARK } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { type AddressedLink, showAddresses } from "../system/ip.ts";
@@ -17,6 +18,10 @@ import {
 } from "../wireguard/interface.ts";
 import { publicKeyOf } from "../wireguard/key.ts";
 
+/** Userspace programs have needed seconds on a machine with ninety programs that wanted to run. */
+const ANSWERS_WITHIN_MS = 10_000;
+const ANSWER_POLL_MS = 100;
+
 /** What the interface should be. */
 export interface WantedLink {
   privateKey: string;
@@ -32,6 +37,8 @@ export class RemoteLink {
   private readonly links: Links;
   /** Whether it was removed, or seen to be missing. Only `apply` makes it, so no program has to run to look again. */
   private isClosed = false;
+  /** Whether `apply` has made it, or has found it to be the gateway's. */
+  private isOurs = false;
 
   constructor(
     private readonly host: Host,
@@ -46,25 +53,26 @@ export class RemoteLink {
    */
   async apply(wanted: WantedLink): Promise<boolean> {
     this.isClosed = false;
-    const told = await this.links.read(this.name);
-    const own = told && ownIn(told);
-    const isOurs = own !== null && (own.fwmark & MARK_MASK) === REMOTE_MARK;
-    const isSame = isOurs && own.publicKey === publicKeyOf(wanted.privateKey);
+    const told = await this.told();
+    const isSame =
+      told !== null && isRemote(told) && ownIn(told).publicKey === publicKeyOf(wanted.privateKey);
     const wasReady = isSame && (await this.isReady(wanted));
-    if (!wasReady) await this.renew(wanted, own !== null, isSame);
-    if (isSame) await this.change(told, wanted);
-    else await this.configure(wanted);
+    // Its program still answers for a moment after the interface was deleted.
+    if (wasReady || (isSame && (await this.exists()))) {
+      if (!wasReady) await this.links.batch(this.lines(wanted));
+      await this.change(told, wanted);
+    } else await this.renew(wanted);
+    this.isOurs = true;
     return !wasReady;
   }
 
   /** Removes the interface; nothing happens if there is none. */
   async close(): Promise<void> {
     if (this.isClosed) return;
-    const own = await this.links.own(this.name);
-    const isAnothers = own !== null && own.publicKey !== null && (own.fwmark & MARK_MASK) !== REMOTE_MARK;
-    if (own !== null && !isAnothers) await this.links.close(this.name);
-    // Its program may have been too busy to answer.
-    this.isClosed = own !== null || !(await this.links.names()).includes(this.name);
+    if (!this.isOurs) return this.closeFound();
+    await this.links.close(this.name);
+    this.isOurs = false;
+    this.isClosed = true;
   }
 
   /** The devices as WireGuard knows them; empty without the interface. */
@@ -74,10 +82,40 @@ export class RemoteLink {
     return "uapi" in told ? peersInUapi(told.uapi) : peersInDump(told.dump);
   }
 
-  private async renew(wanted: WantedLink, exists: boolean, isSame: boolean): Promise<void> {
-    if (exists && !isSame) await this.links.close(this.name);
-    if (exists && isSame) return this.links.batch(this.lines(wanted));
+  /**
+   * What the interface says; null if there is none. To take one whose program is too busy to answer for none would start
+   * a second program, which cannot have it.
+   */
+  private async told(): Promise<Told | null> {
+    const deadline = this.host.monotonic() + ANSWERS_WITHIN_MS;
+    for (;;) {
+      const told = await this.links.read(this.name);
+      if (told !== null || !(await this.exists())) return told;
+      if (this.host.monotonic() > deadline)
+        throw new GatewayError(
+          "kernel_refused",
+          `the interface ${this.name} does not answer: the machine is too busy, or another program has made it`,
+        );
+      await this.host.sleep(ANSWER_POLL_MS);
+    }
+  }
+
+  private async exists(): Promise<boolean> {
+    return (await this.links.names()).includes(this.name);
+  }
+
+  /** That of an earlier process. */
+  private async closeFound(): Promise<void> {
+    const told = await this.links.read(this.name);
+    if (told !== null && isRemote(told)) await this.links.close(this.name);
+    // Its program may have been too busy to answer.
+    this.isClosed = told !== null || !(await this.exists());
+  }
+
+  private async renew(wanted: WantedLink): Promise<void> {
+    if (await this.exists()) await this.links.close(this.name);
     await this.links.create(this.name, this.lines(wanted));
+    await this.configure(wanted);
   }
 
   private lines({ addresses, mtu }: WantedLink): string[] {
@@ -114,6 +152,12 @@ export class RemoteLink {
       wg: { command: "setconf", text: setconfText(own, peers) },
     });
   }
+}
+
+/** Whether it has the mark of this interface, or no key yet, as just after it was made. */
+function isRemote(told: Told): boolean {
+  const own = ownIn(told);
+  return own.publicKey === null || (own.fwmark & MARK_MASK) === REMOTE_MARK;
 }
 
 function ownIn(told: Told) {
