@@ -202,13 +202,15 @@ export class HomeRouter {
   ): Promise<HttpsAnswer> {
     const { action, body } = requestFor(connection, name, fields);
     const headers = { "Content-Type": 'text/xml; charset="utf-8"', SOAPAction: action };
-    try {
-      return await this.http(request, connection, "POST", headers, signal, body);
-    } catch (error) {
-      // After a restart of the router it may be elsewhere.
-      this.connection = null;
-      throw error;
-    }
+    const answer = await this.http(request, connection, "POST", headers, signal, body).catch(
+      (error: unknown) => {
+        this.connection = null;
+        throw error;
+      },
+    );
+    // After a restart of the router, or of the program there, the service may be elsewhere.
+    if (answer.status !== 200 && errorIn(answer.body) === null) this.connection = null;
+    return answer;
   }
 
   private async http(

@@ -122,7 +122,9 @@ export class RouterPort {
     }
     await this.permit(wanted.router, {});
     this.askedAt = deps.host.monotonic();
-    const mapping = await this.router.map(wanted, this.latest, signal);
+    // A renewal names the port that the router has given, or it would give a further one.
+    const external = this.opened?.mapping.external ?? wanted.external;
+    const mapping = await this.router.map({ ...wanted, external }, this.latest, signal);
     // By then something else may be wanted; the next step gives this one back.
     this.opened = { request: wanted, mapping, expiresAt: this.askedAt + lifetimeMsOf(mapping) };
     this.latest = mapping.by;

@@ -27,6 +27,8 @@ function world() {
     actions: [] as string[],
     /** UPnP's answers to AddPortMapping, in order; the last one stays. */
     errors: [null] as (number | null)[],
+    /** Whether nothing takes requests where the service was. */
+    isElsewhere: false,
     lost: 0,
   };
   const nat = new ProviderNatPmp(() => state.now / 1000, ADDRESS);
@@ -41,6 +43,8 @@ function world() {
       (name) => new RegExp(`<${name}>(\\d+)<`).exec(body)?.[1] ?? "",
     );
     state.actions.push([action, port, lease].filter((each) => each !== "").join(" "));
+    if (state.isElsewhere && action !== "/d.xml")
+      return { status: 404, headers: {}, body: "<html>Not Found</html>" };
     const error = action === "AddPortMapping" ? (state.errors[0] ?? null) : null;
     if (action === "AddPortMapping" && state.errors.length > 1) state.errors.shift();
     const told =
@@ -190,6 +194,36 @@ test("by UPnP a taken port is replaced, a lease may have no end, and each connec
   state.actions.splice(0);
   await want(null);
   expect([state.actions, state.parts.at(-1)]).toEqual([[`DeletePortMapping ${external}`], null]);
+});
+
+test("by UPnP a renewal asks for the port that the router has given, not for the one that is taken", async () => {
+  const { port, state, want, later } = world();
+  state.speaks = "upnp";
+  state.errors = [718, null];
+  await want(REQUEST);
+  const { external } = (port.state as { mapping: { external: number } }).mapping;
+  state.actions.splice(0);
+  await later(300_000);
+  expect(state.actions).toEqual([`AddPortMapping ${external} 600`, "GetExternalIPAddress"]);
+});
+
+test("by UPnP the service is searched for again if it is no longer where it was", async () => {
+  const { port, state, want, later } = world();
+  state.speaks = "upnp";
+  await want(REQUEST);
+  state.isElsewhere = true;
+  state.actions.splice(0);
+  await later(300_000);
+  expect(state.actions).toEqual(["AddPortMapping 51820 600"]);
+  state.isElsewhere = false;
+  await later(15_000);
+  expect(state.actions.slice(1)).toEqual(["/d.xml", "AddPortMapping 51820 600", "GetExternalIPAddress"]);
+  expect(port.state.name).toBe("open");
+  // A refusal of the service itself comes from where it is.
+  state.errors = [501];
+  state.actions.splice(0);
+  for (const ms of [300_000, 15_000]) await later(ms);
+  expect(state.actions).toEqual(["AddPortMapping 51820 600", "AddPortMapping 51820 600"]);
 });
 
 test("by UPnP a port that is always taken is not asked for without end", async () => {
