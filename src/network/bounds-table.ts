@@ -1,3 +1,4 @@
+import { type Address, parseAddress } from "../base/address.ts";
 import { type Mac, parseMac } from "../base/mac.ts";
 import type { Host } from "../system/host.ts";
 import { listNft } from "../system/nft.ts";
@@ -27,10 +28,30 @@ const NOTED_SECONDS = 600;
 /** MAC addresses can be invented. Beyond this number they are not noted, and have no limit. */
 const MAX_NOTED = 256;
 const MAX_DEVICES = 65_535;
+/** More than devices on the road can have addresses of a family. */
+const MAX_REMOTE = 256;
 
 /** The sets of devices that were refused something, and what it was. */
-const REFUSED = { connections: "refused", solicitations: "silenced" } as const;
-export type Refused = Record<keyof typeof REFUSED, Mac[]>;
+const REFUSED = {
+  connections: "refused",
+  solicitations: "silenced",
+  remote4: "refused_remote_4",
+  remote6: "refused_remote_6",
+} as const;
+
+/** Devices on the road have no MAC address. */
+export interface Refused {
+  connections: (Mac | Address)[];
+  solicitations: Mac[];
+}
+
+/** The limits of one device. */
+export interface Limits {
+  /** How many connections it may have. */
+  most: number;
+  /** The interface from which devices on the road come; null while none may. */
+  remote: string | null;
+}
 
 /** How many connections one device may have in a connection table of this size. */
 export function mostConnections(places: number): number {
@@ -40,30 +61,54 @@ export function mostConnections(places: number): number {
 /**
  * The table in text for `nft -f -`. Loading it again keeps the elements of its sets, and so what was counted. NAT chains
  * see the first packet of each connection only. A network behind another router counts as its router; what is led to a
- * device from outside counts by the device's address.
+ * device from outside counts by the device's address. A device on the road counts by its own addresses, which WireGuard
+ * has proven.
  */
-export function boundsFor(most: number): string {
+export function boundsFor({ most, remote }: Limits): string {
   const counted = (key: string) => `{ ${key} ct count over ${most} }`;
   const limited = (key: string, { perSecond, burst }: typeof STARTS) =>
     `{ ${key} limit rate over ${perSecond}/second burst ${burst} packets }`;
+  const remoteRules = (["ip saddr", "ip6 saddr"] as const)
+    .flatMap((source, at) => {
+      const [family, from] = [at === 0 ? 4 : 6, `iifname "${remote}"`];
+      return [
+        `${from} update @remote_starts_${family} ${limited(source, STARTS)} goto refuse_remote comment "${REMOTE_RULES[at * 2]}"`,
+        `${from} add @remote_${family} ${counted(source)} goto refuse_remote comment "${REMOTE_RULES[at * 2 + 1]}"`,
+      ];
+    })
+    .map((rule) => (remote === null ? "" : `    ${rule}\n`))
+    .join("");
   return `add table ${BOUNDS_TABLE}
 flush table ${BOUNDS_TABLE}
 table ${BOUNDS_TABLE} {
 ${counters("connections", "ether_addr")}
 ${counters("inward_4", "ipv4_addr")}
 ${counters("inward_6", "ipv6_addr")}
-${passing("starts", 60, MAX_DEVICES)}
-${passing("solicitors", 60, MAX_DEVICES)}
-${passing(REFUSED.connections, NOTED_SECONDS, MAX_NOTED)}
-${passing(REFUSED.solicitations, NOTED_SECONDS, MAX_NOTED)}
+${counters("remote_4", "ipv4_addr", MAX_REMOTE)}
+${counters("remote_6", "ipv6_addr", MAX_REMOTE)}
+${passing("starts", "ether_addr", 60, MAX_DEVICES)}
+${passing("remote_starts_4", "ipv4_addr", 60, MAX_REMOTE)}
+${passing("remote_starts_6", "ipv6_addr", 60, MAX_REMOTE)}
+${passing("solicitors", "ether_addr", 60, MAX_DEVICES)}
+${passing(REFUSED.connections, "ether_addr", NOTED_SECONDS, MAX_NOTED)}
+${passing(REFUSED.solicitations, "ether_addr", NOTED_SECONDS, MAX_NOTED)}
+${passing(REFUSED.remote4, "ipv4_addr", NOTED_SECONDS, MAX_REMOTE)}
+${passing(REFUSED.remote6, "ipv6_addr", NOTED_SECONDS, MAX_REMOTE)}
   chain begun {
     type nat hook prerouting priority dstnat - 20; policy accept;
     update @starts ${limited("ether saddr", STARTS)} goto refuse comment "${RULES[0]}"
     add @connections ${counted("ether saddr")} goto refuse comment "${RULES[1]}"
-  }
+${remoteRules}  }
 
   chain refuse {
     update @${REFUSED.connections} { ether saddr } comment "for portcullis check"
+    meta l4proto tcp reject with tcp reset
+    reject with icmpx admin-prohibited
+  }
+
+  chain refuse_remote {
+    update @${REFUSED.remote4} { ip saddr } comment "for portcullis check"
+    update @${REFUSED.remote6} { ip6 saddr } comment "for portcullis check"
     meta l4proto tcp reject with tcp reset
     reject with icmpx admin-prohibited
   }
@@ -95,18 +140,25 @@ const RULES = [
   "neighbours that a device invents",
 ] as const;
 
-function counters(name: string, type: string): string {
+const REMOTE_RULES = [
+  "connections that a device on the road begins",
+  "connections that a device on the road has",
+  "connections that a device on the road begins, IPv6",
+  "connections that a device on the road has, IPv6",
+] as const;
+
+function counters(name: string, type: string, size = MAX_DEVICES): string {
   return `  set ${name} {
     type ${type}
-    size ${MAX_DEVICES}
+    size ${size}
     flags dynamic
   }
 `;
 }
 
-function passing(name: string, seconds: number, size: number): string {
+function passing(name: string, type: string, seconds: number, size: number): string {
   return `  set ${name} {
-    type ether_addr
+    type ${type}
     size ${size}
     flags dynamic,timeout
     timeout ${seconds}s
@@ -115,29 +167,35 @@ function passing(name: string, seconds: number, size: number): string {
 }
 
 /** Makes the table, and keeps what it has counted if possible. */
-export async function loadBounds(host: Pick<Host, "run">, most: number): Promise<void> {
-  const text = boundsFor(most);
+export async function loadBounds(host: Pick<Host, "run">, limits: Limits): Promise<void> {
+  const text = boundsFor(limits);
   const load = (stdin: string) => host.run(["nft", "-f", "-"], { stdin });
   // The table has sets of another version, or of another program.
   await load(text).catch(() => load(`add table ${BOUNDS_TABLE}\ndelete table ${BOUNDS_TABLE}\n${text}`));
 }
 
 /** Whether the kernel has all rules, whatever the sets contain. */
-export async function areBoundsLoaded(host: Pick<Host, "run">): Promise<boolean> {
+export async function areBoundsLoaded(
+  host: Pick<Host, "run">,
+  remote: Limits["remote"] = null,
+): Promise<boolean> {
   const listing = await host.run(["nft", "-t", "list", "table", ...BOUNDS_TABLE.split(" ")]).catch(() => "");
-  return !/^\s*flags\b.*\bdormant\b/m.test(listing) && RULES.every((rule) => listing.includes(`"${rule}"`));
+  const rules = [...RULES, ...(remote === null ? [] : REMOTE_RULES)];
+  return !/^\s*flags\b.*\bdormant\b/m.test(listing) && rules.every((rule) => listing.includes(`"${rule}"`));
 }
 
 /** The devices that were refused something in the last minutes. */
 export async function readRefused(host: Pick<Host, "run">): Promise<Refused> {
-  const read = async (set: string) => {
+  const read = async <T>(set: string, parse: (text: string) => T | null): Promise<T[]> => {
     const listing = await listNft(host, ["set", ...BOUNDS_TABLE.split(" "), set]);
     const values = listing.flatMap((each) => each.set?.elem ?? []).map((element) => element.elem?.val);
-    return values.flatMap((value) => (typeof value === "string" ? (parseMac(value) ?? []) : [])).sort();
+    return values.flatMap((value) => (typeof value === "string" ? (parse(value) ?? []) : [])).sort();
   };
-  const [connections, solicitations] = await Promise.all([
-    read(REFUSED.connections),
-    read(REFUSED.solicitations),
+  const [connections, solicitations, ...remote] = await Promise.all([
+    read(REFUSED.connections, parseMac),
+    read(REFUSED.solicitations, parseMac),
+    read(REFUSED.remote4, parseAddress),
+    read(REFUSED.remote6, parseAddress),
   ]);
-  return { connections, solicitations };
+  return { connections: [...connections, ...remote.flat()], solicitations };
 }

@@ -2,6 +2,7 @@ import type { AlertCode } from "../base/alert.ts";
 import { untilBeat } from "../base/beat.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { Queue } from "../base/queue.ts";
 import type { Host } from "../system/host.ts";
 import { memoryBytes } from "../system/resources.ts";
 import { areBoundsLoaded, loadBounds, mostConnections, type Refused, readRefused } from "./bounds-table.ts";
@@ -36,6 +37,8 @@ export class Bounds {
   private trouble: string | null = null;
   /** Null until it is watched. */
   private isLoaded: boolean | null = null;
+  private remote: string | null = null;
+  private readonly loads = new Queue();
 
   constructor(private readonly deps: Deps) {}
 
@@ -57,7 +60,15 @@ export class Bounds {
 
   /** Another program has changed the firewall, and may have removed the limits. */
   async check(): Promise<void> {
-    if (this.isLoaded && !(await areBoundsLoaded(this.deps.host))) await this.load();
+    if (this.isLoaded && !(await areBoundsLoaded(this.deps.host, this.remote))) await this.load();
+  }
+
+  /** Limits devices that come from the road by this interface too; null while none may. */
+  async limitRemote(link: string | null): Promise<void> {
+    if (link === this.remote) return;
+    this.remote = link;
+    // Before it is watched, nothing is loaded.
+    if (this.isLoaded !== null) await this.load();
   }
 
   /** Null if the kernel has no such table yet. */
@@ -69,13 +80,19 @@ export class Bounds {
   /** What devices were refused in the last minutes; null if the limits are not in the kernel. */
   async refused(): Promise<Refused | null> {
     const { host } = this.deps;
-    return (await areBoundsLoaded(host)) ? readRefused(host) : null;
+    return (await areBoundsLoaded(host, this.remote)) ? readRefused(host) : null;
   }
 
-  private async load(): Promise<void> {
+  /** One after another, so that the last one has the last word. */
+  private load(): Promise<void> {
+    return this.loads.add(() => this.loadNow());
+  }
+
+  private async loadNow(): Promise<void> {
     const { host, log } = this.deps;
     try {
-      await loadBounds(host, mostConnections((await this.read(ALL)) ?? USUAL_PLACES));
+      const most = mostConnections((await this.read(ALL)) ?? USUAL_PLACES);
+      await loadBounds(host, { most, remote: this.remote });
       this.isLoaded = true;
     } catch (error) {
       const trouble = `one device may take all connections: ${messageOf(error)}`;

@@ -7,6 +7,7 @@ import { Queue } from "../base/queue.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { Opener, Way } from "../forwards/opener.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
+import type { Bounds } from "../network/bounds.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
@@ -49,6 +50,7 @@ interface Deps {
   devices: Devices;
   remote: RemoteDevices;
   tunnels: Tunnels;
+  bounds: Pick<Bounds, "limitRemote">;
   /** How a tunnel's provider opens a port. Throws `PortRefusal` if it opens none. */
   openerFor: (server: Server) => Opener;
   /** Whether a forwarded port of a device has this UDP port at the server of the tunnel. */

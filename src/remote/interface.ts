@@ -15,6 +15,7 @@ interface Deps {
   killSwitch: KillSwitch;
   remote: RemoteDevices;
   wayIn: { readonly mtu: number };
+  bounds: { limitRemote(link: string | null): Promise<void> };
   /** The program that provides WireGuard interfaces if the kernel does not. */
   userspace: string;
 }
@@ -33,10 +34,11 @@ export class RemoteInterface {
 
   /** Makes the interface as it should be. The firewall and the routing rules come before. */
   async settle(): Promise<void> {
-    const { remote, killSwitch } = this.deps;
+    const { remote, killSwitch, bounds } = this.deps;
     this.isSettling = true;
     try {
       const wanted = remote.access?.on === true ? this.wanted(remote.access) : null;
+      await bounds.limitRemote(wanted === null ? null : this.link.name);
       if (wanted === null) await this.link.close();
       else if (await this.link.apply(wanted)) await killSwitch.restoreRoutes();
       this.fault = null;

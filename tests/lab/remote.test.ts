@@ -11,6 +11,7 @@ import { Phone } from "../../lab/phone.ts";
 import { PROGRAM } from "../../lab/program.ts";
 import { Sniffer } from "../../lab/sniffer.ts";
 import { until } from "../../lab/until.ts";
+import { BOUNDS_TABLE, boundsFor } from "../../src/network/bounds-table.ts";
 import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import type { Connection } from "../../src/system/host.ts";
 import { NamespaceHost } from "../namespace-host.ts";
@@ -528,6 +529,52 @@ test(
       await gateway.operate("direct", "off");
       await phone.run(["nft", "delete", "table", "inet", "seen"]);
     }
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a phone has its share of connections over each family and not more, and others do not notice",
+  async () => {
+    await turnOn();
+    const [phone, other] = phones as [Phone, Phone];
+    await invite(phone, "phone");
+    await invite(other, "other");
+    const own: string[] = (await device("phone")).addresses;
+    const kernel = new NamespaceHost(lab.namespaces.gateway);
+    const begin = async () => {
+      await kernel.endConnections(({ original }) => own.includes(original.source));
+      for (const host of [INTERNET.host4, INTERNET.host6]) {
+        const each = `for i in $(seq 60); do echo > /dev/udp/${host}/7; done`;
+        expect(await phone.run(["bash", "-c", each])).toMatchObject({ code: 0 });
+      }
+      const taken = own.map(() => 0);
+      await kernel.endConnections(({ original }) => {
+        const at = own.indexOf(original.source);
+        if (original.destinationPort === 7) taken[at] = (taken[at] ?? 0) + 1;
+        return false;
+      });
+      return taken;
+    };
+    // Positive control: they are fewer than the service permits.
+    await until(async () => (await begin()).every((taken) => taken === 60));
+    const limits = { most: 40, remote: `${lab.sandbox.interface}r` };
+    try {
+      await kernel.run(["nft", "-f", "-"], {
+        stdin: `delete table ${BOUNDS_TABLE}\n${boundsFor(limits)}`,
+      });
+      expect(await begin()).toEqual([40, 40]);
+      // It has an answer at once, and not a time-out.
+      expect(await lab.isRefused(phone.namespace, `http://${INTERNET.host4}/`)).toBe(true);
+      expect([await other.seenAs(), await home(other)]).toEqual([VPN.vpn1.v4, lab.namespaces.client]);
+      const { checks } = await ask("GET", "/api/checks");
+      const { found } = checks.find(({ id }: { id: string }) => id === "connections");
+      for (const address of own) expect(found).toContain(address);
+    } finally {
+      // The service makes its own again.
+      await kernel.run(["nft", "delete", "table", ...BOUNDS_TABLE.split(" ")]);
+    }
+    await until(async () => (await phone.seenAs()) === VPN.vpn1.v4);
   },
   TIMEOUT_MS,
 );

@@ -63,6 +63,7 @@ function world() {
     devices,
     remote,
     tunnels: { all: () => [], onTunnel: () => {}, onRemoved: () => {} },
+    bounds: { limitRemote: async () => {} },
   };
   const access = new RemoteAccess({ ...deps, ...quiet, userspace: "wireguard-go", ula: null } as never);
   const add = (name: string, lan?: boolean) =>
