@@ -18,7 +18,8 @@ const SECOND = { provider: "imported", server: "second" };
 const EVERY_MS = 100;
 /** What takes a tenth of a second if nothing else runs. */
 const SERVED_WITHIN_MS = 60_000;
-const LOOK_MS = 40;
+/** Each look starts two programs and reads what all devices sent. */
+const LOOK_MS = 120;
 /** For datagrams under way; what has not arrived by then is lost. */
 const ARRIVED_WITHIN_MS = 3_000;
 const SERVED_KINDS: readonly Mark["kind"][] = ["udp4", "udp6", "tcp4", "tcp6", "dns4", "ping4", "ping6"];

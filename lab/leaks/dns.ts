@@ -75,7 +75,7 @@ export const DNS_SCENARIOS: readonly Scenario[] = [
       await addServer(stage, "silent", `${DEAD}:51820`);
       await asked(stage, async () => {
         const connecting = stage.connect("silent");
-        await stage.observe(80);
+        await stage.observe(40);
         assert.equal((await stage.disconnect()).status, 200);
         assert.equal((await connecting).status, 500);
       }, []);

@@ -19,7 +19,7 @@ import { STRANGER_SCENARIOS } from "./strangers.ts";
 import { TAMPERING, TAMPERING_WITH_MAIN } from "./tampering.ts";
 import { UPLINK_SCENARIOS } from "./uplink.ts";
 
-/** Everything that the suite plays on a stage, in this order. */
+/** Everything that is played on a stage, in this order. */
 export const SCENARIOS: readonly Scenario[] = [
   ...ofMain(CONNECTIONS),
   ...ofMain(CHOOSING),
@@ -39,7 +39,27 @@ export const SCENARIOS: readonly Scenario[] = [
   ...REMOTE_SCENARIOS,
 ];
 
-/** What takes too long for the suite; the report plays it after the others. */
+/** The same in another state, at another moment, or by another way to the same end. */
+const VARIANTS = [
+  /^(?!nft flush|DNS).* while blocked/,
+  /while (main is blocked|reconnecting|connecting|the second tunnel is down)/,
+  /^(disconnect during|30 switches|connect to a country of several servers while blocked)/,
+  /^the service gets (SIGTERM|SIGKILL while blocked)|moments of a (connect|disconnect)/,
+  /^the tunnel's (link is taken down|addresses are|routes are)/,
+  /^the table is switched off|^the last rule of each chain/,
+  /^the uplink (goes down|gets another address)/,
+  /^a tunnel with an IPv. address alone/,
+  /^DNS (over IPv4 in|to every resolver after|of the direct device)/,
+  /^ARP for the tunnel's address/,
+  /^the second tunnel(.s process|.s server| is removed| is switched)/,
+  /^a phone on the road, while the firewall is flushed/,
+];
+/** What the suite plays. `scripts/leaks` plays all. */
+export const SUITE_SCENARIOS: readonly Scenario[] = SCENARIOS.filter(
+  ({ name }) => !VARIANTS.some((variant) => variant.test(name)),
+);
+
+/** What takes long; the report plays it after the others. */
 export const FURTHER_SCENARIOS: readonly Scenario[] = FURTHER_REMOTE_SCENARIOS;
 
 /** Everything that needs a lab of its own. */

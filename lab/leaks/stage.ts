@@ -10,7 +10,9 @@ import { TokenBucket } from "./pace.ts";
 import { type Count, isNeighbourly, measured, type Row } from "./row.ts";
 import type { Scenario } from "./scenario.ts";
 
-/** A new ping is a process each time: more often would only heat the machine. */
+/** Between two datagrams of each kind. More often, two stages take all the time of two processors. */
+const OFTEN_MS = 10;
+/** A new page is a connection each time. */
 const RARELY_MS = 100;
 const SERVER = "box-vpn-1";
 const PAGE = `http://${INTERNET.host4}/`;
@@ -53,7 +55,7 @@ export class Stage {
       const devices = await Devices.plugIn(lab, gateway, pace, () => sniffer.leaks);
       const network = await Network.remember(lab);
       // A resolver on the internet answers outside the tunnel too, and then tells whom it saw.
-      const options = { resolver: INTERNET.dns4, rarelyMs: RARELY_MS };
+      const options = { resolver: INTERNET.dns4, intervalMs: OFTEN_MS, rarelyMs: RARELY_MS };
       const senders = [lab.namespaces.client, lab.namespaces.gateway];
       const traffics = await Promise.all(senders.map((sender) => lab.traffic(sender, options)));
       return new Stage(lab, gateway, devices, pace, layer, network, sniffer, traffics);
@@ -119,7 +121,7 @@ export class Stage {
   }
 
   /** Returns once the client and the gateway have each sent so many more datagrams: 250 ms if nothing else runs. */
-  async observe(datagrams = 50): Promise<void> {
+  async observe(datagrams = 25): Promise<void> {
     await Promise.all(this.traffics.map((traffic) => traffic.sends(datagrams)));
   }
 

@@ -51,7 +51,7 @@ export const STRANGER_SCENARIOS: readonly Scenario[] = [
       const switches = async () => {
         for (const server of ["box-vpn-2", "box-vpn-1"]) {
           assert.equal((await stage.connect(server)).status, 200);
-          await stage.observe(100);
+          await stage.observe(50);
         }
       };
       assert.deepEqual(await untranslated(stage.lab, switches), []);

@@ -50,7 +50,7 @@ export const UPLINK_SCENARIOS: readonly Scenario[] = [
       await stage.observe(25);
       await ip(stage, `address add ${other}/24 dev ${uplink}`);
       await defaultRoutes(stage);
-      await stage.observe(100);
+      await stage.observe(50);
       // wireguard-go sends from the former address until its handshake is renewed, 15 s later.
       await stage.disconnect();
       await stage.devices.disconnect();
@@ -64,7 +64,7 @@ export const UPLINK_SCENARIOS: readonly Scenario[] = [
       const { lan } = stage.lab.sandbox;
       await ip(stage, `route replace default via ${LAN.client4} dev ${lan}`);
       await ip(stage, `-6 route replace default via ${LAN.client6} dev ${lan}`);
-      await stage.observe(100);
+      await stage.observe(50);
       await defaultRoutes(stage);
       await tunnelIsBack(stage);
     },
@@ -107,7 +107,7 @@ async function injectRoutes(stage: Stage, from: Scenario["from"]): Promise<void>
   const ways6 = [`${INTERNET.host6}/128`, "2001:db8:113::/64", "::/1", "8000::/1", "fd64::/64"];
   for (const prefix of ways4) await ip(stage, `route add ${prefix} via ${router.v4} dev ${uplink}`);
   for (const prefix of ways6) await ip(stage, `-6 route add ${prefix} via ${router.v6} dev ${uplink}`);
-  await stage.observe(100);
+  await stage.observe(50);
   await stage.sees(from === "connected" ? VPN.vpn1.v4 : null);
   for (const prefix of ways4) await ip(stage, `route del ${prefix} dev ${uplink}`);
   for (const prefix of ways6) await ip(stage, `-6 route del ${prefix} dev ${uplink}`);
@@ -137,7 +137,7 @@ async function addPublicPrefix(stage: Stage, from: Scenario["from"]): Promise<vo
   await proxy(true);
   await ip(stage, `address add 203.0.113.200/24 dev ${uplink}`);
   await ip(stage, `address add 2001:db8:113::200/64 dev ${uplink} nodad`);
-  await stage.observe(100);
+  await stage.observe(50);
   await ip(stage, `address del 203.0.113.200/24 dev ${uplink}`);
   await ip(stage, `address del 2001:db8:113::200/64 dev ${uplink}`);
   await proxy(false);

@@ -60,7 +60,7 @@ function isDirect({ to, device }: Target, rules: Matcher): boolean {
   return match?.rule.exit.to === "direct";
 }
 
-function rulesIn({ settings }: Holdings): Rule[] {
+function rulesIn({ settings }: Holdings): readonly Rule[] {
   return DESTINATIONS.parse(settings[DESTINATIONS.key] ?? null);
 }
 
