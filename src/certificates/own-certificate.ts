@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { savedJson } from "../base/saved.ts";
@@ -48,12 +49,13 @@ export class OwnCertificate {
   }
 }
 
-/** One that was made while the clock was ahead is not valid yet, and one that cannot be read is none. */
-function fits({ certificate }: KeyedCertificate, names: GatewayNames, now: number): boolean {
+/** One that was made while the clock was ahead is not valid yet. One that cannot be read, or lacks its key, is none. */
+function fits({ certificate, key }: KeyedCertificate, names: GatewayNames, now: number): boolean {
   try {
     const facts = factsOf(certificate);
     const isValid = facts.notBefore <= now && now < facts.notAfter - RENEWED_BEFORE_MS;
-    return isValid && areCovered(names, facts.names);
+    const hasKey = new X509Certificate(certificate).checkPrivateKey(createPrivateKey(key));
+    return isValid && hasKey && areCovered(names, facts.names);
   } catch {
     return false;
   }

@@ -8,6 +8,8 @@ import {
   ExtKeyUsage,
   GeneralName,
   GeneralNames,
+  Time,
+  TimeType,
 } from "pkijs";
 import type { KeyedCertificate } from "./certificate.ts";
 import type { GatewayNames } from "./names.ts";
@@ -48,8 +50,8 @@ export async function selfSigned(wanted: GatewayNames, now: number): Promise<Key
     name.typesAndValues.push(
       new AttributeTypeAndValue({ type: OID.commonName, value: new Utf8String({ value: commonName }) }),
     );
-  certificate.notBefore.value = new Date(now - BACKDATED_MS);
-  certificate.notAfter.value = new Date(now - BACKDATED_MS + VALID_MS);
+  certificate.notBefore = timeOf(now - BACKDATED_MS);
+  certificate.notAfter = timeOf(now - BACKDATED_MS + VALID_MS);
   certificate.extensions = extensionsFor(wanted);
   await certificate.subjectPublicKeyInfo.importKey(keys.publicKey);
   await certificate.sign(keys.privateKey, "SHA-256");
@@ -84,6 +86,15 @@ function extensionsFor({ names, addresses }: GatewayNames): Extension[] {
 
 function octetsOf(address: string): OctetString {
   return new OctetString({ valueHex: new Uint8Array(ipaddr.parse(address).toByteArray()).buffer });
+}
+
+/** RFC 5280, section 4.1.2.5: years from 2050 on have a form of their own. A clock may be wrong by as much. */
+function timeOf(ms: number): Time {
+  const value = new Date(ms);
+  return new Time({
+    type: value.getUTCFullYear() < 2050 ? TimeType.UTCTime : TimeType.GeneralizedTime,
+    value,
+  });
 }
 
 /** Positive, and always of the same length. */

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { createSecureContext } from "node:tls";
 import type { Address } from "../../src/base/address.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import { factsOf } from "../../src/certificates/certificate.ts";
@@ -71,6 +72,18 @@ test.each(["", "{}", "null", '{"certificate":"x","key":"y"}'])(
     expect(store.kept.get("https_certificate")).toBe(JSON.stringify(made));
   },
 );
+
+test("one whose stored key is damaged, or is another's, is replaced", async () => {
+  const made = await certificateOn(new Texts()).current(NAMES, NOW);
+  const other = await certificateOn(new Texts()).current(NAMES, NOW);
+  for (const key of ["y", "", made.key.slice(0, 100), other.key]) {
+    const store = new Texts();
+    store.kept.set("https_certificate", JSON.stringify({ ...made, key }));
+    const next = await certificateOn(store).current(NAMES, NOW);
+    expect(next.certificate).not.toBe(made.certificate);
+    expect(() => createSecureContext({ cert: next.certificate, key: next.key })).not.toThrow();
+  }
+});
 
 test("on a full disk there is one all the same, and the log says that it is not kept", async () => {
   const [store, lines] = [new Texts(), [] as string[]];

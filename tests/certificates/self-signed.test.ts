@@ -91,6 +91,16 @@ test("browsers that refuse more than 825 days accept it, and no two have a key o
   expect(numberOf(one.certificate)).not.toBe(numberOf(other.certificate));
 });
 
+test.each([
+  ["1970-01-01T00:00:00Z", "Not Before: Dec 31 00:00:00 1969 GMT"],
+  ["2048-06-01T00:00:00Z", "Not After : Aug  9 00:00:00 2050 GMT"],
+  ["2106-02-07T00:00:00Z", "Not Before: Feb  6 00:00:00 2106 GMT"],
+])("a clock that stands at %s gets a certificate too", async (clock, line) => {
+  const { certificate } = await selfSigned(NAMES, Date.parse(clock));
+  expect(await openssl(["x509", "-noout", "-text"], certificate)).toContain(line);
+  expect(factsOf(certificate).notAfter - Date.parse(clock)).toBe(799 * 86_400_000);
+});
+
 test("a name or an IPv4 address that is missing counts, an IPv6 address does not", () => {
   const known = ["GATEWAY", "localhost", "192.168.7.2"];
   const covered = (names: string[], addresses: string[]) =>
