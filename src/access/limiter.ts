@@ -47,7 +47,8 @@ export class Limiter {
 
   /** The requests that a client may still send, without counting one. */
   peek(address: string, endpoint: Endpoint, now: number): Budget {
-    const client = this.clients.get(clientOf(address));
+    const isFull = this.clients.size >= MAX_CLIENTS;
+    const client = this.clients.get(clientOf(address)) ?? (isFull ? this.crowd : null);
     const general = recent(client?.general ?? [], now);
     const used = endpoint === "general" ? general : recent(client?.connection ?? [], now);
     const remaining = Math.min(LIMITS[endpoint] - used.length, LIMITS.general - general.length);

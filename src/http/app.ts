@@ -10,7 +10,9 @@ import { register } from "./register.ts";
 import { PAGES, routesOf } from "./routes.ts";
 import { followTraffic } from "./traffic.ts";
 
-export interface Options extends PipelineOptions {
+export interface Options extends Omit<PipelineOptions, "https"> {
+  /** The port at which HTTPS listens, or should; null if it is off. */
+  https: number | null;
   /** Whether the routes of gluetun's control server are answered. */
   gluetun: boolean;
   /** The interface on which a link-local peer is connected; null if it is not known. */
@@ -23,7 +25,6 @@ export type Server = Bun.Server<SocketData>;
 /** The HTTP interface to a gateway; does not listen yet. */
 export function createApp(gateway: Omit<Domain, "gate" | "eventSockets" | "serverOf">, options: Options) {
   const { gate, fault } = options;
-  const pipeline = pipelineFor(options);
   const source = {
     status: gateway.overview.status,
     subscribe: gateway.events.subscribe.bind(gateway.events),
@@ -31,6 +32,8 @@ export function createApp(gateway: Omit<Domain, "gate" | "eventSockets" | "serve
   };
   const eventSockets = new EventSockets(source, fault, gate.tokens);
   const secure: { server: Server | null } = { server: null };
+  const https = () => (options.https === null ? null : (secure.server?.port ?? "down"));
+  const pipeline = pipelineFor({ ...options, https });
   const serverOf = (request: Request) => (isSecure(request) ? secure.server : app.server);
   const app = new Elysia({
     strictPath: true,

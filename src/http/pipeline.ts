@@ -7,15 +7,14 @@ import { IpRestriction, type LocalNetwork } from "./ip-restriction.ts";
 import { isFromOwnPage, refuseOtherSites } from "./origin.ts";
 import { endpointOf, isOpen, mayHaveSlash } from "./rules.ts";
 import { setSecureHeaders } from "./secure-headers.ts";
-import { toHttps } from "./secure-page.ts";
+import { toHttps, type Ways } from "./secure-page.ts";
 
 export interface PipelineOptions extends LocalNetwork {
   /** The machine's own name and those that the operator configured; each is also known as `<name>.local`. */
   names: readonly string[];
   /** Decides by the token of a request. */
   gate: Gate;
-  /** The port of HTTPS; null if it is off. */
-  https: number | null;
+  https: Ways["https"];
   clock: Pick<Host, "now" | "monotonic">;
   /** Called once for every answer. */
   log: (method: string, path: string, status: number, ms: number) => void;
@@ -39,7 +38,7 @@ export function pipelineFor(options: PipelineOptions) {
   return async (request: Request, peer: string | null, next: Next): Promise<Response> => {
     const start = clock.monotonic();
     const path = pathOf(request);
-    const endpoint = endpointOf(path);
+    const endpoint = endpointOf(request.method, path);
     const limiter = limiters[isFromOwnPage(request) ? "ownPage" : "other"];
     let budget: Budget | null = null;
     let response: Response;

@@ -28,8 +28,8 @@ interface RouteOf<
   readonly example?: Static<Body>;
   readonly answers?: Answered;
   /**
-   * Counts against the limit of connections too, whatever the method. If the path has parameters, so does every unknown path
-   * that begins with what stands before the first of them.
+   * Counts against the limit of connections too. So does every other method of the path, unless it is a GET that has a route
+   * of its own. If the path has parameters, so does every unknown path that begins with what stands before the first of them.
    */
   readonly limit?: "connection";
   /** It never needs a token. */

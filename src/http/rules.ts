@@ -6,6 +6,10 @@ import { PAGES, routesOf } from "./routes.ts";
 
 const ROUTES: readonly Route[] = [...routesOf(true), ...PAGES];
 const PATHS = new Set(ROUTES.map(({ path }) => path));
+/** What is read there has a limit of its own, whatever else the path is for. */
+const READ = new Set(
+  ROUTES.filter(({ method, limit }) => method === "get" && limit === undefined).map(({ path }) => path),
+);
 const CONNECTING = new Set(ROUTES.filter(({ limit }) => limit === "connection").map(({ path }) => path));
 const CONNECTING_BELOW = new Set(
   [...CONNECTING].filter((path) => path.includes(":")).map((path) => path.replace(/:.*/, "")),
@@ -14,10 +18,10 @@ const OPEN = ROUTES.filter(({ access }) => access === "open").map(patternOf);
 const PERSONAL = new Set(ROUTES.filter(({ page }) => page).map(({ path }) => path));
 const SLASHED = ROUTES.filter(({ slash }) => slash).map(patternOf);
 
-/** What a path is limited as, whatever the method; null if it is not limited. Unknown paths under /api and /v1 are too. */
-export function endpointOf(path: string): Endpoint | null {
+/** What a request is limited as; null if it is not limited. Unknown paths under /api and /v1 are too. */
+export function endpointOf(method: string, path: string): Endpoint | null {
   const connects = PATHS.has(path)
-    ? CONNECTING.has(path)
+    ? CONNECTING.has(path) && !(method === "GET" && READ.has(path))
     : CONNECTING_BELOW.values().some((begin) => path.startsWith(begin));
   if (connects) return "connection";
   return /^\/(api|v1)(\/|$)/.test(path) ? "general" : null;

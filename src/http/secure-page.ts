@@ -1,13 +1,14 @@
 import { contains, parseAddress, unmapped } from "../base/address.ts";
+import { refusal } from "./errors.ts";
 import type { Gate } from "./gate.ts";
 import { LOOPBACK } from "./ip-restriction.ts";
 import { isSecure } from "./origin.ts";
 import { isPage } from "./rules.ts";
 
-interface Ways {
+export interface Ways {
   gate: Pick<Gate, "auth">;
-  /** The port of HTTPS; null if it is off. */
-  https: number | null;
+  /** The port at which HTTPS listens; null if it is off, and `down` while it should listen and does not. */
+  https: () => number | "down" | null;
 }
 
 /**
@@ -24,12 +25,19 @@ export function toHttps(
   peer: string,
   { gate, https }: Ways,
 ): Response | null {
-  if (https === null || gate.auth === "off" || isSecure(request) || !isPage(path)) return null;
+  if (gate.auth === "off" || isSecure(request) || !isPage(path)) return null;
   if (request.method !== "GET" || isThisMachine(peer)) return null;
+  const port = https();
+  if (port === null) return null;
+  // Another program may have that port. The page itself would ask for a token.
+  if (port === "down") return refusal(503, DOWN, { "Retry-After": "5" });
   // It has been checked to be an address or a name of the gateway.
   const name = (request.headers.get("host") ?? "").replace(/:[0-9]+$/, "");
-  return new Response(null, { status: 307, headers: { Location: `https://${name}:${https}${path}` } });
+  return new Response(null, { status: 307, headers: { Location: `https://${name}:${port}${path}` } });
 }
+
+const DOWN =
+  "this page is shown over HTTPS only, which does not work at present; for the reason, on the gateway: sudo portcullis check";
 
 function isThisMachine(peer: string): boolean {
   const address = parseAddress(peer);

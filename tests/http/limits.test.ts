@@ -39,7 +39,21 @@ test.each([
   ["/ws", null],
   ["/", null],
 ] as const)("the limit of %s is %p", (path, endpoint) => {
-  expect(endpointOf(path)).toBe(endpoint);
+  expect(endpointOf("POST", path)).toBe(endpoint);
+  expect(endpointOf("GET", path)).toBe(endpoint);
+});
+
+test.each([
+  ["POST", "/api/destinations", "connection"],
+  ["GET", "/api/destinations", "general"],
+  ["GET", "/api/destinations/explain", "general"],
+  ["DELETE", "/api/destinations/3f9a1c", "connection"],
+  ["PUT", "/api/dns/lists", "connection"],
+  ["GET", "/api/dns/lists", "general"],
+  ["GET", "/api/connect", "connection"],
+  ["GET", "/api/default-exit", "connection"],
+] as const)("what only reads a list does not count as a change of it: %s %s", (method, path, endpoint) => {
+  expect(endpointOf(method, path)).toBe(endpoint);
 });
 
 test("ten requests a second pass and the eleventh is 429", async () => {
@@ -224,6 +238,7 @@ test("clients for which there is no room share one limit, and keep its count whe
   const allowed = Array.from({ length: 20 }, () => limiter.take("192.168.1.2", "general", 500).allowed);
   expect(allowed).toEqual([...Array(10).fill(true), ...Array(10).fill(false)]);
   expect(limiter.take("192.168.1.3", "general", 500).allowed).toBe(false);
+  expect(limiter.peek("192.168.1.4", "general", 500).allowed).toBe(false);
   // At 1,000 the others are forgotten; a client from the crowd is still over the limit.
   expect(limiter.take("192.168.1.2", "general", 1_000).allowed).toBe(false);
   expect(limiter.take("192.168.1.2", "general", 2_000).allowed).toBe(true);

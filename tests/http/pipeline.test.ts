@@ -10,7 +10,7 @@ function doorWith(options: Partial<PipelineOptions> = {}) {
     names: [],
     lan: () => cidrs("192.168.1.0/24"),
     interfaces: () => ["eth1"],
-    https: null,
+    https: () => null,
     gate: new Gate("off", { find: () => null, has: () => false, onRemoved: () => {} }),
     clock: { now: () => 0, monotonic: () => 0 },
     log: (method, path, status) => lines.push(`${method} ${path} ${status}`),

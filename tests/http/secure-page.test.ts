@@ -6,12 +6,12 @@ import { cidrs } from "../fake/address.ts";
 
 const DEVICE = "192.168.1.7";
 
-function doorWith(auth: Settings["auth"], https: number | null = 5443) {
+function doorWith(auth: Settings["auth"], port: number | "down" | null = 5443) {
   const door = pipelineFor({
     ...{ names: ["gateway"], lan: () => cidrs("192.168.1.0/24", "fd00::/64"), interfaces: () => ["eth1"] },
     gate: new Gate(auth, { find: () => null, has: () => false, onRemoved: () => {} }),
     clock: { now: () => 0, monotonic: () => 0 },
-    ...{ log: () => {}, fault: () => {}, saved: async () => {}, https },
+    ...{ log: () => {}, fault: () => {}, saved: async () => {}, https: () => port },
   });
   return async (
     path: string,
@@ -49,6 +49,15 @@ test("nothing leads to HTTPS without tokens, without HTTPS, over HTTPS, or on th
   expect(await doorWith("on")("/", { scheme: "https", host: "gateway:5443" })).toBe(200);
   for (const peer of ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
     expect(await doorWith("on")("/", { peer })).toBe(200);
+});
+
+test("while HTTPS does not listen, a page leads nowhere, and does not ask for a token over HTTP", async () => {
+  const ask = doorWith("on", "down");
+  expect([await ask("/"), await ask("/swagger"), await ask("/", { peer: "127.0.0.1" })]).toEqual([
+    503, 503, 200,
+  ]);
+  expect(await ask("/health")).toBe(200);
+  expect(await doorWith("off", "down")("/")).toBe(200);
 });
 
 test("a page of another site, or a stranger, is refused before it is led anywhere", async () => {
