@@ -10,6 +10,8 @@ export interface Job {
   readonly isShown?: boolean;
   /** A program of a Debian package. Where packages may be missing, the job is left out without it. */
   readonly needs?: string;
+  /** After so long it is ended, and has failed; without it, it may take as long as it does. */
+  readonly maxMs?: number;
 }
 
 export interface Result {
@@ -22,7 +24,7 @@ export interface Result {
 
 const running = new Set<Bun.Subprocess>();
 
-/** Runs it in a process group of its own, so that `endAll` ends also what it has started. */
+/** Runs it in a process group of its own, so that `endAll` also ends what it has started. */
 export async function run(job: Job): Promise<Result> {
   if (process.env.PORTCULLIS_TEST_MISSING && job.needs !== undefined && Bun.which(job.needs) === null)
     return { job, output: "", passed: 0, failed: 0, skipped: 1 };
@@ -33,26 +35,45 @@ export async function run(job: Job): Promise<Result> {
     detached: true,
   });
   running.add(child);
-  let output = "";
-  const decoder = new TextDecoder();
-  for await (const bytes of child.stdout) {
-    const text = decoder.decode(bytes, { stream: true });
-    output += text;
-    if (job.isShown) process.stdout.write(text);
-  }
+  const told = outputOf(child.stdout, job.isShown === true);
+  const limit = job.maxMs === undefined ? null : setTimeout(() => end(child, "SIGKILL"), job.maxMs);
   const code = await child.exited;
+  if (limit !== null) clearTimeout(limit);
+  // What it has left behind may hold the pipe open for ever.
+  await Promise.race([told.ended, Bun.sleep(LEFT_BEHIND_MS)]);
+  end(child, "SIGKILL");
   running.delete(child);
+  const output = told.text();
   return { job, output, ...(job.isTest ? countsIn(output, code) : checked(code)) };
+}
+
+/** What still writes so long after a job's end is not waited for. */
+const LEFT_BEHIND_MS = 2_000;
+
+function outputOf(stream: ReadableStream<Uint8Array>, isShown: boolean) {
+  let output = "";
+  const read = async () => {
+    const decoder = new TextDecoder();
+    for await (const bytes of stream) {
+      const text = decoder.decode(bytes, { stream: true });
+      output += text;
+      if (isShown) process.stdout.write(text);
+    }
+  };
+  return { ended: read(), text: () => output };
 }
 
 /** Ends all that runs. */
 export function endAll(): void {
-  for (const { pid } of running) {
-    try {
-      process.kill(-pid, "SIGTERM");
-    } catch {
-      // It has just ended.
-    }
+  for (const child of running) end(child, "SIGTERM");
+}
+
+/** With all that it has started and that has not left its process group. */
+function end({ pid }: Bun.Subprocess, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // It has ended.
   }
 }
 
@@ -67,6 +88,6 @@ export function countsIn(output: string, code: number): Omit<Result, "job" | "ou
     return [...rows].reduce((sum, [, digits]) => sum + Number(digits), 0);
   };
   const [passed, failed, skipped] = [count("pass"), count("fail"), count("skip")] as const;
-  const isCounted = / pass$/m.test(output);
+  const isCounted = /^ *\d+ pass$/m.test(output);
   return { passed, failed: failed === 0 && (code !== 0 || !isCounted) ? 1 : failed, skipped };
 }

@@ -2,6 +2,8 @@ import { type Job, run } from "./job.ts";
 
 /** Tests wait for conditions; this ends those that would wait for ever, even on a busy machine. */
 const OPTIONS = ["--timeout", "180000"];
+/** Twice what the longest file takes on a busy machine. It ends one that hangs outside its tests. */
+const MAX_FILE_MS = 45 * 60_000;
 /** Quick tests that share a process. */
 const BATCH = 20;
 
@@ -58,7 +60,11 @@ export function testJobs(files: readonly string[]): Job[] {
   const mixed = Array.from({ length: turns }, (_, at) => [labs[at], programs[at]])
     .flat()
     .filter((file) => file !== undefined);
-  return [...[...long, ...mixed].map((file) => testsOf([file])), ...batches.map((batch) => testsOf(batch))];
+  const jobs = [
+    ...[...long, ...mixed].map((file) => testsOf([file])),
+    ...batches.map((batch) => testsOf(batch)),
+  ];
+  return jobs.map((job) => ({ ...job, maxMs: MAX_FILE_MS }));
 }
 
 /** `bun test` with arguments of the caller's. */

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
 import type { Job } from "../../lab/suite/job.ts";
 import { runAll } from "../../lab/suite/schedule.ts";
+import { until } from "../../lab/until.ts";
 
 const job = (title: string, script: string): Job => ({ title, argv: ["sh", "-c", script], isTest: false });
 
@@ -16,3 +18,28 @@ test("what a job prints is kept, errors included", async () => {
   const [result] = await runAll([job("talk", "echo out; echo err >&2")], () => {});
   expect(result?.output).toBe("out\nerr\n");
 });
+
+test("a job that never ends is ended, and has failed, with what it had printed", async () => {
+  const endless = { ...job("endless", "echo begun; exec sleep 1000"), maxMs: 200 };
+  const [result] = await runAll([endless], () => {});
+  expect(result).toMatchObject({ failed: 1, output: "begun\n" });
+});
+
+test("what a job leaves behind is not waited for, and is ended unless it has left the group", async () => {
+  const script = "setsid sleep 1000 & echo $!; sleep 1000 & echo $!";
+  const [result] = await runAll([job("left", script)], () => {});
+  expect(result).toMatchObject({ passed: 1, failed: 0 });
+  const [outside = 0, inside = 0] = (result?.output ?? "").split("\n").map(Number);
+  await until(() => !isAlive(inside));
+  expect(isAlive(outside)).toBe(true);
+  process.kill(outside, "SIGKILL");
+});
+
+/** A process that has ended and that nobody has asked about has no memory. */
+function isAlive(pid: number): boolean {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
+  } catch {
+    return false;
+  }
+}
