@@ -17,7 +17,7 @@ const PACKAGED =
 
 /** The labs that take longest, which start first. */
 const LONG = [
-  ...["other-routers", "leaks/leaks", "moves", "dhcp", "gateway", "dropin", "direct", "schedules", "kills"],
+  ...["other-routers", "leaks/leaks", "dhcp", "dropin", "schedules", "gateway", "direct", "kills", "moves"],
   ...["notifications", "exits", "leaks/fresh", "lan", "status", "installation", "pair", "port-mapping"],
   ...["supervision", "mtu", "update", "lost-exits", "checks", "company", "mqtt", "devices", "forwards"],
 ].map((name) => `./tests/lab/${name}.test.ts`);
