@@ -20,7 +20,7 @@ export interface Budget {
 /** More than the devices of a home; 10,000 clients take about 4 MB. */
 const MAX_CLIENTS = 10_000;
 
-/** Counts requests per client in a sliding window: within any one second no client gets more than its limit. */
+/** Counts requests per client in a sliding window: within any time of its length no client gets more than its limit. */
 export class Limiter {
   /** Sorted by the time of their latest request, so that idle clients come first. */
   private readonly clients = new Map<string, Client>();
@@ -30,40 +30,60 @@ export class Limiter {
    */
   private readonly crowd: Client = { general: [], connection: [] };
 
+  constructor(
+    private readonly limits = LIMITS,
+    private readonly windowMs = WINDOW_MS,
+  ) {}
+
   /** Counts one request. */
   take(address: string, endpoint: Endpoint, now: number): Budget {
     this.forgetIdle(now);
     const client = this.remember(clientOf(address));
-    const general = count(client.general, LIMITS.general, now);
+    const general = this.count(client.general, "general", now);
     if (endpoint === "general") return general;
-    const connection = count(client.connection, LIMITS.connection, now);
+    const connection = this.count(client.connection, "connection", now);
     return {
-      limit: LIMITS.connection,
+      limit: this.limits.connection,
       remaining: Math.min(connection.remaining, general.remaining),
-      resetAt: now + WINDOW_MS,
+      resetAt: now + this.windowMs,
       allowed: connection.allowed && general.allowed,
     };
   }
 
   /** The requests that a client may still send, without counting one. */
   peek(address: string, endpoint: Endpoint, now: number): Budget {
+    const { limits, windowMs } = this;
     const isFull = this.clients.size >= MAX_CLIENTS;
     const client = this.clients.get(clientOf(address)) ?? (isFull ? this.crowd : null);
-    const general = recent(client?.general ?? [], now);
-    const used = endpoint === "general" ? general : recent(client?.connection ?? [], now);
-    const remaining = Math.min(LIMITS[endpoint] - used.length, LIMITS.general - general.length);
+    const general = this.recent(client?.general ?? [], now);
+    const used = endpoint === "general" ? general : this.recent(client?.connection ?? [], now);
+    const remaining = Math.min(limits[endpoint] - used.length, limits.general - general.length);
     const latest = general.at(-1);
-    const resetAt = latest === undefined ? now : latest + WINDOW_MS;
-    return { limit: LIMITS[endpoint], remaining, resetAt, allowed: remaining > 0 };
+    const resetAt = latest === undefined ? now : latest + windowMs;
+    return { limit: limits[endpoint], remaining, resetAt, allowed: remaining > 0 };
   }
 
   get size(): number {
     return this.clients.size;
   }
 
+  private count(times: number[], endpoint: Endpoint, now: number): Budget {
+    const limit = this.limits[endpoint];
+    times.splice(0, times.length - this.recent(times, now).length);
+    const allowed = times.length < limit;
+    if (!allowed) times.shift();
+    times.push(now);
+    return { limit, remaining: limit - times.length, resetAt: now + this.windowMs, allowed };
+  }
+
+  private recent(times: readonly number[], now: number): readonly number[] {
+    const first = times.findIndex((time) => time > now - this.windowMs);
+    return first < 0 ? [] : times.slice(first);
+  }
+
   private forgetIdle(now: number): void {
     for (const [key, client] of this.clients) {
-      if (recent(client.general, now).length > 0) return;
+      if (this.recent(client.general, now).length > 0) return;
       this.clients.delete(key);
     }
   }
@@ -81,19 +101,6 @@ export class Limiter {
 
 /** Times of the latest requests, oldest first, never more of them than the limit. */
 type Client = Record<Endpoint, number[]>;
-
-function count(times: number[], limit: number, now: number): Budget {
-  times.splice(0, times.length - recent(times, now).length);
-  const allowed = times.length < limit;
-  if (!allowed) times.shift();
-  times.push(now);
-  return { limit, remaining: limit - times.length, resetAt: now + WINDOW_MS, allowed };
-}
-
-function recent(times: readonly number[], now: number): readonly number[] {
-  const first = times.findIndex((time) => time > now - WINDOW_MS);
-  return first < 0 ? [] : times.slice(first);
-}
 
 /** A device can take addresses from a whole /64 (RFC 4291, section 2.5.4), so a /64 counts as one client. */
 export function clientOf(address: string): string {

@@ -12,6 +12,7 @@ import { Resolver } from "../dns/resolver.ts";
 import { Upstream } from "../dns/upstream.ts";
 import { Forwards } from "../forwards/forwards.ts";
 import { openerFor } from "../forwards/opener-for.ts";
+import type { EventBus } from "../http/event-bus.ts";
 import { journalOf } from "../journal/tunnel-states.ts";
 import { Notifications } from "../notifications/notifications.ts";
 import { NatPmpOpener } from "../port-mapping/opener.ts";
@@ -66,8 +67,8 @@ export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
   host: Host;
   /** The operator's accounts at providers. */
   accounts: Accounts;
-  /** The same, with providers contacted through `send`. */
-  accountsBy: (send: Send) => Accounts;
+  /** The same, with providers contacted through `send`, for a command while no service runs. */
+  accountsBy: (send: Send, alarm: EventBus["alarm"]) => Accounts;
   /** Makes managed servers use the account in the store. */
   takeUpAccount: () => Promise<void>;
   checkup: Checkup;
@@ -208,9 +209,12 @@ export async function partsOn(
   });
   const takeUp = () => applyAccount({ settings, host, registrations, catalogue, updates });
   const inUse = () => isManagedInUse(tunnels.all(), savedState);
-  const accountsBy = (send: Send) =>
-    new Accounts({ settings, store, registrations, send, clock: host, inUse, takeUp });
-  const accounts = accountsBy(tunnels.httpsClient.send);
+  const accountsBy = (send: Send, alarm: EventBus["alarm"]): Accounts =>
+    new Accounts({
+      ...{ settings, store, registrations, send, clock: host, inUse, takeUp, alarm },
+      onChange: () => events.publish({ type: "account_update", payload: accounts.managed() }),
+    });
+  const accounts = accountsBy(tunnels.httpsClient.send, (code, message) => events.alarm(code, message));
   const tokens = new Tokens(store, host);
   const https = new Https(settings.https, settings.httpsCert === null);
   const overview = new Overview({ ...killSwitchParts, tunnels, catalogue, forwards });

@@ -36,6 +36,8 @@ export const AlertCode = Type.Union([
   Type.Literal("remote_lost"),
   Type.Literal("remote_found"),
   Type.Literal("remote_moved"),
+  /** The gateway was logged in or out at a provider, or has another key there. */
+  Type.Literal("account_changed"),
   /** Most of the kernel's connection table is used. */
   Type.Literal("connections_full"),
   Type.Literal("connections_free"),

@@ -1,8 +1,9 @@
+import type { AlertCode } from "../base/alert.ts";
 import type { Settings } from "../base/settings.ts";
 import { askOperator } from "../operator/operator.ts";
 import { type Accounts, providerNamed } from "../providers/accounts.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
-import type { LoggedOut, ShownAccount } from "../providers/provider.ts";
+import type { LoggedOut, ShownAccount } from "../providers/schema.ts";
 import { sendUnguarded } from "../tunnel/https-client.ts";
 import { host, type Output } from "./api-command.ts";
 import { STANDARD_INPUT } from "./defaults.ts";
@@ -51,8 +52,13 @@ export async function rotateKey(settings: Settings, provider: string | null): Pr
 }
 
 async function offline<T>(settings: Settings, work: (accounts: Accounts) => Promise<T>): Promise<T> {
-  const { host, accountsBy } = await offlineGraph(settings);
-  return work(accountsBy(sendUnguarded(host)));
+  const { host, accountsBy, journal } = await offlineGraph(settings);
+  const note = (code: AlertCode, message: string) => journal.add({ type: "security_alert", code, message });
+  try {
+    return await work(accountsBy(sendUnguarded(host), note));
+  } finally {
+    journal.write();
+  }
 }
 
 function saidOf(account: ShownAccount, done = ""): Output {

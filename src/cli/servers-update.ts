@@ -1,6 +1,6 @@
 import type { Settings } from "../base/settings.ts";
 import { askOperator } from "../operator/operator.ts";
-import type { Updated } from "../servers/updates.ts";
+import type { Updated } from "../servers/schema.ts";
 import { sendUnguarded } from "../tunnel/https-client.ts";
 import type { Output } from "./api-command.ts";
 import { offlineGraph } from "./offline.ts";

@@ -117,6 +117,8 @@ function sentenceOf(event: Shown): string {
       return `${event.payload.count} rules for destinations`;
     case "schedules_update":
       return `${event.payload.count} schedules`;
+    case "account_update":
+      return `the VPN account's servers are those of ${event.payload.current}`;
     case "favourites_update":
       return `${event.payload.count} favourite servers`;
     case "security_alert":

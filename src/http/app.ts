@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import { isLinkLocal, parseAddress } from "../base/address.ts";
+import { AccountRequests } from "./account-requests.ts";
 import { docsRoute } from "./docs.ts";
 import type { Domain } from "./domain.ts";
 import { answerTo } from "./errors.ts";
@@ -8,6 +9,8 @@ import { isSecure } from "./origin.ts";
 import { type Next, type PipelineOptions, pipelineFor } from "./pipeline.ts";
 import { register } from "./register.ts";
 import { PAGES, routesOf } from "./routes.ts";
+import { accessOf } from "./rules.ts";
+import { refusalOverHttp } from "./secure-page.ts";
 import { followTraffic } from "./traffic.ts";
 
 export interface Options extends Omit<PipelineOptions, "https"> {
@@ -22,8 +25,11 @@ export interface Options extends Omit<PipelineOptions, "https"> {
 export type App = ReturnType<typeof createApp>;
 export type Server = Bun.Server<SocketData>;
 
+/** What belongs to the interface itself. */
+type Made = "gate" | "accountRequests" | "eventSockets" | "serverOf";
+
 /** The HTTP interface to a gateway; does not listen yet. */
-export function createApp(gateway: Omit<Domain, "gate" | "eventSockets" | "serverOf">, options: Options) {
+export function createApp(gateway: Omit<Domain, Made>, options: Options) {
   const { gate, fault } = options;
   const source = {
     status: gateway.overview.status,
@@ -58,9 +64,24 @@ export function createApp(gateway: Omit<Domain, "gate" | "eventSockets" | "serve
       return pipeline(request, peer, next as unknown as Next);
     })
     .onError({ as: "global" }, ({ error, request }) => answerTo(error, request, fault))
-    .onBeforeHandle({ as: "global" }, ({ request }) => gate.refusalOnceRead(request) ?? undefined);
+    // The route's own path, so that no other way to write it leads past what is private.
+    .onBeforeHandle(
+      { as: "global" },
+      ({ request, route }) =>
+        refusalOverHttp(request, route, { https }) ??
+        gate.refusalOnceRead(request, accessOf(route)) ??
+        undefined,
+    );
   const routes = routesOf(options.gluetun);
-  register(app, [...routes, ...PAGES, docsRoute(routes)], { ...gateway, gate, serverOf, eventSockets });
+  const accountRequests = new AccountRequests(
+    gateway.accounts,
+    () => gateway.updates.update(gateway.httpsClient.send, { force: false }),
+    gateway.host,
+  );
+  register(app, [...routes, ...PAGES, docsRoute(routes)], {
+    ...gateway,
+    ...{ gate, accountRequests, serverOf, eventSockets },
+  });
   // Otherwise the first request would wait for it. `listen` would do it again.
   app.compile();
   app.compile = () => app;

@@ -5,7 +5,7 @@ import { EVENTS } from "./event.ts";
 import { type Gate, PROTOCOL, PROTOCOL_TOKEN } from "./gate.ts";
 import { register } from "./register.ts";
 import { type Route, route } from "./route.ts";
-import { isOpen } from "./rules.ts";
+import { accessOf } from "./rules.ts";
 
 /** `/swagger/json`, the OpenAPI document of the endpoints, which `/swagger` shows. */
 export function docsRoute(routes: readonly Route[]): Route {
@@ -111,8 +111,9 @@ function withSecurity(document: OpenApi, auth: Gate["auth"]): OpenApi {
 
 /** Any one of them is enough; the empty one is none. */
 function requirementsOf(auth: Gate["auth"], method: string, path: string): Record<string, string[]>[] {
-  if (auth === "off" || isOpen(path)) return [];
-  return auth === "write" && method === "get" ? [{}, { token: [] }] : [{ token: [] }];
+  const access = accessOf(path);
+  if (auth === "off" || access === "open") return [];
+  return auth === "write" && method === "get" && access !== "private" ? [{}, { token: [] }] : [{ token: [] }];
 }
 
 /** Only `/health` and `/metrics` answer in plain text, and only their bodies are strings. */

@@ -16,11 +16,14 @@ import type { RemoteAccess } from "../remote/access.ts";
 import type { Schedules } from "../schedules/schedules.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Favourites } from "../servers/favourites.ts";
+import type { Updates } from "../servers/updates.ts";
 import type { Host } from "../system/host.ts";
 import type { ConnectRequests } from "../tunnel/connect-requests.ts";
+import type { HttpsClient } from "../tunnel/https-client.ts";
 import type { Overview } from "../tunnel/overview.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
+import type { AccountRequests } from "./account-requests.ts";
 import type { EventBus } from "./event-bus.ts";
 import type { EventSockets, SocketData } from "./event-sockets.ts";
 import type { Gate } from "./gate.ts";
@@ -33,7 +36,13 @@ export interface Domain {
   savedState: SavedState;
   catalogue: Catalogue;
   favourites: Favourites;
+  /** Fetch the list of the VPN account's servers. */
+  updates: Pick<Updates, "update">;
+  /** Sends as the operator's own commands do. */
+  httpsClient: Pick<HttpsClient, "send">;
   accounts: Accounts;
+  /** The same for clients. */
+  accountRequests: AccountRequests;
   devices: Devices;
   destinations: Destinations;
   dns: Dns;

@@ -4,6 +4,7 @@ import { DeviceUpdate } from "../devices/schema.ts";
 import { Forward, ForwardId } from "../forwards/schema.ts";
 import { Provider } from "../servers/schema.ts";
 import { Status, TunnelRow } from "../tunnel/schema.ts";
+import { ManagedChoices } from "./schema.ts";
 import { TrafficUpdate } from "./traffic.ts";
 
 const StaleField = Type.Array(Type.String(), {
@@ -47,6 +48,11 @@ export const EVENTS = {
       { additionalProperties: false },
     ),
     "remote access was turned on or off, or a device on the road was added, changed or removed; devices is their number while it is on",
+  ),
+  account_update: message(
+    "account_update",
+    ManagedChoices,
+    "the gateway was logged in or out at a provider, has another key there, or `managed` has the servers of another one",
   ),
   favourites_update: message(
     "favourites_update",
@@ -101,6 +107,7 @@ const STALE_AFTER: Readonly<Record<Name, Stale>> = {
   forward_update: ["/api/forwards", "/api/checks"],
   forward_removed: ["/api/forwards", "/api/checks"],
   remote_update: ["/api/remote", "/api/devices", "/api/checks"],
+  account_update: ["/api/managed", "/api/events"],
   favourites_update: ["/api/favourites"],
   destinations_update: ["/api/destinations", "/api/killswitch"],
   schedules_update: ["/api/schedules"],

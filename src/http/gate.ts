@@ -10,6 +10,9 @@ const READING = ["GET", "HEAD", "OPTIONS"];
 export const PROTOCOL = "portcullis";
 export const PROTOCOL_TOKEN = "portcullis.bearer.";
 
+/** What a route says of who may use it. */
+type Access = "open" | "private" | undefined;
+
 /** Decides whether a request may pass by its token, as the setting `auth` has it. */
 export class Gate {
   /** Counts wrong tokens on every path. */
@@ -20,13 +23,10 @@ export class Gate {
     readonly tokens: Pick<Tokens, "find" | "has" | "onRemoved">,
   ) {}
 
-  /**
-   * The answer to a request that may not pass; null for one that may. `now` is in milliseconds. A path is open that never
-   * needs a token.
-   */
-  refusalFor(request: Request, peer: string, now: number, isOpen: boolean): Response | null {
-    const isReading = READING.includes(request.method);
-    if (this.auth === "off" || (isReading && isOpen)) return null;
+  /** The answer to a request that may not pass; null for one that may. `now` is in milliseconds. */
+  refusalFor(request: Request, peer: string, now: number, access: Access): Response | null {
+    const isReading = isReadingOf(request, access);
+    if (this.auth === "off" || (isReading && access === "open")) return null;
     const token = tokenOf(request.headers);
     if (token === null) return this.auth === "write" && isReading ? null : unauthorized(MISSING);
     // Before the token is looked at, so that the answer says nothing about it.
@@ -40,8 +40,8 @@ export class Gate {
   }
 
   /** The same for a token that has been removed while the body came in, which its client may take days to send. */
-  refusalOnceRead(request: Request): Response | null {
-    if (this.auth === "off" || READING.includes(request.method)) return null;
+  refusalOnceRead(request: Request, access: Access): Response | null {
+    if (this.auth === "off" || isReadingOf(request, access)) return null;
     return this.holderOf(request) === null ? unauthorized(WRONG, INVALID) : null;
   }
 
@@ -50,6 +50,11 @@ export class Gate {
     const token = this.auth === "off" ? null : tokenOf(request.headers);
     return token === null ? null : this.tokens.find(token);
   }
+}
+
+/** Whether a read-only token is enough. */
+function isReadingOf({ method }: Request, access: Access): boolean {
+  return READING.includes(method) && access !== "private";
 }
 
 /** The subprotocols that a WebSocket's client offers. */

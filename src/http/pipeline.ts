@@ -5,9 +5,9 @@ import { answerTo, type Fault, NOT_FOUND, pathOf, shownPathOf } from "./errors.t
 import type { Gate } from "./gate.ts";
 import { IpRestriction, type LocalNetwork } from "./ip-restriction.ts";
 import { isFromOwnPage, refuseOtherSites } from "./origin.ts";
-import { endpointOf, isOpen, mayHaveSlash } from "./rules.ts";
+import { accessOf, endpointOf, mayHaveSlash } from "./rules.ts";
 import { setSecureHeaders } from "./secure-headers.ts";
-import { toHttps, type Ways } from "./secure-page.ts";
+import { refusalOverHttp, toHttps, type Ways } from "./secure-page.ts";
 
 export interface PipelineOptions extends LocalNetwork {
   /** The machine's own name and those that the operator configured; each is also known as `<name>.local`. */
@@ -48,7 +48,8 @@ export function pipelineFor(options: PipelineOptions) {
       budget = endpoint && limiter.take(peer ?? "", endpoint, start);
       refuseTooMany(budget);
       response =
-        options.gate.refusalFor(request, peer ?? "", start, isOpen(path)) ??
+        refusalOverHttp(request, path, options) ??
+        options.gate.refusalFor(request, peer ?? "", start, accessOf(path)) ??
         toHttps(request, path, peer ?? "", options) ??
         (await pass(request, path, next));
       if (request.method !== "GET") await options.saved();
@@ -98,6 +99,7 @@ function announce(response: Response, budget: Budget, epoch: number): void {
   response.headers.set("X-RateLimit-Limit", String(budget.limit));
   response.headers.set("X-RateLimit-Remaining", String(budget.remaining));
   response.headers.set("X-RateLimit-Reset", String(Math.ceil((budget.resetAt + epoch) / 1000)));
-  // The window is one second, the shortest time that Retry-After can express (RFC 9110, section 10.2.3).
-  if (response.status === 429) response.headers.set("Retry-After", "1");
+  // This window is one second, the shortest time that Retry-After can express (RFC 9110, section 10.2.3).
+  if (response.status === 429 && !response.headers.has("Retry-After"))
+    response.headers.set("Retry-After", "1");
 }

@@ -32,8 +32,11 @@ interface RouteOf<
    * of its own. If the path has parameters, so does every unknown path that begins with what stands before the first of them.
    */
   readonly limit?: "connection";
-  /** It never needs a token. */
-  readonly access?: "open";
+  /**
+   * `open`: it never needs a token. `private`: it takes or tells what only the gateway's owner should know, so it is served by
+   * HTTPS only, and if tokens are asked for, only with one that may change things, whatever the method.
+   */
+  readonly access?: "open" | "private";
   /** A person may type a token there. */
   readonly page?: true;
   /** A parameter may have a slash, sent as `%2F`. */

@@ -1,4 +1,5 @@
 import { accessRoutes } from "./access.ts";
+import { accountRoutes } from "./accounts.ts";
 import { dashboardRoutes } from "./dashboard.ts";
 import { destinationRoutes } from "./destinations.ts";
 import { deviceRoutes, networkRoute } from "./devices.ts";
@@ -26,6 +27,7 @@ export function routesOf(gluetun: boolean): readonly Route[] {
     ...(gluetun ? gluetunRoutes : []),
     statusRoute,
     ...serverRoutes,
+    ...accountRoutes,
     ...tunnelRoutes,
     ...ownServerRoutes,
     ...deviceRoutes,

@@ -14,7 +14,10 @@ const CONNECTING = new Set(ROUTES.filter(({ limit }) => limit === "connection").
 const CONNECTING_BELOW = new Set(
   [...CONNECTING].filter((path) => path.includes(":")).map((path) => path.replace(/:.*/, "")),
 );
-const OPEN = ROUTES.filter(({ access }) => access === "open").map(patternOf);
+const GUARDED = ROUTES.filter(({ access }) => access !== undefined).map((route) => ({
+  pattern: patternOf(route),
+  access: route.access,
+}));
 const PERSONAL = new Set(ROUTES.filter(({ page }) => page).map(({ path }) => path));
 const SLASHED = ROUTES.filter(({ slash }) => slash).map(patternOf);
 
@@ -27,9 +30,9 @@ export function endpointOf(method: string, path: string): Endpoint | null {
   return /^\/(api|v1)(\/|$)/.test(path) ? "general" : null;
 }
 
-/** Whether a path never needs a token. */
-export function isOpen(path: string): boolean {
-  return OPEN.some((pattern) => pattern.test(path));
+/** What the route of a path, or the path of a route, says of who may use it. */
+export function accessOf(path: string): Route["access"] {
+  return GUARDED.find(({ pattern }) => pattern.test(path))?.access;
 }
 
 /** Whether a person may type a token there. */

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { Credentials } from "../providers/schema.ts";
 import { Managed, Provider, ServerTree, VIA } from "../servers/schema.ts";
 import { TunnelRow } from "../tunnel/schema.ts";
 
@@ -18,6 +19,17 @@ export const ManagedChoices = Type.Object(
           name: Managed,
           label: Type.String(),
           account: Type.Boolean({ description: "whether the gateway has an account there" }),
+          credentials: Type.Array(
+            Type.Object(
+              {
+                field: Type.KeyOf(Credentials),
+                title: Type.String({ description: "the provider's term for it" }),
+                optional: Type.Boolean(),
+              },
+              { additionalProperties: false },
+            ),
+            { description: "what a login asks for" },
+          ),
         },
         { additionalProperties: false },
       ),
@@ -26,6 +38,13 @@ export const ManagedChoices = Type.Object(
   { additionalProperties: false },
 );
 export type ManagedChoices = Static<typeof ManagedChoices>;
+
+/** DELETE /api/accounts/:provider. */
+export const Logout = Type.Object({
+  forget: Type.Optional(
+    Type.Literal("true", { description: "remove it here even if the provider does not answer or refuses" }),
+  ),
+});
 
 /** PUT /api/managed. */
 export const ManagedChoice = Type.Object({ name: Managed }, { additionalProperties: false });

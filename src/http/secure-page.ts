@@ -3,7 +3,7 @@ import { refusal } from "./errors.ts";
 import type { Gate } from "./gate.ts";
 import { LOOPBACK } from "./ip-restriction.ts";
 import { isSecure } from "./origin.ts";
-import { isPage } from "./rules.ts";
+import { accessOf, isPage } from "./rules.ts";
 
 export interface Ways {
   gate: Pick<Gate, "auth">;
@@ -31,10 +31,37 @@ export function toHttps(
   if (port === null) return null;
   // Another program may have that port. The page itself would ask for a token.
   if (port === "down") return refusal(503, DOWN, { "Retry-After": "5" });
-  // It has been checked to be an address or a name of the gateway.
-  const name = (request.headers.get("host") ?? "").replace(/:[0-9]+$/, "");
-  return new Response(null, { status: 307, headers: { Location: `https://${name}:${port}${path}` } });
+  return new Response(null, { status: 307, headers: { Location: `${originOf(request, port)}${path}` } });
 }
+
+/**
+ * The answer to a request over HTTP for what only HTTPS serves; null if it does not apply. It is given before the body is
+ * read, but a client sends that at once, so others may have read it. This machine gets it too: what reaches it by loopback
+ * may be a proxy that others talk to without encryption.
+ */
+export function refusalOverHttp(
+  request: Request,
+  path: string,
+  { https }: Pick<Ways, "https">,
+): Response | null {
+  if (isSecure(request) || accessOf(path) !== "private") return null;
+  const port = https();
+  const where = typeof port === "number" ? `use ${originOf(request, port)}` : NOWHERE[port ?? "off"];
+  return refusal(403, `this is served by HTTPS only: ${where}. ${UNENCRYPTED}`, { Connection: "close" });
+}
+
+/** HTTPS under the name that the client has used, which has been checked to be an address or a name of the gateway. */
+function originOf(request: Request, port: number): string {
+  const name = (request.headers.get("host") ?? "").replace(/:[0-9]+$/, "");
+  return `https://${name}:${port}`;
+}
+
+const NOWHERE = {
+  off: "HTTPS is off here; to turn it on, on the gateway: sudo portcullis setup --https on",
+  down: "it does not work at present; for the reason, on the gateway: sudo portcullis check",
+};
+const UNENCRYPTED =
+  "Nothing was read here, but what was sent was not encrypted: if others can listen on this network, replace it";
 
 const DOWN =
   "this page is shown over HTTPS only, which does not work at present; for the reason, on the gateway: sudo portcullis check";

@@ -58,6 +58,7 @@ const ALERTS: Record<AlertCode, readonly [cause: string, level: Level]> = {
   remote_lost: ["way in", "normal"],
   remote_found: ["way in", "quiet"],
   remote_moved: ["way in", "urgent"],
+  account_changed: ["account", "normal"],
   connections_full: ["connections", "urgent"],
   connections_free: ["connections", "quiet"],
   state_damaged: ["state", "normal"],

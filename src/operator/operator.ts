@@ -11,16 +11,16 @@ import type { Checks } from "../checks/schema.ts";
 import type { Direct } from "../devices/direct.ts";
 import type { Inspection } from "../killswitch/report.ts";
 import type { TestResult } from "../notifications/notifications.ts";
-import type { LoggedOut, ShownAccount } from "../providers/provider.ts";
+import type { LoggedOut, ShownAccount } from "../providers/schema.ts";
 import type { RemoteChoice, RemoteStatus } from "../remote/schema.ts";
-import type { Updated } from "../servers/updates.ts";
+import type { Updated } from "../servers/schema.ts";
 import type { Host, HttpsRequest, PinnedRequest } from "../system/host.ts";
 import { type Answers, answerOn, askOn } from "./socket.ts";
 
 /**
  * Requests that only the operator may send to the running service, each with its argument and its answer. Only here can
- * the kill switch be turned off, and devices be let outside the tunnel. Keys and credentials travel only this way, out
- * of reach of browsers and LAN clients.
+ * the kill switch be turned off, and devices be let outside the tunnel. Keys travel only this way, out of reach of
+ * browsers and LAN clients.
  */
 // A type, not an interface: only a type fits the socket's record of requests.
 export type OperatorRequests = {

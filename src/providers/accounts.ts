@@ -1,4 +1,5 @@
 import { parseAddress } from "../base/address.ts";
+import type { AlertCode } from "../base/alert.ts";
 import { GatewayError } from "../base/errors.ts";
 import { Queue } from "../base/queue.ts";
 import type { Settings } from "../base/settings.ts";
@@ -7,15 +8,9 @@ import type { Store } from "../store/store.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { apiOf, isGiven } from "./given.ts";
-import type {
-  Account,
-  LoggedOut,
-  PortOfProvider,
-  ServerToRegister,
-  ShownAccount,
-  VpnProvider,
-} from "./provider.ts";
+import type { Account, PortOfProvider, ServerToRegister, VpnProvider } from "./provider.ts";
 import { nameOf, type Registrations } from "./registrations.ts";
+import type { Credentials, LoggedOut, ShownAccount } from "./schema.ts";
 
 interface Deps {
   settings: Settings;
@@ -27,14 +22,26 @@ interface Deps {
   inUse: () => boolean;
   /** Makes managed servers use the registration in the store. */
   takeUp: () => Promise<void>;
+  /** Says which account was changed by whom. */
+  alarm: (code: AlertCode, message: string) => void;
+  /** Called when an account, or the choice among them, has changed. */
+  onChange: () => void;
 }
 
 /** The possible values of the provider `managed`, and the present one. */
 interface ManagedChoices {
   current: Managed;
-  /** Each provider, and whether it has an account. */
-  choices: { name: Managed; label: string; account: boolean }[];
+  /** Each provider, whether it has an account, and what a login asks for. */
+  choices: {
+    name: Managed;
+    label: string;
+    account: boolean;
+    credentials: { field: keyof Credentials; title: string; optional: boolean }[];
+  }[];
 }
+
+/** Who asks for a change on the gateway itself. */
+const ROOT = "root";
 
 /** The operator's accounts, at most one at each provider. */
 export class Accounts {
@@ -44,8 +51,8 @@ export class Accounts {
 
   constructor(private readonly deps: Deps) {}
 
-  /** `name` is a provider's; null is the first of the list. Its servers become the managed ones. */
-  logIn(name: string | null, credentials: readonly string[]): Promise<ShownAccount> {
+  /** `name` is a provider's; null is the first of the list. Its servers become the managed ones. `by` is who asks. */
+  logIn(name: string | null, credentials: readonly string[], by = ROOT): Promise<ShownAccount> {
     return this.queue.add(async () => {
       const { registrations } = this.deps;
       const provider = providerNamed(registrations.providers, name);
@@ -58,6 +65,7 @@ export class Accounts {
       const account = await this.accountAt(provider).logIn(parsed);
       if (!this.isCurrent(provider) && current.provider !== null && !this.deps.inUse())
         await this.use(nameOf(provider));
+      this.tell(`The gateway was logged in at ${provider.label}`, by);
       return this.noticed(provider, account);
     });
   }
@@ -67,12 +75,21 @@ export class Accounts {
     return this.with(name, async (account, provider) => this.noticed(provider, await account.show()));
   }
 
-  rotateKey(name: string | null): Promise<ShownAccount> {
-    return this.with(name, async (account, provider) => this.noticed(provider, await account.rotateKey()));
+  rotateKey(name: string | null, by = ROOT): Promise<ShownAccount> {
+    return this.with(name, async (account, provider) => {
+      const shown = await account.rotateKey();
+      this.tell(`The gateway's key at ${provider.label} was replaced`, by);
+      return this.noticed(provider, shown);
+    });
   }
 
-  logOut(name: string | null, forget: boolean): Promise<LoggedOut> {
-    return this.with(name, (account) => account.logOut(forget));
+  logOut(name: string | null, forget: boolean, by = ROOT): Promise<LoggedOut> {
+    return this.with(name, async (account, provider) => {
+      const out = await account.logOut(forget);
+      const where = out.remains === null ? "" : "; the account still has what only its provider can remove";
+      this.tell(`The gateway was logged out at ${provider.label}${where}`, by);
+      return out;
+    });
   }
 
   /** Runs work that replaces registrations in the store, while nothing here is between reading and writing one. */
@@ -88,9 +105,19 @@ export class Accounts {
         name: nameOf(provider),
         label: provider.label,
         account: registration !== null && registration !== "damaged",
+        credentials: provider.credentials.map(({ field, name, isOptional }) => ({
+          field,
+          title: name,
+          optional: isOptional === true,
+        })),
       };
     });
-    const list = { name: nameOf(null), label: "a list of your own", account: isGiven(settings) };
+    const list = {
+      name: nameOf(null),
+      label: "a list of your own",
+      account: isGiven(settings),
+      credentials: [],
+    };
     return { current: nameOf(registrations.current().provider), choices: [...choices, list] };
   }
 
@@ -127,8 +154,14 @@ export class Accounts {
   }
 
   private async use(name: Managed): Promise<void> {
-    this.deps.registrations.choose(name);
-    await this.deps.takeUp();
+    const { registrations, takeUp, onChange } = this.deps;
+    registrations.choose(name);
+    await takeUp();
+    onChange();
+  }
+
+  private tell(what: string, by: string): void {
+    this.deps.alarm("account_changed", `${what}, by ${by}.`);
   }
 
   private with<T>(
@@ -147,7 +180,7 @@ export class Accounts {
   private accountAt(provider: VpnProvider): Account {
     const known = this.accounts.get(provider);
     if (known !== undefined) return known;
-    const { settings, store, registrations, send, clock, takeUp } = this.deps;
+    const { settings, store, registrations, send, clock, takeUp, onChange } = this.deps;
     const account = provider.accountWith({
       api: apiOf(settings, provider),
       send,
@@ -155,10 +188,11 @@ export class Accounts {
       assertUnused: () => {
         if (this.isCurrent(provider)) this.assertUnused();
       },
-      changed: () => {
+      changed: async () => {
         // Leave no copy of a former key in the file.
         store.scrub();
-        return takeUp();
+        await takeUp();
+        onChange();
       },
       clock,
     });

@@ -1,6 +1,7 @@
 import type { Address, Prefix } from "../base/address.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { Config } from "../wireguard/schema.ts";
+import type { Credentials, LoggedOut, ShownAccount } from "./schema.ts";
 
 /** A company that sells VPN accounts. Everything specific to it is in the folder of its name. */
 export interface VpnProvider {
@@ -22,6 +23,8 @@ export interface VpnProvider {
 
 /** One secret that opens an account. */
 export interface Credential {
+  /** Its name in the HTTP interface. */
+  readonly field: keyof Credentials;
   /** The provider's term for it, used as the prompt. */
   readonly name: string;
   /** The secret as the provider wants it. Throws `bad_request` if the text is malformed, without repeating it. */
@@ -93,27 +96,4 @@ export interface RegistrationSlot {
   /** Resolves once it is on the disk: a key is saved before it is sent to the provider. */
   save(text: string): Promise<void>;
   forget(): void;
-}
-
-/** The operator's view of the account; contains no secret. */
-export interface ShownAccount {
-  /** All but the last digits are masked. */
-  number: string;
-  /** The provider's name for this gateway. */
-  device: string;
-  /** Null if each connection has a key of its own. */
-  public_key: string | null;
-  addresses: string[];
-  created: string;
-  /** ISO 8601; null if the provider did not answer. */
-  paid_until: string | null;
-  /** One sentence each. */
-  warnings: string[];
-}
-
-export interface LoggedOut {
-  /** The provider's name for this gateway. */
-  device: string;
-  /** A sentence if the provider still has the registration. */
-  remains: string | null;
 }

@@ -136,3 +136,14 @@ export const ImportedConfig = Type.Object(
   { additionalProperties: false },
 );
 export type ImportedConfig = Static<typeof ImportedConfig>;
+
+/** The result of an update of the VPN account's list. */
+export const Updated = Type.Object(
+  {
+    changed: Type.Boolean({ description: "whether the servers have changed" }),
+    servers: Type.Integer({ description: "the number of servers that the provider has now" }),
+    skipped: Type.Integer({ description: "the number of entries of the list that could not be used" }),
+  },
+  { additionalProperties: false },
+);
+export type Updated = Static<typeof Updated>;

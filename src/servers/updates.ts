@@ -4,17 +4,8 @@ import type { Host, Send } from "../system/host.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { type List, readList } from "./lists/list.ts";
 import { isAddress } from "./managed.ts";
+import type { Updated } from "./schema.ts";
 import type { Storage } from "./storage.ts";
-
-/** The result of an update. */
-export interface Updated {
-  /** Whether the servers have changed. */
-  changed: boolean;
-  /** The number of servers that the provider has now. */
-  servers: number;
-  /** The number of entries of the list that could not be used. */
-  skipped: number;
-}
 
 interface Deps {
   host: Pick<Host, "read" | "now" | "monotonic" | "sleep">;

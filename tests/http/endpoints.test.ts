@@ -53,8 +53,14 @@ test("POST /api/provider/{provider} switches and names the new provider", async 
 test("/api/managed names whose servers managed has, and changes that while no tunnel uses one", async () => {
   const { json } = await send("GET", "/api/managed");
   expect(json.current).toBe("list");
-  expect(json.choices).toContainEqual({ name: "list", label: "a list of your own", account: true });
-  expect(json.choices).toContainEqual({ name: "mullvad", label: "Mullvad", account: false });
+  expect(json.choices).toContainEqual({
+    ...{ name: "list", label: "a list of your own", account: true },
+    credentials: [],
+  });
+  expect(json.choices).toContainEqual({
+    ...{ name: "mullvad", label: "Mullvad", account: false },
+    credentials: [{ field: "account_number", title: "Account number", optional: false }],
+  });
   const put = (name: string) => send("PUT", "/api/managed", JSON.stringify({ name }));
   expect(await put("mullvad")).toMatchObject({ status: 200, json: { success: true } });
   expect((await send("GET", "/api/managed")).json.current).toBe("mullvad");

@@ -4,6 +4,7 @@ import type { Settings } from "../../src/base/settings.ts";
 import { createApp } from "../../src/http/app.ts";
 import { EventSockets, type SocketData } from "../../src/http/event-sockets.ts";
 import { Gate } from "../../src/http/gate.ts";
+import { accessOf } from "../../src/http/rules.ts";
 import { Home } from "./home.ts";
 import { knock } from "./socket.ts";
 import { answerFrom } from "./wire.ts";
@@ -50,15 +51,17 @@ const OPEN = [
   "GET /swagger/swagger-ui.css",
 ];
 
-/** Every route of the app, with something in place of each parameter. */
+/** Every route of the app that HTTP serves, with something in place of each parameter. */
 function routesOf(
   app: ReturnType<typeof createApp>["app"],
 ): { route: string; method: string; path: string }[] {
-  return app.routes.map(({ method, path }) => ({
-    route: `${method} ${path}`,
-    method,
-    path: path.replace(/:\w+/g, "managed"),
-  }));
+  return app.routes
+    .filter(({ path }) => accessOf(path) !== "private")
+    .map(({ method, path }) => ({
+      route: `${method} ${path}`,
+      method,
+      path: path.replace(/:\w+/g, "managed"),
+    }));
 }
 
 function appOf(): ReturnType<typeof createApp>["app"] {
@@ -231,7 +234,7 @@ test("addresses of one /64 share these attempts, and another client has its own"
     text === "right" ? { id: "1", name: "phone", readOnly: false } : null;
   const gate = new Gate("on", { find, has: () => true, onRemoved: () => {} });
   const ask = (peer: string, token: string) =>
-    gate.refusalFor(new Request("http://localhost/metrics", { headers: bearing(token) }), peer, 0, false)
+    gate.refusalFor(new Request("http://localhost/metrics", { headers: bearing(token) }), peer, 0, undefined)
       ?.status ?? 200;
   for (let host = 1; host <= 5; host += 1) expect(ask(`fd00::${host}`, "wrong")).toBe(401);
   expect(ask("fd00::6", "right")).toBe(429);
@@ -378,7 +381,8 @@ test.each<[Auth, object[], object[]]>([
     expect(json.components.securitySchemes.token).toMatchObject({ type: "http", scheme: "bearer" });
     for (const [path, operations] of Object.entries<Record<string, { security: unknown }>>(json.paths))
       for (const [method, { security }] of Object.entries(operations)) {
-        const wanted = path === "/health" ? [] : method === "get" ? reading : changing;
+        const isReading = method === "get" && accessOf(path) !== "private";
+        const wanted = path === "/health" ? [] : isReading ? reading : changing;
         expect({ path, method, security }).toEqual({ path, method, security: wanted });
       }
   },

@@ -31,6 +31,9 @@ class Scene {
   inUse = false;
   /** How many managed servers can be connected to, each time clients are told of a change. */
   readonly usable: number[] = [];
+  readonly alerts: string[] = [];
+  /** Whose servers the VPN account has, each time clients are told of a change of accounts. */
+  readonly changes: string[] = [];
   readonly settings;
   readonly registrations: Registrations;
   readonly managed = new ManagedList({ missing: "nothing is taken up yet" });
@@ -61,6 +64,8 @@ class Scene {
       clock: host,
       inUse: () => this.inUse,
       takeUp,
+      alarm: (code, message) => void this.alerts.push(`${code}: ${message}`),
+      onChange: () => void this.changes.push(this.accounts.managed().current),
     });
   }
 
@@ -239,17 +244,48 @@ describe("with accounts at two providers", () => {
 
   test("clients see what can be chosen, and whether there is an account", () =>
     both(async ({ accounts }) => {
-      expect(accounts.managed()).toEqual({
-        current: "second" as never,
-        choices: [
-          { name: "mullvad", label: "Mullvad", account: true },
-          { name: "ivpn", label: "IVPN", account: false },
-          { name: "pia", label: "Private Internet Access", account: false },
-          { name: "nordvpn", label: "NordVPN", account: false },
-          { name: "second" as never, label: "Second VPN", account: true },
-          { name: "list", label: "a list of your own", account: false },
-        ],
-      });
+      const { current, choices } = accounts.managed();
+      expect(current).toBe("second" as never);
+      expect(choices.map(({ name, label, account }) => [name, label, account])).toEqual([
+        ["mullvad", "Mullvad", true],
+        ["ivpn", "IVPN", false],
+        ["pia", "Private Internet Access", false],
+        ["nordvpn", "NordVPN", false],
+        ["second" as never, "Second VPN", true],
+        ["list", "a list of your own", false],
+      ]);
+    }));
+
+  test("clients see what a login asks for", () =>
+    both(async ({ accounts }) => {
+      const { choices } = accounts.managed();
+      expect(
+        choices.map(({ credentials }) =>
+          credentials.map(({ field, optional }) => `${field}${optional ? "?" : ""}`),
+        ),
+      ).toEqual([
+        ["account_number"],
+        ["account_id", "two_factor_code?"],
+        ["user_name", "password"],
+        ["access_token"],
+        ["user_name", "password"],
+        [],
+      ]);
+    }));
+
+  test("each change of an account is told, with who has made it and without any secret", () =>
+    both(async (home) => {
+      expect(home.changes).toEqual(["mullvad", "mullvad", "second"]);
+      await home.accounts.rotateKey("mullvad", "the token phone");
+      await home.accounts.logOut("mullvad", false, "192.168.1.20");
+      await home.accounts.show("second");
+      expect(home.alerts).toEqual([
+        "account_changed: The gateway was logged in at Mullvad, by root.",
+        "account_changed: The gateway was logged in at Second VPN, by root.",
+        "account_changed: The gateway's key at Mullvad was replaced, by the token phone.",
+        "account_changed: The gateway was logged out at Mullvad, by 192.168.1.20.",
+      ]);
+      expect(home.changes.length).toBe(5);
     }));
 });
 

@@ -18,6 +18,8 @@ export class Home {
   inUse = false;
   /** How often managed servers were told to use the registration in the store. */
   changes = 0;
+  /** The sentences of the alerts. */
+  readonly alerts: string[] = [];
   now = START;
 
   constructor(
@@ -36,6 +38,8 @@ export class Home {
       clock: { now: () => this.now, monotonic: () => this.now },
       inUse: () => this.inUse,
       takeUp: async () => void this.changes++,
+      alarm: (_, message) => void this.alerts.push(message),
+      onChange: () => {},
     });
   }
 

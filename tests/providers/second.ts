@@ -7,8 +7,8 @@ export const second: VpnProvider = {
   name: "second",
   label: "Second VPN",
   credentials: [
-    { name: "User name", parse: (text) => text.trim() },
-    { name: "Password", parse: (text) => text },
+    { field: "user_name", name: "User name", parse: (text) => text.trim() },
+    { field: "password", name: "Password", parse: (text) => text },
   ],
   list: "https://second.test/servers",
   api: "https://api.second.test",

@@ -6,7 +6,7 @@ import { operatorCommand } from "./operator.ts";
 
 const loadAccount = () => import("../account.ts");
 
-/** An account's secrets never travel over the HTTP interface. */
+/** An account's secrets never travel over plain HTTP: these commands use the operator's socket, or the database directly. */
 export function addAccountCommands(program: Command): void {
   const account = command(program, "account", "log in to your VPN account, show it, or log out");
   const login = command(

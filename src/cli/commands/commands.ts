@@ -53,7 +53,7 @@ function addDailyCommands(program: Command): void {
   addLogsCommand(program);
 }
 
-/** Commands that never travel over the HTTP interface. */
+/** Commands that use the operator's socket, or the database directly. */
 function addOperatorCommands(program: Command): void {
   addAccountCommands(program);
   addDirectCommand(program);

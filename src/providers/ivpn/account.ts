@@ -1,7 +1,8 @@
 import { messageOf } from "../../base/errors.ts";
 import { generateKeyPair, publicKeyOf } from "../../wireguard/key.ts";
 import { masked, type Outcome, outcome, Refusal, unable } from "../answers.ts";
-import type { Account, AccountDeps, LoggedOut, ShownAccount } from "../provider.ts";
+import type { Account, AccountDeps } from "../provider.ts";
+import type { LoggedOut, ShownAccount } from "../schema.ts";
 import type { IvpnSession, Paid } from "./answers.ts";
 import type { IvpnApi } from "./api.ts";
 import { ACCOUNT_PAGE, GONE } from "./refusal.ts";

@@ -8,8 +8,13 @@ export const ivpn: VpnProvider = {
   name: "ivpn",
   label: "IVPN",
   credentials: [
-    { name: "Account ID", parse: accountIdIn },
-    { name: "Two-factor code, if the account needs one", parse: codeIn, isOptional: true },
+    { field: "account_id", name: "Account ID", parse: accountIdIn },
+    {
+      field: "two_factor_code",
+      name: "Two-factor code, if the account needs one",
+      parse: codeIn,
+      isOptional: true,
+    },
   ],
   list: "https://api.ivpn.net/v5/servers.json",
   api: "https://api.ivpn.net",

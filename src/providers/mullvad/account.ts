@@ -1,7 +1,8 @@
 import { messageOf } from "../../base/errors.ts";
 import { generateKeyPair, publicKeyOf } from "../../wireguard/key.ts";
 import { outcome, unable } from "../answers.ts";
-import type { Account, AccountDeps, LoggedOut, ShownAccount } from "../provider.ts";
+import type { Account, AccountDeps } from "../provider.ts";
+import type { LoggedOut, ShownAccount } from "../schema.ts";
 import type { MullvadApi, MullvadSession } from "./api.ts";
 import { DEVICES_PAGE, isFinal } from "./refusal.ts";
 import { type MullvadRegistration, registrationFrom } from "./registration.ts";

@@ -1,6 +1,6 @@
 import { publicKeyOf } from "../../wireguard/key.ts";
 import { masked, type Outcome } from "../answers.ts";
-import type { ShownAccount } from "../provider.ts";
+import type { ShownAccount } from "../schema.ts";
 import type { MullvadDevice } from "./answers.ts";
 import type { MullvadRegistration } from "./registration.ts";
 

@@ -5,7 +5,8 @@ import { publicKeyOf } from "../../wireguard/key.ts";
 import { isKey } from "../../wireguard/key-text.ts";
 import { Config } from "../../wireguard/schema.ts";
 import { masked, unable } from "../answers.ts";
-import type { Account, AccountDeps, LoggedOut, ShownAccount } from "../provider.ts";
+import type { Account, AccountDeps } from "../provider.ts";
+import type { LoggedOut, ShownAccount } from "../schema.ts";
 import { keyFrom, TOKEN_PAGE } from "./api.ts";
 
 /** The account's key, which is a secret; the access token itself is not kept. */

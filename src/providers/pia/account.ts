@@ -1,14 +1,8 @@
 import type { Send } from "../../system/host.ts";
 import type { Config } from "../../wireguard/schema.ts";
 import { malformed, masked, type Outcome, outcome, Refusal, unable } from "../answers.ts";
-import type {
-  Account,
-  AccountDeps,
-  LoggedOut,
-  PortOfProvider,
-  ServerToRegister,
-  ShownAccount,
-} from "../provider.ts";
+import type { Account, AccountDeps, PortOfProvider, ServerToRegister } from "../provider.ts";
+import type { LoggedOut, ShownAccount } from "../schema.ts";
 import { type Paid, type SignedPort, signedIn } from "./answers.ts";
 import { PiaApi, PORT_REFUSED, TOKEN_REFUSED } from "./api.ts";
 import { type PiaRegistration, registrationFrom } from "./registration.ts";

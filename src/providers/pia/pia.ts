@@ -7,8 +7,8 @@ export const pia: VpnProvider = {
   name: "pia",
   label: "Private Internet Access",
   credentials: [
-    { name: "User name", parse: userNameIn },
-    { name: "Password", parse: passwordIn },
+    { field: "user_name", name: "User name", parse: userNameIn },
+    { field: "password", name: "Password", parse: passwordIn },
   ],
   list: "https://serverlist.piaservers.net/vpninfo/servers/v6",
   api: "https://www.privateinternetaccess.com",

@@ -1,0 +1,94 @@
+import { clientOf, Limiter } from "../access/limiter.ts";
+import { GatewayError } from "../base/errors.ts";
+import type { Accounts } from "../providers/accounts.ts";
+import type { Credentials } from "../providers/schema.ts";
+import type { Updated } from "../servers/schema.ts";
+import type { Host } from "../system/host.ts";
+
+/** Nobody can try out passwords here, and a person who mistypes one is not held up. */
+const MAX_LOGINS = 6;
+const LOGINS_WITHIN_MS = 60_000;
+/** Each waits for a provider, and one after the other. */
+const MAX_WAITING = 8;
+const MAX_WAITING_PER_CLIENT = 3;
+
+/** Who sends a request: its address, and the name of its token or null. */
+export interface Client {
+  address: string;
+  token: string | null;
+}
+
+/** What clients of the interface ask of the accounts, within bounds. */
+export class AccountRequests {
+  private readonly logins = new Limiter({ general: MAX_LOGINS, connection: MAX_LOGINS }, LOGINS_WITHIN_MS);
+  private readonly waiting: string[] = [];
+
+  constructor(
+    private readonly accounts: Accounts,
+    private readonly fetchList: () => Promise<Updated>,
+    private readonly clock: Pick<Host, "monotonic">,
+  ) {}
+
+  /** How long this client has to wait before another login, which it counts; 0 if it need not. */
+  loginWaitMs({ address }: Client): number {
+    const now = this.clock.monotonic();
+    const { allowed, resetAt } = this.logins.take(address, "general", now);
+    return allowed ? 0 : resetAt - now;
+  }
+
+  show(provider: string, client: Client) {
+    return this.within(client, () => this.accounts.show(provider));
+  }
+
+  logIn(provider: string, given: Credentials, client: Client) {
+    const credentials = credentialsFor(this.accounts, provider, given);
+    return this.within(client, () => this.accounts.logIn(provider, credentials, nameOf(client)));
+  }
+
+  rotateKey(provider: string, client: Client) {
+    return this.within(client, () => this.accounts.rotateKey(provider, nameOf(client)));
+  }
+
+  logOut(provider: string, forget: boolean, client: Client) {
+    return this.within(client, () => this.accounts.logOut(provider, forget, nameOf(client)));
+  }
+
+  /** The former list stays if the new one has less than half of its servers: only root may insist. */
+  updateServers(client: Client) {
+    return this.within(client, this.fetchList);
+  }
+
+  private async within<T>(client: Client, work: () => Promise<T>): Promise<T> {
+    const who = clientOf(client.address);
+    const { waiting } = this;
+    if (
+      waiting.length >= MAX_WAITING ||
+      waiting.filter((each) => each === who).length >= MAX_WAITING_PER_CLIENT
+    )
+      throw new GatewayError("rate_limited", "earlier requests still wait for a provider; try again later");
+    waiting.push(who);
+    try {
+      return await work();
+    } finally {
+      waiting.splice(waiting.indexOf(who), 1);
+    }
+  }
+}
+
+/** In the provider's order; empty texts for what may be left out. The errors repeat no value. */
+function credentialsFor(accounts: Accounts, provider: string, given: Credentials): string[] {
+  const { label, credentials = [] } = accounts.managed().choices.find(({ name }) => name === provider) ?? {};
+  const known = credentials.map(({ field }) => field);
+  const foreign = Object.keys(given).find((field) => !known.some((each) => each === field));
+  if (foreign !== undefined)
+    throw new GatewayError("bad_request", `${foreign}: ${label} asks for ${known.join(" and ")}`);
+  return credentials.map(({ field, optional }) => {
+    const text = given[field];
+    if (text === undefined && !optional) throw new GatewayError("bad_request", `${field} is required`);
+    return text ?? "";
+  });
+}
+
+function nameOf({ address, token }: Client): string {
+  return token === null ? address : `the token ${token}`;
+}

@@ -1,0 +1,89 @@
+import { Type } from "typebox";
+import { Credentials, LoggedOut, ShownAccount } from "../providers/schema.ts";
+import { Managed, OWN_LIST, Updated } from "../servers/schema.ts";
+import type { Client } from "./account-requests.ts";
+import { answers } from "./answers.ts";
+import type { Domain } from "./domain.ts";
+import { refusal } from "./errors.ts";
+import { route } from "./route.ts";
+import { Logout } from "./schema.ts";
+
+const path = "/api/accounts/:provider";
+const params = { provider: Type.Exclude(Managed, Type.Literal(OWN_LIST)) };
+/** What holds for all of them. A stranger costs the provider nothing. */
+const shared = { tag: "Accounts", params, limit: "connection", access: "private" } as const;
+
+/** Bun's longest. A provider is asked up to four questions, each within a minute. */
+const ANSWER_WITHIN_SECONDS = 255;
+
+export const accountRoutes = [
+  route({
+    ...shared,
+    method: "get",
+    path,
+    summary: "Ask the provider for the account (HTTPS only)",
+    answers: answers(ShownAccount, "the account, without any secret"),
+    run: (domain, { request, params: { provider } }) =>
+      domain.accountRequests.show(provider, clientOf(request, domain)),
+  }),
+  route({
+    ...shared,
+    method: "post",
+    path,
+    summary: "Log in at a provider (HTTPS only)",
+    body: Credentials,
+    example: { account_number: "1234 5678 9012 3456" },
+    answers: answers(ShownAccount, "the gateway is registered with the account"),
+    run: (domain, { request, params: { provider }, body }) => {
+      const client = clientOf(request, domain);
+      const seconds = Math.ceil(domain.accountRequests.loginWaitMs(client) / 1_000);
+      if (seconds > 0) return tooMany(seconds);
+      return domain.accountRequests.logIn(provider, body, client);
+    },
+  }),
+  route({
+    ...shared,
+    method: "delete",
+    path,
+    summary: "Log out at a provider (HTTPS only)",
+    query: Logout,
+    answers: answers(LoggedOut, "the gateway has no account there any more"),
+    run: (domain, { request, params: { provider }, query }) =>
+      domain.accountRequests.logOut(provider, query.forget === "true", clientOf(request, domain)),
+  }),
+  route({
+    ...shared,
+    method: "post",
+    path: `${path}/rotate-key`,
+    summary: "Replace the gateway's key at a provider (HTTPS only)",
+    answers: answers(ShownAccount, "the account, with the new public key"),
+    run: (domain, { request, params: { provider } }) =>
+      domain.accountRequests.rotateKey(provider, clientOf(request, domain)),
+  }),
+  route({
+    method: "post",
+    path: "/api/managed/update",
+    summary: "Fetch the list of managed's servers (HTTPS only)",
+    tag: "Accounts",
+    answers: answers(
+      Updated,
+      "how many servers there are now; the former list stays if the new one is not usable",
+    ),
+    limit: "connection",
+    access: "private",
+    run: (domain, { request }) => domain.accountRequests.updateServers(clientOf(request, domain)),
+  }),
+];
+
+/** Who asks; the answer may take longer than others. */
+function clientOf(request: Request, { gate, serverOf }: Domain): Client {
+  const server = serverOf(request);
+  server?.timeout(request, ANSWER_WITHIN_SECONDS);
+  const address = server?.requestIP(request)?.address ?? "";
+  return { address, token: gate.holderOf(request)?.name ?? null };
+}
+
+function tooMany(seconds: number): Response {
+  const text = `too many logins: try again in ${seconds} seconds`;
+  return refusal(429, text, { "Retry-After": String(seconds) });
+}
