@@ -220,7 +220,7 @@ export class PacketGateway {
     const policy = this.policy();
     await host.run(["nft", "-f", "-"], { stdin: rulesetOf(policy) });
     await host.run(["nft", "-f", "-"], {
-      stdin: countersFor({ lans: this.lans().map((lan) => lan.interface), uplink: "up0" }),
+      stdin: countersFor({ lans: this.lans().map((lan) => lan.interface), remote: null, uplink: "up0" }),
     });
     await applyRules(host, rulesFor({ ...policy, ipv6: "on" }));
   }

@@ -181,6 +181,12 @@ export async function partsOn(
     ...{ ...killSwitchParts, host, tunnels, userspace },
     openerFor: (server) => openerFor(null, server, companyOf(server), openers),
     isForwarded: (tunnel, inside) => forwards.isForwarded(tunnel, inside),
+    decided: () =>
+      new Set([
+        ...schedules.list().schedules.flatMap(({ device }) => device ?? []),
+        ...killSwitchParts.destinations.list().destinations.flatMap(({ devices }) => devices),
+        ...blockLists.list().lists.flatMap(({ devices }) => devices),
+      ]),
     ula: settings.ula,
     alarm: (code, message) => events.alarm(code, message),
     onChange: (payload) => events.publish({ type: "remote_update", payload }),

@@ -452,8 +452,8 @@ export class Devices {
 
   /** The interfaces on which traffic is counted. */
   private get links() {
-    const remote = this.remote.ids.length === 0 ? [] : [this.remote.link];
-    return { lans: [...linksOf(this.lans ?? []), ...remote], uplink: this.uplink };
+    const remote = this.remote.ids.length === 0 ? null : this.remote.link;
+    return { lans: linksOf(this.lans ?? []), remote, uplink: this.uplink };
   }
 
   /** The device whose traffic an address carries: the one that has it, or had it last. */

@@ -48,7 +48,7 @@ export class Traffic<Id> {
   };
   /** The addresses that were in the table when it was read last, and when that was. */
   private latest: { counts: readonly Count[]; at: number } = { counts: [], at: 0 };
-  private links: Links = { lans: [], uplink: null };
+  private links: Links = { lans: [], remote: null, uplink: null };
   /** The interfaces of the table in the kernel, as far as they are known. */
   private loaded: Links | null = null;
   private readonly reading: Reading<void>;

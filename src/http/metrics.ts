@@ -143,7 +143,7 @@ function ownFamilies(figures: Figures): Family[] {
     {
       name: "portcullis_devices",
       type: "gauge",
-      help: "Known devices of the LAN by exit.",
+      help: "Known devices by exit, those on the road included.",
       samples: Object.entries(devices).map(([exit, value]) => ({ labels: { exit }, value })),
     },
     {

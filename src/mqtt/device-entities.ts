@@ -10,12 +10,12 @@ export function knownDevices(devices: readonly Device[]): Device[] {
   return devices.filter(({ named, assigned }) => named || assigned).slice(0, MAX_DEVICES);
 }
 
-/** A device of the LAN; `exits` are the exits that it can be given, or null if commands are not allowed. */
-export function deviceThing({ id, name, exit }: Device, exits: readonly string[] | null): Thing {
+/** A device of the LAN or on the road; `exits` are the exits that it can be given, or null if commands are not allowed. */
+export function deviceThing({ id, name, exit, kind }: Device, exits: readonly string[] | null): Thing {
   return {
     key: deviceKey(id),
     name: name || id,
-    model: "device of the LAN",
+    model: kind === "remote" ? "device on the road" : "device of the LAN",
     components: exitComponents("Exit", exits),
     states: { state: { exit } },
   };

@@ -31,9 +31,11 @@ export interface Counts {
   counts: Count[];
 }
 
-/** The interfaces of the LAN, and the one to the internet. */
+/** The interfaces of the LAN, the one from which devices on the road come, and the one to the internet. */
 export interface Links {
   lans: readonly string[];
+  /** Null while none may come. */
+  remote: string | null;
   uplink: string | null;
 }
 
@@ -43,7 +45,11 @@ export interface Links {
  */
 export function countersFor(links: Links): string {
   const sets = WAYS.flatMap(({ set }) => [setOf(`${set}_4`, 4), setOf(`${set}_6`, 6)]);
-  const rules = ([4, 6] as const).flatMap((family) => WAYS.flatMap((way) => rulesOf(way, family, links)));
+  // A packet between the road and the LAN counts for both devices.
+  const rules = ([4, 6] as const).flatMap((family) => [
+    ...WAYS.flatMap((way) => (links.remote === null ? [] : remoteRule(way, family, links.remote))),
+    ...WAYS.flatMap((way) => rulesOf(way, family, links)),
+  ]);
   return `add table ${COUNTERS_TABLE}
 flush table ${COUNTERS_TABLE}
 table ${COUNTERS_TABLE} {
@@ -59,6 +65,7 @@ const WAYS = [
   { set: "sent", link: "iifname", direction: "original", field: "saddr" },
   { set: "received", link: "oifname", direction: "reply", field: "daddr" },
 ] as const;
+type Way = (typeof WAYS)[number];
 
 function setOf(name: string, family: 4 | 6): string {
   return `  set ${name} {
@@ -72,14 +79,21 @@ function setOf(name: string, family: 4 | 6): string {
 `;
 }
 
+function remoteRule(way: Way, family: 4 | 6, remote: string): string {
+  return `${way.link} "${remote}" ${updateOf(way, family)}`;
+}
+
 /** On an interface that is also the uplink, a connection's direction tells the LAN from the internet. */
-function rulesOf(way: (typeof WAYS)[number], family: 4 | 6, { lans, uplink }: Links): string[] {
-  const { set, link, direction, field } = way;
-  const update = `update @${set}_${family} { ${family === 4 ? "ip" : "ip6"} ${field} } accept`;
+function rulesOf(way: Way, family: 4 | 6, { lans, uplink }: Links): string[] {
+  const { link, direction } = way;
   return lans.map((name) => {
     const matches = `${link} "${name}"${name === uplink ? ` ct direction ${direction}` : ""}`;
-    return `${matches} ${update}`;
+    return `${matches} ${updateOf(way, family)} accept`;
   });
+}
+
+function updateOf({ set, field }: Way, family: 4 | 6): string {
+  return `update @${set}_${family} { ${family === 4 ? "ip" : "ip6"} ${field} }`;
 }
 
 /** Makes the table as it should be now, and keeps what it has counted if possible. */

@@ -1,4 +1,4 @@
-import { addressOf, prefixOf } from "../base/address.ts";
+import { addressOf, type Prefix, prefixOf } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
 import { untilBeat } from "../base/beat.ts";
 import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
@@ -53,6 +53,8 @@ interface Deps {
   bounds: Pick<Bounds, "limitRemote">;
   /** How a tunnel's provider opens a port. Throws `PortRefusal` if it opens none. */
   openerFor: (server: Server) => Opener;
+  /** The devices for which there are schedules, rules or lists, former ones included. */
+  decided: () => ReadonlySet<string>;
   /** Whether a forwarded port of a device has this UDP port at the server of the tunnel. */
   isForwarded: (tunnel: string, inside: number) => boolean;
   /** The program that provides WireGuard interfaces if the kernel does not. */
@@ -138,7 +140,7 @@ export class RemoteAccess {
       const name = freeName(this.known, given.name, null);
       const key = freeKey(this.known, given.public_key, this.publicKey());
       const endpoint = this.wayIn.assertEndpoint();
-      const id = idOf(access, this.freeNumber());
+      const id = this.freeId(access);
       const peer = { id, public_key: key, preshared_key: randomKey(), lan: given.lan ?? true };
       // First, so that it never has another exit, not even one that was left of a former device.
       await remote.whileReserved(id, () => devices.assign(id, { name, exit: given.exit ?? null }));
@@ -323,11 +325,23 @@ export class RemoteAccess {
     );
   }
 
-  private freeNumber(): number {
+  /** What a person has decided for a former device must not hold for another one. */
+  private freeId(access: Access): Prefix {
     const { peers } = this.deps.remote;
-    const number = freeNumber(peers.map(({ id }) => numberOf(addressOf(id))));
-    if (number !== null && peers.length < REMOTE_PEERS.max) return number;
-    throw refusal("name", `there are ${REMOTE_PEERS.max} devices on the road, the maximum; remove one first`);
+    if (peers.length >= REMOTE_PEERS.max)
+      throw refusal(
+        "name",
+        `there are ${REMOTE_PEERS.max} devices on the road, the maximum; remove one first`,
+      );
+    const taken = peers.map(({ id }) => numberOf(addressOf(id)));
+    const decided = this.deps.decided();
+    const number = freeNumber(taken, (each) => !decided.has(idOf(access, each)));
+    if (number === null)
+      throw refusal(
+        "name",
+        "schedules, rules or lists of names still name former devices with all addresses; remove some first",
+      );
+    return idOf(access, number);
   }
 
   /** The gateway's; null before it has one. */

@@ -46,11 +46,14 @@ export function numberOf(address: Address): number {
 }
 
 /** A number that no device has: after the latest one, so that an address is not given to another device soon. */
-export function freeNumber(taken: readonly number[]): number | null {
+export function freeNumber(
+  taken: readonly number[],
+  isFree: (number: number) => boolean = () => true,
+): number | null {
   const latest = taken.at(-1) ?? FIRST - 1;
   const all = Array.from({ length: LAST - FIRST + 1 }, (_, at) => FIRST + at);
   const sorted = [...all.filter((each) => each > latest), ...all];
-  return sorted.find((each) => !taken.includes(each)) ?? null;
+  return sorted.find((each) => !taken.includes(each) && isFree(each)) ?? null;
 }
 
 function hostIn(network: Prefix, number: number): Address {

@@ -1,8 +1,9 @@
 import { beforeEach, expect, test } from "bun:test";
 import { Traffic } from "../../src/devices/traffic.ts";
+import { countersFor } from "../../src/network/counters.ts";
 import { FakeHost } from "../fake/host.ts";
 
-const LINKS = { lans: ["lan0"], uplink: "up0" };
+const LINKS = { lans: ["lan0"], remote: null, uplink: "up0" };
 
 let host: FakeHost;
 let warnings: string[];
@@ -141,4 +142,18 @@ test("a full table is emptied once it has been read, so that new addresses are c
   expect(host.commands.at(-1)).toBe("nft -f -");
   host.carry("sent_4", "192.168.7.20", 30);
   expect(await figures("tv")).toEqual([0, 130]);
+});
+
+test("a packet between the road and the LAN counts for both devices, before a rule ends the counting", () => {
+  const rules = countersFor({ lans: ["lan0"], remote: "wgr", uplink: "up0" })
+    .split("\n")
+    .filter((line) => /ifname.*_4/.test(line))
+    .map((line) => line.trim());
+  expect(rules).toEqual([
+    'iifname "wgr" update @sent_4 { ip saddr }',
+    'oifname "wgr" update @received_4 { ip daddr }',
+    'iifname "lan0" update @sent_4 { ip saddr } accept',
+    'oifname "lan0" update @received_4 { ip daddr } accept',
+  ]);
+  expect(countersFor({ lans: ["lan0"], remote: null, uplink: "up0" })).not.toContain("wgr");
 });

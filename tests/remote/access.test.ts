@@ -16,7 +16,12 @@ const CHOICE = { port: null, endpoint: "home.example.org", through: null };
 function world() {
   const texts = new Map<string, string>();
   const names = new Map<string, string>();
-  const state = { isFull: false, isRefused: false, part: null as PolicyPart | null };
+  const state = {
+    isFull: false,
+    isRefused: false,
+    part: null as PolicyPart | null,
+    decided: new Set<string>(),
+  };
   const write = (key: string, text: string) => {
     if (state.isFull) throw new Error("the disk is full");
     texts.set(key, text);
@@ -64,6 +69,7 @@ function world() {
     remote,
     tunnels: { all: () => [], onTunnel: () => {}, onRemoved: () => {} },
     bounds: { limitRemote: async () => {} },
+    decided: () => state.decided,
   };
   const access = new RemoteAccess({ ...deps, ...quiet, userspace: "wireguard-go", ula: null } as never);
   const add = (name: string, lan?: boolean) =>
@@ -159,6 +165,19 @@ test("a device that may reach the LAN is told its prefixes, each once and none o
   await access.turnOn(CHOICE);
   expect((await add("phone")).home_ips).toEqual(["192.168.1.0/24", "fd00:1::/64", "10.1.0.0/16"]);
   expect((await add("guest", false)).home_ips).toEqual([]);
+});
+
+test("a new device has no id for which there is a schedule, a rule or a list of a former one", async () => {
+  const { access, state, add } = world();
+  await access.turnOn(CHOICE);
+  const { id } = await add("phone");
+  await access.remove("phone");
+  state.decided.add(id);
+  expect((await add("other")).id).not.toBe(id);
+  await access.remove("other");
+  const network = id.replace(/\d+\/32$/, "");
+  for (let number = 2; number < 255; number += 1) state.decided.add(`${network}${number}/32`);
+  await expect(add("another")).rejects.toThrow("name: schedules, rules or lists of names still name");
 });
 
 test("while remote access is off, no program runs to look at its interface again", async () => {
