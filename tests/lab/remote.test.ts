@@ -580,6 +580,75 @@ test(
 );
 
 test(
+  "what knows devices knows a phone: counters, events, history, metrics and schedules, and forgets it",
+  async () => {
+    await turnOn();
+    const [phone, other] = phones as [Phone, Phone];
+    const heard: { type: string; payload: { id?: string; devices?: { id: string }[] } }[] = [];
+    const socket = new WebSocket(`ws://127.0.0.1:${gateway.port}/ws`);
+    socket.onmessage = ({ data }) => heard.push(JSON.parse(data));
+    const told = (type: string, id: string) =>
+      heard.some(({ type: each, payload }) => each === type && JSON.stringify(payload).includes(id));
+    try {
+      await invite(phone, "phone");
+      const id = await idOf("phone");
+      // What home sends to it counts for both.
+      const laptop = async () =>
+        (await ask("GET", "/api/devices")).devices.find(({ addresses }: { addresses: string[] }) =>
+          addresses.includes(LAN.client4),
+        );
+      expect(await home(phone)).toBe(lab.namespaces.client);
+      await until(async () => (await laptop()) !== undefined);
+      const before = await laptop();
+      const ping = ["ping", "-c", "10", "-i", "0.05", "-s", "1000", LAN.client4];
+      expect(await phone.run(ping)).toMatchObject({ code: 0 });
+      await until(async () => {
+        const [{ rx_bytes, tx_bytes, online, kind }, home] = [await device("phone"), await laptop()];
+        const carried = [
+          rx_bytes,
+          tx_bytes,
+          home.rx_bytes - before.rx_bytes,
+          home.tx_bytes - before.tx_bytes,
+        ];
+        return online && kind === "remote" && carried.every((bytes) => bytes >= 10_000);
+      });
+      await until(async () => told("device_update", id) && told("remote_update", "devices"));
+      const by = async (exit: string) => {
+        const text = await (await fetch(`http://127.0.0.1:${gateway.port}/metrics`)).text();
+        return Number(new RegExp(`^portcullis_devices\\{exit="${exit}"\\} (\\d+)$`, "m").exec(text)?.[1]);
+      };
+      expect(await by("amsterdam")).toBe(0);
+      const { time_zone } = await ask("GET", "/api/schedules");
+      const inHours = (hours: number) =>
+        Temporal.Now.zonedDateTimeISO(time_zone)
+          .add({ hours })
+          .toPlainTime()
+          .toString({ smallestUnit: "minute" });
+      const schedule = { device: id, exit: "amsterdam", at: inHours(-1), until: inHours(6) };
+      await ask("PUT", "/api/schedules/phone", schedule);
+      expect([await phone.seenAs(), await by("amsterdam")]).toEqual([VPN.vpn2.v4, 1]);
+      // At its end the service writes what it has gathered.
+      await gateway.restart();
+      const history = () => ask("GET", `/api/history?device=${encodeURIComponent(id)}`);
+      expect((await history()).points[0].rx_bytes).toBeGreaterThanOrEqual(10_000);
+      expect(await phone.seenAs()).toBe(VPN.vpn2.v4);
+      const { events } = await ask("GET", "/api/events");
+      expect(JSON.stringify(events)).toContain("phone may come in from the road.");
+      await type("remote", "remove", "phone");
+      expect((await history()).points).toEqual([]);
+      // Its schedule holds for no other device.
+      await invite(other, "other");
+      expect(await idOf("other")).not.toBe(id);
+      expect(await other.seenAs()).toBe(VPN.vpn1.v4);
+    } finally {
+      socket.close();
+      await gateway.api("DELETE", "/api/schedules/phone");
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "a phone fills its packets up to the MTU of its file, and a longer one does not fit",
   async () => {
     await turnOn();
