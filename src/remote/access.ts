@@ -1,7 +1,6 @@
-import { addressOf, type Prefix, prefixOf } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
 import { untilBeat } from "../base/beat.ts";
-import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
 import type { Devices } from "../devices/devices.ts";
@@ -13,23 +12,14 @@ import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
-import { generateKeyPair, publicKeyOf } from "../wireguard/key.ts";
+import { generateKeyPair } from "../wireguard/key.ts";
+import { Admissions } from "./admissions.ts";
 import { RemoteChanges } from "./change.ts";
 import { accessFor } from "./choice.ts";
 import type { RemoteDevices } from "./devices.ts";
-import { refusal } from "./endpoint.ts";
-import { homePrefixes } from "./home.ts";
-import { freeKey, freeName, named } from "./identity.ts";
+import { gatewayKey } from "./identity.ts";
 import { RemoteInterface } from "./interface.ts";
-import { freeNumber, gatewayIn, numberOf } from "./networks.ts";
-import {
-  type Access,
-  addressesOf,
-  idOf,
-  REMOTE_PEERS,
-  REMOTE_PRIVATE_KEY,
-  type RemotePeer,
-} from "./saved.ts";
+import { type Access, REMOTE_PRIVATE_KEY } from "./saved.ts";
 import type {
   AddedRemoteDevice,
   NewRemoteDevice,
@@ -70,7 +60,6 @@ interface Deps {
 const LOOK_MS = 15_000;
 /** The home router is asked by three protocols in turn. */
 const ROUTER_ANSWERS_WITHIN_MS = 15_000;
-const EVERYTHING = ["0.0.0.0/0", "::/0"];
 
 /** Turns remote access on and off, and lets devices in. Changes and repairs run one after another. */
 export class RemoteAccess {
@@ -80,6 +69,7 @@ export class RemoteAccess {
   private readonly wayAlert: WayAlert;
   private readonly link: RemoteInterface;
   private readonly changes: RemoteChanges;
+  private readonly admissions: Admissions;
   private readonly queue = new Queue();
 
   constructor(private readonly deps: Deps) {
@@ -99,6 +89,7 @@ export class RemoteAccess {
       },
       onChange: () => this.tell(),
     });
+    this.admissions = new Admissions({ ...deps, changes: this.changes, wayIn: this.wayIn });
   }
 
   /** Only the operator may: strangers can reach a port of the gateway from then on. */
@@ -107,7 +98,7 @@ export class RemoteAccess {
       const { store, remote, alarm } = this.deps;
       const before = remote.access;
       const access = await this.withPort(accessFor(choice, before, this.deps), before);
-      if (this.publicKey() === null) REMOTE_PRIVATE_KEY.write(store, generateKeyPair().privateKey);
+      if (gatewayKey(store) === null) REMOTE_PRIVATE_KEY.write(store, generateKeyPair().privateKey);
       await this.changes.open(access, remote.peers);
       if (before?.on !== true)
         alarm("remote_changed", `Remote access is on: devices may come in at port ${access.port}.`);
@@ -134,74 +125,16 @@ export class RemoteAccess {
 
   /** Lets a device in; resolves once it may call. */
   add(given: NewRemoteDevice): Promise<AddedRemoteDevice> {
-    return this.queue.add(async () => {
-      const { devices, remote, killSwitch, alarm } = this.deps;
-      const access = this.assertOn();
-      const name = freeName(this.known, given.name, null);
-      const key = freeKey(this.known, given.public_key, this.publicKey());
-      const endpoint = this.wayIn.assertEndpoint();
-      const id = this.freeId(access);
-      const peer = { id, public_key: key, preshared_key: randomKey(), lan: given.lan ?? true };
-      // First, so that it never has another exit, not even one that was left of a former device.
-      await remote.whileReserved(id, () => devices.assign(id, { name, exit: given.exit ?? null }));
-      try {
-        await this.changes.open(access, [...remote.peers, peer]);
-      } catch (error) {
-        await remote.whileReserved(id, () => devices.forget(id)).catch(() => {});
-        throw error;
-      }
-      alarm("remote_changed", `${name} may come in from the road.`);
-      return {
-        id,
-        name,
-        addresses: addressesOf(access, id).map(prefixOf),
-        public_key: this.publicKey() ?? "",
-        preshared_key: peer.preshared_key,
-        endpoint,
-        allowed_ips: EVERYTHING,
-        home_ips: peer.lan ? homePrefixes(killSwitch.lans) : [],
-        dns: gatewayIn(access),
-        mtu: this.wayIn.mtu,
-      };
-    });
+    return this.queue.add(() => this.admissions.add(given));
   }
 
   update(nameOrId: string, given: RemoteDeviceChange): Promise<void> {
-    return this.queue.add(async () => {
-      const { devices } = this.deps;
-      const peer = named(this.known, nameOrId);
-      const { name, exit, lan } = given;
-      if (name === undefined && exit === undefined && lan === undefined)
-        throw new GatewayError("bad_request", "name, exit or lan is required");
-      if (name !== undefined) freeName(this.known, name, peer.id);
-      if (name !== undefined || exit !== undefined)
-        await devices.assign(peer.id, {
-          ...(name !== undefined && { name }),
-          ...(exit !== undefined && { exit }),
-        });
-      if (lan !== undefined && (lan !== peer.lan || this.changes.isUnsaved)) await this.permitLan(peer, lan);
-    });
+    return this.queue.add(() => this.admissions.update(nameOrId, given));
   }
 
   /** Ends its session in one transaction: none of its packets passes once this resolves. */
   remove(nameOrId: string): Promise<void> {
-    return this.queue.add(async () => {
-      const { devices, remote, store, alarm } = this.deps;
-      const peer = named(this.known, nameOrId);
-      const name = devices.nameOf(peer.id) ?? peer.id;
-      const others = remote.peers.filter((each) => each !== peer);
-      const unsaved = await this.changes.close(remote.access, others).then(
-        () => null,
-        (error: unknown) => {
-          if (error instanceof Unsaved) return error;
-          throw error;
-        },
-      );
-      await remote.whileReserved(peer.id, () => devices.forget(peer.id)).catch(() => {});
-      alarm("remote_changed", `${name} no longer comes in from the road.`);
-      if (unsaved !== null) throw unsaved;
-      store.scrub();
-    });
+    return this.queue.add(() => this.admissions.remove(nameOrId));
   }
 
   /** Reads the decisions again, after another writer has changed the database. */
@@ -289,14 +222,8 @@ export class RemoteAccess {
     this.wayAlert.see({ on, endpoint: called, fault: this.link.fault ?? fault }, host.monotonic());
   }
 
-  private permitLan(peer: RemotePeer, lan: boolean): Promise<void> {
-    const { access, peers } = this.deps.remote;
-    const changed = peers.map((each) => (each === peer ? { ...each, lan } : each));
-    return lan && access !== null ? this.changes.open(access, changed) : this.changes.close(access, changed);
-  }
-
   private async read(): Promise<RemoteStatus> {
-    const { remote, devices } = this.deps;
+    const { remote, devices, store } = this.deps;
     const { endpoint, fault, ways, byHand } = this.wayIn;
     const peers = await this.link.peers();
     return statusOf({
@@ -306,48 +233,9 @@ export class RemoteAccess {
       ways,
       byHand,
       peers,
-      publicKey: this.publicKey(),
+      publicKey: gatewayKey(store),
       fault: this.link.fault ?? fault,
     });
-  }
-
-  private get known() {
-    const { remote, devices } = this.deps;
-    return { peers: remote.peers, nameOf: (id: RemotePeer["id"]) => devices.nameOf(id) };
-  }
-
-  private assertOn(): Access {
-    const { access } = this.deps.remote;
-    if (access?.on === true) return access;
-    throw new GatewayError(
-      "unable",
-      "remote access is off; to turn it on, type on the gateway: sudo portcullis remote on",
-    );
-  }
-
-  /** What a person has decided for a former device must not hold for another one. */
-  private freeId(access: Access): Prefix {
-    const { peers } = this.deps.remote;
-    if (peers.length >= REMOTE_PEERS.max)
-      throw refusal(
-        "name",
-        `there are ${REMOTE_PEERS.max} devices on the road, the maximum; remove one first`,
-      );
-    const taken = peers.map(({ id }) => numberOf(addressOf(id)));
-    const decided = this.deps.decided();
-    const number = freeNumber(taken, (each) => !decided.has(idOf(access, each)));
-    if (number === null)
-      throw refusal(
-        "name",
-        "schedules, rules or lists of names still name former devices with all addresses; remove some first",
-      );
-    return idOf(access, number);
-  }
-
-  /** The gateway's; null before it has one. */
-  private publicKey(): string | null {
-    const key = REMOTE_PRIVATE_KEY.read(this.deps.store);
-    return key === null ? null : publicKeyOf(key);
   }
 
   private tell(): void {
@@ -360,8 +248,4 @@ export class RemoteAccess {
 function wantedPort(access: Access | null): WantedTunnelPort | null {
   if (access === null || !access.on || access.through === null || access.forwarded === undefined) return null;
   return { tunnel: access.through, inside: access.port, external: access.forwarded.external };
-}
-
-function randomKey(): string {
-  return crypto.getRandomValues(new Uint8Array(32)).toBase64();
 }

@@ -1,9 +1,10 @@
 import type { Prefix } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
 import { nameIn } from "../base/name.ts";
+import { publicKeyOf } from "../wireguard/key.ts";
 import { isKey } from "../wireguard/key-text.ts";
 import { refusal } from "./endpoint.ts";
-import type { RemotePeer } from "./saved.ts";
+import { REMOTE_PRIVATE_KEY, type RemotePeer } from "./saved.ts";
 
 /** What tells the devices on the road from one another: each has a name and a key of its own. */
 export interface Known {
@@ -33,6 +34,12 @@ export function freeKey({ peers }: Known, key: string, own: string | null): stri
   if (key === own || peers.some(({ public_key }) => public_key === key))
     throw refusal("public_key", "is in use already; each device needs a key of its own");
   return key;
+}
+
+/** The gateway's public key; null before it has one. */
+export function gatewayKey(store: Parameters<typeof REMOTE_PRIVATE_KEY.read>[0]): string | null {
+  const key = REMOTE_PRIVATE_KEY.read(store);
+  return key === null ? null : publicKeyOf(key);
 }
 
 function isSameName(one: string, other: string): boolean {

@@ -1,0 +1,141 @@
+import { addressOf, type Prefix, prefixOf } from "../base/address.ts";
+import type { AlertCode } from "../base/alert.ts";
+import { GatewayError, Unsaved } from "../base/errors.ts";
+import type { Devices } from "../devices/devices.ts";
+import type { KillSwitch } from "../killswitch/killswitch.ts";
+import type { Store } from "../store/store.ts";
+import type { RemoteChanges } from "./change.ts";
+import type { RemoteDevices } from "./devices.ts";
+import { refusal } from "./endpoint.ts";
+import { homePrefixes } from "./home.ts";
+import { freeKey, freeName, gatewayKey, named } from "./identity.ts";
+import { freeNumber, gatewayIn, numberOf } from "./networks.ts";
+import { type Access, addressesOf, idOf, REMOTE_PEERS, type RemotePeer } from "./saved.ts";
+import type { AddedRemoteDevice, NewRemoteDevice, RemoteDeviceChange } from "./schema.ts";
+import type { WayIn } from "./way-in.ts";
+
+interface Deps {
+  store: Store;
+  killSwitch: Pick<KillSwitch, "lans">;
+  devices: Pick<Devices, "assign" | "forget" | "nameOf">;
+  remote: RemoteDevices;
+  changes: RemoteChanges;
+  wayIn: Pick<WayIn, "assertEndpoint" | "mtu">;
+  /** The devices for which there are schedules, rules or lists, former ones included. */
+  decided: () => ReadonlySet<string>;
+  alarm: (code: AlertCode, message: string) => void;
+}
+
+const EVERYTHING = ["0.0.0.0/0", "::/0"];
+
+/** Lets devices in, changes what they may, and removes them. Its methods run one after another. */
+export class Admissions {
+  constructor(private readonly deps: Deps) {}
+
+  async add(given: NewRemoteDevice): Promise<AddedRemoteDevice> {
+    const { devices, remote, killSwitch, changes, wayIn, store, alarm } = this.deps;
+    const access = this.assertOn();
+    const name = freeName(this.known, given.name, null);
+    const key = freeKey(this.known, given.public_key, gatewayKey(store));
+    const endpoint = wayIn.assertEndpoint();
+    const id = this.freeId(access);
+    const peer = { id, public_key: key, preshared_key: randomKey(), lan: given.lan ?? true };
+    // First, so that it never has another exit, not even one that was left of a former device.
+    await remote.whileReserved(id, () => devices.assign(id, { name, exit: given.exit ?? null }));
+    try {
+      await changes.open(access, [...remote.peers, peer]);
+    } catch (error) {
+      await remote.whileReserved(id, () => devices.forget(id)).catch(() => {});
+      throw error;
+    }
+    alarm("remote_changed", `${name} may come in from the road.`);
+    return {
+      id,
+      name,
+      addresses: addressesOf(access, id).map(prefixOf),
+      public_key: gatewayKey(store) ?? "",
+      preshared_key: peer.preshared_key,
+      endpoint,
+      allowed_ips: EVERYTHING,
+      home_ips: peer.lan ? homePrefixes(killSwitch.lans) : [],
+      dns: gatewayIn(access),
+      mtu: wayIn.mtu,
+    };
+  }
+
+  async update(nameOrId: string, { name, exit, lan }: RemoteDeviceChange): Promise<void> {
+    const { devices, changes } = this.deps;
+    const peer = named(this.known, nameOrId);
+    if (name === undefined && exit === undefined && lan === undefined)
+      throw new GatewayError("bad_request", "name, exit or lan is required");
+    if (name !== undefined) freeName(this.known, name, peer.id);
+    if (name !== undefined || exit !== undefined)
+      await devices.assign(peer.id, {
+        ...(name !== undefined && { name }),
+        ...(exit !== undefined && { exit }),
+      });
+    if (lan !== undefined && (lan !== peer.lan || changes.isUnsaved)) await this.permitLan(peer, lan);
+  }
+
+  async remove(nameOrId: string): Promise<void> {
+    const { devices, remote, changes, store, alarm } = this.deps;
+    const peer = named(this.known, nameOrId);
+    const name = devices.nameOf(peer.id) ?? peer.id;
+    const others = remote.peers.filter((each) => each !== peer);
+    const unsaved = await changes.close(remote.access, others).then(
+      () => null,
+      (error: unknown) => {
+        if (error instanceof Unsaved) return error;
+        throw error;
+      },
+    );
+    await remote.whileReserved(peer.id, () => devices.forget(peer.id)).catch(() => {});
+    alarm("remote_changed", `${name} no longer comes in from the road.`);
+    if (unsaved !== null) throw unsaved;
+    store.scrub();
+  }
+
+  private permitLan(peer: RemotePeer, lan: boolean): Promise<void> {
+    const { remote, changes } = this.deps;
+    const { access, peers } = remote;
+    const changed = peers.map((each) => (each === peer ? { ...each, lan } : each));
+    return lan && access !== null ? changes.open(access, changed) : changes.close(access, changed);
+  }
+
+  private get known() {
+    const { remote, devices } = this.deps;
+    return { peers: remote.peers, nameOf: (id: RemotePeer["id"]) => devices.nameOf(id) };
+  }
+
+  private assertOn(): Access {
+    const { access } = this.deps.remote;
+    if (access?.on === true) return access;
+    throw new GatewayError(
+      "unable",
+      "remote access is off; to turn it on, type on the gateway: sudo portcullis remote on",
+    );
+  }
+
+  /** What a person has decided for a former device must not hold for another one. */
+  private freeId(access: Access): Prefix {
+    const { peers } = this.deps.remote;
+    if (peers.length >= REMOTE_PEERS.max)
+      throw refusal(
+        "name",
+        `there are ${REMOTE_PEERS.max} devices on the road, the maximum; remove one first`,
+      );
+    const taken = peers.map(({ id }) => numberOf(addressOf(id)));
+    const decided = this.deps.decided();
+    const number = freeNumber(taken, (each) => !decided.has(idOf(access, each)));
+    if (number === null)
+      throw refusal(
+        "name",
+        "schedules, rules or lists of names still name former devices with all addresses; remove some first",
+      );
+    return idOf(access, number);
+  }
+}
+
+function randomKey(): string {
+  return crypto.getRandomValues(new Uint8Array(32)).toBase64();
+}
