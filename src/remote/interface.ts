@@ -53,8 +53,9 @@ export class RemoteInterface {
   /** The devices as WireGuard knows them, and remembers who was heard; empty while remote access is off. */
   async peers(): Promise<readonly InterfacePeer[]> {
     const peers = this.deps.remote.access?.on === true ? await this.link.peers() : [];
-    this.hear(peers);
-    return peers;
+    // Without an answer, what was heard before still holds.
+    if (peers !== null) this.hear(peers);
+    return peers ?? [];
   }
 
   /** Whether a report of the kernel is about this interface, and another program's doing. */

@@ -75,10 +75,10 @@ export class RemoteLink {
     this.isClosed = true;
   }
 
-  /** The devices as WireGuard knows them; empty without the interface. */
-  async peers(): Promise<InterfacePeer[]> {
+  /** The devices as WireGuard knows them; null without the interface, or if its program is too busy to answer. */
+  async peers(): Promise<InterfacePeer[] | null> {
     const told = await this.links.read(this.name);
-    if (told === null) return [];
+    if (told === null) return null;
     return "uapi" in told ? peersInUapi(told.uapi) : peersInDump(told.dump);
   }
 

@@ -2,8 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createServer } from "node:net";
 import { version } from "../../package.json";
 import { mustParseAddress, mustParsePrefix } from "../../src/base/address.ts";
+import type { Device } from "../../src/devices/schema.ts";
 import { addressesOf, brokerIn, wayTo } from "../../src/mqtt/broker.ts";
 import { destinationsOf } from "../../src/mqtt/destinations.ts";
+import { deviceThing, knownDevices } from "../../src/mqtt/device-entities.ts";
 import { socketTo } from "../../src/mqtt/dialled.ts";
 import { commandIn, deviceKey, idOf } from "../../src/mqtt/topics.ts";
 import type { ServerTree } from "../../src/servers/schema.ts";
@@ -283,6 +285,18 @@ test("the discovery of a device, word for word", async () => {
     },
   });
   await shown.stop();
+});
+
+test("a device on the road is one as others are, says so, and its exit can be chosen", () => {
+  const phone = { id: "10.129.58.2/32", name: "phone", named: true, assigned: false, exit: "main" };
+  const [known] = knownDevices([{ ...phone, kind: "remote" } as Device]);
+  expect(known && deviceThing(known, ["main", "blocked"])).toMatchObject({
+    ...{ key: "device/10-129-58-2-32", name: "phone", model: "device on the road" },
+    states: { state: { exit: "main" } },
+  });
+  expect(commandIn("pi", `portcullis/pi/${deviceKey(phone.id)}/exit/set`)).toEqual({
+    ...{ key: "device/10-129-58-2-32", command: "exit" },
+  } as never);
 });
 
 /** A provider with this many servers in each of so many cities. */

@@ -63,6 +63,13 @@ test("a program that still answers after its interface was deleted is not taken 
   expect([exists(), made()]).toEqual([true, 2]);
 });
 
+test("a program that does not answer has told of no devices, which is not the same as none", async () => {
+  await link.apply(WANTED);
+  expect(await link.peers()).toEqual([]);
+  muteWhile(() => true);
+  expect(await link.peers()).toBeNull();
+});
+
 test("another program's interface with this name is not removed", async () => {
   host.native = true;
   await host.run(["ip", "-batch", "-"], { stdin: "link add dev wgr type wireguard\n" });
