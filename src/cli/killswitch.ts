@@ -59,14 +59,25 @@ function textOf(inspection: Inspection): string {
   return `${[verdict, ...lines].join("\n")}\n`;
 }
 
-function verdictOf({ stands, firewall, routing, direct }: Inspection): string {
+/** Whether it is in place, in one sentence. */
+export function verdictOf({
+  stands,
+  firewall,
+  routing,
+  direct,
+  destinations,
+}: Omit<Inspection, "parts">): string {
   if (firewall && routing && !stands)
     return "The kill switch is in place, but not as the tunnel needs it now: the last change failed.";
-  if (firewall && routing) {
-    const what = direct === 0 ? "nothing reaches" : "only the direct devices reach";
-    return `The kill switch is in place: ${what} the internet outside the tunnel.`;
-  }
+  if (firewall && routing)
+    return `The kill switch is in place: ${whatReaches(direct, destinations === true)} the internet outside the tunnel.`;
   if (firewall) return "Half of the kill switch is in place: the firewall blocks, but routing would not.";
   if (routing) return "Half of the kill switch is in place: routing blocks, but the firewall would not.";
   return "The kill switch is off: traffic may leave outside the tunnel.";
+}
+
+/** "only the direct devices reach": what root has let out. */
+function whatReaches(devices: number, destinations: boolean): string {
+  if (devices === 0) return destinations ? "only traffic to direct destinations reaches" : "nothing reaches";
+  return `only the direct devices${destinations ? ", and traffic to direct destinations," : ""} reach`;
 }
