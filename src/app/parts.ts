@@ -196,11 +196,13 @@ export async function partsOn(
     ...{ host, store, log, onShrunk, send: tunnels.httpsClient.sendInside, stateDir: settings.stateDir },
     isConnected: () => tunnels.main.controller.state.name === "connected",
     onChange: () => dns.update(),
+    tell: () => tellDns(),
   });
   const dns = new Dns({
     ...{ host, killSwitch, log },
     network: () => killSwitch.network,
     isWanted: () => blockLists.isUsed,
+    tell: () => tellDns(),
     resolver: new Resolver({
       ...{ clock: host, log, upstream: new Upstream() },
       deviceAt: (address) => devices.ownerOf(address),
@@ -213,6 +215,11 @@ export async function partsOn(
       home: () => killSwitch.lans.flatMap(({ prefixes }) => prefixes),
     }),
   });
+  const tellDns = () =>
+    events.publish({
+      type: "dns_update",
+      payload: { state: dns.state, paused_until: blockLists.pausedUntilText },
+    });
   const takeUp = () => applyAccount({ settings, host, registrations, catalogue, updates });
   const inUse = () => isManagedInUse(tunnels.all(), savedState);
   const accountsBy = (send: Send, alarm: EventBus["alarm"]): Accounts =>

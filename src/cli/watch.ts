@@ -15,6 +15,7 @@ import type { Api } from "./api.ts";
 import { lineOf, readStatus, textOf } from "./status.ts";
 import { printable, styled } from "./text.ts";
 
+type DnsUpdate = Extract<GatewayEvent, { type: "dns_update" }>["payload"];
 type Clock = Pick<Host, "now">;
 type Shown = Exclude<GatewayEvent, { type: "traffic" }>;
 
@@ -115,6 +116,8 @@ function sentenceOf(event: Shown): string {
       return `remote access is ${event.payload.on ? "on" : "off"}, ${event.payload.devices} devices on the road`;
     case "destinations_update":
       return `${event.payload.count} rules for destinations`;
+    case "dns_update":
+      return dnsOf(event.payload);
     case "schedules_update":
       return `${event.payload.count} schedules`;
     case "account_update":
@@ -124,6 +127,11 @@ function sentenceOf(event: Shown): string {
     case "security_alert":
       return alertOf(event.payload);
   }
+}
+
+function dnsOf({ state, paused_until }: DnsUpdate): string {
+  const paused = paused_until === null ? "" : `, lists of blocked names paused until ${paused_until}`;
+  return `the gateway's resolver: ${state}${paused}`;
 }
 
 function tunnelLineOf({ name, state, server, via, error }: TunnelRow): string {

@@ -27,6 +27,8 @@ interface Deps {
   onShrunk: (message: string) => void;
   /** Called when lists were added or removed. Resolves once that has taken effect. */
   onChange: () => Promise<void>;
+  /** Called when something else is to be told of them, a pause or a fetch for example. */
+  tell: () => void;
   log: Pick<Log, "info" | "warn">;
 }
 
@@ -66,6 +68,12 @@ export class BlockLists {
     return left > 0 ? this.deps.host.now() + left : null;
   }
 
+  /** The same in ISO 8601. */
+  get pausedUntilText(): string | null {
+    const until = this.pausedUntilTime;
+    return until === null ? null : new Date(until).toISOString();
+  }
+
   /** Whether a list blocks the name for the device. */
   blocks(name: string, device: DeviceId): boolean {
     const { lists, exceptions } = this.wanted;
@@ -81,6 +89,7 @@ export class BlockLists {
   /** For `minutes`, no list blocks; 0 ends that. */
   pause(minutes = DEFAULT_PAUSE_MINUTES): void {
     this.pausedUntil = this.deps.host.monotonic() + minutes * MINUTE_MS;
+    this.deps.tell();
   }
 
   /** Replaces all lists and exceptions. Throws `bad_request`; then nothing has changed. */
@@ -92,6 +101,7 @@ export class BlockLists {
     for (const url of this.loaded.keys()) if (!urls.includes(url)) this.loaded.delete(url);
     this.kept.removeOthers(urls);
     await this.deps.onChange();
+    this.deps.tell();
   }
 
   list(): DnsLists {
@@ -131,6 +141,7 @@ export class BlockLists {
       if (error instanceof Shrunk) this.deps.onShrunk(known.error);
       else this.deps.log.warn(`the list ${new URL(url).host}: ${known.error}`);
     }
+    this.deps.tell();
   }
 
   private async fromDisk(url: string): Promise<Loaded> {

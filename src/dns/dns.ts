@@ -36,6 +36,8 @@ interface Deps {
   /** Whether anything needs it: a rule with names, or a list. */
   isWanted: () => boolean;
   resolver: Resolver;
+  /** Called when its state has changed. */
+  tell: () => void;
   log: Pick<Log, "info" | "warn">;
 }
 
@@ -106,6 +108,7 @@ export class Dns {
     const { info, warn } = this.deps.log;
     if (state === "failed") warn.call(this.deps.log, `DNS: ${REMARK[state]}: ${reason}`);
     else info.call(this.deps.log, `DNS: ${REMARK[state]}`);
+    this.deps.tell();
   }
 }
 

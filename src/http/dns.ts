@@ -9,13 +9,10 @@ export const dnsRoutes = [
     summary: "Show what the gateway's own resolver does",
     tag: "DNS",
     answers: answers(DnsStatus, "its state, and what the LAN has asked it"),
-    run: ({ dns, blockLists }) => {
-      const { pausedUntilTime: until, size } = blockLists;
-      return {
-        ...{ state: dns.state, reason: dns.reason, ...dns.counts, blocked_names: size },
-        paused_until: until === null ? null : new Date(until).toISOString(),
-      };
-    },
+    run: ({ dns, blockLists }) => ({
+      ...{ state: dns.state, reason: dns.reason, ...dns.counts },
+      ...{ blocked_names: blockLists.size, paused_until: blockLists.pausedUntilText },
+    }),
   }),
   route({
     method: "get",

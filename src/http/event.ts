@@ -1,6 +1,7 @@
 import { type Static, type TLiteral, type TSchema, Type } from "typebox";
 import { SecurityAlert } from "../base/alert.ts";
 import { DeviceUpdate } from "../devices/schema.ts";
+import { DnsStatus } from "../dns/schema.ts";
 import { Forward, ForwardId } from "../forwards/schema.ts";
 import { Provider } from "../servers/schema.ts";
 import { Status, TunnelRow } from "../tunnel/schema.ts";
@@ -64,6 +65,11 @@ export const EVENTS = {
     Type.Object({ count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
     "a rule for destinations was made, changed or removed; count is their number now",
   ),
+  dns_update: message(
+    "dns_update",
+    Type.Pick(DnsStatus, ["state", "paused_until"]),
+    "a list of blocked names was added, removed or fetched, the lists were paused, or another resolver is in charge",
+  ),
   schedules_update: message(
     "schedules_update",
     Type.Object({ count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
@@ -110,6 +116,7 @@ const STALE_AFTER: Readonly<Record<Name, Stale>> = {
   account_update: ["/api/managed", "/api/events"],
   favourites_update: ["/api/favourites"],
   destinations_update: ["/api/destinations", "/api/killswitch"],
+  dns_update: ["/api/dns", "/api/dns/lists"],
   schedules_update: ["/api/schedules"],
   security_alert: [
     "/api/events",

@@ -63,7 +63,13 @@ test("the event loop has its turns while a set is made", async () => {
 
 /** Lists from a source that a test changes. */
 function listsFrom(source: { text: string; etag?: string; status?: number }) {
-  const world = { now: 1_000_000, connected: true, asked: [] as HttpsRequest[], told: [] as string[] };
+  const world = {
+    now: 1_000_000,
+    connected: true,
+    asked: [] as HttpsRequest[],
+    told: [] as string[],
+    tells: 0,
+  };
   const texts = new Map<string, string>();
   const make = () =>
     new BlockLists({
@@ -79,6 +85,7 @@ function listsFrom(source: { text: string; etag?: string; status?: number }) {
       isConnected: () => world.connected,
       onShrunk: (message) => world.told.push(message),
       onChange: async () => {},
+      tell: () => void world.tells++,
       log: { info: () => {}, warn: (message) => world.told.push(message) },
     });
   /** One look at all lists. */
@@ -101,7 +108,10 @@ test("a list blocks for its devices, with exceptions, and not while it is paused
   expect(lists.blocks("x.ads.example", PHONE)).toBe(false);
   expect(lists.blocks("www.good.ads.example", TV)).toBe(false);
   expect(lists.blocks("example", TV)).toBe(false);
+  // The lists were put and fetched, and are paused.
+  expect(world.tells).toBe(2);
   lists.pause();
+  expect(world.tells).toBe(3);
   expect(lists.pausedUntilTime).toBe(world.now + 300_000);
   expect(lists.blocks("ads.example", TV)).toBe(false);
   world.now += 300_000;

@@ -37,11 +37,17 @@ test("lists are kept as they were given, and a bad one is refused and named", as
   expect((await put({ lists: [] })).status).toBe(200);
 });
 
-test("a pause is for minutes, and ends", async () => {
+test("a pause is for minutes, and ends, and open pages hear of it", async () => {
+  const paused: unknown[] = [];
+  const unsubscribe = home.parts.events.subscribe((event) => {
+    if (event.type === "dns_update") paused.push(event.payload.paused_until);
+  });
   const pause = (body: object) => home.send("POST", "/api/dns/pause", JSON.stringify(body));
   expect((await pause({})).status).toBe(200);
   expect((await home.send("GET", "/api/dns")).json.paused_until).toEndWith("Z");
   expect((await pause({ minutes: 0 })).status).toBe(200);
   expect((await home.send("GET", "/api/dns")).json.paused_until).toBeNull();
   expect((await pause({ minutes: 61 })).status).toBe(400);
+  expect(paused).toEqual([expect.stringMatching(/Z$/), null]);
+  unsubscribe();
 });

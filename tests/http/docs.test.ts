@@ -135,6 +135,7 @@ test("each message of /ws is a schema of its own, named as its type", async () =
     "account_update",
     "favourites_update",
     "destinations_update",
+    "dns_update",
     "schedules_update",
     "security_alert",
     "traffic",
