@@ -1,5 +1,6 @@
 import { GatewayError } from "../base/errors.ts";
 import type { Devices } from "../devices/devices.ts";
+import type { BlockLists } from "../dns/block-lists.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { ConnectRequests } from "../tunnel/connect-requests.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
@@ -10,6 +11,7 @@ export interface Commanded {
   connects: Pick<ConnectRequests, "connect" | "recent">;
   tunnels: Pick<Tunnels, "main">;
   devices: Pick<Devices, "assign" | "setDefaultExit">;
+  blockLists: Pick<BlockLists, "pause">;
 }
 
 /** Carries out a command; `deviceOf` returns the id of a device that Home Assistant knows. */
@@ -23,6 +25,9 @@ export async function carryOut(
   switch (`${key}/${command}`) {
     case `${GATEWAY}/exit`:
       return gateway.devices.setDefaultExit(payload);
+    case `${GATEWAY}/block_lists`:
+      // For the usual time, after which they block again by themselves.
+      return gateway.blockLists.pause(isOn(payload) ? 0 : undefined);
     case `${tunnelKey(MAIN)}/server`:
       return gateway.connects.connect({ server: payload });
     case `${tunnelKey(MAIN)}/connection`:
@@ -33,14 +38,13 @@ export async function carryOut(
 }
 
 async function turn(gateway: Commanded, payload: string): Promise<void> {
-  switch (payload) {
-    case "ON":
-      return gateway.connects.connect(lastOf(gateway));
-    case "OFF":
-      return gateway.tunnels.main.controller.disconnect();
-    default:
-      throw new GatewayError("bad_request", "the payload must be ON or OFF");
-  }
+  if (isOn(payload)) return gateway.connects.connect(lastOf(gateway));
+  return gateway.tunnels.main.controller.disconnect();
+}
+
+function isOn(payload: string): boolean {
+  if (payload === "ON" || payload === "OFF") return payload === "ON";
+  throw new GatewayError("bad_request", "the payload must be ON or OFF");
 }
 
 /** The server that `main` was connected to last. */

@@ -1,5 +1,6 @@
 import type { SecurityAlert } from "../base/alert.ts";
 import type { DeviceList } from "../devices/schema.ts";
+import type { BlockLists } from "../dns/block-lists.ts";
 import type { Status } from "../tunnel/schema.ts";
 import type { Component, Thing } from "./discovery.ts";
 import { exitComponents } from "./exit.ts";
@@ -36,6 +37,20 @@ const COMPONENTS: Record<string, Component> = {
   },
 };
 
+/** What pauses the lists of blocked names; Home Assistant has none while there is no list, or it may not command. */
+function blockListsFor(isShown: boolean): Record<string, Component> {
+  if (!isShown) return { block_lists: { platform: "switch", absent: true } };
+  return {
+    block_lists: {
+      platform: "switch",
+      name: "Block lists",
+      command: "block_lists",
+      value_template: "{{ 'ON' if value_json.block_lists else 'OFF' }}",
+      icon: "mdi:playlist-remove",
+    },
+  };
+}
+
 /** The entities of the whole gateway. */
 export interface Whole {
   status: Pick<Status, "killswitch_active" | "direct_devices">;
@@ -43,9 +58,13 @@ export interface Whole {
   problem: string | null;
   alert: SecurityAlert | null;
   devices: Pick<DeviceList, "default_exit" | "exits">;
+  blockLists: Pick<BlockLists, "isUsed" | "pausedUntilText">;
 }
 
-export function gatewayThing({ status, problem, alert, devices }: Whole, commands: boolean): Thing {
+export function gatewayThing(
+  { status, problem, alert, devices, blockLists }: Whole,
+  commands: boolean,
+): Thing {
   const { default_exit, exits } = devices;
   // The exit direct cannot be the default.
   const options = exits.filter((exit) => exit !== "direct");
@@ -53,13 +72,18 @@ export function gatewayThing({ status, problem, alert, devices }: Whole, command
     key: GATEWAY,
     name: "Portcullis",
     model: "WireGuard VPN gateway",
-    components: { ...COMPONENTS, ...exitComponents("Default exit", commands ? options : null) },
+    components: {
+      ...COMPONENTS,
+      ...exitComponents("Default exit", commands ? options : null),
+      ...blockListsFor(commands && blockLists.isUsed),
+    },
     states: {
       state: {
         kill_switch: status.killswitch_active,
         problem,
         direct_devices: status.direct_devices,
         exit: default_exit,
+        ...(blockLists.isUsed && { block_lists: blockLists.pausedUntilText === null }),
       },
       alert: alert ?? { code: null },
     },

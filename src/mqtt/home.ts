@@ -21,6 +21,7 @@ export interface Read {
   catalogue: Pick<Catalogue, "tree">;
   favourites: Pick<Favourites, "list">;
   journal: Pick<Journal, "page">;
+  blockLists: Whole["blockLists"];
 }
 
 interface Home extends Whole {
@@ -28,14 +29,25 @@ interface Home extends Whole {
   known: readonly Device[];
 }
 
-export async function readHome({ overview, devices }: Read, alert: SecurityAlert | null): Promise<Home> {
+export async function readHome(
+  { overview, devices, blockLists }: Read,
+  alert: SecurityAlert | null,
+): Promise<Home> {
   const [status, problem, tunnels, listed] = await Promise.all([
     overview.status(),
     overview.health(),
     overview.rows(),
     devices.list(),
   ]);
-  return { status, problem, alert, tunnels, devices: listed, known: knownDevices(listed.devices) };
+  return {
+    status,
+    problem,
+    alert,
+    tunnels,
+    devices: listed,
+    known: knownDevices(listed.devices),
+    blockLists,
+  };
 }
 
 /** Everything that Home Assistant shows. */

@@ -149,6 +149,26 @@ test("selects move a device and the default exit", async () => {
   await shown.until(() => shown.broker.json("portcullis/pi/gateway/state").exit === "blocked");
 });
 
+test("a switch pauses the lists of blocked names and ends the pause; it is there while there is a list", async () => {
+  shown = await Shown.start(COMMANDS);
+  const discovery = "homeassistant/device/portcullis_pi_gateway/config";
+  const state = () => shown.broker.json("portcullis/pi/gateway/state");
+  await shown.until(has(discovery));
+  expect(shown.broker.json(discovery).components.block_lists).toEqual({ platform: "switch" });
+  const { blockLists } = shown.home.parts;
+  await blockLists.put({ lists: [{ url: "https://lists.example/ads.txt" }] });
+  await shown.until(() => state().block_lists === true);
+  expect(shown.broker.json(discovery).components.block_lists.name).toBe("Block lists");
+  shown.broker.publish("portcullis/pi/gateway/block_lists/set", "OFF");
+  await shown.until(() => state().block_lists === false);
+  expect(blockLists.pausedUntilText).not.toBeNull();
+  shown.broker.publish("portcullis/pi/gateway/block_lists/set", "ON");
+  await shown.until(() => state().block_lists === true);
+  expect(blockLists.pausedUntilText).toBeNull();
+  await blockLists.put({ lists: [] });
+  await shown.until(() => shown.broker.json(discovery).components.block_lists.name === undefined);
+});
+
 test("a command that cannot be carried out is logged, changes nothing, and is answered by the state", async () => {
   shown = await Shown.start(COMMANDS);
   await named();
@@ -161,6 +181,7 @@ test("a command that cannot be carried out is logged, changes nothing, and is an
       "server: there is no server, country or city of this name among the VPN account's servers",
     ],
     ["tunnel/main/connection", "toggle", "the payload must be ON or OFF"],
+    ["gateway/block_lists", "5", "the payload must be ON or OFF"],
     ["tunnel/main/connection", "ON", "the tunnel has never been connected: choose a server first"],
     [
       "gateway/exit",

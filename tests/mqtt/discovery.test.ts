@@ -188,6 +188,7 @@ describe.each(["off", "on"] as const)("with --mqtt-commands %s", (mqttCommands) 
   let discovery: [string, Json][];
   beforeAll(async () => {
     shown = await Shown.start({ mqttCommands });
+    await shown.home.parts.blockLists.put({ lists: [{ url: "https://lists.example/ads.txt" }] });
     await shown.home.parts.devices.assign("02:00:00:00:00:20", { name: 'TV "{{ 1 }}"' });
     await shown.home.parts.connects.connect({ server: "se-1" }, "tv");
     await shown.until(
@@ -245,6 +246,7 @@ describe.each(["off", "on"] as const)("with --mqtt-commands %s", (mqttCommands) 
         ? []
         : [
             "portcullis/pi/device/02-00-00-00-00-20/exit/set",
+            "portcullis/pi/gateway/block_lists/set",
             "portcullis/pi/gateway/exit/set",
             "portcullis/pi/tunnel/main/connection/set",
             "portcullis/pi/tunnel/main/server/set",
