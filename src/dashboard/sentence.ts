@@ -1,9 +1,11 @@
+import type { Destination } from "../destinations/schema.ts";
 import type { DeviceList } from "../devices/schema.ts";
 import type { KillSwitchLayers, Network } from "../http/schema.ts";
 import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
 import type { Connection } from "./connection.ts";
-import { countOf, listOf, sentenceFrom, timeOf } from "./format.ts";
+import { targetsOf } from "./destination.ts";
+import { countOf, listOf, sentenceFrom, someOf, timeOf } from "./format.ts";
 
 /** What is known; null is not known yet. */
 export interface Known {
@@ -15,6 +17,7 @@ export interface Known {
   /** Why the kill switch's layers could not be read, if so: then it is not known whether they hold. */
   unread?: string | null;
   network: Network | null;
+  destinations: readonly Destination[] | null;
 }
 
 export type Tone = "protected" | "partly" | "blocked" | "exposed" | "working" | "unknown";
@@ -54,7 +57,7 @@ export function sentenceOf(known: Known): Sentence {
   if (known.unread != null) return unreadable(known.unread);
   const broken = brokenLayers(known);
   if (broken.length > 0 || known.killswitch?.wanted === false) return unprotected(known, broken);
-  return withExceptions(waysOut(known, status), directIn(known, status));
+  return withExceptions(waysOut(known, status), exceptionsIn(known, status));
 }
 
 /** What leaves by tunnels, while the kill switch is in place. */
@@ -82,15 +85,30 @@ function directIn({ killswitch }: Known, { direct_devices }: Status): number {
   return killswitch?.direct_devices ?? direct_devices;
 }
 
-/** Direct devices leave whatever the tunnels do. */
-function withExceptions(sentence: Sentence, direct: number): Sentence {
+/** What leaves outside the tunnels whatever they do, as a part of a sentence; null if nothing does. */
+function exceptionsIn(known: Known, status: Status): string | null {
+  const devices = directIn(known, status);
+  const rules = (known.destinations ?? []).filter(({ exit, open }) => exit === "direct" && open);
+  const who = countOf(devices, "device leaves", "devices leave");
+  const allowed = "outside the tunnels, as allowed on the gateway";
+  if (rules.length === 0) return devices === 0 ? null : `${who} ${allowed}`;
+  const traffic = `traffic to ${someOf(rules.flatMap(targetsOf), MAX_TARGETS)}`;
+  return devices === 0
+    ? `${traffic.replace("t", "T")} leaves ${allowed}`
+    : `${who} ${allowed}, and so does ${traffic}`;
+}
+
+/** Of the destinations that leave directly, so many are named. */
+const MAX_TARGETS = 3;
+
+function withExceptions(sentence: Sentence, exceptions: string | null): Sentence {
   const { tone, word, text } = sentence;
-  if (direct === 0) return sentence;
+  if (exceptions === null) return sentence;
   return {
     ...sentence,
     tone: tone === "protected" || tone === "blocked" ? "partly" : tone,
     word: `${word}, with exceptions`,
-    text: `${countOf(direct, "device leaves", "devices leave")} outside the tunnels, as allowed on the gateway. ${text}`,
+    text: `${exceptions}. ${text}`,
   };
 }
 
@@ -158,7 +176,7 @@ function leaving(used: readonly TunnelRow[], known: Known, status: Status): Sent
   const troubles = [...down.map(waiting), ...up.filter(({ unanswered }) => unanswered).map(unheard)];
   const why = troubles.length === 0 ? lost : troubles.join(" ");
   const exits = [devices?.default_exit, ...(devices?.devices ?? []).map(({ exit }) => exit)];
-  const others = directIn(known, status) > 0;
+  const others = exceptionsIn(known, status) !== null;
   const what = exits.includes("blocked")
     ? `Everything${others ? " else" : ""} that is not blocked`
     : `Everything ${others ? "else" : "at home"}`;
@@ -183,9 +201,9 @@ function carryingNothing(up: readonly TunnelRow[], status: Status): Sentence {
   };
 }
 
-/** Beside devices that leave directly, nothing else does. */
+/** Beside what leaves directly, nothing else does. */
 function nothingLeaves(known: Known, status: Status): string {
-  return directIn(known, status) > 0 ? "Nothing else leaves" : "Nothing leaves";
+  return exceptionsIn(known, status) !== null ? "Nothing else leaves" : "Nothing leaves";
 }
 
 function allBlocked(known: Known, status: Status): Sentence {

@@ -2,7 +2,9 @@ import { computed, type Signal, signal } from "@preact/signals";
 import type { Static } from "typebox";
 import type { Access } from "../access/schema.ts";
 import type { Checks } from "../checks/schema.ts";
+import type { DestinationList } from "../destinations/schema.ts";
 import type { DeviceList, OwnDevice } from "../devices/schema.ts";
+import type { DnsLists, DnsStatus } from "../dns/schema.ts";
 import type { ForwardList } from "../forwards/schema.ts";
 import type {
   KillSwitchLayers,
@@ -27,6 +29,9 @@ export interface Answers {
   devices: DeviceList;
   "devices/self": OwnDevice;
   forwards: ForwardList;
+  destinations: DestinationList;
+  dns: DnsStatus;
+  "dns/lists": DnsLists;
   schedules: ScheduleList;
   events: JournalPage;
   servers: Static<typeof Servers>;

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { type Known, type Sentence, sentenceOf } from "../../src/dashboard/sentence.ts";
+import type { Destination } from "../../src/destinations/schema.ts";
 import type { Device } from "../../src/devices/schema.ts";
 import type { Status, TunnelRow } from "../../src/tunnel/schema.ts";
 
@@ -45,6 +46,11 @@ function device(exit: string): Device {
   return { id: exit, name: "", exit, assigned: false, ...seen } as unknown as Device;
 }
 
+function rule(change: Partial<Destination>): Destination {
+  const whole = { id: "3f9a1c", prefixes: ["203.0.113.0/24"], devices: [], note: "", warning: null };
+  return { ...whole, exit: "main", open: true, ...change };
+}
+
 function known(change: Partial<Known> & { exits?: string[]; standard?: string }): Known {
   const { exits = ["main"], standard = "main", ...rest } = change;
   const devices = { devices: exits.map(device), default_exit: standard, exits, direct_allowed: false };
@@ -55,6 +61,7 @@ function known(change: Partial<Known> & { exits?: string[]; standard?: string })
     devices,
     killswitch: killswitch(true, true),
     network: { hostname: "pi", lan: [], uplink: "eth0", online: true, dhcp: false, other_routers: [] },
+    destinations: [],
     ...rest,
   };
 }
@@ -111,6 +118,28 @@ const CASES: [name: string, known: Known, said: string][] = [
     "a direct device",
     known({ killswitch: { ...killswitch(true, true), direct_devices: 1 } }),
     "Protected, with exceptions. 1 device leaves outside the tunnels, as allowed on the gateway. Everything else leaves by Stockholm, Sweden.",
+  ],
+  [
+    "a direct destination",
+    known({
+      destinations: [rule({ exit: "direct" }), rule({ exit: "blocked", prefixes: ["192.0.2.0/24"] })],
+    }),
+    "Protected, with exceptions. Traffic to 203.0.113.0/24 leaves outside the tunnels, as allowed on the gateway. Everything else leaves by Stockholm, Sweden.",
+  ],
+  [
+    "a direct destination while the uplink is down",
+    known({ destinations: [rule({ exit: "direct", open: false })] }),
+    "Protected. Everything at home leaves by Stockholm, Sweden.",
+  ],
+  [
+    "a direct device and a direct destination, without a tunnel",
+    known({
+      status: { ...STATUS, ...NOTHING },
+      tunnels: [tunnel("main", "", { state: "disconnected", wanted: null })],
+      killswitch: { ...killswitch(true, true), direct_devices: 1 },
+      destinations: [rule({ exit: "direct" })],
+    }),
+    "Blocked, with exceptions. 1 device leaves outside the tunnels, as allowed on the gateway, and so does traffic to 203.0.113.0/24. Nothing else leaves: there is no tunnel.",
   ],
   [
     "a direct device and a blocked one",

@@ -108,6 +108,7 @@ function StateWord() {
     killswitch: knownOf(killswitch),
     unread: faultOf(killswitch),
     network: null,
+    destinations: knownOf(useAnswer("destinations"))?.destinations ?? null,
   });
   return (
     <p class={`word tone-${tone}`}>

@@ -24,6 +24,7 @@ export function Home() {
     killswitch: knownOf(killswitch),
     unread: faultOf(killswitch),
     network: knownOf(useAnswer("network")),
+    destinations: knownOf(useAnswer("destinations"))?.destinations ?? null,
   };
   return (
     <div class="home">
