@@ -17,6 +17,12 @@ beforeAll(async () => {
   await rig.gateway.api("POST", "/api/connect", { server: "Sweden" });
   await rig.gateway.api("PUT", "/api/tunnels/living-room-tv", { provider: "managed", server: "box-vpn-2" });
   await rig.gateway.api("PUT", "/api/schedules/other%20server", { tunnel: "main", at: "04:00" });
+  await rig.gateway.api("POST", "/api/destinations", {
+    prefixes: ["2001:db8:1234:5678::/64"],
+    exit: "blocked",
+  });
+  const url = `https://lists.example/${"a".repeat(100)}.txt`;
+  await rig.gateway.api("PUT", "/api/dns/lists", { lists: [{ url }] });
   tab = await rig.browser.open(rig.url);
   await tab.shows(".state h1", /^Protected$/);
 }, TIMEOUT_MS);
@@ -41,6 +47,7 @@ const VIEWS = {
   setup: "Set up",
   devices: "Devices",
   tunnels: "Tunnels",
+  destinations: "Destinations",
   schedules: "Schedules",
   history: "History",
   checks: "Checks",

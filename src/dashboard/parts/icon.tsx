@@ -14,6 +14,8 @@ const PATHS = {
   device: "M4 5h16v11H4zM2 19h20",
   phone: "M7 2h10v20H7zM11 18.5h2",
   tunnel: "M3 20V13a9 9 0 0 1 18 0v7M8 20v-7a4 4 0 0 1 8 0v7",
+  destination:
+    "M12 21c4.5-5 7-8.5 7-12a7 7 0 0 0-14 0c0 3.5 2.5 7 7 12M12 6.5a2.5 2.5 0 1 0 0 5 2.5 2.5 0 0 0 0-5",
   calendar: "M4 6h16v14H4zM4 10h16M8 3v5M16 3v5",
   check: "M9 5h10M9 12h10M9 19h10M4 5l1 1 1.5-2M4 12l1 1 1.5-2M4 19l1 1 1.5-2",
   history: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M12 7v5l3.5 2",

@@ -1,5 +1,6 @@
 import type { View } from "../parts/shell.tsx";
 import { Checks } from "./checks.tsx";
+import { Destinations } from "./destinations.tsx";
 import { Devices } from "./devices.tsx";
 import { History } from "./history.tsx";
 import { Home } from "./home.tsx";
@@ -48,6 +49,7 @@ export const VIEWS: readonly View[] = [
   { route: "setup", title: "Set up", icon: "check", Content: Setup, isHidden: true },
   { route: "devices", title: "Devices", icon: "device", Content: Devices },
   { route: "tunnels", title: "Tunnels", icon: "tunnel", Content: Tunnels },
+  { route: "destinations", title: "Destinations", icon: "destination", Content: Destinations },
   { route: "remote", title: "Remote", icon: "phone", Content: Remote },
   { route: "schedules", title: "Schedules", icon: "calendar", Content: Schedules },
   { route: "history", title: "History", icon: "history", Content: History },

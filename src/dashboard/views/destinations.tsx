@@ -1,0 +1,63 @@
+import { useState } from "preact/hooks";
+import type { DestinationList } from "../../destinations/schema.ts";
+import { useAction } from "../action.ts";
+import { knownOf, useAnswer } from "../answers.ts";
+import { FormButton, Outcome } from "../parts/button.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { Pending } from "../parts/pending.tsx";
+import { Add } from "./destinations/add.tsx";
+import { Lists } from "./destinations/lists.tsx";
+import { Row } from "./destinations/row.tsx";
+import { Why } from "./destinations/why.tsx";
+
+/** Where the traffic to some destinations leaves, and which names are blocked. */
+export function Destinations() {
+  const rules = useAnswer("destinations");
+  const [isAdding, setAdding] = useState(false);
+  // Its action outlives the dialog, so that an outcome is not lost with it.
+  const action = useAction();
+  return (
+    <div class="destinations">
+      <header class="view-head">
+        <h1>Destinations</h1>
+        <FormButton open={() => setAdding(true)}>
+          <Icon name="add" /> Add a rule…
+        </FormButton>
+      </header>
+      {!isAdding && <Outcome of={action} />}
+      {rules.state === "ready" ? <Rules list={rules.value} /> : <Pending of={rules} />}
+      <Why />
+      <Lists />
+      {isAdding && <Add action={action} onClose={() => setAdding(false)} />}
+    </div>
+  );
+}
+
+function Rules({ list: { destinations } }: { list: DestinationList }) {
+  const list = knownOf(useAnswer("devices"));
+  if (destinations.length === 0)
+    return (
+      <section class="card">
+        <h2>No rule yet</h2>
+        <p class="quiet">
+          All traffic of a device takes the exit of that device. With a rule, the traffic to some destinations
+          takes another one: a streaming service leaves by another country, or a network is blocked.
+        </p>
+      </section>
+    );
+  return (
+    <section class="card">
+      <h2>
+        Rules <span class="quiet">{destinations.length}</span>
+      </h2>
+      <p class="quiet">
+        The first rule that fits holds: those for some devices come first, then the most specific destination.
+      </p>
+      <ol class="destination-rules">
+        {destinations.map((rule) => (
+          <Row key={rule.id} rule={rule} list={list} />
+        ))}
+      </ol>
+    </section>
+  );
+}

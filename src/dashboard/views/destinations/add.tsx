@@ -1,0 +1,67 @@
+import { useState } from "preact/hooks";
+import type { Action } from "../../action.ts";
+import { knownOf, useAnswer } from "../../answers.ts";
+import { change } from "../../api.ts";
+import { wordsIn } from "../../destination.ts";
+import { Dialog } from "../../parts/dialog.tsx";
+import { useFaults } from "../../parts/faults.ts";
+import { Field, Form, Select } from "../../parts/form.tsx";
+import { useExits } from "../../protection.ts";
+import { ForWhom } from "./for-whom.tsx";
+
+const MAX_NOTE_CHARACTERS = 200;
+
+/** Asks to where, for whom and by which exit; stays open until that is saved. */
+export function Add({ action, onClose }: { action: Action; onClose: () => void }) {
+  const list = knownOf(useAnswer("devices"));
+  const exitOf = useExits();
+  const [targets, setTargets] = useState("");
+  const [chosen, setExit] = useState<string | null>(null);
+  const [devices, setDevices] = useState<string[]>([]);
+  const [note, setNote] = useState("");
+  const faults = useFaults(["prefixes", "exit", "devices", "note"]);
+  const exits = list?.exits ?? [];
+  const exit = chosen ?? exits[0] ?? "blocked";
+  const save = async () => {
+    await change("POST", "destinations", { prefixes: wordsIn(targets), devices, exit, note: note.trim() });
+    onClose();
+    return "The rule is in force.";
+  };
+  return (
+    <Dialog title="Add a rule" onClose={onClose}>
+      <Form action={action} faults={faults} work={save} submit="Save the rule" doing="Saving…">
+        <Field
+          label="Destinations"
+          hint="Networks or addresses, such as 203.0.113.0/24, with commas between them."
+          name="prefixes"
+          value={targets}
+          onValue={setTargets}
+          fault={faults.textFor("prefixes")}
+          required
+        />
+        <Select
+          label="Exit"
+          hint={exit === "direct" ? DIRECT : "By which the traffic to them leaves."}
+          name="exit"
+          value={exit}
+          onValue={setExit}
+          fault={faults.textFor("exit")}
+          options={exits.map((each) => ({ value: each, text: exitOf(each).text }))}
+        />
+        <ForWhom devices={list?.devices ?? []} value={devices} onValue={setDevices} />
+        <Field
+          label="Note"
+          hint="For people; it may be empty."
+          name="note"
+          value={note}
+          onValue={setNote}
+          fault={faults.textFor("note")}
+          maxLength={MAX_NOTE_CHARACTERS}
+        />
+      </Form>
+    </Dialog>
+  );
+}
+
+const DIRECT =
+  "Outside every tunnel: your internet provider sees it, and whatever else has the same addresses leaves there too.";

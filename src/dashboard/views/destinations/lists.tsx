@@ -1,0 +1,95 @@
+import { useEffect, useState } from "preact/hooks";
+import type { DnsLists, DnsStatus } from "../../../dns/schema.ts";
+import { useAction } from "../../action.ts";
+import { knownOf, refresh, useAnswer } from "../../answers.ts";
+import { countOf, numberOf, sentenceFrom } from "../../format.ts";
+import { FormButton, Outcome } from "../../parts/button.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { Pending } from "../../parts/pending.tsx";
+import { useMinute } from "../../traffic.ts";
+import { AddList } from "./add-list.tsx";
+import { Exceptions } from "./exceptions.tsx";
+import { ListRow } from "./list-row.tsx";
+import { Pause } from "./pause.tsx";
+
+/** The lists of blocked names, and what the gateway's resolver does with them. */
+export function Lists() {
+  const lists = useAnswer("dns/lists");
+  const dns = knownOf(useAnswer("dns"));
+  const [isAdding, setAdding] = useState(false);
+  const action = useAction();
+  useFresh(dns);
+  return (
+    <section class="card">
+      <header class="view-head">
+        <h2>Blocked names</h2>
+        {lists.state === "ready" && (
+          <FormButton open={() => setAdding(true)}>
+            <Icon name="add" /> Add a list…
+          </FormButton>
+        )}
+      </header>
+      {!isAdding && <Outcome of={action} />}
+      {lists.state === "ready" ? <All lists={lists.value} dns={dns} /> : <Pending of={lists} />}
+      {isAdding && lists.state === "ready" && (
+        <AddList lists={lists.value} action={action} onClose={() => setAdding(false)} />
+      )}
+    </section>
+  );
+}
+
+function All({ lists, dns }: { lists: DnsLists; dns: DnsStatus | null }) {
+  const devices = knownOf(useAnswer("devices"))?.devices ?? [];
+  const fault = dns === null ? null : faultIn(dns);
+  if (lists.lists.length === 0)
+    return (
+      <p class="quiet">
+        There is no list. With one, such as a list of advertisers, the gateway answers the DNS queries of your
+        devices itself, and says of each name in it that there is no such name.
+      </p>
+    );
+  return (
+    <>
+      {fault !== null && (
+        <p class="outcome failed">
+          <Icon name="warning" /> <span>{fault}</span>
+        </p>
+      )}
+      {dns !== null && dns.state === "on" && <Figures dns={dns} />}
+      {dns !== null && <Pause until={dns.paused_until} />}
+      <ul>
+        {lists.lists.map((list) => (
+          <ListRow key={list.url} list={list} all={lists} devices={devices} />
+        ))}
+      </ul>
+      <Exceptions lists={lists} />
+    </>
+  );
+}
+
+function Figures({ dns: { asked, cached, blocked, refused, blocked_names } }: { dns: DnsStatus }) {
+  return (
+    <p class="quiet">
+      {countOf(blocked_names, "name")} in all lists. Since the gateway’s start, devices have asked{" "}
+      {numberOf(asked)} times: {numberOf(blocked)} blocked, {numberOf(cached)} answered at once,{" "}
+      {numberOf(refused)} refused because their exit was down.
+    </p>
+  );
+}
+
+function faultIn({ state, reason }: DnsStatus): string | null {
+  if (state === "elsewhere")
+    return "Another resolver of this machine answers the DNS queries, so lists have no effect. Use its own lists.";
+  if (state === "failed")
+    return `DNS queries are refused, because the gateway’s resolver cannot listen. ${sentenceFrom(reason ?? "")}`;
+  return null;
+}
+
+/** No event says what devices have asked. */
+function useFresh(dns: DnsStatus | null): void {
+  const minute = useMinute();
+  const isOn = dns?.state === "on";
+  useEffect(() => {
+    if (isOn) void refresh("dns");
+  }, [isOn, minute]);
+}

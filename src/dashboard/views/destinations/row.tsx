@@ -1,0 +1,75 @@
+import type { DeviceList } from "../../../devices/schema.ts";
+import { change, pathOf } from "../../api.ts";
+import { type Rule, targetText } from "../../destination.ts";
+import { AutosaveSelect } from "../../parts/autosave-select.tsx";
+import { Button } from "../../parts/button.tsx";
+import type { Question } from "../../parts/dialog.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { useExits } from "../../protection.ts";
+import { whomText } from "./whom.ts";
+
+interface RowProps {
+  rule: Rule;
+  /** Null until it is known. */
+  list: DeviceList | null;
+}
+
+/** To where, for whom, by which exit, and whether that carries traffic now. */
+export function Row({ rule, list }: RowProps) {
+  const { id, exit, devices, note, open, warning } = rule;
+  const exitOf = useExits();
+  const path = pathOf("destinations", id);
+  const [to, whom] = [targetText(rule), whomText(devices, list?.devices ?? [])];
+  const exits = [...new Set([...(list?.exits ?? []), exit])];
+  return (
+    <li class={`destination row tone-${toneOf(rule)}`}>
+      <Icon name={exit === "direct" ? "warning" : open ? "shield" : "blocked"} />
+      <div class="destination-what">
+        <p>
+          <strong>{to}</strong>
+        </p>
+        <p class="quiet small">
+          For {whom}
+          {note !== "" && ` · ${note}`}
+        </p>
+        {warning !== null && <p class="small destination-warning">{warning}</p>}
+      </div>
+      <div class="destination-exit">
+        <AutosaveSelect
+          label={`Exit of the traffic to ${to}`}
+          value={exit}
+          options={exits.map((each) => ({ value: each, text: exitOf(each).text }))}
+          from={rule}
+          save={async (next) => void (await change("PATCH", path, { exit: next }))}
+          ask={(next) => (next === "direct" ? questionAbout(to, whom) : null)}
+        />
+      </div>
+      <Button
+        kind="danger"
+        doing="Removing…"
+        label={`Remove the rule for ${to}`}
+        work={async () => void (await change("DELETE", path))}
+        ask={{
+          title: "Remove this rule?",
+          text: `Traffic to ${to} then takes the exit of its device again, for ${whom}. Connections that have another exit then are cut.`,
+          confirm: "Remove",
+        }}
+      >
+        Remove
+      </Button>
+    </li>
+  );
+}
+
+function toneOf({ exit, open }: Rule): string {
+  if (exit === "direct") return "partly";
+  return open ? "protected" : "blocked";
+}
+
+function questionAbout(to: string, whom: string): Question {
+  return {
+    title: `Let the traffic to ${to} leave outside every tunnel?`,
+    text: `Your internet provider and the other side see it as they would without a VPN, for ${whom}. Whatever else has the same addresses leaves there too.`,
+    confirm: "Let it leave directly",
+  };
+}

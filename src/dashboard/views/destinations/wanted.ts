@@ -1,0 +1,10 @@
+import type { DnsLists, DnsListsBody } from "../../../dns/schema.ts";
+
+/** What replaces the lists and exceptions as they are. */
+export function bodyWith(
+  { lists, exceptions }: DnsLists,
+  change: { lists?: DnsLists["lists"] | DnsListsBody["lists"]; exceptions?: string[] },
+): DnsListsBody {
+  const wanted = (change.lists ?? lists).map(({ url, devices = [] }) => ({ url, devices }));
+  return { lists: wanted, exceptions: change.exceptions ?? exceptions };
+}

@@ -1,0 +1,66 @@
+import { useState } from "preact/hooks";
+import type { Explanation } from "../../../destinations/schema.ts";
+import { knownOf, useAnswer } from "../../answers.ts";
+import { read } from "../../api.ts";
+import { titleOf } from "../../exit.ts";
+import { useFaults } from "../../parts/faults.ts";
+import { Field, Form, Select } from "../../parts/form.tsx";
+import { Icon } from "../../parts/icon.tsx";
+
+/** Answers by which exit a device reaches a destination, and why. */
+export function Why() {
+  const devices = knownOf(useAnswer("devices"))?.devices ?? [];
+  const [chosen, setChosen] = useState<string | null>(null);
+  const [name, setName] = useState("");
+  const [found, setFound] = useState<Explanation | null>(null);
+  const faults = useFaults(["device", "name"]);
+  const device = chosen ?? devices[0]?.id ?? "";
+  const explain = async () => {
+    setFound(null);
+    const query = new URLSearchParams({ device, name: name.trim() });
+    setFound(await read<Explanation>(`destinations/explain?${query}`));
+  };
+  return (
+    <section class="card why-card">
+      <h2>Why does it go there?</h2>
+      <Form faults={faults} work={explain} submit="Explain" doing="Asking…" isForAll>
+        <Select
+          label="Device"
+          name="device"
+          value={device}
+          onValue={setChosen}
+          fault={faults.textFor("device")}
+          options={devices.map((each) => ({ value: each.id, text: titleOf(each) }))}
+        />
+        <Field
+          label="Address"
+          name="name"
+          value={name}
+          onValue={setName}
+          fault={faults.textFor("name")}
+          hint="Such as 203.0.113.7."
+          required
+        />
+      </Form>
+      <div role="status">{found !== null && <Answer of={found} />}</div>
+    </section>
+  );
+}
+
+function Answer({ of: { device, destination, exit, open, why, advice } }: { of: Explanation }) {
+  const who = device.name || device.id;
+  return (
+    <div class={`why-answer row tone-${open ? "protected" : "blocked"}`}>
+      <Icon name={open ? "shield" : "blocked"} />
+      <div>
+        <p>
+          <strong>
+            {open ? `${who} reaches ${destination} by ${exit}.` : `${who} does not reach ${destination} now.`}
+          </strong>
+        </p>
+        <p>{why}</p>
+        {advice !== null && <p class="quiet">{advice}</p>}
+      </div>
+    </div>
+  );
+}

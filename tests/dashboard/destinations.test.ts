@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import type { Tab } from "../../lab/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
+import { Website } from "../../lab/website.ts";
+
+const TV = "02:00:00:00:00:20";
+const DIALOG = "dialog[open]";
+const NETWORK = "198.51.100.0/24";
+const LIST = "https://internet.test/ads.txt";
+const RULE = ".destination-rules .destination";
+const LIST_ROW = ".destinations ul .destination";
+
+let rig: Rig;
+let website: Website;
+let tab: Tab;
+let other: Tab;
+
+beforeAll(async () => {
+  rig = await startRig();
+  website = await Website.start(rig.lab);
+  website.show("ads.txt", "0.0.0.0 ads.example\n0.0.0.0 tracker.example\n");
+  await rig.gateway.kill("SIGTERM");
+  rig.options.environment = website.environment;
+  await rig.gateway.start();
+  await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
+  await rig.gateway.api("PUT", `/api/devices/${TV}`, { name: "TV" });
+  await rig.gateway.keep();
+}, TIMEOUT_MS);
+beforeEach(async () => {
+  await rig.reset();
+  tab = await rig.browser.open(`${rig.url}#/destinations`);
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await website?.stop();
+  await rig?.close();
+}, TIMEOUT_MS);
+
+const rules = async () => (await rig.gateway.api("GET", "/api/destinations")).body.destinations;
+const tick = (name: string) =>
+  tab.page.evaluate(
+    `[...document.querySelectorAll("${DIALOG} .for-whom label")].find((each) => each.innerText.trim() === "${name}").click()`,
+  );
+
+test(
+  "without a rule or a list, the page says what they are for",
+  async () => {
+    await tab.shows("main", "No rule yet");
+    await tab.shows("main", "There is no list.");
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a rule is added by form, changed in its row and removed; another page shows it too",
+  async () => {
+    other = await rig.browser.open(`${rig.url}#/destinations`);
+    await tab.click("Add a rule…");
+    await tab.focuses("prefixes");
+    await tab.click("Save the rule");
+    await tab.shows(`${DIALOG} .field:has([name=prefixes]) .failed`, "It is required.");
+    await tab.type("Destinations", "198.51.100.0/33");
+    await tab.press("Enter");
+    await tab.shows(`${DIALOG} .field:has([name=prefixes]) .failed`, /network|address|prefix/);
+    await tab.focuses("prefixes");
+    await tab.type("Destinations", NETWORK);
+    await tab.choose("Exit", "blocked · no internet");
+    await tab.choose("For", "Some devices");
+    await tick("TV");
+    await tab.type("Note", "advertisements");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Save the rule");
+    for (const page of [tab, other]) await page.shows(RULE, `${NETWORK} For TV · advertisements`);
+    expect(await rules()).toMatchObject([
+      { prefixes: [NETWORK], devices: [TV], exit: "blocked", note: "advertisements" },
+    ]);
+    expect(await tab.barriers()).toEqual([]);
+    await tab.choose(`Exit of the traffic to ${NETWORK}`, "main · Gothenburg, Sweden");
+    await other.shows(RULE, /main · Gothenburg/);
+    expect(await rules()).toMatchObject([{ exit: "main", open: true }]);
+    await tab.click(`Remove the rule for ${NETWORK}`);
+    await tab.shows(DIALOG, `Traffic to ${NETWORK} then takes the exit of its device again, for TV.`);
+    await tab.click("Remove");
+    for (const page of [tab, other]) await page.shows("main", "No rule yet");
+    expect(await rules()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "it answers by which exit a device reaches an address, and why",
+  async () => {
+    const rule = { prefixes: [NETWORK], devices: [TV], exit: "blocked" };
+    const { id } = (await rig.gateway.api("POST", "/api/destinations", rule)).body;
+    await tab.choose("Device", "TV");
+    await tab.type("Address", "198.51.100.7");
+    await tab.press("Enter");
+    await tab.shows(".why-answer", "TV does not reach 198.51.100.7 now.");
+    await tab.shows(".why-answer", `The rule ${id} leads ${NETWORK} to blocked, for this device.`);
+    expect(await tab.barriers()).toEqual([]);
+    await tab.type("Address", "198.51.101.7");
+    await tab.click("Explain");
+    await tab.shows(".why-answer", "TV reaches 198.51.101.7 by main. No rule is for this address");
+    await tab.type("Address", "198.51.100");
+    await tab.click("Explain");
+    await tab.shows(".why-card .field:has([name=name]) .failed", "It must be");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a list is added by its address, shows its size, is paused for minutes, has exceptions and is removed",
+  async () => {
+    await tab.click("Add a list…");
+    await tab.type("Address", "http://internet.test/ads.txt");
+    await tab.press("Enter");
+    await tab.shows(`${DIALOG} .field:has([name=url]) .failed`, "It must be an https address.");
+    await tab.type("Address", LIST);
+    await tab.click("Add the list");
+    await tab.shows(
+      LIST_ROW,
+      /internet\.test\/ads\.txt For all devices\. 2 names, confirmed (now|\d+ seconds? ago)/,
+    );
+    await tab.shows("main", "2 names in all lists.");
+    await tab.click("Pause for 5 minutes");
+    await tab.shows(".dns-pause", /No list blocks for another [45]:\d\d\./);
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Block again");
+    await tab.shows(".dns-pause", /^Pause for 5 minutes$/);
+    await tab.type("Names that stay open", "good.example, fine.example");
+    await tab.click("Save the exceptions");
+    await tab.shows(".destinations .exceptions .outcome", "Saved.");
+    const exceptions = async () => (await rig.gateway.api("GET", "/api/dns/lists")).body.exceptions;
+    expect(await exceptions()).toEqual(["good.example", "fine.example"]);
+    await tab.click("Remove the list internet.test/ads.txt");
+    await tab.click("Remove");
+    await tab.shows("main", "There is no list.");
+    expect((await rig.gateway.api("GET", "/api/dns")).body.state).toBe("off");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "Home names what leaves outside the tunnels by a rule",
+  async () => {
+    await rig.gateway.operate("direct", "on");
+    const rule = { prefixes: [NETWORK], exit: "direct" };
+    expect((await rig.gateway.api("POST", "/api/destinations", rule)).status).toBe(200);
+    await tab.page.evaluate(`location.hash = "#/"`);
+    await tab.shows(".state h1", /^Protected, with exceptions$/);
+    await tab.shows(".state .sentence", `Traffic to ${NETWORK} leaves outside the tunnels`);
+  },
+  TIMEOUT_MS,
+);
