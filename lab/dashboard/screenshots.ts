@@ -80,6 +80,13 @@ async function prepareHome({ lab, gateway }: Rig): Promise<void> {
   const [, tv, camera] = lab.sandbox.computers;
   await api("PUT", `/api/devices/${tv?.mac}`, { exit: "amsterdam" });
   await api("PUT", `/api/devices/${camera?.mac}`, { exit: "blocked" });
+  const streaming = { prefixes: ["198.51.100.0/24"], devices: [tv?.mac], exit: "amsterdam" };
+  await api("POST", "/api/destinations", { ...streaming, note: "a streaming service" });
+  await api("POST", "/api/destinations", {
+    prefixes: ["192.0.2.0/28"],
+    exit: "blocked",
+    note: "advertisements",
+  });
   const evening = { device: tv?.mac, exit: "amsterdam", at: "20:00", until: "23:00" };
   await api("PUT", "/api/schedules/evening%20film", evening);
   const night = { device: camera?.mac, exit: "blocked", at: "22:00", until: "06:30", days: WORKDAYS };
