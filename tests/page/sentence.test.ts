@@ -48,7 +48,7 @@ function device(exit: string): Device {
 
 function rule(change: Partial<Destination>): Destination {
   const whole = { id: "3f9a1c", prefixes: ["203.0.113.0/24"], devices: [], note: "", warning: null };
-  return { ...whole, exit: "main", open: true, ...change };
+  return { ...whole, exit: "main", open: true, ...change } as Destination;
 }
 
 function known(change: Partial<Known> & { exits?: string[]; standard?: string }): Known {
