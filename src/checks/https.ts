@@ -1,5 +1,5 @@
 import type { Settings } from "../base/settings.ts";
-import type { HttpsStatus } from "../certificates/https.ts";
+import type { HttpsStatus } from "../certificates/schema.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
 const DAY_MS = 24 * 60 * 60 * 1000;

@@ -1,4 +1,4 @@
-import { HttpsStatus } from "../certificates/https.ts";
+import { HttpsStatus } from "../certificates/schema.ts";
 import { setupCommand } from "../system/layout.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";

@@ -4,6 +4,7 @@ const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
 const TIME_OF_DAY = new Intl.DateTimeFormat(undefined, { timeStyle: "short", timeZone: "UTC" });
 const DATE_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const FULL_DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
 const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
 const LIST = new Intl.ListFormat("en-GB", { type: "conjunction" });
 const NUMBER = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
@@ -36,6 +37,11 @@ export function timeOfDay(time: string): string {
 /** "3 Mar", of seconds since 1970. */
 export function dateOf(seconds: number): string {
   return DAY.format(new Date(seconds * 1_000));
+}
+
+/** "3 Mar 2027", of an ISO 8601 date. */
+export function dayOf(date: string): string {
+  return FULL_DAY.format(new Date(date));
 }
 
 /** "3 minutes ago". A clock that is behind makes it "now". */

@@ -1,6 +1,7 @@
 import { computed, type Signal, signal } from "@preact/signals";
 import type { Static } from "typebox";
 import type { Access } from "../access/schema.ts";
+import type { HttpsStatus } from "../certificates/schema.ts";
 import type { Checks } from "../checks/schema.ts";
 import type { DestinationList } from "../destinations/schema.ts";
 import type { DeviceList, OwnDevice } from "../devices/schema.ts";
@@ -8,6 +9,7 @@ import type { DnsLists, DnsStatus } from "../dns/schema.ts";
 import type { ForwardList } from "../forwards/schema.ts";
 import type {
   KillSwitchLayers,
+  ManagedChoices,
   Network,
   RoundTripList,
   ServerCounts,
@@ -39,6 +41,8 @@ export interface Answers {
   checks: Checks;
   favourites: FavouriteList;
   killswitch: KillSwitchLayers;
+  https: HttpsStatus;
+  managed: ManagedChoices;
   network: Network;
   remote: RemoteStatus;
   "round-trips": RoundTripList;

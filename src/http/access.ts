@@ -1,5 +1,5 @@
 import { Access } from "../access/schema.ts";
-import { HttpsStatus } from "../certificates/https.ts";
+import { HttpsStatus } from "../certificates/schema.ts";
 import { answers } from "./answers.ts";
 import { route } from "./route.ts";
 

@@ -6,7 +6,7 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Change } from "../base/saved.ts";
 import type { Settings } from "../base/settings.ts";
-import type { HttpsStatus } from "../certificates/https.ts";
+import type { HttpsStatus } from "../certificates/schema.ts";
 import type { Checks } from "../checks/schema.ts";
 import type { Direct } from "../devices/direct.ts";
 import type { Inspection } from "../killswitch/report.ts";

@@ -49,6 +49,7 @@ const VIEWS = {
   tunnels: "Tunnels",
   destinations: "Destinations",
   schedules: "Schedules",
+  account: "Account",
   history: "History",
   checks: "Checks",
   log: "Log",

@@ -11,6 +11,7 @@ const PATHS = {
   bad: "M6 6l12 12M18 6L6 18",
   close: "M6 6l12 12M18 6L6 18",
   server: "M4 5h16v6H4zM4 13h16v6H4zM7.5 8h.1M7.5 16h.1",
+  key: "M8 8.5a4.5 4.5 0 1 0 0 7 4.5 4.5 0 0 0 0-7M11.5 12H21M17 12v4M20.5 12v3",
   device: "M4 5h16v11H4zM2 19h20",
   phone: "M7 2h10v20H7zM11 18.5h2",
   tunnel: "M3 20V13a9 9 0 0 1 18 0v7M8 20v-7a4 4 0 0 1 8 0v7",

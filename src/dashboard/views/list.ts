@@ -1,4 +1,5 @@
 import type { View } from "../parts/shell.tsx";
+import { Account } from "./account.tsx";
 import { Checks } from "./checks.tsx";
 import { Destinations } from "./destinations.tsx";
 import { Devices } from "./devices.tsx";
@@ -52,6 +53,7 @@ export const VIEWS: readonly View[] = [
   { route: "destinations", title: "Destinations", icon: "destination", Content: Destinations },
   { route: "remote", title: "Remote", icon: "phone", Content: Remote },
   { route: "schedules", title: "Schedules", icon: "calendar", Content: Schedules },
+  { route: "account", title: "Account", icon: "key", Content: Account },
   { route: "history", title: "History", icon: "history", Content: History },
   { route: "checks", title: "Checks", icon: "check", Content: Checks },
   { route: "log", title: "Log", icon: "log", Content: Log },

@@ -1,6 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
 import { Icon } from "../../parts/icon.tsx";
+import { ViewLink } from "../../parts/link.tsx";
 import type { Answers } from "../../store.ts";
 import type { Connecting } from "./connecting.ts";
 import type { Details } from "./details.ts";
@@ -73,6 +74,9 @@ function NoAccount() {
     <div class="nothing">
       <p>These servers need an account. To log in, type on the gateway:</p>
       <code class="command">sudo portcullis account login</code>
+      <p>
+        <ViewLink to="account">Log in on this page</ViewLink>
+      </p>
     </div>
   );
 }
@@ -86,6 +90,9 @@ function Nothing({ provider }: { provider: Provider }) {
           <p>There is no list of servers yet. If you have an account at Mullvad, type on the gateway:</p>
           <code class="command">sudo portcullis account login</code>
           <code class="command">sudo portcullis servers update</code>
+          <p>
+            <ViewLink to="account">Log in on this page</ViewLink>
+          </p>
         </div>
       );
     case "custom":

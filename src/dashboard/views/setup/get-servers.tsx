@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { FormButton } from "../../parts/button.tsx";
 import { FileButton } from "../../parts/file-button.tsx";
+import { ViewLink } from "../../parts/link.tsx";
 import { AddServer } from "../servers/add.tsx";
 
 /** The three ways to get a server. */
@@ -21,6 +22,10 @@ export function GetServers() {
         <p>Type on the gateway, and have the account number at hand:</p>
         <code class="command">sudo portcullis account login</code>
         <code class="command">sudo portcullis servers update</code>
+        <p>
+          <ViewLink to="account">Log in on this page</ViewLink>, also at IVPN, Private Internet Access or
+          NordVPN.
+        </p>
       </li>
       <li>
         <h3>By hand</h3>

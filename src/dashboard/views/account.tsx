@@ -1,0 +1,40 @@
+import { useAction } from "../action.ts";
+import { useAnswer } from "../answers.ts";
+import { Outcome } from "../parts/button.tsx";
+import { Pending } from "../parts/pending.tsx";
+import { InUse } from "./account/in-use.tsx";
+import { LogIn } from "./account/log-in.tsx";
+import { OnlyHttps } from "./account/only-https.tsx";
+import { Registration } from "./account/registration.tsx";
+
+/** The accounts at VPN providers: whose servers are used, and what the gateway has at each. */
+export function Account() {
+  const managed = useAnswer("managed");
+  // It outlives the account that it is about.
+  const action = useAction();
+  return (
+    <div class="account">
+      <h1>VPN account</h1>
+      <Outcome of={action} />
+      {managed.state === "ready" ? (
+        <>
+          <InUse managed={managed.value} />
+          {location.protocol === "https:" ? (
+            <>
+              {managed.value.choices
+                .filter(({ account, credentials }) => account && credentials.length > 0)
+                .map((choice) => (
+                  <Registration key={choice.name} choice={choice} managed={managed.value} action={action} />
+                ))}
+              <LogIn choices={managed.value.choices} />
+            </>
+          ) : (
+            <OnlyHttps />
+          )}
+        </>
+      ) : (
+        <Pending of={managed} />
+      )}
+    </div>
+  );
+}

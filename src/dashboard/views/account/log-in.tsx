@@ -1,0 +1,62 @@
+import { useState } from "preact/hooks";
+import type { ManagedChoices } from "../../../http/schema.ts";
+import type { ShownAccount } from "../../../providers/schema.ts";
+import { useAction } from "../../action.ts";
+import { change, pathOf } from "../../api.ts";
+import { useFaults } from "../../parts/faults.ts";
+import { Field, Form, Select } from "../../parts/form.tsx";
+
+type Choice = ManagedChoices["choices"][number];
+
+/** Asks for what the chosen provider needs. Nothing of it is kept in the browser. */
+export function LogIn({ choices }: { choices: readonly Choice[] }) {
+  const possible = choices.filter(({ account, credentials }) => !account && credentials.length > 0);
+  const action = useAction();
+  const [wished, setWished] = useState("");
+  const choice = possible.find(({ name }) => name === wished) ?? possible[0];
+  if (choice === undefined) return null;
+  return (
+    <section class="card account-words">
+      <h2>Log in</h2>
+      <Select
+        label="Provider"
+        value={choice.name}
+        onValue={setWished}
+        options={possible.map(({ name, label }) => ({ value: name as string, text: label }))}
+      />
+      <CredentialForm key={choice.name} choice={choice} action={action} />
+    </section>
+  );
+}
+
+function CredentialForm({ choice, action }: { choice: Choice; action: ReturnType<typeof useAction> }) {
+  const { name, label, credentials } = choice;
+  const [texts, setTexts] = useState<Readonly<Record<string, string>>>({});
+  const faults = useFaults(credentials.map(({ field }) => field));
+  const work = async () => {
+    const given = Object.entries(texts).filter(([, text]) => text !== "");
+    const shown = await change<ShownAccount>("POST", pathOf("accounts", name), Object.fromEntries(given));
+    setTexts({});
+    return `Logged in at ${label}, account ${shown.number}.`;
+  };
+  return (
+    <Form work={work} submit="Log in" doing="Logging in…" action={action} faults={faults}>
+      <p class="quiet">
+        The gateway registers itself with your account at {label}. What you type is sent to {label}, and is
+        never shown again.
+      </p>
+      {credentials.map(({ field, title, optional }) => (
+        <Field
+          key={field}
+          name={field}
+          label={title}
+          type={field === "user_name" ? "text" : "password"}
+          value={texts[field] ?? ""}
+          onValue={(text) => setTexts({ ...texts, [field]: text })}
+          fault={faults.textFor(field)}
+          required={!optional}
+        />
+      ))}
+    </Form>
+  );
+}
