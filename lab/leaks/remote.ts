@@ -1,15 +1,18 @@
 import assert from "node:assert/strict";
 import { ROUTER, VPN } from "../../src/sandbox/topology.ts";
-import type { Exit } from "./devices.ts";
-import { randomFrom } from "./random.ts";
-import { change, isServed, isSilent, isTranslated, type OnTheRoad, onTheRoad, placesOf } from "./road.ts";
+import {
+  change,
+  isServed,
+  isSilent,
+  isTranslated,
+  move,
+  type OnTheRoad,
+  onTheRoad,
+  placesOf,
+} from "./road.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
 
-/** Moments after a change at which the service is killed; each is at most this late. */
-const MOMENTS = 6;
-const LATEST_MS = 150;
-const SEED = 0x90ad;
 /** The echo of a phone's datagrams (RFC 862), which no device of the LAN asks. */
 const TO_ECHO = / UDP \d+ > 7, \d+ bytes$/;
 
@@ -82,36 +85,6 @@ export const REMOTE_SCENARIOS: readonly Scenario[] = [
     },
   ),
 ];
-
-/** Takes long, so `scripts/leaks` alone plays it. */
-export const FURTHER_REMOTE_SCENARIOS: readonly Scenario[] = [
-  onTheRoad(
-    "phones on the road, while the service is killed at moments of a change of their exits",
-    ["main", "second", "blocked"],
-    async (stage, phones) => {
-      const random = randomFrom(SEED + stage.cards);
-      const exits = ["main", "second", "blocked"] as const;
-      for (let moment = 0; moment < MOMENTS; moment += 1) {
-        const phone = phones[moment % phones.length] as OnTheRoad;
-        const exit = exits[Math.floor(random() * exits.length)] ?? "blocked";
-        for (const place of placesOf(exit, stage)) phone.places.add(place);
-        const asked = stage.request(`/api/remote/devices/${phone.name}`, { exit }, "PATCH").catch(() => null);
-        await Bun.sleep(random() * LATEST_MS);
-        await stage.gateway.kill("SIGKILL");
-        await asked;
-        await phone.traffic.sends(25);
-        await stage.gateway.start();
-        await move(stage, phone, exit);
-      }
-    },
-  ),
-];
-
-async function move(stage: Stage, phone: OnTheRoad, exit: Exit): Promise<void> {
-  for (const place of placesOf(exit, stage)) phone.places.add(place);
-  await change(stage, phone, { exit });
-  await isServed(stage, phone, placesOf(exit, stage)[0] ?? null);
-}
 
 /** Not a packet of the phone is outside the tunnels after this. */
 async function leavesNoMore(stage: Stage, { traffic }: OnTheRoad): Promise<void> {

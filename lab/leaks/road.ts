@@ -3,7 +3,7 @@ import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.t
 import { TO_HOME_ROUTER } from "../miniupnpd.ts";
 import { Phone } from "../phone.ts";
 import { PROGRAM } from "../program.ts";
-import type { Traffic } from "../traffic.ts";
+import type { Kind, Traffic } from "../traffic.ts";
 import { until } from "../until.ts";
 import { succeeds } from "./connections.ts";
 import type { Exit } from "./devices.ts";
@@ -13,6 +13,7 @@ import type { Stage } from "./stage.ts";
 const PORT = 51_820;
 /** WireGuard's own packets to a phone; all else to it is a leak. */
 const TO_PHONE = new RegExp(`^192\\.168\\.\\S+ > 203\\.0\\.113\\.10\\d UDP ${PORT} > \\d+, \\d+ bytes$`);
+const KINDS: readonly Kind[] = ["udp", "udp6", "web", "ping"];
 const HOSTS: readonly string[] = [INTERNET.host4, INTERNET.host6];
 
 /** A phone on the road that sends all the time. */
@@ -29,6 +30,7 @@ export function onTheRoad(
   name: string,
   exits: readonly Exit[],
   act: (stage: Stage, phones: readonly OnTheRoad[]) => Promise<void>,
+  kinds: readonly Kind[] = KINDS,
 ): Scenario {
   return {
     name,
@@ -41,7 +43,7 @@ export function onTheRoad(
       await forwardPort(stage);
       try {
         for (const number of exits.keys()) phones.push(await Phone.onTheRoad(stage.lab, number + 1));
-        await play(stage, phones, exits, act);
+        await play(stage, phones, exits, kinds, act);
       } finally {
         await stage.gateway.operate("remote", "off");
         for (const phone of phones) await phone.leaves();
@@ -71,12 +73,23 @@ export function placesOf(exit: Exit, { cards }: Stage): string[] {
   }
 }
 
-/** What was under way may still come back; then nothing does. */
+/** What was under way may still come back; then nothing does, not even in a connection that is open. */
 export async function isSilent({ traffic, name }: OnTheRoad): Promise<void> {
+  const answered = async () => {
+    const { udp, flow } = await traffic.count();
+    return [udp?.answered, flow?.answered];
+  };
   await traffic.sends(50);
-  const before = (await traffic.count()).udp?.answered ?? 0;
+  const before = await answered();
   await traffic.sends(50);
-  assert.equal((await traffic.count()).udp?.answered ?? 0, before, `${name} is served`);
+  assert.deepEqual(await answered(), before, `${name} is served`);
+}
+
+/** Each packet of a phone may come from a place of this exit from now on. */
+export async function move(stage: Stage, phone: OnTheRoad, exit: Exit): Promise<void> {
+  for (const place of placesOf(exit, stage)) phone.places.add(place);
+  await change(stage, phone, { exit });
+  await isServed(stage, phone, placesOf(exit, stage)[0] ?? null);
 }
 
 /** A request about a phone that must succeed. */
@@ -96,6 +109,7 @@ async function play(
   stage: Stage,
   phones: readonly Phone[],
   exits: readonly Exit[],
+  kinds: readonly Kind[],
   act: (stage: Stage, phones: readonly OnTheRoad[]) => Promise<void>,
 ): Promise<void> {
   const on = await stage.gateway.operate("remote", "on", "--endpoint", ROUTER.public4);
@@ -106,7 +120,7 @@ async function play(
       const [name, phone] = [`phone${index + 1}`, phones[index]];
       if (phone === undefined) throw new Error("there is a phone for each exit");
       await invite(stage, phone, name, exit);
-      const traffic = await stage.lab.traffic(phone.namespace, { kinds: ["udp", "udp6", "web", "ping"] });
+      const traffic = await stage.lab.traffic(phone.namespace, { kinds });
       all.push({ name, phone, traffic, places: new Set(placesOf(exit, stage)) });
     }
     for (const [index, one] of all.entries())
