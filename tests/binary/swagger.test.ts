@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { dirname } from "node:path";
 import { Browser } from "../../lab/dashboard/browser.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { until } from "../../lab/until.ts";
@@ -105,27 +106,39 @@ test(
     const { paths } = (await gateway.api("GET", "/swagger/json")).body;
     expect((await gateway.operate("remote", "on", "--endpoint", "home.example.org")).code).toBe(0);
     let bodies = 0;
+    /** The ids that the gateway has given, by the path that made something. */
+    const made = new Map<string, string>();
     for (const [path, operations] of Object.entries<object>(paths)) {
       for (const [method, { parameters = [], requestBody }] of Object.entries(operations)) {
         const [example] = requestBody?.content["application/json"].schema.examples ?? [];
         bodies += example === undefined ? 0 : 1;
-        const filled = parameters.reduce(
-          (text: string, { name, schema }: Parameter) =>
-            text.replace(`{${name}}`, schema.example ?? schema.anyOf?.[0]?.const ?? ""),
-          path,
-        );
+        const filled = withExamples(path.replace("{id}", made.get(dirname(path)) ?? "{id}"), parameters);
         const { status, body } = await gateway.api(method.toUpperCase(), filled, example);
-        // A plain request is not a WebSocket handshake.
-        const expected = path === "/ws" ? 426 : 200;
+        // A plain request is not a WebSocket handshake, and what is for HTTPS only is not read here, where that is off.
+        const isForHttps = String(body?.error).startsWith("this is served by HTTPS only");
+        const expected = path === "/ws" ? 426 : isForHttps ? 403 : 200;
+        if (method === "post" && typeof body?.id === "string") made.set(path, body.id);
         expect({ method, filled, status, body }).toMatchObject({ method, filled, status: expected });
       }
     }
-    expect(bodies).toBe(11);
+    expect(bodies).toBe(16);
   },
   TIMEOUT_MS,
 );
 
+/** The address with the examples of the parameters that it needs. */
+function withExamples(path: string, parameters: readonly Parameter[]): string {
+  const exampleOf = ({ schema }: Parameter) => schema.example ?? schema.anyOf?.[0]?.const ?? "";
+  const filled = parameters.reduce((text, each) => text.replace(`{${each.name}}`, exampleOf(each)), path);
+  const query = new URLSearchParams();
+  for (const each of parameters)
+    if (each.in === "query" && each.required === true) query.set(each.name, exampleOf(each));
+  return query.size === 0 ? filled : `${filled}?${query}`;
+}
+
 interface Parameter {
   name: string;
+  in: string;
+  required?: boolean;
   schema: { example?: string; anyOf?: { const: string }[] };
 }
