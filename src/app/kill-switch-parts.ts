@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { messageOf } from "../base/errors.ts";
 import { Log } from "../base/log.ts";
 import type { Settings } from "../base/settings.ts";
+import { connectedTo } from "../destinations/connected.ts";
 import { Destinations } from "../destinations/destinations.ts";
 import { Devices } from "../devices/devices.ts";
 import type { DhcpHosts } from "../devices/fixed.ts";
@@ -14,6 +15,7 @@ import { Journal } from "../journal/journal.ts";
 import { KillSwitch } from "../killswitch/killswitch.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { Repairs } from "../killswitch/repairs.ts";
+import { listTable } from "../killswitch/table.ts";
 import { Bounds } from "../network/bounds.ts";
 import { type FindNetwork, networkFinder } from "../network/finder.ts";
 import type { HostNetwork } from "../network/host-network.ts";
@@ -65,7 +67,8 @@ export function killSwitchPartsOn(
     return false;
   };
   const findNetwork: FindNetwork = async (reading) => {
-    const known = await find(reading);
+    // Before the first load, which replaces the table.
+    const [known] = await Promise.all([find(reading), takenOver()]);
     const network = (await keepUla(host, known, settings).catch(reportOnce)) ? await find() : known;
     note(network);
     devices.lanIs(network.lans, network.uplink, network.addresses, network.routers);
@@ -90,14 +93,21 @@ export function killSwitchPartsOn(
   killSwitch.deviceAt = (address) => devices.deviceAt(address);
   const destinations = new Destinations({
     ...{ clock: host, store, killSwitch, devices, alarm },
+    listing: () => listTable(host),
+    connectedTo: () => connectedTo(host),
     onChange: (count) => events.publish({ type: "destinations_update", payload: { count } }),
   });
+  let taking: Promise<void> | null = null;
+  const takenOver = () => {
+    taking ??= destinations.takeOver();
+    return taking;
+  };
   const otherRouters = new OtherRouters({ host, alarm, log });
   // The kill switch loads nothing before it knows the network: the first load has the exits.
   void devices.load();
   void destinations.load();
   void remote.load();
-  if (DNS_LISTS.read(store).lists.length > 0) holdQuestions(killSwitch);
+  if (destinations.matching.hasNames || DNS_LISTS.read(store).lists.length > 0) holdQuestions(killSwitch);
   return {
     log,
     store,

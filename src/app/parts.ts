@@ -1,10 +1,10 @@
 import { hostname } from "node:os";
 import { Tokens } from "../access/tokens.ts";
+import { type Prefix, prefixOf } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
 import type { Settings } from "../base/settings.ts";
 import { Https } from "../certificates/https.ts";
 import { Checkup } from "../checks/checkup.ts";
-import { Matcher } from "../destinations/rules.ts";
 import { BlockLists } from "../dns/block-lists.ts";
 import { Dns } from "../dns/dns.ts";
 import { exitResolvers } from "../dns/exit-resolvers.ts";
@@ -191,7 +191,7 @@ export async function partsOn(
     alarm: (code, message) => events.alarm(code, message),
     onChange: (payload) => events.publish({ type: "remote_update", payload }),
   });
-  const { devices, killSwitch } = killSwitchParts;
+  const { devices, destinations, killSwitch } = killSwitchParts;
   const blockLists = new BlockLists({
     ...{ host, store, log, onShrunk, send: tunnels.httpsClient.sendInside, stateDir: settings.stateDir },
     isConnected: () => tunnels.main.controller.state.name === "connected",
@@ -201,20 +201,22 @@ export async function partsOn(
   const dns = new Dns({
     ...{ host, killSwitch, log },
     network: () => killSwitch.network,
-    isWanted: () => blockLists.isUsed,
+    isWanted: () => blockLists.isUsed || destinations.matching.hasNames,
     tell: () => tellDns(),
     resolver: new Resolver({
       ...{ clock: host, log, upstream: new Upstream() },
       deviceAt: (address) => devices.ownerOf(address),
       look: () => devices.look(),
       exitOf: (id) => devices.wayOutOf(id),
-      rules: () => NO_RULES,
+      rules: () => destinations.matching,
       isBlocked: (name, device) => blockLists.blocks(name, device),
-      permit: async () => {},
+      asked: (match, device) => destinations.names.note(match, device),
+      permit: (named) => destinations.names.permit(named),
       resolversOf: (exit) => exitResolvers(exit, tunnels),
-      home: () => killSwitch.lans.flatMap(({ prefixes }) => prefixes),
+      home: () => homeOf(killSwitch),
     }),
   });
+  destinations.resolving = dns;
   const tellDns = () =>
     events.publish({
       type: "dns_update",
@@ -272,6 +274,14 @@ export async function partsOn(
   };
 }
 
-const NO_RULES = new Matcher([]);
+/** The networks and addresses that no name of the internet has. */
+function homeOf({ lans, network, remote }: KillSwitchParts["killSwitch"]): Prefix[] {
+  return [
+    ...lans.flatMap(({ prefixes }) => prefixes),
+    ...network.uplinkPrefixes,
+    ...(remote?.networks ?? []),
+    ...network.addresses.map(prefixOf),
+  ];
+}
 
 const ACCOUNT_LOST = "The stored VPN account could not be read and is not used.";

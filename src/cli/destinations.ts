@@ -1,3 +1,4 @@
+import { parseAddress } from "../base/address.ts";
 import { Destination, DestinationList, Explanation } from "../destinations/schema.ts";
 import { DeviceList } from "../devices/schema.ts";
 import { Success } from "../http/answers.ts";
@@ -5,6 +6,9 @@ import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
 import { deviceOf } from "./devices.ts";
 import { list, printable, styled } from "./text.ts";
+
+/** A screen has room for some. */
+const SHOWN_ADDRESSES = 8;
 
 export interface AddDestinationFlags {
   exit: string;
@@ -21,13 +25,17 @@ export async function listDestinations(api: Api, idsOnly: boolean): Promise<Outp
 
 export async function addDestination(
   api: Api,
-  prefixes: readonly string[],
+  targets: readonly string[],
   { exit, device, note }: AddDestinationFlags,
 ): Promise<Output> {
+  const names = targets.filter((each) => !looksLikeNumbers(each));
+  const prefixes = targets.filter(looksLikeNumbers);
   const devices: string[] = [];
   for (const each of device) devices.push((await deviceOf(api, each)).id);
   const json = await api.post("/api/destinations", Destination, {
-    ...{ prefixes, devices, exit },
+    ...(names.length > 0 && { names }),
+    ...(prefixes.length > 0 && { prefixes }),
+    ...{ devices, exit },
     ...(note !== undefined && { note }),
   });
   const warning = json.warning === null ? "" : `${styled("yellow", json.warning)}\n`;
@@ -40,13 +48,26 @@ export async function removeDestinations(api: Api, ids: readonly string[]): Prom
   return { json: { success: true }, text: `Removed ${which} ${ids.map(printable).join(", ")}.\n` };
 }
 
-export async function explain(api: Api, device: string, address: string): Promise<Output> {
+export async function explain(api: Api, device: string, target: string): Promise<Output> {
   const { id } = await deviceOf(api, device);
-  const query = new URLSearchParams({ device: id, name: address });
+  const query = new URLSearchParams({ device: id, name: target });
   const json = await api.get(`/api/destinations/explain?${query}`, Explanation);
   const exit = `${printable(json.exit)}${json.open ? "" : ", which carries nothing now"}`;
   const advice = json.advice === null ? "" : `${printable(json.advice)}\n`;
-  return { json, text: `Exit: ${exit}\n${printable(json.why)}\n${advice}` };
+  return { json, text: `Exit: ${exit}\n${printable(json.why)}\n${namesIn(json)}${advice}` };
+}
+
+/** What is known of a name of a rule. */
+function namesIn({ rule, destination, by, addresses, asked_at }: Explanation): string {
+  if (rule === null || by === null || !rule.names.includes(by) || parseAddress(destination) !== null)
+    return "";
+  const some = addresses.slice(0, SHOWN_ADDRESSES).join(", ");
+  const more = addresses.length > SHOWN_ADDRESSES ? ` and ${addresses.length - SHOWN_ADDRESSES} more` : "";
+  return [
+    `Addresses that lead there now: ${addresses.length === 0 ? "none" : `${some}${more}`}`,
+    `Last question of the device: ${asked_at === null ? "none" : asked_at}`,
+    "",
+  ].join("\n");
 }
 
 function textOf({ destinations }: DestinationList, names: ReadonlyMap<string, string>): string {
@@ -64,7 +85,12 @@ function textOf({ destinations }: DestinationList, names: ReadonlyMap<string, st
   return [list(["Rule", "To", "For", "Exit", "Note"], rows), ...warnings].join("");
 }
 
-function targetIn({ prefixes }: Destination): string {
-  const [first = "", ...others] = prefixes;
+/** A name has no slash and no colon, and its last label is no number. */
+function looksLikeNumbers(target: string): boolean {
+  return /[/:]|(^|\.)[0-9]+\.?$/.test(target);
+}
+
+function targetIn({ names, prefixes }: Destination): string {
+  const [first = "", ...others] = [...names, ...prefixes];
   return others.length === 0 ? first : `${first} and ${others.length} more`;
 }

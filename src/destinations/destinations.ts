@@ -1,4 +1,4 @@
-import type { Prefix } from "../base/address.ts";
+import type { Address, Prefix } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
 import { GatewayError, Unsaved } from "../base/errors.ts";
 import { nextTurn, Queue } from "../base/queue.ts";
@@ -9,6 +9,7 @@ import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Host } from "../system/host.ts";
 import { onlyCloses } from "./closing.ts";
 import { explained } from "./explained.ts";
+import { Names } from "./names.ts";
 import { rowOf } from "./row.ts";
 import { refuseBeside, ruleIn } from "./rule-in.ts";
 import { inOrder, Matcher, type Rule } from "./rules.ts";
@@ -22,13 +23,14 @@ import type {
 } from "./schema.ts";
 
 interface Deps {
-  clock: Pick<Host, "sleep">;
+  clock: Pick<Host, "now" | "monotonic" | "sleep">;
   store: Texts;
   killSwitch: {
     update(owner: string, part: PolicyPart | null): Promise<void>;
     ownerOf(prefix: Prefix): string | null;
     isOpen(exit: Exit): boolean;
     stands(): Promise<boolean>;
+    readonly remote: { devices: readonly { id: Prefix; exit: Exit }[] } | null;
   };
   devices: {
     /** Those that can be given now. */
@@ -36,8 +38,19 @@ interface Deps {
     exitOf(id: DeviceId): string;
     nameOf(id: DeviceId): string | null;
   };
+  /** The table as the kernel has it, or null. */
+  listing: () => Promise<string | null>;
+  /** The addresses that devices have connections to. */
+  connectedTo: () => Promise<ReadonlySet<Address>>;
   alarm: (code: AlertCode, message: string) => void;
   onChange: (count: number) => void;
+}
+
+/** The resolver that answers the LAN, as `DnsStatus` names its state. */
+interface Resolving {
+  readonly state: "on" | "off" | "elsewhere" | "failed";
+  /** To be called when there may be names for the first time, or none any more. */
+  update(): Promise<void>;
 }
 
 /** The owner of the rules in the kill switch; never a tunnel's name. */
@@ -46,6 +59,10 @@ const SAVE_AGAIN_EVERY_MS = 15_000;
 
 /** The rules that give the traffic to some destinations another exit than that of its device. */
 export class Destinations {
+  /** The addresses that names have. */
+  readonly names: Names;
+  /** How names are resolved; nobody does while nothing needs that. */
+  resolving: Resolving = { state: "off", update: async () => {} };
   private matcher: Matcher;
   /** Whether the database lacks a change that only blocks. */
   private isUnsaved = false;
@@ -53,6 +70,21 @@ export class Destinations {
 
   constructor(private readonly deps: Deps) {
     this.matcher = new Matcher(this.saved());
+    this.names = new Names({
+      clock: deps.clock,
+      rules: () => this.rules,
+      load: (begin) =>
+        this.queue.add(() => {
+          begin?.();
+          return this.put(this.rules);
+        }),
+      connectedTo: deps.connectedTo,
+    });
+  }
+
+  /** The rules, for who looks destinations up. */
+  get matching(): Matcher {
+    return this.matcher;
   }
 
   list(): DestinationList {
@@ -74,9 +106,10 @@ export class Destinations {
   async edit(id: string, change: DestinationChange): Promise<Destination> {
     let edited: Rule | undefined;
     await this.change((rules) => {
-      const { prefixes, devices, exit, note } = find(id, rules);
+      const { names, prefixes, devices, exit, note } = find(id, rules);
       const others = rules.filter((rule) => rule.id !== id);
-      const body = { prefixes: [...prefixes], devices: [...devices], exit: formatExit(exit), note };
+      const parts = { names: [...names], prefixes: [...prefixes], devices: [...devices] };
+      const body = { ...parts, exit: formatExit(exit), note };
       edited = ruleIn(id, { ...body, ...change }, this.here);
       refuseBeside(edited, others);
       return [...others, edited];
@@ -91,13 +124,16 @@ export class Destinations {
     });
   }
 
-  /** Which exit the traffic of a device to an address takes, and why. */
+  /** Which exit the traffic of a device to a name or an address takes, and why. */
   async explain(device: string, destination: string): Promise<Explanation> {
     const { devices, killSwitch } = this.deps;
     return explained(device, destination, {
       matcher: this.matcher,
+      names: this.names,
+      resolving: this.resolving.state,
       exitOf: (id) => devices.exitOf(id),
       nameOf: (id) => devices.nameOf(id),
+      roadExitOf: (id) => this.roadExitOf(id),
       ownerOf: (prefix) => killSwitch.ownerOf(prefix),
       isOpen: (exit) => killSwitch.isOpen(exit),
       rowOf: (rule) => this.rowOf(rule),
@@ -106,12 +142,26 @@ export class Destinations {
   }
 
   /** Hands the rules to the kill switch, after the start or after another writer has changed the database. */
-  load(): Promise<void> {
-    return this.queue.add(async () => {
+  async load(): Promise<void> {
+    await this.queue.add(async () => {
       this.isUnsaved = false;
+      const before = this.rules;
       await this.put(this.saved());
-      this.tell();
+      this.tell(before);
     });
+    await this.settleNames();
+  }
+
+  /**
+   * To be called before the kill switch is first loaded: devices still use the addresses that a service before this one
+   * has led to exits. Nothing else is taken from its table.
+   */
+  async takeOver(): Promise<void> {
+    if (!this.matcher.hasNames) return;
+    const listing = await this.deps.listing().catch(() => null);
+    if (listing === null) return;
+    this.names.takeOver(listing);
+    await this.queue.add(() => this.put(this.rules));
   }
 
   /** To be called before root takes the exit `direct` from everything that has it: those rules then block. */
@@ -144,6 +194,8 @@ export class Destinations {
       await this.deps.clock.sleep(SAVE_AGAIN_EVERY_MS, signal);
       // The client that made the change was told.
       if (this.isUnsaved) await this.queue.add(async () => this.save(this.rules)).catch(() => {});
+      // The kill switch tells what it could not load.
+      await this.names.expire().catch(() => {});
     }
   }
 
@@ -157,8 +209,8 @@ export class Destinations {
   }
 
   /** If either the database or the kernel refuses, both are as before. */
-  private change(edit: (rules: readonly Rule[]) => readonly Rule[]): Promise<void> {
-    return this.queue.add(async () => {
+  private async change(edit: (rules: readonly Rule[]) => readonly Rule[]): Promise<void> {
+    await this.queue.add(async () => {
       const before = this.rules;
       const after = inOrder(edit(before));
       const applied = this.put(after);
@@ -179,17 +231,36 @@ export class Destinations {
         }
         // The kill switch keeps trying to load the last rules.
         await this.put(before).catch(() => {});
-        if (isSaved) this.save(before);
+        if (isSaved) this.restore(before);
         throw error;
       }
       this.tell(before);
     });
+    await this.settleNames();
+  }
+
+  /** If that fails, it is tried again soon. */
+  private settleNames(): Promise<void> {
+    return this.resolving.update().catch(() => {});
   }
 
   private put(rules: readonly Rule[]): Promise<void> {
     this.matcher = new Matcher(rules);
-    const destinations = rules.map(({ prefixes, devices, exit }) => ({ prefixes, devices, exit }));
+    const led = this.names.ledBy(rules);
+    const destinations = rules.map((rule) => {
+      const { names, prefixes, devices, exit } = rule;
+      return { prefixes, devices, exit, ...(names.length > 0 && { addresses: led.get(rule) ?? [] }) };
+    });
     return this.deps.killSwitch.update(OWNER, rules.length === 0 ? null : { destinations });
+  }
+
+  /** What was saved, and then refused by the kernel, must not come back with the next start. */
+  private restore(rules: readonly Rule[]): void {
+    try {
+      this.save(rules);
+    } catch {
+      this.isUnsaved = true;
+    }
   }
 
   private save(rules: readonly Rule[]): void {
@@ -207,12 +278,25 @@ export class Destinations {
   private tell(before: readonly Rule[] = this.rules): void {
     const change = directChange(before, this.rules);
     if (change !== null) this.deps.alarm("direct_changed", change);
+    this.names.keepOnly(this.rules);
     this.deps.onChange(this.rules.length);
   }
 
   private rowOf(rule: Rule): Destination {
-    const { killSwitch } = this.deps;
-    return rowOf(rule, killSwitch.isOpen(rule.exit), (prefix) => killSwitch.ownerOf(prefix));
+    const { killSwitch, devices } = this.deps;
+    return rowOf(rule, {
+      isOpen: killSwitch.isOpen(rule.exit),
+      resolving: this.resolving.state,
+      addresses: this.names.count(rule),
+      ownerOf: (prefix) => killSwitch.ownerOf(prefix),
+      nameOf: (id) => devices.nameOf(id) || id,
+      isServed: (id) => this.roadExitOf(id) === null && devices.exitOf(id) !== "direct",
+    });
+  }
+
+  /** The exit of a device on the road; null for others. */
+  private roadExitOf(id: DeviceId): Exit | null {
+    return this.deps.killSwitch.remote?.devices.find((device) => device.id === id)?.exit ?? null;
   }
 
   private newId(): string {

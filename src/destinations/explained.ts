@@ -1,17 +1,32 @@
-import { type Address, type Prefix, parseAddress, prefixOf, unmapped } from "../base/address.ts";
+import {
+  type Address,
+  type HostName,
+  type Prefix,
+  parseAddress,
+  parseHostName,
+  prefixOf,
+  unmapped,
+} from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
 import { formatExit, parseExit } from "../devices/exit.ts";
 import { type DeviceId, deviceIdIn } from "../devices/id.ts";
 import type { Exit } from "../killswitch/policy.ts";
 import { tunnelTitle } from "../shared/words.ts";
-import type { Matcher, Rule } from "./rules.ts";
+import type { Names } from "./names.ts";
+import { NOT_RESOLVED } from "./row.ts";
+import type { Match, Matcher, Rule } from "./rules.ts";
 import type { Destination, Explanation } from "./schema.ts";
 
 interface Facts {
   matcher: Matcher;
+  names: Pick<Names, "of" | "askedAt" | "leading">;
+  /** Who resolves names. */
+  resolving: "on" | "off" | "elsewhere" | "failed";
   /** The exit of a device, in words. */
   exitOf: (id: DeviceId) => string;
   nameOf: (id: DeviceId) => string | null;
+  /** The exit of a device on the road; null for others. */
+  roadExitOf: (id: DeviceId) => Exit | null;
   ownerOf: (prefix: Prefix) => string | null;
   isOpen: (exit: Exit) => boolean;
   rowOf: (rule: Rule) => Destination;
@@ -19,57 +34,129 @@ interface Facts {
   stands: boolean;
 }
 
-/** Which exit the traffic of a device to an address takes, and why. */
+/** A device, and the words for it. */
+interface Sender {
+  id: DeviceId;
+  title: string;
+  /** Its own exit. */
+  own: string;
+}
+
+/** Which exit the traffic of a device to a name or an address takes, and why. */
 export function explained(deviceText: string, destination: string, facts: Facts): Explanation {
   const id = deviceIdIn(deviceText, "device");
-  const address = addressIn(destination);
+  const target = targetIn(destination);
   const [name, own] = [facts.nameOf(id) ?? "", facts.exitOf(id)];
-  const title = name || id;
-  const common = { device: { id, name }, destination: address, in_kernel: facts.stands };
-  const owner = facts.ownerOf(prefixOf(address));
+  const sender = { id, own, title: name || id };
+  const common = {
+    ...{ device: { id, name }, destination: target.text, in_kernel: facts.stands },
+    ...{ addresses: [], asked_at: null },
+  };
+  if (target.address === null) return { ...common, ...ofName(target.text, sender, facts) };
+  const owner = facts.ownerOf(prefixOf(target.address));
   if (owner !== null)
     return {
       ...{ ...common, rule: null, by: null, exit: own, open: true, advice: null },
       why: `It is in ${owner}, which no exit leads to.`,
     };
-  const match = facts.matcher.forAddress(address, id);
-  const isKeptBlocked = match !== null && own === "blocked" && match.rule.devices.length === 0;
-  const holds = isKeptBlocked ? null : match;
-  const exit: Exit = holds?.rule.exit ?? parseExit(own) ?? { to: "blocked" };
-  const isOpen = facts.isOpen(exit);
+  return { ...common, ...ofAddress(target.address, sender, facts) };
+}
+
+type Outcome = Pick<Explanation, "rule" | "by" | "exit" | "open" | "why" | "advice"> &
+  Partial<Pick<Explanation, "addresses" | "asked_at">>;
+
+function ofAddress(address: Address, sender: Sender, facts: Facts): Outcome {
+  const { matcher } = facts;
+  const isBlocked = sender.own === "blocked";
+  // As in the firewall: rules of the device come before those of all, and names before prefixes.
+  const leading = (rules: readonly Rule[]) => facts.names.leading(address, rules);
+  const byPrefix = matcher.forAddress(address, sender.id, isBlocked);
+  const isOwn = byPrefix !== null && byPrefix.rule.devices.length > 0;
+  const holds =
+    leading(matcher.rules.filter(({ devices }) => devices.includes(sender.id))) ??
+    (isOwn || isBlocked ? byPrefix : leading(matcher.rules.filter(({ devices }) => devices.length === 0))) ??
+    byPrefix;
+  const kept = holds === null && isBlocked ? matcher.forAddress(address, sender.id) : null;
+  const { exit, open, advice } = wayOf(holds, sender, facts);
   return {
-    ...common,
-    rule: holds && facts.rowOf(holds.rule),
-    by: holds?.by ?? null,
-    exit: formatExit(exit),
-    open: isOpen,
-    why: whyOf(title, own, match, isKeptBlocked),
-    advice: facts.stands ? adviceOf(exit, isOpen, holds?.rule ?? null) : NOT_IN_KERNEL,
+    ...{ rule: holds && facts.rowOf(holds.rule), by: holds?.by ?? null, exit: formatExit(exit), open },
+    ...{ why: kept === null ? whyOf("address", holds, sender, open) : whyKept(kept, sender), advice },
   };
 }
 
+function ofName(name: HostName, sender: Sender, facts: Facts): Outcome {
+  const { matcher, names } = facts;
+  const isBlocked = sender.own === "blocked";
+  const holds = matcher.forName(name, sender.id, isBlocked);
+  const kept = holds === null && isBlocked ? matcher.forName(name, sender.id) : null;
+  const { exit, open, advice } = wayOf(holds, sender, facts);
+  const askedAt = holds === null ? null : names.askedAt(holds.by, sender.id);
+  const addresses = holds === null ? [] : names.of(holds.rule, holds.by);
+  return {
+    ...{ rule: holds && facts.rowOf(holds.rule), by: holds?.by ?? null, exit: formatExit(exit), open },
+    ...{ addresses, asked_at: askedAt === null ? null : new Date(askedAt).toISOString() },
+    why: kept === null ? whyOf("name", holds, sender, open) : whyKept(kept, sender),
+    advice: holds === null ? advice : (adviceOfName(askedAt, sender, facts) ?? advice),
+  };
+}
+
+/** The exit that holds, whether it carries traffic, and what to do if not. */
+function wayOf(
+  holds: Match<HostName | Prefix> | null,
+  { id, own }: Sender,
+  { isOpen, roadExitOf, stands }: Facts,
+): { exit: Exit; open: boolean; advice: string | null } {
+  const exit: Exit = holds?.rule.exit ?? parseExit(own) ?? { to: "blocked" };
+  const road = roadExitOf(id);
+  if (exit.to === "direct" && road !== null && road.to !== "direct")
+    return { exit, open: false, advice: stands ? NOT_ON_THE_ROAD : NOT_IN_KERNEL };
+  const open = isOpen(exit);
+  return { exit, open, advice: stands ? adviceOf(exit, open, holds?.rule ?? null) : NOT_IN_KERNEL };
+}
+
 const NOT_IN_KERNEL = "The firewall is not as the gateway loaded it, and is being restored: portcullis check";
+const NOT_ON_THE_ROAD =
+  "A device on the road leaves outside the tunnel only if it is direct itself, so this is refused.";
 
 function whyOf(
-  title: string,
-  own: string,
-  match: ReturnType<Matcher["forAddress"]>,
-  isKept: boolean,
+  what: "address" | "name",
+  match: Match<HostName | Prefix> | null,
+  { title, own }: Sender,
+  isOpen: boolean,
 ): string {
-  if (match === null) return `No rule is for this address, so it takes the exit of ${title}: ${own}.`;
+  if (match === null) return `No rule is for this ${what}, so it takes the exit of ${title}: ${own}.`;
   const { rule, by } = match;
-  if (isKept)
-    return `${title} is blocked, and reaches only what rules of its own permit. The rule ${rule.id} (${by}) is for all devices.`;
   const whose = rule.devices.length === 0 ? "all devices" : "this device";
-  return `The rule ${rule.id} leads ${by} to ${formatExit(rule.exit)}, for ${whose}. DNS (ports 53 and 853) ${
-    rule.exit.to === "blocked" ? "is blocked too" : `still takes the exit of the device: ${own}`
-  }.`;
+  const exit = formatExit(rule.exit);
+  const leads = `The rule ${rule.id} leads ${by} to ${exit}, for ${whose}.`;
+  if (what === "address")
+    return `${leads} DNS (ports 53 and 853) ${
+      rule.exit.to === "blocked"
+        ? "is blocked too"
+        : isOpen
+          ? `still takes the exit of the device: ${own}`
+          : "is refused as well while that exit is down"
+    }.`;
+  switch (rule.exit.to) {
+    case "blocked":
+      return `${leads} Devices are told that there is no such name.`;
+    case "direct":
+      return `${leads} The question for it goes through the tunnel.`;
+    case "tunnel":
+      return `${leads} The question for it leaves there, too.`;
+  }
+}
+
+function whyKept({ rule, by }: Match<HostName | Prefix>, { title }: Sender): string {
+  return `${title} is blocked, and reaches only what rules of its own permit. The rule ${rule.id} (${by}) is for all devices.`;
 }
 
 function adviceOf(exit: Exit, isOpen: boolean, rule: Rule | null): string | null {
   if (isOpen) return null;
   if (exit.to === "tunnel")
-    return `The ${tunnelTitle(exit.name)} is not connected, so this is refused; to connect it: portcullis ${
+    return `The ${tunnelTitle(exit.name)} is not connected, so this is refused${
+      rule === null ? "" : ", and so is the question for a name of it"
+    }; to connect it: portcullis ${
       exit.name === "main" ? "connect" : `tunnel ${exit.name} connect`
     } <server>`;
   if (exit.to === "direct") return "The uplink is down: look at its cable and at the home router.";
@@ -78,8 +165,24 @@ function adviceOf(exit: Exit, isOpen: boolean, rule: Rule | null): string | null
     : `It is refused, as the rule says; to remove that: portcullis destination remove ${rule.id}`;
 }
 
-function addressIn(text: string): Address {
+/** Null if the device asks as it should. */
+function adviceOfName(askedAt: number | null, { id, own, title }: Sender, facts: Facts): string | null {
+  if (!facts.stands) return NOT_IN_KERNEL;
+  if (facts.resolving === "elsewhere") return NOT_RESOLVED;
+  if (facts.roadExitOf(id) !== null || own === "direct")
+    return `The gateway's resolver does not answer ${title}, so names have no effect for it: devices on the road, and those that are direct, ask their own.`;
+  if (askedAt !== null) return null;
+  return `${title} has not asked the gateway for this name since the gateway started. It may remember an older answer: restart the program, or the device. If it still does not ask, it uses DNS over HTTPS ("private DNS", "secure DNS"): turn that off on it.`;
+}
+
+/** A name in lower case, or an address. */
+function targetIn(text: string): { text: HostName; address: null } | { text: string; address: Address } {
   const address = parseAddress(text);
-  if (address !== null) return unmapped(address);
-  throw new GatewayError("bad_request", "name: must be an IP address, such as 203.0.113.7");
+  if (address !== null) return { text: unmapped(address), address: unmapped(address) };
+  const name = parseHostName(text.replace(/\.$/, ""));
+  if (name !== null) return { text: name, address: null };
+  throw new GatewayError(
+    "bad_request",
+    "name: must be a name or an IP address, such as example.com or 203.0.113.7",
+  );
 }

@@ -1,27 +1,72 @@
 import type { Prefix } from "../base/address.ts";
 import { formatExit } from "../devices/exit.ts";
+import type { DeviceId } from "../devices/id.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import type { Rule } from "./rules.ts";
-import type { Destination } from "./schema.ts";
+import { type Destination, MAX_RULE_ADDRESSES } from "./schema.ts";
+
+interface Facts {
+  isOpen: boolean;
+  /** Who resolves names. */
+  resolving: "on" | "off" | "elsewhere" | "failed";
+  /** How many its names have. */
+  addresses: number;
+  ownerOf: (prefix: Prefix) => string | null;
+  nameOf: (id: DeviceId) => string;
+  /** Whether the gateway's resolver answers the device. */
+  isServed: (id: DeviceId) => boolean;
+}
 
 /** A rule for people. The network may have changed since it was made. */
-export function rowOf(rule: Rule, isOpen: boolean, ownerOf: (prefix: Prefix) => string | null): Destination {
-  const { id, prefixes, devices, exit, note } = rule;
-  const taken = prefixes.flatMap((prefix) => ownerOf(prefix) ?? []);
+export function rowOf(rule: Rule, facts: Facts): Destination {
+  const { id, names, prefixes, devices, exit, note } = rule;
+  const { isOpen, addresses } = facts;
+  const warnings = [
+    ...warningsOfExit(rule, facts),
+    ...(names.length === 0 ? [] : warningsOfNames(rule, facts)),
+  ];
   return {
-    ...{ id, prefixes: [...prefixes], devices: [...devices] },
-    ...{ exit: formatExit(exit), note, open: isOpen },
-    warning: warningOf(rule, isOpen, taken),
+    ...{ id, names: [...names], prefixes: [...prefixes], devices: [...devices] },
+    ...{ exit: formatExit(exit), note, open: isOpen, addresses },
+    warning: warnings.length === 0 ? null : warnings.join(" "),
   };
 }
 
-function warningOf({ exit }: Rule, isOpen: boolean, [taken]: readonly string[]): string | null {
-  if (taken !== undefined) return `Some of these addresses are those of ${taken} now, and stay there.`;
+function warningsOfExit({ prefixes, exit }: Rule, { isOpen, ownerOf }: Facts): string[] {
+  const [taken] = prefixes.flatMap((prefix) => ownerOf(prefix) ?? []);
+  if (taken !== undefined) return [`Some of these addresses are those of ${taken} now, and stay there.`];
   if (exit.to === "direct")
     return isOpen
-      ? "It leaves outside the tunnel: your internet provider sees it, and whatever else has these addresses leaves there too."
-      : "The uplink is down: it is refused.";
+      ? [
+          "It leaves outside the tunnel: your internet provider sees it, and whatever else has these addresses leaves there too.",
+        ]
+      : ["The uplink is down: it is refused."];
   if (exit.to === "tunnel" && !isOpen)
-    return `The ${tunnelTitle(exit.name)} is not connected: it is refused until then, and takes no other exit.`;
-  return null;
+    return [
+      `The ${tunnelTitle(exit.name)} is not connected: it is refused until then, and takes no other exit.`,
+    ];
+  return [];
 }
+
+function warningsOfNames({ devices, exit }: Rule, facts: Facts): string[] {
+  const { resolving, addresses, nameOf, isServed } = facts;
+  const others = devices.filter((id) => !isServed(id)).map(nameOf);
+  return [
+    ...(resolving === "elsewhere" ? [NOT_RESOLVED] : []),
+    ...(resolving === "failed" ? [FAILED] : []),
+    ...(others.length === 0
+      ? []
+      : [
+          `Its names have no effect for ${others.join(", ")}: devices on the road, and those that are direct, do not ask the gateway's resolver.`,
+        ]),
+    ...(exit.to === "direct"
+      ? ["Other names on the same addresses leave outside the tunnel as well, as long as these are in use."]
+      : []),
+    ...(addresses >= MAX_RULE_ADDRESSES ? [FULL] : []),
+  ];
+}
+
+export const NOT_RESOLVED =
+  "Another resolver of this machine answers at port 53, so the names have no effect: stop it, or use networks instead.";
+const FAILED = "The resolver cannot listen, so all questions are refused: portcullis dns";
+const FULL = `Its names have ${MAX_RULE_ADDRESSES} addresses, the maximum: answers with others are refused.`;

@@ -1,9 +1,11 @@
 import {
   addressOf,
   contains,
+  type HostName,
   mustParsePrefix,
   networkOf,
   type Prefix,
+  parseHostName,
   parsePrefix,
 } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
@@ -11,7 +13,7 @@ import { type Exits, exitIn, formatExit } from "../devices/exit.ts";
 import { deviceIdIn, isPrefixId } from "../devices/id.ts";
 import { conflictBetween, type Rule } from "./rules.ts";
 import { targetOf } from "./saved.ts";
-import { type DestinationBody, MAX_ALL_PREFIXES, MAX_RULES } from "./schema.ts";
+import { type DestinationBody, MAX_ALL_NAMES, MAX_ALL_PREFIXES, MAX_RULES } from "./schema.ts";
 
 /** What decides whether a rule is possible now. */
 export interface Here {
@@ -22,7 +24,9 @@ export interface Here {
 
 /** The rule that a client has asked for; throws, naming the field, if there cannot be such a rule. */
 export function ruleIn(id: string, body: DestinationBody, { exits, overlapOf }: Here): Rule {
-  const prefixes = [...new Set(body.prefixes.map(prefixIn))];
+  const names = [...new Set((body.names ?? []).map(nameIn))];
+  const prefixes = [...new Set((body.prefixes ?? []).map(prefixIn))];
+  if (names.length + prefixes.length === 0) throw refusal("names: there are none, and no prefixes either");
   const devices = [...new Set((body.devices ?? []).map((device) => deviceIdIn(device, "devices")))];
   const exit = exitIn(body.exit, exits);
   if (exit.to === "direct" && devices.some(isPrefixId))
@@ -33,7 +37,7 @@ export function ruleIn(id: string, body: DestinationBody, { exits, overlapOf }: 
       throw refusal(`prefixes: ${prefix} has addresses of ${owner}, which no exit leads to`);
   }
   if (/\p{Cc}/u.test(body.note ?? "")) throw refusal("note: contains a control character");
-  return { id, names: [], prefixes, devices, exit, note: body.note ?? "" };
+  return { id, names, prefixes, devices, exit, note: body.note ?? "" };
 }
 
 /** Throws if the rule contradicts another, or if there would be too many. */
@@ -42,14 +46,28 @@ export function refuseBeside(rule: Rule, others: readonly Rule[]): void {
     const conflict = conflictBetween(rule, other);
     if (conflict !== null)
       throw refusal(
-        `prefixes: ${conflict} would be in two rules for the same devices: in this one, by ${formatExit(rule.exit)}, and in ${other.id} (${targetOf(other)}, by ${formatExit(other.exit)}); change or remove that one`,
+        `${isNameOf(rule, conflict) ? "names" : "prefixes"}: ${conflict} would be in two rules for the same devices: in this one, by ${formatExit(rule.exit)}, and in ${other.id} (${targetOf(other)}, by ${formatExit(other.exit)}); change or remove that one`,
       );
   }
   if (others.length >= MAX_RULES)
     throw refusal(`there are ${MAX_RULES} rules, the maximum; remove one first`);
-  const all = [rule, ...others].reduce((sum, { prefixes }) => sum + prefixes.length, 0);
-  if (all > MAX_ALL_PREFIXES)
-    throw refusal(`prefixes: the rules would have ${all} in all, and ${MAX_ALL_PREFIXES} is the maximum`);
+  for (const [field, max] of [
+    ["names", MAX_ALL_NAMES],
+    ["prefixes", MAX_ALL_PREFIXES],
+  ] as const) {
+    const all = [rule, ...others].reduce((sum, each) => sum + each[field].length, 0);
+    if (all > max) throw refusal(`${field}: the rules would have ${all} in all, and ${max} is the maximum`);
+  }
+}
+
+function isNameOf({ names }: Rule, part: HostName | Prefix): boolean {
+  return names.some((name) => name === part);
+}
+
+function nameIn(text: string): HostName {
+  const name = parseHostName(text.replace(/^\*\.|\.$/g, ""));
+  if (name !== null) return name;
+  throw refusal(`names: ${JSON.stringify(text)} is not a name, such as example.com`);
 }
 
 function prefixIn(text: string): Prefix {

@@ -43,10 +43,13 @@ export class Matcher {
     return this.names.size > 0;
   }
 
-  /** The rule for a name in lower case, without a final dot. It takes at most two look-ups for each label of the name. */
-  forName(name: HostName, device: DeviceId | null): Match<HostName> | null {
+  /**
+   * The rule for a name in lower case, without a final dot. It takes at most two look-ups for each label of the name.
+   * One that is blocked has only the rules of its own.
+   */
+  forName(name: HostName, device: DeviceId | null, isBlocked = false): Match<HostName> | null {
     const names = this.names.size === 0 ? [] : withParents(name);
-    return this.first(device, (owner) => {
+    return this.first(device, isBlocked, (owner) => {
       const rules = this.names.get(owner);
       const by = rules && names.find((each) => rules.has(each));
       const rule = by && rules.get(by);
@@ -54,8 +57,8 @@ export class Matcher {
     });
   }
 
-  forAddress(address: Address, device: DeviceId | null): Match<Prefix> | null {
-    return this.first(device, (owner) => {
+  forAddress(address: Address, device: DeviceId | null, isBlocked = false): Match<Prefix> | null {
+    return this.first(device, isBlocked, (owner) => {
       const found = this.prefixes.get(owner)?.find(address);
       return found ? { rule: found.value, by: found.prefix } : null;
     });
@@ -63,7 +66,7 @@ export class Matcher {
 
   /** The rule for a whole network, as far as narrower ones do not hold. */
   forPrefix(prefix: Prefix, device: DeviceId | null): Match<Prefix> | null {
-    return this.first(device, (owner) => {
+    return this.first(device, false, (owner) => {
       const found = this.prefixes.get(owner)?.covering(prefix);
       return found ? { rule: found.value, by: found.prefix } : null;
     });
@@ -72,9 +75,10 @@ export class Matcher {
   /** Rules of the device come first. */
   private first<Found>(
     device: DeviceId | null,
+    isBlocked: boolean,
     find: (owner: DeviceId | null) => Found | null,
   ): Found | null {
-    return (device && find(device)) ?? find(null);
+    return (device && find(device)) ?? (isBlocked ? null : find(null));
   }
 }
 

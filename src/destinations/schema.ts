@@ -3,14 +3,23 @@ import { type Static, Type } from "typebox";
 /** A rule is a line of the firewall or more, which packets pass. */
 export const MAX_RULES = 64;
 export const MAX_RULE_PREFIXES = 256;
+export const MAX_RULE_NAMES = 128;
 export const MAX_RULE_DEVICES = 64;
 /** Of all rules: the firewall's table has them all. */
 export const MAX_ALL_PREFIXES = 1_024;
+export const MAX_ALL_NAMES = 1_024;
+/** Some hundred services of a large site, for an hour. */
+export const MAX_RULE_ADDRESSES = 1_024;
+/** Of all rules. Each is an element of the firewall's table, which is read and compared as a whole. */
+export const MAX_ALL_ADDRESSES = 2_048;
 export const MAX_NOTE_CHARACTERS = 200;
 
 const Parts = {
+  names: Type.Array(Type.String({ maxLength: 253 }), {
+    maxItems: MAX_RULE_NAMES,
+    description: "names such as example.com; each means all names below it, too",
+  }),
   prefixes: Type.Array(Type.String(), {
-    minItems: 1,
     maxItems: MAX_RULE_PREFIXES,
     description: "networks in CIDR notation, or single addresses",
   }),
@@ -26,7 +35,8 @@ const Parts = {
 
 export const DestinationBody = Type.Object(
   {
-    prefixes: Parts.prefixes,
+    names: Type.Optional(Parts.names),
+    prefixes: Type.Optional(Parts.prefixes),
     devices: Type.Optional(Parts.devices),
     exit: Parts.exit,
     note: Type.Optional(Parts.note),
@@ -43,6 +53,7 @@ export type DestinationChange = Static<typeof DestinationChange>;
 export const SavedDestination = Type.Object(
   {
     id: Type.String({ pattern: "^[0-9a-f]{6}$" }),
+    names: Type.Optional(Parts.names),
     prefixes: Parts.prefixes,
     devices: Parts.devices,
     exit: Type.String(),
@@ -54,6 +65,7 @@ export const SavedDestination = Type.Object(
 export const Destination = Type.Object(
   {
     id: Type.String({ description: "made by the gateway" }),
+    names: Type.Array(Type.String()),
     prefixes: Type.Array(Type.String()),
     devices: Type.Array(Type.String(), { description: "empty if the rule is for all devices" }),
     exit: Type.String(),
@@ -61,6 +73,7 @@ export const Destination = Type.Object(
     open: Type.Boolean({
       description: "whether the exit carries traffic now; if not, it is refused, and takes no other exit",
     }),
+    addresses: Type.Integer({ description: "how many addresses its names have now, as devices have asked" }),
     warning: Type.Union([Type.String(), Type.Null()], {
       description: "what to know about it, such as an exit that is down, or one outside the tunnel",
     }),
@@ -80,9 +93,17 @@ export type DestinationList = Static<typeof DestinationList>;
 export const Explanation = Type.Object(
   {
     device: Type.Object({ id: Type.String(), name: Type.String() }, { additionalProperties: false }),
-    destination: Type.String(),
+    destination: Type.String({ description: "the name or the address that was asked for" }),
     rule: Type.Union([Destination, Type.Null()], { description: "the rule that holds; null if none does" }),
-    by: Type.Union([Type.String(), Type.Null()], { description: "the prefix of the rule that matches" }),
+    by: Type.Union([Type.String(), Type.Null()], {
+      description: "the name or the prefix of the rule that matches",
+    }),
+    addresses: Type.Array(Type.String(), {
+      description: "for a name: those that this name of the rule has now, and that its exit leads to",
+    }),
+    asked_at: Type.Union([Type.String(), Type.Null()], {
+      description: "for a name: when the device last asked for it, in ISO 8601; null if it never did",
+    }),
     exit: Type.String({ description: "by which the traffic leaves" }),
     open: Type.Boolean({ description: "whether that exit carries traffic now" }),
     in_kernel: Type.Boolean({ description: "whether the kernel has the firewall as the gateway loaded it" }),

@@ -9,9 +9,10 @@ import {
 } from "../base/address.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import type { NamedAnswer } from "../destinations/names.ts";
 import type { Match, Matcher } from "../destinations/rules.ts";
 import type { DeviceId } from "../devices/id.ts";
-import type { Exit } from "../killswitch/policy.ts";
+import { type Exit, MAIN } from "../killswitch/policy.ts";
 import { type Answer, answerTo, ownAnswer, RCODE } from "./answer.ts";
 import { Cache } from "./cache.ts";
 import { noSuchName } from "./negative.ts";
@@ -35,21 +36,16 @@ interface Deps {
   rules: () => Matcher;
   /** Whether a list blocks the name for the device. */
   isBlocked: (name: string, device: DeviceId) => boolean;
-  /** Resolves when the kernel leads traffic to these addresses by the rule's exit. */
-  permit: (named: NamedAddresses) => Promise<void>;
+  /** Called for each question about a name of a rule. */
+  asked: (match: Match<HostName>, device: DeviceId) => void;
+  /** Resolves when the kernel leads traffic to these addresses by the rule's exit; false if it cannot. */
+  permit: (named: NamedAnswer) => Promise<boolean>;
   /** The resolvers of an exit and the way to them; null while it is down. */
   resolversOf: (exit: Exit) => ExitResolvers | null;
   /** The networks of the home, whose addresses no name of the internet has. */
   home: () => readonly Prefix[];
   upstream: Pick<Upstream, "ask">;
   log: Pick<Log, "warn">;
-}
-
-/** Addresses that a name has, and for how long devices may use them. */
-interface NamedAddresses {
-  match: Match<HostName>;
-  addresses: readonly Address[];
-  ttlMs: number;
 }
 
 /** What clients have asked since the start. */
@@ -102,12 +98,14 @@ export class Resolver {
     if (META_TYPES.has(question.type)) return ownAnswer(question, RCODE.notImplemented);
     const device = this.deps.deviceAt(client) ?? (await this.lookFor(client));
     if (device === null) return this.refused(question);
-    const match = rules().forName(question.name as HostName, device);
+    const own = exitOf(device);
+    const match = rules().forName(question.name as HostName, device, own.to === "blocked");
+    if (match !== null) this.deps.asked(match, device);
     if (match === null && staysAtHome(question.name)) return noSuchName(question);
     // A person has decided about this name in particular.
     if (match === null && isBlocked(question.name, device)) return this.blocked(question);
     if (match?.rule.exit.to === "blocked") return this.blocked(question);
-    const exit = match?.rule.exit ?? exitOf(device);
+    const exit = askedBy(match, own);
     return exit.to === "blocked"
       ? this.refused(question)
       : this.fromExit(question, { client, device }, exit, match);
@@ -132,9 +130,28 @@ export class Resolver {
     if (match === null && answer.names.slice(1).some((name) => this.deps.isBlocked(name, device)))
       return this.blocked(question);
     if (this.leadsHome(answer.locals, match)) return ownAnswer(question, RCODE.ok);
-    if (match !== null && answer.addresses.length > 0)
-      await this.deps.permit({ match, addresses: answer.addresses, ttlMs: 1_000 * answer.ttlSeconds });
-    return answerTo(question, answer, ageSeconds);
+    return (await this.isLed(question, device, match, answer))
+      ? answerTo(question, answer, ageSeconds)
+      : this.refused(question);
+  }
+
+  /**
+   * Whether the traffic that follows takes the exit by which the question was asked. The rules may have changed
+   * meanwhile: then the device asks again.
+   */
+  private async isLed(
+    { name }: Question,
+    device: DeviceId,
+    match: Match<HostName> | null,
+    { addresses, ttlSeconds }: Answer,
+  ): Promise<boolean> {
+    const { permit, rules, exitOf } = this.deps;
+    const isPermitted =
+      match === null ||
+      addresses.length === 0 ||
+      (await permit({ match, addresses: addresses.map(unmapped), ttlMs: 1_000 * ttlSeconds }));
+    const isBlocked = exitOf(device).to === "blocked";
+    return isPermitted && rules().forName(name as HostName, device, isBlocked)?.rule === match?.rule;
   }
 
   /** Another server of the tunnel gets other answers. While it is down, those of the former one count. */
@@ -176,7 +193,7 @@ export class Resolver {
    * names of a rule may have private addresses behind its exit.
    */
   private leadsHome(locals: readonly Address[], match: Match<HostName> | null): boolean {
-    if (match === null || locals.length === 0) return locals.length > 0;
+    if (match === null || match.rule.exit.to === "direct" || locals.length === 0) return locals.length > 0;
     const home = this.deps.home();
     return locals.some(
       (address) =>
@@ -204,6 +221,15 @@ export class Resolver {
     this.counts.blocked += 1;
     return noSuchName(question);
   }
+}
+
+/**
+ * By which exit a question leaves: that of the traffic that follows. Outside the tunnel nothing is asked: the kill switch
+ * permits no such question.
+ */
+function askedBy(match: Match<HostName> | null, own: Exit): Exit {
+  if (match === null || match.rule.exit.to !== "direct") return match?.rule.exit ?? own;
+  return own.to === "tunnel" ? own : { to: "tunnel", name: MAIN };
 }
 
 /** Null for a message that asks nothing, or is none. */

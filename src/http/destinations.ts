@@ -24,12 +24,12 @@ export const destinationRoutes = [
   route({
     method: "get",
     path: "/api/destinations/explain",
-    summary: "Explain by which exit a device reaches an address",
+    summary: "Explain by which exit a device reaches a name or an address",
     tag: "Destinations",
     query: Type.Object(
       {
         device: Type.String({ description: "its id, as in /api/devices", example: DEVICE_EXAMPLE }),
-        name: Type.String({ description: "an IP address", example: "203.0.113.7" }),
+        name: Type.String({ description: "a name, or an IP address", example: "www.example.com" }),
       },
       { additionalProperties: false },
     ),
@@ -42,7 +42,12 @@ export const destinationRoutes = [
     summary: "Give the traffic to some destinations another exit",
     tag: "Destinations",
     body: DestinationBody,
-    example: { prefixes: ["203.0.113.0/24"], exit: "blocked", note: "advertisements" },
+    example: {
+      names: ["ads.example.com"],
+      prefixes: ["203.0.113.0/24"],
+      exit: "blocked",
+      note: "advertisements",
+    },
     answers: answers(Destination, "the rule is saved and in force; `warning` says what to know about it"),
     limit: "connection",
     together: "queued",

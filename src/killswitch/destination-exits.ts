@@ -1,6 +1,7 @@
 import type { Address, Prefix } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
 import { PrefixTable } from "../base/prefix-table.ts";
+import { groupsIn } from "./named-sets.ts";
 import type { Destination, Exit, Policy } from "./policy.ts";
 
 /** A look at the kernel's connections asks for each of them. */
@@ -27,28 +28,50 @@ export function destinationExit(
   return exits.find(destination, sender);
 }
 
+/** What one device, or all of them, have by rules. */
+interface Ways {
+  /** By addresses that names have now. */
+  named: Map<Address, Exit>;
+  prefixes: Map<Prefix, Exit>;
+}
+
+type Owner = Mac | Prefix | null;
+
 class DestinationExits {
   /** By device; under null those of all devices. */
-  private readonly tables: ReadonlyMap<Mac | Prefix | null, PrefixTable<Exit>>;
+  private readonly finders: ReadonlyMap<Owner, (address: Address) => Exit | undefined>;
 
   constructor(destinations: readonly Destination[]) {
-    const found = new Map<Mac | Prefix | null, Map<Prefix, Exit>>();
+    const found = new Map<Owner, Ways>();
+    const waysOf = (devices: Destination["devices"]) =>
+      (devices.length === 0 ? [null] : devices).map((device) => {
+        const ways = found.get(device) ?? { named: new Map<Address, Exit>(), prefixes: new Map() };
+        found.set(device, ways);
+        return ways;
+      });
     for (const { prefixes, devices, exit } of destinations)
-      for (const device of devices.length === 0 ? [null] : devices)
-        for (const prefix of prefixes) {
-          const exits = found.get(device) ?? new Map<Prefix, Exit>();
-          found.set(device, exits.set(prefix, exit));
-        }
-    this.tables = new Map([...found].map(([device, exits]) => [device, new PrefixTable(exits)]));
+      for (const ways of waysOf(devices)) for (const prefix of prefixes) ways.prefixes.set(prefix, exit);
+    // The first one counts, as in the firewall.
+    for (const { addresses, devices, exit } of groupsIn(destinations))
+      for (const { named } of waysOf(devices))
+        for (const address of addresses) if (!named.has(address)) named.set(address, exit);
+    this.finders = new Map([...found].map(([device, ways]) => [device, finderIn(ways)]));
   }
 
   find(destination: Address, sender: Sender | null): Exit | null | undefined {
-    const exitFor = (owner: Mac | Prefix | null) => this.tables.get(owner)?.find(destination)?.value;
+    const exitFor = (owner: Owner) => this.finders.get(owner)?.(destination);
     if (sender !== null) {
       const all = sender.exit.to === "blocked" ? null : exitFor(null);
       return exitFor(sender.id) ?? all ?? null;
     }
-    const isForSome = [...this.tables.keys()].some((owner) => owner !== null && exitFor(owner) !== undefined);
+    const isForSome = [...this.finders.keys()].some(
+      (owner) => owner !== null && exitFor(owner) !== undefined,
+    );
     return isForSome ? undefined : (exitFor(null) ?? null);
   }
+}
+
+function finderIn({ named, prefixes }: Ways): (address: Address) => Exit | undefined {
+  const table = new PrefixTable(prefixes);
+  return (address) => named.get(address) ?? table.find(address)?.value;
 }

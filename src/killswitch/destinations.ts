@@ -1,41 +1,30 @@
-import { addressOf, familyOf, lengthOf, mustParsePrefix, networkOf, type Prefix } from "../base/address.ts";
-import { DIRECT_MARK } from "../network/slot.ts";
-import { DESTINATION_ZONE, DIRECT } from "./direct.ts";
-import { TO_RESOLVER } from "./dns.ts";
-import { ASSIGNED, BLOCKED_DEVICES, chainOf, NO_DEVICE } from "./exits.ts";
-import { anyOf, byFamily, chain, headerOf, setMark } from "./match.ts";
-import { type Destination, type Exit, leadsToDirect, type Policy } from "./policy.ts";
+import { familyOf, type Prefix } from "../base/address.ts";
+import { type Family, lookUps } from "./destination-look-ups.ts";
+import { leaves, OWN } from "./destination-ways.ts";
+import { ASSIGNED, BLOCKED_DEVICES } from "./exits.ts";
+import { byFamily, chain, headerOf } from "./match.ts";
+import { senderIn } from "./named-sets.ts";
+import type { Destination, Exit, Policy } from "./policy.ts";
 
-type Family = 4 | 6;
 const FAMILIES = [4, 6] as const;
-const OWN = 'comment "a destination with an exit of its own"';
 
 /** On the LAN's interfaces: what has no exit of its own goes on to the exit of its device. */
 export function byDestination(policy: Policy, family: Family): string[] {
-  return jumpTo(fromLan(policy, family), family);
+  return jumpTo(scopesOf(policy, family).lan, family);
 }
 
 /** The same for packets of devices on the road. */
 export function byDestinationFromRemote(policy: Policy): string[] {
-  return FAMILIES.flatMap((family) => jumpTo(fromRemote(policy, family), family));
+  return FAMILIES.flatMap((family) => jumpTo(scopesOf(policy, family).road, family));
 }
 
-/**
- * The chains of these rules. A packet passes one look-up for each length of the prefixes and each exit, the longest
- * first. It is masked and looked up among networks without host bits: a set of prefixes seems empty for about a
- * millisecond while the table is replaced (Linux 6.18), and the packet would take the exit of its device. A packet that
- * has found its exit never comes back for another one.
- */
+/** The chains of these rules. A packet that has found its exit never comes back for another one. */
 export function destinationChains(policy: Policy): string[] {
   const { destinations = [] } = policy;
-  const scopes = FAMILIES.flatMap((family) => [
-    fromLan(policy, family),
-    fromRemote(policy, family),
-    ...ofOwners(policy, family),
-    ofDevices(policy, family),
-    ofUnblocked(policy, family),
-    ofAll(policy, family),
-  ]).filter(isUsed);
+  const scopes = FAMILIES.flatMap((family) => {
+    const { lan, road, owners, devices, unblocked, all } = scopesOf(policy, family);
+    return [lan, road, ...owners.values(), devices, unblocked, all];
+  }).filter(isUsed);
   const used = new Map(scopes.map(({ name, rules }) => [name, rules]));
   return [
     ...[...used].map(([name, rules]) => chain(name, null, rules)),
@@ -43,13 +32,43 @@ export function destinationChains(policy: Policy): string[] {
   ];
 }
 
-/** The chain that leads traffic to some destinations out of the tunnel; only then the table has it. */
-export const LEAVE_DIRECTLY = `leave_by_${DIRECT}`;
-
 /** The rules for one kind of sender, and the name of their chain. */
 interface Scope {
   name: string;
   rules: readonly string[];
+}
+
+interface Scopes {
+  lan: Scope;
+  road: Scope;
+  /** For networks behind routers, and for devices on the road, that have rules of their own. */
+  owners: ReadonlyMap<Prefix, Scope>;
+  /** For the devices that are known by their MAC addresses. */
+  devices: Scope;
+  /** The rules of all devices for the LAN's own devices, except those that are blocked. */
+  unblocked: Scope;
+  all: Scope;
+}
+
+/** A thousand prefixes take some milliseconds, and several parts of the table need them. */
+const known = new WeakMap<Policy, Map<Family, Scopes>>();
+
+function scopesOf(policy: Policy, family: Family): Scopes {
+  const ofPolicy = known.get(policy) ?? new Map<Family, Scopes>();
+  known.set(policy, ofPolicy);
+  const scopes = ofPolicy.get(family) ?? makeScopes(policy, family);
+  ofPolicy.set(family, scopes);
+  return scopes;
+}
+
+function makeScopes(policy: Policy, family: Family): Scopes {
+  const all = ofAll(policy, family);
+  const unblocked = ofUnblocked(all, policy, family);
+  const devices = ofDevices(unblocked, policy, family);
+  const owners = ofOwners(all, policy, family);
+  const lan = fromLan({ all, unblocked, devices, owners }, policy, family);
+  const road = fromRemote({ all, owners }, policy, family);
+  return { lan, road, owners, devices, unblocked, all };
 }
 
 function isUsed({ rules }: Scope): boolean {
@@ -68,47 +87,46 @@ function goTo(scope: Scope): string[] {
  * A router of the LAN forwards packets of the networks behind it with its own MAC address. They do not take the rules of
  * the router.
  */
-function fromLan(policy: Policy, family: Family): Scope {
-  const [devices, all] = [ofDevices(policy, family), ofUnblocked(policy, family)];
-  if (!isUsed(devices) && !isUsed(all) && ofOwners(policy, family).length === 0) return all;
+function fromLan(
+  { all, unblocked, devices, owners }: Pick<Scopes, "all" | "unblocked" | "devices" | "owners">,
+  policy: Policy,
+  family: Family,
+): Scope {
+  if (!isUsed(devices) && !isUsed(unblocked) && owners.size === 0) return unblocked;
   const networks = policy.routed
     .filter(({ prefix }) => familyOf(prefix) === family)
     .map(
-      ({ prefix, exit }) => `${headerOf(family)} saddr ${prefix} ${ofOwner(prefix, exit, policy, family)}`,
+      ({ prefix, exit }) => `${headerOf(family)} saddr ${prefix} ${ofOwner(prefix, exit, { all, owners })}`,
     );
-  const own = isUsed(devices) ? [`ether saddr ${anyOf(macsIn(policy))} goto ${devices.name} ${OWN}`] : [];
-  if (networks.length === 0 && own.length === 0) return all;
-  return { name: `lan_to_ipv${family}`, rules: [...networks, ...own, ...goTo(all)] };
+  const own = isUsed(devices) ? [`${senderIn(macsIn(policy))}goto ${devices.name} ${OWN}`] : [];
+  if (networks.length === 0 && own.length === 0) return unblocked;
+  return { name: `lan_to_ipv${family}`, rules: [...networks, ...own, ...goTo(unblocked)] };
 }
 
-function fromRemote(policy: Policy, family: Family): Scope {
+function fromRemote(scopes: Pick<Scopes, "all" | "owners">, { remote }: Policy, family: Family): Scope {
   const name = `road_to_ipv${family}`;
-  const { remote } = policy;
-  const isNeeded = isUsed(ofAll(policy, family)) || ofOwners(policy, family).length > 0;
-  if (remote === undefined || !isNeeded) return { name, rules: [] };
+  if (remote === undefined || (!isUsed(scopes.all) && scopes.owners.size === 0)) return { name, rules: [] };
   const rules = remote.devices.flatMap(({ id, addresses, exit }) =>
     byFamily(
       "saddr",
       addresses.filter((address) => familyOf(address) === family),
-    ).map((from) => `${from} ${ofOwner(id, exit, policy, family)}`),
+    ).map((from) => `${from} ${ofOwner(id, exit, scopes)}`),
   );
   return { name, rules };
 }
 
 /** Where the packets of a network or of a device on the road go on. If it is blocked, only its own rules permit more. */
-function ofOwner(id: Prefix, exit: Exit, policy: Policy, family: Family): string {
-  const own = ofOwners(policy, family).find((owner) => owner.id === id);
-  const [to = `return ${OWN}`] = own ? goTo(own) : exit.to === "blocked" ? [] : goTo(ofAll(policy, family));
+function ofOwner(id: Prefix, exit: Exit, { all, owners }: Pick<Scopes, "all" | "owners">): string {
+  const own = owners.get(id);
+  const [to = `return ${OWN}`] = own ? goTo(own) : exit.to === "blocked" ? [] : goTo(all);
   return to;
 }
 
-/** The rules of all devices for the LAN's own devices, except those that are blocked. */
-function ofUnblocked(policy: Policy, family: Family): Scope {
-  const all = goTo(ofAll(policy, family));
+function ofUnblocked(all: Scope, policy: Policy, family: Family): Scope {
   const stays = 'return comment "a blocked device reaches only what rules of its own permit"';
   return {
     name: `unblocked_to_ipv${family}`,
-    rules: all.length === 0 ? [] : [...isBlocked(policy).map((match) => `${match} ${stays}`), ...all],
+    rules: isUsed(all) ? [...isBlocked(policy).map((match) => `${match} ${stays}`), ...goTo(all)] : [],
   };
 }
 
@@ -120,113 +138,45 @@ function isBlocked({ defaultExit }: Policy): string[] {
 
 function ofAll(policy: Policy, family: Family): Scope {
   const { destinations = [] } = policy;
-  const rules = lookUps(
-    destinations.filter(({ devices }) => devices.length === 0),
-    policy,
-    family,
-  );
-  return { name: `all_to_ipv${family}`, rules };
+  const forAll = destinations.filter(({ devices }) => devices.length === 0);
+  return { name: `all_to_ipv${family}`, rules: lookUps(forAll, policy, family) };
 }
 
-/** For the devices that are known by their MAC addresses. */
-function ofDevices(policy: Policy, family: Family): Scope {
+function ofDevices(unblocked: Scope, policy: Policy, family: Family): Scope {
   const { destinations = [] } = policy;
-  const some = destinations
-    .map((each) => ({ ...each, devices: each.devices.filter((id) => !id.includes("/")) }))
-    .filter(({ devices }) => devices.length > 0);
-  const own = lookUps(some, policy, family, ({ devices }) => `ether saddr ${anyOf(devices.toSorted())} `);
-  const all = goTo(ofUnblocked(policy, family));
-  return { name: `devices_to_ipv${family}`, rules: own.length === 0 ? [] : [...own, ...all] };
+  const some = destinations.filter(({ devices }) => macsOf(devices).length > 0);
+  const own = lookUps(some, policy, family, (devices) => senderIn(macsOf(devices)));
+  return { name: `devices_to_ipv${family}`, rules: own.length === 0 ? [] : [...own, ...goTo(unblocked)] };
 }
 
-/** For each network behind a router, and each device on the road, that has rules of its own. */
-function ofOwners(policy: Policy, family: Family): (Scope & { id: Prefix })[] {
+/** Owners with the same rules share a chain, which has the name of the first. */
+function ofOwners(all: Scope, policy: Policy, family: Family): Map<Prefix, Scope> {
   const { destinations = [], routed, remote } = policy;
+  const chains = new Map<string, Scope>();
   const owners = [
     ...routed.map(({ prefix, exit }) => ({ id: prefix, exit })),
     ...(remote?.devices ?? []).map(({ id, exit }) => ({ id, exit })),
   ];
-  return owners.flatMap(({ id, exit }) => {
-    const own = lookUps(
-      destinations.filter(({ devices }) => devices.includes(id)),
-      policy,
-      family,
-    );
-    const name = `${id.replaceAll(/[^0-9a-f]/g, "_")}_to_ipv${family}`;
-    const all = exit.to === "blocked" ? [] : goTo(ofAll(policy, family));
-    return own.length === 0 ? [] : [{ id, name: `of_${name}`, rules: [...own, ...all] }];
+  const scopes = owners.map(({ id, exit }) => {
+    const own = destinations.filter(({ devices }) => devices.includes(id));
+    const key = `${own.map((each) => destinations.indexOf(each)).join()} ${exit.to === "blocked"}`;
+    const shared = chains.get(key);
+    if (shared !== undefined) return [id, shared] as const;
+    const rules = lookUps(own, policy, family);
+    const scope = {
+      name: `of_${id.replaceAll(/[^0-9a-f]/g, "_")}_to_ipv${family}`,
+      rules: rules.length === 0 || exit.to === "blocked" ? rules : [...rules, ...goTo(all)],
+    };
+    chains.set(key, scope);
+    return [id, scope] as const;
   });
+  return new Map(scopes.filter(([, scope]) => isUsed(scope)));
 }
 
 function macsIn({ destinations = [] }: Policy): string[] {
-  const ids = destinations.flatMap(({ devices }) => devices).filter((id) => !id.includes("/"));
-  return [...new Set(ids)].sort();
+  return [...new Set(destinations.flatMap(({ devices }) => macsOf(devices)))];
 }
 
-function lookUps(
-  destinations: readonly Destination[],
-  policy: Policy,
-  family: Family,
-  senders: (destination: Destination) => string = () => "",
-): string[] {
-  const entries = destinations.flatMap((each) =>
-    each.prefixes
-      .filter((prefix) => familyOf(prefix) === family)
-      .map((prefix) => ({ prefix, from: senders(each), to: leaveBy(each.exit, policy) })),
-  );
-  const byLength = Map.groupBy(entries, ({ prefix }) => lengthOf(prefix));
-  return [...byLength]
-    .sort(([one], [other]) => other - one)
-    .flatMap(([length, some]) => {
-      const groups = Map.groupBy(some, ({ from, to }) => `${from}|${to}`);
-      return [...groups.values()].map((group) => {
-        const [{ from, to } = { from: "", to: "" }] = group;
-        const prefixes = group.map(({ prefix }) => prefix);
-        return `${from}${headerOf(family)} daddr ${within(prefixes, length, family)} goto ${to} ${OWN}`;
-      });
-    });
-}
-
-/** Compares with prefixes of one length. */
-function within(prefixes: readonly Prefix[], length: number, family: Family): string {
-  const whole = mustParsePrefix(
-    family === 4 ? "255.255.255.255/32" : `${"ffff:".repeat(8).slice(0, -1)}/128`,
-  );
-  const networks = prefixes.map(addressOf).sort();
-  if (length === lengthOf(whole)) return anyOf(networks);
-  const [single] = prefixes;
-  return prefixes.length === 1 ? `${single}` : `& ${addressOf(networkOf(whole, length))} ${anyOf(networks)}`;
-}
-
-/** The chains by which these destinations leave. */
-function leaves(destinations: readonly Destination[], policy: Policy): string[] {
-  const exits = new Map(destinations.map(({ exit }) => [leaveBy(exit, policy), exit]));
-  return [...exits]
-    .filter(([name]) => name.startsWith(LEAVE))
-    .map(([name, exit]) =>
-      chain(name, null, [
-        `${TO_RESOLVER} return comment "DNS takes the exit of its device"`,
-        `ether saddr & ${NO_DEVICE} != @${BLOCKED_DEVICES} goto ${chainOf({ to: "blocked" }, policy)} comment "the set was emptied: nobody knows which devices are blocked"`,
-        ...(exit.to === "direct" ? leaveDirectly() : [`goto ${chainOf(exit, policy)} ${OWN}`]),
-      ]),
-    );
-}
-
-const LEAVE = "leave_by_";
-
-/** What is blocked, or has no way out now, is refused whatever it is. */
-function leaveBy(exit: Exit, policy: Policy): string {
-  if (exit.to === "direct")
-    return leadsToDirect(policy) ? LEAVE_DIRECTLY : chainOf({ to: "blocked" }, policy);
-  const way = chainOf(exit, policy);
-  return way === chainOf({ to: "blocked" }, policy)
-    ? way
-    : `${LEAVE}${exit.to === "tunnel" ? exit.name : exit.to}`;
-}
-
-function leaveDirectly(): string[] {
-  return [
-    `${setMark(DIRECT_MARK)} comment "the mark selects the machine's own routes"`,
-    `ct original zone set ${DESTINATION_ZONE} accept comment "these connections end with the rules"`,
-  ];
+function macsOf(devices: Destination["devices"]): string[] {
+  return devices.filter((id) => !id.includes("/"));
 }

@@ -5,6 +5,7 @@ import { DIRECT, directZones, leaveDirectly } from "./direct.ts";
 import { TO_RESOLVER } from "./dns.ts";
 import { clientLinks } from "./link.ts";
 import { chain, headerOf, setMark } from "./match.ts";
+import { namedSets } from "./named-sets.ts";
 import { directDevices, type Exit, type FirewallTunnel, MAIN, type Policy, tunnelsOf } from "./policy.ts";
 import { refuse } from "./strangers.ts";
 
@@ -42,6 +43,7 @@ export function deviceSets(policy: Policy): string[] {
     ),
     exitMap(devices),
     ...(policy.destinations === undefined ? [] : [setOf(BLOCKED_DEVICES, [...blockedIn(policy), NO_DEVICE])]),
+    ...namedSets(policy),
     ...directZones(policy),
   ];
 }

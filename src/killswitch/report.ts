@@ -7,7 +7,7 @@ import {
   tunnelAddressesIn,
 } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
-import { LEAVE_DIRECTLY } from "./destinations.ts";
+import { LEAVE_DIRECTLY } from "./destination-ways.ts";
 import { DIRECT, ZONES } from "./direct.ts";
 import { setFor } from "./exits.ts";
 import { removalOf } from "./foreign-rule.ts";

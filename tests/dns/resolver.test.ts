@@ -20,6 +20,10 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     now: 0,
     asked: [] as string[],
     permitted: [] as string[],
+    noted: [] as string[],
+    /** Whether the kernel takes more addresses. */
+    isRoom: true,
+    rules: new Matcher([]),
     down: new Set<string>(),
     blocked: new Set<string>(),
     answers: new Map<string, string>(),
@@ -34,16 +38,18 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
       ...rule,
     }),
   );
-  const matcher = new Matcher(all);
+  world.rules = new Matcher(all);
   const resolver = new Resolver({
     clock: { monotonic: () => world.now },
     deviceAt: (address) => (world.known.includes(address) ? TV : null),
     look: async () => {},
     exitOf: () => exitTo(exit),
-    rules: () => matcher,
+    rules: () => world.rules,
     isBlocked: (name) => world.blocked.has(name),
+    asked: ({ by }) => void world.noted.push(by),
     permit: async ({ match, addresses }) => {
       world.permitted.push(`${match.by} ${addresses.join(" ")}`);
+      return world.isRoom;
     },
     resolversOf: (to) =>
       to.to !== "tunnel" || world.down.has(to.name)
@@ -113,11 +119,50 @@ test("names that a rule or a list blocks do not exist; a rule comes before a lis
   expect(resolver.counts).toEqual({ asked: 3, cached: 0, blocked: 2, refused: 0 });
 });
 
-test("a blocked device is refused, except for what a rule permits", async () => {
-  const { world, ask } = resolverWith({ exit: "blocked", rules: [{ names: names("school.example") }] });
+test("a blocked device is refused, except for what a rule of its own permits", async () => {
+  const { world, ask } = resolverWith({
+    exit: "blocked",
+    rules: [{ names: names("school.example"), devices: [TV] }, { names: names("all.example") }],
+  });
   expect(await ask("other.example")).toBe("REFUSED");
+  expect(await ask("all.example")).toBe("REFUSED");
   expect(await ask("school.example")).toBe("192.0.2.2");
   expect(world.asked).toEqual(["second school.example"]);
+});
+
+test("an answer whose addresses the kernel does not take is refused", async () => {
+  const { world, ask } = resolverWith({ rules: [{ names: names("example.com") }] });
+  world.isRoom = false;
+  expect(await ask("example.com")).toBe("REFUSED");
+  expect(await ask("other.example")).toBe("192.0.2.1");
+});
+
+test("an answer that comes after the rules have changed is refused", async () => {
+  const { world, ask } = resolverWith();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  world.held = promise;
+  const answer = ask("example.com");
+  const rule = { id: "1", names: names("example.com"), prefixes: [], devices: [], note: "" };
+  world.rules = new Matcher([{ ...rule, exit: { to: "tunnel", name: "second" } }]);
+  resolve();
+  expect(await answer).toBe("REFUSED");
+  expect(await ask("example.com")).toBe("192.0.2.2");
+  expect(world.noted).toEqual(names("example.com"));
+});
+
+test("what is to leave outside the tunnel is asked by the tunnel of its device, or else by main", async () => {
+  const direct = { names: names("bank.example"), devices: [TV], exit: { to: "direct" } as const };
+  for (const [exit, asked] of [
+    ["second", "second bank.example"],
+    ["blocked", "main bank.example"],
+  ] as const) {
+    const { world, ask } = resolverWith({ exit, rules: [direct] });
+    world.answers.set("x.bank.example", "10.0.0.1");
+    expect(await ask("bank.example")).toStartWith("192.0.2.");
+    expect(world.asked).toEqual([asked]);
+    // No name leads to a private network outside, such as the home router's.
+    expect(await ask("x.bank.example")).toBe("NOERROR");
+  }
 });
 
 test("nobody whom the gateway does not know is answered", async () => {

@@ -1,4 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import type { HostName } from "../../src/base/address.ts";
+import type { Mac } from "../../src/base/mac.ts";
+import { ip, ips } from "../fake/address.ts";
 import { Home } from "./home.ts";
 import { listenTo } from "./socket.ts";
 
@@ -31,8 +34,8 @@ test("a rule leads its destinations to its exit until it is changed or removed",
   const { status, id, ...row } = await add({ prefixes: ["203.0.113.0/24", "192.0.2.7"], exit: "main" });
   expect(status).toBe(200);
   expect(row).toEqual({
-    ...{ prefixes: ["203.0.113.0/24", "192.0.2.7/32"], devices: [], exit: "main" },
-    ...{ note: "", open: true, warning: null },
+    ...{ names: [], prefixes: ["203.0.113.0/24", "192.0.2.7/32"], devices: [], exit: "main" },
+    ...{ note: "", open: true, addresses: 0, warning: null },
   });
   expect(loaded()).toEqual([
     "ip daddr 192.0.2.7 goto leave_by_main",
@@ -74,7 +77,9 @@ test("listeners are told of each change", async () => {
 });
 
 test.each<[object, number, string]>([
-  [{ exit: "main" }, 400, "prefixes is required"],
+  [{ exit: "main" }, 400, "names: there are none, and no prefixes either"],
+  [{ names: ["a b"], exit: "main" }, 400, 'names: "a b" is not a name, such as example.com'],
+  [{ names: ["192.0.2.7"], exit: "main" }, 400, 'names: "192.0.2.7" is not a name'],
   [{ prefixes: ["example.com"], exit: "main" }, 400, 'prefixes: "example.com" is not an address'],
   [{ prefixes: ["203.0.113.1/24"], exit: "main" }, 400, "has host bits; the network is 203.0.113.0/24"],
   [{ prefixes: ["192.168.7.64/26"], exit: "main" }, 400, "addresses of the LAN's own 192.168.7.0/24 on lan0"],
@@ -85,7 +90,7 @@ test.each<[object, number, string]>([
   [{ prefixes: ["203.0.113.0/24"], exit: "tv" }, 404, "exit: there is no such tunnel"],
   [{ prefixes: ["203.0.113.0/24"], exit: "direct" }, 403, "sudo portcullis direct on"],
   [{ prefixes: ["203.0.113.0/24"], exit: "main", devices: ["tv"] }, 400, "devices: must be a MAC address"],
-  [{ prefixes: ["203.0.113.0/24"], exit: "main", names: ["a.example"] }, 400, "unknown field names"],
+  [{ prefixes: ["203.0.113.0/24"], exit: "main", hosts: ["a.example"] }, 400, "unknown field hosts"],
   [{ prefixes: ["203.0.113.0/24"], exit: "main", note: "a\nb" }, 400, "note: contains a control character"],
 ])("POST %j is refused with %i, and nothing changes", async (body, status, error) => {
   const before = table();
@@ -191,7 +196,7 @@ test("why says which rule holds, and what to do", async () => {
   expect((await why("192.168.7.9")).why).toBe(
     "It is in the LAN's own 192.168.7.0/24 on lan0, which no exit leads to.",
   );
-  expect(await why("example.com")).toMatchObject({
+  expect(await why("example.com:443")).toMatchObject({
     status: 400,
     error: expect.stringContaining("name: must be"),
   });
@@ -208,6 +213,240 @@ test("a blocked device reaches only what rules of its own permit", async () => {
   expect(table()).toContain(`elements = { 00:00:00:00:00:00, ${TV} }`);
   await add({ prefixes: ["192.0.2.0/24"], exit: "main", devices: [TV] });
   expect(await why("192.0.2.7")).toMatchObject({ exit: "main", open: true });
+});
+
+/** As the resolver does with an answer. */
+const answered = (name: string, addresses: string[], device = TV) => {
+  const { matching, names } = home.parts.destinations;
+  const match = matching.forName(name as HostName, device as Mac);
+  if (match === null) throw new Error(`no rule is for ${name}`);
+  names.note(match, device as Mac);
+  return names.permit({ match, addresses: ips(...addresses), ttlMs: 1_000 });
+};
+/** The elements of the set of an exit's names for all devices. */
+const led = (exit: string, owners = "all") =>
+  new RegExp(`set named_${owners}_${exit}_ipv4 \\{\n.*\n {4}elements = \\{ (.*) \\}`)
+    .exec(table())?.[1]
+    ?.split(", ")
+    .filter((element) => element !== "0.0.0.0");
+/** Loads of a whole table. */
+const loads = () => home.host.commands.filter((command) => command.startsWith("nft -e")).length;
+
+test("the addresses that names have are led by the rule's exit; only elements change", async () => {
+  await home.connect();
+  expect(await add({ names: ["*.Example.com."], exit: "main" })).toMatchObject({
+    ...{ status: 200, names: ["example.com"], prefixes: [], addresses: 0 },
+  });
+  expect(led("main")).toEqual([]);
+  expect(loaded().slice(0, 1)).toEqual(["ip daddr @named_all_main_ipv4 goto leave_by_main"]);
+  const before = loads();
+  expect(await answered("www.example.com", ["192.0.2.7", "2001:db8::7"])).toBe(true);
+  expect(led("main")).toEqual(["192.0.2.7"]);
+  expect(table()).toContain("elements = { ::, 2001:db8::7 }");
+  const { length } = home.host.commands;
+  // An address that is there costs nothing.
+  expect(await answered("example.com", ["192.0.2.7"])).toBe(true);
+  expect(home.host.commands.length).toBe(length);
+  // Answers that come at the same time share one run.
+  await Promise.all([answered("a.example.com", ["192.0.2.8"]), answered("b.example.com", ["192.0.2.9"])]);
+  expect(home.host.commands.length).toBe(length + 1);
+  expect(led("main")).toEqual(["192.0.2.7", "192.0.2.8", "192.0.2.9"]);
+  expect(loads()).toBe(before);
+  expect(await list()).toMatchObject([{ addresses: 4 }]);
+});
+
+test("the resolver is on while a rule has names, and questions wait for no other", async () => {
+  expect((await send("GET", "/api/dns")).state).toBe("off");
+  const { id } = await add({ names: ["example.com"], exit: "main" });
+  expect(table()).toContain("redirected to the gateway's own resolver");
+  await send("PATCH", `/api/destinations/${id}`, { names: [], prefixes: ["203.0.113.0/24"] });
+  expect(table()).not.toContain("redirected to the gateway's own resolver");
+});
+
+test("a restore of rules with names turns the resolver on, and their addresses are those of before", async () => {
+  await home.connect();
+  const rule = { id: "3f9a1c", names: ["example.com"], prefixes: [], devices: [], exit: "main", note: "" };
+  home.parts.store.write("destinations", JSON.stringify([rule]));
+  await home.parts.destinations.load();
+  expect(table()).toContain("redirected to the gateway's own resolver");
+  await answered("example.com", ["192.0.2.7"]);
+  await home.parts.destinations.load();
+  expect(led("main")).toEqual(["192.0.2.7"]);
+});
+
+test("an address that two names share takes the exit of the longer one, and direct comes last", async () => {
+  await home.parts.devices.setDirect(true);
+  await send("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "se-1" });
+  const { destinations } = home.parts;
+  await destinations.add({ names: ["example.com"], exit: "amsterdam" });
+  await destinations.add({ names: ["video.example.com"], exit: "main" });
+  const { warning } = await destinations.add({ names: ["a.very.long.bank.example"], exit: "direct" });
+  expect(warning).toContain("Other names on the same addresses leave outside the tunnel as well");
+  await answered("example.com", ["192.0.2.7", "192.0.2.8"]);
+  expect(led("amsterdam")).toEqual(["192.0.2.7", "192.0.2.8"]);
+  await answered("video.example.com", ["192.0.2.7"]);
+  await answered("a.very.long.bank.example", ["192.0.2.7", "192.0.2.9"]);
+  expect([led("amsterdam"), led("main"), led("direct")]).toEqual([
+    ["192.0.2.8"],
+    ["192.0.2.7"],
+    ["192.0.2.9"],
+  ]);
+});
+
+test("a rule that changes keeps the addresses of its names, and a removed one has none", async () => {
+  await home.connect();
+  const { id } = await add({ names: ["example.com", "example.net"], exit: "main" });
+  await answered("example.com", ["192.0.2.7"]);
+  await answered("example.net", ["192.0.2.8"]);
+  await send("PATCH", `/api/destinations/${id}`, { exit: "blocked", names: ["example.net"] });
+  expect([led("main"), led("blocked")]).toEqual([undefined, ["192.0.2.8"]]);
+  await send("DELETE", `/api/destinations/${id}`);
+  expect(table()).not.toContain("named_");
+  const { matching } = home.parts.destinations;
+  expect(matching.hasNames).toBe(false);
+});
+
+test("an answer for a rule that is gone meanwhile is not permitted", async () => {
+  await home.connect();
+  const { id } = await add({ names: ["example.com"], exit: "main" });
+  const { matching, names } = home.parts.destinations;
+  const match = matching.forName("example.com" as HostName, TV as Mac);
+  await send("DELETE", `/api/destinations/${id}`);
+  if (match === null) throw new Error("no rule");
+  expect(await names.permit({ match, addresses: ips("192.0.2.7"), ttlMs: 1_000 })).toBe(false);
+});
+
+test("no rule has more addresses than the maximum, and says so", async () => {
+  await home.connect();
+  await add({ names: ["example.com"], exit: "main" });
+  const many = Array.from({ length: 1_024 }, (_, index) => `198.51.${index >> 8}.${index & 255}`);
+  expect(await answered("example.com", many)).toBe(true);
+  expect(await answered("example.com", ["192.0.2.7"])).toBe(false);
+  expect(await answered("example.com", many.slice(0, 1))).toBe(true);
+  expect(led("main")).not.toContain("192.0.2.7");
+  expect((await list())[0].warning).toContain("1024 addresses, the maximum");
+});
+
+test("addresses end after an hour, unless a connection uses them", async () => {
+  await home.connect();
+  await add({ names: ["example.com"], exit: "main" });
+  await answered("example.com", ["192.0.2.7", "192.0.2.8"]);
+  const end = {
+    source: ip("192.168.7.20"),
+    sourcePort: 40_000,
+    destination: ip("192.0.2.8"),
+    destinationPort: 443,
+  };
+  home.host.connections = [
+    {
+      ...{ protocol: 6, zone: 0, isOpen: true, isRedirected: false },
+      original: end,
+      reply: { ...end, source: end.destination, destination: end.source },
+    },
+  ];
+  const stopping = new AbortController();
+  void home.parts.destinations.watch(stopping.signal);
+  for (let minutes = 0; minutes < 61; minutes += 1) await home.pass(60_000);
+  expect(led("main")).toEqual(["192.0.2.8"]);
+  home.host.connections = [];
+  for (let minutes = 0; minutes < 11; minutes += 1) await home.pass(60_000);
+  expect(led("main")).toEqual([]);
+  stopping.abort();
+});
+
+test("another program's flush of the table brings the addresses back with it", async () => {
+  await home.connect();
+  await add({ names: ["example.com"], exit: "main" });
+  await answered("example.com", ["192.0.2.7"]);
+  home.host.removeTable();
+  await home.parts.killSwitch.mend();
+  expect(led("main")).toEqual(["192.0.2.7"]);
+});
+
+test("why explains a name, and what to do if the device never asked", async () => {
+  await home.connect();
+  const { id } = await add({ names: ["example.com"], exit: "main" });
+  expect(await why("www.example.com")).toMatchObject({
+    ...{
+      status: 200,
+      destination: "www.example.com",
+      rule: { id },
+      by: "example.com",
+      exit: "main",
+      open: true,
+    },
+    ...{ addresses: [], asked_at: null },
+    why: `The rule ${id} leads example.com to main, for all devices. The question for it leaves there, too.`,
+    advice: expect.stringContaining("has not asked the gateway for this name"),
+  });
+  await answered("www.example.com", ["192.0.2.7"]);
+  expect(await why("www.example.com")).toMatchObject({ addresses: ["192.0.2.7"], advice: null });
+  expect((await why("www.example.com")).asked_at).toStartWith("20");
+  expect(await why("192.0.2.7")).toMatchObject({ rule: { id }, by: "example.com", addresses: [] });
+  expect(await why("example.org")).toMatchObject({ rule: null, by: null, addresses: [] });
+  await send("PUT", `/api/devices/${TV}`, { exit: "blocked" });
+  expect((await why("www.example.com")).why).toContain("reaches only what rules of its own permit");
+});
+
+test("while a rule's tunnel is down, why says that DNS is refused as well", async () => {
+  await add({ prefixes: ["203.0.113.0/24"], exit: "main" });
+  expect((await why("203.0.113.7")).why).toContain("DNS (ports 53 and 853) is refused as well");
+});
+
+test("a restore of rules that are direct is told", async () => {
+  await home.parts.devices.setDirect(true);
+  const rule = { id: "3f9a1c", prefixes: ["203.0.113.0/24"], devices: [], exit: "direct", note: "" };
+  home.parts.store.write("destinations", JSON.stringify([rule]));
+  await home.parts.destinations.load();
+  const { events } = (await home.send("GET", "/api/events")).json;
+  expect(JSON.stringify(events)).toContain("Now direct, outside the tunnel: traffic to 203.0.113.0/24.");
+});
+
+test("a rule that is direct is refused if the permission was withdrawn while it waited", async () => {
+  await home.parts.devices.setDirect(true);
+  const { id } = await add({ prefixes: ["203.0.113.0/24"], exit: "main" });
+  const { destinations, devices } = home.parts;
+  const gone = devices.setDirect(false);
+  const outcomes = await Promise.allSettled([
+    destinations.closeDirect(),
+    gone.then(() => destinations.add({ prefixes: ["192.0.2.0/24"], exit: "direct" })),
+    gone.then(() => destinations.edit(id, { exit: "direct" })),
+  ]);
+  expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected"]);
+  expect(await list()).toMatchObject([{ id, exit: "main" }]);
+});
+
+test("a rule to a tunnel that is being removed meanwhile is refused", async () => {
+  await send("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "se-1" });
+  const [removed, added] = await Promise.all([
+    send("DELETE", "/api/tunnels/amsterdam"),
+    add({ prefixes: ["203.0.113.0/24"], exit: "amsterdam" }),
+  ]);
+  // Whichever comes first: never both.
+  expect([removed.status, added.status].filter((status) => status === 200)).toHaveLength(1);
+});
+
+test("a rule that the kernel refuses does not come back, even if that cannot be saved at once", async () => {
+  await home.connect();
+  const { store, destinations } = home.parts;
+  const write = store.write.bind(store);
+  let writes = 0;
+  store.write = (key: string, text: string) => {
+    if (key === "destinations" && ++writes > 1) throw new Error("the disk is full");
+    write(key, text);
+  };
+  home.host.holds = (command) =>
+    command.startsWith("nft -e") ? Promise.reject(new Error("no memory")) : null;
+  expect((await add({ prefixes: ["203.0.113.0/24"], exit: "main" })).status).not.toBe(200);
+  home.host.holds = () => null;
+  store.write = write;
+  expect(store.read("destinations")).toContain("203.0.113.0/24");
+  const stopping = new AbortController();
+  void destinations.watch(stopping.signal);
+  await home.pass(15_000);
+  await home.pass(15_000);
+  stopping.abort();
+  expect(store.read("destinations")).toBe("[]");
 });
 
 test("the metrics count the rules by exit", async () => {

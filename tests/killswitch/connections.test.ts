@@ -120,6 +120,24 @@ test("it is over once its destination has another exit, for its device or for al
   expect(over({ ...query, original: { ...query.original, destinationPort: 53 } }, ruled([]))).toBe(false);
 });
 
+test("it is over once a name that has its address leads elsewhere; names come before prefixes", () => {
+  const to = (name: string) => ({ to: "tunnel", name }) as const;
+  const [amsterdam, main] = [to(AMSTERDAM.tunnel), to(MAIN.tunnel)];
+  const ruled = (destinations: Policy["destinations"]): Policy => ({
+    ...POLICY,
+    destinations: destinations ?? [],
+  });
+  const named = { prefixes: [], addresses: [HOST], devices: [], exit: amsterdam };
+  const network = { prefixes: [cidr(`${HOST}/32`)], devices: [], exit: main };
+  expect(over(outward(), ruled([named]))).toBe(true);
+  expect(over(outward(TV_ADDRESS, AMSTERDAM), ruled([network, named]))).toBe(false);
+  expect(over(outward(), ruled([network, { ...named, addresses: [] }]))).toBe(false);
+  // A rule of the device comes first, and what is direct last.
+  expect(over(outward(), ruled([named, { ...named, devices: [TV], exit: main }]))).toBe(false);
+  const direct = { ...named, exit: { to: "direct" } as const };
+  expect(over(outward(TV_ADDRESS, AMSTERDAM), ruled([direct, named]))).toBe(false);
+});
+
 test("one to a direct destination is over once that is not direct", () => {
   const connection = { ...outward(), zone: DESTINATION_ZONE };
   const ruled = (exit: Policy["devices"][number]["exit"]): Policy => ({

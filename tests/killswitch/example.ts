@@ -103,6 +103,11 @@ const DESTINATIONS: Destination[] = [
   { prefixes: cidrs("198.51.100.0/24"), devices: [cidr("10.8.7.0/24")], exit: exitTo("blocked") },
 ];
 
+/** A rule with names, and the addresses that they have. */
+function named(exit: string, devices: Destination["devices"], ...addresses: string[]): Destination {
+  return { prefixes: [], devices, exit: exitTo(exit), addresses: ips(...addresses) };
+}
+
 /** A policy for each situation the gateway can be in. */
 export const POLICIES = {
   blocked: BLOCKED,
@@ -250,6 +255,19 @@ export const POLICIES = {
     destinations: [
       { prefixes: cidrs("203.0.113.0/24", "203.0.113.7/32"), devices: [], exit: exitTo("direct") },
       { prefixes: [cidr("203.0.113.0/24")], devices: [cidr("10.200.7.2/32")], exit: exitTo("main") },
+    ],
+  },
+  /** Names of all devices and of some, with an exit that is down, one outside, and one that has no address yet. */
+  "destinations-named": {
+    ...remotePolicy(null),
+    ...{ endpoints: [FIRST, FURTHER], carrying: [FIRST, FURTHER] },
+    destinations: [
+      named("direct", [], "192.0.2.90"),
+      named("amsterdam", [], "192.0.2.81", "2001:db8::81"),
+      { ...named("amsterdam", [], "192.0.2.82"), prefixes: cidrs("203.0.113.0/24") },
+      named("berlin", []),
+      named("main", [assigned("02:00:00:00:00:01", "main").id, cidr("10.200.7.2/32")], "192.0.2.81"),
+      named("blocked", []),
     ],
   },
   lookup: { ...BLOCKED, lookups: [LOOKUP] },

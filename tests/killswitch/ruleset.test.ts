@@ -71,6 +71,24 @@ test("no rule has a set of prefixes, which seems empty while the table is replac
   for (const text of Object.values(TEXTS)) expect(text).not.toMatch(/\{[^{}\n]*\/[0-9]+[^{}\n]*\}/);
 });
 
+test("devices on the road with the same rules share a chain, however many there are", () => {
+  const ids = Array.from({ length: 20 }, (_, index) => `10.200.7.${index + 2}`);
+  const remote = POLICIES["destinations-direct"].remote;
+  const [first] = remote?.devices ?? [];
+  if (remote === undefined || first === undefined) throw new Error("no device on the road");
+  const prefixes = cidrs(...Array.from({ length: 256 }, (_, index) => `198.51.${index}.0/24`));
+  const text = rulesetOf({
+    ...POLICIES["destinations-direct"],
+    remote: {
+      ...remote,
+      devices: ids.map((id) => ({ ...first, id: cidrs(`${id}/32`)[0] ?? first.id, addresses: ips(id) })),
+    },
+    destinations: [{ prefixes, devices: cidrs(...ids.map((id) => `${id}/32`)), exit: { to: "blocked" } }],
+  });
+  expect(text.split("198.51.255.0").length - 1).toBe(1);
+  expect(text.match(/goto of_10_200_7_2_32_to_ipv4/g)).toHaveLength(ids.length);
+});
+
 test("no chain is defined twice while servers are asked that share an interface", () => {
   const asked = ips("192.0.2.8", "192.0.2.9").map((address) => ({
     ...POLICIES.connecting.endpoints[0],

@@ -14,8 +14,8 @@ export function addDestinationCommands(program: Command): void {
   );
   const destination = command(program, "destination", "give the traffic to some destinations another exit");
   apiCommand<AddDestinationFlags>(
-    command(destination, "add", "give the traffic to some networks or addresses another exit")
-      .argument("<prefix...>", "such as 203.0.113.0/24, or a single address")
+    command(destination, "add", "give the traffic to some names, networks or addresses another exit")
+      .argument("<target...>", "such as example.com, with all names below it, or 203.0.113.0/24")
       .addOption(new Option("--exit <exit>", "a tunnel, or blocked").makeOptionMandatory())
       .option(
         "--device <device>",
@@ -24,7 +24,7 @@ export function addDestinationCommands(program: Command): void {
         [] as string[],
       )
       .option("--note <text>", "what it is for"),
-    async (api, prefixes, flags) => (await loadDestinations()).addDestination(api, prefixes, flags),
+    async (api, targets, flags) => (await loadDestinations()).addDestination(api, targets, flags),
   );
   apiCommand(
     command(destination, "remove", "let the traffic take the exit of its device again").argument(
@@ -34,9 +34,9 @@ export function addDestinationCommands(program: Command): void {
     async (api, ids) => (await loadDestinations()).removeDestinations(api, ids),
   );
   apiCommand(
-    command(program, "why", "say by which exit a device reaches an address, and why")
+    command(program, "why", "say by which exit a device reaches a name or an address, and why")
       .argument("<device>", "its id or its name")
-      .argument("<address>"),
-    async (api, [device = "", address = ""]) => (await loadDestinations()).explain(api, device, address),
+      .argument("<name>", "such as example.com, or an address"),
+    async (api, [device = "", target = ""]) => (await loadDestinations()).explain(api, device, target),
   );
 }

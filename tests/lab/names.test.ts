@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { decode, encode, RECURSION_DESIRED } from "dns-packet";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { Probe } from "../../lab/probe.ts";
+import { until } from "../../lab/until.ts";
+import { Wiretap } from "../../lab/wiretap.ts";
+import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
+
+const TEST_MS = 240_000;
+/** In the lab, all names below this one are aliases of one host, with a TTL of 0. */
+const HOST = "internet.test";
+const PAGE = `http://${INTERNET.host4}/`;
+/** So many questions are enough for a loss to show. */
+const ENOUGH = 100;
+const ROUNDS = 5;
+
+let lab: Lab;
+let gateway: Gateway;
+
+beforeAll(async () => {
+  lab = await createLab({ cards: 2 });
+  gateway = await lab.startGateway();
+  await ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+  await gateway.keep();
+}, TEST_MS);
+beforeEach(() => gateway.reset(), TEST_MS);
+afterAll(() => lab?.close(), TEST_MS);
+
+async function ask(method: string, path: string, body?: unknown) {
+  const answer = await gateway.api(method, path, body);
+  expect({ path, status: answer.status, body: answer.status === 200 ? null : answer.body }).toEqual({
+    ...{ path, status: 200, body: null },
+  });
+  return answer.body;
+}
+
+/** Returns the rule's id. */
+const lead = async (name: string, exit: string): Promise<string> =>
+  (await ask("POST", "/api/destinations", { names: [name], exit })).id;
+const remove = (id: string) => ask("DELETE", `/api/destinations/${id}`);
+const page = () => lab.fetchFrom(lab.namespaces.client, PAGE);
+
+/** What the gateway answers to the client: addresses, or the error. */
+async function resolve(name: string): Promise<string[]> {
+  const query = encode({
+    ...{ type: "query", id: 1, flags: RECURSION_DESIRED },
+    questions: [{ type: "A", name }],
+  });
+  const probe = await Probe.start(lab.namespaces.client, [
+    { protocol: "udp", address: LAN.gateway4, port: 53, payload: query.toHex() },
+  ]);
+  await probe.until(({ answered }) => answered > 0);
+  const [outcome] = await probe.stop();
+  const { rcode, answers = [] } = decode(Buffer.from(outcome?.answer ?? "", "hex")) as ReturnType<
+    typeof decode
+  > & { rcode?: string };
+  const addresses = answers.flatMap((each) => (each.type === "A" ? [String(each.data)] : []));
+  return addresses.length > 0 ? addresses : [rcode ?? ""];
+}
+
+/** The questions for the host's names, and the packets to the host, that each exit saw during the work. */
+async function seenDuring(work: () => Promise<unknown>) {
+  const { vpn1, vpn2 } = lab.sandbox.serverInterfaces;
+  const filter = `port 53 or dst host ${INTERNET.host4}`;
+  const [sniffer, ...taps] = await Promise.all([
+    lab.sniff(),
+    Wiretap.start(lab.namespaces.vpn1, vpn1, filter),
+    Wiretap.start(lab.namespaces.vpn2, vpn2, filter),
+  ]);
+  await work();
+  const [first, second] = await Promise.all(
+    taps.map(async (tap) => {
+      const lines = (await tap.stop()).map((line) => line.toLowerCase());
+      return {
+        asked: lines.some((line) => line.includes(` a? `) && line.includes(HOST)),
+        used: lines.some((line) => line.includes(` > ${INTERNET.host4}`)),
+      };
+    }),
+  );
+  const { leaks } = await sniffer.stop();
+  return { first, second, leaks };
+}
+
+const ALL = { asked: true, used: true };
+const NOTHING = { asked: false, used: false };
+
+test(
+  "positive control: without a rule, question and traffic are seen at the device's exit",
+  async () => {
+    await ask("PUT", "/api/dns/lists", { lists: [{ url: "https://nowhere.test/list" }] });
+    const seen = await seenDuring(async () => {
+      expect(await resolve(`www.${HOST}`)).toEqual([INTERNET.host4]);
+      expect(await page()).toContain(VPN.vpn1.v4);
+    });
+    expect(seen).toEqual({ first: ALL, second: NOTHING, leaks: [] });
+  },
+  TEST_MS,
+);
+
+test(
+  "a name's question and the traffic that follows take the exit of its rule, from the first packet on",
+  async () => {
+    const seen = await seenDuring(async () => {
+      for (let round = 0; round < ROUNDS; round += 1) {
+        const id = await lead(HOST, "second");
+        // An alias: the address is that of another name.
+        expect(await resolve(`www${round}.${HOST}`)).toEqual([INTERNET.host4]);
+        expect(await page()).toContain(VPN.vpn2.v4);
+        if (round + 1 < ROUNDS) await remove(id);
+      }
+    });
+    expect(seen).toEqual({ first: NOTHING, second: ALL, leaks: [] });
+    const { devices } = await ask("GET", "/api/devices");
+    const { id } = devices.find(({ addresses }: { addresses: string[] }) => addresses.includes(LAN.client4));
+    expect(await ask("GET", `/api/destinations/explain?device=${id}&name=www.${HOST}`)).toMatchObject({
+      ...{ by: HOST, exit: "second", open: true, in_kernel: true, addresses: [INTERNET.host4], advice: null },
+      asked_at: expect.any(String),
+    });
+  },
+  TEST_MS,
+);
+
+test(
+  "a killed service, the next one, and a flushed table change no connection's exit",
+  async () => {
+    await lead(HOST, "second");
+    await resolve(HOST);
+    const seen = await seenDuring(async () => {
+      const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp", "flow"] });
+      await traffic.sends(ENOUGH);
+      await gateway.kill("SIGKILL");
+      await traffic.sends(ENOUGH);
+      await gateway.start();
+      await traffic.sends(ENOUGH);
+      for (const [kind, { lost, refused }] of Object.entries(await traffic.stop()))
+        expect({ kind, lost, refused }).toEqual({ kind, lost: [], refused: 0 });
+      const further = await lab.traffic(lab.namespaces.client, { kinds: ["udp"] });
+      await lab.exec(lab.namespaces.gateway, ["nft", "flush", "ruleset"]);
+      await until(async () => (await page())?.includes(VPN.vpn2.v4) === true);
+      await further.sends(ENOUGH);
+      await further.stop();
+    });
+    expect(seen.first?.used).toBe(false);
+    expect([seen.second?.used, seen.leaks]).toEqual([true, []]);
+  },
+  TEST_MS,
+);
+
+test(
+  "when the rule is removed during a download, it is cut, and the next one takes the device's exit",
+  async () => {
+    const id = await lead(HOST, "second");
+    await resolve(HOST);
+    const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp", "flow"] });
+    await traffic.sends(ENOUGH);
+    await remove(id);
+    await traffic.sends(ENOUGH);
+    const { flow } = await traffic.stop();
+    expect((flow?.refused ?? 0) > 0).toBe(true);
+    expect(await page()).toContain(VPN.vpn1.v4);
+  },
+  TEST_MS,
+);
+
+test(
+  "an address that two names share takes the exit of the longer one",
+  async () => {
+    await lead(HOST, "second");
+    await lead(`video.${HOST}`, "main");
+    await resolve(HOST);
+    expect(await page()).toContain(VPN.vpn2.v4);
+    expect(await resolve(`x.video.${HOST}`)).toEqual([INTERNET.host4]);
+    expect(await page()).toContain(VPN.vpn1.v4);
+    await resolve(HOST);
+    expect(await page()).toContain(VPN.vpn1.v4);
+  },
+  TEST_MS,
+);
+
+test(
+  "while its exit is down, a name is refused, and asked by no other; a blocked one does not exist",
+  async () => {
+    const id = await lead(HOST, "second");
+    await resolve(HOST);
+    const seen = await seenDuring(async () => {
+      await ask("POST", "/api/tunnels/second/disconnect");
+      expect(await resolve(`a.${HOST}`)).toEqual(["REFUSED"]);
+      // Its address is remembered, and not reached by another exit.
+      expect(await lab.isRefused(lab.namespaces.client, PAGE)).toBe(true);
+      await ask("PATCH", `/api/destinations/${id}`, { exit: "blocked" });
+      expect(await resolve(`a.${HOST}`)).toEqual(["NXDOMAIN"]);
+      expect(await lab.isRefused(lab.namespaces.client, PAGE)).toBe(true);
+    });
+    expect(seen).toEqual({ first: NOTHING, second: NOTHING, leaks: [] });
+  },
+  TEST_MS,
+);
