@@ -69,6 +69,7 @@ export class Resolver {
   /** By exit: the interface that answers came by, and how often it has changed. */
   private readonly generations = new Map<string, { link: string | null; number: number }>();
   private lookedAt = Number.NEGATIVE_INFINITY;
+  private looking: Promise<void> = Promise.resolve();
 
   constructor(private readonly deps: Deps) {
     const monotonic = () => deps.clock.monotonic();
@@ -203,12 +204,14 @@ export class Resolver {
     );
   }
 
-  /** The kernel reports a new device a moment after its first packet. */
+  /** The kernel reports a new device a moment after its first packet. Those that ask meanwhile share one look. */
   private async lookFor(client: Address): Promise<DeviceId | null> {
     const now = this.deps.clock.monotonic();
-    if (now - this.lookedAt < LOOK_EVERY_MS) return null;
-    this.lookedAt = now;
-    await this.deps.look();
+    if (now - this.lookedAt >= LOOK_EVERY_MS) {
+      this.lookedAt = now;
+      this.looking = this.deps.look();
+    }
+    await this.looking;
     return this.deps.deviceAt(client);
   }
 

@@ -30,6 +30,8 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     /** Answers wait for it. */
     held: Promise.resolve(),
     known: [CLIENT],
+    /** Those that a look finds. */
+    found: [] as (typeof CLIENT)[],
   };
   const exitTo = (name: string): Exit => (name === "blocked" ? { to: "blocked" } : { to: "tunnel", name });
   const all = rules.map(
@@ -42,7 +44,10 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
   const resolver = new Resolver({
     clock: { monotonic: () => world.now },
     deviceAt: (address) => (world.known.includes(address) ? TV : null),
-    look: async () => {},
+    look: async () => {
+      await world.held;
+      world.known.push(...world.found);
+    },
     exitOf: () => exitTo(exit),
     rules: () => world.rules,
     isBlocked: (name) => world.blocked.has(name),
@@ -169,6 +174,13 @@ test("nobody whom the gateway does not know is answered", async () => {
   const { world, ask } = resolverWith();
   expect(await ask("example.com", ip("192.168.7.99"))).toBe("REFUSED");
   expect(world.asked).toEqual([]);
+});
+
+test("all questions of a new device wait for the look that finds it", async () => {
+  const { world, ask } = resolverWith();
+  world.known = [];
+  world.found = [CLIENT];
+  expect(await Promise.all([ask("a.example"), ask("b.example")])).toEqual(["192.0.2.1", "192.0.2.1"]);
 });
 
 test("no name of the internet leads into the home", async () => {
