@@ -1,17 +1,21 @@
 import type { Destination } from "../destinations/schema.ts";
 import { someOf } from "./format.ts";
 
-/** A rule may have names beside its networks. */
-export type Rule = Destination & { names?: readonly string[] };
-
 /** The names and networks of a rule. */
-export function targetsOf({ names = [], prefixes }: Pick<Rule, "names" | "prefixes">): readonly string[] {
+export function targetsOf({ names, prefixes }: Pick<Destination, "names" | "prefixes">): readonly string[] {
   return [...names, ...prefixes];
 }
 
 /** "203.0.113.0/24, 198.51.100.7/32, and 3 others". */
-export function targetText(rule: Rule): string {
+export function targetText(rule: Destination): string {
   return someOf(targetsOf(rule), 4);
+}
+
+/** What a person has typed, between commas or spaces: names, and addresses and networks. */
+export function targetsIn(text: string): { names: string[]; prefixes: string[] } {
+  const all = wordsIn(text);
+  const isNetwork = (each: string) => /[:/]|^[0-9.]+$/.test(each);
+  return { names: all.filter((each) => !isNetwork(each)), prefixes: all.filter(isNetwork) };
 }
 
 /** What is between commas or spaces. */

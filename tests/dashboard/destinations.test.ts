@@ -63,23 +63,30 @@ test(
     await tab.press("Enter");
     await tab.shows(`${DIALOG} .field:has([name=prefixes]) .failed`, /network|address|prefix/);
     await tab.focuses("prefixes");
-    await tab.type("Destinations", NETWORK);
+    await tab.type("Destinations", `film.example, ${NETWORK}`);
     await tab.choose("Exit", "blocked · no internet");
     await tab.choose("For", "Some devices");
     await tick("TV");
     await tab.type("Note", "advertisements");
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Save the rule");
-    for (const page of [tab, other]) await page.shows(RULE, `${NETWORK} For TV · advertisements`);
+    for (const page of [tab, other])
+      await page.shows(RULE, `film.example and ${NETWORK} For TV · advertisements`);
     expect(await rules()).toMatchObject([
-      { prefixes: [NETWORK], devices: [TV], exit: "blocked", note: "advertisements" },
+      {
+        ...{ names: ["film.example"], prefixes: [NETWORK], devices: [TV] },
+        ...{ exit: "blocked", note: "advertisements" },
+      },
     ]);
     expect(await tab.barriers()).toEqual([]);
-    await tab.choose(`Exit of the traffic to ${NETWORK}`, "main · Gothenburg, Sweden");
+    await tab.choose(`Exit of the traffic to film.example and ${NETWORK}`, "main · Gothenburg, Sweden");
     await other.shows(RULE, /main · Gothenburg/);
     expect(await rules()).toMatchObject([{ exit: "main", open: true }]);
-    await tab.click(`Remove the rule for ${NETWORK}`);
-    await tab.shows(DIALOG, `Traffic to ${NETWORK} then takes the exit of its device again, for TV.`);
+    await tab.click(`Remove the rule for film.example and ${NETWORK}`);
+    await tab.shows(
+      DIALOG,
+      `Traffic to film.example and ${NETWORK} then takes the exit of its device again, for TV.`,
+    );
     await tab.click("Remove");
     for (const page of [tab, other]) await page.shows("main", "No rule yet");
     expect(await rules()).toEqual([]);
@@ -93,15 +100,18 @@ test(
     const rule = { prefixes: [NETWORK], devices: [TV], exit: "blocked" };
     const { id } = (await rig.gateway.api("POST", "/api/destinations", rule)).body;
     await tab.choose("Device", "TV");
-    await tab.type("Address", "198.51.100.7");
+    await tab.type("Name or address", "198.51.100.7");
     await tab.press("Enter");
     await tab.shows(".why-answer", "TV does not reach 198.51.100.7 now.");
     await tab.shows(".why-answer", `The rule ${id} leads ${NETWORK} to blocked, for this device.`);
     expect(await tab.barriers()).toEqual([]);
-    await tab.type("Address", "198.51.101.7");
+    await tab.type("Name or address", "198.51.101.7");
     await tab.click("Explain");
     await tab.shows(".why-answer", "TV reaches 198.51.101.7 by main. No rule is for this address");
-    await tab.type("Address", "198.51.100");
+    await tab.type("Name or address", "film.example");
+    await tab.click("Explain");
+    await tab.shows(".why-answer", "TV reaches film.example by main.");
+    await tab.type("Name or address", "film/example");
     await tab.click("Explain");
     await tab.shows(".why-card .field:has([name=name]) .failed", "It must be");
   },

@@ -47,8 +47,15 @@ function device(exit: string): Device {
 }
 
 function rule(change: Partial<Destination>): Destination {
-  const whole = { id: "3f9a1c", prefixes: ["203.0.113.0/24"], devices: [], note: "", warning: null };
-  return { ...whole, exit: "main", open: true, ...change } as Destination;
+  const whole = {
+    id: "3f9a1c",
+    names: [],
+    prefixes: ["203.0.113.0/24"],
+    devices: [],
+    note: "",
+    warning: null,
+  };
+  return { ...whole, exit: "main", open: true, addresses: 0, ...change };
 }
 
 function known(change: Partial<Known> & { exits?: string[]; standard?: string }): Known {
@@ -125,6 +132,11 @@ const CASES: [name: string, known: Known, said: string][] = [
       destinations: [rule({ exit: "direct" }), rule({ exit: "blocked", prefixes: ["192.0.2.0/24"] })],
     }),
     "Protected, with exceptions. Traffic to 203.0.113.0/24 leaves outside the tunnels, as allowed on the gateway. Everything else leaves by Stockholm, Sweden.",
+  ],
+  [
+    "a name that is direct",
+    known({ destinations: [rule({ exit: "direct", names: ["bank.example"], prefixes: [] })] }),
+    "Protected, with exceptions. Traffic to bank.example leaves outside the tunnels, as allowed on the gateway. Everything else leaves by Stockholm, Sweden.",
   ],
   [
     "a direct destination while the uplink is down",

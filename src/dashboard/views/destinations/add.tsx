@@ -1,8 +1,8 @@
 import { useState } from "preact/hooks";
 import type { Action } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
-import { change } from "../../api.ts";
-import { wordsIn } from "../../destination.ts";
+import { ApiError, change } from "../../api.ts";
+import { targetsIn } from "../../destination.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { useFaults } from "../../parts/faults.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
@@ -23,7 +23,8 @@ export function Add({ action, onClose }: { action: Action; onClose: () => void }
   const exits = list?.exits ?? [];
   const exit = chosen ?? exits[0] ?? "blocked";
   const save = async () => {
-    await change("POST", "destinations", { prefixes: wordsIn(targets), devices, exit, note: note.trim() });
+    const body = { ...targetsIn(targets), devices, exit, note: note.trim() };
+    await change("POST", "destinations", body).catch(atTargets);
     onClose();
     return "The rule is in force.";
   };
@@ -32,7 +33,7 @@ export function Add({ action, onClose }: { action: Action; onClose: () => void }
       <Form action={action} faults={faults} work={save} submit="Save the rule" doing="Saving…">
         <Field
           label="Destinations"
-          hint="Networks or addresses, such as 203.0.113.0/24, with commas between them."
+          hint="Names, such as example.com with all names below it, networks such as 203.0.113.0/24, or addresses, with commas between them."
           name="prefixes"
           value={targets}
           onValue={setTargets}
@@ -65,3 +66,9 @@ export function Add({ action, onClose }: { action: Action; onClose: () => void }
 
 const DIRECT =
   "Outside every tunnel: your internet provider sees it, and whatever else has the same addresses leaves there too.";
+
+/** One field takes names and networks. */
+function atTargets(error: unknown): never {
+  if (!(error instanceof ApiError)) throw error;
+  throw new ApiError(error.message.replace(/^names\b/i, "prefixes"), error.status);
+}

@@ -1,6 +1,7 @@
+import type { Destination } from "../../../destinations/schema.ts";
 import type { DeviceList } from "../../../devices/schema.ts";
 import { change, pathOf } from "../../api.ts";
-import { type Rule, targetText } from "../../destination.ts";
+import { targetText } from "../../destination.ts";
 import { AutosaveSelect } from "../../parts/autosave-select.tsx";
 import { Button } from "../../parts/button.tsx";
 import type { Question } from "../../parts/dialog.tsx";
@@ -9,7 +10,7 @@ import { useExits } from "../../protection.ts";
 import { whomText } from "./whom.ts";
 
 interface RowProps {
-  rule: Rule;
+  rule: Destination;
   /** Null until it is known. */
   list: DeviceList | null;
 }
@@ -61,7 +62,7 @@ export function Row({ rule, list }: RowProps) {
   );
 }
 
-function toneOf({ exit, open }: Rule): string {
+function toneOf({ exit, open }: Destination): string {
   if (exit === "direct") return "partly";
   return open ? "protected" : "blocked";
 }

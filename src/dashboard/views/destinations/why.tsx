@@ -3,6 +3,7 @@ import type { Explanation } from "../../../destinations/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { read } from "../../api.ts";
 import { titleOf } from "../../exit.ts";
+import { someOf } from "../../format.ts";
 import { useFaults } from "../../parts/faults.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -33,12 +34,12 @@ export function Why() {
           options={devices.map((each) => ({ value: each.id, text: titleOf(each) }))}
         />
         <Field
-          label="Address"
+          label="Name or address"
           name="name"
           value={name}
           onValue={setName}
           fault={faults.textFor("name")}
-          hint="Such as 203.0.113.7."
+          hint="Such as www.example.com or 203.0.113.7."
           required
         />
       </Form>
@@ -47,7 +48,7 @@ export function Why() {
   );
 }
 
-function Answer({ of: { device, destination, exit, open, why, advice } }: { of: Explanation }) {
+function Answer({ of: { device, destination, exit, open, why, advice, addresses } }: { of: Explanation }) {
   const who = device.name || device.id;
   return (
     <div class={`why-answer row tone-${open ? "protected" : "blocked"}`}>
@@ -59,6 +60,7 @@ function Answer({ of: { device, destination, exit, open, why, advice } }: { of: 
           </strong>
         </p>
         <p>{why}</p>
+        {addresses.length > 0 && <p class="quiet small">Its addresses now: {someOf(addresses)}.</p>}
         {advice !== null && <p class="quiet">{advice}</p>}
       </div>
     </div>
