@@ -8,6 +8,8 @@ export interface Job {
   readonly environment?: Readonly<Record<string, string>>;
   /** Whether its output is shown as it comes. */
   readonly isShown?: boolean;
+  /** Whether it sends so much that it needs most of two processors. */
+  readonly isHeavy?: boolean;
   /** A program of a Debian package. Where packages may be missing, the job is left out without it. */
   readonly needs?: string;
   /** After so long it is ended, and has failed; without it, it may take as long as it does. */

@@ -4,7 +4,7 @@ import { type Job, type Result, run } from "./job.ts";
 /** At least so many run at once. Labs send all the time, so that more of them on busy processors take more work in all. */
 const MIN_RUNNING = 2;
 /** More share too little memory, and wait for each other's mounts. */
-const MAX_RUNNING = 8;
+const MAX_RUNNING = 6;
 /** More than the minimum start only while this part of the processors has nothing to do. */
 const IDLE_ENOUGH = 0.3;
 /** How often that is measured. It is also the least time between two starts, because a new job is not yet busy. */
@@ -12,24 +12,25 @@ const LOOK_MS = 1_000;
 
 /**
  * Runs the jobs in their order, as many at once as the processors have time for, and tells each result. Tests of a busy
- * machine are slow, so more jobs at once would not end sooner.
+ * machine are slow, so more jobs at once would not end sooner. Of the heavy ones only one runs at a time: two lose packets
+ * because nobody has time for them.
  */
 export async function runAll(jobs: readonly Job[], tell: (result: Result) => void): Promise<Result[]> {
   const results: Result[] = [];
   const waiting = [...jobs];
-  const running = new Set<Promise<void>>();
+  const running = new Map<Promise<void>, Job>();
   const start = (job: Job) => {
     const ended: Promise<void> = run(job).then((result) => {
       running.delete(ended);
       results.push(result);
       tell(result);
     });
-    running.add(ended);
+    running.set(ended, job);
   };
   let before = processors();
-  for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
+  while (waiting.length > 0) {
     while (running.size >= MIN_RUNNING) {
-      await Promise.race([...running, Bun.sleep(LOOK_MS)]);
+      await Promise.race([...running.keys(), Bun.sleep(LOOK_MS)]);
       const now = processors();
       const isIdle =
         now.all - before.all > 0 && (now.idle - before.idle) / (now.all - before.all) > IDLE_ENOUGH;
@@ -37,9 +38,13 @@ export async function runAll(jobs: readonly Job[], tell: (result: Result) => voi
       else continue;
       if (isIdle && running.size < MAX_RUNNING) break;
     }
-    start(job);
+    const mayBeHeavy = ![...running.values()].some(({ isHeavy }) => isHeavy);
+    const at = waiting.findIndex(({ isHeavy }) => mayBeHeavy || !isHeavy);
+    const [job] = at < 0 ? [] : waiting.splice(at, 1);
+    if (job === undefined) await Promise.race(running.keys());
+    else start(job);
   }
-  await Promise.all(running);
+  await Promise.all(running.keys());
   return results;
 }
 

@@ -22,6 +22,14 @@ const LONG = [
   ...["supervision", "mtu", "update", "lost-exits", "checks", "company", "mqtt", "devices", "forwards"],
 ].map((name) => `./tests/lab/${name}.test.ts`);
 
+/** The labs whose devices, tunnels or services have something to do all the time. */
+const HEAVY = new Set(
+  [
+    ...["leaks/leaks", "leaks/fresh", "moves", "direct", "kills", "gateway", "exits", "pair", "lost-exits"],
+    ...["destinations", "names", "remote", "supervision"],
+  ].map((name) => `./tests/lab/${name}.test.ts`),
+);
+
 /** What this machine does not permit, and whether Debian packages are missing. */
 export interface Lacks {
   permission: "" | "root" | "namespaces";
@@ -61,7 +69,7 @@ export function testJobs(files: readonly string[]): Job[] {
     .flat()
     .filter((file) => file !== undefined);
   const jobs = [
-    ...[...long, ...mixed].map((file) => testsOf([file])),
+    ...[...long, ...mixed].map((file) => ({ ...testsOf([file]), isHeavy: HEAVY.has(file) })),
     ...batches.map((batch) => testsOf(batch)),
   ];
   return jobs.map((job) => ({ ...job, maxMs: MAX_FILE_MS }));

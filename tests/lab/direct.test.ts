@@ -20,7 +20,7 @@ const PAGE6 = `http://[${INTERNET.host6}]/`;
 const ENOUGH = 100;
 /** Long enough for some marks of each kind. */
 const MOMENT_MS = 600;
-const MOVES = 18;
+const MOVES = 9;
 /** What the kernel may take to report that the cable is out, on a busy machine. */
 const REFUSED_WITHIN_MS = 10_000;
 /** Of a host on the internet that goes on sending. */

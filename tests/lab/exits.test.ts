@@ -25,7 +25,7 @@ const PAGE = `http://${INTERNET.host4}/`;
 const ENOUGH = 100;
 /** Long enough for some marks of each kind. */
 const MOMENT_MS = 600;
-const RELOADS = 40;
+const RELOADS = 15;
 const FLUSHES = 5;
 const IN_TABLE = "inet portcullis";
 const NUMBERS = [1, 2, 3] as const;

@@ -5,7 +5,7 @@ import { randomFrom } from "../../lab/leaks/random.ts";
 
 const TIMEOUT_MS = 600_000;
 const SEED = 20_261_122;
-const KILLS = 40;
+const KILLS = 12;
 const DEVICES = 3;
 /** Changes that show how long they take on this machine. */
 const REHEARSALS = 8;

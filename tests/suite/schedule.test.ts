@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import type { Job } from "../../lab/suite/job.ts";
 import { runAll } from "../../lab/suite/schedule.ts";
 import { until } from "../../lab/until.ts";
@@ -12,6 +14,26 @@ test("every job runs once, and what fails does not end the others", async () => 
   const results = await runAll(jobs, (result) => told.push(result.job.title));
   expect(told.toSorted()).toEqual(jobs.map(({ title }) => title).toSorted());
   expect(results.filter(({ failed }) => failed > 0).map((result) => result.job.title)).toEqual(["2"]);
+});
+
+test("of the heavy jobs one runs at a time, and others run meanwhile", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "portcullis-suite-"));
+  // Making a folder fails if another job has made it and not yet removed it.
+  const heavy = (title: string) => ({
+    ...job(
+      title,
+      `mkdir ${folder}/alone && until test -e ${folder}/met; do sleep 0.01; done && rmdir ${folder}/alone`,
+    ),
+    isHeavy: true,
+  });
+  const light = job("light", `until test -e ${folder}/alone; do sleep 0.01; done; touch ${folder}/met`);
+  const results = await runAll([heavy("one"), heavy("two"), light], () => {});
+  rmSync(folder, { recursive: true });
+  expect(results.map(({ job: { title }, failed }) => [title, failed]).toSorted()).toEqual([
+    ["light", 0],
+    ["one", 0],
+    ["two", 0],
+  ]);
 });
 
 test("what a job prints is kept, errors included", async () => {
