@@ -258,7 +258,7 @@ export const POLICIES = {
     ],
   },
   /** Names of all devices and of some, with an exit that is down, one outside, and one that has no address yet. */
-  "destinations-named": {
+  "destinations-named-direct": {
     ...remotePolicy(null),
     ...{ endpoints: [FIRST, FURTHER], carrying: [FIRST, FURTHER] },
     destinations: [
