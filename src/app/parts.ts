@@ -8,12 +8,14 @@ import { Checkup } from "../checks/checkup.ts";
 import { BlockLists } from "../dns/block-lists.ts";
 import { Dns } from "../dns/dns.ts";
 import { exitResolvers } from "../dns/exit-resolvers.ts";
+import { HomeZone } from "../dns/home-zone.ts";
 import { Resolver } from "../dns/resolver.ts";
 import { Upstream } from "../dns/upstream.ts";
 import { Forwards } from "../forwards/forwards.ts";
 import { openerFor } from "../forwards/opener-for.ts";
 import type { EventBus } from "../http/event-bus.ts";
 import { journalOf } from "../journal/tunnel-states.ts";
+import { listeningOn } from "../killswitch/own-resolver.ts";
 import { Notifications } from "../notifications/notifications.ts";
 import { NatPmpOpener } from "../port-mapping/opener.ts";
 import { NatPmpServer } from "../port-mapping/server.ts";
@@ -198,6 +200,12 @@ export async function partsOn(
     onChange: () => dns.update(),
     tell: () => tellDns(),
   });
+  const homeZone = new HomeZone({
+    clock: host,
+    devices: () => devices.named(),
+    own: () => killSwitch.lans.flatMap((lan) => listeningOn(lan, killSwitch.network.addresses)),
+    home: () => homeOf(killSwitch),
+  });
   const dns = new Dns({
     ...{ host, killSwitch, log },
     network: () => killSwitch.network,
@@ -209,6 +217,7 @@ export async function partsOn(
       look: () => devices.look(),
       exitOf: (id) => devices.wayOutOf(id),
       rules: () => destinations.matching,
+      local: (question) => homeZone.answer(question),
       isBlocked: (name, device) => blockLists.blocks(name, device),
       asked: (match, device) => destinations.names.note(match, device),
       permit: (named) => destinations.names.permit(named),

@@ -74,7 +74,7 @@ const STATES: Record<DnsStatus["state"], string> = {
 };
 
 function textOf(status: DnsStatus, { lists, exceptions }: DnsLists): string {
-  const { state, reason, asked, cached, blocked, refused, paused_until: until } = status;
+  const { state, reason, asked, local, cached, blocked, refused, failed, paused_until: until } = status;
   const rows = lists.map(({ url, names, fetched_at, devices, error }) => [
     printable(url),
     String(names),
@@ -85,7 +85,9 @@ function textOf(status: DnsStatus, { lists, exceptions }: DnsLists): string {
   return [
     `${STATES[state]}${reason === null ? "" : ` ${printable(reason)}`}\n`,
     ...(state === "on"
-      ? [`Since the start: ${asked} asked, ${cached} from memory, ${blocked} blocked, ${refused} refused\n`]
+      ? [
+          `Since the start: ${asked} asked, ${local} of the home, ${cached} from memory, ${blocked} blocked, ${refused} refused, ${failed} failed\n`,
+        ]
       : []),
     ...(until === null ? [] : [`No list blocks until ${until.slice(11, 16)} UTC.\n`]),
     ...(rows.length === 0 ? [] : [list(["List", "Names", "Fetched", "Devices", ""], rows)]),

@@ -8,6 +8,7 @@ import {
   unmapped,
 } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
+import { isInHomeZone } from "../base/home-zone.ts";
 import { formatExit, parseExit } from "../devices/exit.ts";
 import { type DeviceId, deviceIdIn } from "../devices/id.ts";
 import type { Exit } from "../killswitch/policy.ts";
@@ -52,6 +53,11 @@ export function explained(deviceText: string, destination: string, facts: Facts)
     ...{ device: { id, name }, destination: target.text, in_kernel: facts.stands },
     ...{ addresses: [], asked_at: null },
   };
+  if (target.address === null && isInHomeZone(target.text))
+    return {
+      ...{ ...common, rule: null, by: null, exit: own, open: true, advice: null },
+      why: facts.resolving === "on" ? AT_HOME : AT_HOME_WITHOUT_RESOLVER,
+    };
   if (target.address === null) return { ...common, ...ofName(target.text, sender, facts) };
   const owner = facts.ownerOf(prefixOf(target.address));
   if (owner !== null)
@@ -61,6 +67,10 @@ export function explained(deviceText: string, destination: string, facts: Facts)
     };
   return { ...common, ...ofAddress(target.address, sender, facts) };
 }
+
+const AT_HOME = "It is a name of the home, which the gateway answers itself. No exit leads to it.";
+const AT_HOME_WITHOUT_RESOLVER =
+  "It is a name of the home. The gateway answers it while a rule has names or a list blocks some; now nobody does.";
 
 type Outcome = Pick<Explanation, "rule" | "by" | "exit" | "open" | "why" | "advice"> &
   Partial<Pick<Explanation, "addresses" | "asked_at">>;

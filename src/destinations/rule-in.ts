@@ -9,6 +9,7 @@ import {
   parsePrefix,
 } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
+import { isInHomeZone } from "../base/home-zone.ts";
 import { type Exits, exitIn, formatExit } from "../devices/exit.ts";
 import { deviceIdIn, isPrefixId } from "../devices/id.ts";
 import { conflictBetween, type Rule } from "./rules.ts";
@@ -66,6 +67,8 @@ function isNameOf({ names }: Rule, part: HostName | Prefix): boolean {
 
 function nameIn(text: string): HostName {
   const name = parseHostName(text.replace(/^\*\.|\.$/g, ""));
+  if (name !== null && isInHomeZone(name))
+    throw refusal(`names: ${name} is a name of the home, which no exit leads to`);
   if (name !== null) return name;
   throw refusal(`names: ${JSON.stringify(text)} is not a name, such as example.com`);
 }

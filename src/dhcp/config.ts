@@ -1,4 +1,5 @@
 import { type Address, addressOf, lengthOf, networkOf, type Prefix } from "../base/address.ts";
+import { HOME_ZONE } from "../base/home-zone.ts";
 
 /** The DHCP server's settings for the devices of one LAN interface. */
 export interface ServedLan {
@@ -42,7 +43,7 @@ export function dnsmasqConfig(lans: readonly ServedLan[], { leases, hosts }: Dhc
     "# Devices with a lease of the former server change over at once; no other server is on the LAN at the start.",
     "dhcp-authoritative",
     "# RFC 8375.",
-    "domain=home.arpa",
+    `domain=${HOME_ZONE}`,
     "# This machine is the router and the resolver.",
     "dhcp-option=option:router,0.0.0.0",
     "dhcp-option=option:dns-server,0.0.0.0",

@@ -15,11 +15,12 @@ import type { DeviceId } from "../devices/id.ts";
 import { type Exit, MAIN } from "../killswitch/policy.ts";
 import { type Answer, answerTo, ownAnswer, RCODE } from "./answer.ts";
 import { Cache } from "./cache.ts";
-import { noSuchName } from "./negative.ts";
+import { noSuchName, nothingOfThisType } from "./negative.ts";
 import { type Question, questionIn } from "./question.ts";
 import { staysAtHome } from "./special-names.ts";
 import { UnderWay } from "./under-way.ts";
 import type { ExitResolvers, Upstream } from "./upstream.ts";
+import { TYPE } from "./wire.ts";
 
 /** Queries for whole zones and for records of every type are not answered (RFC 8482). */
 const META_TYPES: ReadonlySet<number> = new Set([251, 252, 253, 254, 255]);
@@ -34,6 +35,8 @@ interface Deps {
   look: () => Promise<void>;
   exitOf: (device: DeviceId) => Exit;
   rules: () => Matcher;
+  /** The answer for a name or an address of the home; null if it is none. */
+  local: (question: Question) => Promise<Uint8Array | null> | null;
   /** Whether a list blocks the name for the device. */
   isBlocked: (name: string, device: DeviceId) => boolean;
   /** Called for each question about a name of a rule. */
@@ -51,9 +54,11 @@ interface Deps {
 /** What clients have asked since the start. */
 export interface Counts {
   asked: number;
+  local: number;
   cached: number;
   blocked: number;
   refused: number;
+  failed: number;
 }
 
 /**
@@ -61,7 +66,7 @@ export interface Counts {
  * while that exit is down it is refused.
  */
 export class Resolver {
-  readonly counts: Counts = { asked: 0, cached: 0, blocked: 0, refused: 0 };
+  readonly counts: Counts = { asked: 0, local: 0, cached: 0, blocked: 0, refused: 0, failed: 0 };
   private readonly cache: Cache;
   private readonly underWay: UnderWay;
   /** Questions that are asked now, for all who ask the same meanwhile. */
@@ -89,7 +94,7 @@ export class Resolver {
     this.counts.asked += 1;
     const answer = await this.answerOf(question, client).catch((error: unknown) => {
       this.deps.log.warn(`a question could not be answered: ${messageOf(error)}`);
-      return ownAnswer(question, RCODE.failed);
+      return this.failed(question);
     });
     return { question, answer };
   }
@@ -99,10 +104,17 @@ export class Resolver {
     if (META_TYPES.has(question.type)) return ownAnswer(question, RCODE.notImplemented);
     const device = this.deps.deviceAt(client) ?? (await this.lookFor(client));
     if (device === null) return this.refused(question);
+    const local = this.deps.local(question);
+    const answer = local && (await local);
+    if (answer !== null) {
+      this.counts.local += 1;
+      return answer;
+    }
     const own = exitOf(device);
     const match = rules().forName(question.name as HostName, device, own.to === "blocked");
     if (match !== null) this.deps.asked(match, device);
     if (match === null && staysAtHome(question.name)) return noSuchName(question);
+    if (match === null && isBareHost(question)) return nothingOfThisType(question);
     // A person has decided about this name in particular.
     if (match === null && isBlocked(question.name, device)) return this.blocked(question);
     if (match?.rule.exit.to === "blocked") return this.blocked(question);
@@ -123,9 +135,7 @@ export class Resolver {
     if (known !== null) this.counts.cached += 1;
     const found = known ?? (await this.asked(question, client, exit, key)) ?? this.cache.find(key, true);
     if (found === null)
-      return this.deps.resolversOf(exit) === null
-        ? this.refused(question)
-        : ownAnswer(question, RCODE.failed);
+      return this.deps.resolversOf(exit) === null ? this.refused(question) : this.failed(question);
     const { answer, ageSeconds } = found;
     // Trackers hide behind names of the site itself.
     if (match === null && answer.names.slice(1).some((name) => this.deps.isBlocked(name, device)))
@@ -220,6 +230,11 @@ export class Resolver {
     return ownAnswer(question, RCODE.refused);
   }
 
+  private failed(question: Question): Uint8Array {
+    this.counts.failed += 1;
+    return ownAnswer(question, RCODE.failed);
+  }
+
   private blocked(question: Question): Uint8Array {
     this.counts.blocked += 1;
     return noSuchName(question);
@@ -233,6 +248,15 @@ export class Resolver {
 function askedBy(match: Match<HostName> | null, own: Exit): Exit {
   if (match === null || match.rule.exit.to !== "direct") return match?.rule.exit ?? own;
   return own.to === "tunnel" ? own : { to: "tunnel", name: MAIN };
+}
+
+/**
+ * Whether it asks for the addresses of a name without a dot. That is one of the home, known or not, and the question
+ * would tell it to others. There may be such a name at the top of DNS, without addresses: some resolvers ask for it on
+ * their way down.
+ */
+function isBareHost({ name, type }: Question): boolean {
+  return !name.includes(".") && (type === TYPE.a || type === TYPE.aaaa);
 }
 
 /** Null for a message that asks nothing, or is none. */

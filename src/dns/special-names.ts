@@ -1,3 +1,5 @@
+import { HOME_ZONE } from "../base/home-zone.ts";
+
 /** Firefox asks it, and leaves DNS over HTTPS off if there is no such name. */
 const CANARY = "use-application-dns.net";
 
@@ -7,7 +9,7 @@ const CANARY = "use-application-dns.net";
  */
 const NEVER_OUTSIDE: ReadonlySet<string> = new Set([
   CANARY,
-  ...["home.arpa", "local", "localhost", "invalid", "onion", "internal", "lan", "home"],
+  ...[HOME_ZONE, "local", "localhost", "invalid", "onion", "internal", "lan", "home"],
   ...["10.in-addr.arpa", "168.192.in-addr.arpa", "254.169.in-addr.arpa", "127.in-addr.arpa"],
   ...Array.from({ length: 16 }, (_, index) => `${16 + index}.172.in-addr.arpa`),
   ...["8", "9", "a", "b"].map((digit) => `${digit}.e.f.ip6.arpa`),

@@ -84,6 +84,11 @@ function labelIn(message: Uint8Array, at: number, length: number): string {
   return label;
 }
 
+/** A name as it lies in a message. */
+export function nameBytes(name: string): number[] {
+  return [...name.split(".").flatMap((label) => [label.length, ...Buffer.from(label)]), 0];
+}
+
 export function viewOf(message: Uint8Array): DataView {
   return new DataView(message.buffer, message.byteOffset, message.byteLength);
 }

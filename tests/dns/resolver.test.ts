@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import type { HostName } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { Matcher, type Rule } from "../../src/destinations/rules.ts";
-import { type Answer, answerIn } from "../../src/dns/answer.ts";
-import { queryFor } from "../../src/dns/question.ts";
+import { type Answer, answerIn, ownAnswer, RCODE } from "../../src/dns/answer.ts";
+import { type Question, queryFor } from "../../src/dns/question.ts";
 import { Resolver } from "../../src/dns/resolver.ts";
 import { MAX_A_SECOND_OF_CLIENT, MAX_UNDER_WAY_OF_CLIENT } from "../../src/dns/under-way.ts";
 import type { ExitResolvers } from "../../src/dns/upstream.ts";
@@ -12,6 +12,7 @@ import { cidrs, ip, ips } from "../fake/address.ts";
 import { a, decoded, query, reply } from "./messages.ts";
 
 const TV = "02:00:00:00:00:20" as Mac;
+const A_RECORD = { type: 1, ttl: 60, data: Uint8Array.of(192, 0, 2, 9) };
 const CLIENT = ip("192.168.7.20");
 
 /** A resolver whose exits answer with their own address, unless a test says otherwise. */
@@ -29,6 +30,8 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     answers: new Map<string, string>(),
     /** Answers wait for it. */
     held: Promise.resolve(),
+    /** The answer for a name of the home. */
+    local: (_: Question): Promise<Uint8Array> | null => null,
     known: [CLIENT],
     /** Those that a look finds. */
     found: [] as (typeof CLIENT)[],
@@ -50,6 +53,7 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     },
     exitOf: () => exitTo(exit),
     rules: () => world.rules,
+    local: (question) => world.local(question),
     isBlocked: (name) => world.blocked.has(name),
     asked: ({ by }) => void world.noted.push(by),
     permit: async ({ match, addresses }) => {
@@ -121,7 +125,7 @@ test("names that a rule or a list blocks do not exist; a rule comes before a lis
   expect(await ask("x.ads.example")).toBe("NXDOMAIN");
   expect(await ask("tracker.example")).toBe("NXDOMAIN");
   expect(await ask("good.example")).toBe("192.0.2.2");
-  expect(resolver.counts).toEqual({ asked: 3, cached: 0, blocked: 2, refused: 0 });
+  expect(resolver.counts).toEqual({ asked: 3, local: 0, cached: 0, blocked: 2, refused: 0, failed: 0 });
 });
 
 test("a blocked device is refused, except for what a rule of its own permits", async () => {
@@ -199,6 +203,21 @@ test("names of other homes, and the canary of browsers, are asked nowhere", asyn
   for (const name of ["printer.local", "1.7.168.192.in-addr.arpa", "use-application-dns.net", "x.home.arpa"])
     expect(await ask(name)).toBe("NXDOMAIN");
   expect(world.asked).toEqual([]);
+});
+
+test("names of the home come before rules and lists, also for a device that is blocked", async () => {
+  const { world, resolver, ask } = resolverWith({ exit: "blocked", rules: [{ names: names("arpa") }] });
+  world.blocked.add("tv.home.arpa");
+  world.local = async (question) => ownAnswer(question, RCODE.ok, [A_RECORD]);
+  expect(await ask("tv.home.arpa")).toBe("192.0.2.9");
+  expect([world.asked, world.noted, resolver.counts.local]).toEqual([[], [], 1]);
+});
+
+test("the addresses of a name without a dot are asked nowhere, unless a rule is for it", async () => {
+  const { world, ask } = resolverWith({ rules: [{ names: names("intranet") }] });
+  expect(await ask("nas")).toBe("NOERROR");
+  expect(await ask("intranet")).toBe("192.0.2.2");
+  expect(world.asked).toEqual(["second intranet"]);
 });
 
 test("who asks the same at a time waits for one answer; too many questions at a time are not asked", async () => {

@@ -81,6 +81,7 @@ test.each<[object, number, string]>([
   [{ names: ["a b"], exit: "main" }, 400, 'names: "a b" is not a name, such as example.com'],
   [{ names: ["192.0.2.7"], exit: "main" }, 400, 'names: "192.0.2.7" is not a name'],
   [{ prefixes: ["example.com"], exit: "main" }, 400, 'prefixes: "example.com" is not an address'],
+  [{ names: ["nas.home.arpa"], exit: "main" }, 400, "names: nas.home.arpa is a name of the home"],
   [{ prefixes: ["203.0.113.1/24"], exit: "main" }, 400, "has host bits; the network is 203.0.113.0/24"],
   [{ prefixes: ["192.168.7.64/26"], exit: "main" }, 400, "addresses of the LAN's own 192.168.7.0/24 on lan0"],
   [{ prefixes: ["192.168.0.0/16"], exit: "main" }, 400, "addresses of the LAN's own 192.168.7.0/24 on lan0"],

@@ -10,8 +10,8 @@ const lists = async () => (await home.send("GET", "/api/dns/lists")).json;
 
 test("without a list there is no resolver, and nothing is counted", async () => {
   expect((await home.send("GET", "/api/dns")).json).toEqual({
-    ...{ state: "off", reason: null, asked: 0, cached: 0, blocked: 0, refused: 0 },
-    ...{ blocked_names: 0, paused_until: null },
+    ...{ state: "off", reason: null, asked: 0, local: 0, cached: 0, blocked: 0, refused: 0 },
+    ...{ failed: 0, blocked_names: 0, paused_until: null },
   });
   expect(await lists()).toEqual({ lists: [], exceptions: [] });
 });

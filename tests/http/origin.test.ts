@@ -8,6 +8,7 @@ const send: Home["send"] = (...asked) => home.send(...asked);
 afterAll(() => home.stop());
 
 const OURS = [
+  "portcullis.home.arpa:5000",
   "localhost",
   "LOCALHOST:5000",
   "127.0.0.1",
@@ -22,6 +23,7 @@ const OURS = [
 ];
 
 const NOT_OURS = [
+  "nas.home.arpa",
   "",
   "evil.example",
   "localhost.evil.example",

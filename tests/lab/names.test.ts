@@ -35,17 +35,22 @@ async function ask(method: string, path: string, body?: unknown) {
   return answer.body;
 }
 
+async function clientId(): Promise<string> {
+  const { devices } = await ask("GET", "/api/devices");
+  return devices.find(({ addresses }: { addresses: string[] }) => addresses.includes(LAN.client4)).id;
+}
+
 /** Returns the rule's id. */
 const lead = async (name: string, exit: string): Promise<string> =>
   (await ask("POST", "/api/destinations", { names: [name], exit })).id;
 const remove = (id: string) => ask("DELETE", `/api/destinations/${id}`);
 const page = () => lab.fetchFrom(lab.namespaces.client, PAGE);
 
-/** What the gateway answers to the client: addresses, or the error. */
-async function resolve(name: string): Promise<string[]> {
+/** What the gateway answers to the client: addresses or a name, or the error. */
+async function resolve(name: string, type: "A" | "PTR" = "A"): Promise<string[]> {
   const query = encode({
     ...{ type: "query", id: 1, flags: RECURSION_DESIRED },
-    questions: [{ type: "A", name }],
+    questions: [{ type, name }],
   });
   const probe = await Probe.start(lab.namespaces.client, [
     { protocol: "udp", address: LAN.gateway4, port: 53, payload: query.toHex() },
@@ -55,12 +60,14 @@ async function resolve(name: string): Promise<string[]> {
   const { rcode, answers = [] } = decode(Buffer.from(outcome?.answer ?? "", "hex")) as ReturnType<
     typeof decode
   > & { rcode?: string };
-  const addresses = answers.flatMap((each) => (each.type === "A" ? [String(each.data)] : []));
+  const addresses = answers.flatMap((each) =>
+    each.type === type && "data" in each ? [String(each.data)] : [],
+  );
   return addresses.length > 0 ? addresses : [rcode ?? ""];
 }
 
-/** The questions for the host's names, and the packets to the host, that each exit saw during the work. */
-async function seenDuring(work: () => Promise<unknown>) {
+/** The questions for such names, and the packets to the host, that each exit saw during the work. */
+async function seenDuring(work: () => Promise<unknown>, names = new RegExp(` a\\? .*${HOST}`)) {
   const { vpn1, vpn2 } = lab.sandbox.serverInterfaces;
   const filter = `port 53 or dst host ${INTERNET.host4}`;
   const [sniffer, ...taps] = await Promise.all([
@@ -73,7 +80,7 @@ async function seenDuring(work: () => Promise<unknown>) {
     taps.map(async (tap) => {
       const lines = (await tap.stop()).map((line) => line.toLowerCase());
       return {
-        asked: lines.some((line) => line.includes(` a? `) && line.includes(HOST)),
+        asked: lines.some((line) => names.test(line)),
         // While the table is away, a datagram that comes back finds no device, and the gateway itself says so by `main`.
         used: lines.some(
           (line) => line.includes(` > ${INTERNET.host4}`) && !/: icmp .* unreachable/.test(line),
@@ -114,8 +121,7 @@ test(
       }
     });
     expect(seen).toEqual({ first: NOTHING, second: ALL, leaks: [] });
-    const { devices } = await ask("GET", "/api/devices");
-    const { id } = devices.find(({ addresses }: { addresses: string[] }) => addresses.includes(LAN.client4));
+    const id = await clientId();
     expect(await ask("GET", `/api/destinations/explain?device=${id}&name=www.${HOST}`)).toMatchObject({
       ...{ by: HOST, exit: "second", open: true, in_kernel: true, addresses: [INTERNET.host4], advice: null },
       asked_at: expect.any(String),
@@ -196,6 +202,31 @@ test(
       expect(await lab.isRefused(lab.namespaces.client, PAGE)).toBe(true);
     });
     expect(seen).toEqual({ first: NOTHING, second: NOTHING, leaks: [] });
+  },
+  TEST_MS,
+);
+
+test(
+  "names and addresses of the home are answered, and no exit sees a question for them",
+  async () => {
+    await lead("elsewhere.test", "second");
+    const id = await clientId();
+    await ask("PUT", `/api/devices/${id}`, { name: "TV" });
+    const reverse = (address: string) => `${address.split(".").reverse().join(".")}.in-addr.arpa`;
+    const seen = await seenDuring(async () => {
+      expect(await resolve("tv.home.arpa")).toEqual([LAN.client4]);
+      expect(await resolve("tv")).toEqual([LAN.client4]);
+      expect(await resolve("portcullis.home.arpa")).toEqual([LAN.gateway4]);
+      expect(await resolve(reverse(LAN.client4), "PTR")).toEqual(["tv.home.arpa"]);
+      for (const name of ["nas.home.arpa", "nas.local"]) expect(await resolve(name)).toEqual(["NXDOMAIN"]);
+      expect(await resolve("nas")).toEqual(["NOERROR"]);
+      // Positive control: other questions are seen.
+      expect(await resolve(HOST)).toEqual([INTERNET.host4]);
+      await page();
+    }, / (a|ptr)\? .*(tv|nas|arpa)/);
+    expect(seen).toEqual({ first: { asked: false, used: true }, second: NOTHING, leaks: [] });
+    const { why, rule } = await ask("GET", `/api/destinations/explain?device=${id}&name=nas.home.arpa`);
+    expect([why, rule]).toEqual([expect.stringContaining("which the gateway answers itself"), null]);
   },
   TEST_MS,
 );
