@@ -107,7 +107,8 @@ export function killSwitchPartsOn(
   void devices.load();
   void destinations.load();
   void remote.load();
-  if (destinations.matching.hasNames || DNS_LISTS.read(store).lists.length > 0) holdQuestions(killSwitch);
+  if (destinations.matching.hasNames || DNS_LISTS.read(store).lists.some(({ on }) => on !== false))
+    holdQuestions(killSwitch);
   return {
     log,
     store,

@@ -2,6 +2,7 @@ import { GatewayError } from "../base/errors.ts";
 import type { Change } from "../base/saved.ts";
 import type { Destinations } from "../destinations/destinations.ts";
 import type { Devices } from "../devices/devices.ts";
+import type { BlockLists } from "../dns/block-lists.ts";
 import type { Forwards } from "../forwards/forwards.ts";
 import type { Accounts } from "../providers/accounts.ts";
 import type { RemoteAccess } from "../remote/access.ts";
@@ -27,6 +28,7 @@ interface Deps {
   takeUpAccount: () => Promise<void>;
   devices: Pick<Devices, "load">;
   destinations: Pick<Destinations, "load">;
+  blockLists: Pick<BlockLists, "load">;
   forwards: Pick<Forwards, "load">;
   schedules: Pick<Schedules, "load">;
   remoteAccess: Pick<RemoteAccess, "load">;
@@ -55,7 +57,7 @@ export function liveBackup(deps: Deps): LiveBackup {
 
 async function restored(deps: Deps, contents: Contents, may: Permissions): Promise<Restored> {
   const { store, catalogue, tunnels, savedState, takeUpAccount } = deps;
-  const { devices, destinations, forwards, schedules, remoteAccess } = deps;
+  const { devices, destinations, blockLists, forwards, schedules, remoteAccess } = deps;
   // One that never had a server is not in the store, which could give its slot to another.
   for (const tunnel of tunnels.all()) await tunnels.dropUnused(tunnel);
   assertDown(tunnels);
@@ -73,7 +75,7 @@ async function restored(deps: Deps, contents: Contents, may: Permissions): Promi
     takeUpAccount(),
     // What is direct needs the permission, which the devices read.
     devices.load().finally(() => destinations.load()),
-    ...[forwards.load(), schedules.load(), remoteAccess.load()],
+    ...[blockLists.load(), forwards.load(), schedules.load(), remoteAccess.load()],
   ];
   const loaded = await Promise.allSettled(loads);
   if (savedState.killSwitchWanted() !== before)

@@ -3,6 +3,7 @@ import type { BackedUp } from "../base/saved.ts";
 import { DESTINATIONS } from "../destinations/saved.ts";
 import { DEFAULT_EXIT, DIRECT } from "../devices/assignments.ts";
 import { FIXED_ADDRESSES } from "../devices/fixed.ts";
+import { BLOCK_LISTS } from "../dns/backed-up.ts";
 import { FORWARDS } from "../forwards/saved.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
 import type { VpnProvider } from "../providers/provider.ts";
@@ -26,6 +27,7 @@ export const CHOICES: readonly BackedUp[] = [
 
 export const LISTS: readonly BackedUp[] = [
   DESTINATIONS,
+  BLOCK_LISTS,
   FORWARDS,
   SCHEDULES,
   FIXED_ADDRESSES,

@@ -22,7 +22,7 @@ export async function changeDns(
   if (action !== "add" && devices.length > 0) throw usage("too many arguments: only add takes devices");
   const known = await api.get("/api/dns/lists", DnsLists);
   const before: DnsListsBody = {
-    lists: known.lists.map(({ url, devices: ids }) => ({ url, devices: ids })),
+    lists: known.lists.map(({ url, devices: ids, on }) => ({ url, devices: ids, on })),
     exceptions: known.exceptions,
   };
   const ids = await Promise.all(devices.map(async (each) => (await deviceOf(api, each)).id));
@@ -33,6 +33,8 @@ export async function changeDns(
 const DONE: Record<string, (what: string) => string> = {
   add: (what) => `Added ${what}. It is fetched through the tunnel; to see it: portcullis dns`,
   remove: (what) => `Removed ${what}.`,
+  on: (what) => `${what} blocks.`,
+  off: (what) => `${what} blocks nothing until it is turned on again.`,
   open: (what) => `No list blocks ${what} now, nor the names below it.`,
   close: (what) => `Lists block ${what} again if they name it.`,
 };
@@ -50,6 +52,13 @@ function changed(
     case "remove":
       if (!lists.some(({ url }) => url === what)) throw usage(`there is no list ${printable(what)}`);
       return { lists: lists.filter(({ url }) => url !== what), exceptions };
+    case "on":
+    case "off":
+      if (!lists.some(({ url }) => url === what)) throw usage(`there is no list ${printable(what)}`);
+      return {
+        lists: lists.map((each) => (each.url === what ? { ...each, on: action === "on" } : each)),
+        exceptions,
+      };
     case "open":
       return { lists, exceptions: [...exceptions.filter((each) => each !== name), name] };
     default:
@@ -75,12 +84,12 @@ const STATES: Record<DnsStatus["state"], string> = {
 
 function textOf(status: DnsStatus, { lists, exceptions }: DnsLists): string {
   const { state, reason, asked, local, cached, blocked, refused, failed, paused_until: until } = status;
-  const rows = lists.map(({ url, names, fetched_at, devices, error }) => [
+  const rows = lists.map(({ url, names, fetched_at, devices, on, error }) => [
     printable(url),
     String(names),
     fetched_at === null ? "never" : fetched_at.slice(0, 16).replace("T", " "),
     devices.length === 0 ? "all" : printable(devices.join(", ")),
-    error === null ? "" : styled("red", printable(error)),
+    on ? styled("red", printable(error ?? "")) : "off",
   ]);
   return [
     `${STATES[state]}${reason === null ? "" : ` ${printable(reason)}`}\n`,

@@ -54,6 +54,11 @@ export class BlockLists {
   }
 
   get isUsed(): boolean {
+    return this.wanted.lists.some(({ on }) => on);
+  }
+
+  /** Whether there is any list, even if none is on. */
+  get isThere(): boolean {
     return this.wanted.lists.length > 0;
   }
 
@@ -80,7 +85,8 @@ export class BlockLists {
     if (lists.length === 0 || this.pausedUntil > this.deps.host.monotonic()) return false;
     if (exceptions.some((open) => name === open || name.endsWith(`.${open}`))) return false;
     return lists.some(
-      ({ url, devices }) =>
+      ({ url, devices, on }) =>
+        on &&
         (devices.length === 0 || devices.includes(device)) &&
         this.loaded.get(url)?.kept?.names.has(name) === true,
     );
@@ -96,6 +102,28 @@ export class BlockLists {
   async put(body: DnsListsBody): Promise<void> {
     const wanted = wantedLists(body);
     DNS_LISTS.write(this.deps.store, body);
+    await this.use(wanted);
+  }
+
+  /** Turns one of them on or off. Throws `not_found` if there is none of this address. */
+  async turn(url: string, on: boolean): Promise<void> {
+    const { lists, exceptions } = this.wanted;
+    if (!lists.some((each) => each.url === url)) throw new GatewayError("not_found", "there is no such list");
+    await this.put({
+      lists: lists.map(({ devices, ...each }) => ({
+        ...{ ...each, devices: [...devices] },
+        ...(each.url === url && { on }),
+      })),
+      exceptions: [...exceptions],
+    });
+  }
+
+  /** Reads them again, after another writer has changed the database. */
+  load(): Promise<void> {
+    return this.use(wantedLists(DNS_LISTS.read(this.deps.store)));
+  }
+
+  private async use(wanted: WantedLists): Promise<void> {
     this.wanted = wanted;
     const urls = wanted.lists.map(({ url }) => url);
     for (const url of this.loaded.keys()) if (!urls.includes(url)) this.loaded.delete(url);
@@ -107,10 +135,10 @@ export class BlockLists {
   list(): DnsLists {
     const { lists, exceptions } = this.wanted;
     return {
-      lists: lists.map(({ url, devices }) => {
+      lists: lists.map(({ url, devices, on }) => {
         const { kept = null, error = null } = this.loaded.get(url) ?? {};
         return {
-          ...{ url, devices: [...devices], names: kept?.names.size ?? 0, error },
+          ...{ url, devices: [...devices], on, names: kept?.names.size ?? 0, error },
           fetched_at: kept === null ? null : new Date(kept.fetched).toISOString(),
         };
       }),
@@ -121,7 +149,7 @@ export class BlockLists {
   /** Keeps the lists up to date, one after the other, until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      for (const list of this.wanted.lists) await this.keepFresh(list);
+      for (const list of this.wanted.lists) if (list.on) await this.keepFresh(list);
       await this.deps.host.sleep(LOOK_EVERY_MS, signal);
     }
   }

@@ -15,6 +15,9 @@ export const DnsListsBody = Type.Object(
         {
           url: Type.String({ maxLength: 500, description: "https; fetched through the tunnel" }),
           devices: Type.Optional(Devices),
+          on: Type.Optional(
+            Type.Boolean({ description: "false for one that blocks nothing for now (default: true)" }),
+          ),
         },
         { additionalProperties: false },
       ),
@@ -39,6 +42,7 @@ export const DnsLists = Type.Object(
         {
           url: Type.String(),
           devices: Type.Array(Type.String()),
+          on: Type.Boolean({ description: "whether it blocks; one that does not is not fetched either" }),
           names: Type.Integer({ description: "how many names it blocks now; 0 before it was first fetched" }),
           fetched_at: Type.Union([Type.String(), Type.Null()], {
             description: "when its address last gave or confirmed it, in ISO 8601",

@@ -9,6 +9,7 @@ export interface WantedList {
   url: string;
   /** Empty for all devices. */
   devices: readonly DeviceId[];
+  on: boolean;
 }
 
 export interface WantedLists {
@@ -16,8 +17,10 @@ export interface WantedLists {
   exceptions: readonly HostName[];
 }
 
+const NONE: DnsListsBody = { lists: [] };
+
 /** As people have given them. */
-export const DNS_LISTS = savedJson("dns_lists", DnsListsBody, { lists: [] });
+export const DNS_LISTS = savedJson("dns_lists", DnsListsBody, NONE);
 
 /** Throws `bad_request`, and names the field. */
 export function wantedLists({ lists, exceptions = [] }: DnsListsBody): WantedLists {
@@ -25,8 +28,8 @@ export function wantedLists({ lists, exceptions = [] }: DnsListsBody): WantedLis
   const twice = urls.findIndex((url, index) => urls.indexOf(url) !== index);
   if (twice >= 0) throw refusal(`lists[${twice}].url: is there twice`);
   return {
-    lists: lists.map(({ devices = [] }, index) => ({
-      url: urls[index] ?? "",
+    lists: lists.map(({ devices = [], on = true }, index) => ({
+      ...{ url: urls[index] ?? "", on },
       devices: devices.map((id) => deviceIdIn(id, `lists[${index}].devices`)),
     })),
     exceptions: exceptions.map((name, index) => {

@@ -4,14 +4,14 @@ import type { BlockLists } from "../dns/block-lists.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { ConnectRequests } from "../tunnel/connect-requests.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
-import { GATEWAY, type Key, tunnelKey } from "./topics.ts";
+import { GATEWAY, type Key, listKey, tunnelKey } from "./topics.ts";
 
 /** The parts that Home Assistant may change. They check their input. */
 export interface Commanded {
   connects: Pick<ConnectRequests, "connect" | "recent">;
   tunnels: Pick<Tunnels, "main">;
   devices: Pick<Devices, "assign" | "setDefaultExit">;
-  blockLists: Pick<BlockLists, "pause">;
+  blockLists: Pick<BlockLists, "pause" | "list" | "turn">;
 }
 
 /** Carries out a command; `deviceOf` returns the id of a device that Home Assistant knows. */
@@ -22,6 +22,8 @@ export async function carryOut(
 ): Promise<void> {
   const device = deviceOf(key);
   if (device !== null && command === "exit") return gateway.devices.assign(device, { exit: payload });
+  const list = gateway.blockLists.list().lists.find(({ url }) => listKey(url) === key);
+  if (list !== undefined && command === "on") return gateway.blockLists.turn(list.url, isOn(payload));
   switch (`${key}/${command}`) {
     case `${GATEWAY}/exit`:
       return gateway.devices.setDefaultExit(payload);

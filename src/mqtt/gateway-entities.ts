@@ -58,7 +58,7 @@ export interface Whole {
   problem: string | null;
   alert: SecurityAlert | null;
   devices: Pick<DeviceList, "default_exit" | "exits">;
-  blockLists: Pick<BlockLists, "isUsed" | "pausedUntilText">;
+  blockLists: Pick<BlockLists, "isThere" | "pausedUntilText">;
 }
 
 export function gatewayThing(
@@ -75,7 +75,7 @@ export function gatewayThing(
     components: {
       ...COMPONENTS,
       ...exitComponents("Default exit", commands ? options : null),
-      ...blockListsFor(commands && blockLists.isUsed),
+      ...blockListsFor(commands && blockLists.isThere),
     },
     states: {
       state: {
@@ -83,7 +83,7 @@ export function gatewayThing(
         problem,
         direct_devices: status.direct_devices,
         exit: default_exit,
-        ...(blockLists.isUsed && { block_lists: blockLists.pausedUntilText === null }),
+        ...(blockLists.isThere && { block_lists: blockLists.pausedUntilText === null }),
       },
       alert: alert ?? { code: null },
     },

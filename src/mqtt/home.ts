@@ -1,6 +1,8 @@
 import type { SecurityAlert } from "../base/alert.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { Device } from "../devices/schema.ts";
+import type { BlockLists } from "../dns/block-lists.ts";
+import type { DnsLists } from "../dns/schema.ts";
 import type { Journal } from "../journal/journal.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
@@ -11,6 +13,7 @@ import { destinationsOf } from "./destinations.ts";
 import { deviceThing, knownDevices } from "./device-entities.ts";
 import type { Thing } from "./discovery.ts";
 import { gatewayThing, type Whole } from "./gateway-entities.ts";
+import { listThing } from "./list-entities.ts";
 import type { Rates } from "./rates.ts";
 import { tunnelThing } from "./tunnel-entities.ts";
 
@@ -21,12 +24,13 @@ export interface Read {
   catalogue: Pick<Catalogue, "tree">;
   favourites: Pick<Favourites, "list">;
   journal: Pick<Journal, "page">;
-  blockLists: Whole["blockLists"];
+  blockLists: Whole["blockLists"] & Pick<BlockLists, "list">;
 }
 
 interface Home extends Whole {
   tunnels: readonly TunnelRow[];
   known: readonly Device[];
+  lists: DnsLists["lists"];
 }
 
 export async function readHome(
@@ -47,12 +51,13 @@ export async function readHome(
     devices: listed,
     known: knownDevices(listed.devices),
     blockLists,
+    lists: blockLists.list().lists,
   };
 }
 
 /** Everything that Home Assistant shows. */
 export function thingsOf(home: Home, gateway: Read, rates: Rates, commands: boolean): Thing[] {
-  const { tunnels, devices, known } = home;
+  const { tunnels, devices, known, lists } = home;
   const destinations = (row: TunnelRow) => (commands ? destinationsFor(row, gateway) : null);
   return [
     gatewayThing(home, commands),
@@ -62,6 +67,7 @@ export function thingsOf(home: Home, gateway: Read, rates: Rates, commands: bool
         : tunnelThing(row, rates.of(row.name)),
     ),
     ...known.map((device) => deviceThing(device, commands ? devices.exits : null)),
+    ...lists.map((list) => listThing(list, commands)),
   ];
 }
 

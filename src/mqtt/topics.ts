@@ -1,9 +1,12 @@
+import { createHash } from "node:crypto";
+
 /** Home Assistant's discovery prefix, and the topic on which it says that it has started; both are its defaults. */
 const DISCOVERY = "homeassistant";
 export const STATUS_TOPIC = `${DISCOVERY}/status`;
 
 /**
- * What Home Assistant shows as a device of its own: `gateway`, `tunnel/<name>` or `device/<id>`. The characters are
+ * What Home Assistant shows as a device of its own: `gateway`, `tunnel/<name>`, `device/<id>` or
+ * `list/<hash>`. The characters are
  * those that a discovery topic may have (`[a-zA-Z0-9_-]`), and the slash.
  */
 export type Key = string;
@@ -16,6 +19,11 @@ export function tunnelKey(name: string): Key {
 /** For a MAC address, or a prefix behind another router. */
 export function deviceKey(id: string): Key {
   return `device/${id.replaceAll(/[^a-z0-9]/g, "-")}`;
+}
+
+/** For a list of blocked names; an address has characters that a topic cannot have. */
+export function listKey(url: string): Key {
+  return `list/${createHash("sha256").update(url).digest("hex").slice(0, 12)}`;
 }
 
 /** The gateway's name in topics and unique ids. */
@@ -41,7 +49,7 @@ export function commandTopic(id: string, key: Key, command: string): string {
 
 /** Filters that match all command topics. */
 export function commandTopics(id: string): string[] {
-  return [GATEWAY, tunnelKey("+"), "device/+"].map((key) => commandTopic(id, key, "+"));
+  return [GATEWAY, tunnelKey("+"), "device/+", "list/+"].map((key) => commandTopic(id, key, "+"));
 }
 
 /** The thing and the command of a topic; null if it is not a command topic. */

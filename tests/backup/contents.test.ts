@@ -113,6 +113,11 @@ describe("invalid contents are refused, and the message says what is wrong:", ()
     ],
     [
       "odd rules for destinations",
+      setting("dns_lists", '{"lists":[{"url":"http://lists.example/"}]}'),
+      'the setting "dns_lists" is invalid',
+    ],
+    [
+      "odd rules for destinations",
       setting("destinations", '[{"id":"x"}]'),
       'the setting "destinations" is invalid',
     ],

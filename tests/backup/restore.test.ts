@@ -489,6 +489,37 @@ describe("the exit direct of a backup", () => {
     });
   });
 
+  test("adds its lists of blocked names to those that are here, and one of the same address gives way", () => {
+    withStore((store) => {
+      const [ads, video] = ["https://lists.example/ads", "https://lists.example/video"];
+      const text = (lists: object[], exceptions: string[]) => JSON.stringify({ lists, exceptions });
+      store.write("dns_lists", text([{ url: ads }, { url: video, devices: [PHONE.id] }], ["a.example"]));
+      const dns_lists = text([{ url: ads, on: false }], ["b.example"]);
+      const backup = contents({ dns_lists }, []);
+      expect(changesBy(holdingsOf(store), backup, CAREFUL)).toEqual([
+        ...[{ what: "list of blocked names", name: ads, before: "for all devices" }].map((each) => ({
+          ...{ ...each, after: "for all devices, off", replaces: true },
+        })),
+        {
+          ...{ what: "name that no list blocks", name: "b.example", before: null, after: "open" },
+          replaces: false,
+        },
+      ]);
+      expect(() => restoreInto(store, backup, CAREFUL)).toThrow(
+        `would replace what is here: the list of blocked names ${ads};`,
+      );
+      restoreInto(store, backup, { ...CAREFUL, replace: true });
+      expect(JSON.parse(store.read("dns_lists") ?? "")).toEqual({
+        lists: [
+          { url: ads, on: false },
+          { url: video, devices: [PHONE.id] },
+        ],
+        exceptions: ["b.example", "a.example"],
+      });
+      expect(contentsOf(store, 0).settings.dns_lists).toBe(store.read("dns_lists") ?? "");
+    });
+  });
+
   test("stays allowed here, where devices may have it, if the backup does not allow it", () => {
     withStore((store) => {
       restoreInto(store, withDirect([direct]), MAY);
@@ -615,6 +646,7 @@ describe("a restore while the service runs", () => {
       forwards: { load: async () => {} },
       schedules: { load: async () => {} },
       destinations: { load: async () => {} },
+      blockLists: { load: async () => {} },
       remoteAccess: { load: async () => {} },
       ...parts,
     });
@@ -758,10 +790,11 @@ describe("a restore while the service runs", () => {
         forwards: { load: async () => void taken.push("forwards") },
         schedules: { load: async () => void taken.push("schedules") },
         destinations: { load: async () => void taken.push("destinations") },
+        blockLists: { load: async () => void taken.push("lists") },
       });
       await gateway.controller.setKillSwitch(false);
       await expect(backup.restore(contents({}), CAREFUL)).rejects.toThrow("no exits");
-      expect(taken).toEqual(["forwards", "schedules", "destinations"]);
+      expect(taken).toEqual(["lists", "forwards", "schedules", "destinations"]);
       expect((await gateway.status()).killswitch_active).toBe(true);
     }));
 

@@ -28,6 +28,10 @@ test("dns says who answers, and changes lists and the names that stay open", asy
   const { stdout } = await cli();
   expect(stdout).toContain(`${LIST}  0`);
   expect(stdout).toContain("Always open: good.example\n");
+  expect((await cli("off", LIST)).stdout).toBe(`${LIST} blocks nothing until it is turned on again.\n`);
+  expect((await cli()).stdout).toMatch(/ads\.txt .* off\n/);
+  expect((await cli("on", LIST)).stdout).toBe(`${LIST} blocks.\n`);
+  expect(home.parts.blockLists.list().lists).toMatchObject([{ on: true, devices: [TV] }]);
   expect((await cli("pause")).stdout).toBe("No list blocks for 5 minutes.\n");
   expect((await cli()).stdout).toContain("No list blocks until ");
   expect((await cli("pause", "0")).stdout).toBe("The lists block again.\n");
@@ -41,6 +45,7 @@ test("what cannot be is refused in one line, and nothing changes", async () => {
     [["add"], "missing argument: add what?"],
     [["add", "http://lists.example/"], "lists[0].url: must be an https address"],
     [["remove", LIST], `there is no list ${LIST}`],
+    [["off", LIST], `there is no list ${LIST}`],
     [["close", "example.com"], "example.com is not among the open names"],
     [["open", "example.com", "tv"], "too many arguments: only add takes devices"],
     [["pause", "long"], "pause: must be minutes, such as 5"],

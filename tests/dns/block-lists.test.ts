@@ -121,6 +121,25 @@ test("a list blocks for its devices, with exceptions, and not while it is paused
   expect(readdirSync(folder)).toEqual([]);
 });
 
+test("a list that is off blocks nothing, is not fetched, and keeps its names", async () => {
+  const { world, lists, look } = listsFrom({ text: "ads.example\n" });
+  await lists.put({ lists: [{ url: URL, devices: [TV] }], exceptions: ["good.example"] });
+  await look(lists);
+  await lists.turn(URL, false);
+  world.now += 24 * 3_600_000;
+  await look(lists);
+  expect([lists.blocks("ads.example", TV), lists.isUsed, lists.isThere]).toEqual([false, false, true]);
+  expect(world.asked).toHaveLength(1);
+  expect(lists.list()).toMatchObject({
+    lists: [{ url: URL, devices: [TV], on: false, names: 1 }],
+    exceptions: ["good.example"],
+  });
+  await lists.turn(URL, true);
+  expect(lists.blocks("ads.example", TV)).toBe(true);
+  expect(lists.turn("https://other.example/", true)).rejects.toThrow("there is no such list");
+  await lists.put({ lists: [] });
+});
+
 test("a list is fetched only through a tunnel, confirmed by its tag, and kept over a restart and failures", async () => {
   const source: { text: string; etag?: string; status?: number } = { text: "ads.example\n", etag: '"1"' };
   const { world, lists, make, look } = listsFrom(source);

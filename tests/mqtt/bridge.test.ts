@@ -127,6 +127,7 @@ test("a select connects the tunnel, the switch disconnects it and connects it ag
     "portcullis/pi/gateway/+/set",
     "portcullis/pi/tunnel/+/+/set",
     "portcullis/pi/device/+/+/set",
+    "portcullis/pi/list/+/+/set",
   ]);
   shown.broker.publish("portcullis/pi/tunnel/main/server/set", "Sweden");
   await shown.until(() => main().state === "connected");
@@ -165,7 +166,16 @@ test("a switch pauses the lists of blocked names and ends the pause; it is there
   shown.broker.publish("portcullis/pi/gateway/block_lists/set", "ON");
   await shown.until(() => state().block_lists === true);
   expect(blockLists.pausedUntilText).toBeNull();
+  const list = "portcullis/pi/list/b587d5591120";
+  await shown.until(has(`${list}/state`));
+  shown.broker.publish(`${list}/on/set`, "OFF");
+  await shown.until(() => shown.broker.json(`${list}/state`).on === false);
+  expect(blockLists.isUsed).toBe(false);
+  shown.broker.publish(`${list}/on/set`, "ON");
+  await shown.until(() => shown.broker.json(`${list}/state`).on === true);
+  expect(blockLists.isUsed).toBe(true);
   await blockLists.put({ lists: [] });
+  await shown.until(() => !shown.broker.retained.has(`${list}/state`));
   await shown.until(() => shown.broker.json(discovery).components.block_lists.name === undefined);
 });
 

@@ -181,6 +181,7 @@ test("positive control: the check sees what Home Assistant would refuse", () => 
 
 const MAIN = "homeassistant/device/portcullis_pi_tunnel_main/config";
 const TV = "homeassistant/device/portcullis_pi_device_02-00-00-00-00-20/config";
+const LIST = "homeassistant/device/portcullis_pi_list_b587d5591120/config";
 const GATEWAY = "homeassistant/device/portcullis_pi_gateway/config";
 
 describe.each(["off", "on"] as const)("with --mqtt-commands %s", (mqttCommands) => {
@@ -203,7 +204,9 @@ describe.each(["off", "on"] as const)("with --mqtt-commands %s", (mqttCommands) 
   afterAll(() => shown.stop());
 
   test("every payload fits Home Assistant's schema", () => {
-    expect(discovery.map(([topic]) => topic).sort()).toEqual([TV, GATEWAY, MAIN, MAIN.replace("main", "tv")]);
+    expect(discovery.map(([topic]) => topic).sort()).toEqual([
+      ...[TV, GATEWAY, LIST, MAIN, MAIN.replace("main", "tv")],
+    ]);
     expect(discovery.flatMap(([topic, payload]) => faultsOf(topic, payload))).toEqual([]);
   });
 
@@ -248,6 +251,7 @@ describe.each(["off", "on"] as const)("with --mqtt-commands %s", (mqttCommands) 
             "portcullis/pi/device/02-00-00-00-00-20/exit/set",
             "portcullis/pi/gateway/block_lists/set",
             "portcullis/pi/gateway/exit/set",
+            "portcullis/pi/list/b587d5591120/on/set",
             "portcullis/pi/tunnel/main/connection/set",
             "portcullis/pi/tunnel/main/server/set",
           ],

@@ -7,11 +7,19 @@ export function addDnsCommand(program: Command): void {
   apiCommand(
     command(program, "dns", "show the gateway's own resolver, or change the lists of names that it blocks")
       .addArgument(
-        new Argument("[action]", "what to do").choices(["add", "remove", "open", "close", "pause"]),
+        new Argument("[action]", "what to do").choices([
+          "add",
+          "remove",
+          "on",
+          "off",
+          "open",
+          "close",
+          "pause",
+        ]),
       )
       .argument(
         "[what]",
-        "for add and remove: the https address of a list; for open and close: a name that no list blocks; for pause: minutes (default: 5)",
+        "for add, remove, on and off: the https address of a list; for open and close: a name that no list blocks; for pause: minutes (default: 5)",
       )
       .argument("[device...]", "for add: the devices that it is for, by id or by name (default: all)"),
     async (api, args) => {

@@ -16,13 +16,14 @@ interface ListRowProps {
 
 /** Where it comes from, for whom it is, how large it is, and how fresh. */
 export function ListRow({
-  list: { url, devices: ids, names, fetched_at, error },
+  list: { url, devices: ids, on, names, fetched_at, error },
   all,
   devices,
 }: ListRowProps) {
   const now = useNow();
   const short = url.replace(/^https:\/\//, "");
   const whom = whomText(ids, devices);
+  const turned = all.lists.map((each) => (each.url === url ? { ...each, on: !on } : each));
   const rest = all.lists.filter((each) => each.url !== url);
   return (
     <li class="destination row">
@@ -32,7 +33,7 @@ export function ListRow({
           <strong>{short}</strong>
         </p>
         <p class="quiet small">
-          For {whom}.{" "}
+          For {whom}. {!on && "It is off, and blocks nothing. "}
           {fetched_at === null
             ? "It has not been fetched yet."
             : `${countOf(names, "name")}, confirmed ${agoOf(fetched_at, now)}.`}
@@ -43,6 +44,13 @@ export function ListRow({
           </p>
         )}
       </div>
+      <Button
+        doing={on ? "Turning off…" : "Turning on…"}
+        label={`Turn the list ${short} ${on ? "off" : "on"}`}
+        work={async () => void (await change("PUT", "dns/lists", bodyWith(all, { lists: turned })))}
+      >
+        {on ? "Turn off" : "Turn on"}
+      </Button>
       <Button
         kind="danger"
         doing="Removing…"

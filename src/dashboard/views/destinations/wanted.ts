@@ -5,6 +5,6 @@ export function bodyWith(
   { lists, exceptions }: DnsLists,
   change: { lists?: DnsLists["lists"] | DnsListsBody["lists"]; exceptions?: string[] },
 ): DnsListsBody {
-  const wanted = (change.lists ?? lists).map(({ url, devices = [] }) => ({ url, devices }));
+  const wanted = (change.lists ?? lists).map(({ url, devices = [], on = true }) => ({ url, devices, on }));
   return { lists: wanted, exceptions: change.exceptions ?? exceptions };
 }

@@ -1,0 +1,52 @@
+import { checkerOf } from "../base/checker.ts";
+import { type BackedUp, rowChanges } from "../base/saved.ts";
+import { MAX_EXCEPTIONS, MAX_LISTS } from "../shared/bounds.ts";
+import { DnsListsBody } from "./schema.ts";
+import { DNS_LISTS, wantedLists } from "./wanted-lists.ts";
+
+const known = checkerOf(DnsListsBody);
+
+/** What backups have of the lists of blocked names. The lists themselves are fetched again. */
+export const BLOCK_LISTS: BackedUp = {
+  key: DNS_LISTS.key,
+  isValid: (text) => {
+    const body = known.read(text);
+    return body !== null && isPossible(body);
+  },
+  merge: (here, given) => {
+    const [before, after] = [DNS_LISTS.parse(here), DNS_LISTS.parse(given)];
+    const urls = new Set(after.lists.map(({ url }) => url));
+    const lists = [...after.lists, ...before.lists.filter(({ url }) => !urls.has(url))];
+    const exceptions = [...new Set([...(after.exceptions ?? []), ...(before.exceptions ?? [])])];
+    return JSON.stringify({
+      lists: lists.slice(0, MAX_LISTS),
+      exceptions: exceptions.slice(0, MAX_EXCEPTIONS),
+    });
+  },
+  changes: (here, then) => [
+    ...rowChanges("list of blocked names", listsIn(here), listsIn(then)),
+    ...rowChanges("name that no list blocks", exceptionsIn(here), exceptionsIn(then)),
+  ],
+};
+
+function isPossible(body: DnsListsBody): boolean {
+  try {
+    wantedLists(body);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function listsIn(text: string | null): Map<string, string> {
+  return new Map(
+    DNS_LISTS.parse(text).lists.map(({ url, devices = [], on = true }) => [
+      url,
+      `for ${devices.length === 0 ? "all devices" : devices.join(", ")}${on ? "" : ", off"}`,
+    ]),
+  );
+}
+
+function exceptionsIn(text: string | null): Map<string, string> {
+  return new Map((DNS_LISTS.parse(text).exceptions ?? []).map((name) => [name.toLowerCase(), "open"]));
+}
