@@ -4,6 +4,7 @@ import type { Histogram } from "../tunnel/histogram.ts";
 import { StateName, type TunnelRow } from "../tunnel/schema.ts";
 import { carriedBy } from "../tunnel/state.ts";
 import { answer, Refusal, UNAUTHORIZED } from "./answers.ts";
+import { dnsFamilies } from "./dns-metrics.ts";
 import type { Domain } from "./domain.ts";
 import { expositionOf, type Family, numeral, type Sample } from "./exposition.ts";
 import { route } from "./route.ts";
@@ -29,7 +30,7 @@ export const metricsRoute = route({
 type Figures = Awaited<ReturnType<typeof figuresOf>>;
 
 async function figuresOf(domain: Domain) {
-  const { overview, tunnels, events, connects, devices, destinations, forwards, bounds } = domain;
+  const { overview, tunnels, events, connects, devices, destinations, forwards, bounds, dns } = domain;
   const [status, rows, places] = await Promise.all([overview.status(), overview.rows(), bounds.places()]);
   const sessions = new Map(tunnels.all().map(({ name, controller }) => [name, carriedBy(controller.state)]));
   return {
@@ -41,12 +42,13 @@ async function figuresOf(domain: Domain) {
     destinations: destinations.counts(),
     directAllowed: devices.direct.allowed,
     forwards: forwards.counts(),
+    dns: dnsFamilies(dns, domain.blockLists),
     places,
   };
 }
 
 function familiesOf(figures: Figures): Family[] {
-  return [...tunnelFamilies(figures), ...ownFamilies(figures)];
+  return [...tunnelFamilies(figures), ...ownFamilies(figures), ...figures.dns];
 }
 
 /** Has the names and labels of the common WireGuard exporters, so that their dashboards work, and the tunnel's name. */

@@ -37,6 +37,20 @@ test("lists are kept as they were given, and a bad one is refused and named", as
   expect((await put({ lists: [] })).status).toBe(200);
 });
 
+test("the metrics have what was asked and how that ended, in numbers only", async () => {
+  const counts = { asked: 9, local: 1, cached: 2, blocked: 3, refused: 4, failed: 5 };
+  const none = { ...home.parts.dns.counts };
+  Object.assign(home.parts.dns.counts, counts);
+  const lines = (await home.send("GET", "/metrics")).text.split("\n");
+  Object.assign(home.parts.dns.counts, none);
+  expect(lines.filter((line) => line.startsWith("portcullis_dns_"))).toEqual(
+    [
+      ...["resolver 0", "blocked_names 0", "queries_total 9", "local_total 1", "cached_total 2"],
+      ...["blocked_total 3", "refused_total 4", "failed_total 5"],
+    ].map((line) => `portcullis_dns_${line}`),
+  );
+});
+
 test("a pause is for minutes, and ends, and open pages hear of it", async () => {
   const paused: unknown[] = [];
   const unsubscribe = home.parts.events.subscribe((event) => {

@@ -112,8 +112,32 @@ portcullis_connections_max 262144
 # HELP portcullis_build_info The version that runs; always 1.
 # TYPE portcullis_build_info gauge
 portcullis_build_info{version="${version}",bun="${Bun.version}",arch="${process.arch}"} 1
+# HELP portcullis_dns_resolver 1 while the gateway answers the LAN's DNS queries itself.
+# TYPE portcullis_dns_resolver gauge
+portcullis_dns_resolver 0
+# HELP portcullis_dns_blocked_names Names of all lists of blocked names.
+# TYPE portcullis_dns_blocked_names gauge
+portcullis_dns_blocked_names 0
+# HELP portcullis_dns_queries_total DNS queries of the LAN to the gateway.
+# TYPE portcullis_dns_queries_total counter
+portcullis_dns_queries_total 0
+# HELP portcullis_dns_local_total Of these, those answered with the names of the home.
+# TYPE portcullis_dns_local_total counter
+portcullis_dns_local_total 0
+# HELP portcullis_dns_cached_total Of these, those answered from the cache.
+# TYPE portcullis_dns_cached_total counter
+portcullis_dns_cached_total 0
+# HELP portcullis_dns_blocked_total Of these, those answered with: no such name.
+# TYPE portcullis_dns_blocked_total counter
+portcullis_dns_blocked_total 0
+# HELP portcullis_dns_refused_total Of these, those refused because their exit is down or blocked.
+# TYPE portcullis_dns_refused_total counter
+portcullis_dns_refused_total 0
+# HELP portcullis_dns_failed_total Of these, those that no resolver answered.
+# TYPE portcullis_dns_failed_total counter
+portcullis_dns_failed_total 0
 `);
-  expect(parseExposition(text).size).toBe(16);
+  expect(parseExposition(text).size).toBe(24);
 });
 
 test("without a tunnel there are no figures of WireGuard", async () => {
