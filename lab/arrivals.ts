@@ -85,12 +85,12 @@ interface Element {
 
 function arrivalOf(kind: MarkKind | undefined, { val, counter }: Element["elem"]): Listed[] {
   const [from, key] = val.concat;
-  const mark = key < 0x10000 ? markAt(key) : markOf(textOf(key));
+  const mark = key < 0x10000 ? markAt(key) : markOf(textOf(key).toLowerCase());
   if (kind === undefined || mark === null) return [];
   return [{ arrival: { ...mark, kind, from, packets: counter.packets }, key }];
 }
 
-/** Four characters that were read as one number. */
+/** Four characters, of which the gateway's resolver may have changed the case, that were read as one number. */
 function textOf(number: number): string {
   const bytes = Buffer.alloc(4);
   bytes.writeUInt32BE(number);

@@ -104,6 +104,28 @@ export class Devices {
     await this.next(device, exit);
   }
 
+  /** Makes a rule for what the device asks for by name. It is in force for addresses once the device has asked. */
+  ruleNames(device: number, names: readonly string[], exit: Exit): Promise<void> {
+    const { mac } = this.numbered(device);
+    return ask(this.request, "POST", "/api/destinations", { names, devices: [mac], exit });
+  }
+
+  /** What the device sends from now on counts for this exit, to which rules lead it. */
+  async areLed(device: number, exit: Exit): Promise<void> {
+    await this.next(device, exit);
+  }
+
+  /** Removes the rules; what the device sends after it returns counts for the exit that it has of its own. */
+  async forgetNames(device: number, exit: Exit): Promise<void> {
+    await this.removeRules();
+    await this.next(device, exit);
+  }
+
+  private async removeRules(): Promise<void> {
+    const { body } = await this.request("GET", "/api/destinations");
+    for (const { id } of body.destinations) await ask(this.request, "DELETE", `/api/destinations/${id}`);
+  }
+
   /** The operator withdraws the exit `direct`: its device has the default exit then. */
   async withdrawDirect(): Promise<void> {
     await allowDirect(this.gateway, "off");
@@ -127,8 +149,9 @@ export class Devices {
     return body.tunnels.find(({ name }: { name: string }) => name === "second");
   }
 
-  /** Whatever a scenario did: the second tunnel at its own server, and each device with its first exit. */
+  /** Whatever a scenario did: no rules for destinations, the second tunnel at its own server, and each device with its first exit. */
   async restore(): Promise<void> {
+    await this.removeRules();
     const second = await this.second();
     if (second?.server !== SECOND.server || second.state === "disconnected") await this.lead();
     for (const [index, exit] of EXITS.entries()) {

@@ -11,6 +11,7 @@ import { FAMILY_SCENARIOS } from "./families.ts";
 import { FORWARD_SCENARIOS } from "./forwards.ts";
 import type { FreshScenario } from "./fresh.ts";
 import { FURTHER_REMOTE_SCENARIOS } from "./further-remote.ts";
+import { NAMED_SCENARIOS } from "./named.ts";
 import { OWN_PROCESS } from "./own-process.ts";
 import { REDIRECT_SCENARIOS, REDIRECTS_BY_THE_FIREWALL } from "./redirects.ts";
 import { RELOADS_UNDER_A_FLOOD } from "./reload.ts";
@@ -36,6 +37,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...STRANGER_SCENARIOS,
   ...EXIT_SCENARIOS,
   ...DIRECT_SCENARIOS,
+  ...NAMED_SCENARIOS,
   ...FORWARD_SCENARIOS,
   ...REMOTE_SCENARIOS,
 ];
@@ -56,6 +58,7 @@ const LEFT = [
   /^DNS (over IPv4 in|to every resolver after|of the direct device)/,
   /^ARP for the tunnel's address/,
   /^the second tunnel(.s process|.s server| is removed| is switched)/,
+  /a rule by name (goes down|leads (to main|the blocked device))/,
   /\bphones?\b/,
 ];
 /** What the suite plays. `scripts/leaks` plays all. */
