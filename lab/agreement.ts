@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
+import type { Destination } from "../src/destinations/schema.ts";
 import type { Device } from "../src/devices/schema.ts";
 import { TABLE } from "../src/killswitch/ruleset.ts";
 import { allSlots } from "../src/network/slot.ts";
@@ -7,20 +8,20 @@ import type { TunnelRow } from "../src/tunnel/schema.ts";
 import { call } from "./caller.ts";
 import type { Gateway, Lab } from "./lab.ts";
 
-/** What the gateway says about its tunnels and devices. */
+/** What the gateway says about its tunnels, devices and rules. */
 export interface Told {
+  destinations: readonly Destination[];
   tunnels: readonly TunnelRow[];
   devices: readonly Device[];
   default_exit: string;
 }
 
 export async function told({ port }: Gateway): Promise<Told> {
-  const [tunnels, devices] = await Promise.all([
-    call(port, "GET", "/api/tunnels"),
-    call(port, "GET", "/api/devices"),
-  ]);
-  if (tunnels?.status !== 200 || devices?.status !== 200) throw new Error("the service does not answer");
-  return { ...tunnels.body, ...devices.body };
+  const answers = await Promise.all(
+    ["tunnels", "devices", "destinations"].map((path) => call(port, "GET", `/api/${path}`)),
+  );
+  if (answers.some((answer) => answer?.status !== 200)) throw new Error("the service does not answer");
+  return Object.assign({}, ...answers.map((answer) => answer?.body));
 }
 
 /** Where the interface, the database and the kernel disagree, a line each; empty if they agree. */
@@ -32,6 +33,7 @@ export async function contradictions(lab: Lab, gateway: Gateway): Promise<string
     ...differing("health", "healthy", health?.body),
     ...differing("default exit, as saved", said.default_exit, saved.defaultExit),
     ...differing("assigned devices, as saved", assignedOf(said), saved.devices),
+    ...differing("rules, as saved", rulesOf(said.destinations), saved.rules),
     ...differing("tunnels, as saved", serversOf(said), saved.servers),
     ...differing("firewall's sets", setsFor(said), await setsIn(lab)),
     ...differing("firewall's default exit", chainOf(said, said.default_exit), await defaultIn(lab)),
@@ -50,6 +52,10 @@ function assignedOf({ devices }: Told): string[] {
   return sorted(devices.filter(({ assigned }) => assigned).map(({ id, exit }) => `${id} ${exit}`));
 }
 
+function rulesOf(rules: readonly Pick<Destination, "id" | "devices" | "exit">[]): string[] {
+  return sorted(rules.map(({ id, devices, exit }) => `${id} ${devices.join()} ${exit}`));
+}
+
 function serversOf({ tunnels }: Told): string[] {
   return sorted(tunnels.map(({ name, wanted }) => `${name} ${wanted}`));
 }
@@ -58,6 +64,7 @@ interface Saved {
   defaultExit: string;
   devices: string[];
   servers: string[];
+  rules: string[];
   slots: Map<string, number>;
 }
 
@@ -83,6 +90,7 @@ function savedIn(path: string): Saved {
       defaultExit: settings.get("default_exit") ?? "main",
       devices: sorted(devices.map(([id, exit]) => `${id} ${exit}`)),
       servers: servers.sort(),
+      rules: rulesOf(JSON.parse(settings.get("destinations") ?? "[]")),
       slots,
     };
   } finally {
@@ -119,8 +127,9 @@ function setsFor(told: Told): string[] {
 
 async function setsIn(lab: Lab): Promise<string[]> {
   const listed = await tableIn(lab);
-  const sets = listed.flatMap(({ set }) => (set?.type === "ether_addr" ? set : []));
-  const maps = listed.flatMap(({ map }) => map ?? []);
+  // Rules for destinations have sets of their own.
+  const sets = listed.flatMap(({ set }) => (set && /^(assigned|on_.+)$/.test(set.name) ? set : []));
+  const maps = listed.flatMap(({ map }) => (map?.name === "exit_of" ? map : []));
   const entries = (elements: Exit[]) => elements.map(([id, { goto }]) => `${id} ${goto.target}`);
   return sorted([
     ...sets.map(({ name, elem = [] }) => [name, ...elem.toSorted()].join(" ")),
@@ -134,18 +143,20 @@ function chainOf({ tunnels }: Told, exit: string): string {
 
 async function defaultIn(lab: Lab): Promise<string | undefined> {
   const rules = (await tableIn(lab)).flatMap(({ rule }) => rule ?? []);
-  const ways = rules.filter(({ chain }) => chain === "by_device");
-  const [, standard] = ways.flatMap(({ expr }) => expr.flatMap(({ goto }) => goto?.target ?? []));
-  return standard;
+  const way = rules.find(({ chain, comment }) => chain === "by_device" && comment === DEFAULT_EXIT);
+  return way?.expr.flatMap(({ goto }) => goto?.target ?? [])[0];
 }
+
+/** What the firewall says of the rule for all other devices. */
+const DEFAULT_EXIT = "the default exit, unless the set was emptied";
 
 /** An element of the map of exits. */
 type Exit = [id: string, verdict: { goto: { target: string } }];
 
 interface Listed {
   map?: { name: string; elem?: Exit[] };
-  set?: { name: string; type: unknown; elem?: string[] };
-  rule?: { chain: string; expr: { goto?: { target: string } }[] };
+  set?: { name: string; elem?: string[] };
+  rule?: { chain: string; comment?: string; expr: { goto?: { target: string } }[] };
 }
 
 async function tableIn(lab: Lab): Promise<Listed[]> {

@@ -1,5 +1,18 @@
-/** What people have decided: the server of each tunnel, or null, and the exit of each device that has its own. */
+import { INTERNET } from "../src/sandbox/topology.ts";
+
+/** A rule for the hosts that devices send to. */
+interface Rule {
+  /** Empty until the gateway has told it. */
+  id: string;
+  exit: string;
+}
+
+/**
+ * What people have decided: the server of each tunnel, or null, the exit of each device that has its own, and the rules
+ * for destinations, by device.
+ */
 export interface Decisions {
+  readonly rules: Readonly<Record<number, Rule>>;
   readonly tunnels: Readonly<Record<string, string | null>>;
   readonly exits: Readonly<Record<number, string>>;
   readonly defaultExit: string;
@@ -102,6 +115,52 @@ export function remove(tunnel: string): Change {
   };
 }
 
+/** In the place of a device: the rule for all of them. */
+export const ALL_DEVICES = 0;
+const HOSTS = [`${INTERNET.host4}/32`, `${INTERNET.host6}/128`];
+
+/** A rule for the hosts, for one device or for all. */
+function leadHosts(device: number, exit: string): Change {
+  return {
+    what: "rules made",
+    method: "POST",
+    path: "/api/destinations",
+    body: { prefixes: HOSTS, devices: device === ALL_DEVICES ? [] : [macOf(device)], exit },
+    effect: (decisions) => ({ ...decisions, rules: { ...decisions.rules, [device]: { id: "", exit } } }),
+  };
+}
+
+function changeRule(device: number, id: string, exit: string): Change {
+  return {
+    what: "rules changed",
+    method: "PATCH",
+    path: `/api/destinations/${id}`,
+    body: { exit },
+    effect: (decisions) =>
+      decisions.rules[device]?.id === id
+        ? { ...decisions, rules: { ...decisions.rules, [device]: { id, exit } } }
+        : decisions,
+  };
+}
+
+function removeRule(device: number, id: string): Change {
+  return {
+    what: "rules removed",
+    method: "DELETE",
+    path: `/api/destinations/${id}`,
+    effect: (decisions) => {
+      const { [device]: found, ...rules } = decisions.rules;
+      return found?.id === id ? { ...decisions, rules } : decisions;
+    },
+  };
+}
+
+/** The exit of what a device sends to the hosts. One that is blocked uses only rules of its own. */
+export function exitToHosts({ rules, exits, defaultExit }: Decisions, device: number): string {
+  const own = exits[device] ?? defaultExit;
+  return (rules[device] ?? (own === "blocked" ? undefined : rules[ALL_DEVICES]))?.exit ?? own;
+}
+
 /** The names that tunnels have; all but the first may come and go. */
 const TUNNELS = ["main", "second", "third"];
 const SERVERS = ["box-vpn-1", "box-vpn-2", "custom-1", "custom-2"];
@@ -128,6 +187,8 @@ export function anyChange(decisions: Decisions, devices: number, random: () => n
   const own = [...exits, "direct"];
   const device = pick(Array.from({ length: devices }, (_, index) => index + 1));
   const tunnel = pick(TUNNELS);
+  const whose = pick([device, ALL_DEVICES]);
+  const rule = decisions.rules[whose];
   const taken = Object.entries(tunnels).flatMap(([name, server]) => (name === tunnel ? [] : [server]));
   // With the same key at the same server, each would end the other.
   const free = SERVERS.filter((server) => !taken.includes(server));
@@ -143,6 +204,8 @@ export function anyChange(decisions: Decisions, devices: number, random: () => n
     () => assign(device, pick(own)),
     () => (decisions.exits[device] === undefined ? assign(device, "blocked") : forget(device)),
     () => setDefault(pick(exits)),
+    () => (rule === undefined ? leadHosts(whose, pick(own)) : changeRule(whose, rule.id, pick(own))),
+    () => (rule === undefined ? leadHosts(whose, pick(own)) : removeRule(whose, rule.id)),
     move,
     move,
     () => (tunnel in tunnels ? disconnect(tunnel) : lead(tunnel, pick(free))),
@@ -172,9 +235,10 @@ function effectsOf({ change: { effect }, status }: Made, decisions: Decisions): 
   return status === null ? [decisions, effect(decisions)] : [decisions];
 }
 
-/** Each device's exit exists. */
-export function isConsistent({ tunnels, exits, defaultExit }: Decisions): boolean {
-  return [...Object.values(exits), defaultExit].every(
+/** Each device's exit exists, and so does each rule's. */
+export function isConsistent({ tunnels, exits, defaultExit, rules }: Decisions): boolean {
+  const ofRules = Object.values(rules).map(({ exit }) => exit);
+  return [...Object.values(exits), ...ofRules, defaultExit].every(
     (exit) => ["blocked", "direct"].includes(exit) || exit in tunnels,
   );
 }
@@ -184,7 +248,13 @@ function distinct(all: readonly Decisions[]): Decisions[] {
 }
 
 /** The same text for the same decisions. */
-export function comparable({ tunnels, exits, defaultExit }: Decisions): string {
+export function comparable({ tunnels, exits, defaultExit, rules }: Decisions): string {
+  const ofRules = Object.entries(rules).map(([device, { exit }]) => [device, exit] as const);
   const entries = (record: object) => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
-  return JSON.stringify([entries(tunnels), entries(exits), defaultExit]);
+  return JSON.stringify([
+    entries(tunnels),
+    entries(exits),
+    defaultExit,
+    entries(Object.fromEntries(ofRules)),
+  ]);
 }

@@ -2,9 +2,11 @@ import { LAN } from "../src/sandbox/topology.ts";
 import { contradictions, told } from "./agreement.ts";
 import { call } from "./caller.ts";
 import {
+  ALL_DEVICES,
   type Change,
   comparable,
   type Decisions,
+  exitToHosts,
   isConsistent,
   lead,
   outcomesOf,
@@ -33,6 +35,7 @@ const FIRST: Decisions = {
   tunnels: { main: "box-vpn-1", second: "box-vpn-2", third: "custom-1" },
   exits: {},
   defaultExit: "main",
+  rules: {},
 };
 
 /**
@@ -84,7 +87,7 @@ export class Home {
       const [sightings, sniffer] = [await Sightings.start(lab), await lab.sniff()];
       const senders = await Promise.all(devices.map((device) => Sender.start(device, slower)));
       const home = new Home(lab, gateway, devices, senders, sightings, sniffer);
-      for (const { number } of devices) home.judge.rule(number, 0, home.placesOf(number, [FIRST]));
+      for (const { number } of devices) home.ruleOn(number, 0, [FIRST]);
       return home;
     } catch (error) {
       await lab.close();
@@ -155,9 +158,13 @@ export class Home {
     this.wasDirect ||= this.mayBeDirect(decisions);
     await Promise.all(
       this.devices.map(async ({ number }) =>
-        this.judge.rule(number, (await this.sender(number).now()).number, this.placesOf(number, decisions)),
+        this.ruleOn(number, (await this.sender(number).now()).number, decisions),
       ),
     );
+  }
+
+  private ruleOn(number: number, after: number, decisions: readonly Decisions[]): void {
+    this.judge.rule(number, after, this.placesOf(number, decisions), this.askedAt(number, decisions));
   }
 
   /** Takes up what the gateway says, which has to be possible. */
@@ -168,7 +175,7 @@ export class Home {
       const others = this.possible.map(comparable).join("; ");
       throw new Error(`the gateway says ${comparable(said)}, where it may be: ${others}`);
     }
-    this.possible = [found];
+    this.possible = [{ ...found, rules: said.rules }];
     await this.rule(this.possible);
   }
 
@@ -189,9 +196,11 @@ export class Home {
     const sender = this.sender(number);
     const { number: after, refused } = await sender.now();
     const places = this.placesOf(number, [this.decisions]);
+    const isAnswered = this.askedAt(number, [this.decisions]).length > 0;
     await sender
       .until(
-        (progress) => (places.length > 0 ? isServed(progress, after) : progress.refused > refused),
+        (progress) =>
+          places.length > 0 ? isServed(progress, after, isAnswered) : progress.refused > refused,
         AT_REST_WITHIN_MS,
       )
       .catch(async () => {
@@ -259,21 +268,36 @@ export class Home {
   }
 
   private placesOf(device: number, possible: readonly Decisions[]): string[] {
-    return possible.flatMap(({ exits, defaultExit, tunnels }) => {
-      const exit = exits[device] ?? defaultExit;
-      return exit === "direct" ? CLEAR : (tunnels[exit] ?? []);
-    });
+    return possible.flatMap((decisions) => placesOf(exitToHosts(decisions, device), decisions));
   }
 
-  private decided({ tunnels, devices, default_exit }: Awaited<ReturnType<typeof told>>): Decisions {
+  /** Where its questions for names may be seen: rules for networks do not lead them. */
+  private askedAt(device: number, possible: readonly Decisions[]): string[] {
+    return possible.flatMap((decisions) =>
+      placesOf(decisions.exits[device] ?? decisions.defaultExit, decisions),
+    );
+  }
+
+  private decided(said: Awaited<ReturnType<typeof told>>): Decisions {
+    const { tunnels, devices, default_exit, destinations } = said;
     const assigned = devices.filter((each) => each.assigned);
     const numberOf = (id: string) => this.devices.find(({ mac }) => mac === id)?.number ?? id;
     return {
       tunnels: Object.fromEntries(tunnels.map(({ name, wanted }) => [name, wanted && serverOf(wanted)])),
       exits: Object.fromEntries(assigned.map(({ id, exit }) => [numberOf(id), exit])),
       defaultExit: default_exit,
+      rules: Object.fromEntries(
+        destinations.map(({ id, exit, devices: [device] }) => [
+          device === undefined ? ALL_DEVICES : numberOf(device),
+          { id, exit },
+        ]),
+      ),
     };
   }
+}
+
+function placesOf(exit: string, { tunnels }: Decisions): string[] {
+  return exit === "direct" ? [CLEAR] : [tunnels[exit] ?? []].flat();
 }
 
 /** Its packets never wait for the gateway's address: they leave in the order of their numbers. */

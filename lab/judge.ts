@@ -1,14 +1,26 @@
 import type { Sighting } from "./sightings.ts";
 
+interface Ruling {
+  from: number;
+  places: readonly string[];
+  questions: readonly string[];
+}
+
 /** Where each device's packets may leave, by the numbers that they carry. */
 export class Judge {
   /** Of each device, in order: from this number on, its packets may be seen at these places only. */
-  private readonly rulings = new Map<number, { from: number; places: readonly string[] }[]>();
+  private readonly rulings = new Map<number, Ruling[]>();
 
-  /** The device's packets after that number may be seen at these places, or nowhere. */
-  rule(device: number, after: number, places: Iterable<string>): void {
+  /** The device's packets, and its questions for names, after that number may be seen at these places, or nowhere. */
+  rule(
+    device: number,
+    after: number,
+    places: Iterable<string>,
+    questions: Iterable<string> = [...places],
+  ): void {
     const rulings = this.rulings.get(device) ?? [];
-    rulings.push({ from: after + 1, places: [...new Set(places)].sort() });
+    const ordered = (all: Iterable<string>) => [...new Set(all)].sort();
+    rulings.push({ from: after + 1, places: ordered(places), questions: ordered(questions) });
     this.rulings.set(device, rulings);
   }
 
@@ -27,7 +39,8 @@ export class Judge {
     );
   }
 
-  private placesOf({ device, number }: Sighting): readonly string[] {
-    return this.rulings.get(device)?.findLast(({ from }) => from <= number)?.places ?? [];
+  private placesOf({ device, number, kind }: Sighting): readonly string[] {
+    const ruling = this.rulings.get(device)?.findLast(({ from }) => from <= number);
+    return (kind === "d" ? ruling?.questions : ruling?.places) ?? [];
   }
 }

@@ -107,9 +107,10 @@ export class Sender {
   }
 }
 
-/** Whether packets of every kind that were sent after that number have been answered. */
-export function isServed({ answered, opened }: Progress, after: number): boolean {
-  return KINDS.every((kind) => answered[kind] > after) && opened.download !== null;
+/** Whether packets of every kind that were sent after that number have been answered; or all but questions for names. */
+export function isServed({ answered, opened }: Progress, after: number, withQuestions = true): boolean {
+  const kinds = KINDS.filter((kind) => withQuestions || kind !== "d");
+  return kinds.every((kind) => answered[kind] > after) && opened.download !== null;
 }
 
 function run(device: number, slower: number): void {
