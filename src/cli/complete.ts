@@ -89,7 +89,7 @@ function kindOf(name: string): string {
   return /^exit\b/.test(name) ? "exit" : name;
 }
 
-/** The names that the gateway knows, one per line. */
+/** The names that the gateway knows, one per line, some with a tab before what it is. */
 const NAMES: Record<string, (api: Api) => Promise<string>> = {
   server: async (api) => {
     const { namesTextOf, placesTextOf, readServers } = await import("./servers.ts");
@@ -99,7 +99,8 @@ const NAMES: Record<string, (api: Api) => Promise<string>> = {
   tunnel: async (api) => (await (await import("./tunnels.ts")).listTunnels(api, true)).text,
   device: async (api) => (await (await import("./devices.ts")).listDevices(api, { names: true })).text,
   exit: async (api) => (await (await import("./devices.ts")).listDevices(api, { exits: true })).text,
-  rule: async (api) => (await (await import("./destinations.ts")).listDestinations(api, true)).text,
+  rule: async (api) => (await import("./destinations.ts")).ruleWords(api),
+  destination: async (api) => (await import("./destinations.ts")).targetWords(api),
   schedule: async (api) => (await (await import("./schedules.ts")).listSchedules(api, true)).text,
 };
 
@@ -113,5 +114,8 @@ async function namesOf(kind: string): Promise<Candidate[]> {
   const [{ Api }, { givenToken }] = await Promise.all([import("./api.ts"), import("./bearer.ts")]);
   const { PORTCULLIS_URL: url = DEFAULT_URL, PORTCULLIS_TOKEN_FILE: file } = process.env;
   const lines = (await names(new Api(url, host, await givenToken(file)))).split("\n");
-  return lines.filter((word) => /^[^-]/.test(word)).map((word) => ({ word }));
+  return lines.flatMap((line) => {
+    const [word = "", help = ""] = line.split("\t");
+    return /^[^-]/.test(word) ? [{ word, help }] : [];
+  });
 }

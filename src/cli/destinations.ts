@@ -23,6 +23,19 @@ export async function listDestinations(api: Api, idsOnly: boolean): Promise<Outp
   return { json, text: textOf(json, new Map(devices.map(({ id, name }) => [id, name]))) };
 }
 
+/** The ids of the rules for a shell, each with what it is for. */
+export async function ruleWords(api: Api): Promise<string> {
+  const { destinations } = await api.get("/api/destinations", DestinationList);
+  return destinations.map((rule) => `${rule.id}\t${targetIn(rule)}\n`).join("");
+}
+
+/** The names and networks of all rules. */
+export async function targetWords(api: Api): Promise<string> {
+  const { destinations } = await api.get("/api/destinations", DestinationList);
+  const all = destinations.flatMap(({ names, prefixes }) => [...names, ...prefixes]);
+  return [...new Set(all)].map((each) => `${each}\n`).join("");
+}
+
 export async function addDestination(
   api: Api,
   targets: readonly string[],

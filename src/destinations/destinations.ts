@@ -1,19 +1,19 @@
 import type { Address, Prefix } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
-import { GatewayError, Unsaved } from "../base/errors.ts";
-import { nextTurn, Queue } from "../base/queue.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Texts } from "../base/saved.ts";
 import { type Exits, formatExit } from "../devices/exit.ts";
 import type { DeviceId } from "../devices/id.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Host } from "../system/host.ts";
-import { onlyCloses } from "./closing.ts";
+import { closed, directChange } from "./direct.ts";
 import { explained } from "./explained.ts";
 import { Names } from "./names.ts";
 import { rowOf } from "./row.ts";
 import { refuseBeside, ruleIn } from "./rule-in.ts";
-import { inOrder, Matcher, type Rule } from "./rules.ts";
-import { DESTINATIONS, targetOf } from "./saved.ts";
+import type { Matcher, Rule } from "./rules.ts";
+import { RulesInForce } from "./rules-in-force.ts";
+import { targetOf } from "./saved.ts";
 import type {
   Destination,
   DestinationBody,
@@ -53,8 +53,6 @@ interface Resolving {
   update(): Promise<void>;
 }
 
-/** The owner of the rules in the kill switch; never a tunnel's name. */
-const OWNER = "DESTINATIONS";
 const SAVE_AGAIN_EVERY_MS = 15_000;
 
 /** The rules that give the traffic to some destinations another exit than that of its device. */
@@ -63,28 +61,26 @@ export class Destinations {
   readonly names: Names;
   /** How names are resolved; nobody does while nothing needs that. */
   resolving: Resolving = { state: "off", update: async () => {} };
-  private matcher: Matcher;
-  /** Whether the database lacks a change that only blocks. */
-  private isUnsaved = false;
-  private readonly queue = new Queue();
+  private readonly inForce: RulesInForce;
 
   constructor(private readonly deps: Deps) {
-    this.matcher = new Matcher(this.saved());
+    this.inForce = new RulesInForce({
+      ...deps,
+      directAllowed: () => deps.devices.exits.directAllowed,
+      ledBy: (rules) => this.names.ledBy(rules),
+      onChange: (before) => this.tell(before),
+    });
     this.names = new Names({
       clock: deps.clock,
       rules: () => this.rules,
-      load: (begin) =>
-        this.queue.add(() => {
-          begin?.();
-          return this.put(this.rules);
-        }),
+      load: (begin) => this.inForce.loadAddresses(begin),
       connectedTo: deps.connectedTo,
     });
   }
 
   /** The rules, for who looks destinations up. */
   get matching(): Matcher {
-    return this.matcher;
+    return this.inForce.matcher;
   }
 
   list(): DestinationList {
@@ -128,7 +124,7 @@ export class Destinations {
   async explain(device: string, destination: string): Promise<Explanation> {
     const { devices, killSwitch } = this.deps;
     return explained(device, destination, {
-      matcher: this.matcher,
+      matcher: this.matching,
       names: this.names,
       resolving: this.resolving.state,
       exitOf: (id) => devices.exitOf(id),
@@ -143,12 +139,7 @@ export class Destinations {
 
   /** Hands the rules to the kill switch, after the start or after another writer has changed the database. */
   async load(): Promise<void> {
-    await this.queue.add(async () => {
-      this.isUnsaved = false;
-      const before = this.rules;
-      await this.put(this.saved());
-      this.tell(before);
-    });
+    await this.inForce.load();
     await this.settleNames();
   }
 
@@ -157,11 +148,11 @@ export class Destinations {
    * has led to exits. Nothing else is taken from its table.
    */
   async takeOver(): Promise<void> {
-    if (!this.matcher.hasNames) return;
+    if (!this.matching.hasNames) return;
     const listing = await this.deps.listing().catch(() => null);
     if (listing === null) return;
     this.names.takeOver(listing);
-    await this.queue.add(() => this.put(this.rules));
+    await this.inForce.loadAddresses();
   }
 
   /** To be called before root takes the exit `direct` from everything that has it: those rules then block. */
@@ -172,7 +163,7 @@ export class Destinations {
 
   /** Runs the removal of a tunnel; throws if rules lead to it. None can lead to it meanwhile. */
   unlessUsed(tunnel: string, remove: () => Promise<void>): Promise<void> {
-    return this.queue.add(async () => {
+    return this.inForce.between(async () => {
       const rule = this.rules.find(({ exit }) => formatExit(exit) === tunnel);
       if (rule === undefined) return remove();
       throw new GatewayError(
@@ -192,15 +183,14 @@ export class Destinations {
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.deps.clock.sleep(SAVE_AGAIN_EVERY_MS, signal);
-      // The client that made the change was told.
-      if (this.isUnsaved) await this.queue.add(async () => this.save(this.rules)).catch(() => {});
+      await this.inForce.saveAgain();
       // The kill switch tells what it could not load.
       await this.names.expire().catch(() => {});
     }
   }
 
   private get rules(): readonly Rule[] {
-    return this.matcher.rules;
+    return this.inForce.all;
   }
 
   private get here() {
@@ -208,34 +198,8 @@ export class Destinations {
     return { exits: devices.exits, overlapOf: (prefix: Prefix) => killSwitch.ownerOf(prefix) };
   }
 
-  /** If either the database or the kernel refuses, both are as before. */
   private async change(edit: (rules: readonly Rule[]) => readonly Rule[]): Promise<void> {
-    await this.queue.add(async () => {
-      const before = this.rules;
-      const after = inOrder(edit(before));
-      const applied = this.put(after);
-      applied.catch(() => {});
-      let isSaved = false;
-      try {
-        // The kernel's tools start in this turn, and run while the disk works.
-        await nextTurn();
-        this.save(after);
-        isSaved = true;
-        await applied;
-      } catch (error) {
-        if (!isSaved && onlyCloses(before, after)) {
-          this.isUnsaved = true;
-          await applied;
-          this.tell(before);
-          throw new Unsaved(error);
-        }
-        // The kill switch keeps trying to load the last rules.
-        await this.put(before).catch(() => {});
-        if (isSaved) this.restore(before);
-        throw error;
-      }
-      this.tell(before);
-    });
+    await this.inForce.change(edit);
     await this.settleNames();
   }
 
@@ -244,38 +208,7 @@ export class Destinations {
     return this.resolving.update().catch(() => {});
   }
 
-  private put(rules: readonly Rule[]): Promise<void> {
-    this.matcher = new Matcher(rules);
-    const led = this.names.ledBy(rules);
-    const destinations = rules.map((rule) => {
-      const { names, prefixes, devices, exit } = rule;
-      return { prefixes, devices, exit, ...(names.length > 0 && { addresses: led.get(rule) ?? [] }) };
-    });
-    return this.deps.killSwitch.update(OWNER, rules.length === 0 ? null : { destinations });
-  }
-
-  /** What was saved, and then refused by the kernel, must not come back with the next start. */
-  private restore(rules: readonly Rule[]): void {
-    try {
-      this.save(rules);
-    } catch {
-      this.isUnsaved = true;
-    }
-  }
-
-  private save(rules: readonly Rule[]): void {
-    DESTINATIONS.write(this.deps.store, rules);
-    this.isUnsaved = false;
-  }
-
-  /** What root has not allowed blocks. */
-  private saved(): Rule[] {
-    const { directAllowed } = this.deps.devices.exits;
-    const rules = inOrder(DESTINATIONS.read(this.deps.store));
-    return directAllowed ? rules : rules.map(closed);
-  }
-
-  private tell(before: readonly Rule[] = this.rules): void {
+  private tell(before: readonly Rule[]): void {
     const change = directChange(before, this.rules);
     if (change !== null) this.deps.alarm("direct_changed", change);
     this.names.keepOnly(this.rules);
@@ -311,20 +244,4 @@ function find(id: string, rules: readonly Rule[]): Rule {
   const found = rules.find((rule) => rule.id === id);
   if (found !== undefined) return found;
   throw new GatewayError("not_found", "id: there is no such rule; to list them: portcullis destinations");
-}
-
-function closed(rule: Rule): Rule {
-  return rule.exit.to === "direct" ? { ...rule, exit: { to: "blocked" } } : rule;
-}
-
-/** What leaves outside the tunnel now, or does not any more, in sentences for people; null if that is as before. */
-function directChange(before: readonly Rule[], after: readonly Rule[]): string | null {
-  const targets = (rules: readonly Rule[]) => rules.filter(({ exit }) => exit.to === "direct").map(targetOf);
-  const [had, has] = [targets(before), targets(after)];
-  const [more, less] = [has.filter((each) => !had.includes(each)), had.filter((each) => !has.includes(each))];
-  const sentences = [
-    ...(more.length === 0 ? [] : [`Now direct, outside the tunnel: traffic to ${more.join(", ")}.`]),
-    ...(less.length === 0 ? [] : [`No longer direct: traffic to ${less.join(", ")}.`]),
-  ];
-  return sentences.length === 0 ? null : sentences.join(" ");
 }

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Value } from "typebox/value";
 import { until } from "../../lab/until.ts";
+import { Destination } from "../../src/destinations/schema.ts";
 import { Device, DeviceList } from "../../src/devices/schema.ts";
 import { Servers } from "../../src/http/schema.ts";
 import { ScheduleList } from "../../src/schedules/schema.ts";
@@ -28,6 +29,11 @@ const ANSWERS: Record<string, object> = {
   "/api/servers": { ...Value.Create(Servers), servers: places },
   "/api/tunnels": { tunnels: ["main", "tv"].map((name) => ({ ...Value.Create(TunnelRow), name })) },
   "/api/devices": { ...Value.Create(DeviceList), devices: [device], exits: ["main", "blocked"] },
+  "/api/destinations": {
+    destinations: [
+      { ...Value.Create(Destination), id: "3f9a1c", names: ["example.com"], prefixes: ["203.0.113.0/24"] },
+    ],
+  },
   "/api/schedules": {
     ...Value.Create(ScheduleList),
     schedules: [{ ...Value.Create(ScheduleList.properties.schedules.items), name: "bedtime" }],
@@ -119,6 +125,9 @@ test("bash completes each place of a command by itself, whatever options come be
   expect(await bash("default-exit", "b")).toEqual(["blocked"]);
   expect(await bash("history", "--device", "liv")).toEqual(["living\\ room"]);
   expect(await bash("history", "--tunnel", "t")).toEqual(["tv"]);
+  expect(await bash("destination", "remove", "")).toEqual(["3f9a1c"]);
+  expect(await bash("why", "liv")).toEqual(["living\\ room"]);
+  expect(await bash("why", "living\\ room", "")).toEqual(["example.com", "203.0.113.0/24"]);
   expect(await bash("schedule", "b")).toEqual(["bedtime"]);
   expect(await bash("schedule", "bedtime", "")).toEqual(["exit", "move", "remove"]);
   expect(await bash("schedule", "bedtime", "exit", "liv")).toEqual(["living\\ room"]);

@@ -36,7 +36,7 @@ export function addDestinationCommands(program: Command): void {
   apiCommand(
     command(program, "why", "say by which exit a device reaches a name or an address, and why")
       .argument("<device>", "its id or its name")
-      .argument("<name>", "such as example.com, or an address"),
+      .argument("<destination>", "a name such as example.com, or an address"),
     async (api, [device = "", target = ""]) => (await loadDestinations()).explain(api, device, target),
   );
 }

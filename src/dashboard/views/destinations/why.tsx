@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import type { Explanation } from "../../../destinations/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { read } from "../../api.ts";
@@ -14,6 +14,9 @@ export function Why() {
   const [chosen, setChosen] = useState<string | null>(null);
   const [name, setName] = useState("");
   const [found, setFound] = useState<Explanation | null>(null);
+  const known = useId();
+  const rules = knownOf(useAnswer("destinations"))?.destinations ?? [];
+  const targets = new Set(rules.flatMap((rule) => [...rule.names, ...rule.prefixes]));
   const faults = useFaults(["device", "name"]);
   const device = chosen ?? devices[0]?.id ?? "";
   const explain = async () => {
@@ -39,9 +42,15 @@ export function Why() {
           value={name}
           onValue={setName}
           fault={faults.textFor("name")}
+          list={known}
           hint="Such as www.example.com or 203.0.113.7."
           required
         />
+        <datalist id={known}>
+          {[...targets].map((each) => (
+            <option key={each} value={each} />
+          ))}
+        </datalist>
       </Form>
       <div role="status">{found !== null && <Answer of={found} />}</div>
     </section>
