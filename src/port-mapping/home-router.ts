@@ -9,7 +9,16 @@ import { exchange, type NoAnswer, type Question } from "./exchange.ts";
 import { questionOf, RESULT } from "./nat-pmp.ts";
 import { PCP_RESULT, type PcpAnswer, pcpQuestionOf } from "./pcp.ts";
 import { type RouterUrl, searchFor, textOfUrl } from "./ssdp.ts";
-import { type Connection, connectionIn, errorIn, externalAddressIn, requestFor, UPNP_ERROR } from "./upnp.ts";
+import {
+  type Connection,
+  connectionIn,
+  type Entry,
+  entryIn,
+  errorIn,
+  externalAddressIn,
+  requestFor,
+  UPNP_ERROR,
+} from "./upnp.ts";
 
 /** A mapping that is no longer renewed, because the gateway is without power for example, is soon gone. */
 export const LIFETIME_S = 600;
@@ -22,6 +31,11 @@ const ANSWER_WITHIN_MS = 5_000;
 const MAX_BYTES = 65_536;
 /** Ports that another computer at home may have. */
 const MAX_CONFLICTS = 3;
+/** By this one, a router's list tells what the gateway has asked for. */
+const DESCRIPTION = "Portcullis";
+/** Of a router's list; most have none or a few. */
+const MAX_ENTRIES = 64;
+const CLEARED_WITHIN_MS = 10_000;
 /** Dynamic ports (RFC 6335, section 6). */
 const [FIRST_DYNAMIC, DYNAMIC_COUNT] = [49_152, 16_384];
 
@@ -68,6 +82,8 @@ interface Deps {
 export class HomeRouter {
   /** Where it takes UPnP's requests, once that is known. */
   private connection: { router: Address; at: Connection } | null = null;
+  /** The one from which leftovers have been removed since the start. */
+  private cleared: Address | null = null;
 
   constructor(private readonly deps: Deps) {}
 
@@ -169,16 +185,42 @@ export class HomeRouter {
         external = FIRST_DYNAMIC + Math.floor(Math.random() * DYNAMIC_COUNT);
       else throw new Refusal(`refused (${error === null ? `HTTP ${answer.status}` : `error ${error}`})`);
     }
+    if (this.cleared !== request.router) {
+      this.cleared = request.router;
+      const inTime = AbortSignal.any([signal, AbortSignal.timeout(CLEARED_WITHIN_MS)]);
+      // The port is open, whatever the router answers to this.
+      await this.removeLeftovers(request, connection, external, inTime).catch(() => signal.throwIfAborted());
+    }
     const told = await this.send(request, connection, "GetExternalIPAddress", {}, signal);
     const address = told.status === 200 ? externalAddressIn(told.body) : null;
     return { by: "upnp", external, address, lifetime, epoch: null };
   }
 
+  /** What a service that was killed has left there, at another port than this one. Some routers keep it for ever. */
+  private async removeLeftovers(
+    request: RouterRequest,
+    connection: Connection,
+    external: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const left: Entry[] = [];
+    // A router that does not tell its list, or not all of it, keeps the rest.
+    for (let index = 0; index < MAX_ENTRIES; index += 1) {
+      const fields = { NewPortMappingIndex: `${index}` };
+      const answer = await this.send(request, connection, "GetGenericPortMappingEntry", fields, signal);
+      const entry = answer.status === 200 ? entryIn(answer.body) : null;
+      if (entry === null) break;
+      const isOwn = entry.client === request.own && entry.description === DESCRIPTION;
+      if (isOwn && entry.protocol === "UDP" && entry.external !== external) left.push(entry);
+    }
+    for (const entry of left)
+      await this.send(request, connection, "DeletePortMapping", fieldsOfPort(entry.external), signal);
+  }
+
   private async endUpnp(request: RouterRequest, signal: AbortSignal): Promise<RouterMapping> {
     const { external } = request;
     const connection = await this.connectionOf(request, signal);
-    const fields = { NewRemoteHost: "", NewExternalPort: `${external}`, NewProtocol: "UDP" };
-    await this.send(request, connection, "DeletePortMapping", fields, signal);
+    await this.send(request, connection, "DeletePortMapping", fieldsOfPort(external), signal);
     return { by: "upnp", external, address: null, lifetime: 0, epoch: null };
   }
 
@@ -255,6 +297,10 @@ function pcpRefusal({ result }: PcpAnswer): string {
   return `refused (result ${result})`;
 }
 
+function fieldsOfPort(external: number) {
+  return { NewRemoteHost: "", NewExternalPort: `${external}`, NewProtocol: "UDP" };
+}
+
 function fieldsOf({ own, port }: RouterRequest, external: number, lease: number) {
   return {
     NewRemoteHost: "",
@@ -263,7 +309,7 @@ function fieldsOf({ own, port }: RouterRequest, external: number, lease: number)
     NewInternalPort: `${port}`,
     NewInternalClient: own,
     NewEnabled: "1",
-    NewPortMappingDescription: "Portcullis",
+    NewPortMappingDescription: DESCRIPTION,
     NewLeaseDuration: `${lease}`,
   };
 }

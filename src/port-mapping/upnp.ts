@@ -54,6 +54,26 @@ export function externalAddressIn(answer: string): Address | null {
   return isIpv4(text) ? parseAddress(text) : null;
 }
 
+/** A mapping that the router has. */
+export interface Entry {
+  protocol: string;
+  external: number;
+  client: string;
+  description: string;
+}
+
+/** Null for what is no entry of the router's list. */
+export function entryIn(answer: string): Entry | null {
+  const external = textIn(answer, "NewExternalPort");
+  if (!/^[0-9]{1,5}$/.test(external)) return null;
+  return {
+    protocol: textIn(answer, "NewProtocol"),
+    external: Number(external),
+    client: textIn(answer, "NewInternalClient"),
+    description: textIn(answer, "NewPortMappingDescription"),
+  };
+}
+
 /** What stands in the first element of this name, which may have attributes; empty if there is none. */
 function textIn(xml: string, name: string): string {
   const start = xml.indexOf(`<${name}`);

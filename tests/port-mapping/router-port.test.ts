@@ -27,6 +27,9 @@ function world() {
     actions: [] as string[],
     /** UPnP's answers to AddPortMapping, in order; the last one stays. */
     errors: [null] as (number | null)[],
+    /** The list of UPnP's mappings, as the router tells it. */
+    entries: [] as string[],
+    tellsEntries: true,
     /** Whether nothing takes requests where the service was. */
     isElsewhere: false,
     lost: 0,
@@ -45,6 +48,13 @@ function world() {
     state.actions.push([action, port, lease].filter((each) => each !== "").join(" "));
     if (state.isElsewhere && action !== "/d.xml")
       return { status: 404, headers: {}, body: "<html>Not Found</html>" };
+    const [, index] = /<NewPortMappingIndex>(\d+)</.exec(body) ?? [];
+    if (index !== undefined) {
+      if (!state.tellsEntries) throw new Error("no answer");
+      const entry = state.entries[Number(index)];
+      const text = entry ?? "<errorCode>713</errorCode>";
+      return { status: entry === undefined ? 500 : 200, headers: {}, body: text };
+    }
     const error = action === "AddPortMapping" ? (state.errors[0] ?? null) : null;
     if (action === "AddPortMapping" && state.errors.length > 1) state.errors.shift();
     const told =
@@ -185,7 +195,7 @@ test("by UPnP a taken port is replaced, a lease may have no end, and each connec
   expect(external).toBeGreaterThanOrEqual(49_152);
   expect(state.actions).toEqual([
     ...["/d.xml", "AddPortMapping 51820 600", `AddPortMapping ${external} 600`],
-    ...[`AddPortMapping ${external} 0`, "GetExternalIPAddress"],
+    ...[`AddPortMapping ${external} 0`, "GetGenericPortMappingEntry", "GetExternalIPAddress"],
   ]);
   const exemptions = state.parts.flatMap((part) => part?.exemption ?? []);
   expect(exemptions.length).toBe(state.actions.length);
@@ -194,6 +204,36 @@ test("by UPnP a taken port is replaced, a lease may have no end, and each connec
   state.actions.splice(0);
   await want(null);
   expect([state.actions, state.parts.at(-1)]).toEqual([[`DeletePortMapping ${external}`], null]);
+});
+
+test("by UPnP what an earlier life of the gateway has left at other ports is removed once, and nothing of others", async () => {
+  const { state, want, later } = world();
+  state.speaks = "upnp";
+  const entry = (external: number, client = "192.168.8.2", description = "Portcullis", protocol = "UDP") =>
+    `<NewExternalPort>${external}</NewExternalPort><NewProtocol>${protocol}</NewProtocol><NewInternalClient>${client}</NewInternalClient><NewPortMappingDescription>${description}</NewPortMappingDescription>`;
+  state.entries = [
+    ...[entry(51_820), entry(50_001), entry(50_002, "192.168.8.9"), entry(50_003, "192.168.8.2", "game")],
+    ...[entry(50_004, "192.168.8.2", "Portcullis", "TCP"), entry(51_900)],
+  ];
+  await want(REQUEST);
+  const removed = () => state.actions.filter((action) => action.startsWith("DeletePortMapping"));
+  expect(removed()).toEqual(["DeletePortMapping 50001", "DeletePortMapping 51900"]);
+  expect(state.actions.filter((action) => action.startsWith("GetGeneric")).length).toBe(7);
+  state.actions.splice(0);
+  await later(300_000);
+  expect(state.actions).toEqual(["AddPortMapping 51820 600", "GetExternalIPAddress"]);
+  // A router whose list never ends.
+  const endless = world();
+  endless.state.speaks = "upnp";
+  endless.state.entries = Array(1_000).fill(entry(51_820));
+  await endless.want(REQUEST);
+  expect(endless.state.actions.filter((action) => action.startsWith("GetGeneric")).length).toBe(64);
+  expect(endless.port.state.name).toBe("open");
+  const silent = world();
+  silent.state.speaks = "upnp";
+  silent.state.tellsEntries = false;
+  await silent.want(REQUEST);
+  expect(silent.port.state.name).toBe("open");
 });
 
 test("by UPnP a renewal asks for the port that the router has given, not for the one that is taken", async () => {
