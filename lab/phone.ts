@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { INTERNET } from "../src/sandbox/topology.ts";
 import type { Lab } from "./lab.ts";
+import type { LanDevice } from "./lan-device.ts";
 
 /** A phone on the internet of a lab: it has an address there, and takes a file for WireGuard. */
 export class Phone {
@@ -15,8 +16,9 @@ export class Phone {
     private readonly lab: Lab,
     /** From 1 to 9. */
     readonly number: number,
+    namespace = `${lab.sandbox.id}-phone${number}`,
   ) {
-    this.namespace = `${lab.sandbox.id}-phone${number}`;
+    this.namespace = namespace;
     this.v4 = `203.0.113.10${number}`;
     this.link = `${lab.sandbox.id}p${number}`;
   }
@@ -76,6 +78,13 @@ export class Phone {
     const nat = `table ip nat { chain out { type nat hook postrouting priority srcnat\noifname "wan0" masquerade\n}\n}\n`;
     await router.run(["sysctl", "-qw", "net.ipv4.ip_forward=1"]);
     await router.run(["nft", "-f", "-"], `add table ip nat\ndelete table ip nat\n${nat}`);
+    return phone;
+  }
+
+  /** It is this device of the LAN, and calls the home from there too; the device leaves with it. */
+  static atHome(lab: Lab, { namespace, number, v4 }: LanDevice): Phone {
+    const phone = new Phone(lab, number, namespace);
+    phone.v4 = v4;
     return phone;
   }
 

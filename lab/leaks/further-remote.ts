@@ -3,8 +3,9 @@ import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
 import { inject } from "../injector.ts";
 import { datagramFrame } from "../packet.ts";
 import { until } from "../until.ts";
+import { succeeds } from "./connections.ts";
 import { randomFrom } from "./random.ts";
-import { change, isServed, isSilent, move, type OnTheRoad, onTheRoad, placesOf } from "./road.ts";
+import { change, isServed, isSilent, move, type OnTheRoad, onTheRoad, placesOf, turnOn } from "./road.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
 
@@ -17,11 +18,13 @@ const FORGED = "forged by a phone on the road";
 const FORGERIES = 20;
 const ECHO_PORT = 7;
 const ETHERNET_BYTES = 14;
+/** With a connection that stays open. */
+const DOWNLOADS = ["udp", "udp6", "flow", "web", "ping"] as const;
 
 /** What takes long, so `scripts/leaks` alone plays it. */
 export const FURTHER_REMOTE_SCENARIOS: readonly Scenario[] = [
   onTheRoad(
-    "phones on the road, while the service is killed at moments of a change of their exits",
+    "phones on the road that download, while the service is killed at moments of a change of their exits",
     ["main", "second", "blocked"],
     async (stage, phones) => {
       const random = randomFrom(SEED + stage.cards);
@@ -39,6 +42,61 @@ export const FURTHER_REMOTE_SCENARIOS: readonly Scenario[] = [
         await move(stage, phone, exit);
       }
     },
+    { kinds: DOWNLOADS },
+  ),
+  onTheRoad(
+    "phones on the road that download, while the service is killed at moments of their removal",
+    ["main", "second", "main", "second"],
+    async (stage, phones) => {
+      const random = randomFrom(SEED - stage.cards);
+      for (const phone of phones) {
+        const path = `/api/remote/devices/${phone.name}`;
+        const asked = stage.request(path, undefined, "DELETE").catch(() => null);
+        await Bun.sleep(random() * LATEST_MS);
+        await stage.gateway.kill("SIGKILL");
+        const answer = await asked;
+        if (answer?.status === 200) await isSilent(phone);
+        await stage.gateway.start();
+        const { body } = await stage.request("/api/remote", undefined, "GET");
+        const isLeft = body.devices.some(({ name }: { name: string }) => name === phone.name);
+        assert.equal(isLeft && answer?.status === 200, false, `${phone.name} is back after its removal`);
+        if (isLeft) await change(stage, phone);
+        await isSilent(phone);
+      }
+    },
+    { kinds: DOWNLOADS },
+  ),
+  onTheRoad(
+    "phones on the road, while the tunnels of their exits lose interface, routes and server, and remote access is turned off",
+    ["main", "second"],
+    async (stage, phones) => {
+      const [first, second] = phones as [OnTheRoad, OnTheRoad];
+      const all = async () => {
+        await isServed(stage, first, VPN.vpn1.v4);
+        await isServed(stage, second, VPN.vpn2.v4);
+      };
+      const base = stage.lab.sandbox.interface;
+      await stage.inside("ip", "link", "del", `${base}0`);
+      await first.traffic.sends(50);
+      await all();
+      for (const family of ["-4", "-6"])
+        await stage.inside("ip", family, "route", "flush", "table", "all", "dev", `${base}0`);
+      await first.traffic.sends(50);
+      await all();
+      for (const place of placesOf("second", stage)) first.places.add(place);
+      await succeeds(stage.connect("box-vpn-2"));
+      await isServed(stage, first, VPN.vpn2.v4);
+      await succeeds(stage.disconnect());
+      await isSilent(first);
+      await isServed(stage, second, VPN.vpn2.v4);
+      await succeeds(stage.connect());
+      await all();
+      assert.equal((await stage.gateway.operate("remote", "off")).stderr, "");
+      for (const phone of phones) await isSilent(phone);
+      await turnOn(stage, {});
+      await all();
+    },
+    { kinds: DOWNLOADS },
   ),
   onTheRoad(
     "a phone on the road whose address changes, and one that is removed in the middle of a download",
@@ -53,7 +111,7 @@ export const FURTHER_REMOTE_SCENARIOS: readonly Scenario[] = [
       await isSilent(removed);
       await isServed(stage, kept, VPN.vpn2.v4);
     },
-    ["udp", "udp6", "flow", "web", "ping"],
+    { kinds: DOWNLOADS },
   ),
   onTheRoad(
     "a phone on the road that forges its address, and whose packets WireGuard no longer checks",

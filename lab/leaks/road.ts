@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import type { Lab } from "../lab.ts";
 import { TO_HOME_ROUTER } from "../miniupnpd.ts";
 import { Phone } from "../phone.ts";
 import { PROGRAM } from "../program.ts";
@@ -7,13 +8,19 @@ import type { Kind, Traffic } from "../traffic.ts";
 import { until } from "../until.ts";
 import { succeeds } from "./connections.ts";
 import type { Exit } from "./devices.ts";
-import type { Scenario } from "./scenario.ts";
+import type { Allowance, Scenario } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
 
-const PORT = 51_820;
+export const PORT = 51_820;
+/** The port that the provider of the main tunnel forwards. */
+const FORWARDED_PORT = 51_413;
 /** WireGuard's own packets to a phone; all else to it is a leak. */
-const TO_PHONE = new RegExp(`^192\\.168\\.\\S+ > 203\\.0\\.113\\.10\\d UDP ${PORT} > \\d+, \\d+ bytes$`);
+const TO_PHONE = new RegExp(
+  `^192\\.168\\.\\S+ > 203\\.0\\.113\\.10\\d UDP (${PORT}|${FORWARDED_PORT}) > \\d+, \\d+ bytes$`,
+);
 const KINDS: readonly Kind[] = ["udp", "udp6", "web", "ping"];
+/** Between two datagrams of each kind. Each packet of a phone passes two tunnels, whose programs share the processors. */
+const OFTEN_MS = 20;
 const HOSTS: readonly string[] = [INTERNET.host4, INTERNET.host6];
 
 /** A phone on the road that sends all the time. */
@@ -25,32 +32,49 @@ export interface OnTheRoad {
   places: Set<string>;
 }
 
+type Act = (stage: Stage, phones: readonly OnTheRoad[], all: readonly Phone[]) => Promise<void>;
+
+export interface Road {
+  kinds?: readonly Kind[];
+  /** What else may leave by the uplink. */
+  allowed?: Allowance;
+  /** The way in is a port that the provider of the main tunnel forwards. Then no packet to a phone leaves by the uplink. */
+  isThroughMain?: boolean;
+  /** Makes the phones if they are no computers on the internet; others may follow them. */
+  arrive?: (lab: Lab) => Promise<Phone[]>;
+}
+
 /** Plays with one phone for each of these exits, in this order. */
-export function onTheRoad(
-  name: string,
-  exits: readonly Exit[],
-  act: (stage: Stage, phones: readonly OnTheRoad[]) => Promise<void>,
-  kinds: readonly Kind[] = KINDS,
-): Scenario {
+export function onTheRoad(name: string, exits: readonly Exit[], act: Act, road: Road = {}): Scenario {
+  const isOnUplink = road.isThroughMain !== true;
   return {
     name,
     cards: [2, 1],
     from: "connected",
     allowed: (leak) =>
-      TO_PHONE.test(leak) || TO_HOME_ROUTER.test(leak) || (exits.includes("direct") && isTranslated(leak)),
+      (isOnUplink && (TO_PHONE.test(leak) || TO_HOME_ROUTER.test(leak))) ||
+      (exits.includes("direct") && isTranslated(leak)) ||
+      road.allowed?.(leak) === true,
     run: async (stage) => {
       const phones: Phone[] = [];
-      await forwardPort(stage);
+      const arrive = road.arrive ?? ((lab) => arriveAlone(lab, exits.length));
+      await forwardPort(stage, road);
       try {
-        for (const number of exits.keys()) phones.push(await Phone.onTheRoad(stage.lab, number + 1));
-        await play(stage, phones, exits, kinds, act);
+        phones.push(...(await arrive(stage.lab)));
+        await play(stage, phones, exits, road, act);
       } finally {
         await stage.gateway.operate("remote", "off");
         for (const phone of phones) await phone.leaves();
-        await stage.lab.exec(stage.lab.namespaces.router, ["nft", "delete", "table", "inet", "road"]);
+        await atForwarder(stage, road, "");
       }
     },
   };
+}
+
+async function arriveAlone(lab: Lab, many: number): Promise<Phone[]> {
+  const phones: Phone[] = [];
+  while (phones.length < many) phones.push(await Phone.onTheRoad(lab, phones.length + 1));
+  return phones;
 }
 
 /** Returns once the phone is seen where its exit leads; null is nowhere. Needs both layers. */
@@ -109,23 +133,26 @@ async function play(
   stage: Stage,
   phones: readonly Phone[],
   exits: readonly Exit[],
-  kinds: readonly Kind[],
-  act: (stage: Stage, phones: readonly OnTheRoad[]) => Promise<void>,
+  { kinds = KINDS, isThroughMain = false }: Road,
+  act: Act,
 ): Promise<void> {
-  const on = await stage.gateway.operate("remote", "on", "--endpoint", ROUTER.public4);
-  assert.equal(on.stderr, "");
+  const earlier = (await stage.leaks()).length;
+  await turnOn(stage, { isThroughMain });
   const all: OnTheRoad[] = [];
   try {
     for (const [index, exit] of exits.entries()) {
       const [name, phone] = [`phone${index + 1}`, phones[index]];
       if (phone === undefined) throw new Error("there is a phone for each exit");
       await invite(stage, phone, name, exit);
-      const traffic = await stage.lab.traffic(phone.namespace, { kinds });
+      const traffic = await stage.lab.traffic(phone.namespace, { kinds, intervalMs: OFTEN_MS });
       all.push({ name, phone, traffic, places: new Set(placesOf(exit, stage)) });
     }
     for (const [index, one] of all.entries())
       await isServed(stage, one, placesOf(exits[index] ?? "blocked", stage)[0] ?? null);
-    await act(stage, all);
+    // The positive control of those that come in by a tunnel: the sniffer sees WireGuard's answers to the others.
+    const isSeen = (await stage.leaks()).slice(earlier).some((leak) => TO_PHONE.test(leak));
+    if (stage.isWhole) assert.equal(isSeen, !isThroughMain, "WireGuard's answers on the uplink");
+    await act(stage, all, phones);
   } finally {
     const reports = await Promise.all(all.map(({ traffic }) => traffic.stop()));
     await stage.devices.lead();
@@ -146,9 +173,36 @@ async function invite(stage: Stage, phone: Phone, name: string, exit: Exit): Pro
   await phone.takes(stdout);
 }
 
-async function forwardPort({ lab, cards }: Stage): Promise<void> {
-  const to = cards === 1 ? LAN.gateway4 : UPLINK.gateway4;
-  const rule = `iifname "wan0" udp dport ${PORT} dnat ip to ${to}`;
-  const table = `table inet road { chain in { type nat hook prerouting priority dstnat - 1\n${rule}\n}\n}\n`;
-  assert.equal((await lab.exec(lab.namespaces.router, ["nft", "-f", "-"], table)).stderr, "");
+/** Turns remote access on, or on again. */
+export async function turnOn(stage: Stage, { isThroughMain = false }: Road): Promise<void> {
+  const way = isThroughMain
+    ? ["--through", "main", "--port", `${FORWARDED_PORT}`]
+    : ["--endpoint", ROUTER.public4, "--port", `${PORT}`];
+  assert.equal((await stage.gateway.operate("remote", "on", ...way)).stderr, "");
+}
+
+/** By the home router, or by the server of the main tunnel. */
+export async function forwardPort(stage: Stage, road: Road): Promise<void> {
+  const { lab, cards } = stage;
+  const [inside = ""] = lab.sandbox.managedAddress.split(",")[0]?.split("/") ?? [];
+  const own = cards === 1 ? LAN.gateway4 : UPLINK.gateway4;
+  const [port, to] = road.isThroughMain === true ? [FORWARDED_PORT, inside] : [PORT, own];
+  await atForwarder(stage, road, chainOf("nat", `udp dport ${port} dnat ip to ${to}`));
+}
+
+/** What comes for the port is lost from now on, also that of a connection that is known there. */
+export async function losePort(stage: Stage, road: Road): Promise<void> {
+  const port = road.isThroughMain === true ? FORWARDED_PORT : PORT;
+  await atForwarder(stage, road, chainOf("filter", `udp dport ${port} drop`));
+}
+
+function chainOf(type: "nat" | "filter", rule: string): string {
+  return `chain in { type ${type} hook prerouting priority dstnat - 1\niifname "wan0" ${rule}\n}\n`;
+}
+
+async function atForwarder({ lab }: Stage, road: Road, chain: string): Promise<void> {
+  const table = `add table inet road\ndelete table inet road\ntable inet road {\n${chain}}\n`;
+  const { router, vpn1 } = lab.namespaces;
+  const namespace = road.isThroughMain === true ? vpn1 : router;
+  assert.equal((await lab.exec(namespace, ["nft", "-f", "-"], table)).stderr, "");
 }

@@ -11,14 +11,17 @@ import { FAMILY_SCENARIOS } from "./families.ts";
 import { FORWARD_SCENARIOS } from "./forwards.ts";
 import type { FreshScenario } from "./fresh.ts";
 import { FURTHER_REMOTE_SCENARIOS } from "./further-remote.ts";
+import { GATHERINGS } from "./gatherings.ts";
 import { NAMED_SCENARIOS } from "./named.ts";
 import { OWN_PROCESS } from "./own-process.ts";
 import { REDIRECT_SCENARIOS, REDIRECTS_BY_THE_FIREWALL } from "./redirects.ts";
 import { RELOADS_UNDER_A_FLOOD } from "./reload.ts";
 import { REMOTE_SCENARIOS } from "./remote.ts";
 import { ofMain, type Scenario } from "./scenario.ts";
+import { PORT_SHADOW } from "./shadow.ts";
 import { STRANGER_SCENARIOS } from "./strangers.ts";
 import { TAMPERING, TAMPERING_WITH_MAIN } from "./tampering.ts";
+import { WAYS_IN } from "./through-main.ts";
 import { UPLINK_SCENARIOS } from "./uplink.ts";
 
 /** Everything that is played on a stage, in this order. */
@@ -67,7 +70,12 @@ export const SUITE_SCENARIOS: readonly Scenario[] = SCENARIOS.filter(
 );
 
 /** What takes long; the report plays it after the others. */
-export const FURTHER_SCENARIOS: readonly Scenario[] = FURTHER_REMOTE_SCENARIOS;
+export const FURTHER_SCENARIOS: readonly Scenario[] = [
+  ...FURTHER_REMOTE_SCENARIOS,
+  ...WAYS_IN,
+  ...GATHERINGS,
+  PORT_SHADOW,
+];
 
 /** Everything that needs a lab of its own. */
 export const FRESH_SCENARIOS: readonly FreshScenario[] = [

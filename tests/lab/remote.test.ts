@@ -138,6 +138,38 @@ test(
 );
 
 test(
+  "positive control: without the kill switch what a phone sends leaves in clear, and the sniffer sees each kind",
+  async () => {
+    await turnOn();
+    const [phone] = phones as [Phone, Phone];
+    await invite(phone, "phone", "--exit", "amsterdam");
+    const own: string[] = (await device("phone")).addresses;
+    allowed = () => true;
+    await gateway.expose();
+    const traffic = await lab.traffic(phone.namespace, { resolver: INTERNET.dns4 });
+    const kinds = [
+      ...[
+        `${INTERNET.host4} UDP \\d+ > 7`,
+        `${INTERNET.host6} UDP \\d+ > 7`,
+        `${INTERNET.dns4} UDP \\d+ > 53`,
+      ],
+      ...[
+        `${INTERNET.host4} TCP \\d+ > 7`,
+        `${INTERNET.host4} TCP \\d+ > 80`,
+        `${INTERNET.host4} ICMP type 8`,
+      ],
+    ].map((what) => new RegExp(`^\\S+ > ${what}\\b`));
+    const isOwn = (leak: string) => own.some((address) => leak.startsWith(`${address} > `));
+    await until(async () => {
+      const clear = sniffer.peek().leaks.filter(isOwn);
+      return kinds.every((kind) => clear.some((leak) => kind.test(leak)));
+    });
+    await traffic.stop();
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "a phone reaches the laptop at home, leaves by its exit, and has the gateway's DNS",
   async () => {
     await turnOn();
