@@ -18,7 +18,6 @@ export const NAMED_SCENARIOS: readonly Scenario[] = [
     name: "a rule by name leads the second tunnel's device to main, and all is flushed",
     cards: [2, 1],
     from: "connected",
-    spares: [3],
     run: async (stage) => {
       await leadNames(stage, 1, "main");
       await stage.served();
@@ -58,7 +57,7 @@ export const NAMED_SCENARIOS: readonly Scenario[] = [
     },
   },
   {
-    name: "a rule by name leads the blocked device to the second tunnel, and then blocks it again",
+    name: "a rule by name leads the blocked device to the second tunnel, and is removed",
     cards: [2, 1],
     from: "connected",
     spares: [3],
