@@ -220,6 +220,7 @@ export async function partsOn(
       local: (question) => homeZone.answer(question),
       isBlocked: (name, device) => blockLists.blocks(name, device),
       asked: (match, device) => destinations.names.note(match, device),
+      other: (name, device, addresses) => destinations.names.noteOther(name, device, addresses),
       permit: (named) => destinations.names.permit(named),
       resolversOf: (exit) => exitResolvers(exit, tunnels),
       home: () => homeOf(killSwitch),

@@ -221,6 +221,7 @@ export class Destinations {
       isOpen: killSwitch.isOpen(rule.exit),
       resolving: this.resolving.state,
       addresses: this.names.count(rule),
+      others: this.names.others(rule),
       ownerOf: (prefix) => killSwitch.ownerOf(prefix),
       nameOf: (id) => devices.nameOf(id) || id,
       isServed: (id) => this.roadExitOf(id) === null && devices.exitOf(id) !== "direct",

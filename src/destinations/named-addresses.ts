@@ -69,6 +69,12 @@ export class NamedAddresses {
     return this.byRule.get(id)?.get(address)?.by ?? null;
   }
 
+  /** Whether one of the rule's names has one of these addresses. */
+  hasAny({ id }: Rule, addresses: readonly Address[]): boolean {
+    const own = this.byRule.get(id);
+    return own !== undefined && addresses.some((address) => own.has(address));
+  }
+
   count(rule: Rule): number {
     return this.ofRule(rule).length;
   }

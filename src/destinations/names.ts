@@ -1,9 +1,10 @@
-import type { Address, HostName } from "../base/address.ts";
+import { type Address, type HostName, unmapped } from "../base/address.ts";
 import type { DeviceId } from "../devices/id.ts";
 import { namedListed } from "../killswitch/named-listed.ts";
 import type { Host } from "../system/host.ts";
 import { NamedAddresses } from "./named-addresses.ts";
 import type { Match, Rule } from "./rules.ts";
+import { SharedNames } from "./shared-names.ts";
 
 /** Programs keep addresses for longer than their TTL says. */
 const SHORTEST_MS = 3_600_000;
@@ -31,6 +32,7 @@ interface Deps {
 /** Leads the addresses that names of rules have to the exits of the rules. */
 export class Names {
   private readonly addresses: NamedAddresses;
+  private readonly shared = new SharedNames();
   /** When each device has last asked for each name of a rule, the latest last. */
   private readonly asked = new Map<string, number>();
   /** Counts what was learnt. */
@@ -89,6 +91,21 @@ export class Names {
     return rule && by ? { rule, by } : null;
   }
 
+  /** To be called for each answer that no rule leads outside the tunnel: its addresses may be outside all the same. */
+  noteOther(name: HostName, device: DeviceId, addresses: readonly Address[]): void {
+    for (const rule of this.deps.rules()) {
+      const { exit, names, devices } = rule;
+      if (exit.to !== "direct" || names.length === 0) continue;
+      if (devices.length > 0 && !devices.includes(device)) continue;
+      if (this.addresses.hasAny(rule, addresses.map(unmapped))) this.shared.note(rule, name);
+    }
+  }
+
+  /** How many other names were seen on the addresses that the rule leads outside the tunnel. */
+  others(rule: Rule): number {
+    return this.shared.count(rule);
+  }
+
   count(rule: Rule): number {
     return this.addresses.count(rule);
   }
@@ -96,6 +113,7 @@ export class Names {
   /** To be called after a change of the rules. */
   keepOnly(rules: readonly Rule[]): void {
     this.addresses.keepOnly(rules);
+    this.shared.keepOnly(rules);
   }
 
   /** Takes in what the table has that a service before this one has loaded. Devices still use these addresses. */

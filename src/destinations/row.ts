@@ -11,6 +11,8 @@ interface Facts {
   resolving: "on" | "off" | "elsewhere" | "failed";
   /** How many its names have. */
   addresses: number;
+  /** How many other names have some of these, as far as devices have asked. */
+  others: number;
   ownerOf: (prefix: Prefix) => string | null;
   nameOf: (id: DeviceId) => string;
   /** Whether the gateway's resolver answers the device. */
@@ -50,17 +52,19 @@ function warningsOfExit({ prefixes, exit }: Rule, { isOpen, ownerOf }: Facts): s
 
 function warningsOfNames({ devices, exit }: Rule, facts: Facts): string[] {
   const { resolving, addresses, nameOf, isServed } = facts;
-  const others = devices.filter((id) => !isServed(id)).map(nameOf);
+  const unserved = devices.filter((id) => !isServed(id)).map(nameOf);
   return [
     ...(resolving === "elsewhere" ? [NOT_RESOLVED] : []),
     ...(resolving === "failed" ? [FAILED] : []),
-    ...(others.length === 0
+    ...(unserved.length === 0
       ? []
       : [
-          `Its names have no effect for ${others.join(", ")}: devices on the road, and those that are direct, do not ask the gateway's resolver.`,
+          `Its names have no effect for ${unserved.join(", ")}: devices on the road, and those that are direct, do not ask the gateway's resolver.`,
         ]),
     ...(exit.to === "direct"
-      ? ["Other names on the same addresses leave outside the tunnel as well, as long as these are in use."]
+      ? [
+          `Other names on the same addresses leave outside the tunnel as well, as long as these are in use. Devices have asked for ${facts.others === 0 ? "none" : facts.others} so far.`,
+        ]
       : []),
     ...(addresses >= MAX_RULE_ADDRESSES ? [FULL] : []),
   ];

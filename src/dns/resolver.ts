@@ -43,6 +43,8 @@ interface Deps {
   asked: (match: Match<HostName>, device: DeviceId) => void;
   /** Resolves when the kernel leads traffic to these addresses by the rule's exit; false if it cannot. */
   permit: (named: NamedAnswer) => Promise<boolean>;
+  /** Called for each answer that no rule leads outside the tunnel. */
+  other: (name: HostName, device: DeviceId, addresses: readonly Address[]) => void;
   /** The resolvers of an exit and the way to them; null while it is down. */
   resolversOf: (exit: Exit) => ExitResolvers | null;
   /** The networks of the home, whose addresses no name of the internet has. */
@@ -161,6 +163,7 @@ export class Resolver {
       match === null ||
       addresses.length === 0 ||
       (await permit({ match, addresses: addresses.map(unmapped), ttlMs: 1_000 * ttlSeconds }));
+    if (match?.rule.exit.to !== "direct") this.deps.other(name as HostName, device, addresses);
     const isBlocked = exitOf(device).to === "blocked";
     return isPermitted && rules().forName(name as HostName, device, isBlocked)?.rule === match?.rule;
   }

@@ -22,6 +22,7 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     asked: [] as string[],
     permitted: [] as string[],
     noted: [] as string[],
+    others: [] as string[],
     /** Whether the kernel takes more addresses. */
     isRoom: true,
     rules: new Matcher([]),
@@ -55,6 +56,7 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     rules: () => world.rules,
     local: (question) => world.local(question),
     isBlocked: (name) => world.blocked.has(name),
+    other: (name, _, addresses) => void world.others.push(`${name} ${addresses.join(" ")}`),
     asked: ({ by }) => void world.noted.push(by),
     permit: async ({ match, addresses }) => {
       world.permitted.push(`${match.by} ${addresses.join(" ")}`);
@@ -92,6 +94,7 @@ test("each question leaves by the exit of the traffic that follows, and its addr
   const { world, ask } = resolverWith({ rules: [{ names: names("example.com") }] });
   expect(await ask("other.example")).toBe("192.0.2.1");
   expect(await ask("www.example.com")).toBe("192.0.2.2");
+  expect(world.others).toEqual(["other.example 192.0.2.1", "www.example.com 192.0.2.2"]);
   expect(world.asked).toEqual(["main other.example", "second www.example.com"]);
   expect(world.permitted).toEqual(["example.com 192.0.2.2"]);
   // From memory too.
@@ -169,6 +172,7 @@ test("what is to leave outside the tunnel is asked by the tunnel of its device, 
     world.answers.set("x.bank.example", "10.0.0.1");
     expect(await ask("bank.example")).toStartWith("192.0.2.");
     expect(world.asked).toEqual([asked]);
+    expect(world.others).toEqual([]);
     // No name leads to a private network outside, such as the home router's.
     expect(await ask("x.bank.example")).toBe("NOERROR");
   }

@@ -294,6 +294,24 @@ test("an address that two names share takes the exit of the longer one, and dire
   ]);
 });
 
+test("a rule that is direct by name counts the other names that devices have asked for on its addresses", async () => {
+  await home.parts.devices.setDirect(true);
+  const { id } = await add({ names: ["bank.example"], devices: [TV], exit: "direct" });
+  await answered("bank.example", ["192.0.2.7"]);
+  const { names } = home.parts.destinations;
+  const other = (name: string, address: string, device = TV) =>
+    names.noteOther(name as HostName, device as Mac, ips(address));
+  expect((await list())[0].warning).toContain("Devices have asked for none so far.");
+  other("shop.example", "192.0.2.7");
+  other("shop.example", "192.0.2.7");
+  other("news.example", "::ffff:192.0.2.7");
+  other("else.example", "192.0.2.8");
+  other("phone.example", "192.0.2.7", PHONE);
+  expect((await list())[0].warning).toContain("Devices have asked for 2 so far.");
+  await send("DELETE", `/api/destinations/${id}`);
+  expect(await list()).toEqual([]);
+});
+
 test("a rule that changes keeps the addresses of its names, and a removed one has none", async () => {
   await home.connect();
   const { id } = await add({ names: ["example.com", "example.net"], exit: "main" });
