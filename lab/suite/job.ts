@@ -22,6 +22,8 @@ export interface Result {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
+  /** How long it ran. */
+  readonly seconds: number;
 }
 
 const running = new Set<Bun.Subprocess>();
@@ -29,7 +31,8 @@ const running = new Set<Bun.Subprocess>();
 /** Runs it in a process group of its own, so that `endAll` also ends what it has started. */
 export async function run(job: Job): Promise<Result> {
   if (process.env.PORTCULLIS_TEST_MISSING && job.needs !== undefined && Bun.which(job.needs) === null)
-    return { job, output: "", passed: 0, failed: 0, skipped: 1 };
+    return { job, output: "", passed: 0, failed: 0, skipped: 1, seconds: 0 };
+  const began = performance.now();
   const child = Bun.spawn(["sh", "-c", 'exec "$@" 2>&1', "sh", ...job.argv], {
     env: { ...process.env, ...job.environment },
     stdin: "ignore",
@@ -46,7 +49,8 @@ export async function run(job: Job): Promise<Result> {
   end(child, "SIGKILL");
   running.delete(child);
   const output = told.text();
-  return { job, output, ...(job.isTest ? countsIn(output, code) : checked(code)) };
+  const seconds = (performance.now() - began) / 1_000;
+  return { job, output, seconds, ...(job.isTest ? countsIn(output, code) : checked(code)) };
 }
 
 /** What still writes so long after a job's end is not waited for. */
@@ -84,7 +88,7 @@ function checked(code: number) {
 }
 
 /** The counts at the end of a `bun test`. One that ends without them, or with an error and no failure, has failed. */
-export function countsIn(output: string, code: number): Omit<Result, "job" | "output"> {
+export function countsIn(output: string, code: number): Pick<Result, "passed" | "failed" | "skipped"> {
   const count = (what: string) => {
     const rows = output.matchAll(new RegExp(`^ *(\\d+) ${what}$`, "gm"));
     return [...rows].reduce((sum, [, digits]) => sum + Number(digits), 0);

@@ -1,18 +1,20 @@
-// Runs the suite; scripts/test has prepared the machine. Arguments go to `bun test`; `--fast` runs the quick part only.
+// Runs the suite; scripts/test has prepared the machine. Arguments go to `bun test`; `--fast` runs the quick part only, and
+// `--long` what the suite leaves out.
 import { sandboxRefusal } from "../../src/sandbox/permission.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { BUILD, binaryChecks, sourceChecks } from "./checks.ts";
 import { endAll, type Job, type Result, run } from "./job.ts";
 import { hasFoundLeak } from "./leak.ts";
 import { runAll } from "./schedule.ts";
-import { allTests, chosenTests, countOf, fastTests, type Lacks, leftOut, testJobs } from "./tests.ts";
+import { chosenTests, countOf, fastTests, type Lacks, leftOut, suiteTests, testJobs } from "./tests.ts";
 
 /** If more fails, it is no busy machine. */
 const MAX_REPEATED = 3;
 
 const args = process.argv.slice(2);
 const isFast = args.join(" ") === "--fast";
-const isChosen = args.length > 0 && !isFast;
+const isLong = args.join(" ") === "--long";
+const isChosen = args.length > 0 && !isFast && !isLong;
 const began = performance.now();
 
 for (const signal of ["SIGINT", "SIGTERM"] as const)
@@ -33,7 +35,7 @@ if (process.getuid?.() !== 0) {
 }
 process.env.PORTCULLIS_TEST_LACKS = lacks.permission;
 
-const omitted = isFast ? [] : leftOut(lacks);
+const omitted = isFast ? [] : leftOut(lacks).filter((file) => suiteTests(isLong).includes(file));
 const results = isFast ? await runAll([...sourceChecks(true), fastTests()], tell) : await everything();
 report(results, isFast || isChosen ? 0 : await countOf(omitted));
 
@@ -45,7 +47,8 @@ async function everything(): Promise<Result[]> {
   // It starts in a quarter of the time that the sources take.
   process.env.PORTCULLIS_TEST_PROGRAM = `${process.cwd()}/dist/portcullis`;
   if (isChosen) return [build, await run(chosenTests(args)), ...(await runAll(sourceChecks(false), tell))];
-  const tests = testJobs(allTests().filter((file) => !omitted.includes(file)));
+  const tests = testJobs(suiteTests(isLong).filter((file) => !omitted.includes(file)));
+  if (isLong) return [build, ...(await again(await runAll(tests, tell)))];
   const checks = [...sourceChecks(false), ...binaryChecks()];
   // Checks use the processor while the first labs wait.
   return [build, ...(await again(await runAll([...tests.slice(0, 4), ...checks, ...tests.slice(4)], tell)))];
@@ -70,10 +73,16 @@ async function again(all: readonly Result[]): Promise<Result[]> {
   return all.map((result) => repeated.get(result.job) ?? result);
 }
 
-function tell({ job, failed }: Result): void {
-  const seconds = Math.round((performance.now() - began) / 1000);
-  const clock = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
-  console.log(`${clock.padStart(5)}  ${failed > 0 ? "FAIL" : "ok  "}  ${job.title}`);
+/** When it ended, how, and how long it ran; of what failed the tests' names, because their output comes last. */
+function tell({ job, failed, output, seconds }: Result): void {
+  const now = Math.round((performance.now() - began) / 1000);
+  const clock = `${Math.floor(now / 60)}:${String(now % 60).padStart(2, "0")}`;
+  console.log(
+    `${clock.padStart(5)}  ${failed > 0 ? "FAIL" : "ok  "}  ${job.title} (${Math.round(seconds)} s)`,
+  );
+  if (failed === 0 || job.isShown) return;
+  for (const line of new Set(output.split("\n").filter((each) => each.startsWith("(fail)"))))
+    console.log(`       ${line}`);
 }
 
 function report(all: readonly Result[], uncounted: number): void {

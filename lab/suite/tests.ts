@@ -30,14 +30,34 @@ const HEAVY = new Set(
   ].map((name) => `./tests/lab/${name}.test.ts`),
 );
 
+/**
+ * What repeats: rounds of SIGKILL, random changes, hours that pass in minutes, measurements, a build that is made twice. The
+ * suite is to end within minutes, and shows by other tests what these repeat. `scripts/test --long` runs them.
+ */
+const ENDURANCE = new Set(
+  [
+    "lab/kills",
+    "lab/random/random",
+    "lab/soak/soak",
+    "lab/bench/bench",
+    "lab/bench/page",
+    "binary/reproducible",
+  ].map((name) => `./tests/${name}.test.ts`),
+);
+
 /** What this machine does not permit, and whether Debian packages are missing. */
 export interface Lacks {
   permission: "" | "root" | "namespaces";
   packages: boolean;
 }
 
-export function allTests(): string[] {
+function allTests(): string[] {
   return [...new Bun.Glob("tests/**/*.test.ts").scanSync(".")].toSorted().map((file) => `./${file}`);
+}
+
+/** Those of the suite, or those that `--long` runs instead. */
+export function suiteTests(areLong: boolean): string[] {
+  return allTests().filter((file) => ENDURANCE.has(file) === areLong);
 }
 
 /** Those that this machine cannot run. */
