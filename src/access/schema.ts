@@ -3,12 +3,14 @@ import { type Static, Type } from "typebox";
 const NAME = Type.String({ description: "as the operator has named it", examples: ["phone"] });
 const READ_ONLY = Type.Boolean({ description: "whether the token may only read" });
 
+const AUTH = Type.Union([Type.Literal("off"), Type.Literal("write"), Type.Literal("on")], {
+  description: "what needs a token: nothing, changes, or everything but `/health`",
+});
+
 /** GET /api/access. */
 export const Access = Type.Object(
   {
-    auth: Type.Union([Type.Literal("off"), Type.Literal("write"), Type.Literal("on")], {
-      description: "what needs a token: nothing, changes, or everything but `/health`",
-    }),
+    auth: AUTH,
     token: Type.Union(
       [Type.Object({ name: NAME, read_only: READ_ONLY }, { additionalProperties: false }), Type.Null()],
       { description: "the token of this request; null if it has none, or if none is needed" },
@@ -18,22 +20,46 @@ export const Access = Type.Object(
 );
 export type Access = Static<typeof Access>;
 
+const SHOWN = {
+  name: NAME,
+  read_only: READ_ONLY,
+  created_at: Type.String({ description: "ISO 8601" }),
+};
+
 /** A token as the gateway keeps it. */
 export const StoredToken = Type.Object(
   {
-    name: Type.String(),
+    ...SHOWN,
     /** SHA-256 of the token, in hexadecimal. */
     hash: Type.String({ pattern: "^[0-9a-f]{64}$" }),
-    read_only: Type.Boolean(),
-    /** ISO 8601. */
-    created_at: Type.String(),
   },
   { additionalProperties: false },
 );
 export type StoredToken = Static<typeof StoredToken>;
 
 /** The operator's view of a token. */
-export type ShownToken = Omit<StoredToken, "hash">;
+export const ShownToken = Type.Object(SHOWN, { additionalProperties: false });
+export type ShownToken = Static<typeof ShownToken>;
+
+/** GET /api/tokens. */
+export const TokenList = Type.Object(
+  { auth: AUTH, tokens: Type.Array(ShownToken) },
+  { additionalProperties: false },
+);
+export type TokenList = Static<typeof TokenList>;
+
+/** Body of POST /api/tokens. */
+export const TokenRequest = Type.Object(
+  {
+    name: Type.String({ description: "the client's name, such as phone" }),
+    read_only: Type.Optional(READ_ONLY),
+  },
+  { additionalProperties: false },
+);
 
 /** A token that was just made. Its text is shown only this once. */
-export type NewToken = ShownToken & { token: string };
+export const NewToken = Type.Object(
+  { ...SHOWN, token: Type.String({ description: "shown only now; the gateway keeps its SHA-256" }) },
+  { additionalProperties: false },
+);
+export type NewToken = Static<typeof NewToken>;

@@ -31,6 +31,7 @@ export class Tokens {
   readonly alert: string | null;
   private readonly ownHash = hashOf(this.own);
   private readonly listeners = new Set<(id: string) => void>();
+  private readonly watchers = new Set<(what: string) => void>();
   private tokens: readonly StoredToken[];
 
   constructor(
@@ -46,7 +47,8 @@ export class Tokens {
     return this.tokens.map(({ name, read_only, created_at }) => ({ name, read_only, created_at }));
   }
 
-  add(name: string, readOnly: boolean): NewToken {
+  /** `by` is who has asked for it. */
+  add(name: string, readOnly: boolean, by = "root"): NewToken {
     nameIn("name", name);
     if (redacted(name) !== name)
       throw new GatewayError("bad_request", "name: looks like a secret; choose one such as phone");
@@ -57,19 +59,23 @@ export class Tokens {
     const token = newText();
     const shown = { name, read_only: readOnly, created_at: new Date(this.clock.now()).toISOString() };
     this.save([...this.tokens, { ...shown, hash: hashOf(token).toString("hex") }]);
+    this.tell(
+      `The token ${name}, which may ${readOnly ? "only read" : "read and change"}, was made by ${by}.`,
+    );
     return { ...shown, token };
   }
 
   /**
    * From now on the token is not valid, and its open sockets are closed, even if that cannot be saved. Then it throws.
    */
-  remove(name: string): void {
+  remove(name: string, by = "root"): void {
     const saved = tokensIn(this.store) ?? [];
     const removed = [...this.tokens, ...saved].find((each) => each.name === name);
     if (removed === undefined)
       throw new GatewayError("not_found", `there is no token ${name}: see sudo portcullis token list`);
     this.tokens = this.tokens.filter((each) => each !== removed);
     for (const listener of this.listeners) listener(removed.hash);
+    this.tell(`The token ${name} was removed by ${by}.`);
     try {
       this.save(this.tokens);
     } catch (error) {
@@ -98,6 +104,15 @@ export class Tokens {
   /** Calls the listener with the id of each token that is removed. */
   onRemoved(listener: (id: string) => void): void {
     this.listeners.add(listener);
+  }
+
+  /** Calls the listener with a sentence each time that a token was made or removed. */
+  onChange(listener: (what: string) => void): void {
+    this.watchers.add(listener);
+  }
+
+  private tell(what: string): void {
+    for (const watcher of this.watchers) watcher(what);
   }
 
   private save(tokens: readonly StoredToken[]): void {

@@ -241,6 +241,10 @@ export async function partsOn(
     });
   const accounts = accountsBy(tunnels.httpsClient.send, (code, message) => events.alarm(code, message));
   const tokens = new Tokens(store, host);
+  tokens.onChange((what) => {
+    events.alarm("access_changed", what);
+    events.publish({ type: "settings_update", payload: { changed: "tokens" }, stale: ["/api/tokens"] });
+  });
   const https = new Https(settings.https, settings.httpsCert === null);
   const overview = new Overview({ ...killSwitchParts, tunnels, catalogue, forwards });
   publishChanges({ ...killSwitchParts, tunnels, catalogue, overview });
@@ -277,6 +281,14 @@ export async function partsOn(
       ...{ host, store, log, hostname: hostname(), addresses: settings.notify },
       send: tunnels.httpsClient.sendWithin,
       isOpenTo: (target) => tunnels.httpsClient.isOpenTo(target),
+      onChange: (what) => {
+        events.alarm("notifications_changed", what);
+        events.publish({
+          type: "settings_update",
+          payload: { changed: "notifications" },
+          stale: ["/api/notifications"],
+        });
+      },
     }),
     tokens,
     https,

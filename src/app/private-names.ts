@@ -8,15 +8,21 @@ const COMMON = new Set([
   ...["managed", "custom", "imported", "unknown"],
 ]);
 
-/** What people and providers have named: servers, places that were asked for, devices, tunnels, schedules and this machine. */
+/** What people and providers have named: servers, places that were asked for, devices, tunnels, schedules, tokens, targets of notifications and this machine. */
 export function privateNames({
   catalogue,
   savedState,
   store,
-}: Pick<Parts, "catalogue" | "savedState" | "store">): string[] {
+  tokens,
+  notifications,
+}: Pick<Parts, "catalogue" | "savedState" | "store" | "tokens" | "notifications">): string[] {
   const servers = catalogue.all().flatMap(({ name, city, location }) => [name, city, location]);
   const devices = store.devices().flatMap(({ name }) => name ?? []);
   const schedules = SCHEDULES.read(store).map(({ name }) => name);
-  const names = [...servers, ...devices, ...savedState.tunnels().keys(), ...schedules, hostname()];
+  const clients = [...tokens.list().map(({ name }) => name), ...notifications.names()];
+  const names = [
+    ...[...servers, ...devices, ...savedState.tunnels().keys()],
+    ...[...schedules, ...clients, hostname()],
+  ];
   return [...new Set(names)].filter((name) => name !== "" && !COMMON.has(name.toLowerCase()));
 }

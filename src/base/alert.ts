@@ -38,6 +38,10 @@ export const AlertCode = Type.Union([
   Type.Literal("remote_moved"),
   /** The gateway was logged in or out at a provider, or has another key there. */
   Type.Literal("account_changed"),
+  /** A token was made or removed. */
+  Type.Literal("access_changed"),
+  /** An address gets notifications, or no longer. */
+  Type.Literal("notifications_changed"),
   /** Most of the kernel's connection table is used. */
   Type.Literal("connections_full"),
   Type.Literal("connections_free"),

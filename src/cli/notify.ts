@@ -1,6 +1,6 @@
 import { GatewayError } from "../base/errors.ts";
 import type { Settings } from "../base/settings.ts";
-import type { TestResult } from "../notifications/notifications.ts";
+import type { TestResult } from "../notifications/schema.ts";
 import { askOperator } from "../operator/operator.ts";
 import type { Output } from "./api-command.ts";
 import { EXIT } from "./exit.ts";

@@ -1,8 +1,8 @@
-import type { NewToken, ShownToken } from "../access/schema.ts";
+import type { NewToken, ShownToken, TokenList } from "../access/schema.ts";
 import { Tokens } from "../access/tokens.ts";
 import { Log } from "../base/log.ts";
 import type { Settings } from "../base/settings.ts";
-import { askOperator, type TokenList } from "../operator/operator.ts";
+import { askOperator } from "../operator/operator.ts";
 import { Store } from "../store/store.ts";
 import { claimGateway } from "../system/claim.ts";
 import { setupCommand } from "../system/layout.ts";

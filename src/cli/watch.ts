@@ -122,6 +122,8 @@ function sentenceOf(event: Shown): string {
       return `${event.payload.count} schedules`;
     case "account_update":
       return `the VPN account's servers are those of ${event.payload.current}`;
+    case "settings_update":
+      return `the settings have changed: ${event.payload.changed}`;
     case "favourites_update":
       return `${event.payload.count} favourite servers`;
     case "security_alert":

@@ -1,6 +1,6 @@
 import { computed, type Signal, signal } from "@preact/signals";
 import type { Static } from "typebox";
-import type { Access } from "../access/schema.ts";
+import type { Access, TokenList } from "../access/schema.ts";
 import type { HttpsStatus } from "../certificates/schema.ts";
 import type { Checks } from "../checks/schema.ts";
 import type { DestinationList } from "../destinations/schema.ts";
@@ -17,6 +17,7 @@ import type {
   TunnelRows,
 } from "../http/schema.ts";
 import type { JournalPage } from "../journal/schema.ts";
+import type { TargetList } from "../notifications/schema.ts";
 import type { RemoteStatus } from "../remote/schema.ts";
 import type { ScheduleList } from "../schedules/schema.ts";
 import type { FavouriteList } from "../servers/schema.ts";
@@ -44,8 +45,12 @@ export interface Answers {
   https: HttpsStatus;
   managed: ManagedChoices;
   network: Network;
+  /** Over HTTPS only. */
+  notifications: TargetList;
   remote: RemoteStatus;
   "round-trips": RoundTripList;
+  /** Over HTTPS only. */
+  tokens: TokenList;
 }
 export type Resource = keyof Answers;
 

@@ -4,6 +4,7 @@ import type { Accounts } from "../providers/accounts.ts";
 import type { Credentials } from "../providers/schema.ts";
 import type { Updated } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
+import { type Client, nameOf } from "./client.ts";
 
 /** Nobody can try out passwords here, and a person who mistypes one is not held up. */
 const MAX_LOGINS = 6;
@@ -11,12 +12,6 @@ const LOGINS_WITHIN_MS = 60_000;
 /** Each waits for a provider, and one after the other. */
 const MAX_WAITING = 8;
 const MAX_WAITING_PER_CLIENT = 3;
-
-/** Who sends a request: its address, and the name of its token or null. */
-export interface Client {
-  address: string;
-  token: string | null;
-}
 
 /** What clients of the interface ask of the accounts, within bounds. */
 export class AccountRequests {
@@ -87,8 +82,4 @@ function credentialsFor(accounts: Accounts, provider: string, given: Credentials
     if (text === undefined && !optional) throw new GatewayError("bad_request", `${field} is required`);
     return text ?? "";
   });
-}
-
-function nameOf({ address, token }: Client): string {
-  return token === null ? address : `the token ${token}`;
 }

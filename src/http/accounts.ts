@@ -1,8 +1,8 @@
 import { Type } from "typebox";
 import { Credentials, LoggedOut, ShownAccount } from "../providers/schema.ts";
 import { Managed, OWN_LIST, Updated } from "../servers/schema.ts";
-import type { Client } from "./account-requests.ts";
 import { answers } from "./answers.ts";
+import { type Client, clientOf } from "./client.ts";
 import type { Domain } from "./domain.ts";
 import { refusal } from "./errors.ts";
 import { route } from "./route.ts";
@@ -24,7 +24,7 @@ export const accountRoutes = [
     summary: "Ask the provider for the account (HTTPS only)",
     answers: answers(ShownAccount, "the account, without any secret"),
     run: (domain, { request, params: { provider } }) =>
-      domain.accountRequests.show(provider, clientOf(request, domain)),
+      domain.accountRequests.show(provider, patientClientOf(request, domain)),
   }),
   route({
     ...shared,
@@ -35,7 +35,7 @@ export const accountRoutes = [
     example: { account_number: "1234 5678 9012 3456" },
     answers: answers(ShownAccount, "the gateway is registered with the account"),
     run: (domain, { request, params: { provider }, body }) => {
-      const client = clientOf(request, domain);
+      const client = patientClientOf(request, domain);
       const seconds = Math.ceil(domain.accountRequests.loginWaitMs(client) / 1_000);
       if (seconds > 0) return tooMany(seconds);
       return domain.accountRequests.logIn(provider, body, client);
@@ -49,7 +49,7 @@ export const accountRoutes = [
     query: Logout,
     answers: answers(LoggedOut, "the gateway has no account there any more"),
     run: (domain, { request, params: { provider }, query }) =>
-      domain.accountRequests.logOut(provider, query.forget === "true", clientOf(request, domain)),
+      domain.accountRequests.logOut(provider, query.forget === "true", patientClientOf(request, domain)),
   }),
   route({
     ...shared,
@@ -58,7 +58,7 @@ export const accountRoutes = [
     summary: "Replace the gateway's key at a provider (HTTPS only)",
     answers: answers(ShownAccount, "the account, with the new public key"),
     run: (domain, { request, params: { provider } }) =>
-      domain.accountRequests.rotateKey(provider, clientOf(request, domain)),
+      domain.accountRequests.rotateKey(provider, patientClientOf(request, domain)),
   }),
   route({
     method: "post",
@@ -71,16 +71,14 @@ export const accountRoutes = [
     ),
     limit: "connection",
     access: "private",
-    run: (domain, { request }) => domain.accountRequests.updateServers(clientOf(request, domain)),
+    run: (domain, { request }) => domain.accountRequests.updateServers(patientClientOf(request, domain)),
   }),
 ];
 
 /** Who asks; the answer may take longer than others. */
-function clientOf(request: Request, { gate, serverOf }: Domain): Client {
-  const server = serverOf(request);
-  server?.timeout(request, ANSWER_WITHIN_SECONDS);
-  const address = server?.requestIP(request)?.address ?? "";
-  return { address, token: gate.holderOf(request)?.name ?? null };
+function patientClientOf(request: Request, domain: Domain): Client {
+  domain.serverOf(request)?.timeout(request, ANSWER_WITHIN_SECONDS);
+  return clientOf(request, domain);
 }
 
 function tooMany(seconds: number): Response {

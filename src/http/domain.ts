@@ -1,4 +1,5 @@
 import type { Server } from "bun";
+import type { Tokens } from "../access/tokens.ts";
 import type { Settings } from "../base/settings.ts";
 import type { Https } from "../certificates/https.ts";
 import type { Checkup } from "../checks/checkup.ts";
@@ -11,6 +12,7 @@ import type { History } from "../history/history.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Bounds } from "../network/bounds.ts";
 import type { OtherRouters } from "../network/other-routers.ts";
+import type { Notifications } from "../notifications/notifications.ts";
 import type { Accounts } from "../providers/accounts.ts";
 import type { RemoteAccess } from "../remote/access.ts";
 import type { Schedules } from "../schedules/schedules.ts";
@@ -43,6 +45,8 @@ export interface Domain {
   accounts: Accounts;
   /** The same for clients. */
   accountRequests: AccountRequests;
+  notifications: Notifications;
+  tokens: Tokens;
   devices: Devices;
   destinations: Destinations;
   dns: Dns;

@@ -55,6 +55,14 @@ export const EVENTS = {
     ManagedChoices,
     "the gateway was logged in or out at a provider, has another key there, or `managed` has the servers of another one",
   ),
+  settings_update: message(
+    "settings_update",
+    Type.Object(
+      { changed: Type.Union([Type.Literal("tokens"), Type.Literal("notifications")]) },
+      { additionalProperties: false },
+    ),
+    "a token was made or removed, or an address for notifications was added or removed",
+  ),
   favourites_update: message(
     "favourites_update",
     Type.Object({ count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
@@ -114,6 +122,7 @@ const STALE_AFTER: Readonly<Record<Name, Stale>> = {
   forward_removed: ["/api/forwards", "/api/checks"],
   remote_update: ["/api/remote", "/api/devices", "/api/checks"],
   account_update: ["/api/managed", "/api/events"],
+  settings_update: [],
   favourites_update: ["/api/favourites"],
   destinations_update: ["/api/destinations", "/api/killswitch"],
   dns_update: ["/api/dns", "/api/dns/lists"],

@@ -10,12 +10,14 @@ import { gluetunRoutes } from "./gluetun.ts";
 import { healthRoutes } from "./health.ts";
 import { historyRoutes } from "./history.ts";
 import { metricsRoute } from "./metrics.ts";
+import { notificationRoutes } from "./notifications.ts";
 import { keyPairRoute, ownServerRoutes } from "./own-servers.ts";
 import { remoteRoutes } from "./remote.ts";
 import type { Route } from "./route.ts";
 import { scheduleRoutes } from "./schedules.ts";
 import { serverRoutes } from "./servers.ts";
 import { swaggerRoutes } from "./swagger.ts";
+import { tokenRoutes } from "./tokens.ts";
 import { statusRoute, tunnelRoutes } from "./tunnels.ts";
 
 /** The files of the pages. */
@@ -41,6 +43,8 @@ export function routesOf(gluetun: boolean): readonly Route[] {
     keyPairRoute,
     ...healthRoutes,
     eventRoute,
+    ...notificationRoutes,
+    ...tokenRoutes,
     ...accessRoutes,
     metricsRoute,
   ];

@@ -29,6 +29,8 @@ export interface DeliveryDeps {
 export class Delivery {
   private readonly outbox: Outbox;
   private isRunning = false;
+  /** Why the last attempt has failed; null if it has not. */
+  error: string | null = null;
   private failures = 0;
   private pausedUntil = 0;
 
@@ -43,6 +45,11 @@ export class Delivery {
 
   get kept(): Kept {
     return this.outbox.kept;
+  }
+
+  /** How many events were not sent yet. */
+  get waiting(): number {
+    return this.kept.pending.reduce((sum, { count }) => sum + count, 0);
   }
 
   add(event: NotifiedEvent): void {
@@ -89,13 +96,15 @@ export class Delivery {
   private succeeded(): void {
     if (this.failures > 0) this.deps.log.info(`notifications to ${this.target.name} arrive again`);
     this.failures = 0;
+    this.error = null;
   }
 
   private failed(error: unknown): void {
     const { clock, log } = this.deps;
+    this.error = reasonOf(error);
     if (this.failures === 0)
       log.warn(
-        `a notification to ${this.target.name} could not be sent: ${reasonOf(error)}; it is kept and sent later`,
+        `a notification to ${this.target.name} could not be sent: ${this.error}; it is kept and sent later`,
       );
     this.pausedUntil = clock.monotonic() + Math.min(FIRST_PAUSE_MS * 2 ** this.failures, MAX_PAUSE_MS);
     this.failures += 1;

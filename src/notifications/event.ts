@@ -59,6 +59,8 @@ const ALERTS: Record<AlertCode, readonly [cause: string, level: Level]> = {
   remote_found: ["way in", "quiet"],
   remote_moved: ["way in", "urgent"],
   account_changed: ["account", "normal"],
+  access_changed: ["access", "normal"],
+  notifications_changed: ["notifications", "normal"],
   connections_full: ["connections", "urgent"],
   connections_free: ["connections", "quiet"],
   state_damaged: ["state", "normal"],

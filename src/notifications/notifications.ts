@@ -1,7 +1,10 @@
 import { Type } from "typebox";
-import { messageOf as reasonOf } from "../base/errors.ts";
+import { isLoopback, parseAddress } from "../base/address.ts";
+import { GatewayError, messageOf as reasonOf, Unsaved } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { nameIn } from "../base/name.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
+import { redacted } from "../base/secrets.ts";
 import type { Host } from "../system/host.ts";
 import type { State } from "../tunnel/state.ts";
 import { Delivery, type DeliveryDeps } from "./delivery.ts";
@@ -9,24 +12,22 @@ import { type NotifiedEvent, Outage } from "./event.ts";
 import { testMessage } from "./message.ts";
 import { Outages } from "./outages.ts";
 import { Kept } from "./outbox.ts";
+import type { NewTarget, ShownTarget, TestResult } from "./schema.ts";
 import { parseTarget, type Target } from "./target.ts";
-
-/** The result of a test for one target. */
-export interface TestResult {
-  target: string;
-  sent: boolean;
-  /** The reason, if it was not accepted. */
-  error: string | null;
-}
 
 interface Deps extends Pick<DeliveryDeps, "send" | "isOpenTo"> {
   host: Pick<Host, "now" | "monotonic" | "sleep" | "read">;
-  store: Texts;
+  store: Texts & {
+    /** Leaves no copy of what was removed. */
+    scrub(): void;
+  };
   log: Pick<Log, "info" | "warn">;
   /** The name of this machine. */
   hostname: string;
   /** Addresses of targets, and files with one per line. */
   addresses: readonly string[];
+  /** Called with a sentence when a person has added or removed a target. */
+  onChange: (what: string) => void;
 }
 
 /** More than a home needs. */
@@ -49,33 +50,57 @@ const Stored = Type.Object(
 /** One that is damaged counts as none: what was pending is in the journal too. */
 const STORED = savedJson("notifications", Stored, null);
 
+/** Targets that people have added, each with its address, which is secret. They are not part of a backup. */
+const ADDED = savedJson(
+  "notification_targets",
+  Type.Array(Type.Object({ name: Type.String(), address: Type.String() }, { additionalProperties: false }), {
+    maxItems: MAX_TARGETS,
+  }),
+  [],
+);
+
+/** A target that is in use. */
+interface Used {
+  /** Null for one of the settings. */
+  added: NewTarget | null;
+  delivery: Delivery;
+  ending: AbortController;
+}
+
 /** Reports events to people, by the services that they have chosen. */
 export class Notifications {
-  private deliveries: readonly Delivery[] = [];
+  private used: readonly Used[] = [];
   /** Addresses that cannot be used. */
   private readonly unusable: TestResult[] = [];
   private outages: Outages | null = null;
   private saved = "";
   private isSaving = false;
+  /** Null until the start. */
+  private begin: ((target: Target, added: NewTarget | null, kept?: Kept) => Used) | null = null;
 
   constructor(private readonly deps: Deps) {}
 
   /** Reads the addresses and the stored state, and begins to send. Nothing has to wait for it. */
   async start(signal: AbortSignal): Promise<void> {
-    const { host, log, hostname, send, isOpenTo } = this.deps;
+    const { host, log, hostname, send, isOpenTo, store } = this.deps;
     const targets = await this.targets();
     for (const { target, error } of this.unusable) log.warn(`--notify: ${target}: ${error}`);
-    if (targets.length === 0) return;
-    const stored = STORED.read(this.deps.store) ?? { targets: {}, outages: [] };
+    const stored = STORED.read(store) ?? { targets: {}, outages: [] };
+    this.saved = store.read(STORED.key) ?? "";
     const title = `Portcullis on ${hostname}`;
     const changed = () => void this.saveSoon();
-    const shared: DeliveryDeps = { clock: host, send, isOpenTo, title, log, changed, signal };
+    const shared = { clock: host, send, isOpenTo, title, log, changed };
+    this.begin = (target, added, kept) => {
+      const ending = new AbortController();
+      const deps: DeliveryDeps = { ...shared, signal: AbortSignal.any([signal, ending.signal]) };
+      return { added, delivery: new Delivery(deps, target, kept), ending };
+    };
     this.outages = new Outages({ clock: host, tell: (event) => this.tell(event) }, stored.outages);
-    this.deliveries = targets.map((target) => new Delivery(shared, target, stored.targets[digestOf(target)]));
+    for (const [target, added] of targets) this.use(target, added, stored.targets[digestOf(target)]);
   }
 
   tell(event: NotifiedEvent): void {
-    for (const delivery of this.deliveries) delivery.add(event);
+    for (const { delivery } of this.used) delivery.add(event);
   }
 
   /** A tunnel's present state. */
@@ -83,28 +108,91 @@ export class Notifications {
     this.outages?.see(tunnel, state, error);
   }
 
+  /** As people have named what they have added. */
+  names(): string[] {
+    return ADDED.read(this.deps.store).map(({ name }) => name);
+  }
+
+  list(): ShownTarget[] {
+    const used = this.used.map(({ added, delivery: { target, waiting, error } }) => ({
+      ...{ name: added?.name ?? null, target: target.name },
+      ...{ waiting, error },
+    }));
+    const unusable = this.unusable.map(({ target, error }) => ({ name: null, target, waiting: 0, error }));
+    return [...used, ...unusable];
+  }
+
+  /** Throws `GatewayError`, whose message does not quote the address. `by` is who has asked for it. */
+  add({ name, address }: NewTarget, by: string): ShownTarget {
+    if (this.begin === null)
+      throw new GatewayError("unable", "the service is starting; try again in a moment");
+    const target = addedTarget({ name, address });
+    if (this.used.some(({ added }) => added?.name === name))
+      return refuse(`name: ${name} exists; remove it first, or choose another name`);
+    if (this.isUsed(target)) return refuse("address: notifications go there already");
+    if (this.used.length >= MAX_TARGETS)
+      return refuse(`there are ${MAX_TARGETS} addresses already; remove one first`);
+    ADDED.write(this.deps.store, [...this.added(), { name, address }]);
+    this.use(target, { name, address });
+    this.deps.onChange(`Notifications go to ${name} too (${target.name}), added by ${by}.`);
+    return { name, target: target.name, waiting: 0, error: null };
+  }
+
+  /** From now on nothing is sent there, even if that cannot be saved. Then it throws. */
+  remove(name: string, by: string): void {
+    const removed = this.used.find(({ added }) => added?.name === name);
+    if (removed === undefined)
+      throw new GatewayError("not_found", `no address with the name ${name} was added`);
+    removed.ending.abort();
+    this.used = this.used.filter((each) => each !== removed);
+    this.deps.onChange(
+      `Notifications go to ${name} no longer (${removed.delivery.target.name}), removed by ${by}.`,
+    );
+    try {
+      ADDED.write(this.deps.store, this.added());
+      this.deps.store.scrub();
+    } catch (error) {
+      throw new Unsaved(error);
+    }
+    void this.saveSoon();
+  }
+
   /** Sends every target a message now. */
   async test(): Promise<TestResult[]> {
     const { host, hostname } = this.deps;
     const message = testMessage(`Portcullis on ${hostname}`, host.now());
-    const tested = this.deliveries.map(async (delivery) => {
+    const tested = this.used.map(async ({ added, delivery }) => {
       const error = await delivery.post(message).then(() => null, reasonOf);
-      return { target: delivery.target.name, sent: error === null, error };
+      const { name } = delivery.target;
+      return { target: added === null ? name : `${added.name} (${name})`, sent: error === null, error };
     });
     return [...(await Promise.all(tested)), ...this.unusable];
   }
 
   /** Writes the changes that are not written yet. */
   save(): void {
-    const targets = this.deliveries.map(({ target, kept }) => [digestOf(target), kept] as const);
-    const text = STORED.format({ targets: Object.fromEntries(targets), outages: this.outages?.kept ?? [] });
-    if (this.deliveries.length === 0 || text === this.saved) return;
+    const targets = this.used.map(({ delivery: { target, kept } }) => [digestOf(target), kept] as const);
+    const outages = targets.length === 0 ? [] : (this.outages?.kept ?? []);
+    const text = STORED.format({ targets: Object.fromEntries(targets), outages });
+    if (text === this.saved || (targets.length === 0 && this.saved === "")) return;
     try {
       this.deps.store.write(STORED.key, text);
       this.saved = text;
     } catch {
       // The next change tries it again. An alert reports that the disk accepts no writes.
     }
+  }
+
+  private added(): NewTarget[] {
+    return this.used.flatMap(({ added }) => added ?? []);
+  }
+
+  private use(target: Target, added: NewTarget | null, kept?: Kept): void {
+    if (this.begin !== null) this.used = [...this.used, this.begin(target, added, kept)];
+  }
+
+  private isUsed(target: Target): boolean {
+    return this.used.some(({ delivery }) => digestOf(delivery.target) === digestOf(target));
   }
 
   private async saveSoon(): Promise<void> {
@@ -115,14 +203,29 @@ export class Notifications {
     this.save();
   }
 
-  private async targets(): Promise<Target[]> {
+  /** Those of the settings come first. Of those that are the same, the first counts. */
+  private async targets(): Promise<(readonly [Target, NewTarget | null])[]> {
+    const given = (await this.given()).map((target) => [target, null] as const);
+    const added: (readonly [Target, NewTarget])[] = [];
+    for (const each of ADDED.read(this.deps.store)) {
+      const [target] = this.parsed(each.address, each.name);
+      if (target !== undefined) added.push([target, each]);
+    }
+    const known = new Map<string, readonly [Target, NewTarget | null]>();
+    for (const each of [...given, ...added]) {
+      const digest = digestOf(each[0]);
+      if (!known.has(digest)) known.set(digest, each);
+    }
+    return [...known.values()].slice(0, MAX_TARGETS);
+  }
+
+  private async given(): Promise<Target[]> {
     const found: Target[] = [];
     for (const [at, address] of this.deps.addresses.entries()) {
       if (address.startsWith("/")) await this.readFile(address, found);
-      else this.parse(address, `address ${at + 1}`, found);
+      else found.push(...this.parsed(address, `address ${at + 1}`));
     }
-    const known = new Map(found.map((target) => [digestOf(target), target]));
-    return [...known.values()].slice(0, MAX_TARGETS);
+    return found;
   }
 
   private async readFile(path: string, found: Target[]): Promise<void> {
@@ -132,16 +235,41 @@ export class Notifications {
       .split("\n")
       .map((each) => each.trim())
       .entries())
-      if (line !== "" && !line.startsWith("#")) this.parse(line, `${path}, line ${at + 1}`, found);
+      if (line !== "" && !line.startsWith("#")) found.push(...this.parsed(line, `${path}, line ${at + 1}`));
   }
 
-  private parse(address: string, where: string, found: Target[]): void {
+  /** None if the address cannot be used, which the list then says. */
+  private parsed(address: string, where: string): Target[] {
     try {
-      found.push(parseTarget(address));
+      return [parseTarget(address)];
     } catch (error) {
       this.unusable.push({ target: where, sent: false, error: reasonOf(error) });
+      return [];
     }
   }
+}
+
+/** Only root chooses programs of this machine itself, which may trust whoever reaches them. */
+function addedTarget({ name, address }: NewTarget): Target {
+  nameIn("name", name);
+  if (redacted(name) !== name) return refuse("name: looks like a secret; choose one such as phone");
+  const target = targetIn(address);
+  const host = parseAddress(new URL(target.url).hostname.replace(/^\[|\]$/g, ""));
+  if (host !== null && isLoopback(host))
+    return refuse("address: it is this machine; only root can choose that, with --notify");
+  return target;
+}
+
+function targetIn(address: string): Target {
+  try {
+    return parseTarget(address);
+  } catch (error) {
+    return refuse(`address: ${reasonOf(error)}`);
+  }
+}
+
+function refuse(what: string): never {
+  throw new GatewayError("bad_request", what);
 }
 
 function digestOf(target: Target): string {

@@ -1,16 +1,15 @@
 import { join } from "node:path";
-import type { NewToken, ShownToken } from "../access/schema.ts";
+import type { NewToken, TokenList } from "../access/schema.ts";
 import type { Contents } from "../backup/contents.ts";
 import type { Permissions, Restored } from "../backup/restore.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Change } from "../base/saved.ts";
-import type { Settings } from "../base/settings.ts";
 import type { HttpsStatus } from "../certificates/schema.ts";
 import type { Checks } from "../checks/schema.ts";
 import type { Direct } from "../devices/direct.ts";
 import type { Inspection } from "../killswitch/report.ts";
-import type { TestResult } from "../notifications/notifications.ts";
+import type { TestResult } from "../notifications/schema.ts";
 import type { LoggedOut, ShownAccount } from "../providers/schema.ts";
 import type { RemoteChoice, RemoteStatus } from "../remote/schema.ts";
 import type { Updated } from "../servers/schema.ts";
@@ -55,12 +54,6 @@ export type OperatorRequests = {
   /** The token of root's own commands, and the only address to which it may be sent; null if none is needed. */
   "token/own": [null, { token: string; origin: string } | null];
 };
-
-export interface TokenList {
-  /** The requests that need a token. */
-  auth: Settings["auth"];
-  tokens: ShownToken[];
-}
 
 export type OperatorAnswers = Answers<OperatorRequests>;
 

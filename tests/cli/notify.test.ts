@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
-import type { TestResult } from "../../src/notifications/notifications.ts";
+import type { TestResult } from "../../src/notifications/schema.ts";
 import { answerOperator, type OperatorAnswers } from "../../src/operator/operator.ts";
 import { needsRoot } from "../fast.ts";
 import { newDirectory } from "../tunnel/directory.ts";

@@ -72,7 +72,7 @@ test(
   async () => {
     const all = [
       ...["Home", "Servers", "Devices", "Tunnels", "Destinations", "Remote", "Schedules"],
-      ...["Account", "History", "Checks", "Log"],
+      ...["Account", "Settings", "History", "Checks", "Log"],
     ];
     const atHand = [...all.slice(0, 4), "More"];
     for (const [width, shown] of [

@@ -50,6 +50,7 @@ const VIEWS = {
   destinations: "Destinations",
   schedules: "Schedules",
   account: "Account",
+  settings: "Settings",
   history: "History",
   checks: "Checks",
   log: "Log",

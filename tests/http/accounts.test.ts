@@ -1,65 +1,41 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
-import tls from "node:tls";
 import type { Settings } from "../../src/base/settings.ts";
-import { selfSigned } from "../../src/certificates/self-signed.ts";
-import { HttpsListener } from "../../src/http/https-listener.ts";
+import type { HttpsListener } from "../../src/http/https-listener.ts";
 import type { HttpsAnswer, PinnedRequest } from "../../src/system/host.ts";
 import { ip } from "../fake/address.ts";
 import { FakeProvider, NUMBER } from "../providers/mullvad/provider.ts";
 import { PUBLIC } from "../servers/example.ts";
-import { Home } from "./home.ts";
-import { type Answer, answerFrom, request } from "./wire.ts";
+import type { Home } from "./home.ts";
+import { bearing, SecureHome, TIMEOUT_MS } from "./secure-home.ts";
 
-// Each request has a TLS handshake of its own.
-setDefaultTimeout(60_000);
+setDefaultTimeout(TIMEOUT_MS);
 
-const CERTIFICATE = await selfSigned({ names: ["localhost"], addresses: [ip("127.0.0.1")] }, Date.now());
 const BODY = JSON.stringify({ account_number: "1234 5678 9012 3456" });
 const MULLVAD = "/api/accounts/mullvad";
 
+let secure: SecureHome;
 let home: Home;
 let https: HttpsListener;
 let provider: FakeProvider;
 beforeEach(() => homeWith("off"));
-afterEach(end);
+afterEach(() => end());
 
 async function homeWith(auth: Settings["auth"], port: number | null = 5443): Promise<void> {
-  home = await Home.start({ https: port }, { "/etc/resolv.conf": "nameserver 203.0.113.53\n" }, auth);
-  https = new HttpsListener(home.app, "127.0.0.1", 0);
-  https.use(CERTIFICATE);
+  secure = await SecureHome.start(auth, { files: { "/etc/resolv.conf": "nameserver 203.0.113.53\n" }, port });
+  ({ home, https } = secure);
   provider = new FakeProvider();
   for (const name of ["api.mullvad.net", "www.privateinternetaccess.com"])
     home.host.names.set(name, [ip("203.0.113.5")]);
   home.host.https = asked;
 }
 
-async function end(): Promise<void> {
-  await https.stop();
-  await home.stop();
-}
+const end = () => secure.stop();
+const send: SecureHome["send"] = (...asked) => secure.send(...asked);
+const alerts = () => secure.alerts();
 
 /** What leaves the gateway comes to the provider. */
 function asked({ url, method, headers, body }: PinnedRequest): Promise<HttpsAnswer> {
   return provider.send({ url, method, headers, ...(body !== undefined && { body }) });
-}
-
-const bearing = (token: string) => ({ Authorization: `Bearer ${token}` });
-
-/** By HTTPS, in a second of its own. */
-async function send(...asked: Parameters<typeof request>): Promise<Answer> {
-  await home.pass(1_000);
-  const socket = tls.connect({ host: "127.0.0.1", port: https.listensAt ?? 0, ca: CERTIFICATE.certificate });
-  const received: Uint8Array[] = [];
-  socket.on("data", (chunk: Uint8Array) => void received.push(chunk)).on("error", () => {});
-  socket.write(request(...asked));
-  await new Promise((done) => socket.once("close", done));
-  return answerFrom(Buffer.concat(received).toString());
-}
-
-/** What the events of the journal say, oldest first. */
-async function alerts(): Promise<string[]> {
-  const { json } = await send("GET", "/api/events");
-  return json.events.flatMap(({ message }: { message?: string }) => message ?? []);
 }
 
 test("login, account, another key and logout, each told in an alert and in an event without a secret", async () => {

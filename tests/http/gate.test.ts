@@ -317,7 +317,8 @@ test("the sockets of a token that is removed are closed, and no others", async (
   for (const { listener } of [first, second])
     expect(await listener.end()).toEqual({ code: 1008, reason: "the token was removed" });
   home.parts.events.publish({ type: "server_update", payload: { provider: "custom", count: 3 } });
-  expect(await other.listener.received(2)).toHaveLength(2);
+  // The status, the alert, that the tokens have changed, and this.
+  expect(await other.listener.received(4)).toHaveLength(4);
   expect(await knock(home.port, bearing(phone))).toMatchObject({ status: 401 });
 });
 

@@ -21,6 +21,7 @@ const OFF = { name: "disconnected" } as State;
 class World {
   readonly host = new FakeHost(Date.UTC(2026, 0, 2, 3, 9));
   readonly lines: string[] = [];
+  readonly changes: string[] = [];
   readonly sent: { host: string; text: string }[] = [];
   /** What a service answers, by host; those that are missing take everything. */
   readonly answers = new Map<string, () => Promise<HttpsAnswer>>();
@@ -78,6 +79,7 @@ class World {
       addresses: this.addresses,
       send: (request) => this.send(request),
       isOpenTo: ({ url }) => url.startsWith("http://") || this.isUp,
+      onChange: (what) => void this.changes.push(what),
     });
   }
 

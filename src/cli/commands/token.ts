@@ -4,7 +4,7 @@ import { operatorCommand } from "./operator.ts";
 
 const loadToken = () => import("../token.ts");
 
-/** Tokens can be made only here, so no token can be used to make another. */
+/** The first token is made here: over the interface it takes one to make another. */
 export function addTokenCommands(program: Command): void {
   const token = command(program, "token", "manage the tokens that clients need with --auth");
   const add = command(token, "add", "make a token for a client, and print it once")

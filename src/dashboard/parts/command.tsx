@@ -1,8 +1,8 @@
 import { useRef, useState } from "preact/hooks";
 import { Icon } from "./icon.tsx";
 
-/** A command to type on the gateway, with a button that copies it. */
-export function Command({ text }: { text: string }) {
+/** A command to type on the gateway, or another text, with a button that copies it. */
+export function Command({ text, name = text }: { text: string; name?: string }) {
   const code = useRef<HTMLElement>(null);
   const [outcome, setOutcome] = useState("");
   const copy = () => {
@@ -15,7 +15,7 @@ export function Command({ text }: { text: string }) {
       <code ref={code} class="command">
         {text}
       </code>
-      <button type="button" class="button" aria-label={`Copy ${text}`} onClick={copy}>
+      <button type="button" class="button" aria-label={`Copy ${name}`} onClick={copy}>
         Copy
       </button>
       <p class="outcome" role="status">

@@ -1,10 +1,10 @@
 import { useAction } from "../action.ts";
 import { useAnswer } from "../answers.ts";
 import { Outcome } from "../parts/button.tsx";
+import { OnlyHttps } from "../parts/only-https.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { InUse } from "./account/in-use.tsx";
 import { LogIn } from "./account/log-in.tsx";
-import { OnlyHttps } from "./account/only-https.tsx";
 import { Registration } from "./account/registration.tsx";
 
 /** The accounts at VPN providers: whose servers are used, and what the gateway has at each. */
@@ -29,7 +29,7 @@ export function Account() {
               <LogIn choices={managed.value.choices} />
             </>
           ) : (
-            <OnlyHttps />
+            <OnlyHttps why="What you type to log in must not be readable for others on the network, so accounts are shown and changed over an encrypted connection only." />
           )}
         </>
       ) : (

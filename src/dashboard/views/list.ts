@@ -9,6 +9,7 @@ import { Log } from "./log.tsx";
 import { Remote } from "./remote.tsx";
 import { Schedules } from "./schedules.tsx";
 import { Servers } from "./servers.tsx";
+import { Settings } from "./settings.tsx";
 import { Setup } from "./setup.tsx";
 import { Tunnels } from "./tunnels.tsx";
 
@@ -54,6 +55,7 @@ export const VIEWS: readonly View[] = [
   { route: "remote", title: "Remote", icon: "phone", Content: Remote },
   { route: "schedules", title: "Schedules", icon: "calendar", Content: Schedules },
   { route: "account", title: "Account", icon: "key", Content: Account },
+  { route: "settings", title: "Settings", icon: "settings", Content: Settings },
   { route: "history", title: "History", icon: "history", Content: History },
   { route: "checks", title: "Checks", icon: "check", Content: Checks },
   { route: "log", title: "Log", icon: "log", Content: Log },

@@ -15,7 +15,7 @@ export function InUse({ managed }: { managed: ManagedChoices }) {
     text: `${label[0]?.toUpperCase()}${label.slice(1)}${account ? "" : " · no account here"}`,
   }));
   return (
-    <section class="card account-words">
+    <section class="card words">
       <h2>Whose servers</h2>
       <AutosaveSelect
         label="Whose servers the VPN account has"

@@ -16,7 +16,7 @@ export function LogIn({ choices }: { choices: readonly Choice[] }) {
   const choice = possible.find(({ name }) => name === wished) ?? possible[0];
   if (choice === undefined) return null;
   return (
-    <section class="card account-words">
+    <section class="card words">
       <h2>Log in</h2>
       <Select
         label="Provider"

@@ -29,7 +29,7 @@ export function Registration({ choice: { name, label }, managed, action }: Regis
     return remains === null ? undefined : sentenceFrom(remains);
   };
   return (
-    <section class="card account-words">
+    <section class="card words">
       <h2>{label}</h2>
       {account.state === "ready" ? <Shown account={account.value} /> : <Pending of={account} />}
       <div class="card-buttons">

@@ -1,19 +1,16 @@
-import { useAnswer } from "../../answers.ts";
-import { Command } from "../../parts/command.tsx";
-import { Pending } from "../../parts/pending.tsx";
+import { useAnswer } from "../answers.ts";
+import { Command } from "./command.tsx";
+import { Pending } from "./pending.tsx";
 
-/** In place of what is served by HTTPS only: the way there. */
-export function OnlyHttps() {
+/** In place of what is served by HTTPS only: why, and the way there. */
+export function OnlyHttps({ why }: { why: string }) {
   const https = useAnswer("https");
   if (https.state !== "ready") return <Pending of={https} />;
   const { port } = https.value;
   return (
-    <section class="card account-words">
+    <section class="card words">
       <h2>By HTTPS only</h2>
-      <p>
-        What you type to log in must not be readable for others on the network, so accounts are shown and
-        changed over an encrypted connection only.
-      </p>
+      <p>{why}</p>
       {port === null ? (
         <>
           <p>HTTPS is off on this gateway. To turn it on, type there:</p>
@@ -22,7 +19,7 @@ export function OnlyHttps() {
       ) : (
         <>
           <p>
-            <a class="button primary" href={`https://${location.hostname}:${port}/#/account`}>
+            <a class="button primary" href={`https://${location.hostname}:${port}/${location.hash}`}>
               Open this page by HTTPS
             </a>
           </p>

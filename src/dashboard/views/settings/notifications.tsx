@@ -1,0 +1,139 @@
+import { useState } from "preact/hooks";
+import type { ShownTarget, TestResults } from "../../../notifications/schema.ts";
+import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
+import { useAction } from "../../action.ts";
+import { useAnswer } from "../../answers.ts";
+import { change, pathOf } from "../../api.ts";
+import { countOf, sentenceFrom } from "../../format.ts";
+import { Button, Outcome } from "../../parts/button.tsx";
+import { useFaults } from "../../parts/faults.ts";
+import { Field, Form } from "../../parts/form.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { Pending } from "../../parts/pending.tsx";
+
+/** Where messages go when the protection was altered, or a tunnel was down. */
+export function Notifications() {
+  const list = useAnswer("notifications");
+  // It outlives the address that it is about.
+  const action = useAction();
+  return (
+    <section class="card words">
+      <h2>Notifications</h2>
+      <p class="quiet">
+        The gateway sends a message when the protection was altered, or when a tunnel was down for more than a
+        minute: to your phone by ntfy or Gotify, or to a program that takes JSON.
+      </p>
+      <Outcome of={action} />
+      {list.state === "ready" ? (
+        <>
+          {list.value.targets.length > 0 && (
+            <ul class="setting-rows">
+              {list.value.targets.map((target, index) => (
+                <Row key={target.name ?? index} of={target} action={action} />
+              ))}
+            </ul>
+          )}
+          {list.value.targets.length > 0 && <Test />}
+        </>
+      ) : (
+        <Pending of={list} />
+      )}
+      <Add />
+    </section>
+  );
+}
+
+type Action = ReturnType<typeof useAction>;
+
+function Row({ of: { name, target, waiting, error }, action }: { of: ShownTarget; action: Action }) {
+  return (
+    <li class="setting row">
+      <div>
+        <p>
+          <strong>{name ?? target}</strong>
+        </p>
+        <p class="quiet small">
+          {name === null ? "Set on the gateway with --notify, and changed there" : target}
+          {waiting > 0 && ` · ${countOf(waiting, "message")} not sent yet`}
+        </p>
+        {error !== null && (
+          <p class="outcome failed">
+            <Icon name="warning" /> <span>{sentenceFrom(error)}</span>
+          </p>
+        )}
+      </div>
+      {name !== null && (
+        <Button
+          kind="danger"
+          action={action}
+          label={`Remove ${name} from the notifications`}
+          doing="Removing…"
+          work={async () => {
+            await change("DELETE", pathOf("notifications", name));
+            return `${name} gets no more messages.`;
+          }}
+          ask={{
+            title: `Send no more messages to ${name}?`,
+            text: "What was not sent yet is not sent either. To send there again, you need the address.",
+            confirm: "Remove",
+          }}
+        >
+          Remove
+        </Button>
+      )}
+    </li>
+  );
+}
+
+function Test() {
+  const test = async () => {
+    const { targets } = await change<TestResults>("POST", "notifications/test");
+    const failed = targets.filter(({ sent }) => !sent);
+    const faults = failed.map(({ target, error }) => `${target}: ${error}.`);
+    if (failed.length > 0) throw new Error(faults.join(" "));
+    return `${countOf(targets.length, "message")} sent. If none arrives, look at the app’s own settings.`;
+  };
+  return (
+    <div class="card-buttons">
+      <Button doing="Sending…" work={test}>
+        Send a test message
+      </Button>
+    </div>
+  );
+}
+
+/** The address is sent once, and never shown again. */
+function Add() {
+  const [name, setName] = useState("");
+  const [address, setAddress] = useState("");
+  const faults = useFaults(["name", "address"]);
+  const add = async () => {
+    await change("POST", "notifications", { name: name.trim(), address: address.trim() });
+    setName("");
+    setAddress("");
+    return "Added. Send a test message to see whether it arrives.";
+  };
+  return (
+    <Form work={add} submit="Add" doing="Adding…" faults={faults}>
+      <Field
+        label="Name"
+        hint="As you want to see it here, such as phone."
+        name="name"
+        value={name}
+        onValue={setName}
+        fault={faults.textFor("name")}
+        maxLength={MAX_NAME_CHARACTERS}
+        required
+      />
+      <Field
+        label="Address"
+        hint="ntfy://ntfy.sh/your-topic, ntfy://:token@host/topic, gotify://host/token, or an https address. Whoever knows it can read your messages or write to you, so it is not shown again."
+        name="address"
+        value={address}
+        onValue={setAddress}
+        fault={faults.textFor("address")}
+        required
+      />
+    </Form>
+  );
+}

@@ -1,0 +1,164 @@
+import { useState } from "preact/hooks";
+import type { NewToken, ShownToken, TokenList } from "../../../access/schema.ts";
+import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
+import { useAction } from "../../action.ts";
+import { knownOf, useAnswer } from "../../answers.ts";
+import { change, pathOf } from "../../api.ts";
+import { dayOf } from "../../format.ts";
+import { Button, Outcome } from "../../parts/button.tsx";
+import { Command } from "../../parts/command.tsx";
+import { Dialog } from "../../parts/dialog.tsx";
+import { useFaults } from "../../parts/faults.ts";
+import { Field, Form, Select } from "../../parts/form.tsx";
+import { Pending } from "../../parts/pending.tsx";
+
+/** Who may use the gateway's page and interface. */
+export function Tokens() {
+  const list = useAnswer("tokens");
+  return (
+    <section class="card words">
+      <h2>Tokens</h2>
+      {list.state === "ready" ? <Listed list={list.value} /> : <Pending of={list} />}
+    </section>
+  );
+}
+
+const NEEDED: Record<TokenList["auth"], string> = {
+  off: "Everyone on the network can look at this gateway and change it, without a token.",
+  write: "Everyone on the network can look at this gateway. To change something, a token is needed.",
+  on: "A token is needed to look at this gateway, and to change it.",
+};
+
+function Listed({ list: { auth, tokens } }: { list: TokenList }) {
+  const own = knownOf(useAnswer("access"))?.token?.name ?? null;
+  const action = useAction();
+  const [made, setMade] = useState<NewToken | null>(null);
+  return (
+    <>
+      <p>{NEEDED[auth]}</p>
+      <Outcome of={action} />
+      {tokens.length > 0 && (
+        <ul class="setting-rows">
+          {tokens.map((token) => (
+            <Row
+              key={token.name}
+              {...{ token, action }}
+              isOwn={token.name === own}
+              isFixed={auth === "off"}
+            />
+          ))}
+        </ul>
+      )}
+      {auth === "off" ? <TurnOn /> : <Make onMade={setMade} />}
+      {made !== null && <Shown token={made} onClose={() => setMade(null)} />}
+    </>
+  );
+}
+
+/** Only root: whoever is on the network could make a token for later otherwise. */
+function TurnOn() {
+  return (
+    <>
+      <p>
+        To ask for tokens, make one for yourself and turn it on. Only root can do that. Type on the gateway,
+        or from a computer with <code>ssh</code>:
+      </p>
+      <Command text="sudo portcullis token add phone" />
+      <Command text="sudo portcullis setup --auth write" />
+    </>
+  );
+}
+
+interface RowProps {
+  token: ShownToken;
+  action: ReturnType<typeof useAction>;
+  /** Whether this page uses it. */
+  isOwn: boolean;
+  isFixed: boolean;
+}
+
+function Row({ token: { name, read_only, created_at }, action, isOwn, isFixed }: RowProps) {
+  return (
+    <li class="setting row">
+      <div>
+        <p>
+          <strong>{name}</strong> {isOwn && <span class="label own">This page</span>}
+        </p>
+        <p class="quiet small">
+          {read_only ? "May only read" : "May read and change"} · made on {dayOf(created_at)}
+        </p>
+      </div>
+      {!isFixed && (
+        <Button
+          kind="danger"
+          action={action}
+          label={`Remove the token ${name}`}
+          doing="Removing…"
+          work={async () => {
+            await change("DELETE", pathOf("tokens", name));
+            return `The token ${name} is not valid any more.`;
+          }}
+          ask={{
+            title: `Remove the token ${name}?`,
+            text: isOwn
+              ? "This page uses it and has to log in with another one then. If there is none, root on the gateway can make one."
+              : "What uses it is refused from then on, and its open pages end.",
+            confirm: "Remove",
+          }}
+        >
+          Remove
+        </Button>
+      )}
+    </li>
+  );
+}
+
+function Make({ onMade }: { onMade: (token: NewToken) => void }) {
+  const [name, setName] = useState("");
+  const [rights, setRights] = useState<"read" | "all">("read");
+  const faults = useFaults(["name"]);
+  const make = async () => {
+    const body = { name: name.trim(), read_only: rights === "read" };
+    onMade(await change<NewToken>("POST", "tokens", body));
+    setName("");
+  };
+  return (
+    <Form work={make} submit="Make a token" doing="Making…" faults={faults}>
+      <Field
+        label="Name of the new token"
+        hint="One for each client, such as tablet or prometheus."
+        name="name"
+        value={name}
+        onValue={setName}
+        fault={faults.textFor("name")}
+        maxLength={MAX_NAME_CHARACTERS}
+        required
+      />
+      <Select
+        label="It may"
+        hint="Whoever may change things can make and remove tokens, too."
+        value={rights}
+        onValue={setRights}
+        options={[
+          { value: "read", text: "Only read" },
+          { value: "all", text: "Read and change" },
+        ]}
+      />
+    </Form>
+  );
+}
+
+/** The text of a token, which only this dialog has. */
+function Shown({ token: { name, token }, onClose }: { token: NewToken; onClose: () => void }) {
+  return (
+    <Dialog title={`The token ${name}`} isLastChance onClose={onClose}>
+      <p>It is shown only now. Copy it to where it is used:</p>
+      <Command text={token} name="the token" />
+      <div class="dialog-buttons">
+        <button type="button" class="button primary" onClick={onClose}>
+          Done
+        </button>
+      </div>
+    </Dialog>
+  );
+}

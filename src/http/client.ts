@@ -1,0 +1,22 @@
+import type { Gate } from "./gate.ts";
+
+/** Who sends a request: its address, and the name of its token or null. */
+export interface Client {
+  address: string;
+  token: string | null;
+}
+
+interface Known {
+  gate: Pick<Gate, "holderOf">;
+  serverOf: (request: Request) => { requestIP(request: Request): { address: string } | null } | null;
+}
+
+export function clientOf(request: Request, { gate, serverOf }: Known): Client {
+  const address = serverOf(request)?.requestIP(request)?.address ?? "";
+  return { address, token: gate.holderOf(request)?.name ?? null };
+}
+
+/** As alerts name whoever has changed something. */
+export function nameOf({ address, token }: Client): string {
+  return token === null ? address : `the token ${token}`;
+}

@@ -1,0 +1,58 @@
+import { Type } from "typebox";
+import { NewToken, TokenList, TokenRequest } from "../access/schema.ts";
+import { GatewayError } from "../base/errors.ts";
+import { answers, done } from "./answers.ts";
+import { clientOf, nameOf } from "./client.ts";
+import type { Domain } from "./domain.ts";
+import { route } from "./route.ts";
+
+const path = "/api/tokens";
+/** A token gives rights. */
+const shared = { tag: "Settings", access: "private" } as const;
+
+export const tokenRoutes = [
+  route({
+    ...shared,
+    method: "get",
+    path,
+    summary: "List the tokens (HTTPS only)",
+    answers: answers(TokenList, "what needs a token, and the tokens without their texts"),
+    run: ({ gate, tokens }) => ({ auth: gate.auth, tokens: tokens.list() }),
+  }),
+  route({
+    ...shared,
+    method: "post",
+    path,
+    summary: "Make a token (HTTPS only)",
+    body: TokenRequest,
+    example: { name: "prometheus", read_only: true },
+    answers: answers(NewToken, "the token, whose text is shown only now"),
+    limit: "connection",
+    run: (domain, { request, body: { name, read_only = false } }) => {
+      refuseUnknown(domain);
+      return domain.tokens.add(name, read_only, nameOf(clientOf(request, domain)));
+    },
+  }),
+  route({
+    ...shared,
+    method: "delete",
+    path: `${path}/:name`,
+    summary: "Remove a token (HTTPS only)",
+    params: { name: Type.String({ example: "prometheus" }) },
+    answers: done("requests with it are refused, and its sockets are closed"),
+    limit: "connection",
+    run: (domain, { request, params: { name } }) => {
+      refuseUnknown(domain);
+      domain.tokens.remove(name, nameOf(clientOf(request, domain)));
+    },
+  }),
+];
+
+/** While everyone may do everything, nobody is known: a guest could make a token that is valid once tokens are asked for. */
+function refuseUnknown({ gate }: Domain): void {
+  if (gate.auth !== "off") return;
+  throw new GatewayError(
+    "forbidden",
+    "no request needs a token here, so anyone could make one for later; on the gateway: sudo portcullis token, and setup --auth write or on",
+  );
+}

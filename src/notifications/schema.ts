@@ -1,0 +1,57 @@
+import { type Static, Type } from "typebox";
+import { MAX_NAME_CHARACTERS } from "../shared/bounds.ts";
+
+const TARGET = Type.String({
+  description: "its kind and its host; the address itself is secret",
+  examples: ["ntfy at ntfy.sh"],
+});
+const FAULT = Type.Union([Type.String(), Type.Null()]);
+
+/** What one address that gets notifications shows of itself. */
+export const ShownTarget = Type.Object(
+  {
+    name: Type.Union([Type.String(), Type.Null()], {
+      description: "as the person who added it has named it; null for one of the setting `--notify`",
+    }),
+    target: TARGET,
+    waiting: Type.Integer({ minimum: 0, description: "how many events it has not been sent yet" }),
+    error: { ...FAULT, description: "why the last message did not arrive, or the address cannot be used" },
+  },
+  { additionalProperties: false },
+);
+export type ShownTarget = Static<typeof ShownTarget>;
+
+/** GET /api/notifications. */
+export const TargetList = Type.Object({ targets: Type.Array(ShownTarget) }, { additionalProperties: false });
+export type TargetList = Static<typeof TargetList>;
+
+/** Body of POST /api/notifications. */
+export const NewTarget = Type.Object(
+  {
+    name: Type.String({
+      maxLength: MAX_NAME_CHARACTERS * 2,
+      description: "as you want to see it, such as phone",
+    }),
+    address: Type.String({
+      maxLength: 2_048,
+      description: "an ntfy, gotify or https address, with the token or the password that it needs",
+    }),
+  },
+  { additionalProperties: false },
+);
+export type NewTarget = Static<typeof NewTarget>;
+
+/** The result of a test for one target. */
+export const TestResult = Type.Object(
+  {
+    target: TARGET,
+    sent: Type.Boolean(),
+    error: { ...FAULT, description: "the reason, if it was not accepted" },
+  },
+  { additionalProperties: false },
+);
+export type TestResult = Static<typeof TestResult>;
+
+/** POST /api/notifications/test. */
+export const TestResults = Type.Object({ targets: Type.Array(TestResult) }, { additionalProperties: false });
+export type TestResults = Static<typeof TestResults>;
