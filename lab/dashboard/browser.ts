@@ -1,3 +1,5 @@
+import { mkdtempSync, readdirSync } from "node:fs";
+import { join } from "node:path";
 import axe from "axe-core";
 import puppeteer, {
   type Browser as Chromium,
@@ -236,6 +238,20 @@ export class Tab {
       return [...scope.querySelectorAll("button, a")].find(isIt) ?? null;
     })()`;
     return (await this.page.evaluateHandle(look)).asElement() as ElementHandle | null;
+  }
+
+  /** The file that the browser saves when something is clicked; in a folder of its own inside this one. */
+  async save(name: string, folder: string): Promise<{ name: string; text: string }> {
+    const downloads = mkdtempSync(join(folder, "downloads-"));
+    const session = await this.page.createCDPSession();
+    await session.send("Page.setDownloadBehavior", { behavior: "allow", downloadPath: downloads });
+    await this.click(name);
+    let file = "";
+    await until(async () => {
+      file = readdirSync(downloads).find((each) => !each.endsWith(".crdownload")) ?? "";
+      return file !== "";
+    });
+    return { name: file, text: await Bun.file(join(downloads, file)).text() };
   }
 
   /** Drops files onto the page, by their names. */

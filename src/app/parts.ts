@@ -1,5 +1,7 @@
 import { hostname } from "node:os";
 import { Tokens } from "../access/tokens.ts";
+import { ClientBackups } from "../backup/clients.ts";
+import { type LiveBackup, liveBackup } from "../backup/live.ts";
 import { type Prefix, prefixOf } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
 import type { Settings } from "../base/settings.ts";
@@ -77,6 +79,10 @@ export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
   notifications: Notifications;
   /** For clients of the HTTP interface. */
   tokens: Tokens;
+  /** For the operator's commands. */
+  liveBackup: LiveBackup;
+  /** For clients of the HTTP interface. */
+  backups: ClientBackups;
   /** What is known of HTTPS beside HTTP. */
   https: Https;
   /** What was found damaged, for alerts once there are listeners. */
@@ -245,6 +251,14 @@ export async function partsOn(
     events.alarm("access_changed", what);
     events.publish({ type: "settings_update", payload: { changed: "tokens" }, stale: ["/api/tokens"] });
   });
+  const live = liveBackup({
+    ...{ ...killSwitchParts, host, catalogue, tunnels, accounts },
+    ...{ forwards, schedules, remoteAccess, blockLists, takeUpAccount: takeUp },
+  });
+  const backups = new ClientBackups({
+    ...{ live, store },
+    alarm: (code, message) => events.alarm(code, message),
+  });
   const https = new Https(settings.https, settings.httpsCert === null);
   const overview = new Overview({ ...killSwitchParts, tunnels, catalogue, forwards });
   publishChanges({ ...killSwitchParts, tunnels, catalogue, overview });
@@ -291,6 +305,8 @@ export async function partsOn(
       },
     }),
     tokens,
+    liveBackup: live,
+    backups,
     https,
     damages,
   };

@@ -1,6 +1,5 @@
 import { isIP } from "node:net";
 import { hostname } from "node:os";
-import { liveBackup } from "../backup/live.ts";
 import { type Address, type Prefix, prefixOf } from "../base/address.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import { addressIn, localUrl, type Settings } from "../base/settings.ts";
@@ -224,8 +223,16 @@ function onceSaved(answers: OperatorAnswers, store: Pick<Parts["store"], "flushe
 }
 
 function answersOf(parts: Parts, { app }: App): OperatorAnswers {
-  const { settings, controller, devices, updates, httpsClient, accounts: account, tokens } = parts;
-  const backup = liveBackup(parts);
+  const {
+    settings,
+    controller,
+    devices,
+    updates,
+    httpsClient,
+    accounts: account,
+    tokens,
+    liveBackup: backup,
+  } = parts;
   const turn = async (wanted: boolean) => {
     await controller.setKillSwitch(wanted);
     return null;

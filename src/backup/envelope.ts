@@ -1,4 +1,5 @@
-import { scryptSync } from "node:crypto";
+import { type ScryptOptions, scrypt } from "node:crypto";
+import { promisify } from "node:util";
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
 import { jsonIn } from "../base/checker.ts";
@@ -77,7 +78,12 @@ export function plain(contents: object): string {
 
 /** The contents of a backup; calls `passphrase` only if it is encrypted. */
 export async function opened(text: string, passphrase: () => Promise<string>): Promise<unknown> {
-  const envelope = envelopeIn(text);
+  return openedFrom(jsonIn(text), passphrase);
+}
+
+/** The same from a backup that has been parsed. */
+export async function openedFrom(given: unknown, passphrase: () => Promise<string>): Promise<unknown> {
+  const envelope = envelopeOf(given);
   if (Value.Check(Encrypted, envelope)) return decrypted(envelope, await passphrase());
   if (Value.Check(Plain, envelope) && envelope.sha256 === digestOf(envelope.contents))
     return envelope.contents;
@@ -101,8 +107,7 @@ async function decrypted({ kdf, cipher, data }: Encrypted, passphrase: string): 
   }
 }
 
-function envelopeIn(text: string): unknown {
-  const envelope = jsonIn(text);
+function envelopeOf(envelope: unknown): unknown {
   const { format, version } = (envelope ?? {}) as { format?: unknown; version?: unknown };
   if (format !== FORMAT)
     throw new GatewayError("unable", "this is not a Portcullis backup, or it is damaged");
@@ -125,11 +130,21 @@ function headerOf(salt: string, nonce: string): Omit<Encrypted, "data"> {
   };
 }
 
-/** Keyboards produce accented letters in more than one Unicode form. */
-function keyFor(passphrase: string, salt: Uint8Array): Promise<CryptoKey> {
+const derived = promisify(
+  scrypt as (
+    passphrase: string,
+    salt: Uint8Array,
+    bytes: number,
+    options: ScryptOptions,
+    done: (error: Error | null, key: Buffer) => void,
+  ) => void,
+);
+
+/** Keyboards produce accented letters in more than one Unicode form. A thread does the work: the service goes on. */
+async function keyFor(passphrase: string, salt: Uint8Array): Promise<CryptoKey> {
   const { N, r, p } = KDF;
-  const key = scryptSync(passphrase.normalize("NFC"), salt, 32, { N, r, p, maxmem: 256 * N * r });
-  return crypto.subtle.importKey("raw", key, "AES-GCM", false, ["encrypt", "decrypt"]);
+  const key = await derived(passphrase.normalize("NFC"), salt, 32, { N, r, p, maxmem: 256 * N * r });
+  return crypto.subtle.importKey("raw", Uint8Array.from(key), "AES-GCM", false, ["encrypt", "decrypt"]);
 }
 
 function digestOf(contents: unknown): string {

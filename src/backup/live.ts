@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Change } from "../base/saved.ts";
 import type { Destinations } from "../destinations/destinations.ts";
 import type { Devices } from "../devices/devices.ts";
@@ -39,7 +39,10 @@ export interface LiveBackup {
   take(): Contents;
   /** What a restore would change; nothing is changed. */
   changes(contents: unknown, may: Permissions): Promise<Change[]>;
-  restore(contents: unknown, may: Permissions): Promise<Restored>;
+  /** `agree` gets what is about to change, and may refuse it by throwing. */
+  restore(contents: unknown, may: Permissions, agree?: (changes: Change[]) => void): Promise<Restored>;
+  /** Why a restore would be refused now, whatever is in the backup; null if it would not. */
+  obstacle(): string | null;
 }
 
 export function liveBackup(deps: Deps): LiveBackup {
@@ -47,15 +50,28 @@ export function liveBackup(deps: Deps): LiveBackup {
   return {
     take: () => contentsOf(store, host.now()),
     changes: async (contents, may) => changesBy(holdingsOf(store), await checkedContents(contents), may),
-    restore: async (contents, may) => {
+    restore: async (contents, may, agree = () => {}) => {
       const checked = await checkedContents(contents);
       // A new key that a provider is still being told would later overwrite what is restored.
-      return accounts.beside(() => restored(deps, checked, may));
+      return accounts.beside(() => restored(deps, checked, may, agree));
+    },
+    obstacle: () => {
+      try {
+        assertDown(deps.tunnels);
+        return null;
+      } catch (error) {
+        return messageOf(error);
+      }
     },
   };
 }
 
-async function restored(deps: Deps, contents: Contents, may: Permissions): Promise<Restored> {
+async function restored(
+  deps: Deps,
+  contents: Contents,
+  may: Permissions,
+  agree: (changes: Change[]) => void,
+): Promise<Restored> {
   const { store, catalogue, tunnels, savedState, takeUpAccount } = deps;
   const { devices, destinations, blockLists, forwards, schedules, remoteAccess } = deps;
   // One that never had a server is not in the store, which could give its slot to another.
@@ -65,6 +81,7 @@ async function restored(deps: Deps, contents: Contents, may: Permissions): Promi
   // State that is still unsaved would later overwrite what is restored.
   savedState.save();
   savedState.assertSaved();
+  agree(changesBy(holdingsOf(store), contents, may));
   const outcome = restoreInto(store, contents, may);
   savedState.reload();
   tunnels.takeUpSaved();

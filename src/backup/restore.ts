@@ -1,5 +1,7 @@
 import { GatewayError } from "../base/errors.ts";
 import type { BackedUp, Change } from "../base/saved.ts";
+import { REMOTE_ACCESS } from "../remote/backed-up.ts";
+import { REMOTE_DECISION } from "../remote/saved.ts";
 import { EXITS_LOST } from "../store/exits.ts";
 import type { Store } from "../store/store.ts";
 import type { Contents } from "./contents.ts";
@@ -30,6 +32,16 @@ export interface Permissions {
 /** Everything that a restore would change. Throws if it would be refused for another reason than `replace` or `direct`. */
 export function changesBy(here: Holdings, contents: Contents, may: Permissions): Change[] {
   return changesBetween(here, restoredFrom(here, contents, may));
+}
+
+/** Throws if a backup decides what only root may decide: what leaves outside the tunnels, and that strangers reach a port. */
+export function refuseRoots(here: Holdings, contents: Contents, may: Permissions): void {
+  const then = restoredFrom(here, contents, may);
+  refuseDirect(here, then);
+  const { key } = REMOTE_ACCESS;
+  const [before, after] = [here.settings[key] ?? null, then.settings[key] ?? null];
+  if (REMOTE_DECISION.parse(after)?.on === true && REMOTE_ACCESS.changes(before, after).length > 0)
+    throw new GatewayError("unable", "the backup turns remote access on, or changes it; nothing was changed");
 }
 
 /** Puts a backup into the store, completely or not at all. What the backup does not have stays. */

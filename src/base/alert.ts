@@ -40,6 +40,9 @@ export const AlertCode = Type.Union([
   Type.Literal("account_changed"),
   /** A token was made or removed. */
   Type.Literal("access_changed"),
+  /** A client of the interface has downloaded or restored a backup. */
+  Type.Literal("backup_taken"),
+  Type.Literal("backup_restored"),
   /** An address gets notifications, or no longer. */
   Type.Literal("notifications_changed"),
   /** Most of the kernel's connection table is used. */

@@ -55,6 +55,13 @@ export interface Change {
   replaces: boolean;
 }
 
+/** A change in a line, for people. */
+export function changeText({ what, name, before, after }: Change): string {
+  const title = name === "" ? what : `${what} ${name}`;
+  if (before === null) return `${title}: new, ${after}`;
+  return after === null ? `${title}: removed; it was ${before}` : `${title}: ${before} → ${after}`;
+}
+
 /** What backups and restores do with the text of one key. */
 export interface BackedUp {
   readonly key: string;

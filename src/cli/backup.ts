@@ -7,6 +7,7 @@ import { GatewayError } from "../base/errors.ts";
 import type { Change } from "../base/saved.ts";
 import { settingsFrom } from "../base/settings.ts";
 import { askOperator } from "../operator/operator.ts";
+import { LEAST_PASSPHRASE_CHARACTERS } from "../shared/bounds.ts";
 import { hasDatabase } from "../store/database.ts";
 import { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
@@ -34,8 +35,6 @@ export interface RestoreFlags extends Flags {
 
 type Clock = Pick<Host, "now">;
 
-/** Shorter passphrases can be guessed, however slow each guess is. */
-const LEAST_CHARACTERS = 8;
 /** About ten times the size of a full gateway's backup. */
 const MAX_BACKUP_BYTES = 67_108_864;
 
@@ -114,8 +113,8 @@ function withStore<T>(stateDir: string, clock: Clock, work: (store: Store) => T)
 
 async function newPassphrase(flags: Flags): Promise<string> {
   const passphrase = await knownPassphrase(flags);
-  if ([...passphrase].length < LEAST_CHARACTERS)
-    throw usage(`Passphrase: must have at least ${LEAST_CHARACTERS} characters`);
+  if ([...passphrase].length < LEAST_PASSPHRASE_CHARACTERS)
+    throw usage(`Passphrase: must have at least ${LEAST_PASSPHRASE_CHARACTERS} characters`);
   if (flags.passphraseFile === undefined && askSecret("Passphrase again") !== passphrase)
     throw usage("Passphrase: the two do not match");
   return passphrase;

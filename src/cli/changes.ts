@@ -1,4 +1,4 @@
-import type { Change } from "../base/saved.ts";
+import { type Change, changeText } from "../base/saved.ts";
 import { printable } from "./text.ts";
 
 /** The limit for one kind: enough to see whether it is the right backup; `--json` has all. */
@@ -10,13 +10,7 @@ export function changesText(changes: readonly Change[]): string {
   const kinds = [...Map.groupBy(changes, ({ what }) => what)];
   const lines = kinds.flatMap(([what, those]) => {
     const more = those.length - MAX_OF_A_KIND;
-    return [...those.slice(0, MAX_OF_A_KIND).map(lineOf), ...(more > 0 ? [`${what}: ${more} more`] : [])];
+    return [...those.slice(0, MAX_OF_A_KIND).map(changeText), ...(more > 0 ? [`${what}: ${more} more`] : [])];
   });
   return `The restore changes the following; everything else stays as it is:\n${lines.map((line) => `  ${printable(line)}\n`).join("")}`;
-}
-
-function lineOf({ what, name, before, after }: Change): string {
-  const title = name === "" ? what : `${what} ${name}`;
-  if (before === null) return `${title}: new, ${after}`;
-  return after === null ? `${title}: removed; it was ${before}` : `${title}: ${before} → ${after}`;
 }

@@ -2,16 +2,18 @@ import { GatewayError } from "../base/errors.ts";
 import { parseJson } from "./json.ts";
 
 /** Parser of the routes that take a body. */
-export async function jsonBody({ request }: { request: Request }): Promise<unknown> {
-  requireJson(request);
-  const bytes = await bodyOf(request);
-  if (bytes.length === 0) throw new GatewayError("bad_request", "body is empty: a JSON object is expected");
-  return parseJson(decoded(bytes));
+export function jsonBody(maxBytes = MAX_BODY_BYTES): (context: { request: Request }) => Promise<unknown> {
+  return async ({ request }) => {
+    requireJson(request);
+    const bytes = await bodyOf(request, maxBytes);
+    if (bytes.length === 0) throw new GatewayError("bad_request", "body is empty: a JSON object is expected");
+    return parseJson(decoded(bytes));
+  };
 }
 
 /** Parser of the routes that change something but take no body: a body that is sent anyway is read and ignored. */
 export async function unusedBody({ request }: { request: Request }): Promise<null> {
-  const bytes = await bodyOf(request);
+  const bytes = await bodyOf(request, MAX_BODY_BYTES);
   if (bytes.length > 0) requireJson(request);
   return null;
 }
@@ -30,14 +32,14 @@ function requireJson(request: Request): void {
   }
 }
 
-async function bodyOf(request: Request): Promise<Uint8Array> {
-  if (Number(request.headers.get("content-length") ?? 0) > MAX_BODY_BYTES) throw tooLarge();
+async function bodyOf(request: Request, maxBytes: number): Promise<Uint8Array> {
+  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
     for await (const chunk of request.body ?? []) {
       length += chunk.length;
-      if (length > MAX_BODY_BYTES) throw tooLarge();
+      if (length > maxBytes) throw tooLarge(maxBytes);
       chunks.push(chunk);
     }
   } catch (error) {
@@ -47,8 +49,8 @@ async function bodyOf(request: Request): Promise<Uint8Array> {
   return Buffer.concat(chunks);
 }
 
-function tooLarge(): GatewayError {
-  return new GatewayError("bad_request", `body is too large: at most ${MAX_BODY_BYTES} bytes`);
+function tooLarge(maxBytes: number): GatewayError {
+  return new GatewayError("bad_request", `body is too large: at most ${maxBytes} bytes`);
 }
 
 function decoded(bytes: Uint8Array): string {

@@ -26,6 +26,7 @@ import type { Overview } from "../tunnel/overview.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import type { AccountRequests } from "./account-requests.ts";
+import type { Backups } from "./backup-schema.ts";
 import type { EventBus } from "./event-bus.ts";
 import type { EventSockets, SocketData } from "./event-sockets.ts";
 import type { Gate } from "./gate.ts";
@@ -47,6 +48,7 @@ export interface Domain {
   accountRequests: AccountRequests;
   notifications: Notifications;
   tokens: Tokens;
+  backups: Backups;
   devices: Devices;
   destinations: Destinations;
   dns: Dns;

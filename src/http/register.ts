@@ -16,7 +16,9 @@ export function register(app: Elysia, routes: readonly Route[], domain: Domain):
   for (const route of routes) {
     const run = runOf(route, domain, queue);
     app.route(route.method, route.path, route.query === undefined ? withoutQuery(run) : withQuery(run), {
-      ...(route.method !== "get" && { parse: route.body === undefined ? unusedBody : jsonBody }),
+      ...(route.method !== "get" && {
+        parse: route.body === undefined ? unusedBody : jsonBody(route.maxBodyBytes),
+      }),
       ...schemasOf(route),
       detail:
         route.summary === undefined ? { hide: true } : { summary: route.summary, tags: [route.tag ?? ""] },

@@ -24,6 +24,8 @@ interface RouteOf<
   readonly query?: Query;
   /** Without it, a body is ignored. */
   readonly body?: Body;
+  /** If a body may be larger than others. */
+  readonly maxBodyBytes?: number;
   /** A body for the document; it fits the sandbox of `portcullis try`. */
   readonly example?: Static<Body>;
   readonly answers?: Answered;

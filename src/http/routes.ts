@@ -1,5 +1,6 @@
 import { accessRoutes } from "./access.ts";
 import { accountRoutes } from "./accounts.ts";
+import { backupRoutes } from "./backups.ts";
 import { dashboardRoutes } from "./dashboard.ts";
 import { destinationRoutes } from "./destinations.ts";
 import { deviceRoutes, networkRoute } from "./devices.ts";
@@ -45,6 +46,7 @@ export function routesOf(gluetun: boolean): readonly Route[] {
     eventRoute,
     ...notificationRoutes,
     ...tokenRoutes,
+    ...backupRoutes,
     ...accessRoutes,
     metricsRoute,
   ];

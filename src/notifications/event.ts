@@ -60,6 +60,8 @@ const ALERTS: Record<AlertCode, readonly [cause: string, level: Level]> = {
   remote_moved: ["way in", "urgent"],
   account_changed: ["account", "normal"],
   access_changed: ["access", "normal"],
+  backup_taken: ["backup", "normal"],
+  backup_restored: ["backup", "normal"],
   notifications_changed: ["notifications", "normal"],
   connections_full: ["connections", "urgent"],
   connections_free: ["connections", "quiet"],

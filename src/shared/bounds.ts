@@ -17,3 +17,11 @@ export const MAX_LISTS = 8;
 export const MAX_EXCEPTIONS = 500;
 /** Longest pause of the lists. */
 export const MAX_PAUSE_MINUTES = 60;
+
+/**
+ * A backup that the interface takes: some 1,500 servers with their keys. Parsing holds up everything else, so larger ones
+ * are for the command line.
+ */
+export const MAX_BACKUP_BYTES = 1_048_576;
+/** A shorter passphrase of a backup can be guessed, however slow each guess is. */
+export const LEAST_PASSPHRASE_CHARACTERS = 8;

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
@@ -57,21 +56,6 @@ async function scanned(): Promise<string> {
   return stdout;
 }
 
-/** The file that the browser has saved. */
-async function downloaded(click: () => Promise<void>): Promise<{ name: string; text: string }> {
-  const folder = join(rig.lab.sandbox.directory, "downloads");
-  mkdirSync(folder, { recursive: true });
-  const session = await tab.page.createCDPSession();
-  await session.send("Page.setDownloadBehavior", { behavior: "allow", downloadPath: folder });
-  await click();
-  let name = "";
-  await until(async () => {
-    name = readdirSync(folder).find((each) => each.endsWith(".conf")) ?? "";
-    return name !== "";
-  });
-  return { name, text: await Bun.file(join(folder, name)).text() };
-}
-
 test(
   "while it is off, the page says what it is, and copies the command that turns it on",
   async () => {
@@ -108,7 +92,7 @@ test(
     const file = await scanned();
     expect(file).toMatch(/^\[Interface\]\nPrivateKey = \S{44}\n/);
     expect(file).toContain(`Endpoint = ${ROUTER.public4}:51820\n`);
-    expect(await downloaded(() => tab.click("Download as a file"))).toEqual({
+    expect(await tab.save("Download as a file", rig.lab.sandbox.directory)).toEqual({
       name: "PhoneofAda.conf",
       text: file,
     });

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { Notified } from "../../lab/notified.ts";
@@ -8,11 +10,14 @@ import { LAN } from "../../src/sandbox/topology.ts";
 const HTTPS = 5443;
 const SECURE = `https://${LAN.gateway4}:${HTTPS}/`;
 const DIALOG = "dialog[open]";
+const PASSPHRASE = "six words that nobody knows";
 const TOKEN = /portcullis_[0-9a-z]{26}/;
 
 let rig: Rig;
 let notified: Notified;
 let tab: Tab;
+/** The token of the page. */
+let laptop: string;
 
 beforeAll(async () => {
   rig = await startRig();
@@ -42,7 +47,7 @@ async function open(url = SECURE): Promise<void> {
 async function openWithToken(...more: string[]): Promise<void> {
   rig.options.flags = flags("--auth", "write");
   await rig.gateway.restart();
-  const laptop = (await rig.gateway.operate("token", "add", "laptop", ...more)).stdout.trim();
+  laptop = (await rig.gateway.operate("token", "add", "laptop", ...more)).stdout.trim();
   await open();
   await tab.shows(DIALOG, "This gateway asks for a token");
   await tab.type("Token", laptop);
@@ -164,6 +169,82 @@ test(
     await tab.shows(DIALOG, "This page uses it");
     await tab.click("Cancel");
     expect(await tokens()).toEqual(["laptop"]);
+  },
+  TIMEOUT_MS,
+);
+
+/** A field that takes a file. */
+interface Chooser {
+  uploadFile(path: string): Promise<void>;
+}
+
+/** As a person chooses a file. */
+async function chooseFile(text: string): Promise<void> {
+  const path = join(rig.lab.sandbox.directory, "backup.json");
+  writeFileSync(path, text);
+  const input = (await tab.page.$("main input[type=file]")) as Chooser | null;
+  await input?.uploadFile(path);
+}
+
+test(
+  "a backup is made by keyboard, and restored after the page has shown everything that it changes",
+  async () => {
+    await openWithToken();
+    const mac = rig.lab.sandbox.computers[1]?.mac ?? "";
+    const name = async (text: string) => {
+      const body = JSON.stringify(JSON.stringify({ name: text }));
+      const headers = `{ "Content-Type": "application/json", Authorization: "Bearer ${laptop}" }`;
+      const put = `fetch("/api/devices/${mac}", { method: "PUT", headers: ${headers}, body: ${body} }).then(({ ok }) => ok)`;
+      expect(await tab.page.evaluate(put)).toBe(true);
+    };
+    await name("Television");
+    await tab.type("Passphrase of the backup", "short");
+    await tab.press("Enter");
+    await tab.shows(".field .failed", "It must have at least 8 characters.");
+    await tab.type("Passphrase of the backup", PASSPHRASE);
+    await tab.type("Once more", `${PASSPHRASE}!`);
+    await tab.press("Enter");
+    await tab.shows(".field .failed", "The two do not match.");
+    await tab.type("Once more", PASSPHRASE);
+    await tab.press("Enter");
+    await tab.shows("main a[download]", "Save the backup");
+    expect(await tab.barriers()).toEqual([]);
+    const { name: file, text: backup } = await tab.save("Save the backup", rig.lab.sandbox.directory);
+    expect(file).toMatch(/^portcullis-\d{4}-\d\d-\d\d\.json$/);
+    expect(JSON.parse(backup)).toMatchObject({ format: "portcullis-backup", keys: "encrypted" });
+
+    await name("Radio");
+    await chooseFile("nothing");
+    await tab.shows(".outcome.failed", "backup.json is not a backup of Portcullis.");
+    await chooseFile(backup);
+    await tab.type("Its passphrase", "another passphrase");
+    await tab.press("Enter");
+    await tab.shows(".outcome.failed", "Wrong passphrase");
+    await tab.type("Its passphrase", PASSPHRASE);
+    await tab.press("Enter");
+    await tab.shows(
+      ".changes",
+      `device Radio (${mac}): named Radio, exit default → named Television, exit default`,
+    );
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Restore it");
+    await tab.shows(DIALOG, "cannot be brought back without a backup");
+    await tab.click("Restore");
+    await tab.shows("main", /Restored: \d+ servers?, \d+ devices? and the settings\./);
+    await tab.loses(".changes");
+    const { devices } = (await rig.gateway.api("GET", "/api/devices")).body;
+    expect(devices.find(({ id }: { id: string }) => id === mac).name).toBe("Television");
+    expect(await told()).not.toContain(PASSPHRASE);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "while no token is asked for, nobody downloads the keys: the page has the command",
+  async () => {
+    await open();
+    await tab.shows("main", "sudo portcullis export >backup.json");
+    expect(await tab.page.evaluate("document.querySelectorAll('main input[type=password]').length")).toBe(0);
   },
   TIMEOUT_MS,
 );

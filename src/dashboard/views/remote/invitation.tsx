@@ -1,7 +1,7 @@
-import { useEffect, useState } from "preact/hooks";
 import { clientFileName } from "../../../remote/client-file.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { useObjectUrl } from "../../parts/object-url.ts";
 import { QrCode } from "../../parts/qr-code.tsx";
 
 /** A device that was just added, with its WireGuard file. */
@@ -36,15 +36,4 @@ export function Invitation({ of: { name, file }, onClose }: { of: Invited; onClo
       </div>
     </Dialog>
   );
-}
-
-/** An address of the browser's own for the text, which has nothing of the text and ends with the dialog. */
-function useObjectUrl(text: string): string | null {
-  const [url, setUrl] = useState<string | null>(null);
-  useEffect(() => {
-    const made = URL.createObjectURL(new Blob([text], { type: "application/octet-stream" }));
-    setUrl(made);
-    return () => URL.revokeObjectURL(made);
-  }, [text]);
-  return url;
 }

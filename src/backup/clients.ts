@@ -1,0 +1,124 @@
+import { GatewayError, messageOf } from "../base/errors.ts";
+import { type Change, changeText } from "../base/saved.ts";
+import type {
+  AgreedRestore,
+  BackupFile,
+  Backups,
+  RestorePreview,
+  RestoreRequest,
+  RestoreResult,
+} from "../http/backup-schema.ts";
+import { type Client, nameOf } from "../http/client.ts";
+import { LEAST_PASSPHRASE_CHARACTERS, MAX_BACKUP_BYTES } from "../shared/bounds.ts";
+import type { Store } from "../store/store.ts";
+import { type Contents, checkedContents } from "./contents.ts";
+import { encrypted, openedFrom } from "./envelope.ts";
+import { holdingsOf } from "./holdings.ts";
+import type { LiveBackup } from "./live.ts";
+import { type Permissions, refuseRoots } from "./restore.ts";
+
+interface Deps {
+  live: LiveBackup;
+  store: Store;
+  alarm: (code: "backup_taken" | "backup_restored", message: string) => void;
+}
+
+/** Who has seen what is replaced may replace it; what lets traffic or strangers pass is root's. */
+const MAY: Permissions = { replace: true, killswitchOff: false, direct: false };
+const ON_THE_GATEWAY = "on the gateway: sudo portcullis restore <backup.json";
+
+/** Backups and restores for clients of the interface. One at a time: each takes 128 MiB. */
+export class ClientBackups implements Backups {
+  private isBusy = false;
+
+  constructor(private readonly deps: Deps) {}
+
+  take(passphrase: string, client: Client): Promise<BackupFile> {
+    return this.alone(async () => {
+      if ([...passphrase].length < LEAST_PASSPHRASE_CHARACTERS)
+        throw new GatewayError(
+          "bad_request",
+          `passphrase: must have at least ${LEAST_PASSPHRASE_CHARACTERS} characters`,
+        );
+      const text = await encrypted(this.deps.live.take(), passphrase);
+      if (text.length > MAX_BACKUP_BYTES / 2)
+        throw new GatewayError(
+          "unable",
+          "the backup is too large for this; on the gateway: sudo portcullis export >backup.json",
+        );
+      this.deps.alarm("backup_taken", `A backup with all keys was downloaded by ${nameOf(client)}.`);
+      return JSON.parse(text);
+    });
+  }
+
+  preview(given: RestoreRequest): Promise<RestorePreview> {
+    return this.alone(async () => {
+      const { live } = this.deps;
+      const contents = await contentsIn(given);
+      const changes = await live.changes(contents, MAY);
+      return {
+        created: contents.created,
+        changes: changes.map(changeText),
+        refused: this.refusalOf(contents) ?? live.obstacle(),
+        agreed: digestOf(changes),
+      };
+    });
+  }
+
+  restore(given: AgreedRestore, client: Client): Promise<RestoreResult> {
+    return this.alone(async () => {
+      const contents = await contentsIn(given);
+      const restored = await this.deps.live.restore(contents, MAY, (changes) => {
+        const refusal = this.refusalOf(contents);
+        if (refusal !== null) throw new GatewayError("forbidden", refusal);
+        if (digestOf(changes) !== given.agreed)
+          throw new GatewayError(
+            "unable",
+            "agreed: other things would change than the preview said; nothing was changed, look at it again",
+          );
+      });
+      this.deps.alarm(
+        "backup_restored",
+        `A backup of ${contents.created} was restored by ${nameOf(client)}.`,
+      );
+      return restored;
+    });
+  }
+
+  /** Null if it decides nothing that is root's. */
+  private refusalOf(contents: Contents): string | null {
+    try {
+      refuseRoots(holdingsOf(this.deps.store), contents, MAY);
+      return null;
+    } catch (error) {
+      return `only root can restore this, ${ON_THE_GATEWAY}: ${messageOf(error)}`;
+    }
+  }
+
+  private async alone<T>(work: () => Promise<T>): Promise<T> {
+    if (this.isBusy)
+      throw new GatewayError(
+        "rate_limited",
+        "another backup is being made or restored; try again in a moment",
+      );
+    this.isBusy = true;
+    try {
+      return await work();
+    } finally {
+      this.isBusy = false;
+    }
+  }
+}
+
+async function contentsIn({ backup, passphrase }: RestoreRequest): Promise<Contents> {
+  const given = async () => {
+    if (passphrase === undefined)
+      throw new GatewayError("bad_request", "passphrase is required: the backup is encrypted");
+    return passphrase;
+  };
+  return checkedContents(await openedFrom(backup, given));
+}
+
+function digestOf(changes: readonly Change[]): string {
+  return new Bun.CryptoHasher("sha256").update(JSON.stringify(changes)).digest("hex");
+}

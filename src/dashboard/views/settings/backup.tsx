@@ -1,0 +1,91 @@
+import { useState } from "preact/hooks";
+import type { BackupFile } from "../../../http/backup-schema.ts";
+import { LEAST_PASSPHRASE_CHARACTERS } from "../../../shared/bounds.ts";
+import { knownOf, useAnswer } from "../../answers.ts";
+import { change } from "../../api.ts";
+import { Command } from "../../parts/command.tsx";
+import { useFaults } from "../../parts/faults.ts";
+import { Field, Form } from "../../parts/form.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { useObjectUrl } from "../../parts/object-url.ts";
+
+/** A file with everything that a new gateway needs. */
+export function Backup() {
+  const auth = knownOf(useAnswer("access"))?.auth;
+  const [made, setMade] = useState<string | null>(null);
+  return (
+    <section class="card words">
+      <h2>Backup</h2>
+      <p class="quiet">
+        The servers with their keys, the account, tunnels, devices, forwarded ports, remote access, schedules
+        and settings, in a file that only your passphrase opens. Tokens and the addresses of notifications are
+        not in it.
+      </p>
+      {auth === "off" && <FromTheGateway />}
+      {auth !== undefined && auth !== "off" && <Make onMade={setMade} />}
+      {made !== null && <Save text={made} />}
+    </section>
+  );
+}
+
+/** While everyone may do everything, anyone could take the keys. */
+function FromTheGateway() {
+  return (
+    <>
+      <p>
+        No token is needed here, so anyone on the network could take the keys. Until you turn tokens on, only
+        root makes a backup. Type on the gateway:
+      </p>
+      <Command text="sudo portcullis export >backup.json" />
+    </>
+  );
+}
+
+function Make({ onMade }: { onMade: (text: string | null) => void }) {
+  const [passphrase, setPassphrase] = useState("");
+  const [again, setAgain] = useState("");
+  const faults = useFaults(["passphrase"]);
+  const make = async () => {
+    onMade(null);
+    const file = await change<BackupFile>("POST", "backup", { passphrase });
+    onMade(`${JSON.stringify(file, null, 1)}\n`);
+    setPassphrase("");
+    setAgain("");
+  };
+  const check = () => {
+    if ([...passphrase].length < LEAST_PASSPHRASE_CHARACTERS)
+      return {
+        field: "passphrase",
+        text: `It must have at least ${LEAST_PASSPHRASE_CHARACTERS} characters.`,
+      };
+    return again === passphrase ? null : { field: "again", text: "The two do not match." };
+  };
+  return (
+    <Form work={make} submit="Make a backup" doing="Encrypting…" faults={faults} check={check}>
+      <Field
+        label="Passphrase of the backup"
+        hint="Without it, nobody can read the file, you neither."
+        name="passphrase"
+        type="password"
+        value={passphrase}
+        onValue={setPassphrase}
+        fault={faults.textFor("passphrase")}
+      />
+      <Field label="Once more" name="again" type="password" value={again} onValue={setAgain} />
+    </Form>
+  );
+}
+
+function Save({ text }: { text: string }) {
+  const url = useObjectUrl(text);
+  const day = new Date().toISOString().slice(0, "2026-01-02".length);
+  return (
+    <div class="card-buttons" role="status">
+      {url !== null && (
+        <a class="button primary" href={url} download={`portcullis-${day}.json`}>
+          <Icon name="down" /> Save the backup
+        </a>
+      )}
+    </div>
+  );
+}

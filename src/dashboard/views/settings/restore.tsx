@@ -1,0 +1,184 @@
+import { useState } from "preact/hooks";
+import type { RestorePreview, RestoreResult } from "../../../http/backup-schema.ts";
+import { MAX_BACKUP_BYTES } from "../../../shared/bounds.ts";
+import { useMayChange } from "../../access.ts";
+import { type Action, useAction } from "../../action.ts";
+import { refreshAll } from "../../answers.ts";
+import { change } from "../../api.ts";
+import { countOf, sentenceFrom, timeOf } from "../../format.ts";
+import { Button, Outcome } from "../../parts/button.tsx";
+import { Command } from "../../parts/command.tsx";
+import { useFaults } from "../../parts/faults.ts";
+import { Field, Form } from "../../parts/form.tsx";
+import { Icon } from "../../parts/icon.tsx";
+
+/** A backup that was chosen; it stays in this tab. */
+interface Chosen {
+  name: string;
+  /** As it was read: an object with `keys`, or anything else. */
+  backup: object;
+  isEncrypted: boolean;
+}
+
+/** What is asked for with both requests. */
+interface Given {
+  backup: object;
+  passphrase?: string;
+}
+
+/** Shows everything that a backup would change, before it is restored. */
+export function Restore() {
+  const action = useAction();
+  const [chosen, setChosen] = useState<Chosen | null>(null);
+  const [shown, setShown] = useState<{ given: Given; preview: RestorePreview } | null>(null);
+  const choose = (file: File) => {
+    setShown(null);
+    setChosen(null);
+    action.start("choose", "Reading…", async () => setChosen(await readBackup(file)));
+  };
+  const end = () => {
+    setShown(null);
+    setChosen(null);
+  };
+  return (
+    <section class="card words">
+      <h2>Restore</h2>
+      <p class="quiet">
+        The page first shows everything that a backup changes here; everything else stays. Tunnels must be
+        disconnected.
+      </p>
+      <Outcome of={action} />
+      <ChooseFile choose={choose} />
+      {chosen !== null && shown === null && (
+        <Look key={chosen.name} chosen={chosen} onShown={(given, preview) => setShown({ given, preview })} />
+      )}
+      {shown !== null && <Preview {...shown} action={action} onEnd={end} />}
+    </section>
+  );
+}
+
+function ChooseFile({ choose }: { choose: (file: File) => void }) {
+  const mayChange = useMayChange();
+  return (
+    <div class="card-buttons">
+      <label class="button file" aria-disabled={!mayChange}>
+        <Icon name="file" /> Choose a backup…
+        <input
+          type="file"
+          class="hidden"
+          disabled={!mayChange}
+          onChange={({ currentTarget }) => {
+            const [file] = currentTarget.files ?? [];
+            // So that the same file can be chosen again.
+            if (file !== undefined) choose(file);
+            currentTarget.value = "";
+          }}
+        />
+      </label>
+    </div>
+  );
+}
+
+async function readBackup(file: File): Promise<Chosen> {
+  if (file.size > MAX_BACKUP_BYTES)
+    throw new Error(
+      `${file.name} is too large for the page. Restore it on the gateway: sudo portcullis restore`,
+    );
+  const backup = parsed(await file.text());
+  if (typeof backup !== "object" || backup === null || !("keys" in backup))
+    throw new Error(`${file.name} is not a backup of Portcullis.`);
+  return { name: file.name, backup, isEncrypted: backup.keys === "encrypted" };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
+}
+
+function Look(props: { chosen: Chosen; onShown: (given: Given, preview: RestorePreview) => void }) {
+  const { chosen, onShown } = props;
+  const [passphrase, setPassphrase] = useState("");
+  const faults = useFaults(["passphrase"]);
+  const look = async () => {
+    const given = { backup: chosen.backup, ...(chosen.isEncrypted && { passphrase }) };
+    onShown(given, await change<RestorePreview>("POST", "restore/preview", given));
+  };
+  return (
+    <Form work={look} submit="Show what it changes" doing="Reading…" faults={faults}>
+      <p>{chosen.name}</p>
+      {chosen.isEncrypted && (
+        <Field
+          label="Its passphrase"
+          name="passphrase"
+          type="password"
+          value={passphrase}
+          onValue={setPassphrase}
+          fault={faults.textFor("passphrase")}
+          required
+        />
+      )}
+    </Form>
+  );
+}
+
+interface PreviewProps {
+  given: Given;
+  preview: RestorePreview;
+  action: Action;
+  onEnd: () => void;
+}
+
+function Preview({ given, preview: { created, changes, refused, agreed }, action, onEnd }: PreviewProps) {
+  const restore = async () => {
+    const { servers, devices } = await change<RestoreResult>("POST", "restore", { ...given, agreed });
+    onEnd();
+    void refreshAll();
+    return `Restored: ${countOf(servers, "server")}, ${countOf(devices, "device")} and the settings.`;
+  };
+  return (
+    <>
+      <h3>The backup of {timeOf(created)}</h3>
+      {changes.length === 0 ? (
+        <p>It changes nothing.</p>
+      ) : (
+        <>
+          <p>It changes the following; everything else stays as it is:</p>
+          <ul class="changes">
+            {changes.map((each) => (
+              <li key={each}>{each}</li>
+            ))}
+          </ul>
+        </>
+      )}
+      {refused !== null && (
+        <p class="outcome failed">
+          <Icon name="warning" /> <span>{sentenceFrom(refused)}</span>
+        </p>
+      )}
+      {refused?.startsWith("only root") === true && <Command text="sudo portcullis restore <backup.json" />}
+      <div class="card-buttons">
+        {refused === null && changes.length > 0 && (
+          <Button
+            kind="danger"
+            action={action}
+            doing="Restoring…"
+            work={restore}
+            ask={{
+              title: "Restore this backup?",
+              text: `${countOf(changes.length, "change")}, as listed. What is replaced here cannot be brought back without a backup of its own.`,
+              confirm: "Restore",
+            }}
+          >
+            Restore it
+          </Button>
+        )}
+        <button type="button" class="button" onClick={onEnd}>
+          Do not restore
+        </button>
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,74 @@
+import { GatewayError } from "../base/errors.ts";
+import { MAX_BACKUP_BYTES } from "../shared/bounds.ts";
+import { answers } from "./answers.ts";
+import {
+  AgreedRestore,
+  BackupFile,
+  BackupRequest,
+  RestorePreview,
+  RestoreRequest,
+  RestoreResult,
+} from "./backup-schema.ts";
+import { type Client, clientOf } from "./client.ts";
+import type { Domain } from "./domain.ts";
+import { route } from "./route.ts";
+
+/** A slow machine needs seconds to make a key of a passphrase. */
+const ANSWER_WITHIN_SECONDS = 120;
+
+/** A backup has all keys, and a restore replaces them. */
+const shared = { tag: "Settings", access: "private", limit: "connection" } as const;
+
+export const backupRoutes = [
+  route({
+    ...shared,
+    method: "post",
+    path: "/api/backup",
+    summary: "Download a backup (HTTPS only)",
+    body: BackupRequest,
+    example: { passphrase: "six words that nobody else knows" },
+    answers: answers(BackupFile, "the file, which only the passphrase opens"),
+    run: (domain, { request, body }) => {
+      refuseUnknown(domain);
+      return domain.backups.take(body.passphrase, patientClientOf(request, domain));
+    },
+  }),
+  route({
+    ...shared,
+    method: "post",
+    path: "/api/restore/preview",
+    summary: "Read what a restore would change (HTTPS only)",
+    body: RestoreRequest,
+    maxBodyBytes: MAX_BACKUP_BYTES,
+    answers: answers(RestorePreview, "everything that would change; nothing was changed"),
+    run: (domain, { request, body }) => {
+      patientClientOf(request, domain);
+      return domain.backups.preview(body);
+    },
+  }),
+  route({
+    ...shared,
+    method: "post",
+    path: "/api/restore",
+    summary: "Restore a backup (HTTPS only)",
+    body: AgreedRestore,
+    maxBodyBytes: MAX_BACKUP_BYTES,
+    answers: answers(RestoreResult, "what was in the preview has changed"),
+    run: (domain, { request, body }) => domain.backups.restore(body, patientClientOf(request, domain)),
+  }),
+];
+
+/** Who asks; the answer may take longer than others. */
+function patientClientOf(request: Request, domain: Domain): Client {
+  domain.serverOf(request)?.timeout(request, ANSWER_WITHIN_SECONDS);
+  return clientOf(request, domain);
+}
+
+/** While everyone may do everything, any guest could take the keys. */
+function refuseUnknown({ gate }: Domain): void {
+  if (gate.auth !== "off") return;
+  throw new GatewayError(
+    "forbidden",
+    "no request needs a token here, so anyone could take the keys; on the gateway: sudo portcullis export, or setup --auth write",
+  );
+}
