@@ -119,7 +119,7 @@ test(
 );
 
 test(
-  "a list is added by its address, shows its size, is paused for minutes, has exceptions and is removed",
+  "a list is added by its address, shows its size, is paused for minutes, turned off and on, has exceptions and is removed",
   async () => {
     await tab.click("Add a list…");
     await tab.type("Address", "http://internet.test/ads.txt");
@@ -137,6 +137,13 @@ test(
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Block again");
     await tab.shows(".dns-pause", /^Pause for 5 minutes$/);
+    const isOn = async () => (await rig.gateway.api("GET", "/api/dns/lists")).body.lists[0]?.on;
+    await tab.click("Turn off the list internet.test/ads.txt");
+    await tab.shows(LIST_ROW, "It is off, and blocks nothing.");
+    expect(await isOn()).toBe(false);
+    await tab.click("Turn on the list internet.test/ads.txt");
+    await tab.shows(LIST_ROW, /^(?!.*It is off).*2 names, confirmed/);
+    expect(await isOn()).toBe(true);
     await tab.type("Names that stay open", "good.example, fine.example");
     await tab.click("Save the exceptions");
     await tab.shows(".destinations .exceptions .outcome", "Saved.");

@@ -46,7 +46,7 @@ export function ListRow({
       </div>
       <Button
         doing={on ? "Turning off…" : "Turning on…"}
-        label={`Turn the list ${short} ${on ? "off" : "on"}`}
+        label={`Turn ${on ? "off" : "on"} the list ${short}`}
         work={async () => void (await change("PUT", "dns/lists", bodyWith(all, { lists: turned })))}
       >
         {on ? "Turn off" : "Turn on"}
