@@ -121,7 +121,7 @@ test(
         expect({ method, filled, status, body }).toMatchObject({ method, filled, status: expected });
       }
     }
-    expect(bodies).toBe(16);
+    expect(bodies).toBe(18);
   },
   TIMEOUT_MS,
 );
