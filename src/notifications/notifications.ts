@@ -254,8 +254,10 @@ function addedTarget({ name, address }: NewTarget): Target {
   nameIn("name", name);
   if (redacted(name) !== name) return refuse("name: looks like a secret; choose one such as phone");
   const target = targetIn(address);
-  const host = parseAddress(new URL(target.url).hostname.replace(/^\[|\]$/g, ""));
-  if (host !== null && isLoopback(host))
+  const host = new URL(target.url).hostname.replace(/^\[|\]$|\.$/g, "");
+  const literal = parseAddress(host);
+  // All names below it are this machine's, too (RFC 6761, section 6.3).
+  if (literal === null ? /(^|\.)localhost$/.test(host) : isLoopback(literal))
     return refuse("address: it is this machine; only root can choose that, with --notify");
   return target;
 }

@@ -134,6 +134,8 @@ test("what is wrong is named, no address is repeated, and nothing is changed", a
     ],
     [{ name: "x", address: "http://127.0.0.1:9/TopicSecret" }, "address: it is this machine"],
     [{ name: "x", address: "http://[::1]:9/TopicSecret" }, "address: it is this machine"],
+    [{ name: "x", address: "https://localhost:9/TopicSecret" }, "address: it is this machine"],
+    [{ name: "x", address: "https://a.LocalHost./TopicSecret" }, "address: it is this machine"],
     [{ name: "x", address: `ntfy://ntfy.sh/${"a".repeat(2_048)}` }, "address must be"],
   ] as const) {
     const { status, json } = await send("POST", PATH, body);
