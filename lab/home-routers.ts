@@ -12,6 +12,8 @@ export const ULA = "fd12:3456:789a::/48";
 export const OWN6 = ulaOn(ULA, "lan0");
 /** Devices renew their leases this often, to be seen doing it; the configuration's 12 hours are more than a test has. */
 const RENEWED_EACH_S = 5;
+/** One that asked while the server was down asks anyone then, and not hours later (RFC 2131, section 4.4.5). */
+const REBOUND_AFTER_S = 10;
 
 /** What the home router does for the devices. */
 export interface RouterServes {
@@ -23,7 +25,8 @@ export interface RouterServes {
 export function gatewayConfig(lab: Lab): string {
   const range = { from: mustParseAddress("192.168.77.100"), to: mustParseAddress("192.168.77.150") };
   const lan = { interface: "lan0", prefix: mustParsePrefix(LAN.prefix4), range, ula: OWN6 };
-  return `${dnsmasqConfig([lan], { leases: lab.leases(), hosts: null })}dhcp-option=option:T1,${RENEWED_EACH_S}\n`;
+  const options = [`T1,${RENEWED_EACH_S}`, `T2,${REBOUND_AFTER_S}`].map((each) => `dhcp-option=option:${each}\n`);
+  return dnsmasqConfig([lan], { leases: lab.leases(), hosts: null }) + options.join("");
 }
 
 export function routerConfig({ dhcp, ipv6 }: RouterServes): string {

@@ -595,7 +595,12 @@ test(
       await kernel.run(["nft", "-f", "-"], {
         stdin: `delete table ${BOUNDS_TABLE}\n${boundsFor(limits)}`,
       });
-      expect(await begin()).toEqual([40, 40]);
+      // Never more than its share, and all of it once the machine has had time for what the phone sent.
+      await until(async () => {
+        const taken = await begin();
+        expect(Math.max(...taken)).toBeLessThanOrEqual(40);
+        return taken.every((each) => each === 40);
+      });
       // It has an answer at once, and not a time-out.
       expect(await lab.isRefused(phone.namespace, `http://${INTERNET.host4}/`)).toBe(true);
       expect([await other.seenAs(), await home(other)]).toEqual([VPN.vpn1.v4, lab.namespaces.client]);
