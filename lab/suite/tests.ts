@@ -16,34 +16,37 @@ const PACKAGED =
   /^\.\/tests\/(cli\/update|install\/units|package\/.*|release\/signed-tag|update\/(install|sign|update))\.test\.ts$/;
 
 /** The labs that take longest, which start first. */
-const LONG = [
-  ...["other-routers", "leaks/leaks", "dhcp", "dropin", "schedules", "gateway", "direct", "kills", "moves"],
-  ...["notifications", "exits", "leaks/fresh", "lan", "status", "installation", "pair", "port-mapping"],
-  ...["supervision", "mtu", "update", "lost-exits", "checks", "company", "mqtt", "devices", "forwards"],
-].map((name) => `./tests/lab/${name}.test.ts`);
+const FIRST = namesOf("lab", ["leaks/leaks", "gateway", "remote", "exits", "forwards", "devices"]);
 
 /** The labs whose devices, tunnels or services have something to do all the time. */
 const HEAVY = new Set(
-  [
+  namesOf("lab", [
     ...["leaks/leaks", "leaks/fresh", "moves", "direct", "kills", "gateway", "exits", "pair", "lost-exits"],
     ...["destinations", "names", "remote", "supervision"],
-  ].map((name) => `./tests/lab/${name}.test.ts`),
+  ]),
 );
 
 /**
- * What repeats: rounds of SIGKILL, random changes, hours that pass in minutes, measurements, a build that is made twice. The
- * suite is to end within minutes, and shows by other tests what these repeat. `scripts/test --long` runs them.
+ * The suite shows each promise once, and is to end within minutes. `scripts/test --long` runs what shows it again, and needs
+ * more than an hour on two slow processors.
  */
-const ENDURANCE = new Set(
-  [
-    "lab/kills",
-    "lab/random/random",
-    "lab/soak/soak",
-    "lab/bench/bench",
-    "lab/bench/page",
-    "binary/reproducible",
-  ].map((name) => `./tests/${name}.test.ts`),
-);
+const LONG = new Set([
+  // What repeats: rounds of SIGKILL, random changes, hours that pass in minutes, measurements, a build that is made twice.
+  ...namesOf("lab", ["kills", "random/random", "soak/soak", "bench/bench", "bench/page", "status"]),
+  ...namesOf("binary", ["reproducible"]),
+  // The same gateway in other homes: other routers, cables, DHCP programs, providers.
+  ...namesOf("lab", ["other-routers", "remote-router", "dropin", "dhcp", "lan", "mtu", "company", "second"]),
+  ...namesOf("lab", ["leaks/fresh", "installation", "routed", "resolvers", "account", "list", "choosing"]),
+  // What other labs show in passing, in each of its cases.
+  ...namesOf("lab", ["direct", "moves", "pair", "lost-exits", "switched-dns", "bounds", "port-shadow"]),
+  ...namesOf("lab", ["checks", "update", "notifications", "schedules", "mqtt", "port-mapping"]),
+  ...namesOf("dashboard", ["account", "checks", "history", "log", "login"]),
+  ...namesOf("dashboard", ["schedules", "servers", "tunnels"]),
+]);
+
+function namesOf(folder: string, names: readonly string[]): string[] {
+  return names.map((name) => `./tests/${folder}/${name}.test.ts`);
+}
 
 /** What this machine does not permit, and whether Debian packages are missing. */
 export interface Lacks {
@@ -57,7 +60,7 @@ function allTests(): string[] {
 
 /** Those of the suite, or those that `--long` runs instead. */
 export function suiteTests(areLong: boolean): string[] {
-  return allTests().filter((file) => ENDURANCE.has(file) === areLong);
+  return allTests().filter((file) => LONG.has(file) === areLong);
 }
 
 /** Those that this machine cannot run. */
@@ -77,8 +80,8 @@ export function fastTests(): Job {
 
 /** The long labs first, then labs and programs in turns, because labs mostly wait; the quick tests fill the end. */
 export function testJobs(files: readonly string[]): Job[] {
-  const long = LONG.filter((file) => files.includes(file));
-  const labs = files.filter((file) => LABS.test(file) && !LONG.includes(file));
+  const first = FIRST.filter((file) => files.includes(file));
+  const labs = files.filter((file) => LABS.test(file) && !FIRST.includes(file));
   const programs = files.filter((file) => PROGRAMS.test(file) && !LABS.test(file));
   const quick = files.filter((file) => !PROGRAMS.test(file));
   const batches = Array.from({ length: Math.ceil(quick.length / BATCH) }, (_, at) =>
@@ -89,7 +92,7 @@ export function testJobs(files: readonly string[]): Job[] {
     .flat()
     .filter((file) => file !== undefined);
   const jobs = [
-    ...[...long, ...mixed].map((file) => ({ ...testsOf([file]), isHeavy: HEAVY.has(file) })),
+    ...[...first, ...mixed].map((file) => ({ ...testsOf([file]), isHeavy: HEAVY.has(file) })),
     ...batches.map((batch) => testsOf(batch)),
   ];
   return jobs.map((job) => ({ ...job, maxMs: MAX_FILE_MS }));
