@@ -1,4 +1,3 @@
-import { GatewayError } from "../base/errors.ts";
 import { MAX_BACKUP_BYTES } from "../shared/bounds.ts";
 import { answers } from "./answers.ts";
 import {
@@ -9,7 +8,7 @@ import {
   RestoreRequest,
   RestoreResult,
 } from "./backup-schema.ts";
-import { type Client, clientOf } from "./client.ts";
+import { type Client, clientOf, refuseUnknown } from "./client.ts";
 import type { Domain } from "./domain.ts";
 import { route } from "./route.ts";
 
@@ -29,7 +28,10 @@ export const backupRoutes = [
     example: { passphrase: "six words that nobody else knows" },
     answers: answers(BackupFile, "the file, which only the passphrase opens"),
     run: (domain, { request, body }) => {
-      refuseUnknown(domain);
+      refuseUnknown(domain, {
+        danger: "take the keys",
+        commands: "sudo portcullis export, or setup --auth write",
+      });
       return domain.backups.take(body.passphrase, patientClientOf(request, domain));
     },
   }),
@@ -62,13 +64,4 @@ export const backupRoutes = [
 function patientClientOf(request: Request, domain: Domain): Client {
   domain.serverOf(request)?.timeout(request, ANSWER_WITHIN_SECONDS);
   return clientOf(request, domain);
-}
-
-/** While everyone may do everything, any guest could take the keys. */
-function refuseUnknown({ gate }: Domain): void {
-  if (gate.auth !== "off") return;
-  throw new GatewayError(
-    "forbidden",
-    "no request needs a token here, so anyone could take the keys; on the gateway: sudo portcullis export, or setup --auth write",
-  );
 }

@@ -1,3 +1,4 @@
+import { GatewayError } from "../base/errors.ts";
 import type { Gate } from "./gate.ts";
 
 /** Who sends a request: its address, and the name of its token or null. */
@@ -14,6 +15,18 @@ interface Known {
 export function clientOf(request: Request, { gate, serverOf }: Known): Client {
   const address = serverOf(request)?.requestIP(request)?.address ?? "";
   return { address, token: gate.holderOf(request)?.name ?? null };
+}
+
+/** While everyone may do everything, nobody is known: then whatever gives `danger` is root's, by the commands. */
+export function refuseUnknown(
+  { gate }: { gate: Pick<Gate, "auth"> },
+  { danger, commands }: { danger: string; commands: string },
+): void {
+  if (gate.auth !== "off") return;
+  throw new GatewayError(
+    "forbidden",
+    `no request needs a token here, so anyone could ${danger}; on the gateway: ${commands}`,
+  );
 }
 
 /** As alerts name whoever has changed something. */

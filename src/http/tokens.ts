@@ -1,14 +1,17 @@
 import { Type } from "typebox";
 import { NewToken, TokenList, TokenRequest } from "../access/schema.ts";
-import { GatewayError } from "../base/errors.ts";
 import { answers, done } from "./answers.ts";
-import { clientOf, nameOf } from "./client.ts";
-import type { Domain } from "./domain.ts";
+import { clientOf, nameOf, refuseUnknown } from "./client.ts";
 import { route } from "./route.ts";
 
 const path = "/api/tokens";
 /** A token gives rights. */
 const shared = { tag: "Settings", access: "private" } as const;
+/** A guest could make a token that is valid once tokens are asked for. */
+const ROOTS = {
+  danger: "make one for later",
+  commands: "sudo portcullis token, and setup --auth write or on",
+};
 
 export const tokenRoutes = [
   route({
@@ -29,7 +32,7 @@ export const tokenRoutes = [
     answers: answers(NewToken, "the token, whose text is shown only now"),
     limit: "connection",
     run: (domain, { request, body: { name, read_only = false } }) => {
-      refuseUnknown(domain);
+      refuseUnknown(domain, ROOTS);
       return domain.tokens.add(name, read_only, nameOf(clientOf(request, domain)));
     },
   }),
@@ -42,17 +45,8 @@ export const tokenRoutes = [
     answers: done("requests with it are refused, and its sockets are closed"),
     limit: "connection",
     run: (domain, { request, params: { name } }) => {
-      refuseUnknown(domain);
+      refuseUnknown(domain, ROOTS);
       domain.tokens.remove(name, nameOf(clientOf(request, domain)));
     },
   }),
 ];
-
-/** While everyone may do everything, nobody is known: a guest could make a token that is valid once tokens are asked for. */
-function refuseUnknown({ gate }: Domain): void {
-  if (gate.auth !== "off") return;
-  throw new GatewayError(
-    "forbidden",
-    "no request needs a token here, so anyone could make one for later; on the gateway: sudo portcullis token, and setup --auth write or on",
-  );
-}
