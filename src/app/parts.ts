@@ -18,6 +18,7 @@ import { openerFor } from "../forwards/opener-for.ts";
 import type { EventBus } from "../http/event-bus.ts";
 import { journalOf } from "../journal/tunnel-states.ts";
 import { listeningOn } from "../killswitch/own-resolver.ts";
+import { MqttStatus } from "../mqtt/status.ts";
 import { Notifications } from "../notifications/notifications.ts";
 import { NatPmpOpener } from "../port-mapping/opener.ts";
 import { NatPmpServer } from "../port-mapping/server.ts";
@@ -85,6 +86,8 @@ export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
   backups: ClientBackups;
   /** What is known of HTTPS beside HTTP. */
   https: Https;
+  /** What is known of the connection to the MQTT broker. */
+  mqtt: MqttStatus;
   /** What was found damaged, for alerts once there are listeners. */
   damages: [AlertCode, string][];
 }
@@ -260,6 +263,9 @@ export async function partsOn(
     alarm: (code, message) => events.alarm(code, message),
   });
   const https = new Https(settings.https, settings.httpsCert === null);
+  const mqtt = new MqttStatus(settings, () =>
+    events.publish({ type: "settings_update", payload: { changed: "mqtt" }, stale: ["/api/settings"] }),
+  );
   const overview = new Overview({ ...killSwitchParts, tunnels, catalogue, forwards });
   publishChanges({ ...killSwitchParts, tunnels, catalogue, overview });
   const damages: [AlertCode, string][] = [];
@@ -308,6 +314,7 @@ export async function partsOn(
     liveBackup: live,
     backups,
     https,
+    mqtt,
     damages,
   };
 }

@@ -181,13 +181,14 @@ async function showToHomeAssistant(parts: Parts, signal: AbortSignal): Promise<v
   const { runBridge } = await import("../mqtt/start.ts");
   const deps = {
     ...parts,
-    ...{ gateway: parts, settings: { ...settings, mqtt }, hostname: hostname() },
+    ...{ gateway: parts, status: parts.mqtt, settings: { ...settings, mqtt }, hostname: hostname() },
     lans: () => killSwitch.lans.flatMap((lan) => lan.prefixes),
     tunnelTo: (address: Address) => httpsClient.ownAddressTo(address),
   };
   try {
     await runBridge(deps, signal);
   } catch (error) {
+    parts.mqtt.is(messageOf(error));
     log.error(`MQTT: ${messageOf(error)}`);
   }
 }

@@ -1,5 +1,6 @@
 import { messageOf } from "../base/errors.ts";
 import type { Settings } from "../base/settings.ts";
+import { rangesIn } from "../dhcp/config.ts";
 import { DHCP_FILES } from "../dhcp/files.ts";
 import { fittingConfig } from "../dhcp/fit.ts";
 import { lanFactsOf } from "../dhcp/lans.ts";
@@ -46,6 +47,7 @@ export async function dhcpFinding(
 
 /** The addresses that a configuration gives out. */
 function servedIn(config: string): string {
-  const all = [...config.matchAll(/^interface=(.+)\ndhcp-range=([\d.]+),([\d.]+),/gm)];
-  return all.map(([, name, from, to]) => `${from} to ${to} on ${name}`).join("; ");
+  return rangesIn(config)
+    .map(({ from, to, ...on }) => `${from} to ${to} on ${on.interface}`)
+    .join("; ");
 }

@@ -52,6 +52,12 @@ export function dnsmasqConfig(lans: readonly ServedLan[], { leases, hosts }: Dhc
   ].join("\n");
 }
 
+/** The addresses that a configuration leases, by interface. */
+export function rangesIn(config: string): { interface: string; from: string; to: string }[] {
+  const all = [...config.matchAll(/^interface=(.+)\ndhcp-range=([\d.]+),([\d.]+),/gm)];
+  return all.map(([, name = "", from = "", to = ""]) => ({ interface: name, from, to }));
+}
+
 function linesOf({ interface: name, prefix, range, ula }: ServedLan): string[] {
   return [
     "",

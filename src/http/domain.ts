@@ -30,6 +30,7 @@ import type { Backups } from "./backup-schema.ts";
 import type { EventBus } from "./event-bus.ts";
 import type { EventSockets, SocketData } from "./event-sockets.ts";
 import type { Gate } from "./gate.ts";
+import type { ShownBroker } from "./settings-schema.ts";
 
 /** What the routes read and change. It refuses by throwing a `GatewayError`. */
 export interface Domain {
@@ -62,8 +63,9 @@ export interface Domain {
   otherRouters: OtherRouters;
   bounds: Bounds;
   events: EventBus;
-  settings: Pick<Settings, "dhcp">;
-  host: Pick<Host, "now" | "monotonic" | "sleep">;
+  settings: Pick<Settings, "dhcp" | "autoconnect" | "failover" | "portMapping">;
+  mqtt: { shown(): ShownBroker | null };
+  host: Pick<Host, "now" | "monotonic" | "sleep" | "read">;
   /** The machine's name. */
   hostname: string;
   gate: Gate;

@@ -58,10 +58,12 @@ export const EVENTS = {
   settings_update: message(
     "settings_update",
     Type.Object(
-      { changed: Type.Union([Type.Literal("tokens"), Type.Literal("notifications")]) },
+      {
+        changed: Type.Union([Type.Literal("tokens"), Type.Literal("notifications"), Type.Literal("mqtt")]),
+      },
       { additionalProperties: false },
     ),
-    "a token was made or removed, or an address for notifications was added or removed",
+    "a token was made or removed, an address for notifications was added or removed, or the connection to the MQTT broker began or ended",
   ),
   favourites_update: message(
     "favourites_update",

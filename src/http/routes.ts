@@ -17,6 +17,7 @@ import { remoteRoutes } from "./remote.ts";
 import type { Route } from "./route.ts";
 import { scheduleRoutes } from "./schedules.ts";
 import { serverRoutes } from "./servers.ts";
+import { settingsRoute } from "./settings.ts";
 import { swaggerRoutes } from "./swagger.ts";
 import { tokenRoutes } from "./tokens.ts";
 import { statusRoute, tunnelRoutes } from "./tunnels.ts";
@@ -44,6 +45,7 @@ export function routesOf(gluetun: boolean): readonly Route[] {
     keyPairRoute,
     ...healthRoutes,
     eventRoute,
+    settingsRoute,
     ...notificationRoutes,
     ...tokenRoutes,
     ...backupRoutes,

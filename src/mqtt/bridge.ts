@@ -12,6 +12,7 @@ import { messagesOf, type Site } from "./discovery.ts";
 import { lastAlert, type Read, readHome, thingsOf } from "./home.ts";
 import { Published, type PublishedEntity } from "./published.ts";
 import { RATES_EVERY_MS, Rates } from "./rates.ts";
+import type { MqttStatus } from "./status.ts";
 import {
   availabilityTopic,
   commandIn,
@@ -44,6 +45,8 @@ export interface Deps {
   commands: boolean;
   /** Throws `GatewayError` if no session is possible. */
   open: (signal: AbortSignal) => Promise<Connection>;
+  /** What is known of the connection, for clients. */
+  status: Pick<MqttStatus, "is">;
   /** Describes the broker of the last session. */
   connected: () => string;
   /** Why the connection must no longer be used; null if it may be used. */
@@ -87,7 +90,9 @@ export class Bridge {
           attempt = 0;
           this.told.clear();
         }
-        if (!signal.aborted) this.report("warn", messageOf(error));
+        if (signal.aborted) return;
+        this.deps.status.is(messageOf(error));
+        this.report("warn", messageOf(error));
       });
       await clock.sleep(pauseAfter(attempt, Math.random(), true), signal);
     }
@@ -106,6 +111,7 @@ export class Bridge {
     void connection.closed.then(end);
     signal.addEventListener("abort", end, { once: true });
     if (signal.aborted) end();
+    this.deps.status.is(null);
     this.report("info", this.deps.connected());
     this.sent.clear();
     this.last = null;

@@ -10,7 +10,7 @@ import { availabilityTopic, idOf } from "./topics.ts";
 
 type MqttSettings = Pick<Settings, "mqttPasswordFile" | "mqttCaFile" | "mqttCommands" | "port">;
 
-interface Deps extends Pick<BridgeDeps, "gateway" | "store"> {
+interface Deps extends Pick<BridgeDeps, "gateway" | "store" | "status"> {
   settings: MqttSettings & { mqtt: string };
   host: Pick<Host, "read" | "sleep" | "monotonic">;
   log: Pick<Log, "info" | "warn">;

@@ -66,6 +66,7 @@ const ENDPOINTS = [
   "delete /api/accounts/{provider}",
   "post /api/accounts/{provider}/rotate-key",
   "post /api/managed/update",
+  "get /api/settings",
   "get /api/notifications",
   "post /api/notifications",
   "delete /api/notifications/{name}",

@@ -74,6 +74,9 @@ test("everything is retained: discovery, states and that the gateway is there", 
     "portcullis/pi/tunnel/main/traffic",
   ]);
   expect(shown.broker.retained.get("portcullis/pi/availability")).toBe("online");
+  expect(shown.told).toEqual([
+    { broker: `127.0.0.1:${shown.broker.port}`, tls: false, commands: false, connected: true, error: null },
+  ]);
   expect(shown.broker.json("portcullis/pi/gateway/state")).toEqual({
     kill_switch: true,
     problem: null,
@@ -353,6 +356,9 @@ test.each([
     shown = await Shown.start({}, undefined, broker);
     await shown.pass(300_000);
     expect(shown.lines).toEqual([`MQTT: ${reason}`]);
+    // Without the user.
+    const address = { broker: `127.0.0.1:${broker.port}`, tls: false, commands: false };
+    expect(shown.told).toEqual([{ ...address, connected: false, error: reason }]);
     expect(broker.hellos.length).toBeGreaterThan(3);
     expect(broker.hellos.length).toBeLessThan(20);
     broker.answer = 0;
@@ -410,6 +416,7 @@ test("a connection that may not be used any more is left at once, and the servic
   const bridge = new Bridge({
     ...{ gateway: home.parts, clock: home.host, store: home.parts.store, commands: false },
     log: { info: (line) => lines.push(line), warn: (line) => lines.push(line) },
+    status: { is: () => {} },
     connected: () => "connected",
     site: { id: "pi", page: "http://pi.local:5000/" },
     open: (signal) =>

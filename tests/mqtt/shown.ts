@@ -1,5 +1,6 @@
 import { settingsFrom } from "../../src/base/settings.ts";
 import { runBridge } from "../../src/mqtt/start.ts";
+import { MqttStatus } from "../../src/mqtt/status.ts";
 import { Home } from "../http/home.ts";
 import { FakeBroker } from "./broker.ts";
 
@@ -11,6 +12,8 @@ const PATIENCE_MS = 30_000;
 /** A home whose gateway is shown to Home Assistant; all of it but the machine and the broker is real. */
 export class Shown {
   readonly lines: string[] = [];
+  /** What clients were told of the connection, one after the other. */
+  readonly told: unknown[] = [];
   private readonly stopping = new AbortController();
   private readonly running: Promise<void>;
 
@@ -22,6 +25,7 @@ export class Shown {
     home.host.files.set(PASSWORD_FILE, `${PASSWORD}\n`);
     const mqtt = `mqtt://ha@127.0.0.1:${broker.port}`;
     const settings = settingsFrom({ mqtt, mqttPasswordFile: PASSWORD_FILE, ...flags });
+    const status = new MqttStatus(settings, () => this.told.push(status.shown()));
     const log = (line: string) => void this.lines.push(line);
     this.running = runBridge(
       {
@@ -29,6 +33,7 @@ export class Shown {
         gateway: home.parts,
         host: home.host,
         store: home.parts.store,
+        status,
         log: { info: log, warn: log },
         hostname: "pi",
         lans: () => home.parts.controller.lans.flatMap((lan) => lan.prefixes),

@@ -1,0 +1,34 @@
+import type { Settings } from "../base/settings.ts";
+import type { ShownBroker } from "../http/settings-schema.ts";
+import { brokerIn } from "./broker.ts";
+
+/** What is known of the connection to Home Assistant's broker; the bridge tells it. */
+export class MqttStatus {
+  private state: Pick<ShownBroker, "connected" | "error"> = { connected: false, error: null };
+
+  constructor(
+    private readonly settings: Pick<Settings, "mqtt" | "mqttCommands">,
+    private readonly onChange: () => void,
+  ) {}
+
+  /** `error` is why the connection has ended, or there is none; null if it is there. */
+  is(error: string | null): void {
+    const next = { connected: error === null, error };
+    if (Bun.deepEquals(next, this.state)) return;
+    this.state = next;
+    this.onChange();
+  }
+
+  /** Without the user, who is half of what the broker asks for; null without a broker. */
+  shown(): ShownBroker | null {
+    const { mqtt, mqttCommands: commands } = this.settings;
+    if (mqtt === null) return null;
+    const { host, port, tls } = brokerIn(mqtt);
+    return {
+      broker: host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`,
+      tls,
+      commands,
+      ...this.state,
+    };
+  }
+}

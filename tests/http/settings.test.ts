@@ -1,0 +1,56 @@
+import { afterEach, expect, test } from "bun:test";
+import { version } from "../../package.json";
+import { DHCP_FILES } from "../../src/dhcp/files.ts";
+import { timeZone } from "../../src/system/time-zone.ts";
+import { Home } from "./home.ts";
+import { listenTo } from "./socket.ts";
+
+let home: Home;
+afterEach(() => home?.stop());
+
+const read = async () => (await home.send("GET", "/api/settings")).json;
+
+test("GET /api/settings answers what root has set, as it is by default", async () => {
+  home = await Home.start();
+  expect(await read()).toEqual({
+    ...{ version, upgrade: null, command: "sudo portcullis install" },
+    ...{ autoconnect: true, failover: false, port_mapping: false, time_zone: timeZone() },
+    ...{ dhcp: null, mqtt: null },
+  });
+});
+
+test("the addresses that devices get are those of the DHCP server's configuration, on each interface", async () => {
+  home = await Home.start();
+  home.parts.settings.dhcp = [];
+  expect((await read()).dhcp).toEqual([]);
+  const lan = (name: string, net: number) =>
+    `interface=${name}\ndhcp-range=192.168.${net}.100,192.168.${net}.249,255.255.255.0,12h\n`;
+  home.host.files.set(DHCP_FILES.config, `port=0\n\n${lan("lan0", 7)}\n${lan("lan1", 8)}`);
+  expect((await read()).dhcp).toEqual([
+    { interface: "lan0", from: "192.168.7.100", to: "192.168.7.249" },
+    { interface: "lan1", from: "192.168.8.100", to: "192.168.8.249" },
+  ]);
+});
+
+test.each([
+  ["mqtt://ha@broker.test", "broker.test:1883", false],
+  ["mqtts://ha@[fd00::5]:8884", "[fd00::5]:8884", true],
+])(
+  "of the broker %s nobody is told the user, and each change of the connection is an event",
+  async (mqtt, broker, tls) => {
+    home = await Home.start();
+    Object.assign(home.parts.settings, { mqtt, mqttCommands: true });
+    const listener = await listenTo(home.port);
+    const shown = { broker, tls, commands: true };
+    expect((await read()).mqtt).toEqual({ ...shown, connected: false, error: null });
+    home.parts.mqtt.is("connection refused");
+    home.parts.mqtt.is("connection refused");
+    expect((await read()).mqtt).toEqual({ ...shown, connected: false, error: "connection refused" });
+    home.parts.mqtt.is(null);
+    expect((await read()).mqtt).toEqual({ ...shown, connected: true, error: null });
+    const update = { type: "settings_update", payload: { changed: "mqtt" } };
+    expect((await listener.received(3)).slice(1)).toEqual([update, update]);
+    expect(await listener.stale(3)).toEqual(["/api/settings"]);
+    listener.destroy();
+  },
+);
