@@ -272,6 +272,19 @@ export class Tab {
     return (await this.page.evaluate(TOO_WIDE)) as string[];
   }
 
+  /** The same at several widths of the window, with the usual letters and with letters of twice the size. */
+  async misfits(widths: readonly number[]): Promise<string[]> {
+    const found: string[] = [];
+    for (const percent of [100, 200]) {
+      await this.page.evaluate(`document.documentElement.style.fontSize = "${percent}%"`);
+      for (const width of widths) {
+        await this.page.setViewport({ width, height: HEIGHTS[360] });
+        found.push(...(await this.wide()).map((line) => `${width} at ${percent} %: ${line}`));
+      }
+    }
+    return found;
+  }
+
   /** A clock of what the page costs the processor, in milliseconds; time that passes depends on other programs too. */
   async processorClock(): Promise<() => Promise<number>> {
     const session = await this.page.createCDPSession();

@@ -16,6 +16,7 @@ import type {
   Servers,
   TunnelRows,
 } from "../http/schema.ts";
+import type { ShownSettings } from "../http/settings-schema.ts";
 import type { JournalPage } from "../journal/schema.ts";
 import type { TargetList } from "../notifications/schema.ts";
 import type { RemoteStatus } from "../remote/schema.ts";
@@ -49,6 +50,7 @@ export interface Answers {
   notifications: TargetList;
   remote: RemoteStatus;
   "round-trips": RoundTripList;
+  settings: ShownSettings;
   /** Over HTTPS only. */
   tokens: TokenList;
 }

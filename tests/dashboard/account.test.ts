@@ -1,13 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
+import { assertLeadsToHttps, openView, SECURE_FLAGS, told } from "../../lab/dashboard/secure.ts";
 import { ProviderSite } from "../../lab/provider.ts";
 import { until } from "../../lab/until.ts";
-import { LAN } from "../../src/sandbox/topology.ts";
 import { NUMBER } from "../providers/mullvad/provider.ts";
 
-const HTTPS = 5443;
-const SECURE = `https://${LAN.gateway4}:${HTTPS}/`;
 const DIALOG = "dialog[open]";
 
 let rig: Rig;
@@ -33,15 +31,13 @@ afterEach(() => provider.stop(), TIMEOUT_MS);
 afterAll(() => rig?.close(), TIMEOUT_MS);
 
 const flags = (...more: string[]) => [
-  ...["--host", "::", "--https", String(HTTPS), "--managed-api", provider.address],
+  ...[...SECURE_FLAGS, "--managed-api", provider.address],
   ...["--managed-key-file", "", "--managed-address", "", "--managed-dns", ""],
   ...more,
 ];
 
-/** HTTPS begins a moment after HTTP. */
-async function open(url = SECURE): Promise<void> {
-  await until(async () => (await rig.gateway.api("GET", "/api/https")).body.certificate !== null);
-  tab = await rig.browser.open(`${url}#/account`);
+async function open(url?: string): Promise<void> {
+  tab = await openView(rig, "account", url);
 }
 
 async function logIn(): Promise<void> {
@@ -53,24 +49,12 @@ async function logIn(): Promise<void> {
 
 const managed = async () => (await rig.gateway.api("GET", "/api/managed")).body.choices[0];
 
-/** Wherever a person or a program could find it. */
-async function told(): Promise<string> {
-  const kept =
-    "JSON.stringify([location.href, history.state, {...localStorage}, {...sessionStorage}]) + document.documentElement.outerHTML + [...document.querySelectorAll('input')].map((each) => each.value)";
-  const events = JSON.stringify((await rig.gateway.api("GET", "/api/events")).body);
-  return [await tab.page.evaluate(kept), rig.gateway.log(), ...tab.urls, events].join("\n");
-}
-
 test(
   "over plain HTTP the view leads to HTTPS, and asks for nothing",
   async () => {
     await open(rig.url);
-    await tab.shows("main", "By HTTPS only");
+    await assertLeadsToHttps(tab, "account");
     expect(await tab.page.evaluate("document.querySelectorAll('main input').length")).toBe(0);
-    expect(await tab.barriers()).toEqual([]);
-    expect(await tab.page.evaluate("document.querySelector('main a.button').href")).toBe(
-      `${SECURE}#/account`,
-    );
     await open();
     await tab.shows("main", "Log in");
     expect(await tab.barriers()).toEqual([]);
@@ -108,7 +92,7 @@ test(
     await tab.click("Log out");
     await tab.loses(".facts");
     expect((await managed()).account).toBe(false);
-    expect(await told()).not.toMatch(/1234 ?5678/);
+    expect(await told(rig, tab)).not.toMatch(/1234 ?5678/);
     expect(tab.complaints).toEqual([]);
   },
   TIMEOUT_MS,
@@ -171,13 +155,7 @@ test(
     await open();
     await logIn();
     await tab.shows("main", "happy otter 50");
-    for (const percent of [100, 200]) {
-      await tab.page.evaluate(`document.documentElement.style.fontSize = "${percent}%"`);
-      for (const width of [320, 1400]) {
-        await tab.page.setViewport({ width, height: 800 });
-        expect({ percent, width, wide: await tab.wide() }).toEqual({ percent, width, wide: [] });
-      }
-    }
+    expect(await tab.misfits([320, 1400])).toEqual([]);
   },
   TIMEOUT_MS,
 );

@@ -3,12 +3,11 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
+import { assertLeadsToHttps, openView, SECURE_FLAGS, told } from "../../lab/dashboard/secure.ts";
 import { Notified } from "../../lab/notified.ts";
-import { until } from "../../lab/until.ts";
+import { version } from "../../package.json";
 import { LAN } from "../../src/sandbox/topology.ts";
 
-const HTTPS = 5443;
-const SECURE = `https://${LAN.gateway4}:${HTTPS}/`;
 const DIALOG = "dialog[open]";
 const PASSPHRASE = "six words that nobody knows";
 const TOKEN = /portcullis_[0-9a-z]{26}/;
@@ -35,12 +34,10 @@ afterAll(async () => {
   await rig?.close();
 }, TIMEOUT_MS);
 
-const flags = (...more: string[]) => ["--host", "::", "--https", String(HTTPS), ...more];
+const flags = (...more: string[]) => [...SECURE_FLAGS, ...more];
 
-/** HTTPS begins a moment after HTTP. */
-async function open(url = SECURE): Promise<void> {
-  await until(async () => (await rig.gateway.api("GET", "/api/https")).body.certificate !== null);
-  tab = await rig.browser.open(`${url}#/settings`);
+async function open(url?: string): Promise<void> {
+  tab = await openView(rig, "settings", url);
 }
 
 /** With tokens asked for, and one that may change things. */
@@ -60,24 +57,150 @@ const tokens = async (): Promise<string[]> =>
     ({ name }: { name: string }) => name,
   );
 
-/** Wherever a person or a program could find it. */
-async function told(): Promise<string> {
-  const kept =
-    "JSON.stringify([location.href, history.state]) + document.documentElement.outerHTML + [...document.querySelectorAll('input')].map((each) => each.value)";
-  const events = JSON.stringify((await rig.gateway.api("GET", "/api/events")).body);
-  return [await tab.page.evaluate(kept), rig.gateway.log(), ...tab.urls, events].join("\n");
-}
-
 test(
-  "over plain HTTP the view leads to HTTPS, and asks for nothing",
+  "over plain HTTP the view leads to HTTPS, and asks for nothing that is secret, nor for the gateway's secrets",
   async () => {
     await open(rig.url);
-    await tab.shows("main", "By HTTPS only");
-    expect(await tab.page.evaluate("document.querySelectorAll('main input').length")).toBe(0);
-    expect(await tab.page.evaluate("document.querySelector('main a.button').href")).toBe(
-      `${SECURE}#/settings`,
-    );
+    await assertLeadsToHttps(tab, "settings");
+    await tab.shows("main", "Forwarded ports");
+    expect(await tab.page.evaluate("document.querySelectorAll('main input[type=password]').length")).toBe(0);
+    const headings = "[...document.querySelectorAll('main h2')].map((each) => each.innerText)";
+    for (const secret of ["Tokens", "Notifications", "Backup", "Restore"])
+      expect(await tab.page.evaluate(headings)).not.toContain(secret);
+    for (const secret of ["tokens", "notifications", "backup", "restore"])
+      expect(tab.urls.filter((url) => url.includes(`/api/${secret}`))).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a port is forwarded by keyboard, says by what it is reached, and is closed again",
+  async () => {
+    const mac = rig.lab.sandbox.computers[1]?.mac ?? "";
+    await rig.gateway.api("PUT", `/api/devices/${mac}`, { name: "TV" });
+    await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
+    await open(rig.url);
+    await tab.shows("main", "lets everyone on the internet reach one port of one device");
+    await tab.choose("Device", "TV");
+    await tab.type("Port on the device", "70000");
+    await tab.press("Enter");
+    await tab.shows(".field .failed", "It must be from 1 to 65535.");
+    await tab.focuses("port");
+    await tab.type("Port on the device", "53");
+    await tab.press("Enter");
+    await tab.shows(".field .failed", "The kill switch keeps port 53");
     expect(await tab.barriers()).toEqual([]);
+    await tab.type("Port on the device", "6881");
+    await tab.choose("Protocol", "TCP");
+    await tab.type("Port at the provider, if you have set one on its site", "51413");
+    await tab.press("Enter");
+    await tab.shows(".setting", "TV, TCP port 6881 Open");
+    await tab.shows(".setting", "It is reached from the internet at port 51413 of the main tunnel.");
+    await tab.shows("main", "TCP port 6881 is reached from the internet at port 51413 of the main tunnel.");
+    const forwards = async () => (await rig.gateway.api("GET", "/api/forwards")).body.forwards;
+    expect(await forwards()).toEqual([expect.objectContaining({ device: mac, port: 6881, state: "open" })]);
+    expect(await tab.barriers()).toEqual([]);
+    await rig.gateway.api("POST", "/api/disconnect");
+    await tab.shows(".setting", "TV, TCP port 6881 Not open");
+    await tab.click("Close TV, TCP port 6881");
+    await tab.shows(DIALOG, "Nobody reaches it from the internet any more");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Close the port");
+    await tab.shows("main", "TV, TCP port 6881 is closed.");
+    await tab.loses(".setting");
+    expect(await forwards()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+/** The commands that the page shows. */
+const commands = async () =>
+  (await tab.page.evaluate(
+    "[...document.querySelectorAll('main code.command')].map((each) => each.innerText)",
+  )) as string[];
+
+test(
+  "what only root changes is shown as it is, with the commands that change it, also over plain HTTP",
+  async () => {
+    await open(rig.url);
+    await tab.shows("main", "If a server is dead, the gateway waits until it is back.");
+    await tab.shows("main", "After a restart, the gateway connects to the last server again.");
+    await tab.shows("main", "Devices get their addresses from another DHCP server");
+    await tab.shows("main", `ssh user@${LAN.gateway4}`);
+    await tab.shows("main", `Portcullis ${version} runs.`);
+    await tab.choose("Another time zone", "Pacific/Auckland");
+    await tab.type("Address of the broker", "192.168.77.9");
+    await tab.type("User at the broker", "gate");
+    await tab.type("Address of a release", "https://example.org/a b/");
+    await tab.shows(".field .failed", "It must begin with https://, and have no spaces or quotes.");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.type("Address of a release", "https://example.org/1.2.3");
+    const setup = "sudo portcullis install";
+    expect(await commands()).toEqual([
+      "portcullis https",
+      ...[`${setup} --failover on`, `${setup} --autoconnect off`, `${setup} --dhcp`],
+      "sudo timedatectl set-timezone Pacific/Auckland",
+      "cat >mqtt.password",
+      `${setup} --mqtt mqtt://gate@192.168.77.9 --mqtt-password-file "$PWD/mqtt.password"`,
+      "rm mqtt.password",
+      "sudo portcullis update https://example.org/1.2.3/ --check",
+      "sudo portcullis update https://example.org/1.2.3/",
+    ]);
+    await tab.click(`Copy ${setup} --failover on`);
+    await tab.shows("main", "Copied.");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "settings that have changed are shown after the restart: failover, the range of addresses, and a broker that is gone",
+  async () => {
+    await open();
+    await tab.shows("main", "If a server is dead, the gateway waits until it is back.");
+    const broker = `mqtt://gate@${LAN.client4}:9`;
+    const given = ["--failover", "on", "--autoconnect", "off", "--dhcp", "on", "--mqtt", broker];
+    rig.options.flags = flags(...given);
+    await rig.gateway.restart();
+    await tab.shows("main", "another one of its city or country takes its place");
+    await tab.shows("main", "After a restart, the gateway waits until somebody connects.");
+    await tab.shows("main", `Not connected to the broker ${LAN.client4}:9, not encrypted.`);
+    await tab.shows("main", "Connection refused.");
+    await tab.shows("main", "Home Assistant sees the gateway, and changes nothing.");
+    await tab.type("First address", "192.168.77.50");
+    await tab.type("Last address", "192.168.77.99");
+    await tab.shows("main", "sudo portcullis install --dhcp 192.168.77.50-192.168.77.99");
+    expect(await tab.barriers()).toEqual([]);
+    expect(await commands()).toContain('sudo portcullis install --mqtt ""');
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a device gets an address that stays, and any again",
+  async () => {
+    rig.options.flags = flags("--dhcp", "on");
+    await rig.gateway.restart();
+    const mac = rig.lab.sandbox.computers[1]?.mac ?? "";
+    await rig.gateway.api("PUT", `/api/devices/${mac}`, { name: "TV" });
+    await open();
+    await tab.shows("main", "Fixed addresses");
+    await tab.choose("Device of the address", "TV");
+    await tab.type("Its address", "10.1.2.3");
+    await tab.press("Enter");
+    await tab.shows(".field .failed", "is outside the LAN");
+    await tab.focuses("address");
+    await tab.type("Its address", "192.168.77.50");
+    await tab.press("Enter");
+    await tab.shows(".setting", "TV 192.168.77.50");
+    await tab.shows("main", "TV gets 192.168.77.50 from its next lease on.");
+    expect(await tab.barriers()).toEqual([]);
+    const fixed = async () =>
+      (await rig.gateway.api("GET", "/api/devices")).body.devices.find(({ id }: { id: string }) => id === mac)
+        .fixed_address;
+    expect(await fixed()).toBe("192.168.77.50");
+    await tab.click("Let TV have any address");
+    await tab.shows("main", "TV gets any free address from its next lease on.");
+    expect(await fixed()).toBeNull();
   },
   TIMEOUT_MS,
 );
@@ -101,7 +224,7 @@ test(
     await tab.shows("main", "1 message sent.");
     expect(notified.messages("gotify").at(before)?.message).toContain("This is a test.");
     expect(await tab.barriers()).toEqual([]);
-    expect(await told()).not.toContain("LanSecret");
+    expect(await told(rig, tab)).not.toContain("LanSecret");
     await tab.click("Remove phone from the notifications");
     await tab.shows(DIALOG, "Send no more messages to phone?");
     await tab.click("Remove");
@@ -131,7 +254,7 @@ test(
   async () => {
     await open();
     await tab.shows("main", "Everyone on the network can look at this gateway and change it");
-    await tab.shows("main", "sudo portcullis setup --auth write");
+    await tab.shows("main", "sudo portcullis install --auth write");
     expect(await tab.text('input[name="read_only"]')).toBeNull();
     expect((await rig.gateway.api("GET", "/api/access")).body.auth).toBe("off");
   },
@@ -158,7 +281,7 @@ test(
     await tab.loses(DIALOG);
     await tab.shows(".setting:last-child", "tablet May only read");
     expect(await tokens()).toEqual(["laptop", "tablet"]);
-    expect(await told()).not.toContain(text);
+    expect(await told(rig, tab)).not.toContain(text);
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Remove the token tablet");
     await tab.shows(DIALOG, "What uses it is refused from then on");
@@ -234,7 +357,7 @@ test(
     await tab.loses(".changes");
     const { devices } = (await rig.gateway.api("GET", "/api/devices")).body;
     expect(devices.find(({ id }: { id: string }) => id === mac).name).toBe("Television");
-    expect(await told()).not.toContain(PASSPHRASE);
+    expect(await told(rig, tab)).not.toContain(PASSPHRASE);
   },
   TIMEOUT_MS,
 );
@@ -269,13 +392,7 @@ test(
     await tab.type("Address", Notified.lan);
     await tab.press("Enter");
     await tab.shows(".setting", "nowhere-to-break");
-    for (const percent of [100, 200]) {
-      await tab.page.evaluate(`document.documentElement.style.fontSize = "${percent}%"`);
-      for (const width of [320, 1400, 2560]) {
-        await tab.page.setViewport({ width, height: 800 });
-        expect({ percent, width, wide: await tab.wide() }).toEqual({ percent, width, wide: [] });
-      }
-    }
+    expect(await tab.misfits([320, 1400, 2560])).toEqual([]);
   },
   TIMEOUT_MS,
 );

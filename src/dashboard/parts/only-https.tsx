@@ -1,10 +1,12 @@
 import { useAnswer } from "../answers.ts";
 import { Command } from "./command.tsx";
+import { OnGateway, useSetup } from "./on-gateway.tsx";
 import { Pending } from "./pending.tsx";
 
 /** In place of what is served by HTTPS only: why, and the way there. */
 export function OnlyHttps({ why }: { why: string }) {
   const https = useAnswer("https");
+  const setup = useSetup();
   if (https.state !== "ready") return <Pending of={https} />;
   const { port } = https.value;
   return (
@@ -13,8 +15,8 @@ export function OnlyHttps({ why }: { why: string }) {
       <p>{why}</p>
       {port === null ? (
         <>
-          <p>HTTPS is off on this gateway. To turn it on, type there:</p>
-          <Command text="sudo portcullis setup --https on" />
+          <p>HTTPS is off on this gateway.</p>
+          <OnGateway commands={[`${setup} --https on`]} />
         </>
       ) : (
         <>

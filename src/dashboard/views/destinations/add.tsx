@@ -4,7 +4,7 @@ import { knownOf, useAnswer } from "../../answers.ts";
 import { ApiError, change } from "../../api.ts";
 import { targetsIn } from "../../destination.ts";
 import { Dialog } from "../../parts/dialog.tsx";
-import { useFaults } from "../../parts/faults.ts";
+import { useFields } from "../../parts/fields.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
 import { useExits } from "../../protection.ts";
 import { ForWhom } from "./for-whom.tsx";
@@ -15,15 +15,12 @@ const MAX_NOTE_CHARACTERS = 200;
 export function Add({ action, onClose }: { action: Action; onClose: () => void }) {
   const list = knownOf(useAnswer("devices"));
   const exitOf = useExits();
-  const [targets, setTargets] = useState("");
-  const [chosen, setExit] = useState<string | null>(null);
   const [devices, setDevices] = useState<string[]>([]);
-  const [note, setNote] = useState("");
-  const faults = useFaults(["prefixes", "exit", "devices", "note"]);
+  const { texts, faults, bind } = useFields({ prefixes: "", exit: "", note: "" });
   const exits = list?.exits ?? [];
-  const exit = chosen ?? exits[0] ?? "blocked";
+  const exit = texts.exit || (exits[0] ?? "blocked");
   const save = async () => {
-    const body = { ...targetsIn(targets), devices, exit, note: note.trim() };
+    const body = { ...targetsIn(texts.prefixes), devices, exit, note: texts.note.trim() };
     await change("POST", "destinations", body).catch(atTargets);
     onClose();
     return "The rule is in force.";
@@ -34,30 +31,22 @@ export function Add({ action, onClose }: { action: Action; onClose: () => void }
         <Field
           label="Destinations"
           hint="Names, such as example.com with all names below it, networks such as 203.0.113.0/24, or addresses, with commas between them."
-          name="prefixes"
-          value={targets}
-          onValue={setTargets}
-          fault={faults.textFor("prefixes")}
           required
+          {...bind("prefixes")}
         />
         <Select
           label="Exit"
           hint={exit === "direct" ? DIRECT : "By which the traffic to them leaves."}
-          name="exit"
+          {...bind("exit")}
           value={exit}
-          onValue={setExit}
-          fault={faults.textFor("exit")}
           options={exits.map((each) => ({ value: each, text: exitOf(each).text }))}
         />
         <ForWhom devices={list?.devices ?? []} value={devices} onValue={setDevices} />
         <Field
           label="Note"
           hint="For people; it may be empty."
-          name="note"
-          value={note}
-          onValue={setNote}
-          fault={faults.textFor("note")}
           maxLength={MAX_NOTE_CHARACTERS}
+          {...bind("note")}
         />
       </Form>
     </Dialog>

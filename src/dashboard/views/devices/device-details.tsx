@@ -1,12 +1,11 @@
 import { useState } from "preact/hooks";
 import type { Device } from "../../../devices/schema.ts";
-import type { Forward } from "../../../forwards/schema.ts";
 import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
-import { tunnelTitle } from "../../../shared/words.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { isNetwork, isRemote, titleOf } from "../../exit.ts";
 import { bytesOf, timeOf } from "../../format.ts";
+import { reachOf } from "../../forward.ts";
 import { Button } from "../../parts/button.tsx";
 import { devicePath } from "../../parts/device-exit.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
@@ -70,18 +69,10 @@ function DeviceFacts({ device }: { device: Device }) {
     ...(isRemote(device) ? [] : [[isNetwork(device) ? "Prefix" : "MAC address", id] satisfies Fact]),
     ["Addresses", addresses.join(", ") || "none known"],
     ...(fixed_address === null ? [] : [["Address from DHCP", fixed_address] satisfies Fact]),
-    ...forwards.map((each): Fact => [`Port ${each.port} (${each.protocol.toUpperCase()})`, forwardOf(each)]),
+    ...forwards.map((each): Fact => [`Port ${each.port} (${each.protocol.toUpperCase()})`, reachOf(each)]),
     ["Interface of the gateway", device.interface ?? "none"],
     ["Last seen", seen_at === null ? "not since the gateway started" : timeOf(seen_at)],
     ["Received and sent", `${bytesOf(rx_bytes)} and ${bytesOf(tx_bytes)}`],
   ];
   return <Facts of={facts} />;
-}
-
-/** What the internet reaches the port by. */
-function forwardOf({ state, external, tunnel, asked_by, error }: Forward): string {
-  const by = asked_by === "device" ? ", which the device has asked for" : "";
-  return state === "open"
-    ? `reached from the internet at port ${external} of the ${tunnelTitle(tunnel ?? "")}${by}`
-    : `forwarded, but not open${error === null ? " yet" : `: ${error}`}`;
 }

@@ -3,11 +3,11 @@ import type { BackupFile } from "../../../http/backup-schema.ts";
 import { LEAST_PASSPHRASE_CHARACTERS } from "../../../shared/bounds.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
-import { Command } from "../../parts/command.tsx";
-import { useFaults } from "../../parts/faults.ts";
+import { useFields } from "../../parts/fields.ts";
 import { Field, Form } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { useObjectUrl } from "../../parts/object-url.ts";
+import { OnGateway } from "../../parts/on-gateway.tsx";
 
 /** A file with everything that a new gateway needs. */
 export function Backup() {
@@ -34,23 +34,21 @@ function FromTheGateway() {
     <>
       <p>
         No token is needed here, so anyone on the network could take the keys. Until you turn tokens on, only
-        root makes a backup. Type on the gateway:
+        root makes a backup.
       </p>
-      <Command text="sudo portcullis export >backup.json" />
+      <OnGateway commands={["sudo portcullis export >backup.json"]} />
     </>
   );
 }
 
 function Make({ onMade }: { onMade: (text: string | null) => void }) {
-  const [passphrase, setPassphrase] = useState("");
-  const [again, setAgain] = useState("");
-  const faults = useFaults(["passphrase"]);
+  const { texts, faults, bind, clear } = useFields({ passphrase: "", again: "" });
+  const { passphrase, again } = texts;
   const make = async () => {
     onMade(null);
     const file = await change<BackupFile>("POST", "backup", { passphrase });
     onMade(`${JSON.stringify(file, null, 1)}\n`);
-    setPassphrase("");
-    setAgain("");
+    clear();
   };
   const check = () => {
     if ([...passphrase].length < LEAST_PASSPHRASE_CHARACTERS)
@@ -65,13 +63,10 @@ function Make({ onMade }: { onMade: (text: string | null) => void }) {
       <Field
         label="Passphrase of the backup"
         hint="Without it, nobody can read the file, you neither."
-        name="passphrase"
         type="password"
-        value={passphrase}
-        onValue={setPassphrase}
-        fault={faults.textFor("passphrase")}
+        {...bind("passphrase")}
       />
-      <Field label="Once more" name="again" type="password" value={again} onValue={setAgain} />
+      <Field label="Once more" type="password" {...bind("again")} />
     </Form>
   );
 }

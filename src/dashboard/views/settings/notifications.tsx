@@ -1,12 +1,11 @@
-import { useState } from "preact/hooks";
 import type { ShownTarget, TestResults } from "../../../notifications/schema.ts";
 import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
-import { useAction } from "../../action.ts";
+import { type Action, useAction } from "../../action.ts";
 import { useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
 import { countOf, sentenceFrom } from "../../format.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
-import { useFaults } from "../../parts/faults.ts";
+import { useFields } from "../../parts/fields.ts";
 import { Field, Form } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
@@ -42,8 +41,6 @@ export function Notifications() {
     </section>
   );
 }
-
-type Action = ReturnType<typeof useAction>;
 
 function Row({ of: { name, target, waiting, error }, action }: { of: ShownTarget; action: Action }) {
   return (
@@ -104,13 +101,10 @@ function Test() {
 
 /** The address is sent once, and never shown again. */
 function Add() {
-  const [name, setName] = useState("");
-  const [address, setAddress] = useState("");
-  const faults = useFaults(["name", "address"]);
+  const { texts, faults, bind, clear } = useFields({ name: "", address: "" });
   const add = async () => {
-    await change("POST", "notifications", { name: name.trim(), address: address.trim() });
-    setName("");
-    setAddress("");
+    await change("POST", "notifications", { name: texts.name.trim(), address: texts.address.trim() });
+    clear();
     return "Added. Send a test message to see whether it arrives.";
   };
   return (
@@ -118,21 +112,15 @@ function Add() {
       <Field
         label="Name"
         hint="As you want to see it here, such as phone."
-        name="name"
-        value={name}
-        onValue={setName}
-        fault={faults.textFor("name")}
         maxLength={MAX_NAME_CHARACTERS}
         required
+        {...bind("name")}
       />
       <Field
         label="Address"
         hint="ntfy://ntfy.sh/your-topic, ntfy://:token@host/topic, gotify://host/token, or an https address. Whoever knows it can read your messages or write to you, so it is not shown again."
-        name="address"
-        value={address}
-        onValue={setAddress}
-        fault={faults.textFor("address")}
         required
+        {...bind("address")}
       />
     </Form>
   );

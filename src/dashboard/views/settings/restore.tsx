@@ -8,7 +8,7 @@ import { change } from "../../api.ts";
 import { countOf, sentenceFrom, timeOf } from "../../format.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Command } from "../../parts/command.tsx";
-import { useFaults } from "../../parts/faults.ts";
+import { useFields } from "../../parts/fields.ts";
 import { Field, Form } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
 
@@ -100,25 +100,16 @@ function parsed(text: string): unknown {
 
 function Look(props: { chosen: Chosen; onShown: (given: Given, preview: RestorePreview) => void }) {
   const { chosen, onShown } = props;
-  const [passphrase, setPassphrase] = useState("");
-  const faults = useFaults(["passphrase"]);
+  const { texts, faults, bind } = useFields({ passphrase: "" });
   const look = async () => {
-    const given = { backup: chosen.backup, ...(chosen.isEncrypted && { passphrase }) };
+    const given = { backup: chosen.backup, ...(chosen.isEncrypted && texts) };
     onShown(given, await change<RestorePreview>("POST", "restore/preview", given));
   };
   return (
     <Form work={look} submit="Show what it changes" doing="Reading…" faults={faults}>
       <p>{chosen.name}</p>
       {chosen.isEncrypted && (
-        <Field
-          label="Its passphrase"
-          name="passphrase"
-          type="password"
-          value={passphrase}
-          onValue={setPassphrase}
-          fault={faults.textFor("passphrase")}
-          required
-        />
+        <Field label="Its passphrase" type="password" required {...bind("passphrase")} />
       )}
     </Form>
   );

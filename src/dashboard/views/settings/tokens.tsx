@@ -1,15 +1,16 @@
 import { useState } from "preact/hooks";
 import type { NewToken, ShownToken, TokenList } from "../../../access/schema.ts";
 import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
-import { useAction } from "../../action.ts";
+import { type Action, useAction } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
 import { dayOf } from "../../format.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Command } from "../../parts/command.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
-import { useFaults } from "../../parts/faults.ts";
+import { useFields } from "../../parts/fields.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
+import { OnGateway, useSetup } from "../../parts/on-gateway.tsx";
 import { Pending } from "../../parts/pending.tsx";
 
 /** Who may use the gateway's page and interface. */
@@ -57,21 +58,18 @@ function Listed({ list: { auth, tokens } }: { list: TokenList }) {
 
 /** Only root: whoever is on the network could make a token for later otherwise. */
 function TurnOn() {
+  const setup = useSetup();
   return (
     <>
-      <p>
-        To ask for tokens, make one for yourself and turn it on. Only root can do that. Type on the gateway,
-        or from a computer with <code>ssh</code>:
-      </p>
-      <Command text="sudo portcullis token add phone" />
-      <Command text="sudo portcullis setup --auth write" />
+      <p>To ask for tokens, make one for yourself, and turn it on.</p>
+      <OnGateway commands={["sudo portcullis token add phone", `${setup} --auth write`]} />
     </>
   );
 }
 
 interface RowProps {
   token: ShownToken;
-  action: ReturnType<typeof useAction>;
+  action: Action;
   /** Whether this page uses it. */
   isOwn: boolean;
   isFixed: boolean;
@@ -114,31 +112,25 @@ function Row({ token: { name, read_only, created_at }, action, isOwn, isFixed }:
 }
 
 function Make({ onMade }: { onMade: (token: NewToken) => void }) {
-  const [name, setName] = useState("");
-  const [rights, setRights] = useState<"read" | "all">("read");
-  const faults = useFaults(["name"]);
+  const { texts, faults, bind, set } = useFields({ name: "", rights: "read" });
   const make = async () => {
-    const body = { name: name.trim(), read_only: rights === "read" };
+    const body = { name: texts.name.trim(), read_only: texts.rights === "read" };
     onMade(await change<NewToken>("POST", "tokens", body));
-    setName("");
+    set({ name: "" });
   };
   return (
     <Form work={make} submit="Make a token" doing="Making…" faults={faults}>
       <Field
         label="Name of the new token"
         hint="One for each client, such as tablet or prometheus."
-        name="name"
-        value={name}
-        onValue={setName}
-        fault={faults.textFor("name")}
         maxLength={MAX_NAME_CHARACTERS}
         required
+        {...bind("name")}
       />
       <Select
         label="It may"
         hint="Whoever may change things can make and remove tokens, too."
-        value={rights}
-        onValue={setRights}
+        {...bind("rights")}
         options={[
           { value: "read", text: "Only read" },
           { value: "all", text: "Read and change" },

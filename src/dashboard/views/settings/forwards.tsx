@@ -1,0 +1,152 @@
+import type { Forward, ForwardProtocol } from "../../../forwards/schema.ts";
+import { type Action, useAction } from "../../action.ts";
+import { knownOf, refresh, useAnswer } from "../../answers.ts";
+import { change, pathOf } from "../../api.ts";
+import { isNetwork, isRemote, titleOf } from "../../exit.ts";
+import { sentenceFrom } from "../../format.ts";
+import { reachOf } from "../../forward.ts";
+import { Button, Outcome } from "../../parts/button.tsx";
+import { useFields } from "../../parts/fields.ts";
+import { Field, Form, Select } from "../../parts/form.tsx";
+import { Pending } from "../../parts/pending.tsx";
+
+const MOST_PORT = 65_535;
+
+/** Ports of the VPN's servers that lead to devices at home. */
+export function Forwards() {
+  const list = useAnswer("forwards");
+  const action = useAction();
+  return (
+    <section class="card words">
+      <h2>Forwarded ports</h2>
+      <p class="quiet">
+        A forwarded port lets everyone on the internet reach one port of one device, by an address of the VPN
+        provider. Your home’s own address stays hidden. Forward only what is made to be reached by strangers.
+      </p>
+      <Outcome of={action} />
+      {list.state === "ready" ? (
+        list.value.forwards.length > 0 && (
+          <ul class="setting-rows">
+            {list.value.forwards.map((each) => (
+              <Row key={pathTo(each)} of={each} action={action} />
+            ))}
+          </ul>
+        )
+      ) : (
+        <Pending of={list} />
+      )}
+      <Add action={action} />
+    </section>
+  );
+}
+
+type Id = Pick<Forward, "device" | "protocol" | "port">;
+
+function pathTo({ device, protocol, port }: Id): string {
+  return pathOf("forwards", device, protocol, String(port));
+}
+
+const STATES: Record<Forward["state"], string> = { open: "Open", opening: "Opening", closed: "Not open" };
+
+function Row({ of: forward, action }: { of: Forward; action: Action }) {
+  const { device, name, protocol, port, state } = forward;
+  const title = `${name || device}, ${protocol.toUpperCase()} port ${port}`;
+  return (
+    <li class="setting row">
+      <div>
+        <p>
+          <strong>{title}</strong>{" "}
+          <span class={`label ${state === "open" ? "online" : "own"}`}>{STATES[state]}</span>
+        </p>
+        <p class="quiet small">{sentenceFrom(`it is ${reachOf(forward)}`)}</p>
+      </div>
+      <Button
+        kind="danger"
+        action={action}
+        label={`Close ${title}`}
+        doing="Closing…"
+        work={async () => {
+          await change("DELETE", pathTo(forward));
+          return `${title} is closed.`;
+        }}
+        ask={{
+          title: `Close ${title}?`,
+          text: `Nobody reaches it from the internet any more, and open connections end.${forward.asked_by === "device" ? " The device may ask for it again." : ""}`,
+          confirm: "Close the port",
+        }}
+      >
+        Close
+      </Button>
+    </li>
+  );
+}
+
+const PROTOCOLS: Readonly<Record<string, readonly ForwardProtocol[]>> = {
+  both: ["tcp", "udp"],
+  tcp: ["tcp"],
+  udp: ["udp"],
+};
+
+function Add({ action }: { action: Action }) {
+  const { texts, faults, bind, set } = useFields({ device: "", protocol: "both", port: "", external: "" });
+  const devices = (knownOf(useAnswer("devices"))?.devices ?? []).filter(
+    (each) => !isNetwork(each) && !isRemote(each),
+  );
+  const device = texts.device || (devices[0]?.id ?? "");
+  const add = async () => {
+    const body = texts.external === "" ? {} : { external: Number(texts.external) };
+    const said: string[] = [];
+    for (const protocol of PROTOCOLS[texts.protocol] ?? []) {
+      const id = { device, protocol, port: Number(texts.port) };
+      said.push(saidOf(await change<Forward>("PUT", pathTo(id), body)));
+    }
+    // What is opening is told once it is open.
+    void refresh("forwards");
+    set({ port: "", external: "" });
+    return said.join(" ");
+  };
+  if (devices.length === 0)
+    return <p>The gateway knows no device yet. It does once one has used it as its router.</p>;
+  return (
+    <Form work={add} submit="Forward the port" doing="Opening…" action={action} faults={faults}>
+      <Select
+        label="Device"
+        {...bind("device")}
+        value={device}
+        options={devices.map((each) => ({ value: each.id, text: titleOf(each) }))}
+      />
+      <Field
+        label="Port on the device"
+        hint="The program there has it in its settings."
+        type="number"
+        min={1}
+        max={MOST_PORT}
+        required
+        {...bind("port")}
+      />
+      <Select
+        label="Protocol"
+        {...bind("protocol")}
+        options={[
+          { value: "both", text: "TCP and UDP" },
+          { value: "tcp", text: "TCP" },
+          { value: "udp", text: "UDP" },
+        ]}
+      />
+      <Field
+        label="Port at the provider, if you have set one on its site"
+        hint="If it is empty, the gateway asks the provider for a port, which not every provider opens."
+        type="number"
+        min={1}
+        max={MOST_PORT}
+        {...bind("external")}
+      />
+    </Form>
+  );
+}
+
+function saidOf(forward: Forward): string {
+  const title = `${forward.protocol.toUpperCase()} port ${forward.port}`;
+  const isKept = forward.state === "open" ? "" : " It is kept, and opens as soon as it can.";
+  return `${sentenceFrom(`${title} is ${reachOf(forward)}`)}${isKept}`;
+}

@@ -1,0 +1,79 @@
+import type { ShownBroker, ShownSettings } from "../../../http/settings-schema.ts";
+import { sentenceFrom } from "../../format.ts";
+import { useFields } from "../../parts/fields.ts";
+import { Field } from "../../parts/form.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { OnGateway } from "../../parts/on-gateway.tsx";
+
+/** Whether Home Assistant sees the gateway by MQTT, and what changes that. */
+export function HomeAssistant({ of: { mqtt, command } }: { of: ShownSettings }) {
+  return (
+    <section class="card words">
+      <h2>Home Assistant</h2>
+      {mqtt === null ? <TurnOn command={command} /> : <Broker of={mqtt} command={command} />}
+    </section>
+  );
+}
+
+function Broker({ of: { broker, tls, commands, connected, error }, command }: BrokerProps) {
+  return (
+    <>
+      <p class={connected ? "outcome" : "outcome failed"}>
+        <Icon name={connected ? "good" : "warning"} />{" "}
+        <span>
+          {connected ? "Connected" : "Not connected"} to the broker {broker}
+          {tls ? ", encrypted." : ", not encrypted."}
+          {error !== null && ` ${sentenceFrom(error)}`}
+        </span>
+      </p>
+      <p>
+        {commands
+          ? "Home Assistant, and whoever else may publish at the broker, can connect tunnels and choose exits."
+          : "Home Assistant sees the gateway, and changes nothing."}
+      </p>
+      <OnGateway
+        commands={[`${command} --mqtt-commands ${commands ? "off" : "on"}`, `${command} --mqtt ""`]}
+      />
+      <p class="quiet">The second one ends the connection.</p>
+    </>
+  );
+}
+
+interface BrokerProps {
+  of: ShownBroker;
+  command: string;
+}
+
+/** What a shell takes as it is. */
+const PLAIN = /^[A-Za-z0-9._-]+$/;
+const PLACE = /^[A-Za-z0-9._-]+(:[1-9][0-9]{0,4})?$/;
+
+function TurnOn({ command }: { command: string }) {
+  const { texts, bind } = useFields({ broker: "", user: "" });
+  const broker = PLACE.test(texts.broker.trim()) ? texts.broker.trim() : "192.168.1.10";
+  const user = PLAIN.test(texts.user.trim()) ? texts.user.trim() : "portcullis";
+  return (
+    <>
+      <p class="quiet">
+        Home Assistant can show this gateway, and control it if you allow that, by the MQTT broker that it
+        uses. The gateway needs a user there.
+      </p>
+      <Field
+        label="Address of the broker"
+        hint="On your network, such as 192.168.1.10."
+        {...bind("broker")}
+      />
+      <Field label="User at the broker" hint="Such as portcullis." {...bind("user")} />
+      <OnGateway
+        commands={[
+          "cat >mqtt.password",
+          `${command} --mqtt mqtt://${user}@${broker} --mqtt-password-file "$PWD/mqtt.password"`,
+          "rm mqtt.password",
+        ]}
+      />
+      <p class="quiet">
+        After the first one, type the password, Enter and Ctrl+D: so no list of commands has it.
+      </p>
+    </>
+  );
+}

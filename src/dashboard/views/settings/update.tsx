@@ -1,0 +1,44 @@
+import type { ShownSettings } from "../../../http/settings-schema.ts";
+import { useFields } from "../../parts/fields.ts";
+import { Field } from "../../parts/form.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import { OnGateway } from "../../parts/on-gateway.tsx";
+
+/** What a shell takes as it is. */
+const PLACE = /^https:\/\/[A-Za-z0-9.:/_-]+$/;
+
+/** The version that runs, and how another one gets here. */
+export function Update({ of: { version, command, upgrade } }: { of: ShownSettings }) {
+  const { texts, bind } = useFields({ release: "" });
+  const given = texts.release.trim();
+  const isPlace = PLACE.test(given);
+  const place = isPlace ? given.replace(/\/*$/, "/") : "https://example.org/portcullis/1.2.3/";
+  return (
+    <section class="card words">
+      <h2>Update</h2>
+      <p>
+        Portcullis <strong>{version}</strong> runs. It never looks for updates by itself.
+      </p>
+      {upgrade !== null && (
+        <>
+          <p class="outcome failed">
+            <Icon name="warning" /> <span>{upgrade}</span>
+          </p>
+          <OnGateway commands={[command]} />
+        </>
+      )}
+      <Field
+        label="Address of a release"
+        hint="The folder with its files, from whom you have Portcullis."
+        {...bind("release")}
+        fault={given === "" || isPlace ? null : "It must begin with https://, and have no spaces or quotes."}
+      />
+      <OnGateway commands={[`sudo portcullis update ${place} --check`, `sudo portcullis update ${place}`]} />
+      <p class="quiet">
+        The first one verifies the signature, shows what is new and changes nothing. The second one does the
+        same, and then asks whether to upgrade. The download goes through the tunnel, the kill switch stays in
+        place, and open connections go on.
+      </p>
+    </section>
+  );
+}
