@@ -16,6 +16,7 @@ import type {
   Watch,
 } from "./host.ts";
 import { readLines } from "./lines.ts";
+import { Output } from "./output.ts";
 import { reasonIn } from "./reason.ts";
 import { exchange } from "./uapi.ts";
 
@@ -25,6 +26,10 @@ import { exchange } from "./uapi.ts";
  */
 const RUN_TIMEOUT_MS = 10_000;
 const NFT_TIMEOUT_MS = 30_000;
+/** It prints word by word. */
+const WORDY = "nft";
+/** Between two looks at what it has printed, while its end is not waited for. */
+const LOOK_MS = 2;
 /** A grandchild may keep the pipes of a killed program open. */
 const KILLED_WITHIN_MS = 1_000;
 /** Programs that hand a change to the kernel; `tee` writes a sysctl. */
@@ -70,20 +75,29 @@ export class LinuxHost implements Host {
   private watchedBy: readonly string[] = ENDS_WITH_THIS_PROGRAM;
 
   async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
-    const timeoutMs = options.timeoutMs ?? (argv[0] === "nft" ? NFT_TIMEOUT_MS : RUN_TIMEOUT_MS);
+    const output = argv[0] === WORDY ? Output.open() : null;
+    try {
+      return await this.finish(argv, options, output);
+    } finally {
+      output?.close();
+    }
+  }
+
+  private async finish(argv: readonly string[], options: RunOptions, output: Output | null): Promise<string> {
+    const timeoutMs = options.timeoutMs ?? (argv[0] === WORDY ? NFT_TIMEOUT_MS : RUN_TIMEOUT_MS);
     const { stdin } = options;
     const child = startChild(argv[0] ?? "", () =>
       Bun.spawn([...argv], {
         env: CHILD_ENV,
         stdin: inputOf(stdin),
-        stdout: "pipe",
+        stdout: output?.file ?? "pipe",
         stderr: "pipe",
         killSignal: "SIGKILL",
         ...(options.signal && { signal: options.signal }),
       }),
     );
     if (stdin instanceof Promise) await feed(child, stdin);
-    const outcome = await outcomeOf(child, timeoutMs, options);
+    const outcome = await outcomeOf(child, output, timeoutMs, options);
     if (outcome?.code === 0) return outcome.stdout;
     options.signal?.throwIfAborted();
     if (outcome === null)
@@ -253,7 +267,7 @@ function nameOf(argv: readonly string[]): string {
   return argv.slice(0, 2).join(" ");
 }
 
-type Running = Bun.Subprocess<"ignore" | "pipe" | Uint8Array, "pipe", "pipe">;
+type Running = Bun.Subprocess<"ignore" | "pipe" | Uint8Array, "pipe" | number, "pipe">;
 
 interface Outcome {
   code: number;
@@ -261,10 +275,6 @@ interface Outcome {
   stderr: string;
 }
 
-/**
- * The result of a program, or what it has printed up to `until` or `failure`, or nothing once it is known to be done; null
- * if it took too long and was killed.
- */
 function inputOf(stdin: RunOptions["stdin"]): "ignore" | "pipe" | Uint8Array {
   if (stdin === undefined) return "ignore";
   // A pipe is a socket, and `wg setconf IF /dev/stdin` cannot open a socket.
@@ -285,8 +295,13 @@ async function feed(child: Running, input: Promise<string>): Promise<void> {
   }
 }
 
+/**
+ * The result of a program, or what it has printed up to `until` or `failure`, or nothing once it is known to be done; null
+ * if it took too long and was killed.
+ */
 async function outcomeOf(
   child: Running,
+  output: Output | null,
   timeoutMs: number,
   { until, failure, done: isDone }: Pick<RunOptions, "until" | "failure" | "done">,
 ): Promise<Outcome | null> {
@@ -298,14 +313,37 @@ async function outcomeOf(
     timer = setTimeout(() => late.resolve(null), KILLED_WITHIN_MS);
   }, timeoutMs);
   const done = Promise.withResolvers<Outcome>();
-  const output = textOf(child.stdout, until, (stdout) => done.resolve({ code: 0, stdout, stderr: "" }));
+  const seen = (stdout: string) => done.resolve({ code: 0, stdout, stderr: "" });
+  const printed =
+    output === null
+      ? textOf(child.stdout as ReadableStream<Uint8Array>, until, seen)
+      : textIn(output, child.exited, until, seen);
   const errors = textOf(child.stderr, failure, (stderr) => done.resolve({ code: 1, stdout: "", stderr }));
   void isDone?.then(() => done.resolve({ code: 0, stdout: "", stderr: "" }));
-  const work = Promise.all([child.exited, output, errors]);
+  const work = Promise.all([child.exited, printed, errors]);
   const ended = Promise.race([work, late.promise])
     .finally(() => clearTimeout(timer))
     .then((end) => (end === null || isLate ? null : { code: end[0], stdout: end[1], stderr: end[2] }));
   return Promise.race([done.promise, ended]);
+}
+
+/** Looks at what is printed until the program ends, or nobody wants to know more. */
+async function textIn(
+  output: Output,
+  exited: Promise<unknown>,
+  until: string | undefined,
+  onSeen: (text: string) => void,
+): Promise<string> {
+  let isOver = false;
+  const ended = exited.then(() => {
+    isOver = true;
+  });
+  while (until !== undefined && !isOver && !output.isClosed) {
+    if (output.has(until)) onSeen(output.text());
+    await Promise.race([ended, Bun.sleep(LOOK_MS)]);
+  }
+  await ended;
+  return output.text();
 }
 
 /** Reads to the end, so that the program can print the rest; `onSeen` gets the text up to `until`. */

@@ -1,0 +1,59 @@
+import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
+
+const FOLDER = "/dev/shm";
+/** open(2): a file without a name in that folder, gone once nobody has it open. Node has no constant for it. */
+const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
+
+/**
+ * What a program prints, in memory of the kernel. `nft` makes a system call for each word (libnftables, `nft_print`): by a
+ * pipe, each wakes this program up, which then takes ten times as long for a listing.
+ */
+export class Output {
+  private readonly parts: Buffer[] = [];
+  private read = 0;
+  isClosed = false;
+
+  private constructor(
+    /** For the program's standard output. */
+    readonly file: number,
+  ) {}
+
+  /** Null where there is no such folder. */
+  static open(): Output | null {
+    try {
+      return new Output(openSync(FOLDER, constants.O_RDWR | O_TMPFILE, 0o600));
+    } catch {
+      return null;
+    }
+  }
+
+  /** Whether `text`, which is ASCII, has been printed so far. */
+  has(text: string): boolean {
+    const before = this.parts.at(-1)?.subarray(-text.length) ?? Buffer.alloc(0);
+    const part = this.take();
+    return part.length > 0 && Buffer.concat([before, part]).includes(text);
+  }
+
+  /** All that has been printed so far. */
+  text(): string {
+    this.take();
+    return Buffer.concat(this.parts).toString("utf8");
+  }
+
+  /** The program can go on printing. */
+  close(): void {
+    this.isClosed = true;
+    closeSync(this.file);
+  }
+
+  /** The program writes where it is in the file, so this reads at a place of its own. */
+  private take(): Buffer {
+    // Another file may have its number by now.
+    if (this.isClosed) return Buffer.alloc(0);
+    const part = Buffer.alloc(fstatSync(this.file).size - this.read);
+    const length = readSync(this.file, part, 0, part.length, this.read);
+    this.read += length;
+    if (length > 0) this.parts.push(part.subarray(0, length));
+    return part.subarray(0, length);
+  }
+}
