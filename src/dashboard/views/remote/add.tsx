@@ -7,7 +7,7 @@ import { knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { defaultText } from "../../parts/device-exit.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
-import { useFaults } from "../../parts/faults.ts";
+import { useFields } from "../../parts/fields.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
 import type { Option } from "../../parts/options.tsx";
 import { useExits } from "../../protection.ts";
@@ -25,15 +25,14 @@ const CHOICES: readonly Option<Choice>[] = [
 /** Asks for a name, then shows the code. What it shows is gone when it is closed. */
 export function Add({ onClose }: { onClose: () => void }) {
   const [invited, setInvited] = useState<Invited | null>(null);
-  const [name, setName] = useState("");
-  const [exit, setExit] = useState("");
   const [choice, setChoice] = useState<Choice>("all");
-  const faults = useFaults(["name", "exit"]);
+  const { texts, faults, bind } = useFields({ name: "", exit: "" });
   const list = knownOf(useAnswer("devices"));
   const hasLan = knownOf(useAnswer("network"))?.lan.some(({ prefixes }) => prefixes.length > 0) === true;
   const exitOf = useExits();
   const add = async () => {
     const lan = choice !== "internet";
+    const { name, exit } = texts;
     const request = { name: name.trim(), lan, ...(exit !== "" && { exit }) };
     setInvited(await invite(request, choice === "home" ? "home" : "everything"));
   };
@@ -45,20 +44,14 @@ export function Add({ onClose }: { onClose: () => void }) {
         <Field
           label="Name"
           hint="As you want to see it in the list, such as phone."
-          name="name"
-          value={name}
-          onValue={setName}
-          fault={faults.textFor("name")}
           maxLength={MAX_NAME_CHARACTERS}
           required
+          {...bind("name")}
         />
         <Select
           label="Exit"
           hint="The tunnel by which it goes to the internet."
-          name="exit"
-          value={exit}
-          onValue={setExit}
-          fault={faults.textFor("exit")}
+          {...bind("exit")}
           options={[
             { value: "", text: list === null ? "default" : defaultText(exitOf(list.default_exit)) },
             ...exits.map((each) => ({ value: each, text: exitOf(each).text })),

@@ -4,37 +4,30 @@ import type { KeyPair } from "../../../http/schema.ts";
 import { change, read } from "../../api.ts";
 import { Button } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
-import { useFaults } from "../../parts/faults.ts";
+import { useFields } from "../../parts/fields.ts";
 import { Field, Form } from "../../parts/form.tsx";
-import { bodyOf, FIELD_NAMES, FIELDS, type FieldName, type FieldText, MORE_FIELDS } from "./fields.ts";
+import { bodyOf, FIELDS, type FieldText, MORE_FIELDS, NOTHING } from "./fields.ts";
 
 /** A form for a server of one's own. What the gateway refuses is shown at the field that it names. */
 export function AddServer({ onClose }: { onClose: () => void }) {
-  const [values, setValues] = useState<Partial<Record<FieldName, string>>>({});
-  const faults = useFaults(FIELD_NAMES);
-  const set = (name: FieldName, text: string) => setValues((before) => ({ ...before, [name]: text }));
+  const { texts, faults, bind, set } = useFields(NOTHING);
   const add = async () => {
-    await change("POST", "custom/add", bodyOf(values));
+    await change("POST", "custom/add", bodyOf(texts));
     await change("POST", "provider/custom");
     onClose();
   };
   const inputOf = ({ name, label, hint, isOptional }: FieldText) => (
     <Field
       key={name}
-      name={name}
       label={
         <>
           {label} {isOptional && <span class="quiet small">optional</span>}
         </>
       }
       hint={hint}
-      value={values[name] ?? ""}
-      onValue={(text) => set(name, text)}
-      fault={faults.textFor(name)}
       required={!isOptional}
-      more={
-        name === "private_key" && <NewKeys onMade={({ private_key }) => set("private_key", private_key)} />
-      }
+      more={name === "private_key" && <NewKeys onMade={({ private_key }) => set({ private_key })} />}
+      {...bind(name)}
     />
   );
   return (

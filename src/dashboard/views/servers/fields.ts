@@ -35,11 +35,12 @@ export const MORE_FIELDS: readonly FieldText[] = [
 
 const NUMBERS: readonly FieldName[] = ["persistent_keepalive", "mtu"];
 const ALL = [...FIELDS, ...MORE_FIELDS];
-export const FIELD_NAMES: readonly FieldName[] = ALL.map(({ name }) => name);
+/** Before anything is typed. */
+export const NOTHING = Object.fromEntries(ALL.map(({ name }) => [name, ""])) as Record<FieldName, string>;
 
 /** What the interface takes. Fields that were left empty are left out, and the gateway says which it needs. */
-export function bodyOf(values: Readonly<Partial<Record<FieldName, string>>>): Record<string, unknown> {
-  const filled = ALL.map(({ name }) => [name, (values[name] ?? "").trim()] as const);
+export function bodyOf(texts: Readonly<Record<FieldName, string>>): Record<string, unknown> {
+  const filled = ALL.map(({ name }) => [name, texts[name].trim()] as const);
   return Object.fromEntries(
     filled
       .filter(([, text]) => text !== "")
