@@ -83,7 +83,18 @@ const STATES: Record<DnsStatus["state"], string> = {
 };
 
 function textOf(status: DnsStatus, { lists, exceptions }: DnsLists): string {
-  const { state, reason, asked, local, cached, blocked, refused, failed, paused_until: until } = status;
+  const {
+    state,
+    reason,
+    asked,
+    local,
+    cached,
+    blocked,
+    refused,
+    failed,
+    devices: askers,
+    paused_until: until,
+  } = status;
   const rows = lists.map(({ url, names, fetched_at, devices, on, error }) => [
     printable(url),
     String(names),
@@ -98,10 +109,20 @@ function textOf(status: DnsStatus, { lists, exceptions }: DnsLists): string {
           `Since the start: ${asked} asked, ${local} of the home, ${cached} from memory, ${blocked} blocked, ${refused} refused, ${failed} failed\n`,
         ]
       : []),
+    ...(state === "on" && askers.length > 0
+      ? [list(["Device", "Asked", "Blocked"], askers.slice(0, MOST).map(cellsOf))]
+      : []),
     ...(until === null ? [] : [`No list blocks until ${until.slice(11, 16)} UTC.\n`]),
     ...(rows.length === 0 ? [] : [list(["List", "Names", "Fetched", "Devices", ""], rows)]),
     ...(exceptions.length === 0 ? [] : [`Always open: ${printable(exceptions.join(", "))}\n`]),
   ].join("");
+}
+
+/** Those that ask most. All are in the JSON. */
+const MOST = 10;
+
+function cellsOf({ id, name, asked, blocked }: DnsStatus["devices"][number]): string[] {
+  return [printable(name || id), String(asked), String(blocked)];
 }
 
 function usage(message: string): GatewayError {

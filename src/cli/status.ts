@@ -19,7 +19,7 @@ export function textOf(status: Status, now: number): string {
     latest_handshake !== null && ["Handshake", ago(now - Date.parse(latest_handshake))],
     server !== "" && ["Traffic", `${bytes(rx_bytes)} received, ${bytes(tx_bytes)} sent`],
     ["Kill switch", killSwitchOf(status)],
-    status.direct_devices > 0 && ["Direct", directOf(status)],
+    isAnyDirect(status) && ["Direct", directOf(status)],
     ["Servers", PROVIDER_WORDS[status.provider].title],
     error !== null && ["Error", styled("red", printable(error))],
   ];
@@ -33,7 +33,7 @@ export function lineOf(status: Status): string {
     stateOf(status),
     server !== "" && printable(placed(status)),
     `kill switch ${killSwitchOf(status)}`,
-    status.direct_devices > 0 && `direct: ${directOf(status)}`,
+    isAnyDirect(status) && `direct: ${directOf(status)}`,
     error !== null && printable(error),
   ];
   return parts.filter((part) => part !== false).join("  ");
@@ -55,8 +55,20 @@ function killSwitchOf({ killswitch_active }: Status): string {
   return killswitch_active ? styled("green", "active") : styled(["red", "bold"], "off");
 }
 
-function directOf({ direct_devices: count }: Status): string {
-  return styled("yellow", `${count === 1 ? "1 device" : `${count} devices`} outside the tunnel`);
+function isAnyDirect({ direct_devices, direct_destinations }: Status): boolean {
+  return direct_devices + direct_destinations > 0;
+}
+
+function directOf({ direct_devices, direct_destinations }: Status): string {
+  const counted = [
+    counts(direct_devices, "device"),
+    counts(direct_destinations, "rule for destinations", "rules for destinations"),
+  ];
+  return styled("yellow", `${counted.filter((each) => each !== "").join(" and ")} outside the tunnel`);
+}
+
+function counts(count: number, one: string, many = `${one}s`): string {
+  return count === 0 ? "" : `${count} ${count === 1 ? one : many}`;
 }
 
 /** The server with its place and with its entry. */

@@ -6,6 +6,7 @@ import { listeningOn } from "../killswitch/own-resolver.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
+import type { DeviceCounts } from "./device-counts.ts";
 import { Listener } from "./listener.ts";
 import { hasOtherResolver } from "./other-resolver.ts";
 import type { Counts, Resolver } from "./resolver.ts";
@@ -53,6 +54,10 @@ export class Dns {
 
   get counts(): Counts {
     return this.deps.resolver.counts;
+  }
+
+  get byDevice(): DeviceCounts {
+    return this.deps.resolver.byDevice;
   }
 
   /** To be called when what it depends on has changed. Resolves once the kernel has it. */

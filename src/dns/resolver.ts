@@ -15,6 +15,7 @@ import type { DeviceId } from "../devices/id.ts";
 import { type Exit, MAIN } from "../killswitch/policy.ts";
 import { type Answer, answerTo, ownAnswer, RCODE } from "./answer.ts";
 import { Cache } from "./cache.ts";
+import { DeviceCounts } from "./device-counts.ts";
 import { noSuchName, nothingOfThisType } from "./negative.ts";
 import { type Question, questionIn } from "./question.ts";
 import { staysAtHome } from "./special-names.ts";
@@ -69,6 +70,7 @@ export interface Counts {
  */
 export class Resolver {
   readonly counts: Counts = { asked: 0, local: 0, cached: 0, blocked: 0, refused: 0, failed: 0 };
+  readonly byDevice = new DeviceCounts();
   private readonly cache: Cache;
   private readonly underWay: UnderWay;
   /** Questions that are asked now, for all who ask the same meanwhile. */
@@ -106,6 +108,7 @@ export class Resolver {
     if (META_TYPES.has(question.type)) return ownAnswer(question, RCODE.notImplemented);
     const device = this.deps.deviceAt(client) ?? (await this.lookFor(client));
     if (device === null) return this.refused(question);
+    this.byDevice.asked(device);
     const local = this.deps.local(question);
     const answer = local && (await local);
     if (answer !== null) {
@@ -118,8 +121,8 @@ export class Resolver {
     if (match === null && staysAtHome(question.name)) return noSuchName(question);
     if (match === null && isBareHost(question)) return nothingOfThisType(question);
     // A person has decided about this name in particular.
-    if (match === null && isBlocked(question.name, device)) return this.blocked(question);
-    if (match?.rule.exit.to === "blocked") return this.blocked(question);
+    if (match === null && isBlocked(question.name, device)) return this.blocked(question, device);
+    if (match?.rule.exit.to === "blocked") return this.blocked(question, device);
     const exit = askedBy(match, own);
     return exit.to === "blocked"
       ? this.refused(question)
@@ -141,7 +144,7 @@ export class Resolver {
     const { answer, ageSeconds } = found;
     // Trackers hide behind names of the site itself.
     if (match === null && answer.names.slice(1).some((name) => this.deps.isBlocked(name, device)))
-      return this.blocked(question);
+      return this.blocked(question, device);
     if (this.leadsHome(answer.locals, match)) return ownAnswer(question, RCODE.ok);
     return (await this.isLed(question, device, match, answer))
       ? answerTo(question, answer, ageSeconds)
@@ -238,8 +241,9 @@ export class Resolver {
     return ownAnswer(question, RCODE.failed);
   }
 
-  private blocked(question: Question): Uint8Array {
+  private blocked(question: Question, device: DeviceId): Uint8Array {
     this.counts.blocked += 1;
+    this.byDevice.blocked(device);
     return noSuchName(question);
   }
 }

@@ -92,6 +92,18 @@ export const DnsStatus = Type.Object(
     blocked: count("of these, answered with: no such name"),
     refused: count("of these, refused because their exit is down or blocked"),
     failed: count("of these, answered with an error, because no resolver answered"),
+    devices: Type.Array(
+      Type.Object(
+        {
+          id: Type.String({ description: "as in /api/devices" }),
+          name: Type.String({ description: "as in /api/devices; empty if it has none" }),
+          asked: count("queries of the device"),
+          blocked: count("of these, answered with: no such name"),
+        },
+        { additionalProperties: false },
+      ),
+      { description: "the devices that have asked, those that asked most first; at most 256" },
+    ),
     blocked_names: count("the names of all lists"),
     paused_until: Type.Union([Type.String(), Type.Null()], { description: "until when no list blocks" }),
   },

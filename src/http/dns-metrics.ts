@@ -1,4 +1,5 @@
 import type { BlockLists } from "../dns/block-lists.ts";
+import type { DeviceCount, DeviceCounts } from "../dns/device-counts.ts";
 import type { Dns } from "../dns/dns.ts";
 import type { Counts } from "../dns/resolver.ts";
 import type { Family } from "./exposition.ts";
@@ -14,7 +15,7 @@ const OUTCOMES: Record<Exclude<keyof Counts, "asked">, string> = {
 
 /** What the gateway's own resolver has done since the start: only numbers, and no names. */
 export function dnsFamilies(
-  { state, counts }: Pick<Dns, "state" | "counts">,
+  { state, counts, byDevice }: Pick<Dns, "state" | "counts" | "byDevice">,
   { size }: Pick<BlockLists, "size">,
 ): Family[] {
   return [
@@ -28,7 +29,19 @@ export function dnsFamilies(
     ...(Object.entries(OUTCOMES) as [keyof typeof OUTCOMES, string][]).map(([name, what]) =>
       counter(`portcullis_dns_${name}_total`, `Of these, those ${what}.`, counts[name]),
     ),
+    ofDevices("portcullis_dns_device_queries_total", "DNS queries of each device.", byDevice, "asked"),
+    ofDevices(
+      "portcullis_dns_device_blocked_total",
+      "Of these, those answered with: no such name.",
+      byDevice,
+      "blocked",
+    ),
   ];
+}
+
+function ofDevices(name: string, help: string, counts: DeviceCounts, which: keyof DeviceCount): Family {
+  const samples = counts.all().map(({ id, ...count }) => ({ labels: { device: id }, value: count[which] }));
+  return { name, type: "counter", help, samples };
 }
 
 function gauge(name: string, help: string, value: number): Family {

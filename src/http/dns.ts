@@ -9,8 +9,9 @@ export const dnsRoutes = [
     summary: "Show what the gateway's own resolver does",
     tag: "DNS",
     answers: answers(DnsStatus, "its state, and what the LAN has asked it"),
-    run: ({ dns, blockLists }) => ({
+    run: ({ dns, blockLists, devices }) => ({
       ...{ state: dns.state, reason: dns.reason, ...dns.counts },
+      devices: dns.byDevice.all().map((each) => ({ ...each, name: devices.nameOf(each.id) ?? "" })),
       ...{ blocked_names: blockLists.size, paused_until: blockLists.pausedUntilText },
     }),
   }),

@@ -27,7 +27,7 @@ export type Component = { platform: Platform } & (
       /** Whether the rest of the JSON is shown as attributes. */
       attributes?: true;
       device_class?: string;
-      state_class?: "measurement";
+      state_class?: "measurement" | "total_increasing";
       unit_of_measurement?: string;
       entity_category?: "diagnostic";
       icon?: string;

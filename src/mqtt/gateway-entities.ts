@@ -1,8 +1,10 @@
 import type { SecurityAlert } from "../base/alert.ts";
 import type { DeviceList } from "../devices/schema.ts";
 import type { BlockLists } from "../dns/block-lists.ts";
+import type { DeviceCount } from "../dns/device-counts.ts";
 import type { Status } from "../tunnel/schema.ts";
 import type { Component, Thing } from "./discovery.ts";
+import { dnsComponents } from "./dns-entities.ts";
 import { exitComponents } from "./exit.ts";
 import { GATEWAY } from "./topics.ts";
 
@@ -35,6 +37,13 @@ const COMPONENTS: Record<string, Component> = {
     value_template: "{{ value_json.direct_devices }}",
     icon: "mdi:shield-off",
   },
+  direct_destinations: {
+    platform: "sensor",
+    name: "Destinations outside the tunnel",
+    state_class: "measurement",
+    value_template: "{{ value_json.direct_destinations }}",
+    icon: "mdi:shield-off",
+  },
 };
 
 /** What pauses the lists of blocked names; Home Assistant has none while there is no list, or it may not command. */
@@ -53,7 +62,7 @@ function blockListsFor(isShown: boolean): Record<string, Component> {
 
 /** The entities of the whole gateway. */
 export interface Whole {
-  status: Pick<Status, "killswitch_active" | "direct_devices">;
+  status: Pick<Status, "killswitch_active" | "direct_devices" | "direct_destinations">;
   /** Why the protection does not work as promised; null if it does. */
   problem: string | null;
   alert: SecurityAlert | null;
@@ -63,6 +72,7 @@ export interface Whole {
 
 export function gatewayThing(
   { status, problem, alert, devices, blockLists }: Whole,
+  dns: DeviceCount | null,
   commands: boolean,
 ): Thing {
   const { default_exit, exits } = devices;
@@ -76,16 +86,19 @@ export function gatewayThing(
       ...COMPONENTS,
       ...exitComponents("Default exit", commands ? options : null),
       ...blockListsFor(commands && blockLists.isThere),
+      ...dnsComponents(dns !== null),
     },
     states: {
       state: {
         kill_switch: status.killswitch_active,
         problem,
         direct_devices: status.direct_devices,
+        direct_destinations: status.direct_destinations,
         exit: default_exit,
         ...(blockLists.isThere && { block_lists: blockLists.pausedUntilText === null }),
       },
       alert: alert ?? { code: null },
+      ...(dns !== null && { dns }),
     },
   };
 }

@@ -2,6 +2,8 @@ import type { SecurityAlert } from "../base/alert.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { Device } from "../devices/schema.ts";
 import type { BlockLists } from "../dns/block-lists.ts";
+import type { DeviceCount } from "../dns/device-counts.ts";
+import type { Dns } from "../dns/dns.ts";
 import type { DnsLists } from "../dns/schema.ts";
 import type { Journal } from "../journal/journal.ts";
 import { MAIN } from "../killswitch/policy.ts";
@@ -14,7 +16,7 @@ import { deviceThing, knownDevices } from "./device-entities.ts";
 import type { Thing } from "./discovery.ts";
 import { gatewayThing, type Whole } from "./gateway-entities.ts";
 import { listThing } from "./list-entities.ts";
-import type { Rates } from "./rates.ts";
+import type { DnsFigures, Rates } from "./rates.ts";
 import { tunnelThing } from "./tunnel-entities.ts";
 
 /** What is read of the gateway. */
@@ -25,16 +27,19 @@ export interface Read {
   favourites: Pick<Favourites, "list">;
   journal: Pick<Journal, "page">;
   blockLists: Whole["blockLists"] & Pick<BlockLists, "list">;
+  dns: Pick<Dns, "state" | "counts" | "byDevice">;
 }
 
 interface Home extends Whole {
   tunnels: readonly TunnelRow[];
   known: readonly Device[];
   lists: DnsLists["lists"];
+  /** What was asked, by device and in all; null while the gateway answers no queries. */
+  dns: DnsFigures | null;
 }
 
 export async function readHome(
-  { overview, devices, blockLists }: Read,
+  { overview, devices, blockLists, dns }: Read,
   alert: SecurityAlert | null,
 ): Promise<Home> {
   const [status, problem, tunnels, listed] = await Promise.all([
@@ -52,23 +57,38 @@ export async function readHome(
     known: knownDevices(listed.devices),
     blockLists,
     lists: blockLists.list().lists,
+    dns: dns.state === "on" ? figuresOf(dns) : null,
   };
 }
 
 /** Everything that Home Assistant shows. */
 export function thingsOf(home: Home, gateway: Read, rates: Rates, commands: boolean): Thing[] {
   const { tunnels, devices, known, lists } = home;
+  const { dns } = rates;
   const destinations = (row: TunnelRow) => (commands ? destinationsFor(row, gateway) : null);
   return [
-    gatewayThing(home, commands),
+    gatewayThing(home, dns?.all ?? null, commands),
     ...tunnels.map((row) =>
       row.name === MAIN
         ? tunnelThing(row, rates.of(row.name), destinations(row))
         : tunnelThing(row, rates.of(row.name)),
     ),
-    ...known.map((device) => deviceThing(device, commands ? devices.exits : null)),
+    ...known.map((device) =>
+      deviceThing(
+        device,
+        dns && (dns.devices.get(device.id) ?? NOTHING_ASKED),
+        commands ? devices.exits : null,
+      ),
+    ),
     ...lists.map((list) => listThing(list, commands)),
   ];
+}
+
+const NOTHING_ASKED: DeviceCount = { asked: 0, blocked: 0 };
+
+function figuresOf({ counts: { asked, blocked }, byDevice }: Read["dns"]): DnsFigures {
+  const devices = byDevice.all().map(({ id, ...count }) => [id, count] as const);
+  return { all: { asked, blocked }, devices: new Map(devices) };
 }
 
 function destinationsFor({ provider, wanted }: TunnelRow, { catalogue, favourites }: Read): string[] {

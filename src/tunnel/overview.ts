@@ -16,6 +16,10 @@ interface Deps {
     readonly direct: { devices: readonly unknown[] };
     readonly exitsLost: string | null;
   };
+  destinations: {
+    /** The number of rules by exit. */
+    counts(): Record<string, number>;
+  };
   forwards: { portsOf(tunnel: string): number[] };
   events: { readonly damage: string | null };
 }
@@ -33,13 +37,14 @@ export class Overview {
   constructor(private readonly deps: Deps) {}
 
   async statusIn(state = this.deps.tunnels.main.controller.state): Promise<Status> {
-    const { tunnels, catalogue, savedState, devices, forwards, events } = this.deps;
+    const { tunnels, catalogue, savedState, devices, destinations, forwards, events } = this.deps;
     const read = await tunnels.main.controller.status(catalogue.current(), state);
     const ports = forwards.portsOf(tunnels.main.name);
     return {
       ...read,
       error: read.error ?? savedState.trouble ?? devices.exitsLost ?? events.damage,
       direct_devices: devices.direct.devices.length,
+      direct_destinations: destinations.counts().direct ?? 0,
       ...(ports.length > 0 && { forwarded_ports: ports }),
     };
   }

@@ -43,6 +43,10 @@ export const Status = Type.Object(
       minimum: 0,
       description: "how many devices may leave outside the tunnel",
     }),
+    direct_destinations: Type.Integer({
+      minimum: 0,
+      description: "how many rules for destinations lead outside the tunnel",
+    }),
     via: Type.Optional(VIA),
     forwarded_ports: Type.Optional(
       Type.Array(Type.Integer(), {

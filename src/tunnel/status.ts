@@ -5,7 +5,7 @@ import type { Status, TunnelRow } from "./schema.ts";
 import { isUnanswered, type State } from "./state.ts";
 
 /** A status without the fields about devices. */
-export type TunnelStatus = Omit<Status, "direct_devices">;
+export type TunnelStatus = Omit<Status, "direct_devices" | "direct_destinations">;
 
 /** What a status shows in addition to the state. */
 export interface Observed {

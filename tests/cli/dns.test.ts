@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import type { DeviceId } from "../../src/devices/id.ts";
 import { Home } from "../http/home.ts";
 import { run } from "./program.ts";
 
 setDefaultTimeout(180_000);
 
-const TV = "02:00:00:00:00:20";
+const TV = "02:00:00:00:00:20" as DeviceId;
 const LIST = "https://lists.example/ads.txt";
 
 let home: Home;
@@ -38,6 +39,20 @@ test("dns says who answers, and changes lists and the names that stay open", asy
   expect((await cli("close", "good.example")).code).toBe(0);
   expect((await cli("remove", LIST)).stdout).toBe(`Removed ${LIST}.\n`);
   expect(home.parts.blockLists.list()).toEqual({ lists: [], exceptions: [] });
+});
+
+test("dns shows which devices ask most, and how much of that is blocked", async () => {
+  const { dns } = home.parts;
+  dns.state = "on";
+  dns.byDevice.asked(TV);
+  dns.byDevice.asked(TV);
+  dns.byDevice.blocked(TV);
+  dns.byDevice.asked("02:00:00:00:00:30" as DeviceId);
+  expect((await cli()).stdout).toContain(
+    "Device             Asked  Blocked\nTV                 2      1\n02:00:00:00:00:30  1      0\n",
+  );
+  dns.state = "off";
+  expect((await cli()).stdout).not.toContain("Asked");
 });
 
 test("what cannot be is refused in one line, and nothing changes", async () => {

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { encode } from "dns-packet";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
+import { Probe } from "../../lab/probe.ts";
 import { Website } from "../../lab/website.ts";
+import { LAN } from "../../src/sandbox/topology.ts";
 
 const TV = "02:00:00:00:00:20";
 const DIALOG = "dialog[open]";
@@ -40,6 +43,17 @@ const tick = (name: string) =>
   tab.page.evaluate(
     `[...document.querySelectorAll("${DIALOG} .for-whom label")].find((each) => each.innerText.trim() === "${name}").click()`,
   );
+
+/** The TV asks the gateway for a name, until it has an answer. */
+async function asksFor(name: string): Promise<void> {
+  const tv = rig.lab.sandbox.computers.find(({ mac }) => mac === TV);
+  const query = encode({ ...{ type: "query", id: 1 }, questions: [{ type: "A", name }] });
+  const target = { protocol: "tcp", address: LAN.gateway4, port: 53 } as const;
+  const framed = `${query.length.toString(16).padStart(4, "0")}${query.toHex()}`;
+  const probe = await Probe.start(tv?.namespace ?? "", [{ ...target, payload: framed }]);
+  await probe.until(({ answered }) => answered > 0);
+  await probe.stop();
+}
 
 test(
   "without a rule or a list, the page says what they are for",
@@ -132,8 +146,12 @@ test(
       /internet\.test\/ads\.txt For all devices\. 2 names, confirmed (now|\d+ seconds? ago)/,
     );
     await tab.shows("main", "2 names in all lists.");
+    await asksFor("ads.example");
     await tab.click("Pause for 5 minutes");
     await tab.shows(".dns-pause", /No list blocks for another [45]:\d\d\./);
+    await tab.shows(".destinations .figures", "1 device has asked");
+    await tab.page.evaluate(`document.querySelector(".destinations .figures").open = true`);
+    await tab.shows(".destinations .figures", /TV\s\d+\s[1-9]\d*$/);
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Block again");
     await tab.shows(".dns-pause", /^Pause for 5 minutes$/);

@@ -125,6 +125,7 @@ test("direct needs the operator's permission, is told, and ends with it", async 
   await home.parts.devices.setDirect(true);
   const row = await add({ prefixes: ["203.0.113.0/24"], exit: "direct" });
   expect(row).toMatchObject({ status: 200, exit: "direct", open: true });
+  expect(await send("GET", "/api/status")).toMatchObject({ direct_devices: 0, direct_destinations: 1 });
   expect(row.warning).toContain("outside the tunnel");
   expect(loaded()).toEqual(["ip daddr 203.0.113.0/24 goto leave_by_direct"]);
   const { events } = (await home.send("GET", "/api/events")).json;

@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
+import type { DeviceId } from "../../src/devices/id.ts";
 import { Home } from "./home.ts";
 
 const home = await Home.start();
@@ -11,7 +12,7 @@ const lists = async () => (await home.send("GET", "/api/dns/lists")).json;
 test("without a list there is no resolver, and nothing is counted", async () => {
   expect((await home.send("GET", "/api/dns")).json).toEqual({
     ...{ state: "off", reason: null, asked: 0, local: 0, cached: 0, blocked: 0, refused: 0 },
-    ...{ failed: 0, blocked_names: 0, paused_until: null },
+    ...{ failed: 0, devices: [], blocked_names: 0, paused_until: null },
   });
   expect(await lists()).toEqual({ lists: [], exceptions: [] });
 });
@@ -49,6 +50,23 @@ test("the metrics have what was asked and how that ended, in numbers only", asyn
       ...["blocked_total 3", "refused_total 4", "failed_total 5"],
     ].map((line) => `portcullis_dns_${line}`),
   );
+});
+
+test("each device has its own figures, by its name, in the interface and by its address in the metrics", async () => {
+  const [tv, other] = ["02:00:00:00:00:20", "02:00:00:00:00:30"] as [DeviceId, DeviceId];
+  await home.send("PUT", `/api/devices/${tv}`, JSON.stringify({ name: "TV" }));
+  const { byDevice } = home.parts.dns;
+  byDevice.asked(other);
+  for (let count = 0; count < 3; count += 1) byDevice.asked(tv);
+  byDevice.blocked(tv);
+  expect((await home.send("GET", "/api/dns")).json.devices).toEqual([
+    { id: tv, name: "TV", asked: 3, blocked: 1 },
+    { id: other, name: "", asked: 1, blocked: 0 },
+  ]);
+  const { text } = await home.send("GET", "/metrics");
+  expect(text).toContain(`portcullis_dns_device_queries_total{device="${tv}"} 3\n`);
+  expect(text).toContain(`portcullis_dns_device_blocked_total{device="${tv}"} 1\n`);
+  expect(text).not.toContain("TV");
 });
 
 test("a pause is for minutes, and ends, and open pages hear of it", async () => {

@@ -32,6 +32,7 @@ test("GET /api/status answers the Status itself, without success", async () => {
     mtu: null,
     unanswered: false,
     direct_devices: 0,
+    direct_destinations: 0,
   });
 });
 

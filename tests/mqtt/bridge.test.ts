@@ -81,6 +81,7 @@ test("everything is retained: discovery, states and that the gateway is there", 
     kill_switch: true,
     problem: null,
     direct_devices: 0,
+    direct_destinations: 0,
     exit: "main",
   });
   expect(main()).toEqual({
@@ -254,6 +255,32 @@ test("while nothing changes nothing is sent, and rates are sent every 30 s", asy
   const topics = new Set(shown.broker.messages.map(({ topic }) => topic));
   expect([...topics].filter((topic) => topic !== "portcullis/pi/tunnel/main/traffic")).toEqual([]);
   expect(shown.broker.messages.length).toBeLessThanOrEqual(3);
+});
+
+test("what was asked and blocked is there while the gateway answers queries, in all and of each known device", async () => {
+  shown = await Shown.start();
+  await named();
+  const [all, ofTv] = ["portcullis/pi/gateway/dns", `${TV_EXIT}/dns`];
+  await shown.until(has(`${TV_EXIT}/state`));
+  expect([shown.broker.retained.has(all), shown.broker.retained.has(ofTv)]).toEqual([false, false]);
+  expect(shown.broker.json(GATEWAY).components.dns_asked).toEqual({ platform: "sensor" });
+  const { dns } = shown.home.parts;
+  dns.state = "on";
+  Object.assign(dns.counts, { asked: 5, blocked: 2 });
+  dns.byDevice.asked(TV);
+  await shown.until(() => has(all)() && has(ofTv)());
+  expect(shown.broker.json(all)).toEqual({ asked: 5, blocked: 2 });
+  expect(shown.broker.json(ofTv)).toEqual({ asked: 1, blocked: 0 });
+  expect(shown.broker.json(GATEWAY).components.dns_asked).toMatchObject({ state_topic: all });
+  // Rarely, however much is asked.
+  shown.broker.messages.length = 0;
+  for (let turn = 0; turn < 40; turn += 1) {
+    dns.counts.asked += 1;
+    await shown.pass(1_000);
+  }
+  const sent = shown.broker.messages.filter(({ topic }) => topic === all).length;
+  expect(sent).toBeGreaterThan(0);
+  expect(sent).toBeLessThanOrEqual(2);
 });
 
 test("a state that changes all the time is sent once a second", async () => {

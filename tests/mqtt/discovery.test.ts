@@ -288,6 +288,9 @@ test("the discovery of a device, word for word", async () => {
         state_topic,
         command_topic: "portcullis/pi/device/02-00-00-00-00-20/exit/set",
       },
+      // The gateway answers no DNS queries.
+      dns_asked: { platform: "sensor" },
+      dns_blocked: { platform: "sensor" },
     },
   });
   await shown.stop();
@@ -296,7 +299,7 @@ test("the discovery of a device, word for word", async () => {
 test("a device on the road is one as others are, says so, and its exit can be chosen", () => {
   const phone = { id: "10.129.58.2/32", name: "phone", named: true, assigned: false, exit: "main" };
   const [known] = knownDevices([{ ...phone, kind: "remote" } as Device]);
-  expect(known && deviceThing(known, ["main", "blocked"])).toMatchObject({
+  expect(known && deviceThing(known, null, ["main", "blocked"])).toMatchObject({
     ...{ key: "device/10-129-58-2-32", name: "phone", model: "device on the road" },
     states: { state: { exit: "main" } },
   });

@@ -21,6 +21,7 @@ const STATUS: Status = {
   mtu: 1420,
   unanswered: false,
   direct_devices: 0,
+  direct_destinations: 0,
 };
 const NOTHING = { connected: false, state: "disconnected", server: "", location: "" } as const;
 

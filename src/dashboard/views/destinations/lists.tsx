@@ -8,6 +8,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { useMinute } from "../../traffic.ts";
 import { AddList } from "./add-list.tsx";
+import { Askers } from "./askers.tsx";
 import { Exceptions } from "./exceptions.tsx";
 import { ListRow } from "./list-row.tsx";
 import { Pause } from "./pause.tsx";
@@ -56,6 +57,7 @@ function All({ lists, dns }: { lists: DnsLists; dns: DnsStatus | null }) {
         </p>
       )}
       {dns !== null && dns.state === "on" && <Figures dns={dns} />}
+      {dns !== null && dns.state === "on" && dns.devices.length > 0 && <Askers devices={dns.devices} />}
       {dns !== null && <Pause until={dns.paused_until} />}
       <ul>
         {lists.lists.map((list) => (
