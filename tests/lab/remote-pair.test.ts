@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
+import { Doorbell } from "../../lab/doorbell.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { Phone } from "../../lab/phone.ts";
+import { PROGRAM } from "../../lab/program.ts";
+import { Sniffer } from "../../lab/sniffer.ts";
+import { until } from "../../lab/until.ts";
+import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+
+const TIMEOUT_MS = 240_000;
+const PORT = 51_820;
+/** At home, on the laptop. */
+const BELL = 8_080;
+/** The LAN of the second gateway, and its only device. */
+const CABIN = { gateway4: "192.168.66.1", device4: "192.168.66.10" };
+/** In the network of the café behind whose router it is. */
+const OWN4 = "172.20.4.2";
+
+let lab: Lab;
+/** At home, and in the cabin. */
+let [home, cabin]: Gateway[] = [];
+let device: string;
+let bell: Doorbell;
+let sniffer: Sniffer;
+
+beforeAll(async () => {
+  lab = await createLab({ cards: 2 });
+  bell = await Doorbell.start(lab, lab.namespaces.client, BELL);
+  const rule = `iifname "wan0" udp dport ${PORT} dnat ip to ${UPLINK.gateway4}`;
+  const text = `table inet ports { chain in { type nat hook prerouting priority dstnat - 1\n${rule}\n}\n}\n`;
+  expect(await lab.exec(lab.namespaces.router, ["nft", "-f", "-"], text)).toMatchObject({ code: 0 });
+  const router = await Phone.onTheRoad(lab, 1);
+  const { namespace } = await Phone.behind(router, 4);
+  device = `${lab.sandbox.id}-cabin`;
+  await batch([], [`netns add ${device}`]);
+  await batch(
+    ["-n", namespace],
+    [
+      `link add lan0 type veth peer lan0 netns ${device}`,
+      `address add ${CABIN.gateway4}/24 dev lan0`,
+      "link set lan0 up",
+    ],
+  );
+  await batch(
+    ["-n", device],
+    [
+      "link set lo up",
+      `address add ${CABIN.device4}/24 dev lan0`,
+      "link set lan0 up",
+      `route add default via ${CABIN.gateway4}`,
+    ],
+  );
+  const own = ["--state-dir", join(lab.sandbox.directory, "cabin"), "--interface", `${lab.sandbox.id}c`];
+  home = await lab.startGateway();
+  cabin = await lab.startGateway({ namespace, flags: [...own, "--lan", "lan0", "--uplink", "wan0"] });
+  sniffer = await Sniffer.start(router.namespace, "phone4", {
+    endpoints: [{ address: ROUTER.public4, port: PORT }],
+    direction: "in",
+  });
+}, TIMEOUT_MS);
+
+afterAll(async () => {
+  bell?.stop();
+  await lab?.close();
+}, TIMEOUT_MS);
+
+async function batch(where: readonly string[], lines: readonly string[]): Promise<void> {
+  const { stderr } = await lab.outside(["ip", ...where, "-batch", "-"], `${lines.join("\n")}\n`);
+  expect(stderr).toBe("");
+}
+
+async function ask(gateway: Gateway | undefined, method: string, path: string, body?: unknown) {
+  const answer = await gateway?.api(method, path, body);
+  expect({ path, status: answer?.status, body: answer?.body }).toMatchObject({ path, status: 200 });
+  return answer?.body;
+}
+
+const seenAs = () => lab.fetchFrom(device, `http://${INTERNET.host4}/ip`);
+const laptop = () => lab.fetchFrom(device, `http://${LAN.client4}:${BELL}/`);
+
+test(
+  "another gateway takes the file, and its devices leave by home's exit, reach home, and are cut off with it",
+  async () => {
+    await ask(home, "POST", "/api/connect", { server: "box-vpn-1" });
+    await ask(home, "PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "box-vpn-2" });
+    const on = await home?.operate("remote", "on", "--endpoint", ROUTER.public4, "--port", `${PORT}`);
+    expect(on).toMatchObject({ code: 0, stderr: "" });
+    const add = [...PROGRAM, "remote", "add", "cabin", "--file", "--url", `http://127.0.0.1:${home?.port}`];
+    const { stdout: config, stderr } = await lab.outside(add);
+    expect(stderr).toBe("");
+    expect(await seenAs()).toBeNull();
+    await ask(cabin, "POST", "/api/import", { name: "home", config });
+    await ask(cabin, "PUT", "/api/tunnels/main", { provider: "imported", server: "home" });
+    expect([await seenAs(), await laptop()]).toEqual([VPN.vpn1.v4, lab.namespaces.client]);
+    // Home sees one device.
+    expect((await ask(home, "GET", "/api/remote")).devices).toMatchObject([
+      { name: "cabin", endpoint: "203.0.113.101" },
+    ]);
+    await ask(home, "PATCH", "/api/remote/devices/cabin", { exit: "amsterdam" });
+    expect(await seenAs()).toBe(VPN.vpn2.v4);
+    await ask(home, "DELETE", "/api/remote/devices/cabin");
+    expect(await Promise.all([seenAs(), laptop()])).toEqual([null, null]);
+    expect((await sniffer.count()).leaks).toEqual([]);
+    // Positive control: without the second kill switch and its tunnel, the device leaves from the café.
+    await cabin?.expose();
+    await lab.exec(`${lab.sandbox.id}-phone4`, ["ip", "link", "del", `${lab.sandbox.id}c0`]);
+    await lab.exec(device, ["ping", "-c", "1", "-W", "1", INTERNET.host4]);
+    await until(() => sniffer.peek().leaks.some((leak) => leak.includes(`${INTERNET.host4} ICMP`)));
+    expect(
+      sniffer.peek().leaks.some((leak) => leak.startsWith(`${OWN4} > `) || leak.startsWith(CABIN.device4)),
+    ).toBe(true);
+    await sniffer.stop();
+  },
+  TIMEOUT_MS,
+);
