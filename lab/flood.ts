@@ -1,15 +1,18 @@
 /** RFC 863: what arrives there is thrown away. */
 const DISCARD_PORT = 9;
+const DATAGRAM = Buffer.from("flood").toString("hex");
 const BATCH = 20;
 /** Makes some five thousand datagrams a second where nothing else runs. */
 const PAUSE_MS = 4;
 
-/** As many datagrams to one host as one program sends, each a few bytes long; nobody answers them. */
+/** As many datagrams to one host as one program sends. */
 export class Flood {
   private constructor(private readonly child: Bun.Subprocess<"pipe", "pipe", "inherit">) {}
 
-  static start(namespace: string, host: string): Flood {
-    const argv = ["ip", "netns", "exec", namespace, process.execPath, import.meta.path, host];
+  /** By default to a port where nobody answers, a few bytes long; `hex` is another datagram. */
+  static start(namespace: string, host: string, { port = DISCARD_PORT, hex = DATAGRAM } = {}): Flood {
+    const words = [host, `${port}`, hex];
+    const argv = ["ip", "netns", "exec", namespace, process.execPath, import.meta.path, ...words];
     return new Flood(Bun.spawn(argv, { stdin: "pipe", stdout: "pipe", stderr: "inherit" }));
   }
 
@@ -20,9 +23,9 @@ export class Flood {
   }
 }
 
-async function run(host: string): Promise<void> {
+async function run(host: string, port: number, datagram: Uint8Array): Promise<void> {
   const socket = await Bun.udpSocket({ socket: { data() {}, error() {} } });
-  const batch = Array.from({ length: BATCH }, () => ["flood", DISCARD_PORT, host]).flat();
+  const batch = Array.from({ length: BATCH }, () => [datagram, port, host]).flat();
   let sent = 0;
   const timer = setInterval(() => {
     sent += BATCH;
@@ -40,4 +43,7 @@ async function run(host: string): Promise<void> {
     .resume();
 }
 
-if (import.meta.main) await run(process.argv[2] ?? "");
+if (import.meta.main) {
+  const [host = "", port, hex = ""] = process.argv.slice(2);
+  await run(host, Number(port), Buffer.from(hex, "hex"));
+}

@@ -11,6 +11,7 @@ import { measureMemory } from "./memory.ts";
 import { measurePackets } from "./packets.ts";
 import { measurePage, type PageEffort } from "./page.ts";
 import { measurePrograms } from "./programs.ts";
+import { measureRemote } from "./remote.ts";
 import { measureStart } from "./start.ts";
 import { measureFlushes, measureStatus, measureStatusPrograms } from "./status.ts";
 import { measureSwitch } from "./switch.ts";
@@ -22,6 +23,8 @@ interface Effort {
   connects: number;
   switches: number;
   streams: number;
+  /** From each kind of device, beside a phone on the road. */
+  roads: number;
   starts: number;
   traces: number;
   idleMs: number;
@@ -37,13 +40,22 @@ interface Effort {
 }
 
 const FULL: Effort = {
-  ...{ connects: 11, switches: 5, streams: 20, starts: 7, traces: 3, idleMs: 30_000, restMs: 720_000 },
+  ...{
+    connects: 11,
+    switches: 5,
+    streams: 20,
+    roads: 15,
+    starts: 7,
+    traces: 3,
+    idleMs: 30_000,
+    restMs: 720_000,
+  },
   ...{ questions: 5_000, moves: 21, flushes: 100, packetTurns: 61 },
   load: { switches: 100, requests: 10_000 },
   page: { openings: 7, updates: 3_600, costs: 3, costMs: 20_000 },
 };
 const QUICK: Effort = {
-  ...{ connects: 3, switches: 1, streams: 4, starts: 3, traces: 1, idleMs: 10_000, restMs: 60_000 },
+  ...{ connects: 3, switches: 1, streams: 4, roads: 5, starts: 3, traces: 1, idleMs: 10_000, restMs: 60_000 },
   ...{ questions: 1_000, moves: 5, flushes: 20, packetTurns: 15 },
   load: { switches: 10, requests: 500 },
   page: { openings: 3, updates: 1_200, costs: 1, costMs: 10_000 },
@@ -70,7 +82,7 @@ const before = machine();
 
 await step("packets", () => measurePackets(effort.packetTurns));
 await withHome(
-  ["connect", "switch", "throughput", "status", "flushes", "start", "memory", "devices", "idle"],
+  ["connect", "switch", "throughput", "remote", "status", "flushes", "start", "memory", "devices", "idle"],
   () => Contest.open(program),
   async (contest) => {
     for (const delayMs of [0, DELAY_MS]) {
@@ -81,6 +93,7 @@ await withHome(
     }
     await contest.delay(0);
     await step("throughput", () => measureThroughput(contest, effort.streams));
+    await step("remote", () => measureRemote(contest, effort.roads));
     await step("status", () => measureStatus(contest.portcullis, effort.questions));
     await step("flushes", () => measureFlushes(contest.portcullis, effort.flushes));
     await step("start", () => measureStart(contest.portcullis, effort.starts));

@@ -7,21 +7,37 @@ import { now } from "./clock.ts";
 const PORT = 9;
 const CHUNK = new Uint8Array(256 * 1024);
 
-interface Received {
+export interface Received {
   bytes: number;
   ms: number;
 }
 
-/** Megabits a second that one TCP connection from the LAN brings to the internet. */
-export async function throughputOf(lab: Lab, seconds: number): Promise<number> {
-  const sink = start(lab.namespaces.internet, "sink");
+/** The namespace that a stream comes from, the one it goes to, and an address there. */
+export interface Way {
+  from: string;
+  to: string;
+  address: string;
+}
+
+/** From the LAN to the internet. */
+export function wayOut({ namespaces }: Lab): Way {
+  return { from: namespaces.client, to: namespaces.internet, address: INTERNET.host4 };
+}
+
+/** What one TCP connection brings. */
+export async function streamed({ from, to, address }: Way, seconds: number): Promise<Received> {
+  const sink = start(to, "sink", address);
   const lines = sink.stdout.getReader();
   await lines.read();
-  const source = start(lab.namespaces.client, "source", String(seconds));
+  const source = start(from, "source", address, String(seconds));
   const { value } = await lines.read();
   sink.kill("SIGKILL");
   await Promise.all([source.exited, sink.exited]);
-  const { bytes, ms }: Received = JSON.parse(new TextDecoder().decode(value));
+  return JSON.parse(new TextDecoder().decode(value));
+}
+
+/** Megabits a second. */
+export function rateOf({ bytes, ms }: Received): number {
   return (bytes * 8) / 1_000 / ms;
 }
 
@@ -35,11 +51,11 @@ function start(namespace: string, ...role: string[]): Bun.Subprocess<"ignore", "
 }
 
 /** Counts from the first byte to the last, so that the start of a program is not on the clock. */
-function serveSink(): void {
+function serveSink(hostname: string): void {
   let bytes = 0;
   let startedAt = 0;
   Bun.listen({
-    hostname: INTERNET.host4,
+    hostname,
     port: PORT,
     socket: {
       data(_, chunk) {
@@ -54,20 +70,21 @@ function serveSink(): void {
   process.stdout.write("ready\n");
 }
 
-async function send(seconds: number): Promise<void> {
+async function send(hostname: string, seconds: number): Promise<void> {
   const deadline = now() + seconds * 1_000;
   const fill = (socket: Bun.Socket) => {
     while (now() < deadline) if (socket.write(CHUNK) < CHUNK.length) return;
     socket.end();
   };
   await Bun.connect({
-    hostname: INTERNET.host4,
+    hostname,
     port: PORT,
     socket: { open: fill, drain: fill, data() {}, close: () => process.exit(0) },
   });
 }
 
 if (import.meta.main) {
-  if (process.argv[2] === "sink") serveSink();
-  else await send(Number(process.argv[3]));
+  const [role, address = "", seconds] = process.argv.slice(2);
+  if (role === "sink") serveSink(address);
+  else await send(address, Number(seconds));
 }

@@ -1,6 +1,6 @@
 import { type Measurement, measurementOf, ratioAtLeast } from "./measure.ts";
 import { inTurns, type Sides } from "./rounds.ts";
-import { throughputOf } from "./stream.ts";
+import { rateOf, streamed, wayOut } from "./stream.ts";
 
 /** Short, and many of them: what else runs on the machine then hits both sides alike. */
 const STREAM_SECONDS = 0.7;
@@ -13,7 +13,9 @@ export async function measureThroughput(sides: Sides, rounds: number): Promise<M
     await side.connect(0);
     await side.computer.look("answer");
   }
-  const samples = await inTurns(sides, rounds, ({ lab }) => throughputOf(lab, STREAM_SECONDS));
+  const samples = await inTurns(sides, rounds, async ({ lab }) =>
+    rateOf(await streamed(wayOut(lab), STREAM_SECONDS)),
+  );
   for (const side of [sides.portcullis, sides.wgQuick]) await side.disconnect();
   return [
     measurementOf({

@@ -16,7 +16,7 @@ export async function leftBehind(lab: Lab, gateway: Gateway): Promise<string[]> 
   const parents = new Map(all.map(({ pid, parent }) => [pid, parent]));
   const isOfService = (pid: number | undefined): boolean =>
     pid !== undefined && pid > 1 && (pid === gateway.pid || isOfService(parents.get(pid)));
-  const inside = inNamespace(lab.namespaces.gateway, all);
+  const inside = processesIn(lab.namespaces.gateway, all);
   const needed = links.map((link) => `wireguard-go ${link}`);
   return [
     ...all.filter(({ parent, state }) => parent === gateway.pid && state === "Z"),
@@ -35,7 +35,7 @@ async function linksIn(lab: Lab): Promise<string[]> {
   return allLinks(lab.sandbox.interface).filter((link) => present.includes(link));
 }
 
-function inNamespace(name: string, all: readonly Process[]): Process[] {
+export function processesIn(name: string, all: readonly Process[] = processes()): Process[] {
   const net = `net:[${statSync(`/run/netns/${name}`).ino}]`;
   return all.filter(({ pid }) => {
     try {
