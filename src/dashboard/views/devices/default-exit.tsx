@@ -5,6 +5,7 @@ import { titleOf } from "../../exit.ts";
 import { someOf } from "../../format.ts";
 import { AutosaveSelect } from "../../parts/autosave-select.tsx";
 import type { Question } from "../../parts/dialog.tsx";
+import { OnGateway } from "../../parts/on-gateway.tsx";
 import { useExits } from "../../protection.ts";
 
 /** More names than this are counted. */
@@ -49,19 +50,14 @@ function questionAbout({ devices }: DeviceList): Question {
 /** Why `direct` is among the exits, or not. */
 export function Direct({ isAllowed }: { isAllowed: boolean }) {
   return (
-    <section class="card">
+    <section class="card words">
       <h2>The exit “direct”</h2>
-      {isAllowed ? (
-        <p class="quiet">
-          Devices may be given this exit: they then leave outside every tunnel. To end that for all of them,
-          type on the gateway: <code>sudo portcullis direct off</code>
-        </p>
-      ) : (
-        <p class="quiet">
-          It is not offered: it leads outside every tunnel, so it is a hole in the kill switch. To allow it,
-          type on the gateway: <code>sudo portcullis direct on</code>
-        </p>
-      )}
+      <p class="quiet">
+        {isAllowed
+          ? "Devices may be given this exit: they then leave outside every tunnel. This ends that for all of them:"
+          : "It is not offered: it leads outside every tunnel, so it is a hole in the kill switch. This allows it:"}
+      </p>
+      <OnGateway commands={[`sudo portcullis direct ${isAllowed ? "off" : "on"}`]} />
     </section>
   );
 }

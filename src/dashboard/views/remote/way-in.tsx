@@ -1,8 +1,8 @@
 import type { RemoteStatus } from "../../../remote/schema.ts";
 import { tunnelTitle } from "../../../shared/words.ts";
 import { sentenceFrom } from "../../format.ts";
-import { Command } from "../../parts/command.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { OnGateway } from "../../parts/on-gateway.tsx";
 
 /** What it is, and the command that turns it on: only root may, because strangers reach a port of the gateway then. */
 export function TurnedOff() {
@@ -14,8 +14,8 @@ export function TurnedOff() {
         goes to the internet by the exit that you give it, behind the same kill switch. It needs only the
         WireGuard app and a code that this page shows.
       </p>
-      <p>It opens one UDP port, so only root on the gateway can turn it on. Type there:</p>
-      <Command text="sudo portcullis remote on" />
+      <p>It opens one UDP port of the gateway.</p>
+      <OnGateway commands={["sudo portcullis remote on"]} />
       <p class="quiet">
         A home router in front of the gateway is asked to forward the port. If it does not, this page says
         what to enter there. With a name that leads to your home, add <code>--endpoint</code> and the name.

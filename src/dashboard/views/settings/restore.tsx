@@ -7,10 +7,10 @@ import { refreshAll } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { countOf, sentenceFrom, timeOf } from "../../format.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
-import { Command } from "../../parts/command.tsx";
 import { useFields } from "../../parts/fields.ts";
 import { Field, Form } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { OnGateway } from "../../parts/on-gateway.tsx";
 
 /** A backup that was chosen; it stays in this tab. */
 interface Chosen {
@@ -149,7 +149,9 @@ function Preview({ given, preview: { created, changes, refused, agreed }, action
           <Icon name="warning" /> <span>{sentenceFrom(refused)}</span>
         </p>
       )}
-      {refused?.startsWith("only root") === true && <Command text="sudo portcullis restore <backup.json" />}
+      {refused?.startsWith("only root") === true && (
+        <OnGateway commands={["sudo portcullis restore <backup.json"]} />
+      )}
       <div class="card-buttons">
         {refused === null && changes.length > 0 && (
           <Button
