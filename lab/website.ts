@@ -36,7 +36,7 @@ export class Website {
     return { NODE_EXTRA_CA_CERTS: join(this.folder, "certificate.pem") };
   }
 
-  show(path: string, content: string): void {
+  show(path: string, content: string | Uint8Array): void {
     writeFileSync(join(this.folder, `page-${path}`), content);
   }
 
@@ -71,7 +71,8 @@ function serve(folder: string): void {
     tls: { cert: textOf("certificate.pem") ?? "", key: textOf("key.pem") ?? "" },
     fetch: async (request, server) => {
       const path = new URL(request.url).pathname.slice(1);
-      const page = textOf(`page-${path}`);
+      const file = join(folder, `page-${path}`);
+      const page = existsSync(file) ? readFileSync(file) : null;
       const etag = page === null ? "" : `"${Bun.hash(page)}"`;
       const known = request.headers.get("if-none-match");
       const status = page === null ? 404 : known === etag ? 304 : 200;

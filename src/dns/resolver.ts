@@ -4,6 +4,7 @@ import {
   type HostName,
   isHostAddress,
   isLinkLocal,
+  mustParsePrefix,
   type Prefix,
   unmapped,
 } from "../base/address.ts";
@@ -25,6 +26,8 @@ import { TYPE } from "./wire.ts";
 
 /** Queries for whole zones and for records of every type are not answered (RFC 8482). */
 const META_TYPES: ReadonlySet<number> = new Set([251, 252, 253, 254, 255]);
+/** RFC 3927. Devices look for these addresses on their own link, whatever the rules say. */
+const IPV4_LINK_LOCAL = mustParsePrefix("169.254.0.0/16");
 /** How often the kernel is asked for a device that nothing is known about. */
 const LOOK_EVERY_MS = 1_000;
 
@@ -216,6 +219,7 @@ export class Resolver {
       (address) =>
         !isHostAddress(unmapped(address)) ||
         isLinkLocal(address) ||
+        contains(IPV4_LINK_LOCAL, address) ||
         home.some((prefix) => contains(prefix, address)),
     );
   }

@@ -200,6 +200,9 @@ test("no name of the internet leads into the home", async () => {
   world.answers.set("a.office.example", "10.0.0.1").set("b.office.example", "192.168.7.1");
   expect(await ask("a.office.example")).toBe("10.0.0.1");
   expect(await ask("b.office.example")).toBe("NOERROR");
+  // Nor one that leads to the device's own neighbours.
+  world.answers.set("c.office.example", "169.254.1.1");
+  expect(await ask("c.office.example")).toBe("NOERROR");
 });
 
 test("names of other homes, and the canary of browsers, are asked nowhere", async () => {

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { decode, encode, RECURSION_DESIRED } from "dns-packet";
+import { AUTHORITATIVE_ANSWER, encode } from "dns-packet";
+import { askGateway } from "../../lab/ask.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { Probe } from "../../lab/probe.ts";
 import { until } from "../../lab/until.ts";
+import { Website } from "../../lab/website.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
 
@@ -46,25 +47,7 @@ const lead = async (name: string, exit: string): Promise<string> =>
 const remove = (id: string) => ask("DELETE", `/api/destinations/${id}`);
 const page = () => lab.fetchFrom(lab.namespaces.client, PAGE);
 
-/** What the gateway answers to the client: addresses or a name, or the error. */
-async function resolve(name: string, type: "A" | "PTR" = "A"): Promise<string[]> {
-  const query = encode({
-    ...{ type: "query", id: 1, flags: RECURSION_DESIRED },
-    questions: [{ type, name }],
-  });
-  const probe = await Probe.start(lab.namespaces.client, [
-    { protocol: "udp", address: LAN.gateway4, port: 53, payload: query.toHex() },
-  ]);
-  await probe.until(({ answered }) => answered > 0);
-  const [outcome] = await probe.stop();
-  const { rcode, answers = [] } = decode(Buffer.from(outcome?.answer ?? "", "hex")) as ReturnType<
-    typeof decode
-  > & { rcode?: string };
-  const addresses = answers.flatMap((each) =>
-    each.type === type && "data" in each ? [String(each.data)] : [],
-  );
-  return addresses.length > 0 ? addresses : [rcode ?? ""];
-}
+const resolve = (name: string, type: "A" | "PTR" = "A") => askGateway(lab.namespaces.client, name, type);
 
 /** The questions for such names, and the packets to the host, that each exit saw during the work. */
 async function seenDuring(work: () => Promise<unknown>, names = new RegExp(` a\\? .*${HOST}`)) {
@@ -227,6 +210,47 @@ test(
     expect(seen).toEqual({ first: { asked: false, used: true }, second: NOTHING, leaks: [] });
     const { why, rule } = await ask("GET", `/api/destinations/explain?device=${id}&name=nas.home.arpa`);
     expect([why, rule]).toEqual([expect.stringContaining("which the gateway answers itself"), null]);
+  },
+  TEST_MS,
+);
+
+test(
+  "a device that asks by HTTPS elsewhere is not led by names, is by networks, and leaves by its exit and no other",
+  async () => {
+    const website = await Website.start(lab);
+    try {
+      // What a resolver would say to curl, which asks with the id 0.
+      const answer = encode({
+        ...{ type: "response", id: 0, flags: AUTHORITATIVE_ANSWER },
+        questions: [{ type: "A", name: `film.${HOST}` }],
+        answers: [{ type: "A", name: `film.${HOST}`, ttl: 300, data: INTERNET.host4 }],
+      });
+      website.show("dns-query", answer);
+      const elsewhere = ["--doh-url", `https://${INTERNET.host4}/dns-query`, "--doh-insecure"];
+      const browse = async () => {
+        const argv = ["curl", "-4", "-sf", "-m", "20", ...elsewhere, `http://film.${HOST}/`];
+        return (await lab.exec(lab.namespaces.client, argv)).stdout;
+      };
+      await lead(HOST, "second");
+      const seen = await seenDuring(async () => {
+        // Browsers that ask for this name leave DNS over HTTPS off.
+        expect(await resolve("use-application-dns.net")).toEqual(["NXDOMAIN"]);
+        website.visits();
+        expect(await browse()).toContain(VPN.vpn1.v4);
+        expect(website.visits()).toMatchObject([{ path: "dns-query", from: VPN.vpn1.v4, status: 200 }]);
+      });
+      expect(seen).toEqual({ first: { asked: false, used: true }, second: NOTHING, leaks: [] });
+      await ask("POST", "/api/destinations", { prefixes: [`${INTERNET.host4}/32`], exit: "second" });
+      const led = await seenDuring(async () => expect(await browse()).toContain(VPN.vpn2.v4));
+      expect(led).toEqual({ first: NOTHING, second: { asked: false, used: true }, leaks: [] });
+      // Positive control: whoever asks the gateway is led by the name.
+      await gateway.reset();
+      await lead(HOST, "second");
+      expect(await resolve(`film.${HOST}`)).toEqual([INTERNET.host4]);
+      expect(await browse()).toContain(VPN.vpn2.v4);
+    } finally {
+      await website.stop();
+    }
   },
   TEST_MS,
 );
