@@ -39,7 +39,7 @@ const LONG = new Set([
   ...namesOf("lab", ["leaks/fresh", "installation", "routed", "resolvers", "account", "list", "choosing"]),
   // What other labs show in passing, in each of its cases.
   ...namesOf("lab", ["direct", "moves", "pair", "lost-exits", "switched-dns", "bounds", "port-shadow"]),
-  ...namesOf("lab", ["remote-pair"]),
+  ...namesOf("lab", ["remote-through", "remote-pair"]),
   ...namesOf("lab", ["checks", "update", "notifications", "schedules", "mqtt", "port-mapping"]),
   ...namesOf("dashboard", ["account", "checks", "history", "log", "login"]),
   ...namesOf("dashboard", ["schedules", "servers", "tunnels"]),

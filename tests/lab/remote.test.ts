@@ -5,7 +5,6 @@ import { inject } from "../../lab/injector.ts";
 import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../lab/lab.ts";
 import { LanDevice } from "../../lab/lan-device.ts";
 import { TO_HOME_ROUTER } from "../../lab/miniupnpd.ts";
-import { NatPmpProvider } from "../../lab/nat-pmp-provider.ts";
 import { datagramFrame } from "../../lab/packet.ts";
 import { Phone } from "../../lab/phone.ts";
 import { PROGRAM } from "../../lab/program.ts";
@@ -170,7 +169,7 @@ test(
 );
 
 test(
-  "a phone reaches the laptop at home, leaves by its exit, and has the gateway's DNS",
+  "a phone reaches the laptop at home, in packets up to the MTU of its file, leaves by its exit, and has the gateway's DNS",
   async () => {
     await turnOn();
     const [phone] = phones as [Phone, Phone];
@@ -182,6 +181,12 @@ test(
       lab.namespaces.client,
       lab.namespaces.client,
     ]);
+    const mtu = Number(/^MTU = (\d+)$/m.exec(file)?.[1]);
+    // The uplink's 1500, and the 80 bytes of WireGuard over IPv6.
+    expect(mtu).toBe(1_420);
+    const ping = async (bytes: number) =>
+      (await phone.run(["ping", "-c", "1", "-W", "3", "-s", `${bytes - 28}`, "-M", "do", LAN.client4])).code;
+    expect([await ping(mtu), (await ping(mtu + 1)) === 0]).toEqual([0, false]);
     await give("phone", "amsterdam");
     expect(await phone.seenAs()).toBe(VPN.vpn2.v4);
     const [, dns = ""] = /^DNS = ([0-9.]+),/m.exec(file) ?? [];
@@ -207,7 +212,7 @@ test(
     expect(await home(phone)).toBe(lab.namespaces.client);
     expect(await lab.isRefused(phone.namespace, `http://${INTERNET.host4}/ip`)).toBe(true);
     expect(await other.seenAs()).toBe(VPN.vpn1.v4);
-    expect([await home(other), await home(other, LAN.client6)]).toEqual([null, null]);
+    expect(await Promise.all([home(other), home(other, LAN.client6)])).toEqual([null, null]);
     expect(await other.run(["ping", "-c", "1", "-W", "1", LAN.gateway4])).not.toMatchObject({ code: 0 });
     // The tunnel of its exit is down.
     await give("phone", "amsterdam");
@@ -260,7 +265,7 @@ test(
     await stream?.sends(100);
     // What was under way when it was removed may still have come back.
     expect(((await stream?.count())?.udp?.answered ?? 0) - before).toBeLessThan(5);
-    expect([await home(phone), await phone.seenAs()]).toEqual([null, null]);
+    expect(await Promise.all([home(phone), phone.seenAs()])).toEqual([null, null]);
     await stream?.stop();
     const { udp } = (await second?.stop()) ?? {};
     expect([udp?.answered ?? 0, udp?.lost]).toEqual([udp?.sent ?? 0, []]);
@@ -288,7 +293,10 @@ test(
       // Positive control: the gateway itself reaches it.
       expect(await reached(lab.namespaces.gateway)).toBe(other.namespace);
       otherBell.rings();
-      expect([await reached(phone.namespace), await reached(lab.namespaces.client)]).toEqual([null, null]);
+      expect(await Promise.all([reached(phone.namespace), reached(lab.namespaces.client)])).toEqual([
+        null,
+        null,
+      ]);
       expect(otherBell.rings()).toEqual([]);
       // As the other one, and as a host of the LAN.
       for (const stolen of [theirs, LAN.client4]) {
@@ -324,7 +332,7 @@ test(
     expect(udp?.lost).toEqual([]);
     expect([await phone.seenAs(), await home(phone)]).toEqual([VPN.vpn2.v4, lab.namespaces.client]);
     await type("remote", "remove", "phone");
-    expect([await phone.seenAs(), await home(phone)]).toEqual([null, null]);
+    expect(await Promise.all([phone.seenAs(), home(phone)])).toEqual([null, null]);
   },
   TIMEOUT_MS,
 );
@@ -384,7 +392,7 @@ test(
       expect(await device("phone")).toMatchObject({ exit: "direct", assigned: true });
       expect((await ask("GET", "/api/status")).killswitch_active).toBe(true);
       // The other one may not reach the LAN, nor the network before it.
-      expect([await home(other), await home(other, LAN.client6)]).toEqual([null, null]);
+      expect(await Promise.all([home(other), home(other, LAN.client6)])).toEqual([null, null]);
       expect(await phone.run(["ping", "-c", "1", "-W", "2", ROUTER.lan[2].v4])).toMatchObject({ code: 0 });
       expect(await other.run(["ping", "-c", "1", "-W", "1", ROUTER.lan[2].v4])).not.toMatchObject({
         code: 0,
@@ -431,46 +439,12 @@ test(
       const big = await phone.run(["ping", "-c", "1", "-W", "3", "-s", "1212", "-M", "do", LAN.client4]);
       expect(big).toMatchObject({ code: 0 });
       await ask("POST", "/api/disconnect");
-      expect([await phone.seenAs(), await home(phone)]).toEqual([null, null]);
+      expect(await Promise.all([phone.seenAs(), home(phone)])).toEqual([null, null]);
       expect((await ask("GET", "/api/remote")).error).toBe("the main tunnel is not connected");
       await ask("POST", "/api/connect", { server: "box-vpn-1" });
       await until(async () => (await home(phone)) === lab.namespaces.client);
     } finally {
       await lab.exec(vpn1, ["nft", "delete", "table", "inet", "ports"]);
-    }
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  "through a tunnel without a port, the provider is asked for one, and devices follow when it gives another",
-  async () => {
-    const refused = await gateway.operate("remote", "on", "--through", "main");
-    expect(refused.code).not.toBe(0);
-    expect(refused.stderr).toContain("opens no port");
-    expect(refused.stderr).toContain("--port");
-    expect((await ask("GET", "/api/remote")).on).toBe(false);
-    const provider = await NatPmpProvider.start(lab, "vpn1", 40_001, VPN.vpn1.v4);
-    try {
-      const on = await gateway.operate("remote", "on", "--through", "main");
-      expect(on).toMatchObject({ code: 0, stderr: "" });
-      const [phone] = phones as [Phone, Phone];
-      const file = await invite(phone, "phone");
-      expect(file).toContain(`Endpoint = ${VPN.vpn1.v4}:40001\n`);
-      expect([await phone.seenAs(), await home(phone)]).toEqual([VPN.vpn1.v4, lab.namespaces.client]);
-      provider.restart();
-      await ask("POST", "/api/disconnect");
-      expect((await ask("GET", "/api/remote")).endpoint).toBeNull();
-      await ask("POST", "/api/connect", { server: "box-vpn-1" });
-      await until(async () => (await ask("GET", "/api/remote")).endpoint !== null);
-      const { endpoint, error } = await ask("GET", "/api/remote");
-      expect([endpoint === `${VPN.vpn1.v4}:40001`, error]).toEqual([false, null]);
-      const { public_key } = await ask("GET", "/api/remote");
-      await phone.run(["wg", "set", phone.link, "peer", public_key, "endpoint", endpoint]);
-      await until(async () => (await home(phone)) === lab.namespaces.client);
-      expect(await gateway.operate("remote", "off")).toMatchObject({ code: 0 });
-    } finally {
-      await provider.stop();
     }
   },
   TIMEOUT_MS,
@@ -681,22 +655,6 @@ test(
       socket.close();
       await gateway.api("DELETE", "/api/schedules/phone");
     }
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  "a phone fills its packets up to the MTU of its file, and a longer one does not fit",
-  async () => {
-    await turnOn();
-    const [phone] = phones as [Phone, Phone];
-    const file = await invite(phone, "phone");
-    const mtu = Number(/^MTU = (\d+)$/m.exec(file)?.[1]);
-    // The uplink's 1500, and the 80 bytes of WireGuard over IPv6.
-    expect(mtu).toBe(1_420);
-    const ping = async (bytes: number) =>
-      (await phone.run(["ping", "-c", "1", "-W", "3", "-s", `${bytes - 28}`, "-M", "do", LAN.client4])).code;
-    expect([await ping(mtu), (await ping(mtu + 1)) === 0]).toEqual([0, false]);
   },
   TIMEOUT_MS,
 );
