@@ -56,7 +56,7 @@ export class Listener {
           const client = parseAddress(text);
           // The buffer belongs to the socket, which may use it again.
           const answered = client && (await this.resolver.answer(Uint8Array.from(message), client));
-          if (answered && !own.closed) own.send(fitted(answered.answer, answered.question), clientPort, text);
+          if (answered && !own.closed) say(own, fitted(answered.answer, answered.question), clientPort, text);
         },
         // A client has closed its port before the answer came.
         error: () => {},
@@ -133,4 +133,16 @@ export class Listener {
     else this.clients.set(client, count);
     this.connections -= 1;
   }
+}
+
+/**
+ * Sends once more if that fails: the kernel has told of an earlier answer, whose client had closed its port, and has not
+ * sent this one. Whoever does not hear the second one either asks again.
+ */
+function say(socket: Bun.udp.Socket<"buffer">, message: Uint8Array, port: number, address: string): void {
+  for (let time = 0; time < 2; time += 1)
+    try {
+      socket.send(message, port, address);
+      return;
+    } catch {}
 }
