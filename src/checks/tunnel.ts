@@ -14,6 +14,7 @@ export interface TunnelFacts {
     | "provider"
     | "server"
     | "via"
+    | "port"
     | "wanted"
     | "wanted_via"
     | "latest_handshake"
@@ -59,11 +60,15 @@ function titleOf({ server, via, wanted, wanted_via }: TunnelFacts["row"]): strin
 function alive({ row, now }: TunnelFacts, title: string): Finding {
   const age = ageOf(row.latest_handshake, now);
   if (age !== null && age < SESSION_ENDS_MS)
-    return ok(`connected to ${title}; last handshake ${secondsOf(age)} ago`);
+    return ok(`connected to ${title}${portText(row)}; last handshake ${secondsOf(age)} ago`);
   return warning(
     `connected to ${title}, but there was no handshake for three minutes`,
     "The gateway reconnects by itself when the server stays silent. Check again in a minute.",
   );
+}
+
+function portText({ port }: TunnelFacts["row"]): string {
+  return port === undefined ? "" : ` at port ${port}, because it does not answer at its usual one from here`;
 }
 
 /** The server answers handshakes, so it is up and knows the key. */

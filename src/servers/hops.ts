@@ -72,7 +72,8 @@ function pairFault(exit: Hop, entry: Hop): string | null {
   return exitFault(exit) ?? entryFault(entry);
 }
 
-function paired(exit: Server, entry: Server): Server {
+/** The entry forwards what comes at this one port. */
+function paired({ ports: _, ...exit }: Server, entry: Server): Server {
   const { name, country, city } = entry;
   const { peer } = exit.config;
   const endpoint = { host: entry.config.peer.endpoint.host, port: exit.multihopPort ?? peer.endpoint.port };

@@ -175,7 +175,7 @@ const UNASSIGNED: Config["interface"] = { privateKey: "", addresses: [], dns: []
 
 /** Null without an own end that fits the server. */
 function serverOf(server: ListedServer, ownEnd: Own | null): Server | null {
-  const { name, label, country, city, ipv4, port, publicKey, multihopPort, opensPorts } = server;
+  const { name, label, country, city, ipv4, port, publicKey, multihopPort, opensPorts, ports } = server;
   if (ownEnd === null || (publicKey === null) !== (ownEnd.registers === true)) return null;
   const { registers, ...own } = ownEnd;
   return {
@@ -192,5 +192,6 @@ function serverOf(server: ListedServer, ownEnd: Own | null): Server | null {
     ...(registers && { registers }),
     ...(multihopPort !== undefined && { multihopPort }),
     ...(opensPorts !== undefined && { opensPorts }),
+    ...(ports !== undefined && { ports }),
   };
 }

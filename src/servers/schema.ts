@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { Config } from "../wireguard/schema.ts";
+import type { PortRange } from "./ports.ts";
 
 export const Provider = Type.Union([
   Type.Literal("managed"),
@@ -64,6 +65,8 @@ export interface Server {
   multihopPort?: number;
   /** Its provider opens ports, but not at this server. */
   opensPorts?: false;
+  /** Where it answers too, if it is reached directly. */
+  ports?: readonly PortRange[];
   /** The server through which it is reached; the endpoint is there. Missing if it is reached directly. */
   via?: { name: string; country: string; city: string };
 }

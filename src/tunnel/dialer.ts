@@ -1,19 +1,24 @@
 import { GatewayError } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
 import { titleOf } from "../servers/hops.ts";
+import { portsToTry } from "../servers/ports.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { clockHint } from "./clock.ts";
 import type { Kernel } from "./kernel.ts";
+import { pathOf } from "./mtu.ts";
 import type { Resolver, Way } from "./resolver.ts";
 import type { SavedState } from "./saved-state.ts";
 import { partOf, type Session, sessionFor, usableOn } from "./session.ts";
 
 /** How long a server may take to answer the handshake; WireGuard itself retries after 5 s. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
+/** The same at each of several ports: two handshakes, and a second for the answer to the second one. */
+const PORT_TIMEOUT_MS = 6_500;
 /** The pause between two checks for the handshake is a twentieth of the time passed, as a check costs time too. */
 const POLL = { part: 1 / 20, shortestMs: 1, longestMs: 100 };
 
@@ -39,6 +44,7 @@ interface Deps {
   looksUpInside: (former: Former | null) => boolean;
   sendOn: (way: Way, signal: AbortSignal) => Send;
   register: Register;
+  log: Pick<Log, "info">;
 }
 
 /** Registers a new key with a server that wants that before each connection. */
@@ -53,41 +59,83 @@ export class Dialer {
    * caller clears what was begun.
    */
   async dial(server: Server, former: Former | null, signal: AbortSignal): Promise<Session> {
-    const { kernel, killSwitch, resolver, savedState, name, slot, looksUpInside } = this.deps;
+    const { host: clock, kernel, killSwitch, resolver, savedState, name, slot, looksUpInside } = this.deps;
     const { uplinkMtu } = killSwitch.network;
     assertUplink(killSwitch.network);
     const way = wayOf(name, former, looksUpInside(former));
     const usable = usableOn(killSwitch.network, await this.registered(server, way, signal));
-    const { host, port } = usable.config.peer.endpoint;
+    const { host } = usable.config.peer.endpoint;
     const old = former?.session ?? null;
     const [address] = await resolver.resolve(host, way, signal);
-    const endpoint = { address, port };
-    const session = sessionFor(slot, usable, endpoint, old);
+    const tries = this.portsTo(usable).map((each) =>
+      sessionFor(slot, usable, { address, port: each }, old),
+    ) as [Session, ...Session[]];
+    const [session] = tries;
     // The firewall already permits traffic inside the tunnel, because only routes lead there. This saves a change
     // before traffic flows.
-    const carrying = [...carriedSince(former), session];
+    const live = carriedSince(former);
     const silent = silentSince(former);
+    const permit = (tried: Session) => killSwitch.update(name, partOf([...live, tried], silent));
     // Connections that a former session has left in the zone of this one.
     await killSwitch.settleConnections();
-    await together([killSwitch.update(name, partOf(carrying, silent)), kernel.open(session, uplinkMtu)]);
+    await together([permit(session), kernel.open(session, uplinkMtu)]);
     const twin = old !== null && haveSameKeys(old, session) ? old : null;
     // A dead session has nothing to lose. A live one carries traffic until the new one does.
     if (twin !== null && former?.dead === true) await this.silence(twin);
     try {
       await kernel.configure(session);
-      const answered = this.handshake(session, signal);
+      const answered = this.firstAnswered(tries, permit, signal);
       await together([
         kernel.route(session, old?.server.config ?? null, answered),
         // Questions to the gateway itself follow no route. The first session gets them.
-        answered.then(() => killSwitch.update(name, partOf(carrying.toReversed(), silent))),
+        answered.then((reached) => killSwitch.update(name, partOf([reached, ...live], silent))),
       ]);
-      savedState.saveHandshake(await answered);
+      savedState.saveHandshake(clock.now());
       if (twin !== null && former?.dead === false) await this.silence(twin);
+      const reached = await answered;
+      if (tries.length > 1) this.remember(reached);
+      return reached;
     } catch (error) {
       if (twin !== null) await this.restoreTwin(twin, session);
       throw error;
     }
-    return session;
+  }
+
+  /** The usual port comes first, or the one that was answered here before. Without an uplink nobody answers anywhere. */
+  private portsTo({ ports = [], config }: Server): number[] {
+    const { killSwitch, savedState } = this.deps;
+    const usual = config.peer.endpoint.port;
+    const { network } = killSwitch;
+    return network.online ? portsToTry(usual, ports, savedState.serverPort(pathOf(network))) : [usual];
+  }
+
+  private remember({ server, endpoint }: Session): void {
+    const { killSwitch, savedState } = this.deps;
+    const isUsual = endpoint.port === server.config.peer.endpoint.port;
+    savedState.saveServerPort(pathOf(killSwitch.network), isUsual ? null : endpoint.port);
+  }
+
+  /** The session as its server has answered: at the first of these ports that is not silent. */
+  private async firstAnswered(
+    tries: readonly [Session, ...Session[]],
+    permit: (tried: Session) => Promise<void>,
+    signal: AbortSignal,
+  ): Promise<Session> {
+    const { kernel, log } = this.deps;
+    for (const [at, tried] of tries.entries()) {
+      const title = titleOf(tried.server);
+      if (at > 0) {
+        log.info(
+          `${title} does not answer at port ${tries[at - 1]?.endpoint.port}: trying port ${tried.endpoint.port}`,
+        );
+        // In this order: a first packet that is dropped would be repeated after 5 s only.
+        await permit(tried);
+        await kernel.configure(tried);
+      }
+      if (await this.hasAnswered(tried, tries.length > 1 ? PORT_TIMEOUT_MS : HANDSHAKE_TIMEOUT_MS, signal))
+        return tried;
+    }
+    throw this.silenceOf(tries);
   }
 
   /** Another program may have deleted its interface. */
@@ -111,19 +159,29 @@ export class Dialer {
     return { ...server, config };
   }
 
-  /** When the server has answered, in milliseconds since 1970. */
-  private async handshake(session: Session, signal: AbortSignal): Promise<number> {
-    const { host, kernel, savedState } = this.deps;
+  private async hasAnswered({ link }: Session, withinMs: number, signal: AbortSignal): Promise<boolean> {
+    const { host, kernel } = this.deps;
     const begunAt = host.monotonic();
-    for (let passed = 0; passed < HANDSHAKE_TIMEOUT_MS; passed = host.monotonic() - begunAt) {
+    for (let passed = 0; passed < withinMs; passed = host.monotonic() - begunAt) {
       signal.throwIfAborted();
-      if (await kernel.hasHandshake(session.link)) return host.now();
+      if (await kernel.hasHandshake(link)) return true;
       await host.sleep(Math.min(Math.max(passed * POLL.part, POLL.shortestMs), POLL.longestMs), signal);
     }
     signal.throwIfAborted();
-    throw new GatewayError(
+    return false;
+  }
+
+  private silenceOf(tries: readonly [Session, ...Session[]]): GatewayError {
+    const { host, savedState } = this.deps;
+    const title = titleOf(tries[0].server);
+    const hint = clockHint(host.now(), savedState.handshake());
+    const within = (ms: number) => `did not answer the WireGuard handshake within ${ms / 1000} s`;
+    const ports = tries.map(({ endpoint }) => endpoint.port);
+    return new GatewayError(
       "no_answer",
-      `${titleOf(session.server)} did not answer the WireGuard handshake within ${HANDSHAKE_TIMEOUT_MS / 1000} s: is it up, and are the keys right?${clockHint(host.now(), savedState.handshake())}`,
+      ports.length === 1
+        ? `${title} ${within(HANDSHAKE_TIMEOUT_MS)}: is it up, and are the keys right?${hint}`
+        : `${title} ${within(PORT_TIMEOUT_MS)} at any of its ports ${ports.join(", ")}: is it up, are the keys right, and does this network let WireGuard through?${hint}`,
     );
   }
 }

@@ -4,11 +4,13 @@ import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Slot } from "../network/slot.ts";
 import { titleOf, viaText } from "../servers/hops.ts";
 import { MAX_ASKED, type Place } from "../servers/place.ts";
+import { portsToTry } from "../servers/ports.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { clockHint } from "./clock.ts";
 import { assertUplink, carriedSince, type Former, silentSince, together, wayOf } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
+import { pathOf } from "./mtu.ts";
 import type { Resolver } from "./resolver.ts";
 import { type Round, roundsOf, withoutRoutes } from "./round.ts";
 import type { RoundTrips } from "./roundtrips.ts";
@@ -75,6 +77,9 @@ export class Probe {
     // A server that cannot be asked because a tunnel uses it is treated like one that does not answer.
     const nearest = roundTrips.nearest(servers) ?? servers.find((server) => this.isUsed(server, former));
     if (nearest !== undefined) return nearest;
+    // They may answer at another port, which the dialer finds out with one of them.
+    const other = servers.find(({ ports }) => ports !== undefined);
+    if (other !== undefined && this.deps.killSwitch.network.online) return other;
     const hint = clockHint(this.deps.host.now(), this.deps.savedState.handshake());
     throw new GatewayError(
       "no_answer",
@@ -109,7 +114,8 @@ export class Probe {
     let failure: unknown = null;
     for (const server of servers) {
       if (this.isUsed(server, former)) continue;
-      const { host, port } = server.config.peer.endpoint;
+      const { host } = server.config.peer.endpoint;
+      const port = this.firstPort(server);
       try {
         const [address] = await resolver.resolve(host, wayOf(name, former, looksUpInside(former)), signal);
         sessions.push(sessionFor(slot, withoutRoutes(server), { address, port }, former?.session ?? null));
@@ -120,6 +126,13 @@ export class Probe {
     }
     if (sessions.length === 0 && failure !== null) throw failure;
     return sessions;
+  }
+
+  /** Where a server of this uplink was last reached, if this one listens there too. */
+  private firstPort({ config, ports = [] }: Server): number {
+    const { killSwitch, savedState } = this.deps;
+    const { port } = config.peer.endpoint;
+    return portsToTry(port, ports, savedState.serverPort(pathOf(killSwitch.network)))[0] ?? port;
   }
 
   /** Whether a tunnel has a session with it. A second one with the same key would end the first. */

@@ -40,6 +40,12 @@ const PATHS = savedJson(
   Type.Record(Type.String(), Type.Integer({ minimum: 0, maximum: 65535 })),
   {},
 );
+/** Where a server was last reached if not at its usual port, by uplink. */
+const PORTS = savedJson(
+  "server_ports",
+  Type.Record(Type.String(), Type.Integer({ minimum: 1, maximum: 65535 })),
+  {},
+);
 /** A gateway that travels meets many networks. */
 const MAX_PATHS = 20;
 
@@ -184,6 +190,23 @@ export class SavedState implements Texts {
 
   private paths(): Map<string, number> {
     return new Map(Object.entries(PATHS.read(this)));
+  }
+
+  /** Where servers are reached from an uplink that blocks their usual port; null if it is not known to. */
+  serverPort(uplink: string): number | null {
+    return this.ports().get(uplink) ?? null;
+  }
+
+  saveServerPort(uplink: string, port: number | null): void {
+    if (this.serverPort(uplink) === port) return;
+    const ports = this.ports();
+    ports.delete(uplink);
+    if (port !== null) ports.set(uplink, port);
+    PORTS.write(this, Object.fromEntries([...ports].slice(-MAX_PATHS)));
+  }
+
+  private ports(): Map<string, number> {
+    return new Map(Object.entries(PORTS.read(this)));
   }
 
   /** The last address that a name resolved to. */

@@ -19,6 +19,11 @@ const Unanswered = Type.Boolean({
     "connected, and nothing but handshakes comes back for what is sent: the tunnel carries nothing",
 });
 
+const Port = Type.Integer({
+  description:
+    "the port at which the server is reached, because it does not answer at its usual one; missing if it is the usual one",
+});
+
 /** GET /api/status: the seven fields of the contract, then the fields that follow from it. */
 export const Status = Type.Object(
   {
@@ -48,6 +53,7 @@ export const Status = Type.Object(
       description: "how many rules for destinations lead outside the tunnel",
     }),
     via: Type.Optional(VIA),
+    port: Type.Optional(Port),
     forwarded_ports: Type.Optional(
       Type.Array(Type.Integer(), {
         description: "ports of the server that lead to devices; missing if there are none",
@@ -80,6 +86,7 @@ export const TunnelRow = Type.Object(
     unanswered: Unanswered,
     devices: Type.Integer({ minimum: 0, description: "how many devices leave by it" }),
     via: Type.Optional(VIA),
+    port: Type.Optional(Port),
     wanted_via: Type.Optional(
       Type.String({
         description:

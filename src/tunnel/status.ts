@@ -2,6 +2,7 @@ import { isIpv4 } from "../base/address.ts";
 import type { Provider } from "../servers/schema.ts";
 import type { Interface } from "../wireguard/interface.ts";
 import type { Status, TunnelRow } from "./schema.ts";
+import type { Session } from "./session.ts";
 import { isUnanswered, type State } from "./state.ts";
 
 /** A status without the fields about devices. */
@@ -43,7 +44,12 @@ export function statusOf(
     mtu,
     unanswered: isUnanswered(state),
     ...(session?.server.via !== undefined && { via: session.server.via.name }),
+    ...(session !== null && otherPort(session)),
   };
+}
+
+function otherPort({ server, endpoint: { port } }: Session): { port: number } | null {
+  return port === server.config.peer.endpoint.port ? null : { port };
 }
 
 /** The row of one tunnel. The other fields of a status concern the whole gateway. */
@@ -64,8 +70,13 @@ export function rowOf(
     mtu,
     unanswered,
     via,
+    port,
   } = status;
   const figures = { uptime_seconds, latest_handshake, rx_bytes, tx_bytes };
   const hops = { ...(via !== undefined && { via }), ...(wanted_via !== undefined && { wanted_via }) };
-  return { name, provider, server, wanted, state, location, ip, ...figures, error, mtu, unanswered, ...hops };
+  const other = port === undefined ? {} : { port };
+  return {
+    ...{ name, provider, server, wanted, state, location, ip, ...figures, error, mtu, unanswered },
+    ...{ ...hops, ...other },
+  };
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
+import type { Server } from "../../src/servers/schema.ts";
 import { FakeHost } from "../fake/host.ts";
 import { inDirectory } from "./directory.ts";
 import {
@@ -127,6 +128,43 @@ describe("a connect", () => {
     await controller.disconnect();
     expect(await controller.row()).toMatchObject({ provider: null, wanted: null, state: "disconnected" });
   });
+
+  claim(
+    "to a server whose usual port is silent tries its other ports, and begins with that one the next time",
+    async ({ controller, host, store }) => {
+      const open: Server = {
+        ...ONE,
+        ports: [
+          [53, 53],
+          [443, 443],
+        ],
+      };
+      host.silent.add(ENDPOINT.one);
+      host.silent.add("192.0.2.1:443");
+      await controller.connect(open);
+      expect(await controller.status("custom")).toMatchObject({ connected: true, port: 53 });
+      expect(host.table).toContain("udp dport 53 ");
+      expect(host.table).not.toContain("udp dport 51820 ");
+      const asked: string[] = [];
+      host.onEvent = (event) => void (event.startsWith("wg setconf") && asked.push(event));
+      await controller.disconnect();
+      await controller.connect(open);
+      expect(asked.length).toBe(1);
+      expect(Object.values(JSON.parse(store.read("server_ports") ?? ""))).toEqual([53]);
+      await controller.disconnect();
+      host.silent.clear();
+      host.silent.add("192.0.2.1:53");
+      await controller.connect(open);
+      expect((await controller.status("custom")).port).toBeUndefined();
+      expect(JSON.parse(store.read("server_ports") ?? "")).toEqual({});
+      for (const port of [443, 51_820]) host.silent.add(`192.0.2.1:${port}`);
+      await controller.disconnect();
+      await expect(controller.connect(open)).rejects.toMatchObject({
+        code: "no_answer",
+        message: expect.stringContaining("within 6.5 s at any of its ports 51820, 443, 53: is it up"),
+      });
+    },
+  );
 
   claim("that fails with an unexpected error never shows the key that the error quotes", async (gateway) => {
     const { controller, host, log } = gateway;

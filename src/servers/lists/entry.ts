@@ -1,6 +1,9 @@
+import { Type } from "typebox";
 import { type Address, isIpv4 } from "../../base/address.ts";
+import { checkerOf } from "../../base/checker.ts";
 import { isName } from "../../base/name.ts";
 import { isKey } from "../../wireguard/key-text.ts";
+import { inRange, type PortRange } from "../ports.ts";
 
 /** A WireGuard server of a provider's list: the fields that clients see, and those of the endpoint. */
 export interface ListedServer {
@@ -17,6 +20,8 @@ export interface ListedServer {
   multihopPort?: number;
   /** Its provider opens ports, but not at this server. */
   opensPorts?: false;
+  /** Where it answers too. */
+  ports?: readonly PortRange[];
 }
 
 /** A server whose IPv4 address is not checked yet. */
@@ -52,13 +57,34 @@ export function readingOf<Entry>(entries: readonly Entry[], outcomeOf: (entry: E
 
 /** Checks the entries of every format: the author of a list chooses these texts, and clients print them. */
 export function checked(server: UncheckedServer): ListedServer | "malformed" {
-  const { name, ipv4, port, publicKey, multihopPort = 0 } = server;
+  const { name, ipv4, port, publicKey, multihopPort = 0, ports = [] } = server;
   const places = { label: tidied(server.label), country: tidied(server.country), city: tidied(server.city) };
   const named = [name, ...Object.values(places)].every((text) => isName(text) && isVisible(text));
   const keyed = publicKey === null || isKey(publicKey);
   if (!named || !isServerAddress(ipv4) || !isPort(port) || !keyed) return "malformed";
   // Without a usable multi-hop port, the server can still be reached directly.
-  return { name, ...places, ipv4, port, publicKey, ...(isPort(multihopPort) && { multihopPort }) };
+  return {
+    ...{ name, ...places, ipv4, port, publicKey },
+    ...(isPort(multihopPort) && { multihopPort }),
+    ...(ports.length > 0 && { ports }),
+  };
+}
+
+/** More than any list has. */
+const MAX_RANGES = 64;
+const portRange = checkerOf(
+  Type.Tuple([Type.Integer({ minimum: 1, maximum: 65535 }), Type.Integer({ minimum: 1, maximum: 65535 })]),
+);
+
+/** `[[53,53],[4000,33433],…]`; what cannot be read is left out. */
+export function rangesIn(value: unknown): readonly PortRange[] {
+  const ranges = Array.isArray(value) ? value.slice(0, MAX_RANGES) : [];
+  return ranges.filter((each) => portRange.Check(each) && each[0] <= each[1]);
+}
+
+/** The one that is preferred, or the first one if the list has others only. */
+export function usualPort(preferred: number, ranges: readonly PortRange[]): number {
+  return inRange(preferred, ranges) ? preferred : (ranges[0]?.[0] ?? preferred);
 }
 
 function isPort(port: number): boolean {

@@ -1,7 +1,8 @@
 import { type Static, Type } from "typebox";
 import { type Address, isIpv4, isPrivate, mustParseAddress } from "../../base/address.ts";
 import { checkerOf } from "../../base/checker.ts";
-import { checked, type Outcome, type Reading, readingOf } from "./entry.ts";
+import type { PortRange } from "../ports.ts";
+import { checked, type Outcome, type Reading, rangesIn, readingOf, usualPort } from "./entry.ts";
 
 // IVPN's desktop app defines these shapes (daemon/api/types/servers.go).
 
@@ -28,10 +29,12 @@ const Host = Type.Object({
 const host = checkerOf(Host);
 
 const ports = checkerOf(Type.Object({ wireguard: Type.Array(Type.Unknown()) }));
+/** One port, or a range of them. */
 const udpPort = checkerOf(
   Type.Object({
     type: Type.String({ pattern: "^[Uu][Dd][Pp]$" }),
-    port: Type.Integer({ minimum: 1, maximum: 65535 }),
+    port: Type.Optional(Type.Integer()),
+    range: Type.Optional(Type.Object({ min: Type.Integer(), max: Type.Integer() })),
   }),
 );
 
@@ -49,15 +52,15 @@ interface Entry {
 /** IVPN's list: api.ivpn.net/v5/servers.json. */
 export function readIvpn(document: unknown): Reading | null {
   if (!list.Check(document)) return null;
-  const port = portIn(document.config.ports);
+  const all = portsIn(document.config.ports);
   const entries = document.wireguard.flatMap((each): (Entry | null)[] =>
     place.Check(each) ? each.hosts.map((one) => ({ ...each, host: one })) : [null],
   );
-  const reading = readingOf(entries, (entry) => outcomeOf(entry, port));
+  const reading = readingOf(entries, (entry) => outcomeOf(entry, all));
   return { ...reading, resolver: resolverIn(entries) };
 }
 
-function outcomeOf(entry: Entry | null, port: number): Outcome {
+function outcomeOf(entry: Entry | null, all: readonly PortRange[]): Outcome {
   if (entry === null || !host.Check(entry.host)) return "malformed";
   const { hostname, host: ipv4, public_key, multihop_port } = entry.host;
   const { country, city } = entry;
@@ -67,16 +70,18 @@ function outcomeOf(entry: Entry | null, port: number): Outcome {
     country,
     city,
     ipv4,
-    port,
+    port: usualPort(PREFERRED_PORT, all),
     publicKey: public_key,
+    ports: all,
     ...(typeof multihop_port === "number" && { multihopPort: multihop_port }),
   });
 }
 
-function portIn(value: unknown): number {
+/** Single ports first: the apps offer them, and ranges only to those who look for them. */
+function portsIn(value: unknown): readonly PortRange[] {
   const all = ports.Check(value) ? value.wireguard.filter((each) => udpPort.Check(each)) : [];
-  const preferred = all.some(({ port }) => port === PREFERRED_PORT);
-  return preferred ? PREFERRED_PORT : (all[0]?.port ?? PREFERRED_PORT);
+  const single = all.map(({ port }) => [port, port]);
+  return rangesIn([...single, ...all.map(({ range }) => [range?.min, range?.max])]);
 }
 
 /** The resolver that all servers have in common. */

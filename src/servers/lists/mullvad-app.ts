@@ -1,7 +1,8 @@
 import { Type } from "typebox";
 import { type Address, isIpv4, isPrivate } from "../../base/address.ts";
 import { checkerOf } from "../../base/checker.ts";
-import { checked, type Outcome, type Reading, readingOf } from "./entry.ts";
+import type { PortRange } from "../ports.ts";
+import { checked, type Outcome, type Reading, rangesIn, readingOf, usualPort } from "./entry.ts";
 
 const list = checkerOf(
   Type.Object({
@@ -26,8 +27,6 @@ const relay = checkerOf(
   }),
 );
 
-const range = checkerOf(Type.Tuple([Type.Integer({ minimum: 1 }), Type.Integer({ maximum: 65535 })]));
-
 /** WireGuard's usual port, which the app prefers too. */
 const PREFERRED_PORT = 51820;
 
@@ -36,12 +35,17 @@ export function readMullvadApp(document: unknown): Reading | null {
   if (!list.Check(document)) return null;
   const { relays, port_ranges, ipv4_gateway } = document.wireguard;
   const locations = new Map(Object.entries(document.locations));
-  const port = portIn(port_ranges);
-  const reading = readingOf(relays, (entry) => outcomeOf(entry, locations, port));
+  // Every relay listens on all of them.
+  const ports = rangesIn(port_ranges);
+  const reading = readingOf(relays, (entry) => outcomeOf(entry, locations, ports));
   return isResolver(ipv4_gateway) ? { ...reading, resolver: ipv4_gateway } : reading;
 }
 
-function outcomeOf(entry: unknown, locations: ReadonlyMap<string, unknown>, port: number): Outcome {
+function outcomeOf(
+  entry: unknown,
+  locations: ReadonlyMap<string, unknown>,
+  ports: readonly PortRange[],
+): Outcome {
   if (!relay.Check(entry)) return "malformed";
   if (!entry.active) return "left out";
   const location = locations.get(entry.location);
@@ -52,16 +56,10 @@ function outcomeOf(entry: unknown, locations: ReadonlyMap<string, unknown>, port
     country: location.country,
     city: location.city,
     ipv4: entry.ipv4_addr_in,
-    port,
+    port: usualPort(PREFERRED_PORT, ports),
     publicKey: entry.public_key,
+    ports,
   });
-}
-
-/** `[[53,53],[4000,33433],…]`: the ports that every relay listens on. */
-function portIn(ranges: unknown): number {
-  const usable = Array.isArray(ranges) ? ranges.filter((each) => range.Check(each)) : [];
-  const preferred = usable.some(([first, last]) => first <= PREFERRED_PORT && PREFERRED_PORT <= last);
-  return preferred ? PREFERRED_PORT : (usable[0]?.[0] ?? PREFERRED_PORT);
 }
 
 /** A public address cannot be the gateway inside a tunnel. */

@@ -37,6 +37,9 @@ function Session({ row }: { row: TunnelRow }) {
   const facts: Fact[] = [
     ["Server", row.server],
     ...(row.via === undefined ? [] : [["Via", row.via] satisfies Fact]),
+    ...(row.port === undefined
+      ? []
+      : [["Port", `${row.port}, because its usual one does not answer`] satisfies Fact]),
     ["Place", row.location || "not known"],
     ["Address", row.ip || "IPv6, or not known"],
     ["Connected since", timeOf(connectedSince(row))],

@@ -67,6 +67,9 @@ function Figures({ row }: { row: TunnelRow }) {
   const facts: Fact[] = [
     ["Server", row.server],
     ...(row.via === undefined ? [] : [["Via", row.via] satisfies Fact]),
+    ...(row.port === undefined
+      ? []
+      : [["Port", `${row.port}, because its usual one does not answer`] satisfies Fact]),
     ["Address", row.ip || "IPv6, or not known"],
     ["Connected since", timeOf(connectedSince(row))],
     ["Last handshake", row.latest_handshake === null ? "none yet" : agoOf(row.latest_handshake, now)],
