@@ -1,4 +1,5 @@
 import { type Address, familyOf, isHostName, parseAddress } from "../base/address.ts";
+import { NAMES_AT_HOME } from "../base/home-zone.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { ownNetworkIn } from "../network/own.ts";
 
@@ -10,12 +11,18 @@ export interface GatewayNames {
 
 const LOOPBACK = ["127.0.0.1", "::1"] as Address[];
 
-/** The machine's own name and those that the operator has set, each also as `<name>.local`, and its addresses on the LAN. */
+/**
+ * The machine's own name and those that the operator has set, each also as `<name>.local`, those that its resolver gives
+ * it, and its addresses on the LAN.
+ */
 export function gatewayNames(own: string, others: readonly string[], network: HostNetwork): GatewayNames {
   const called = [own, ...others].map((each) => each.toLowerCase()).filter(isHostName);
   const names = called.flatMap((each) => (each.endsWith(".local") ? [each] : [each, `${each}.local`]));
   const lan = ownNetworkIn(network).lan.flatMap(({ addresses }) => addresses);
-  return { names: [...new Set([...names, "localhost"])], addresses: [...new Set([...lan, ...LOOPBACK])] };
+  return {
+    names: [...new Set([...names, ...NAMES_AT_HOME, "localhost"])],
+    addresses: [...new Set([...lan, ...LOOPBACK])],
+  };
 }
 
 /**

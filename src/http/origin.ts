@@ -1,6 +1,6 @@
 import { isIpv4, isIpv6 } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
-import { GATEWAY_LABEL, HOME_ZONE } from "../base/home-zone.ts";
+import { NAMES_AT_HOME } from "../base/home-zone.ts";
 
 /**
  * Refuses a request that a page of another site makes a browser send. `names` are the machine's own name and those
@@ -44,12 +44,9 @@ export function isOwnHost(host: string, names: readonly string[]): boolean {
   const { v6, name = "", port = "80" } = match?.groups ?? {};
   if (match === null || Number(port) > 65535) return false;
   if (v6 !== undefined) return isIpv6(v6);
-  const known = ["localhost", ...names, ...names.map((each) => `${each}.local`), ...AT_HOME];
+  const known = ["localhost", ...names, ...names.map((each) => `${each}.local`), ...NAMES_AT_HOME];
   return isIpv4(name) || known.some((each) => each.toLowerCase() === name.toLowerCase());
 }
-
-/** As the gateway's own resolver names it. No page of the internet can have these names. */
-const AT_HOME = [GATEWAY_LABEL, `${GATEWAY_LABEL}.${HOME_ZONE}`];
 
 /** Whether a request came by HTTPS. The server has made the URL: a client chooses only what follows its scheme. */
 export function isSecure(request: Request): boolean {

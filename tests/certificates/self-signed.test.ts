@@ -22,6 +22,8 @@ test("a certificate is for the gateway's names and addresses on the LAN, not for
       "vpn.home.example",
       "vpn.home.example.local",
       "pi.local",
+      "portcullis",
+      "portcullis.home.arpa",
       "localhost",
     ],
     addresses: ["192.168.7.2", "fd00::2", "127.0.0.1", "::1"].map(ip),
