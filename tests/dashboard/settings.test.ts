@@ -126,6 +126,7 @@ test(
     await tab.shows("main", "If a server is dead, the gateway waits until it is back.");
     await tab.shows("main", "After a restart, the gateway connects to the last server again.");
     await tab.shows("main", "Devices get their addresses from another DHCP server");
+    await tab.page.evaluate("document.querySelectorAll('main summary').forEach((each) => each.click())");
     await tab.shows("main", `ssh user@${LAN.gateway4}`);
     await tab.shows("main", `Portcullis ${version} runs.`);
     await tab.choose("Another time zone", "Pacific/Auckland");
@@ -148,6 +149,8 @@ test(
     ]);
     await tab.click(`Copy ${setup} --failover on`);
     await tab.shows("main", "Copied.");
+    // What is marked is what was copied.
+    expect(await tab.page.evaluate("getSelection().toString()")).toBe(`${setup} --failover on`);
   },
   TIMEOUT_MS,
 );

@@ -13,7 +13,7 @@ export function Command({ text, name = text }: { text: string; name?: string }) 
   return (
     <div class="copied-command">
       <code ref={code} class="command">
-        {text}
+        {text.split(" ").flatMap((word, at) => [at > 0 && " ", <span key={at}>{word}</span>])}
       </code>
       <button type="button" class="button" aria-label={`Copy ${name}`} onClick={copy}>
         Copy

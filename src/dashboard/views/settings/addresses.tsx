@@ -52,7 +52,11 @@ function Range({ of: range, command }: { of: Ranges[number] | undefined; command
   const isSame = texts.from === range?.from && texts.to === range?.to;
   return (
     <>
-      <Field label="First address" {...bind("from")} />
+      <Field
+        label="First address"
+        hint="Of those that devices get; such as 192.168.1.100."
+        {...bind("from")}
+      />
       <Field label="Last address" {...bind("to")} />
       {isRange && !isSame && <OnGateway commands={[`${command} --dhcp ${texts.from}-${texts.to}`]} />}
       {isSame && <p class="quiet">Type others, and the command that changes them appears here.</p>}

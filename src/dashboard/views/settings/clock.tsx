@@ -4,15 +4,16 @@ import { OnGateway } from "../../parts/on-gateway.tsx";
 
 /** The time zone of the gateway's clock. */
 export function Clock({ zone }: { zone: string }) {
-  const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const own = canonical();
   const [wanted, setWanted] = useState(own);
-  const zones = [...new Set([...Intl.supportedValuesOf("timeZone"), own, zone])].sort();
+  const zones = [...new Set([...Intl.supportedValuesOf("timeZone"), own, canonical(zone)])].sort();
   return (
     <section class="card words">
       <h2>Time zone</h2>
       <p>
         The gateway’s clock is that of <strong>{zone}</strong>
-        {zone === own ? ", as that of this device." : `; this device has ${own}.`} Schedules follow it.
+        {canonical(zone) === own ? ", as that of this device." : `; this device has ${own}.`} Schedules follow
+        it.
       </p>
       <Select
         label="Another time zone"
@@ -20,7 +21,18 @@ export function Clock({ zone }: { zone: string }) {
         onValue={setWanted}
         options={zones.map((each) => ({ value: each, text: each }))}
       />
-      {wanted !== zone && <OnGateway commands={[`sudo timedatectl set-timezone ${wanted}`]} />}
+      {wanted !== canonical(zone) && <OnGateway commands={[`sudo timedatectl set-timezone ${wanted}`]} />}
     </section>
   );
+}
+
+/** One name of each zone, as the browser has it: UTC is Etc/UTC too. Without a name, this device's. */
+function canonical(timeZone?: string): string {
+  const options = timeZone === undefined ? {} : { timeZone };
+  try {
+    return new Intl.DateTimeFormat(undefined, options).resolvedOptions().timeZone;
+  } catch {
+    // A browser may be older than a zone.
+    return timeZone ?? "UTC";
+  }
 }

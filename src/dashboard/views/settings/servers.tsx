@@ -5,7 +5,7 @@ import { OnGateway } from "../../parts/on-gateway.tsx";
 export function Servers({ of: { command, failover, autoconnect } }: { of: ShownSettings }) {
   return (
     <section class="card words">
-      <h2>Servers by themselves</h2>
+      <h2>Failures and restarts</h2>
       <p>
         {failover
           ? "If a server has been dead for a minute, or has carried nothing, another one of its city or country takes its place."
