@@ -33,16 +33,20 @@ export async function measureIdle(side: Portcullis, spanMs: number): Promise<Mea
   ];
 }
 
-/** A thread that waits and goes on afterwards has woken up. Bytes are those of whole pages, as the kernel writes them. */
+/** Bytes are those of whole pages, as the kernel writes them. */
 function figuresOf({ gateway }: Portcullis): { wakeUps: number; written: number } {
-  const process = `/proc/${gateway.pid}`;
-  const wakeUps = readdirSync(`${process}/task`).map((thread) =>
-    figureIn(`${process}/task/${thread}/status`, /^voluntary_ctxt_switches:\s*(\d+)$/m),
-  );
   return {
-    wakeUps: wakeUps.reduce((sum, each) => sum + each, 0),
-    written: figureIn(`${process}/io`, /^write_bytes: (\d+)$/m),
+    wakeUps: wakeUpsOf(gateway.pid),
+    written: figureIn(`/proc/${gateway.pid}/io`, /^write_bytes: (\d+)$/m),
   };
+}
+
+/** A thread that waits and goes on afterwards has woken up. */
+export function wakeUpsOf(pid: number): number {
+  const threads = `/proc/${pid}/task`;
+  return readdirSync(threads)
+    .map((thread) => figureIn(`${threads}/${thread}/status`, /^voluntary_ctxt_switches:\s*(\d+)$/m))
+    .reduce((sum, each) => sum + each, 0);
 }
 
 function figureIn(file: string, pattern: RegExp): number {

@@ -4,6 +4,7 @@ import { Flood } from "../flood.ts";
 import { Phone } from "../phone.ts";
 import { until } from "../until.ts";
 import type { Contest } from "./contest.ts";
+import { wakeUpsOf } from "./idle.ts";
 import { type Measurement, measurementOf, ratioAtLeast } from "./measure.ts";
 import { residentMib } from "./memory.ts";
 import type { Portcullis } from "./portcullis.ts";
@@ -18,7 +19,7 @@ const STREAM_SECONDS = 0.7;
 const EQUAL = 0.95;
 /** What a figure of processor time is told for. */
 const BYTES = 100_000_000;
-const FLOOD_MS = 10_000;
+const FLOOD_MS = 20_000;
 const SECOND_MS = 1_000;
 /** A first message of WireGuard, of somebody who does not know the gateway's key: the rest is nothing that it takes. */
 const HANDSHAKE = `01000000${"5a".repeat(144)}`;
@@ -99,21 +100,23 @@ async function measureFlood(side: Portcullis): Promise<Measurement[]> {
   const sent = await flood.stop();
   await stranger.leaves();
   const perSecond = Math.round((sent * SECOND_MS) / flooded.ms);
-  const line = (what: string, of: (spent: Spent) => number) =>
+  const line = (what: string, unit: string, of: (spent: Spent) => number) =>
     [quiet, flooded].map((each) =>
       measurementOf({
-        name: `processor time of ${what} in a second, ${each === quiet ? 0 : perSecond} handshakes of strangers`,
-        ...{ unit: "ms", portcullis: [(of(each) * SECOND_MS) / each.ms] },
+        name: `${what} in a second, ${each === quiet ? 0 : perSecond} handshakes of strangers`,
+        ...{ unit, portcullis: [(of(each) * SECOND_MS) / each.ms] },
       }),
     );
   return [
-    ...line("the service", ({ service }) => service),
-    ...line("the programs for WireGuard", ({ wireguard }) => wireguard),
+    ...line("wake-ups of the service", "", ({ wakeUps }) => wakeUps),
+    ...line("processor time of the service", "ms", ({ service }) => service),
+    ...line("processor time of the programs for WireGuard", "ms", ({ wireguard }) => wireguard),
   ];
 }
 
 interface Spent {
   ms: number;
+  wakeUps: number;
   service: number;
   wireguard: number;
 }
@@ -121,6 +124,7 @@ interface Spent {
 async function spent({ lab, gateway }: Portcullis): Promise<Spent> {
   const figures = () => ({
     ms: performance.now(),
+    wakeUps: wakeUpsOf(gateway.pid),
     service: processorMs(gateway.pid),
     all: processorMsIn(lab.namespaces.gateway),
   });
@@ -128,7 +132,12 @@ async function spent({ lab, gateway }: Portcullis): Promise<Spent> {
   await Bun.sleep(FLOOD_MS);
   const after = figures();
   const service = after.service - before.service;
-  return { ms: after.ms - before.ms, service, wireguard: after.all - before.all - service };
+  return {
+    ms: after.ms - before.ms,
+    wakeUps: after.wakeUps - before.wakeUps,
+    service,
+    wireguard: after.all - before.all - service,
+  };
 }
 
 /** How long it takes to add, move and remove a device, and what many of them take. */
