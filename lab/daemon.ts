@@ -23,6 +23,10 @@ export class Daemon {
     closeSync(log);
   }
 
+  get pid(): number {
+    return this.child?.pid ?? 0;
+  }
+
   async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
     this.child?.kill(signal);
     await this.child?.exited;

@@ -23,6 +23,10 @@ export class Dnsmasq {
     ]);
   }
 
+  get pid(): number {
+    return this.daemon.pid;
+  }
+
   stop(signal?: NodeJS.Signals): Promise<void> {
     return this.daemon.stop(signal);
   }

@@ -8,10 +8,12 @@ import { measureIdle } from "./idle.ts";
 import { machine } from "./machine.ts";
 import type { Measurement } from "./measure.ts";
 import { measureMemory } from "./memory.ts";
+import { measureNames, type NamesEffort } from "./names.ts";
 import { measurePackets } from "./packets.ts";
 import { measurePage, type PageEffort } from "./page.ts";
 import { measurePrograms } from "./programs.ts";
 import { measureRemote } from "./remote.ts";
+import { measureRepair } from "./repair.ts";
 import { measureStart } from "./start.ts";
 import { measureFlushes, measureStatus, measureStatusPrograms } from "./status.ts";
 import { measureSwitch } from "./switch.ts";
@@ -33,6 +35,8 @@ interface Effort {
   questions: number;
   moves: number;
   flushes: number;
+  repairs: number;
+  names: NamesEffort;
   /** Of each gateway, in each case. */
   packetTurns: number;
   load: { switches: number; requests: number };
@@ -50,13 +54,15 @@ const FULL: Effort = {
     idleMs: 30_000,
     restMs: 720_000,
   },
-  ...{ questions: 5_000, moves: 21, flushes: 100, packetTurns: 61 },
+  ...{ questions: 5_000, moves: 21, flushes: 100, packetTurns: 61, repairs: 20 },
+  names: { questions: 10_000, firstUses: 41 },
   load: { switches: 100, requests: 10_000 },
   page: { openings: 7, updates: 3_600, costs: 3, costMs: 20_000 },
 };
 const QUICK: Effort = {
   ...{ connects: 3, switches: 1, streams: 4, roads: 5, starts: 3, traces: 1, idleMs: 10_000, restMs: 60_000 },
-  ...{ questions: 1_000, moves: 5, flushes: 20, packetTurns: 15 },
+  ...{ questions: 1_000, moves: 5, flushes: 20, packetTurns: 15, repairs: 5 },
+  names: { questions: 2_000, firstUses: 9 },
   load: { switches: 10, requests: 500 },
   page: { openings: 3, updates: 1_200, costs: 1, costMs: 10_000 },
 };
@@ -100,6 +106,14 @@ await withHome(
     await step("devices", () => measureDevices(contest.portcullis, effort.moves));
     await step("memory", () => measureMemory(contest.portcullis, effort.load));
     await step("idle", () => measureIdle(contest.portcullis, effort.restMs));
+  },
+);
+await withHome(
+  ["names", "repair"],
+  () => Contest.open(program),
+  async (contest) => {
+    await step("names", () => measureNames(contest, effort.names));
+    await step("repair", () => measureRepair(contest, effort.repairs));
   },
 );
 await withHome(

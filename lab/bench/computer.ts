@@ -2,6 +2,7 @@ import dgram from "node:dgram";
 import { join } from "node:path";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { linesOf } from "../lines.ts";
+import { type Answered, askNames, type FirstUse, type Queries, useName } from "./asker.ts";
 import { now } from "./clock.ts";
 import { askQuestions, type Questions } from "./questions.ts";
 
@@ -19,7 +20,9 @@ type Order =
   | { do: "look"; until: Sight }
   | { do: "call"; method: string; url: string; body?: unknown }
   | { do: "call until 200"; url: string }
-  | { do: "ask"; questions: Questions };
+  | { do: "ask"; questions: Questions }
+  | { do: "ask names"; queries: Queries }
+  | { do: "use a name"; server: string; from: string; name: string; port: number };
 
 /** Between two questions to the internet: bounds how exactly a moment is known. */
 const LOOK_INTERVAL_MS = 1;
@@ -64,6 +67,14 @@ export class Computer {
   /** The milliseconds that each answer took. */
   ask(questions: Questions): Promise<number[]> {
     return this.order<number[]>({ do: "ask", questions });
+  }
+
+  askNames(queries: Queries): Promise<Answered> {
+    return this.order<Answered>({ do: "ask names", queries });
+  }
+
+  useName(server: string, from: string, name: string, port: number): Promise<FirstUse> {
+    return this.order<FirstUse>({ do: "use a name", server, from, name, port });
   }
 
   stop(): void {
@@ -140,6 +151,10 @@ function obey(order: Order): Promise<unknown> {
       return callUntil200(order.url);
     case "ask":
       return askQuestions(order.questions);
+    case "ask names":
+      return askNames(order.queries);
+    case "use a name":
+      return useName(order.server, order.from, order.name, order.port);
   }
 }
 

@@ -4,6 +4,8 @@ import { comparisonOf, type Result } from "../../../lab/bench/compare.ts";
 import { Contest } from "../../../lab/bench/contest.ts";
 import { type Machine, machine } from "../../../lab/bench/machine.ts";
 import { atMost, measurementOf, ratioAtMost } from "../../../lab/bench/measure.ts";
+import { measureNames } from "../../../lab/bench/names.ts";
+import { measureRepair } from "../../../lab/bench/repair.ts";
 import { measureStart } from "../../../lab/bench/start.ts";
 import { measureSwitch } from "../../../lab/bench/switch.ts";
 import { tableOf } from "../../../lab/bench/table.ts";
@@ -31,6 +33,22 @@ describe.skipIf(process.getuid?.() !== 0)("the comparison with wg-quick", () => 
       expect(programs).toContain("/usr/bin/wireguard-go");
     }
   }, 40_000);
+
+  test("has a figure of each resolver for known and new names, and for the first use of one", async () => {
+    const found = await measureNames(contest, { questions: 100, firstUses: 1 });
+    const isTime = ({ unit, name }: { unit: string; name: string }) =>
+      unit === "ms" && !name.includes("beyond");
+    for (const { name, portcullis, wgQuick } of found.filter(isTime))
+      expect([name, (portcullis ?? 0) > 0, (wgQuick ?? 0) > 0]).toEqual([name, true, true]);
+    for (const { name, portcullis, wgQuick } of found.filter(({ unit }) => unit === "%"))
+      expect([name, (portcullis ?? 0) > 0, (wgQuick ?? 0) > 0]).toEqual([name, true, true]);
+  }, 120_000);
+
+  test("sees the table go and come back while nobody asks, and while many do", async () => {
+    const found = await measureRepair(contest, 1);
+    expect(found).toHaveLength(9);
+    for (const { portcullis } of found) expect(portcullis).toBeGreaterThan(0);
+  }, 120_000);
 
   test("sees the kill switch come at each start, on a machine that had none", async () => {
     const { portcullis } = contest;
