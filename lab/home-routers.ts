@@ -25,7 +25,9 @@ export interface RouterServes {
 export function gatewayConfig(lab: Lab): string {
   const range = { from: mustParseAddress("192.168.77.100"), to: mustParseAddress("192.168.77.150") };
   const lan = { interface: "lan0", prefix: mustParsePrefix(LAN.prefix4), range, ula: OWN6 };
-  const options = [`T1,${RENEWED_EACH_S}`, `T2,${REBOUND_AFTER_S}`].map((each) => `dhcp-option=option:${each}\n`);
+  const options = [`T1,${RENEWED_EACH_S}`, `T2,${REBOUND_AFTER_S}`].map(
+    (each) => `dhcp-option=option:${each}\n`,
+  );
   return dnsmasqConfig([lan], { leases: lab.leases(), hosts: null }) + options.join("");
 }
 
