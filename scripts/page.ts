@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -15,6 +15,7 @@ export function bundle(): Record<string, string> {
   const folder = mkdtempSync(join(tmpdir(), "portcullis-page-"));
   try {
     build(folder);
+    nameIcons(folder);
     const files = readdirSync(folder).map(
       (name) => [name, Bun.gzipSync(readFileSync(join(folder, name)), { level: 9 })] as const,
     );
@@ -34,4 +35,24 @@ function build(folder: string): void {
   ];
   const { success, stderr } = Bun.spawnSync(argv, { timeout: BUILT_WITHIN_MS });
   if (!success) throw new Error(`the dashboard cannot be built: ${stderr}`);
+}
+
+/** Bun gives each file a name with its hash, and does not look into the manifest for names. */
+function nameIcons(folder: string): void {
+  const names = readdirSync(folder);
+  const manifest = names.find((name) => name.endsWith(".webmanifest"));
+  if (manifest === undefined) throw new Error("the dashboard has no manifest");
+  const path = join(folder, manifest);
+  const { icons, ...rest } = JSON.parse(readFileSync(path, "utf8"));
+  const named = icons.map((icon: { src: string }) => {
+    const [stem, ending] = icon.src.split(".");
+    return { ...icon, src: names.find((name) => name.startsWith(`${stem}-`) && name.endsWith(`.${ending}`)) };
+  });
+  const text = JSON.stringify({ ...rest, icons: named });
+  rmSync(path);
+  // A browser keeps it for ever, so its name must change with the icons.
+  const own = `app-${Bun.hash(text).toString(36)}.webmanifest`;
+  writeFileSync(join(folder, own), text);
+  const page = join(folder, "index.html");
+  writeFileSync(page, readFileSync(page, "utf8").replace(manifest, own));
 }

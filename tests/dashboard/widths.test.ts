@@ -56,6 +56,14 @@ const VIEWS = {
   log: "Log",
 };
 
+test("the browser finds no fault in what makes it an app", async () => {
+  const session = await tab.page.createCDPSession();
+  const { errors, data } = await session.send("Page.getAppManifest");
+  await session.detach();
+  expect(errors).toEqual([]);
+  expect(JSON.parse(data ?? "")).toMatchObject({ name: "Portcullis" });
+});
+
 async function look(view: string, title: string): Promise<void> {
   await tab.page.evaluate(`location.hash = "#/${view}"`);
   const isThere = `document.title.startsWith("${title}") && document.querySelector("main .card") && !document.querySelector(".pending")`;

@@ -19,14 +19,17 @@ const fetched = (path: string, headers: Record<string, string> = {}) =>
 test("the page is whole: each address in it is the gateway's own and answers with its type", async () => {
   const types = await Promise.all(
     paths.map(async (path) => {
-      const { status, headers, text } = await home.send("GET", path);
-      expect(Buffer.byteLength(text)).toBe(Number(headers.get("content-length")));
+      const answer = await fetched(path, { "Accept-Encoding": "identity" });
+      const { status, headers } = answer;
+      expect((await answer.arrayBuffer()).byteLength).toBe(Number(headers.get("content-length")));
       return [status, path.replace(/-[a-z0-9]+\./, "-HASH."), headers.get("content-type")];
     }),
   );
   expect(types).toEqual([
     [200, "/", "text/html; charset=utf-8"],
     [200, "/dashboard/icon-HASH.svg", "image/svg+xml"],
+    [200, "/dashboard/home-screen-HASH.png", "image/png"],
+    [200, "/dashboard/app-HASH.webmanifest", "application/manifest+json"],
     [200, "/dashboard/index-HASH.css", "text/css; charset=utf-8"],
     [200, "/dashboard/index-HASH.js", "text/javascript; charset=utf-8"],
   ]);
@@ -37,13 +40,23 @@ test("the page may load and run nothing but the gateway's own files", async () =
     const { headers } = await home.send("GET", path);
     expect(headers.get("content-security-policy")).toBe(
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     );
     expect(headers.get("x-content-type-options")).toBe("nosniff");
     expect(headers.get("set-cookie")).toBeNull();
   }
   const page = (await home.send("GET", "/")).text;
   expect(page).not.toMatch(/<script(?![^>]* src=)|<style|style=|\son[a-z]+=|https?:/);
+});
+
+test("on a phone's home screen it has its name, icons and ways to its views", async () => {
+  const path = paths.find((each) => each.endsWith(".webmanifest")) ?? "";
+  const manifest = JSON.parse((await home.send("GET", path)).text);
+  expect(manifest).toMatchObject({ name: "Portcullis", start_url: "/", display: "standalone" });
+  expect(manifest.icons.map(({ src }: { src: string }) => `/dashboard/${src}`)).toEqual(
+    paths.filter((each) => /\.(svg|png)$/.test(each)),
+  );
+  for (const { url } of manifest.shortcuts) expect(url).toMatch(/^\/#\/(servers|devices|checks)$/);
 });
 
 test("a browser asks for the page each time, and never again for what it names", async () => {
