@@ -9,8 +9,11 @@ import { until } from "../until.ts";
 import type { Look, Tab } from "./browser.ts";
 import { playHistory } from "./played-history.ts";
 import { type Rig, startRig } from "./rig.ts";
+import { SECURE, SECURE_FLAGS, untilSecure } from "./secure.ts";
 
-/** Takes the pictures of the documentation. scripts/screenshots runs it. */
+/** Takes the pictures of the documentation, or those that are named. scripts/screenshots runs it. */
+
+const WANTED = process.argv.slice(2);
 
 const FOLDER = join(import.meta.dir, "../../docs/images");
 const LOOKS: Readonly<Record<string, Look>> = {
@@ -59,6 +62,7 @@ const rig = await startRig();
 try {
   await rig.gateway.kill("SIGTERM");
   playHistory(rig);
+  rig.options.flags = SECURE_FLAGS;
   await rig.gateway.start();
   await prepareHome(rig);
   await bringPhone(rig);
@@ -92,6 +96,7 @@ async function prepareHome({ lab, gateway }: Rig): Promise<void> {
   const night = { device: camera?.mac, exit: "blocked", at: "22:00", until: "06:30", days: WORKDAYS };
   await api("PUT", "/api/schedules/night", night);
   await api("PUT", "/api/schedules/other%20server", { tunnel: "main", at: "04:00" });
+  await api("PUT", `/api/forwards/${tv?.mac}/tcp/6881`, { external: 51413 });
 }
 
 /** A phone on the road comes home, and is heard. */
@@ -114,8 +119,10 @@ async function bringPhone({ lab, gateway }: Rig): Promise<void> {
   });
 }
 
-async function photograph({ browser, url, gateway }: Rig): Promise<void> {
-  const tab = await browser.open(url, undefined, PLAYED_TRAFFIC);
+/** By HTTPS, because two of the views are nothing without it. */
+async function photograph({ browser, gateway }: Rig): Promise<void> {
+  await untilSecure(gateway);
+  const tab = await browser.open(SECURE, undefined, PLAYED_TRAFFIC);
   await tab.shows(".state h1", "Protected");
   const links = `[...document.querySelectorAll("nav a")].map((each) => each.getAttribute("href"))`;
   for (const route of (await tab.page.evaluate(links)) as string[]) {
@@ -139,9 +146,11 @@ async function photograph({ browser, url, gateway }: Rig): Promise<void> {
 }
 
 async function take(tab: Tab, name: string): Promise<void> {
+  if (WANTED.length > 0 && !WANTED.includes(name)) return;
   for (const [size, look] of Object.entries(LOOKS)) {
     await tab.wear(look);
     await tab.page.waitForNetworkIdle({ idleTime: 300 }).catch(() => {});
+    await tab.loses("main .pending");
     const height = Number(await tab.page.evaluate("document.documentElement.scrollHeight"));
     await tab.page.setViewport({ width: look.width, height: Math.min(height, TALLEST_PX) });
     const picture = await tab.page.screenshot();
