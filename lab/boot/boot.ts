@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
+import { Road } from "./road.ts";
 import {
   addresses,
   arm,
@@ -17,6 +18,7 @@ import {
   lab,
   leaks,
   listenPort,
+  loggedIn,
   mainPid,
   manager,
   NETWORK,
@@ -25,6 +27,7 @@ import {
   PATIENCE_MS,
   packaged,
   page,
+  patiently,
   place,
   reachedAt,
   SNAPSHOT,
@@ -209,6 +212,40 @@ test(
     note("power-on to the first of the network", seconds(networking));
     note("power-on to the service's readiness", seconds(await reachedAt("portcullis", "ActiveEnter")));
     note("of these, power-on to the kernel's start", seconds(await kernelStart()));
+  },
+  PATIENCE_MS,
+);
+
+test(
+  "a phone on the road comes home after a reboot before anybody logs in, and leaves by the tunnel again",
+  async () => {
+    const road = await Road.open(lab, place.address);
+    try {
+      await patiently(Road.on);
+      await road.phone.takes(await patiently("portcullis remote add phone --file"));
+      await guest.until("the phone at home", () => road.isHome());
+      await guest.ssh("systemctl reboot");
+      await guest.ended();
+      expect([await road.isHome(), await road.seenAs()]).toEqual([false, ""]);
+      guest.powerOn();
+      note(
+        "power-on to the phone at home",
+        seconds(await guest.until("the phone at home", () => road.isHome())),
+      );
+      const leaves = async () => (await road.seenAs()) !== "";
+      note("power-on to the internet for the phone", seconds(await guest.until("the phone's exit", leaves)));
+      expect(await road.seenAs()).toBe(VPN.vpn1.v4);
+      await loggedIn();
+      // This one.
+      expect(await guest.shell("journalctl -b -u ssh -o cat --no-pager | grep -c ^Accepted")).toBe("1\n");
+      expect((await clean(road.sniffer)).filter((leak) => !road.isAllowed(leak))).toEqual([]);
+      await patiently("portcullis remote remove phone");
+      expect(await road.isHome()).toBe(false);
+      await patiently("portcullis remote off");
+      await tunnelCarries();
+    } finally {
+      await road.close();
+    }
   },
   PATIENCE_MS,
 );

@@ -134,6 +134,7 @@ async function furnish(root: string, variant: Variant, publicKey: string): Promi
   if (resolvConf !== null) symlinkSync(resolvConf, join(root, "/etc/resolv.conf"));
   if (enable.length > 0) await run(["systemctl", `--root=${root}`, "enable", ...enable]);
   put("/etc/systemd/system/service.d/patient.conf", PATIENT);
+  put("/etc/systemd/system/portcullis.service.d/patient.conf", PATIENT_WATCHDOG);
   put("/root/.ssh/authorized_keys", publicKey, 0o600);
   put("/root/eager", EAGER, 0o755);
   put("/etc/systemd/system/eager.service", EAGER_UNIT);
@@ -146,6 +147,11 @@ async function furnish(root: string, variant: Variant, publicKey: string): Promi
 const PATIENT = `[Service]
 TimeoutStartSec=30min
 TimeoutStopSec=30min
+`;
+
+/** The service's own: two minutes of a starved machine are a second of work. */
+const PATIENT_WATCHDOG = `[Service]
+WatchdogSec=30min
 `;
 
 /** Tries to reach the internet from the first moment to the last. */

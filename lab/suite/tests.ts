@@ -36,7 +36,16 @@ const LONG = new Set([
   ...namesOf("binary", ["reproducible"]),
   // The same gateway in other homes: other routers, cables, DHCP programs, providers.
   ...namesOf("lab", ["other-routers", "remote-router", "dropin", "dhcp", "lan", "mtu", "company", "second"]),
-  ...namesOf("lab", ["leaks/fresh", "installation", "routed", "resolvers", "account", "list", "choosing", "ports"]),
+  ...namesOf("lab", [
+    "leaks/fresh",
+    "installation",
+    "routed",
+    "resolvers",
+    "account",
+    "list",
+    "choosing",
+    "ports",
+  ]),
   // What other labs show in passing, in each of its cases.
   ...namesOf("lab", ["direct", "moves", "pair", "lost-exits", "switched-dns", "bounds", "port-shadow"]),
   ...namesOf("lab", ["remote-through", "remote-pair"]),
