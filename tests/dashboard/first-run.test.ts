@@ -47,7 +47,9 @@ test(
   async () => {
     await open();
     await tab.shows("h1", "Set up the gateway");
-    await tab.shows(".ways", "sudo portcullis account login");
+    await tab.shows(".ways", "With an account");
+    await tab.page.click(".ways summary");
+    await tab.shows(".ways details", "sudo portcullis account login");
     expect(await tab.text("title")).not.toBeNull();
     expect(await tab.page.title()).toBe("Set up · Portcullis");
     expect(await tab.text(".step:nth-child(2)")).toBe("2 Connect");

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
 import { Icon } from "../../parts/icon.tsx";
-import { ViewLink } from "../../parts/link.tsx";
+import { LogInWays } from "../../parts/log-in-ways.tsx";
 import type { Answers } from "../../store.ts";
 import type { Connecting } from "./connecting.ts";
 import type { Details } from "./details.ts";
@@ -72,11 +72,8 @@ export function ServerList({ servers, usable, details, connecting, canRemove = f
 function NoAccount() {
   return (
     <div class="nothing">
-      <p>These servers need an account. To log in, type on the gateway:</p>
-      <code class="command">sudo portcullis account login</code>
-      <p>
-        <ViewLink to="account">Log in on this page</ViewLink>
-      </p>
+      <p>These servers need an account.</p>
+      <LogInWays />
     </div>
   );
 }
@@ -87,12 +84,8 @@ function Nothing({ provider }: { provider: Provider }) {
     case "managed":
       return (
         <div class="nothing">
-          <p>There is no list of servers yet. If you have an account at Mullvad, type on the gateway:</p>
-          <code class="command">sudo portcullis account login</code>
-          <code class="command">sudo portcullis servers update</code>
-          <p>
-            <ViewLink to="account">Log in on this page</ViewLink>
-          </p>
+          <p>There is no list of servers yet. Log in at a provider, and fetch it there.</p>
+          <LogInWays />
         </div>
       );
     case "custom":

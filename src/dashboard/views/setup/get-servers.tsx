@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { FormButton } from "../../parts/button.tsx";
 import { FileButton } from "../../parts/file-button.tsx";
-import { ViewLink } from "../../parts/link.tsx";
+import { LogInWays } from "../../parts/log-in-ways.tsx";
 import { AddServer } from "../servers/add.tsx";
 
 /** The three ways to get a server. */
@@ -18,14 +18,12 @@ export function GetServers() {
         <FileButton kind="primary">Choose files…</FileButton>
       </li>
       <li>
-        <h3>With a Mullvad account</h3>
-        <p>Type on the gateway, and have the account number at hand:</p>
-        <code class="command">sudo portcullis account login</code>
-        <code class="command">sudo portcullis servers update</code>
+        <h3>With an account</h3>
         <p>
-          <ViewLink to="account">Log in on this page</ViewLink>, also at IVPN, Private Internet Access or
-          NordVPN.
+          At Mullvad, IVPN, Private Internet Access or NordVPN. The gateway registers itself there, and you
+          fetch its list of servers. Nothing connects yet.
         </p>
+        <LogInWays />
       </li>
       <li>
         <h3>By hand</h3>
