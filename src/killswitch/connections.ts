@@ -59,11 +59,11 @@ export class Connections {
    * after the look.
    */
   settle(policy: Policy, isDue = false): Promise<void> {
-    const { lans, addresses, endpoints, devices, routed, defaultExit, forwards, remote, destinations } =
-      policy;
+    const { lans, addresses, endpoints, devices, routed, defaultExit, forwards, remote } = policy;
+    const { destinations, resolver } = policy;
     const decides = {
       ...{ lans, addresses, endpoints, devices, routed, defaultExit },
-      ...{ forwards, remote, destinations },
+      ...{ forwards, remote, destinations, resolver },
     };
     this.policy = policy;
     const isNew = (each: Forward) => !this.forwards.some((other) => Bun.deepEquals(each, other));
@@ -110,7 +110,7 @@ export function isOver(
   }
   if (zone >= FIRST_REMOTE_ZONE)
     return !directZonesIn(policy).has(zone) || isUnredirected(connection, policy) || own() != null;
-  if (zone === 0) return isOfFormerRemote(connection, policy);
+  if (zone === 0) return isOfFormerRemote(connection, policy) || isPastResolver(connection, policy);
   if (zone > LAST_TUNNEL_ZONE) return false;
   if ([original.source, reply.source].some((address) => policy.addresses.includes(address))) return false;
   const tunnels = policy.endpoints.filter((tunnel) => tunnel.zone === zone);
@@ -127,13 +127,22 @@ export function isOver(
 }
 
 /**
- * Whether these are a direct device's queries to the gateway, begun by a packet that came while the firewall was
- * replaced, so that no rule redirected it. A device that keeps asking from the same port would never be answered.
+ * Whether these are a device's queries to the gateway, begun by a packet that came while the firewall was replaced, so
+ * that no rule redirected it. A device that keeps asking from the same port would never be answered.
  */
 function isUnredirected({ protocol, original, isRedirected }: Connection, policy: Policy): boolean {
   const isQuery = protocol === PROTOCOLS.udp && original.destinationPort === DNS_PORT;
   const own = [...policy.addresses, ...(policy.remote?.addresses ?? [])];
   return isQuery && !isRedirected && own.includes(original.destination);
+}
+
+/** Whether these are such queries that the gateway's own resolver should answer. */
+function isPastResolver(connection: Connection, policy: Policy): boolean {
+  return (
+    policy.resolver !== undefined &&
+    !policy.addresses.includes(connection.original.source) &&
+    isUnredirected(connection, policy)
+  );
 }
 
 function isForwarded(

@@ -169,6 +169,27 @@ test("a direct device's queries to the gateway are over if they were not redirec
   expect(over(query(HOST, false), direct)).toBe(false);
 });
 
+test("queries that came past the gateway's own resolver are over once it is there, and those that it answers go on", async () => {
+  const [own = HOST] = POLICY.addresses;
+  const query = (source: Connection["original"]["source"], isRedirected: boolean): Connection => ({
+    ...{ protocol: 17, zone: 0, isOpen: false, isRedirected },
+    original: { source, sourcePort: 40_000, destination: own, destinationPort: 53 },
+    reply: { source: own, sourcePort: 53, destination: source, destinationPort: 40_000 },
+  });
+  const resolving: Policy = { ...POLICY, resolver: { port: 10_053 } };
+  expect(over(query(TV_ADDRESS, false), resolving)).toBe(true);
+  expect(over(query(TV_ADDRESS, true), resolving)).toBe(false);
+  expect(over(query(own, false), resolving)).toBe(false);
+  expect(over(query(TV_ADDRESS, false))).toBe(false);
+  const host = new FakeHost();
+  host.connections = [query(TV_ADDRESS, false), query(TV_ADDRESS, true)];
+  const connections = new Connections(host, deviceAt);
+  await connections.settle(POLICY);
+  expect(host.connections).toHaveLength(2);
+  await connections.settle(resolving);
+  expect(host.connections).toEqual([query(TV_ADDRESS, true)]);
+});
+
 test("one from the internet is over once its forward leads elsewhere, or there is none", () => {
   expect(over(inward(), { ...POLICY, forwards: [FORWARD] })).toBe(false);
   expect(over(inward())).toBe(true);
