@@ -1,7 +1,9 @@
 import { Database } from "bun:sqlite";
 import { join } from "node:path";
 import type { Destination } from "../src/destinations/schema.ts";
+import type { DeviceId } from "../src/devices/id.ts";
 import type { Device } from "../src/devices/schema.ts";
+import { namedListed } from "../src/killswitch/named-listed.ts";
 import { TABLE } from "../src/killswitch/ruleset.ts";
 import { allSlots } from "../src/network/slot.ts";
 import type { TunnelRow } from "../src/tunnel/schema.ts";
@@ -36,6 +38,7 @@ export async function contradictions(lab: Lab, gateway: Gateway): Promise<string
     ...differing("rules, as saved", rulesOf(said.destinations), saved.rules),
     ...differing("tunnels, as saved", serversOf(said), saved.servers),
     ...differing("firewall's sets", setsFor(said), await setsIn(lab)),
+    ...differing("addresses of names", namedFor(said), await namedIn(lab, said)),
     ...differing("firewall's default exit", chainOf(said, said.default_exit), await defaultIn(lab)),
     ...differing("tunnels in the kernel", linksFor(said, saved.slots), await linksIn(lab)),
   ];
@@ -52,8 +55,13 @@ function assignedOf({ devices }: Told): string[] {
   return sorted(devices.filter(({ assigned }) => assigned).map(({ id, exit }) => `${id} ${exit}`));
 }
 
-function rulesOf(rules: readonly Pick<Destination, "id" | "devices" | "exit">[]): string[] {
-  return sorted(rules.map(({ id, devices, exit }) => `${id} ${devices.join()} ${exit}`));
+/** One that has no names may be saved without them. */
+type SavedRule = Pick<Destination, "id" | "devices" | "exit"> & Partial<Pick<Destination, "names">>;
+
+function rulesOf(rules: readonly SavedRule[]): string[] {
+  return sorted(
+    rules.map(({ id, names = [], devices, exit }) => `${id} ${names.join()} ${devices.join()} ${exit}`),
+  );
 }
 
 function serversOf({ tunnels }: Told): string[] {
@@ -139,6 +147,23 @@ async function setsIn(lab: Lab): Promise<string[]> {
 
 function chainOf({ tunnels }: Told, exit: string): string {
   return tunnels.some((tunnel) => tunnel.name === exit && isOpen(tunnel)) ? `exit_${exit}` : "exit_blocked";
+}
+
+/** How many addresses the names of each rule have. Each rule has other devices, so that none shares a set. */
+function namedFor({ destinations }: Told): string[] {
+  const named = destinations.filter(({ names }) => names.length > 0);
+  return sorted(named.map(({ id, addresses }) => `${id} ${addresses}`));
+}
+
+async function namedIn(lab: Lab, { destinations }: Told): Promise<string[]> {
+  const named = destinations.filter(({ names }) => names.length > 0);
+  const { stdout } = await inGateway(lab, "nft", "list", "table", ...TABLE.split(" "));
+  const parts = named.map(({ devices, exit }) => ({
+    devices: devices as DeviceId[],
+    exit: { to: "tunnel", name: exit } as const,
+  }));
+  const found = namedListed(stdout, parts);
+  return sorted(named.map(({ id }, index) => `${id} ${found[index]?.length}`));
 }
 
 async function defaultIn(lab: Lab): Promise<string | undefined> {

@@ -6,7 +6,7 @@ import { Probe } from "./probe.ts";
 export async function askGateway(
   namespace: string,
   name: string,
-  type: "A" | "PTR" = "A",
+  type: "A" | "AAAA" | "PTR" = "A",
 ): Promise<string[]> {
   const query = encode({
     ...{ type: "query", id: 1, flags: RECURSION_DESIRED },

@@ -9,10 +9,11 @@ interface Rule {
 
 /**
  * What people have decided: the server of each tunnel, or null, the exit of each device that has its own, and the rules
- * for destinations, by device.
+ * for destinations by their networks and by their names, by device.
  */
 export interface Decisions {
   readonly rules: Readonly<Record<number, Rule>>;
+  readonly named: Readonly<Record<number, Rule>>;
   readonly tunnels: Readonly<Record<string, string | null>>;
   readonly exits: Readonly<Record<number, string>>;
   readonly defaultExit: string;
@@ -119,46 +120,78 @@ export function remove(tunnel: string): Change {
 export const ALL_DEVICES = 0;
 const HOSTS = [`${INTERNET.host4}/32`, `${INTERNET.host6}/128`];
 
+/** The hosts' name. */
+export const HOST_NAME = "internet.test";
+
+/** How rules say what they are for. */
+type Kind = "rules" | "named";
+const TARGETS = { rules: { prefixes: HOSTS }, named: { names: [HOST_NAME] } };
+const WORDS: Record<Kind, string> = { rules: "rules", named: "rules by name" };
+
 /** A rule for the hosts, for one device or for all. */
-function leadHosts(device: number, exit: string): Change {
+function leadHosts(kind: Kind, device: number, exit: string): Change {
   return {
-    what: "rules made",
+    what: `${WORDS[kind]} made`,
     method: "POST",
     path: "/api/destinations",
-    body: { prefixes: HOSTS, devices: device === ALL_DEVICES ? [] : [macOf(device)], exit },
-    effect: (decisions) => ({ ...decisions, rules: { ...decisions.rules, [device]: { id: "", exit } } }),
+    body: { ...TARGETS[kind], devices: device === ALL_DEVICES ? [] : [macOf(device)], exit },
+    effect: (decisions) => ({ ...decisions, [kind]: { ...decisions[kind], [device]: { id: "", exit } } }),
   };
 }
 
-function changeRule(device: number, id: string, exit: string): Change {
+function changeRule(kind: Kind, device: number, id: string, exit: string): Change {
   return {
-    what: "rules changed",
+    what: `${WORDS[kind]} changed`,
     method: "PATCH",
     path: `/api/destinations/${id}`,
     body: { exit },
     effect: (decisions) =>
-      decisions.rules[device]?.id === id
-        ? { ...decisions, rules: { ...decisions.rules, [device]: { id, exit } } }
+      decisions[kind][device]?.id === id
+        ? { ...decisions, [kind]: { ...decisions[kind], [device]: { id, exit } } }
         : decisions,
   };
 }
 
-function removeRule(device: number, id: string): Change {
+function removeRule(kind: Kind, device: number, id: string): Change {
   return {
-    what: "rules removed",
+    what: `${WORDS[kind]} removed`,
     method: "DELETE",
     path: `/api/destinations/${id}`,
     effect: (decisions) => {
-      const { [device]: found, ...rules } = decisions.rules;
-      return found?.id === id ? { ...decisions, rules } : decisions;
+      const { [device]: found, ...others } = decisions[kind];
+      return found?.id === id ? { ...decisions, [kind]: others } : decisions;
     },
   };
 }
 
-/** The exit of what a device sends to the hosts. One that is blocked uses only rules of its own. */
-export function exitToHosts({ rules, exits, defaultExit }: Decisions, device: number): string {
-  const own = exits[device] ?? defaultExit;
-  return (rules[device] ?? (own === "blocked" ? undefined : rules[ALL_DEVICES]))?.exit ?? own;
+/** The exit that a device has apart from rules. */
+export function ownExit({ exits, defaultExit }: Decisions, device: number): string {
+  return exits[device] ?? defaultExit;
+}
+
+/**
+ * The exits that what a device sends to the hosts may take: more than one if a rule by name may lead it, and it is not known
+ * whether the kernel has the addresses. `led` has the rules of which that is known. A device that is blocked uses only
+ * rules of its own.
+ */
+export function exitsToHosts(decisions: Decisions, device: number, led: ReadonlySet<number>): string[] {
+  const own = ownExit(decisions, device);
+  const exits: string[] = [];
+  for (const whose of own === "blocked" ? [device] : [device, ALL_DEVICES]) {
+    const [named, rule] = [decisions.named[whose], decisions.rules[whose]];
+    if (named !== undefined) exits.push(named.exit);
+    if (named !== undefined && led.has(whose)) return exits;
+    if (rule !== undefined) return [...exits, rule.exit];
+  }
+  return [...exits, own];
+}
+
+/** Whose rule by name a question of the device is for; null for none. What is direct does not ask the gateway. */
+export function namedFor(decisions: Decisions, device: number): number | null {
+  const own = ownExit(decisions, device);
+  if (own === "direct") return null;
+  const all = own === "blocked" ? [device] : [device, ALL_DEVICES];
+  return all.find((whose) => decisions.named[whose] !== undefined) ?? null;
 }
 
 /** The names that tunnels have; all but the first may come and go. */
@@ -185,13 +218,16 @@ export function anyChange(decisions: Decisions, devices: number, random: () => n
   const { tunnels } = decisions;
   const exits = [...Object.keys(tunnels), "blocked"];
   const own = [...exits, "direct"];
+  const led = Object.keys(tunnels);
   const device = pick(Array.from({ length: devices }, (_, index) => index + 1));
   const tunnel = pick(TUNNELS);
   const whose = pick([device, ALL_DEVICES]);
   const rule = decisions.rules[whose];
+  const named = decisions.named[whose];
   const taken = Object.entries(tunnels).flatMap(([name, server]) => (name === tunnel ? [] : [server]));
   // With the same key at the same server, each would end the other.
   const free = SERVERS.filter((server) => !taken.includes(server));
+  const make = (kind: Kind, ways: readonly string[]) => leadHosts(kind, whose, pick(ways));
   const move = () => {
     const server = pick(free);
     const place = PLACES[server];
@@ -204,8 +240,11 @@ export function anyChange(decisions: Decisions, devices: number, random: () => n
     () => assign(device, pick(own)),
     () => (decisions.exits[device] === undefined ? assign(device, "blocked") : forget(device)),
     () => setDefault(pick(exits)),
-    () => (rule === undefined ? leadHosts(whose, pick(own)) : changeRule(whose, rule.id, pick(own))),
-    () => (rule === undefined ? leadHosts(whose, pick(own)) : removeRule(whose, rule.id)),
+    () => (rule === undefined ? make("rules", own) : changeRule("rules", whose, rule.id, pick(own))),
+    () => (rule === undefined ? make("rules", own) : removeRule("rules", whose, rule.id)),
+    // What a rule by name blocks has no addresses, and what is direct comes last: other tests are for these.
+    () => (named === undefined ? make("named", led) : changeRule("named", whose, named.id, pick(led))),
+    () => (named === undefined ? make("named", led) : removeRule("named", whose, named.id)),
     move,
     move,
     () => (tunnel in tunnels ? disconnect(tunnel) : lead(tunnel, pick(free))),
@@ -236,8 +275,8 @@ function effectsOf({ change: { effect }, status }: Made, decisions: Decisions): 
 }
 
 /** Each device's exit exists, and so does each rule's. */
-export function isConsistent({ tunnels, exits, defaultExit, rules }: Decisions): boolean {
-  const ofRules = Object.values(rules).map(({ exit }) => exit);
+export function isConsistent({ tunnels, exits, defaultExit, rules, named }: Decisions): boolean {
+  const ofRules = [...Object.values(rules), ...Object.values(named)].map(({ exit }) => exit);
   return [...Object.values(exits), ...ofRules, defaultExit].every(
     (exit) => ["blocked", "direct"].includes(exit) || exit in tunnels,
   );
@@ -248,13 +287,15 @@ function distinct(all: readonly Decisions[]): Decisions[] {
 }
 
 /** The same text for the same decisions. */
-export function comparable({ tunnels, exits, defaultExit, rules }: Decisions): string {
-  const ofRules = Object.entries(rules).map(([device, { exit }]) => [device, exit] as const);
+export function comparable({ tunnels, exits, defaultExit, rules, named }: Decisions): string {
+  const exitsIn = (some: Readonly<Record<number, Rule>>) =>
+    Object.fromEntries(Object.entries(some).map(([device, { exit }]) => [device, exit]));
   const entries = (record: object) => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify([
     entries(tunnels),
     entries(exits),
     defaultExit,
-    entries(Object.fromEntries(ofRules)),
+    entries(exitsIn(rules)),
+    entries(exitsIn(named)),
   ]);
 }

@@ -1,15 +1,19 @@
 import { LAN } from "../src/sandbox/topology.ts";
 import { contradictions, told } from "./agreement.ts";
+import { askGateway } from "./ask.ts";
 import { call } from "./caller.ts";
 import {
   ALL_DEVICES,
   type Change,
   comparable,
   type Decisions,
-  exitToHosts,
+  exitsToHosts,
+  HOST_NAME,
   isConsistent,
   lead,
+  namedFor,
   outcomesOf,
+  ownExit,
   serverOf,
 } from "./changes.ts";
 import { startChargen } from "./chargen.ts";
@@ -36,6 +40,7 @@ const FIRST: Decisions = {
   exits: {},
   defaultExit: "main",
   rules: {},
+  named: {},
 };
 
 /**
@@ -53,6 +58,8 @@ export class Home {
   /** What was wrong, and how many packets were seen, before the last `settle`. */
   private readonly found: string[] = [];
   private settled = 0;
+  /** Whose rules by name have addresses in the kernel for certain. */
+  private led: ReadonlySet<number> = new Set();
 
   private constructor(
     readonly lab: Lab,
@@ -132,6 +139,8 @@ export class Home {
     gapMs = 0,
   ): Promise<(Answer | null)[]> {
     const before = this.possible;
+    // A crash beside a flush forgets the addresses until devices ask again.
+    this.led = new Set();
     await this.rule(
       outcomesOf(
         before,
@@ -175,7 +184,7 @@ export class Home {
       const others = this.possible.map(comparable).join("; ");
       throw new Error(`the gateway says ${comparable(said)}, where it may be: ${others}`);
     }
-    this.possible = [{ ...found, rules: said.rules }];
+    this.possible = [{ ...found, rules: said.rules, named: said.named }];
     await this.rule(this.possible);
   }
 
@@ -188,7 +197,34 @@ export class Home {
     }, AT_REST_WITHIN_MS).catch((error) => {
       throw new Error(`${error.message}: ${wrong.join("; ")}`);
     });
+    await this.askNames();
     await Promise.all(this.devices.map(({ number }) => this.isRight(number)));
+  }
+
+  /**
+   * Each device asks for the hosts' name if a rule is for it. From then on the rule holds for what it sends, or the name is
+   * refused because the rule's exit is down.
+   */
+  private async askNames(): Promise<void> {
+    const { decisions } = this;
+    const led = await Promise.all(
+      this.devices.map(async ({ number, namespace }) => {
+        const whose = namedFor(decisions, number);
+        const exit = whose === null ? undefined : decisions.named[whose]?.exit;
+        if (whose === null || exit === undefined) return [];
+        const isOpen = placesOf(exit, decisions).length > 0;
+        for (const type of ["A", "AAAA"] as const)
+          await until(async () => {
+            const [first = ""] = await askGateway(namespace, HOST_NAME, type);
+            return isOpen ? /[.:]/.test(first) : first === "REFUSED";
+          }, AT_REST_WITHIN_MS).catch(() => {
+            throw new Error(`device ${number} is not answered as the rule by name to ${exit} says`);
+          });
+        return isOpen ? [whose] : [];
+      }),
+    );
+    this.led = new Set(led.flat());
+    await this.rule(this.possible);
   }
 
   /** Waits until the device is served by its exit, or refused. */
@@ -196,11 +232,13 @@ export class Home {
     const sender = this.sender(number);
     const { number: after, refused } = await sender.now();
     const places = this.placesOf(number, [this.decisions]);
+    const isCertain = exitsToHosts(this.decisions, number, this.led).length === 1;
     const isAnswered = this.askedAt(number, [this.decisions]).length > 0;
     await sender
       .until(
         (progress) =>
-          places.length > 0 ? isServed(progress, after, isAnswered) : progress.refused > refused,
+          (places.length > 0 && isServed(progress, after, isAnswered)) ||
+          ((places.length === 0 || !isCertain) && progress.refused > refused),
         AT_REST_WITHIN_MS,
       )
       .catch(async () => {
@@ -264,34 +302,40 @@ export class Home {
   }
 
   private mayBeDirect(decisions: readonly Decisions[]): boolean {
-    return this.devices.some(({ number }) => this.placesOf(number, decisions).includes(CLEAR));
+    // One that a rule leads elsewhere still asks for names outside.
+    return this.devices.some(({ number }) =>
+      [...this.placesOf(number, decisions), ...this.askedAt(number, decisions)].includes(CLEAR),
+    );
   }
 
   private placesOf(device: number, possible: readonly Decisions[]): string[] {
-    return possible.flatMap((decisions) => placesOf(exitToHosts(decisions, device), decisions));
+    return possible.flatMap((decisions) =>
+      exitsToHosts(decisions, device, this.led).flatMap((exit) => placesOf(exit, decisions)),
+    );
   }
 
   /** Where its questions for names may be seen: rules for networks do not lead them. */
   private askedAt(device: number, possible: readonly Decisions[]): string[] {
-    return possible.flatMap((decisions) =>
-      placesOf(decisions.exits[device] ?? decisions.defaultExit, decisions),
-    );
+    return possible.flatMap((decisions) => placesOf(ownExit(decisions, device), decisions));
   }
 
   private decided(said: Awaited<ReturnType<typeof told>>): Decisions {
     const { tunnels, devices, default_exit, destinations } = said;
     const assigned = devices.filter((each) => each.assigned);
     const numberOf = (id: string) => this.devices.find(({ mac }) => mac === id)?.number ?? id;
+    const byDevice = (some: typeof destinations) =>
+      Object.fromEntries(
+        some.map(({ id, exit, devices: [device] }) => [
+          device === undefined ? ALL_DEVICES : numberOf(device),
+          { id, exit },
+        ]),
+      );
     return {
       tunnels: Object.fromEntries(tunnels.map(({ name, wanted }) => [name, wanted && serverOf(wanted)])),
       exits: Object.fromEntries(assigned.map(({ id, exit }) => [numberOf(id), exit])),
       defaultExit: default_exit,
-      rules: Object.fromEntries(
-        destinations.map(({ id, exit, devices: [device] }) => [
-          device === undefined ? ALL_DEVICES : numberOf(device),
-          { id, exit },
-        ]),
-      ),
+      rules: byDevice(destinations.filter(({ names }) => names.length === 0)),
+      named: byDevice(destinations.filter(({ names }) => names.length > 0)),
     };
   }
 }
