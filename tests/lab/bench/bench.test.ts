@@ -42,13 +42,13 @@ describe.skipIf(process.getuid?.() !== 0)("the comparison with wg-quick", () => 
       expect([name, (portcullis ?? 0) > 0, (wgQuick ?? 0) > 0]).toEqual([name, true, true]);
     for (const { name, portcullis, wgQuick } of found.filter(({ unit }) => unit === "%"))
       expect([name, (portcullis ?? 0) > 0, (wgQuick ?? 0) > 0]).toEqual([name, true, true]);
-  }, 120_000);
+  }, 600_000);
 
   test("sees the table go and come back while nobody asks, and while many do", async () => {
     const found = await measureRepair(contest, 1);
     expect(found).toHaveLength(9);
     for (const { portcullis } of found) expect(portcullis).toBeGreaterThan(0);
-  }, 120_000);
+  }, 600_000);
 
   test("sees the kill switch come at each start, on a machine that had none", async () => {
     const { portcullis } = contest;
