@@ -323,3 +323,18 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "a host of a network that a rule leads to another exit has no answer from the port, until the rule is gone",
+  async () => {
+    await forwardBoth();
+    await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+    const rule = { prefixes: ["203.0.113.64/26"], exit: "second" };
+    const { id } = (await ask("POST", "/api/destinations", rule)) as { id: string };
+    const byFamily = CALLS.map(([, family]) => (family === "v4" ? null : tv.namespace));
+    expect(await fromInternet("vpn1")).toEqual(byFamily);
+    await ask("DELETE", `/api/destinations/${id}`);
+    await until(async () => Bun.deepEquals(await fromInternet("vpn1"), everyCall()));
+  },
+  TIMEOUT_MS,
+);
