@@ -94,7 +94,8 @@ test(
     expect(await tab.barriers([{ width: 360, scheme: "dark" }])).toEqual([]);
     await tab.click("Log");
     await tab.shows("h1", "Log");
-    expect(await tab.page.evaluate(ENTRIES)).toEqual(atHand);
+    // The rest folds a moment after the view has come.
+    await until(async () => Bun.deepEquals(await tab.page.evaluate(ENTRIES), atHand));
     await tab.wear({ width: 1400, scheme: "light" });
   },
   TIMEOUT_MS,
