@@ -2,8 +2,11 @@ import { readdirSync, readFileSync } from "node:fs";
 import { atMost, type Measurement, measurementOf } from "./measure.ts";
 import type { Portcullis } from "./portcullis.ts";
 
-/** What a start and a connect set in motion is over by then: after a minute, traces of old keys are erased. */
-const AFTERMATH_MS = 75_000;
+/**
+ * What a start and a connect set in motion is over by then: after a minute, traces of old keys are erased, and after
+ * three, the first minutes of the history are written.
+ */
+const AFTERMATH_MS = 200_000;
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const MEGABYTE = 1_000_000;

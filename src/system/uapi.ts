@@ -5,14 +5,32 @@ const ANSWER_TIMEOUT_MS = 1_000;
 /** The end of every answer (wireguard.com/xplatform). */
 const END = "\n\n";
 
+/**
+ * Longest time between two requests for which a connection is kept. The runtime wakes up each second while any
+ * connection is open, so one that is rarely used costs more than new ones.
+ */
+const KEPT_MS = 3_000;
+
 /** The connections that wait for the next request, by the path of the socket. */
 const idle = new Map<string, Connection>();
+/** When each was last asked, on the monotone clock. There are as many as tunnels can have interfaces. */
+const askedAt = new Map<string, number>();
 
 /**
- * Sends a request of WireGuard's cross-platform interface; null if there is no answer. The connection is kept for the
- * next request: a new one each time would wake this program twice, for the connection and for the answer.
+ * Sends a request of WireGuard's cross-platform interface; null if there is no answer. While requests follow each other,
+ * the connection is kept for the next one: a new one each time would wake this program twice, for the connection and
+ * for the answer.
  */
 export async function exchange(path: string, request: string): Promise<string | null> {
+  const now = performance.now();
+  const isRare = now - (askedAt.get(path) ?? now) > KEPT_MS;
+  askedAt.set(path, now);
+  const answer = await ask(path, request);
+  if (isRare) idle.get(path)?.close();
+  return answer;
+}
+
+async function ask(path: string, request: string): Promise<string | null> {
   const kept = idle.get(path);
   idle.delete(path);
   // The program may have closed it, or ended.
@@ -52,6 +70,10 @@ class Connection {
     const answer = await this.request.promise;
     clearTimeout(timer);
     return answer;
+  }
+
+  close(): void {
+    this.end(null);
   }
 
   private take(text: string): void {

@@ -4,7 +4,12 @@ export interface Sample {
   at: number;
   /** Counters of a kernel interface; null if a userspace program provides the interface. */
   packets: { received: number; receivedBytes: number; sent: number } | null;
-  /** When the fields below were read. While packets come in, WireGuard itself is not asked. */
+  /** What the kernel counts of a userspace interface: packets of data, without WireGuard's own; null if there is none. */
+  data: string | null;
+  /**
+   * When the fields below were read. While packets come in, the kernel's WireGuard is not asked. A program is not asked
+   * each time while no data passes: then only keepalives and handshakes are missing.
+   */
   countedAt: number;
   rxBytes: number;
   txBytes: number;
@@ -84,14 +89,20 @@ function isFew(attempts: number): boolean {
 /** Whether more than keepalives went out between two samples. */
 export function askedIn(before: Sample, after: Sample, keepaliveMs: number): boolean {
   const both = heardIn(before, after) && after.packets?.sent !== before.packets?.sent;
-  const counted = before.countedAt === before.at;
+  const counted = isCounted(before);
   const keepalives = keepalivesIn(before, after, keepaliveMs);
   return both || (counted && after.txBytes - before.txBytes > keepalives * KEEPALIVE_BYTES);
 }
 
+/** Whether the sample's bytes have all data that went out until it was taken. */
+export function isCounted({ packets, at, countedAt }: Sample): boolean {
+  return packets === null || countedAt === at;
+}
+
 /** How many keepalives may pass between two samples. */
 export function keepalivesIn(before: Sample, after: Sample, keepaliveMs: number): number {
-  return KEEPALIVES_AT_ONCE + Math.floor((after.at - before.at) / keepaliveMs);
+  const time = after.packets === null ? "countedAt" : "at";
+  return KEEPALIVES_AT_ONCE + Math.floor((after[time] - before[time]) / keepaliveMs);
 }
 
 /** `carriesNothing` is whether this is already known. Then only the server's handshakes show whether it is there. */

@@ -19,6 +19,8 @@ import { linkLines, routedPrefixes, routeLines } from "./routes.ts";
 import type { TunnelRow } from "./schema.ts";
 import { keepaliveOf, type Session } from "./session.ts";
 
+/** A program is asked this often for its counters while no data passes. It then has only keepalives and handshakes. */
+const COUNTED_AGAIN_MS = 15_000;
 /** The supervisor does not look more often than this while packets pass. */
 const SHOWN_EXPIRES_MS = 1_000;
 
@@ -199,9 +201,10 @@ export class Kernel {
 
   /**
    * The interface's counters now, or null if it does not exist. Reading the kernel's own counters runs no program; one
-   * runs only if packets went out and none came in, and once when incoming packets have stopped.
+   * runs only if packets went out and none came in, and once when incoming packets have stopped. A program that provides
+   * the interface is not asked each time while no data passes, if `mayRest`: nothing is waited for then.
    */
-  async sample(link: string, last: Sample | null): Promise<Sample | null> {
+  async sample(link: string, last: Sample | null, mayRest = false): Promise<Sample | null> {
     const at = this.host.monotonic();
     const packets = await this.packets(link);
     if (packets !== null && last?.packets != null) {
@@ -209,10 +212,20 @@ export class Kernel {
       const still = Bun.deepEquals(packets, last.packets);
       if (still && last.countedAt === last.at) return { ...last, at, packets, countedAt: at };
     }
+    // Read before the program is asked, so that what passes meanwhile is seen as a change the next time.
+    const data = packets === null ? await this.data(link) : null;
+    const rests = mayRest && last !== null && data !== null && data === last.data;
+    if (rests && at - last.countedAt < COUNTED_AGAIN_MS) return { ...last, at };
     const peer = (await this.device(link))?.peer;
     if (peer == null) return null;
     const { rxBytes, txBytes, latestHandshake } = peer;
-    return { at, packets, countedAt: at, rxBytes, txBytes, latestHandshake };
+    return { at, packets, data, countedAt: at, rxBytes, txBytes, latestHandshake };
+  }
+
+  /** Packets of data that a program's interface has carried each way, "12 34"; null if there is none. */
+  private async data(link: string): Promise<string | null> {
+    const counts = await this.counters(link, "packets");
+    return counts.includes(null) ? null : counts.map((count) => count?.trim()).join(" ");
   }
 
   /**

@@ -212,7 +212,8 @@ export class Supervisor {
     }
     const before = this.known?.session === session ? this.known : null;
     const keepaliveMs = keepaliveOf(session.server) * 1_000;
-    const sample = await kernel.sample(session.link, before?.sample ?? null);
+    const mayRest = state.name === "connected" && !isUnanswered(state) && this.isQuiet(before);
+    const sample = await kernel.sample(session.link, before?.sample ?? null, mayRest);
     if (controller.state !== state) return;
     if (sample === null) return controller.lost("the tunnel's interface is gone");
     const evidence =
@@ -237,6 +238,11 @@ export class Supervisor {
     if (controller.state.name === "connected") this.deps.savedState.saveClock(this.deps.host.now());
     if (sample.latestHandshake > 0 && sample.latestHandshake !== before?.sample.latestHandshake)
       this.deps.savedState.saveHandshake(sample.latestHandshake);
+  }
+
+  /** Whether everything that is known to have gone out was answered. */
+  private isQuiet(before: Supervisor["known"]): boolean {
+    return !this.busy && before?.evidence.askedAt === null && before.unanswered === null;
   }
 
   /**

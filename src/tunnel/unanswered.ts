@@ -2,6 +2,7 @@ import {
   addedTo,
   INITIATION_BYTES,
   INITIATIONS_AT_ONCE,
+  isCounted,
   KEEPALIVE_BYTES,
   keepalivesIn,
   type Sample,
@@ -81,7 +82,7 @@ function dataCame(before: Sample, after: Sample): boolean {
 
 /** Whether more went out than WireGuard's own messages, if both samples have these figures. */
 function dataWent(before: Sample, after: Sample, keepaliveMs: number): boolean {
-  const counted = before.countedAt === before.at && after.countedAt === after.at;
+  const counted = isCounted(before) && isCounted(after);
   const bytes = addedTo(before.txBytes, after.txBytes);
   return counted && !isOwn(bytes, keepalivesIn(before, after, keepaliveMs));
 }

@@ -22,6 +22,8 @@ export interface FakePeer {
 interface Count {
   bytes: number;
   packets: number;
+  /** The packets of them that are not WireGuard's own. */
+  data: number;
 }
 
 /** What a test decides of the servers and of the way to them. */
@@ -61,7 +63,7 @@ export type ToldPeer = Pick<FakePeer, "publicKey" | "presharedKey" | "endpoint" 
 
 /** A server that the interface has just been told of. */
 export function newPeer(told: ToldPeer, at: number): FakePeer {
-  const nothing = () => ({ bytes: 0, packets: 0 });
+  const nothing = () => ({ bytes: 0, packets: 0, data: 0 });
   const times = { latestHandshake: 0, metAt: 0, knownAt: at, sentAt: at, askedAt: null };
   return { ...told, ...times, sent: nothing(), received: nothing() };
 }
@@ -126,4 +128,5 @@ function dataUntil(at: number): number {
 function count(so: Count, packets: number, bytesEach: number): void {
   so.packets += packets;
   so.bytes += packets * bytesEach;
+  if (bytesEach === DATA_BYTES) so.data += packets;
 }

@@ -42,13 +42,13 @@ export class Wireguard {
     return "errno=0\n\n";
   }
 
-  /** What /sys shows of an interface of the kernel's own; null of any other. */
+  /** What /sys shows of an interface. Of a program's, the kernel sees only data. */
   file(name: string, file: string): string | null {
     const link = this.links.get(name);
-    if (link === undefined || link.userspace || link.device === null) return null;
-    if (file === "uevent") return `DEVTYPE=wireguard\nINTERFACE=${name}\n`;
+    if (link === undefined || link.device === null) return null;
+    if (file === "uevent") return `${link.userspace ? "" : "DEVTYPE=wireguard\n"}INTERFACE=${name}\n`;
     const counter = file.startsWith("statistics/rx_") ? "received" : "sent";
-    const unit = file.endsWith("_packets") ? "packets" : "bytes";
+    const unit = link.userspace ? "data" : file.endsWith("_packets") ? "packets" : "bytes";
     const counts = peersOf(this.observed(link, link.device)).map((peer) => peer[counter][unit]);
     return `${counts.reduce((sum, number) => sum + number, 0)}\n`;
   }

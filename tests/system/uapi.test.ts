@@ -6,6 +6,8 @@ import { until } from "../../lab/until.ts";
 import { exchange } from "../../src/system/uapi.ts";
 
 const GET = "get=1\n\n";
+/** More than the longest time for which a connection is kept. */
+const RARE_MS = 3_100;
 const PROGRAM = join(import.meta.dir, "../../src/system/uapi.ts");
 
 let folder = "";
@@ -42,6 +44,19 @@ test("requests that follow each other have one connection", async () => {
   const { seen, stop } = program();
   for (const number of [1, 2, 3]) expect(await exchange(socket, GET)).toBe(`fwmark=${number}\nerrno=0\n\n`);
   expect(seen.connections).toBe(1);
+  stop();
+});
+
+test("a connection that is rarely used is not kept: the runtime would wake up each second", async () => {
+  const { seen, stop } = program();
+  await exchange(socket, GET);
+  await exchange(socket, GET);
+  expect(seen.connections).toBe(1);
+  await Bun.sleep(RARE_MS);
+  await exchange(socket, GET);
+  await until(() => seen.closed === 1);
+  await exchange(socket, GET);
+  expect(seen.connections).toBe(2);
   stop();
 });
 

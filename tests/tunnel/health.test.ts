@@ -13,6 +13,8 @@ const NOTICED_UNDER_TRAFFIC_MS = 15_000;
 const SESSION_ENDS_MS = 180_000;
 /** A look comes at least this often. */
 const LOOK_MS = 1_500;
+/** A program is asked for its counters at least this often. */
+const COUNTED_MS = 15_000;
 const HOUR_MS = 3_600_000;
 /** The gateway's own choice. */
 const KEEPALIVE_MS = 25_000;
@@ -20,6 +22,7 @@ const KEEPALIVE_MS = 25_000;
 const QUIET: Sample = {
   at: 1_000,
   packets: null,
+  data: null,
   countedAt: 1_000,
   rxBytes: 500,
   txBytes: 500,
@@ -77,7 +80,7 @@ describe("the evidence after a look", () => {
     ["a keepalive each second, seen after 3 s", 3_000, 1_000, 4],
     ["all its keepalives of a minute in which nobody looked", 60_000, 25_000, 4],
   ])("asks nothing of a server that was sent %s", (_, lookMs, keepaliveMs, keepalives) => {
-    const after = later(lookMs, { txBytes: QUIET.txBytes + 32 * keepalives });
+    const after = later(lookMs, { countedAt: QUIET.at + lookMs, txBytes: QUIET.txBytes + 32 * keepalives });
     expect(weigh(FRESH, QUIET, after, keepaliveMs)).toEqual(FRESH);
   });
 
@@ -251,13 +254,14 @@ describe.each(DOORS)("a tunnel made by %s", (_, native) => {
     "that is idle is lost at the latest 180 s and two looks after the server's last word: one that hears it, and one that finds it old",
     () =>
       onGateway(native, 0, async ({ gateway, host, losses }) => {
+        const heardMs = native ? LOOK_MS : COUNTED_MS + LOOK_MS;
         await fc.assert(
           fc.asyncProperty(fc.nat(200_000), async (quietMs) => {
             await host.pass(quietMs);
             host.silent.add(ENDPOINT);
             const died = host.monotonic();
-            await host.pass(SESSION_ENDS_MS + 2 * LOOK_MS);
-            expect(losses[0]).toBeLessThanOrEqual(died + SESSION_ENDS_MS + 2 * LOOK_MS);
+            await host.pass(SESSION_ENDS_MS + heardMs + LOOK_MS);
+            expect(losses[0]).toBeLessThanOrEqual(died + SESSION_ENDS_MS + heardMs + LOOK_MS);
             await recover(gateway, losses);
           }),
           { numRuns: 20 },
@@ -322,6 +326,26 @@ async function recover(gateway: Gateway, losses: number[]): Promise<void> {
   expect(controller.state.name).toBe("connected");
   losses.length = 0;
 }
+
+test("a program is asked four times a minute while no data passes, and at each look while some does", () =>
+  onGateway(false, 0, async ({ host }) => {
+    let questions = 0;
+    host.onEvent = (event) => {
+      if (event === "uapi get") questions += 1;
+    };
+    const asked = async (ms: number) => {
+      const before = questions;
+      await host.pass(ms);
+      return questions - before;
+    };
+    await host.pass(30_000);
+    expect(await asked(60_000)).toBeLessThanOrEqual(5);
+    host.busy = true;
+    expect(await asked(60_000)).toBeGreaterThanOrEqual(50);
+    host.busy = false;
+    await host.pass(30_000);
+    expect(await asked(60_000)).toBeLessThanOrEqual(5);
+  }));
 
 test("a tunnel of the kernel's that an earlier process has made costs no program a look", () =>
   onGateway(true, 0, async ({ gateway, host }) => {

@@ -21,6 +21,7 @@ const KEEPALIVE_MS = 25_000;
 const QUIET: Sample = {
   at: 1_000,
   packets: null,
+  data: null,
   countedAt: 1_000,
   rxBytes: 500,
   txBytes: 500,
@@ -90,8 +91,9 @@ describe("what is known of answers after another sample", () => {
   });
 
   test("is not counted of bytes that were read at another time", () => {
-    const stale = { ...after(0, 128), countedAt: 1_000 };
-    expect(unansweredAfter(null, QUIET, stale, KEEPALIVE_MS, true)).toBeNull();
+    const packets = { received: 0, receivedBytes: 0, sent: 1 };
+    const stale = { ...after(0, 128), packets, countedAt: 1_000 };
+    expect(unansweredAfter(null, { ...QUIET, packets }, stale, KEEPALIVE_MS, true)).toBeNull();
   });
 });
 
