@@ -66,6 +66,9 @@ export function assertFit(machine: Machine, settings: Settings, given: Given): v
   servedLans(network, facts, settings);
 }
 
+/** To name a socket's program, `ss` looks through all processes; a busy machine took more than 10 s. */
+const SOCKETS_TIMEOUT_MS = 60_000;
+
 /** Throws if another program listens on a port of the service, because the service would not start. */
 export async function assertPorts(
   host: Pick<Host, "run">,
@@ -85,7 +88,8 @@ async function assertPort(
   // It is the installed service itself, which is restarted.
   if (port === null || (environment !== null && portIn(environment, flag) === port)) return;
   const wanted = addressIn(settings);
-  const sockets = (await host.run(["ss", "-Hltnp", `sport = :${port}`])).split("\n");
+  const listening = await host.run(["ss", "-Hltnp", `sport = :${port}`], { timeoutMs: SOCKETS_TIMEOUT_MS });
+  const sockets = listening.split("\n");
   const taken = sockets.find((line) => {
     const local = /^\S+\s+\S+\s+\S+\s+(\S+):\d+\s/.exec(line)?.[1]?.replace(/^\[|\]$|%.*/g, "");
     return local !== undefined && (local === wanted || [local, wanted].some((each) => ANY.includes(each)));

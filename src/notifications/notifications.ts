@@ -127,12 +127,12 @@ export class Notifications {
     if (this.begin === null)
       throw new GatewayError("unable", "the service is starting; try again in a moment");
     const target = addedTarget({ name, address });
-    if (this.used.some(({ added }) => added?.name === name))
+    if (this.names().includes(name))
       return refuse(`name: ${name} exists; remove it first, or choose another name`);
     if (this.isUsed(target)) return refuse("address: notifications go there already");
-    if (this.used.length >= MAX_TARGETS)
+    if (Math.max(this.used.length, this.names().length) >= MAX_TARGETS)
       return refuse(`there are ${MAX_TARGETS} addresses already; remove one first`);
-    ADDED.write(this.deps.store, [...this.added(), { name, address }]);
+    ADDED.write(this.deps.store, [...ADDED.read(this.deps.store), { name, address }]);
     this.use(target, { name, address });
     this.deps.onChange(`Notifications go to ${name} too (${target.name}), added by ${by}.`);
     return { name, target: target.name, waiting: 0, error: null };
@@ -141,15 +141,16 @@ export class Notifications {
   /** From now on nothing is sent there, even if that cannot be saved. Then it throws. */
   remove(name: string, by: string): void {
     const removed = this.used.find(({ added }) => added?.name === name);
-    if (removed === undefined)
+    // One that is saved and not used is the same as one of the settings, or has become unusable.
+    if (removed === undefined && !this.names().includes(name))
       throw new GatewayError("not_found", `no address with the name ${name} was added`);
-    removed.ending.abort();
+    removed?.ending.abort();
     this.used = this.used.filter((each) => each !== removed);
-    this.deps.onChange(
-      `Notifications go to ${name} no longer (${removed.delivery.target.name}), removed by ${by}.`,
-    );
+    const where = removed === undefined ? "" : ` (${removed.delivery.target.name})`;
+    this.deps.onChange(`Notifications go to ${name} no longer${where}, removed by ${by}.`);
     try {
-      ADDED.write(this.deps.store, this.added());
+      const others = ADDED.read(this.deps.store).filter((each) => each.name !== name);
+      ADDED.write(this.deps.store, others);
       this.deps.store.scrub();
     } catch (error) {
       throw new Unsaved(error);
@@ -181,10 +182,6 @@ export class Notifications {
     } catch {
       // The next change tries it again. An alert reports that the disk accepts no writes.
     }
-  }
-
-  private added(): NewTarget[] {
-    return this.used.flatMap(({ added }) => added ?? []);
   }
 
   private use(target: Target, added: NewTarget | null, kept?: Kept): void {

@@ -335,3 +335,22 @@ test("without addresses nothing is watched, kept or sent", () =>
     expect(world.store.read("notifications")).toBeNull();
     expect(await world.notifications.test()).toEqual([]);
   }));
+
+test("an added address that a setting has too, or that cannot be used, outlives the next change, and can be removed", () =>
+  inDirectory(async (directory) => {
+    const first = new World(directory, []);
+    await first.start();
+    first.notifications.add({ name: "phone", address: FAR }, "a test");
+    await first.restart("stop");
+    first.store.close();
+    const second = new World(directory, [FAR]);
+    await second.start();
+    expect(second.notifications.list()).toMatchObject([{ name: null }]);
+    second.notifications.add({ name: "tablet", address: LAN }, "a test");
+    expect(second.notifications.names()).toEqual(["phone", "tablet"]);
+    expect(() => second.notifications.add({ name: "phone", address: LAN }, "a test")).toThrow(/exists/);
+    second.notifications.remove("phone", "a test");
+    expect(second.notifications.names()).toEqual(["tablet"]);
+    expect(() => second.notifications.remove("phone", "a test")).toThrow(/no address/);
+    second.store.close();
+  }));
