@@ -1,14 +1,19 @@
+import { LOCALE, say, WORDS } from "./language.ts";
+
 /** Times, sizes and lists in the reader's locale. */
 
-const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
-const CLOCK = new Intl.DateTimeFormat(undefined, { timeStyle: "short" });
-const TIME_OF_DAY = new Intl.DateTimeFormat(undefined, { timeStyle: "short", timeZone: "UTC" });
-const DATE_TIME = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
-const FULL_DAY = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
-const DAY = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
-const LIST = new Intl.ListFormat("en-GB", { type: "conjunction" });
-const NUMBER = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
-const RELATIVE = new Intl.RelativeTimeFormat("en", { numeric: "always" });
+const TIME = new Intl.DateTimeFormat(LOCALE, { timeStyle: "medium" });
+const CLOCK = new Intl.DateTimeFormat(LOCALE, { timeStyle: "short" });
+const TIME_OF_DAY = new Intl.DateTimeFormat(LOCALE, { timeStyle: "short", timeZone: "UTC" });
+const DATE_TIME = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeStyle: "short" });
+const FULL_DAY = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium" });
+const DAY = new Intl.DateTimeFormat(LOCALE, { day: "numeric", month: "short" });
+const LIST = new Intl.ListFormat(WORDS, { type: "conjunction" });
+const NUMBER = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 1 });
+const RELATIVE = new Intl.RelativeTimeFormat(WORDS, { numeric: "always" });
+
+const BYTES = [say("B"), say("kB"), say("MB"), say("GB"), say("TB")];
+const BIT_RATES = [say("bit/s"), say("kbit/s"), say("Mbit/s"), say("Gbit/s")];
 
 const UNITS: readonly (readonly [unit: "day" | "hour" | "minute" | "second", seconds: number])[] = [
   ["day", 86_400],
@@ -48,7 +53,7 @@ export function dayOf(date: string): string {
 export function agoOf(at: number | string, now: number): string {
   const seconds = Math.max(0, Math.round((now - new Date(at).getTime()) / 1_000));
   const [unit, size] = UNITS.find(([, each]) => seconds >= each) ?? ["second", 1];
-  return seconds === 0 ? "now" : RELATIVE.format(-Math.floor(seconds / size), unit);
+  return seconds === 0 ? say("now") : RELATIVE.format(-Math.floor(seconds / size), unit);
 }
 
 /** "Laptop, TV, and Camera". */
@@ -59,7 +64,11 @@ export function listOf(words: readonly string[]): string {
 /** The first of many words, and how many others there are. */
 export function someOf(words: readonly string[], max = 6): string {
   const rest = words.length - max;
-  return listOf(rest > 1 ? [...words.slice(0, max), countOf(rest, "other")] : words);
+  return listOf(
+    rest > 1
+      ? [...words.slice(0, max), say("{count, plural, one {# other} other {# others}}", { count: rest })]
+      : words,
+  );
 }
 
 /** The gateway's errors have no full stop, and begin in lower case or with a name, which stays as it is. */
@@ -90,7 +99,7 @@ export function countOf(count: number, one: string, many = `${one}s`): string {
 
 /** "12.3 MB". */
 export function bytesOf(bytes: number): string {
-  return scaled(bytes, ["B", "kB", "MB", "GB", "TB"]);
+  return scaled(bytes, BYTES);
 }
 
 /** "12.3 Mbit/s", of bytes per second. */
@@ -99,7 +108,7 @@ export function rateOf(bytes: number): string {
 }
 
 export function bitRateOf(bits: number): string {
-  return scaled(bits, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"]);
+  return scaled(bits, BIT_RATES);
 }
 
 export function bitsOf(bytes: number): number {

@@ -1,8 +1,10 @@
 import { render } from "preact";
+import { shown } from "./language.ts";
 import { listen } from "./live.ts";
 import { Shell } from "./parts/shell.tsx";
 import { VIEWS } from "./views/list.ts";
 
+document.documentElement.lang = shown;
 const page = document.getElementById("page");
 if (page !== null) render(<Shell views={VIEWS} />, page);
 listen();

@@ -2,6 +2,9 @@
 export const PACKAGES: readonly string[] = [
   "@borewit/text-codec",
   "@elysiajs/swagger",
+  "@formatjs/fast-memoize",
+  "@formatjs/icu-messageformat-parser",
+  "@formatjs/icu-skeleton-parser",
   "@leichtgewicht/ip-codec",
   "@noble/curves",
   "@noble/hashes",
@@ -26,6 +29,7 @@ export const PACKAGES: readonly string[] = [
   "file-type",
   "ieee754",
   "inherits",
+  "intl-messageformat",
   "ipaddr.js",
   "memoirist",
   "mqtt-packet",

@@ -5,6 +5,7 @@ import { needsToken } from "../store.ts";
 import { type Keep, keptToken } from "../token.ts";
 import { Dialog } from "./dialog.tsx";
 import { Field, Form, Select } from "./form.tsx";
+import { Languages } from "./languages.tsx";
 import type { Option } from "./options.tsx";
 
 /** All that someone sees who may not read. */
@@ -15,6 +16,7 @@ export function LoginPage() {
         <h1>Log in</h1>
         <LoginForm />
       </section>
+      <Languages />
     </main>
   );
 }

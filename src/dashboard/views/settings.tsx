@@ -7,6 +7,7 @@ import { Backup } from "./settings/backup.tsx";
 import { Clock } from "./settings/clock.tsx";
 import { Forwards } from "./settings/forwards.tsx";
 import { HomeAssistant } from "./settings/home-assistant.tsx";
+import { LanguageChoice } from "./settings/language-choice.tsx";
 import { Notifications } from "./settings/notifications.tsx";
 import { Restore } from "./settings/restore.tsx";
 import { Servers } from "./settings/servers.tsx";
@@ -24,6 +25,7 @@ export function Settings() {
       )}
       {isSecure && <Notifications />}
       <Forwards />
+      <LanguageChoice />
       <OfRoot />
       {isSecure && (
         <>

@@ -1,5 +1,6 @@
 import type { JournalEntry, JournalPage } from "../../../journal/schema.ts";
 import { timeOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
@@ -14,9 +15,9 @@ type Alert = Extract<JournalEntry, { type: "security_alert" }>;
 export function Alerts({ events }: { events: Loaded<JournalPage> }) {
   return (
     <section class="card">
-      <h2>Latest alerts</h2>
+      <h2>{say("Latest alerts")}</h2>
       {events.state === "ready" ? <Rows page={events.value} /> : <Pending of={events} />}
-      <ViewLink to="log">All events</ViewLink>
+      <ViewLink to="log">{say("All events")}</ViewLink>
     </section>
   );
 }
@@ -24,7 +25,7 @@ export function Alerts({ events }: { events: Loaded<JournalPage> }) {
 function Rows({ page }: { page: JournalPage }) {
   const alerts = page.events.filter((each): each is Alert => each.type === "security_alert");
   if (alerts.length === 0)
-    return <p class="quiet">{page.more ? "None among the latest 100 events." : "None so far."}</p>;
+    return <p class="quiet">{say(page.more ? "None among the latest 100 events." : "None so far.")}</p>;
   return (
     <ul class="rows">
       {alerts

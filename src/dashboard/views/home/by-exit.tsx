@@ -1,8 +1,9 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { Network } from "../../../http/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { DIVERTED, downText, OPEN_TEXT, titleOf } from "../../exit.ts";
-import { countOf, sentenceFrom, someOf } from "../../format.ts";
+import { downText, titleOf } from "../../exit.ts";
+import { sentenceFrom, someOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
@@ -19,14 +20,14 @@ export function ByExit(props: {
   const { devices, tunnels, others } = props;
   return (
     <section class="card">
-      <h2>Devices by exit</h2>
+      <h2>{say("Devices by exit")}</h2>
       {devices.state === "ready" ? (
         <Exits list={devices.value} tunnels={tunnels} />
       ) : (
         <Pending of={devices} />
       )}
       {others.length > 0 && <Past others={others} />}
-      <ViewLink to="devices">All devices</ViewLink>
+      <ViewLink to="devices">{say("All devices")}</ViewLink>
     </section>
   );
 }
@@ -38,8 +39,8 @@ function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRo
   if (groups.size === 0)
     return (
       <p class="quiet">
-        No device has been seen yet. A device appears with its first packet.{" "}
-        <ViewLink to="setup">How to point devices here</ViewLink>
+        {say("No device has been seen yet. A device appears with its first packet.")}{" "}
+        <ViewLink to="setup">{say("How to point devices here")}</ViewLink>
       </p>
     );
   const exits = [...groups].toSorted(
@@ -48,14 +49,12 @@ function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRo
   return (
     <ul class="rows">
       {exits.map(([exit, devices]) => {
-        const { icon, tone, where } = wayOf(exit, tunnels, { isOff, isDiverted });
+        const { icon, tone, text } = wayOf(exit, devices.length, tunnels, { isOff, isDiverted });
         return (
           <li key={exit} class={`row tone-${tone}`}>
             <Icon name={icon} />
             <div>
-              <strong>
-                {countOf(devices.length, "device")} {devices.length === 1 ? where.one : where.many}
-              </strong>
+              <strong>{text}</strong>
               <p class="quiet">{someOf(devices.map(titleOf))}</p>
             </div>
           </li>
@@ -74,12 +73,13 @@ function Past({ others }: { others: Network["other_routers"] }) {
       <li class="row tone-partly">
         <Icon name="warning" />
         <div>
-          <strong>Some devices may leave past the gateway</strong>
+          <strong>{say("Some devices may leave past the gateway")}</strong>
           <p class="quiet">
             {sentenceFrom(first?.found ?? "")}
-            {more > 0 && ` So ${more === 1 ? "does" : "do"} ${countOf(more, "other")}.`}
+            {more > 0 &&
+              ` ${say("So {count, plural, one {does # other} other {do # others}}.", { count: more })}`}
           </p>
-          <ViewLink to="checks">What to do</ViewLink>
+          <ViewLink to="checks">{say("What to do")}</ViewLink>
         </div>
       </li>
     </ul>
@@ -89,8 +89,8 @@ function Past({ others }: { others: Network["other_routers"] }) {
 interface Way {
   icon: IconName;
   tone: Tone;
-  /** What follows the number of devices. */
-  where: { one: string; many: string };
+  /** "3 devices leave by Gothenburg, Sweden" */
+  text: string;
 }
 
 interface Protection {
@@ -99,27 +99,64 @@ interface Protection {
   isDiverted: boolean;
 }
 
-function wayOf(exit: string, tunnels: readonly TunnelRow[], { isOff, isDiverted }: Protection): Way {
-  if (isDiverted && exit !== "blocked")
-    return { ...DIVERTED, where: { one: DIVERTED.where, many: DIVERTED.where } };
-  if (exit === "direct") return { icon: "warning", tone: "partly", where: leave("outside every tunnel") };
+/** How so many devices leave by an exit. */
+function wayOf(
+  exit: string,
+  count: number,
+  tunnels: readonly TunnelRow[],
+  { isOff, isDiverted }: Protection,
+): Way {
+  if (isDiverted && exit !== "blocked") return { icon: "warning", tone: "partly", text: divertedText(count) };
+  if (exit === "direct") return { icon: "warning", tone: "partly", text: directText(count) };
   const row = tunnels.find(({ name }) => name === exit);
-  if (row?.unanswered)
-    return { icon: "warning", tone: "partly", where: leave(`by ${placeOf(row)}, which carries nothing`) };
-  if (row?.state === "connected")
-    return { icon: "shield", tone: "protected", where: leave(`by ${placeOf(row)}`) };
-  if (isOff) return OPEN;
-  if (exit === "blocked") return { ...BLOCKED, where: are("blocked") };
-  return { ...BLOCKED, where: are(`blocked: ${downText(exit, row)}`) };
+  const place = row === undefined ? "" : placeOf(row);
+  if (row?.unanswered) return { icon: "warning", tone: "partly", text: unansweredText(count, place) };
+  if (row?.state === "connected") return { icon: "shield", tone: "protected", text: upText(count, place) };
+  if (isOff) return { icon: "warning", tone: "exposed", text: openText(count) };
+  return { icon: "blocked", tone: "blocked", text: blockedText(count, exit, row) };
 }
 
-const OPEN: Way = { icon: "warning", tone: "exposed", where: { one: OPEN_TEXT, many: OPEN_TEXT } };
-const BLOCKED = { icon: "blocked", tone: "blocked" } as const;
-
-function are(how: string): Way["where"] {
-  return { one: `is ${how}`, many: `are ${how}` };
+function divertedText(count: number): string {
+  return say(
+    "{count, plural, one {# device} other {# devices}} may have no internet: another program’s routing rule comes first",
+    { count },
+  );
 }
 
-function leave(how: string): Way["where"] {
-  return { one: `leaves ${how}`, many: `leave ${how}` };
+function directText(count: number): string {
+  return say(
+    "{count, plural, one {# device leaves outside every tunnel} other {# devices leave outside every tunnel}}",
+    { count },
+  );
+}
+
+function unansweredText(count: number, place: string): string {
+  return say(
+    "{count, plural, one {# device leaves by {place}, which carries nothing} other {# devices leave by {place}, which carries nothing}}",
+    { count, place },
+  );
+}
+
+function upText(count: number, place: string): string {
+  return say("{count, plural, one {# device leaves by {place}} other {# devices leave by {place}}}", {
+    count,
+    place,
+  });
+}
+
+function openText(count: number): string {
+  return say(
+    "{count, plural, one {# device} other {# devices}} may leave outside the tunnel: the kill switch is off",
+    { count },
+  );
+}
+
+function blockedText(count: number, exit: string, row: TunnelRow | undefined): string {
+  if (exit === "blocked")
+    return say("{count, plural, one {# device is blocked} other {# devices are blocked}}", { count });
+  const reason = downText(exit, row);
+  return say("{count, plural, one {# device is blocked: {reason}} other {# devices are blocked: {reason}}}", {
+    count,
+    reason,
+  });
 }

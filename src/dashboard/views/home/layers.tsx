@@ -1,4 +1,5 @@
 import type { KillSwitchLayers } from "../../../http/schema.ts";
+import { say } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
@@ -10,9 +11,9 @@ type Layer = KillSwitchLayers["layers"][number];
 export function Layers({ killswitch }: { killswitch: Loaded<KillSwitchLayers> }) {
   return (
     <section class="card">
-      <h2>Kill switch</h2>
+      <h2>{say("Kill switch")}</h2>
       {killswitch.state === "ready" ? <Found found={killswitch.value} /> : <Pending of={killswitch} />}
-      <ViewLink to="checks">All checks</ViewLink>
+      <ViewLink to="checks">{say("All checks")}</ViewLink>
     </section>
   );
 }
@@ -26,7 +27,7 @@ function Found({ found }: { found: KillSwitchLayers }) {
         ))}
       </ul>
       {found.layers.some(({ holds }) => holds) && (
-        <p class="quiet small">Each of them alone blocks everything outside a tunnel.</p>
+        <p class="quiet small">{say("Each of them alone blocks everything outside a tunnel.")}</p>
       )}
     </>
   );
@@ -34,14 +35,12 @@ function Found({ found }: { found: KillSwitchLayers }) {
 
 /** What is missing is news only if the operator has not turned it off. */
 function Row({ layer: { name, holds, parts }, isWanted }: { layer: Layer; isWanted: boolean }) {
-  const { title, promise } = TEXTS[name];
+  const { inPlace, missing, off, promise } = TEXTS[name];
   return (
     <li class={`row tone-${holds ? "protected" : "exposed"}`}>
       <Icon name={holds ? "good" : "bad"} />
       <div>
-        <strong>
-          {title}: {holds ? "in place" : isWanted ? "not in place" : "off"}
-        </strong>
+        <strong>{holds ? inPlace : isWanted ? missing : off}</strong>
         {holds && <p class="quiet">{promise}</p>}
         {parts
           .filter((part) => isWanted && !part.holds)
@@ -55,7 +54,17 @@ function Row({ layer: { name, holds, parts }, isWanted }: { layer: Layer; isWant
   );
 }
 
-const TEXTS: Readonly<Record<Layer["name"], { title: string; promise: string }>> = {
-  firewall: { title: "Firewall", promise: "The kernel refuses what would leave outside a tunnel." },
-  routing: { title: "Routing", promise: "The kernel has no route that leads outside a tunnel." },
+const TEXTS: Readonly<Record<Layer["name"], Record<"inPlace" | "missing" | "off" | "promise", string>>> = {
+  firewall: {
+    inPlace: say("Firewall: in place"),
+    missing: say("Firewall: not in place"),
+    off: say("Firewall: off"),
+    promise: say("The kernel refuses what would leave outside a tunnel."),
+  },
+  routing: {
+    inPlace: say("Routing: in place"),
+    missing: say("Routing: not in place"),
+    off: say("Routing: off"),
+    promise: say("The kernel has no route that leads outside a tunnel."),
+  },
 };

@@ -2,6 +2,7 @@ import { useEffect } from "preact/hooks";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { connectedSince, refresh } from "../../answers.ts";
 import { agoOf, bytesOf, timeOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { targetOf } from "../../sentence.ts";
@@ -16,14 +17,15 @@ const READ_AGAIN_MS = 15_000;
 export function MainTunnel({ tunnels }: { tunnels: Loaded<Answers["tunnels"]> }) {
   const main =
     tunnels.state === "ready" ? tunnels.value.tunnels.find(({ name }) => name === "main") : undefined;
+  const target = main === undefined ? null : targetOf(main);
   return (
     <section class="card">
-      <h2>Tunnel</h2>
+      <h2>{say("Tunnel")}</h2>
       {tunnels.state !== "ready" && <Pending of={tunnels} />}
       {main?.state === "connected" && <Session row={main} />}
       {main !== undefined && main.state !== "connected" && (
         <p class="quiet">
-          {targetOf(main) === null ? "Not connected." : `Not connected to ${targetOf(main)}.`}
+          {target === null ? say("Not connected.") : say("Not connected to {target}.", { target })}
         </p>
       )}
     </section>
@@ -35,17 +37,25 @@ function Session({ row }: { row: TunnelRow }) {
   const carried = useCarried(row.name) ?? { rx: row.rx_bytes, tx: row.tx_bytes };
   useRenewal(row.latest_handshake, now);
   const facts: Fact[] = [
-    ["Server", row.server],
-    ...(row.via === undefined ? [] : [["Via", row.via] satisfies Fact]),
+    [say("Server"), row.server],
+    ...(row.via === undefined ? [] : [[say("Via"), row.via] satisfies Fact]),
     ...(row.port === undefined
       ? []
-      : [["Port", `${row.port}, because its usual one does not answer`] satisfies Fact]),
-    ["Place", row.location || "not known"],
-    ["Address", row.ip || "IPv6, or not known"],
-    ["Connected since", timeOf(connectedSince(row))],
-    ["Last handshake", row.latest_handshake === null ? "none yet" : agoOf(row.latest_handshake, now)],
-    ["Received", bytesOf(carried.rx)],
-    ["Sent", bytesOf(carried.tx)],
+      : [
+          [
+            say("Port"),
+            say("{port}, because its usual one does not answer", { port: row.port }),
+          ] satisfies Fact,
+        ]),
+    [say("Place"), row.location || say("not known")],
+    [say("Address"), row.ip || say("IPv6, or not known")],
+    [say("Connected since"), timeOf(connectedSince(row))],
+    [
+      say("Last handshake"),
+      row.latest_handshake === null ? say("none yet") : agoOf(row.latest_handshake, now),
+    ],
+    [say("Received"), bytesOf(carried.rx)],
+    [say("Sent"), bytesOf(carried.tx)],
   ];
   return <Facts of={facts} />;
 }

@@ -2,10 +2,11 @@ import type { JournalPage } from "../../../journal/schema.ts";
 import type { FavouriteList } from "../../../servers/schema.ts";
 import { type Action, useAction } from "../../action.ts";
 import { change } from "../../api.ts";
-import { countOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
+import { Say } from "../../parts/say.tsx";
 import { TONE_ICONS } from "../../parts/tone.ts";
 import { type Known, type Sentence, sentenceOf, viaText } from "../../sentence.ts";
 
@@ -35,7 +36,7 @@ export function State({ known, events, recent }: StateProps) {
       {why !== null && !isRepeated && <p class="why">{why}</p>}
       {command !== undefined && (
         <p>
-          Remove it, on the gateway: <code>{command}</code>
+          <Say message="Remove it, on the gateway: <code>{command}</code>" parts={{ command }} />
         </p>
       )}
       <div class="state-buttons">
@@ -63,14 +64,14 @@ function Helping({ known, sentence: { help }, target, action }: HelpingProps) {
             <Button
               action={action}
               kind="primary"
-              doing={`Connecting to ${target.shown}…`}
+              doing={say("Connecting to {place}…", { place: target.shown })}
               work={target.connect}
             >
-              {target.isAgain ? "Try again" : `Connect to ${target.shown}`}
+              {target.isAgain ? say("Try again") : say("Connect to {place}", { place: target.shown })}
             </Button>
           )}
           <ViewLink to="servers" class={`button ${target === null ? "primary" : ""}`}>
-            Choose a server
+            {say("Choose a server")}
           </ViewLink>
           {known.status?.state === "reconnecting" && <Disconnect known={known} action={action} />}
         </>
@@ -79,21 +80,24 @@ function Helping({ known, sentence: { help }, target, action }: HelpingProps) {
       return (
         <>
           <ViewLink to="servers" class="button primary">
-            Another server
+            {say("Another server")}
           </ViewLink>
           {known.status?.connected === true && <Disconnect known={known} action={action} />}
         </>
       );
     case "cancel":
       return (
-        <Button action={action} doing="Stopping…" work={disconnect}>
-          Stop
+        <Button action={action} doing={say("Stopping…")} work={disconnect}>
+          {say("Stop")}
         </Button>
       );
     case "killswitch":
       return (
         <p>
-          Turn it on, on the gateway: <code>sudo portcullis killswitch on</code>
+          <Say
+            message="Turn it on, on the gateway: {command}"
+            parts={{ command: <code>sudo portcullis killswitch on</code> }}
+          />
         </p>
       );
     case null:
@@ -101,7 +105,7 @@ function Helping({ known, sentence: { help }, target, action }: HelpingProps) {
         <>
           <Disconnect known={known} action={action} />
           <ViewLink to="servers" class="button">
-            Another server
+            {say("Another server")}
           </ViewLink>
         </>
       ) : null;
@@ -110,20 +114,41 @@ function Helping({ known, sentence: { help }, target, action }: HelpingProps) {
 
 function Disconnect({ known, action }: Pick<HelpingProps, "known" | "action">) {
   const main = known.tunnels?.find(({ name }) => name === "main");
-  const who = main === undefined ? "Its devices" : countOf(main.devices, "device");
-  const blocked = `${who} at home will have no internet until you connect again: the kill switch blocks what would leave outside a tunnel.`;
-  const open = `The kill switch is off: ${who} at home will then leave outside the tunnel, without protection.`;
-  const text = known.status?.killswitch_active === false ? open : blocked;
+  const isOff = known.status?.killswitch_active === false;
+  const text = isOff ? openText(main?.devices) : blockedText(main?.devices);
   return (
     <Button
       action={action}
-      doing="Disconnecting…"
+      doing={say("Disconnecting…")}
       work={disconnect}
-      ask={{ title: "Disconnect?", text, confirm: "Disconnect" }}
+      ask={{ title: say("Disconnect?"), text, confirm: say("Disconnect") }}
     >
-      Disconnect
+      {say("Disconnect")}
     </Button>
   );
+}
+
+/** What becomes of the devices, if it is known how many they are. */
+function blockedText(count: number | undefined): string {
+  return count === undefined
+    ? say(
+        "Its devices at home will have no internet until you connect again: the kill switch blocks what would leave outside a tunnel.",
+      )
+    : say(
+        "{count, plural, one {# device} other {# devices}} at home will have no internet until you connect again: the kill switch blocks what would leave outside a tunnel.",
+        { count },
+      );
+}
+
+function openText(count: number | undefined): string {
+  return count === undefined
+    ? say(
+        "The kill switch is off: Its devices at home will then leave outside the tunnel, without protection.",
+      )
+    : say(
+        "The kill switch is off: {count, plural, one {# device} other {# devices}} at home will then leave outside the tunnel, without protection.",
+        { count },
+      );
 }
 
 /** The state says what happened; a connect that this interrupts is no error. */

@@ -1,6 +1,7 @@
 import { useRef } from "preact/hooks";
 import { useEarlier } from "../../earlier.ts";
 import { rateOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { Graph } from "../../parts/graph.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
@@ -18,17 +19,17 @@ export function TrafficNow() {
   const sent = rate === null ? "…" : rateOf(rate.tx);
   return (
     <section class="card traffic">
-      <h2>Traffic of the last ten minutes</h2>
+      <h2>{say("Traffic of the last ten minutes")}</h2>
       <p class="rates">
         <span class="received">
-          <Icon name="down" /> {received} <span class="quiet">received</span>
+          <Icon name="down" /> {received} <span class="quiet">{say("received")}</span>
         </span>
         <span class="sent">
-          <Icon name="up" /> {sent} <span class="quiet">sent</span>
+          <Icon name="up" /> {sent} <span class="quiet">{say("sent")}</span>
         </span>
       </p>
-      <Graph samples={[...earlier, ...samples]} label="Graph of the rates" />
-      <ViewLink to="history">The last hour, day and two months</ViewLink>
+      <Graph samples={[...earlier, ...samples]} label={say("Graph of the rates")} />
+      <ViewLink to="history">{say("The last hour, day and two months")}</ViewLink>
     </section>
   );
 }

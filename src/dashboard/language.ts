@@ -1,0 +1,125 @@
+import { IntlMessageFormat } from "intl-messageformat";
+import { LANGUAGES, type Language } from "./languages/all.ts";
+
+/**
+ * The language of the page: the one that a person has chosen, or else the first that the browser wishes and the page
+ * has. Its messages are here before anything that imports this file runs, so a constant may be `say(…)`, too.
+ */
+
+const KEY = "portcullis-language";
+/** A gateway that does not answer in time leaves the page in English. */
+const CATALOGUE_WITHIN_MS = 5_000;
+
+const ENGLISH = "en";
+const chosen = offered(kept());
+
+export const language: Language = chosen ?? wished();
+
+/** The reader's locale for times and numbers; undefined is the browser's. */
+export const LOCALE = localeOf(language);
+
+/** The locale for words that stand in sentences. */
+export const WORDS = language.code === ENGLISH ? "en-GB" : (LOCALE ?? language.code);
+
+const catalogue = await loaded(language);
+/** Bounded by the number of messages in the source. */
+const parsed = new Map<string, IntlMessageFormat | string>();
+const number = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 1 });
+
+/** What a message has in place of its names. */
+export type Parts = Readonly<Record<string, string | number>>;
+
+/**
+ * A message in the reader's language. The key is the English text itself, in ICU MessageFormat:
+ *
+ *     say("{count, plural, one {# device} other {# devices}} of {place}", { count, place })
+ */
+export function say(message: string, parts?: Parts): string {
+  return `${formatted(message, parts)}`;
+}
+
+/** A message whose parts or tags may be elements: see `Say`. */
+export function formatted<T>(
+  message: string,
+  values?: Readonly<Record<string, unknown>>,
+): string | T | (string | T)[] {
+  const format = parsed.get(message) ?? parse(message);
+  return typeof format === "string" ? format : format.format<T>({ ...values } as Record<string, string>);
+}
+
+/** The language that the page is really in: the gateway's own texts are English, and a catalogue may not be there. */
+export const shown = catalogue === null ? ENGLISH : language.code;
+
+/** Keeps the choice, for when the page is loaded again: constants have texts, too. */
+export function choose({ code }: Language): void {
+  try {
+    if (code === wished().code) localStorage.removeItem(KEY);
+    else localStorage.setItem(KEY, code);
+  } catch {
+    // A browser that keeps nothing has the language that it wishes.
+  }
+}
+
+function parse(message: string): IntlMessageFormat | string {
+  const translated = catalogue?.get(message);
+  const text = translated ?? message;
+  const code = translated === undefined ? ENGLISH : language.code;
+  const rules = (options?: Intl.PluralRulesOptions) => new Intl.PluralRules(code, options);
+  const formatters = {
+    getNumberFormat: () => number,
+    getPluralRules: (_: unknown, options?: Intl.PluralRulesOptions) => rules(options),
+    getDateTimeFormat: () => new Intl.DateTimeFormat(LOCALE),
+  };
+  const format = /[{<']/.test(text) ? new IntlMessageFormat(text, code, undefined, { formatters }) : text;
+  parsed.set(message, format);
+  return format;
+}
+
+/** The messages of a language; null is English, also if they could not be had. */
+async function loaded({ catalogue }: Language): Promise<ReadonlyMap<string, string> | null> {
+  if (catalogue === null) return null;
+  try {
+    const response = await fetch(catalogue, { signal: AbortSignal.timeout(CATALOGUE_WITHIN_MS) });
+    if (!response.ok) return null;
+    return new Map(Object.entries((await response.json()) as Record<string, string>));
+  } catch {
+    return null;
+  }
+}
+
+function wished(): Language {
+  const found = wishes().flatMap((tag) => LANGUAGES.find((each) => isOf(tag, each)) ?? []);
+  return found[0] ?? (offered(ENGLISH) as Language);
+}
+
+function wishes(): readonly string[] {
+  return typeof navigator === "undefined" ? [] : (navigator.languages ?? []);
+}
+
+/** Whether a tag such as `de-AT` is of the language, in the same script: `zh-TW` is not simplified Chinese. */
+function isOf(tag: string, { code }: Language): boolean {
+  try {
+    const [one, two] = [new Intl.Locale(tag).maximize(), new Intl.Locale(code).maximize()];
+    return one.language === two.language && one.script === two.script;
+  } catch {
+    return false;
+  }
+}
+
+/** A reader who has English for want of another language keeps the own times and numbers. */
+function localeOf({ code }: Language): string | undefined {
+  if (chosen === undefined && code === ENGLISH) return undefined;
+  return wishes().find((tag) => isOf(tag, language)) ?? (code === ENGLISH ? "en-GB" : code);
+}
+
+function offered(code: string | null): Language | undefined {
+  return LANGUAGES.find((each) => each.code === code);
+}
+
+function kept(): string | null {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null;
+  }
+}

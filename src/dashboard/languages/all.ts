@@ -1,0 +1,11 @@
+/** A language of the page. */
+export interface Language {
+  code: string;
+  /** In itself, for whoever reads no other. */
+  name: string;
+  /** The address of its messages; English needs none. */
+  catalogue: string | null;
+}
+
+/** A language is offered when its catalogue is complete, which tests/page/languages.test.ts checks. */
+export const LANGUAGES: readonly Language[] = [{ code: "en", name: "English", catalogue: null }];

@@ -1,0 +1,126 @@
+import { expect, test } from "bun:test";
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { LANGUAGES } from "../../src/dashboard/languages/all.ts";
+import { allMessages, catalogueOf, messagesIn, messagesOf, needsOf, sources } from "./messages.ts";
+
+/** The files whose texts are not in `say` yet, by the beginning of their paths. This list only shrinks. */
+const NOT_MOVED = [
+  "views/account",
+  "views/checks",
+  "views/destinations",
+  "views/devices",
+  "views/history",
+  "views/log",
+  "views/remote",
+  "views/schedules",
+  "views/servers",
+  "views/settings",
+  "views/setup",
+  "views/tunnels",
+  "views/list",
+  "parts/",
+  ...["answers", "api", "destination", "exit", "format", "forward", "imports", "login", "schedule"],
+  ...["sentence", "told"],
+];
+
+const FOLDER = join(import.meta.dir, "../../src/dashboard/languages");
+const CODES = readdirSync(FOLDER).flatMap((name) => (name.endsWith(".json") ? [name.slice(0, -5)] : []));
+
+/** The longest label, and how much longer a translation may be, in letters. */
+const LABEL = 24;
+const longest = (length: number) => 2.2 * length + 8;
+
+const { messages } = allMessages();
+
+test("each text of the page is a message that can be translated", () => {
+  const flaws = sources()
+    .filter((file) => !NOT_MOVED.some((beginning) => file.startsWith(beginning)))
+    .flatMap((file) => messagesIn(file).flaws);
+  expect(flaws).toEqual([]);
+});
+
+test("a text that is no message is found", () => {
+  const source = `
+    const A = { title: "title", name: "name", key: say("Good"), facts: ["Port", port === "Other"] };
+    const b = () => { throw new Error("It has failed."); };
+    const C = () => (
+      <p class="quiet small" aria-label="Label" title={isOpen ? "Less" : say("More")}>
+        Text <code>sudo portcullis check</code> {isOn && "on"} {\`\${n} device\`} {say(text)} {say(\`a \${b}\`)}
+        <Say message="Fine {inner}" parts={{ inner: <b>Inner</b> }} />
+      </p>
+    );`;
+  const { messages, flaws } = messagesOf("c.tsx", source);
+  expect(flaws.map(({ text }) => text)).toEqual([
+    ...["title", "Port", "It has failed.", "Label", "Less", "Text", "on", "… device"],
+    ...["say() takes a text that is written there", "say() takes a text that is written there", "Inner"],
+  ]);
+  expect(messages.map(({ text, given, isRich }) => [text, given, isRich])).toEqual([
+    ["Good", [], false],
+    ["More", [], false],
+    ["Fine {inner}", ["inner"], true],
+  ]);
+});
+
+test("each message is given what it names, and nothing else", () => {
+  const faults = messages.flatMap(({ text, place, given, isRich }) => {
+    const { names, tags } = needsOf(text);
+    const own = [...names, ...[...tags].filter((tag) => !["strong", "em", "code"].includes(tag))];
+    if (tags.size > 0 && !isRich) return [`${place}: tags need <Say>`];
+    return given === null || Bun.deepEquals(own.toSorted(), given.toSorted())
+      ? []
+      : [`${place}: ${text}: ${given}`];
+  });
+  expect(faults).toEqual([]);
+});
+
+test("the catalogues are those of the languages that are offered", () => {
+  expect(LANGUAGES.map(({ code }) => code)).toEqual(["en", ...CODES.toSorted()]);
+});
+
+for (const code of CODES) {
+  const catalogue = catalogueOf(code);
+  const known = new Set(messages.map(({ text }) => text));
+
+  test(`${code}: no message is missing, and none is left over`, () => {
+    expect([...known].filter((text) => !Object.hasOwn(catalogue, text))).toEqual([]);
+    expect(Object.keys(catalogue).filter((text) => !known.has(text))).toEqual([]);
+  });
+
+  test(`${code}: translations have the parts, tags and plurals that they need, and labels are short`, () => {
+    expect(
+      Object.entries(catalogue).flatMap(([text, translated]) => faultsOf(text, translated, code)),
+    ).toEqual([]);
+  });
+}
+
+function faultsOf(text: string, translated: string, code: string): string[] {
+  const [one, two] = [needsOf(text), needsOf(translated)];
+  const isSame = (a: ReadonlySet<string>, b: ReadonlySet<string>) => a.symmetricDifference(b).size === 0;
+  const lacking = two.plurals.flatMap(({ type, options }) =>
+    new Intl.PluralRules(code, { type })
+      .resolvedOptions()
+      .pluralCategories.filter((each) => !options.includes(each)),
+  );
+  const faults = [
+    !isSame(one.names, two.names) && `has the parts ${[...two.names]}`,
+    !isSame(one.tags, two.tags) && `has the tags ${[...two.tags]}`,
+    lacking.length > 0 && `has no ${lacking}`,
+    two.hasLostPound && "has # in a select",
+    one.length <= LABEL && two.length > longest(one.length) && `has ${two.length} letters`,
+    translated.trim() === "" && "is empty",
+  ];
+  return faults.flatMap((fault) => (fault === false ? [] : [`${text}: ${translated} ${fault}`]));
+}
+
+test("what is wrong with a translation is found", () => {
+  const plural = "{count, plural, one {# device} other {# devices}}";
+  expect(faultsOf("Close {title}?", "{titel} schließen?", "de")).toHaveLength(1);
+  expect(faultsOf(plural, "{count, plural, one {# устройство} other {# устройств}}", "ru")).toEqual([
+    expect.stringContaining("has no few,many"),
+  ]);
+  expect(faultsOf("<strong>On</strong>", "<b>An</b>", "de")).toHaveLength(1);
+  expect(faultsOf("Add", "Hinzufügen und übernehmen", "de")).toHaveLength(1);
+  expect(faultsOf("Add", "Hinzufügen", "de")).toEqual([]);
+  expect(faultsOf(plural, "{count, plural, one {# Gerät} other {# Geräte}}", "de")).toEqual([]);
+});

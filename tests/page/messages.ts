@@ -1,0 +1,287 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { IntlMessageFormat } from "intl-messageformat";
+import { parseSync } from "oxc-parser";
+
+/**
+ * The messages of the page, found in its source:
+ *
+ *     bun tests/page/messages.ts            all of them, each with its files
+ *     bun tests/page/messages.ts de         those that the catalogue of a language has not
+ */
+
+const PAGE = join(import.meta.dir, "../../src/dashboard");
+
+/** A message in the source. */
+export interface Message {
+  text: string;
+  /** `views/home.tsx:12`. */
+  place: string;
+  /** The names that it is given; null if they are not written there. */
+  given: readonly string[] | null;
+  /** Whether tags and elements may be in it. */
+  isRich: boolean;
+}
+
+/** What the source says in English without `say`, or says in a way that cannot be found. */
+export interface Flaw {
+  place: string;
+  text: string;
+}
+
+export interface Found {
+  messages: Message[];
+  flaws: Flaw[];
+}
+
+/** The files of the page that may have texts. */
+export function sources(): string[] {
+  return [...new Bun.Glob("**/*.{ts,tsx}").scanSync(PAGE)]
+    .filter((each) => !/\.d\.ts$|^languages\//.test(each))
+    .sort();
+}
+
+export function messagesIn(file: string): Found {
+  return messagesOf(file, readFileSync(join(PAGE, file), "utf8"));
+}
+
+/** A node of the syntax tree, as oxc has it. */
+interface Node {
+  type: string;
+  start: number;
+  [field: string]: unknown;
+}
+
+/** Attributes and properties that people read, or hear. */
+const TEXTS = new Set([
+  ...["label", "title", "text", "confirm", "doing", "placeholder", "hint", "submit", "why", "alt", "fault"],
+  ...["word", "promise", "detail", "where", "aria-label", "aria-description"],
+]);
+/** What is no English: names of programs and formats, commands, and what is the same everywhere. */
+const NAMES = /^(Portcullis|WireGuard|IPv[46]|DNS|DHCP|HTTPS?|MQTT|Home Assistant|PCP|NAT-PMP|UPnP|UTC)$/;
+const COMMAND = /^(sudo )?(portcullis|dpkg|apt|timedatectl|ssh|wg|ip|nft|systemctl)( |$)/;
+/** Attributes that nobody reads. */
+const UNREAD =
+  /^(class|className|id|d|viewBox|href|rel|type|style|pattern|list|name|key|to|role|autocomplete)$/;
+
+const LETTERS = /\p{L}/u;
+const WORDS = /\p{L}{2,} \p{L}{2,}|^\p{Lu}\p{Ll}+…?$/u;
+/** The names of keys, and of a header's scheme. */
+const KEYS = /^(Enter|Escape|Bearer|Tab|Infinity)$/;
+
+export function messagesOf(file: string, source: string): Found {
+  const { program, errors } = parseSync(file, source);
+  if (errors.length > 0) throw new Error(`${file}: ${errors[0]?.message}`);
+  const found: Found = { messages: [], flaws: [] };
+  const placeOf = ({ start }: Node) => `${file}:${source.slice(0, start).split("\n").length}`;
+  const flaw = (node: Node, text: string) => found.flaws.push({ place: placeOf(node), text: text.trim() });
+  const visit = (node: Node): void => {
+    const isType = /^TS|^Import|^ExportAll/.test(node.type) && !/^TS(As|Satisfies|NonNull)/.test(node.type);
+    const isComparison = node.type === "BinaryExpression" && /^[!=]/.test(`${node.operator}`);
+    if (isType || isComparison) return;
+    if (isSay(node)) visitSay(node);
+    else if (isSayElement(node)) visitSayElement(node);
+    else if (node.type === "JSXElement" && nameOf(node) === "code") visitCode(node);
+    else if (node.type === "JSXAttribute") visitAttribute(node);
+    else visitOther(node);
+  };
+  const visitOther = (node: Node) => {
+    if (node.type === "JSXText" && isText(`${node.value}`.trim())) flaw(node, `${node.value}`);
+    if (node.type === "JSXExpressionContainer") textsIn(node.expression as Node).map(single);
+    if (node.type === "Property" && TEXTS.has(keyOf(node))) textsIn(node.value as Node).map(single);
+    const text = literalOf(node);
+    if (text !== null && isTold(text)) flaw(node, text);
+    for (const each of childrenOf(node)) if (node.type !== "Property" || each !== node.key) visit(each);
+  };
+  /** One word is a text only in certain places. */
+  const single = (node: Node) => {
+    const text = literalOf(node) ?? "";
+    if (isText(text.trim()) && !isTold(text)) flaw(node, text);
+  };
+  const visitAttribute = (node: Node) => {
+    const name = `${(node.name as Node).name}`;
+    const value = node.value as Node | null;
+    if (value === null || UNREAD.test(name)) return;
+    if (TEXTS.has(name) || name.startsWith("aria-label"))
+      for (const each of textsIn(
+        value.type === "JSXExpressionContainer" ? (value.expression as Node) : value,
+      ))
+        single(each);
+    visit(value.type === "JSXExpressionContainer" ? (value.expression as Node) : value);
+  };
+  /** What is to be typed is the same in each language. */
+  const visitCode = (node: Node) => {
+    for (const each of node.children as Node[]) if (each.type !== "JSXText") visit(each);
+  };
+  const visitSay = (node: Node) => {
+    const [message, parts] = node.arguments as Node[];
+    take(message, parts, false);
+    if (parts !== undefined) visit(parts);
+  };
+  const visitSayElement = (node: Node) => {
+    const attributes = (node.openingElement as Node).attributes as Node[];
+    const attributeOf = (name: string) => {
+      const value = attributes.find((each) => (each.name as Node | undefined)?.name === name)?.value as
+        | Node
+        | undefined;
+      return value?.type === "JSXExpressionContainer" ? (value.expression as Node) : value;
+    };
+    const parts = attributeOf("parts");
+    take(attributeOf("message"), parts, true);
+    if (parts !== undefined) visit(parts);
+  };
+  const take = (message: Node | undefined, parts: Node | undefined, isRich: boolean) => {
+    if (message === undefined) return;
+    if (message.type === "ConditionalExpression") {
+      visit(message.test as Node);
+      take(message.consequent as Node, parts, isRich);
+      take(message.alternate as Node, parts, isRich);
+      return;
+    }
+    const text = literalOf(message);
+    const isMade = message.type === "TemplateLiteral" && (message.expressions as Node[]).length > 0;
+    if (text === null || isMade) flaw(message, "say() takes a text that is written there");
+    else found.messages.push({ text, place: placeOf(message), given: namesIn(parts), isRich });
+  };
+  visit(program as unknown as Node);
+  return found;
+}
+
+/** Whether it is a text wherever it stands. */
+function isTold(text: string): boolean {
+  return (
+    WORDS.test(text) &&
+    !COMMAND.test(text) &&
+    !NAMES.test(text) &&
+    !KEYS.test(text) &&
+    !/ --|^form /.test(text)
+  );
+}
+
+function isText(text: string): boolean {
+  return LETTERS.test(text) && !NAMES.test(text) && !COMMAND.test(text);
+}
+
+function isSay(node: Node): boolean {
+  return node.type === "CallExpression" && (node.callee as Node).name === "say";
+}
+
+function isSayElement(node: Node): boolean {
+  return node.type === "JSXElement" && nameOf(node) === "Say";
+}
+
+function nameOf(node: Node): string {
+  return `${((node.openingElement as Node).name as Node).name}`;
+}
+
+function keyOf({ key }: Node): string {
+  return `${(key as Node).name ?? (key as Node).value}`;
+}
+
+/** A string, or a template with its texts between the values. */
+function literalOf(node: Node): string | null {
+  if (node.type === "Literal" && typeof node.value === "string") return node.value;
+  if (node.type !== "TemplateLiteral") return null;
+  return (node.quasis as { value: { cooked: string } }[]).map(({ value }) => value.cooked).join("…");
+}
+
+/** The texts that an expression may be. */
+function textsIn(node: Node): Node[] {
+  const parts = (...names: string[]) => names.flatMap((name) => textsIn(node[name] as Node));
+  if (literalOf(node) !== null) return [node];
+  switch (node.type) {
+    case "ConditionalExpression":
+      return parts("consequent", "alternate");
+    case "LogicalExpression":
+      return parts("left", "right");
+    case "ParenthesizedExpression":
+      return parts("expression");
+    case "BinaryExpression":
+      return node.operator === "+" ? parts("left", "right") : [];
+    default:
+      return [];
+  }
+}
+
+/** The names in `{ a, b: c }`; null of anything else. */
+function namesIn(parts: Node | undefined): string[] | null {
+  if (parts === undefined) return [];
+  if (parts.type !== "ObjectExpression") return null;
+  const properties = parts.properties as Node[];
+  return properties.some(({ type }) => type !== "Property") ? null : properties.map(keyOf);
+}
+
+function childrenOf(node: Node): Node[] {
+  return Object.values(node)
+    .flat()
+    .filter((each): each is Node => typeof (each as Node | null)?.type === "string");
+}
+
+type Element = ReturnType<IntlMessageFormat["getAst"]>[number];
+
+/** The types of elements that matter here, as the library numbers them. */
+const [LITERAL, SELECT, PLURAL, POUND, TAG] = [0, 5, 6, 7, 8] as const;
+
+/** What a message needs: values, tags, and of each plural its categories. */
+export interface Needs {
+  names: ReadonlySet<string>;
+  tags: ReadonlySet<string>;
+  plurals: readonly { name: string; type: "cardinal" | "ordinal"; options: readonly string[] }[];
+  /** Its texts alone, in their longest form, for its length. */
+  length: number;
+  /** "#" inside a select inside a plural stands for nothing. */
+  hasLostPound: boolean;
+}
+
+export function needsOf(message: string): Needs {
+  const names = new Set<string>();
+  const tags = new Set<string>();
+  const plurals: { name: string; type: "cardinal" | "ordinal"; options: string[] }[] = [];
+  let hasLostPound = false;
+  const lengthOf = (elements: readonly Element[], isLost: boolean): number =>
+    elements.reduce((sum, each) => sum + lengthOfOne(each, isLost), 0);
+  const lengthOfOne = (each: Element, isLost: boolean): number => {
+    if (each.type === LITERAL) return each.value.length;
+    if (each.type === POUND) {
+      hasLostPound ||= isLost;
+      return 1;
+    }
+    if (each.type === TAG) {
+      tags.add(each.value);
+      return lengthOf(each.children, isLost);
+    }
+    names.add(each.value);
+    if (each.type === SELECT || each.type === PLURAL) {
+      const isPlural = each.type === PLURAL;
+      if (isPlural)
+        plurals.push({
+          name: each.value,
+          type: each.pluralType ?? "cardinal",
+          options: Object.keys(each.options),
+        });
+      return Math.max(...Object.values(each.options).map(({ value }) => lengthOf(value, !isPlural)));
+    }
+    return 1;
+  };
+  const length = lengthOf(new IntlMessageFormat(message, "en").getAst(), false);
+  return { names, tags, plurals, length, hasLostPound };
+}
+
+export function allMessages(): Found {
+  const all = sources().map(messagesIn);
+  return { messages: all.flatMap(({ messages }) => messages), flaws: all.flatMap(({ flaws }) => flaws) };
+}
+
+/** A language's translations by message. */
+export function catalogueOf(code: string): Readonly<Record<string, string>> {
+  return JSON.parse(readFileSync(join(PAGE, "languages", `${code}.json`), "utf8"));
+}
+
+if (import.meta.main) {
+  const [code] = process.argv.slice(2);
+  const known = code === undefined ? {} : catalogueOf(code);
+  const files = Map.groupBy(allMessages().messages, ({ text }) => text);
+  for (const [text, uses] of [...files].toSorted())
+    if (!Object.hasOwn(known, text))
+      console.log(`${JSON.stringify(text)}\t${uses.map(({ place }) => place).join(" ")}`);
+}
