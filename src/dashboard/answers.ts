@@ -3,6 +3,7 @@ import type { EventMessage } from "../http/event.ts";
 import { CHECKS_KEPT_MS } from "../shared/bounds.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { ApiError, read } from "./api.ts";
+import { say } from "./language.ts";
 import { type Answers, answerOf, askedFor, connection, type Loaded, type Resource } from "./store.ts";
 
 /** Between the end of a read and the next of the same: a burst of events costs one read a second. */
@@ -191,7 +192,10 @@ function fail(name: Resource, error: unknown, isSilent: boolean): void {
   // Until it is read again, what was known stays; after a loss it is shown as old.
   const answer = answerOf(name);
   if (isSilent && answer.value?.state === "ready") return;
-  answer.value = { state: "failed", error: error instanceof Error ? error.message : "It could not be read." };
+  answer.value = {
+    state: "failed",
+    error: error instanceof Error ? error.message : say("It could not be read."),
+  };
 }
 
 /** No event tells the status that the kernel has another kill switch than before. */

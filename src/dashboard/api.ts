@@ -1,4 +1,5 @@
 import { sentenceFrom } from "./format.ts";
+import { say } from "./language.ts";
 import { isLost, needsToken } from "./store.ts";
 import { bearing, forgetToken, keptToken } from "./token.ts";
 
@@ -20,7 +21,7 @@ const SECOND_MS = 1_000;
 
 /** Reads `/api/<path>`. */
 export async function read<T>(path: string, signal: AbortSignal | null = null): Promise<T> {
-  return (await answerOf(await request(path, { signal }, "The gateway does not answer."))) as T;
+  return (await answerOf(await request(path, { signal }, say("The gateway does not answer.")))) as T;
 }
 
 /**
@@ -39,9 +40,9 @@ export function pathOf(...parts: readonly string[]): string {
   return parts.map(encodeURIComponent).join("/");
 }
 
-const UNKNOWN = "The gateway does not answer. You will see whether this was done when it is back.";
+const UNKNOWN = say("The gateway does not answer. You will see whether this was done when it is back.");
 
-const UNSENT = "The gateway does not answer, so nothing was changed. Try again when it is back.";
+const UNSENT = say("The gateway does not answer, so nothing was changed. Try again when it is back.");
 
 /** A request over the limit was not carried out, so it is sent again: two pages of one machine share the limit. */
 async function request(path: string, init: RequestInit, silence: string): Promise<Response> {
@@ -55,7 +56,7 @@ async function request(path: string, init: RequestInit, silence: string): Promis
       // Another one may have been entered meanwhile.
       if (keptToken() === token) forgetToken();
       needsToken.value = true;
-      throw new ApiError("This needs a token. Log in, then try again.", 401);
+      throw new ApiError(say("This needs a token. Log in, then try again."), 401);
     }
     if (response.status !== 429) return response;
     // An answer that is not read keeps its connection, and a browser has six.
@@ -69,5 +70,10 @@ async function answerOf(response: Response): Promise<unknown> {
   const answer: unknown = await response.json().catch(() => null);
   if (response.ok && answer !== null) return answer;
   const { error } = (answer ?? {}) as { error?: string };
-  throw new ApiError(sentenceFrom(error ?? `the gateway answered ${response.status}`), response.status);
+  throw new ApiError(
+    error === undefined
+      ? say("The gateway answered {status}.", { status: response.status })
+      : sentenceFrom(error),
+    response.status,
+  );
 }

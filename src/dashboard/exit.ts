@@ -1,58 +1,78 @@
 import type { DeviceList } from "../devices/schema.ts";
-import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
+import { capital } from "../shared/words.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
+import { say } from "./language.ts";
 import { placeOf, type Tone } from "./sentence.ts";
 
-/** Where an exit leads now, as part of a sentence and as a text of its own. */
+/** Where an exit leads now. */
 export interface ExitState {
   icon: "shield" | "blocked" | "warning";
   tone: Tone;
-  /** "by Gothenburg, Sweden" */
-  where: string;
+  /** Why devices do not leave by it as they should, as a sentence; null if they do. */
+  trouble: string | null;
   /** "Gothenburg, Sweden" */
   detail: string;
   /** "main · Gothenburg, Sweden" */
   text: string;
 }
 
-/** What becomes of devices without a tunnel if nothing is blocked. */
-export const OPEN_TEXT = "may leave outside the tunnel: the kill switch is off";
-
 /** What becomes of a device whose exit another program's routing rule comes before. */
 export const DIVERTED = {
   icon: "warning",
   tone: "partly",
-  where: "may have no internet: another program’s routing rule comes first",
+  text: say("It may have no internet: another program’s routing rule comes first."),
 } as const;
 
 /** `isOff` is whether the kill switch is off. */
 export function exitOf(exit: string, tunnels: readonly TunnelRow[], isOff: boolean): ExitState {
-  const [icon, tone, detail, where] = lookOf(exit, tunnels, isOff);
-  return { icon, tone, detail, where, text: `${exit} · ${detail}` };
+  const [icon, tone, detail, trouble = null] = lookOf(exit, tunnels, isOff);
+  return { icon, tone, detail, trouble, text: `${exitName(exit)} · ${detail}` };
 }
 
-type Look = [icon: ExitState["icon"], tone: Tone, detail: string, where: string];
+/** What an exit is called: a tunnel by its name. */
+export function exitName(exit: string): string {
+  if (exit === "direct") return say("direct");
+  return exit === "blocked" ? say("blocked") : exit;
+}
+
+type Look = [icon: ExitState["icon"], tone: Tone, detail: string, trouble?: string];
 
 function lookOf(exit: string, tunnels: readonly TunnelRow[], isOff: boolean): Look {
-  if (exit === "direct") return ["warning", "partly", "outside every tunnel", "direct, outside every tunnel"];
+  if (exit === "direct") return ["warning", "partly", say("outside every tunnel")];
   const row = tunnels.find(({ name }) => name === exit);
   const place = row === undefined ? "" : placeOf(row);
-  if (row?.unanswered)
-    return ["warning", "partly", `${place} carries nothing`, `by ${place}, which carries nothing`];
-  if (row?.state === "connected") return ["shield", "protected", place, `by ${place}`];
-  const state = row?.state ?? "not known";
-  if (exit === "blocked")
-    return isOff
-      ? ["warning", "exposed", "the kill switch is off", OPEN_TEXT]
-      : ["blocked", "blocked", "no internet", "blocked"];
-  return isOff
-    ? ["warning", "exposed", state, OPEN_TEXT]
-    : ["blocked", "blocked", state, `blocked: ${downText(exit, row)}`];
+  if (row?.unanswered) return ["warning", "partly", say("{place} carries nothing", { place })];
+  if (row?.state === "connected") return ["shield", "protected", place];
+  if (isOff) return ["warning", "exposed", openDetail(exit, row), OPEN];
+  if (exit === "blocked") return ["blocked", "blocked", say("no internet")];
+  return ["blocked", "blocked", stateName(row), say("Blocked: {reason}.", { reason: downText(exit, row) })];
+}
+
+/** What becomes of devices without a tunnel if nothing is blocked. */
+const OPEN = say("May leave outside the tunnel: the kill switch is off.");
+
+function openDetail(exit: string, row: TunnelRow | undefined): string {
+  return exit === "blocked" ? say("the kill switch is off") : stateName(row);
+}
+
+function stateName(row: TunnelRow | undefined): string {
+  return say(
+    "{state, select, disconnected {disconnected} connecting {connecting} connected {connected} reconnecting {reconnecting} failed {failed} other {not known}}",
+    { state: row?.state ?? "" },
+  );
 }
 
 /** Why nothing leaves by a tunnel: "the tunnel tv has failed". */
 export function downText(exit: string, row: TunnelRow | undefined): string {
-  return `the ${tunnelTitle(exit)} ${row === undefined ? "is not known" : STATE_WORDS[row.state]}`;
+  return say(
+    "the {exit, select, main {main tunnel} other {tunnel {exit}}} {state, select, disconnected {is disconnected} connecting {is connecting} connected {is connected} reconnecting {is reconnecting} failed {has failed} other {is not known}}",
+    { exit, state: row?.state ?? "" },
+  );
+}
+
+/** The same as the beginning of a sentence. */
+export function downSentence(exit: string, row: TunnelRow | undefined): string {
+  return capital(downText(exit, row));
 }
 
 type Device = DeviceList["devices"][number];

@@ -14,6 +14,7 @@ import { refresh } from "./answers.ts";
 import { ApiError, change, read } from "./api.ts";
 import { faultIn } from "./fault.ts";
 import { withoutField } from "./format.ts";
+import { say } from "./language.ts";
 import type { Answers } from "./store.ts";
 
 /** The gateway takes ten requests a second, of which some are left for the rest of the page. */
@@ -22,10 +23,12 @@ const PAUSE_MS = 160;
 const MAX_RENAMED = 20;
 
 const ZIP_FAULTS: Record<ZipFault, string> = {
-  damaged: "The archive is damaged.",
-  encrypted: "It is encrypted. Unpack the archive first.",
-  compression: "Its compression is not supported. Unpack the archive first.",
-  large: `It is larger than ${MAX_CONFIG_BYTES} bytes, so it is not a WireGuard configuration.`,
+  damaged: say("The archive is damaged."),
+  encrypted: say("It is encrypted. Unpack the archive first."),
+  compression: say("Its compression is not supported. Unpack the archive first."),
+  large: say("It is larger than {bytes} bytes, so it is not a WireGuard configuration.", {
+    bytes: MAX_CONFIG_BYTES,
+  }),
 };
 
 /** What came of a file, or of a file in an archive. */
@@ -112,7 +115,7 @@ async function outcomeOf({
         ? ZIP_FAULTS[error.fault]
         : withoutField(error instanceof Error ? error.message : String(error));
     const isSilent = error instanceof ApiError && error.status === null;
-    const notes = isSilent && queue.length > 0 ? [why, "The files after it were not sent."] : [why];
+    const notes = isSilent && queue.length > 0 ? [why, say("The files after it were not sent.")] : [why];
     // Without a gateway they would only fail in the same way.
     if (isSilent) queue = [];
     return { results: [{ file, name: null, notes }], more: [] };
@@ -125,12 +128,16 @@ function configsIn(archive: string, bytes: Uint8Array): Config[] {
   if (entries.length === 0)
     throw new Error(
       all.some(({ name }) => /\.ovpn$/i.test(name))
-        ? "The archive has OpenVPN files, and the gateway uses WireGuard. On your provider’s website, choose WireGuard instead of OpenVPN and download that archive."
-        : "The archive has no .conf files.",
+        ? say(
+            "The archive has OpenVPN files, and the gateway uses WireGuard. On your provider’s website, choose WireGuard instead of OpenVPN and download that archive.",
+          )
+        : say("The archive has no .conf files."),
     );
   if (entries.length > MAX_SERVERS)
     throw new Error(
-      `The archive has more than ${MAX_SERVERS} .conf files, which is more than the gateway keeps.`,
+      say("The archive has more than {most} .conf files, which is more than the gateway keeps.", {
+        most: MAX_SERVERS,
+      }),
     );
   return entries.map(({ name, open }) => ({ file: `${archive}: ${name}`, path: name, isPacked: true, open }));
 }
@@ -138,7 +145,7 @@ function configsIn(archive: string, bytes: Uint8Array): Config[] {
 async function importOne(file: string, name: string, bytes: Uint8Array): Promise<Result> {
   if (bytes.length > MAX_CONFIG_BYTES) throw new ZipError("large");
   const config = configText(bytes);
-  if (config === null) throw new Error("It is not a text file, so it is not a WireGuard configuration.");
+  if (config === null) throw new Error(say("It is not a text file, so it is not a WireGuard configuration."));
   await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   try {
     return await send(file, name, config);
@@ -177,10 +184,10 @@ async function chooseImported(): Promise<void> {
 
 async function bytesOf(file: File): Promise<Uint8Array> {
   if (file.size > MAX_FILE_BYTES)
-    throw new Error("It is too large to be a WireGuard configuration or an archive of them.");
+    throw new Error(say("It is too large to be a WireGuard configuration or an archive of them."));
   try {
     return new Uint8Array(await file.arrayBuffer());
   } catch {
-    throw new Error("It could not be read. If it is a folder, drop the files in it.");
+    throw new Error(say("It could not be read. If it is a folder, drop the files in it."));
   }
 }

@@ -1,4 +1,5 @@
 import { refresh } from "./answers.ts";
+import { say } from "./language.ts";
 import { needsToken } from "./store.ts";
 import { bearing, forgetToken, type Keep, keepToken, keptToken } from "./token.ts";
 
@@ -14,15 +15,15 @@ export async function logIn(text: string, keep: Keep): Promise<void> {
   if (!/^[!-~]+$/.test(token)) throw new Error(NOT_VALID);
   const status = await statusWith(token, LOGS_IN_WITHIN_MS);
   if (status === 401) throw new Error(NOT_VALID);
-  if (status !== 200) throw new Error("The gateway does not answer. Try again in a moment.");
+  if (status !== 200) throw new Error(say("The gateway does not answer. Try again in a moment."));
   keepToken(token, keep);
   if (keptToken() !== token)
-    throw new Error("This browser keeps nothing for this page. Allow it to store data of this address.");
+    throw new Error(say("This browser keeps nothing for this page. Allow it to store data of this address."));
   needsToken.value = false;
   void refresh("access");
 }
 
-const NOT_VALID = "This token is not valid, or was removed.";
+const NOT_VALID = say("This token is not valid, or was removed.");
 
 export function logOut(): void {
   forgetToken();

@@ -1,21 +1,21 @@
 import type { DeviceList } from "../devices/schema.ts";
 import type { Day, ScheduleList } from "../schedules/schema.ts";
-import { tunnelTitle } from "../shared/words.ts";
-import { titleOf } from "./exit.ts";
-import { countOf, listOf, timeOfDay } from "./format.ts";
+import { exitName, titleOf } from "./exit.ts";
+import { listOf, timeOfDay } from "./format.ts";
+import { say } from "./language.ts";
 import { clockIn, dayIn } from "./zone.ts";
 
 export type Schedule = ScheduleList["schedules"][number];
 type Devices = DeviceList["devices"];
 
 export const DAYS: readonly (readonly [day: Day, name: string])[] = [
-  ["mon", "Monday"],
-  ["tue", "Tuesday"],
-  ["wed", "Wednesday"],
-  ["thu", "Thursday"],
-  ["fri", "Friday"],
-  ["sat", "Saturday"],
-  ["sun", "Sunday"],
+  ["mon", say("Monday")],
+  ["tue", say("Tuesday")],
+  ["wed", say("Wednesday")],
+  ["thu", say("Thursday")],
+  ["fri", say("Friday")],
+  ["sat", say("Saturday")],
+  ["sun", say("Sunday")],
 ];
 const WEEK = DAYS.length;
 /** The first day of 1970, a Thursday, in `DAYS`. */
@@ -23,12 +23,19 @@ const FIRST_DAY = 3;
 
 /** "TV leaves by amsterdam from 20:00 to 23:00 each day." */
 export function sentenceFor(schedule: Schedule, devices: Devices): string {
-  return `${whatOf(schedule, devices)} ${whenOf(schedule)}.`;
-}
-
-function whatOf({ tunnel, device = "", exit = "" }: Schedule, devices: Devices): string {
-  if (tunnel !== undefined) return `The ${tunnelTitle(tunnel)} moves to another server of its place`;
-  return `${whoIn(device, devices)} ${exit === "blocked" ? "is blocked" : `leaves by ${exit}`}`;
+  const { tunnel, device = "", exit = "" } = schedule;
+  const when = whenOf(schedule);
+  if (tunnel !== undefined)
+    return say(
+      "The {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} moves to another server of its place {when}.",
+      { tunnel, when },
+    );
+  return say("{exit, select, blocked {{who} is blocked {when}.} other {{who} leaves by {name} {when}.}}", {
+    exit,
+    who: whoIn(device, devices),
+    name: exitName(exit),
+    when,
+  });
 }
 
 /** What people call the device with this id. */
@@ -38,20 +45,27 @@ export function whoIn(device: string, devices: Devices): string {
 }
 
 function whenOf({ at = "", until, days, every_hours }: Schedule): string {
-  if (every_hours !== undefined) return `every ${every_hours === 1 ? "hour" : countOf(every_hours, "hour")}`;
-  if (until === undefined) return `at ${timeOfDay(at)} ${daysOf(days)}`;
-  const next = until > at ? "" : " the next day,";
-  return `from ${timeOfDay(at)} to ${timeOfDay(until)}${next} ${daysOf(days)}`;
+  if (every_hours !== undefined)
+    return say("{count, plural, =1 {every hour} one {every # hour} other {every # hours}}", {
+      count: every_hours,
+    });
+  const some = daysOf(days);
+  if (until === undefined) return say("at {time} {days}", { time: timeOfDay(at), days: some });
+  const times = { from: timeOfDay(at), until: timeOfDay(until), days: some };
+  return until > at
+    ? say("from {from} to {until} {days}", times)
+    : say("from {from} to {until} the next day, {days}", times);
 }
 
 /** "each day", "Sunday to Thursday", "on Saturday and Sunday". A range may go over the end of the week. */
 export function daysOf(days: readonly Day[] = []): string {
-  if (days.length === 0 || days.length === WEEK) return "each day";
+  if (days.length === 0 || days.length === WEEK) return say("each day");
   const isOn = DAYS.map(([day]) => days.includes(day));
   const starts = DAYS.flatMap((_, at) => (isOn[at] && !isOn.at(at - 1) ? [at] : []));
   const [first = 0] = starts;
-  if (starts.length === 1 && days.length > 2) return `${nameAt(first)} to ${nameAt(first + days.length - 1)}`;
-  return `on ${listOf(DAYS.filter((_, at) => isOn[at]).map(([, name]) => name))}`;
+  if (starts.length === 1 && days.length > 2)
+    return say("{first} to {last}", { first: nameAt(first), last: nameAt(first + days.length - 1) });
+  return say("on {days}", { days: listOf(DAYS.filter((_, at) => isOn[at]).map(([, name]) => name)) });
 }
 
 function nameAt(day: number): string {
@@ -73,13 +87,11 @@ export function phaseOf({ active, until, next_at }: Schedule, zone: string, now:
 /** "today at 20:00", "on Friday at 20:00", "on 3 March at 20:00", by the gateway's clock. */
 export function momentOf(next: string, zone: string, now: number): string {
   const at = Date.parse(next);
-  return `${dateOf(at, zone, now)} at ${timeOfDay(clockIn(zone, at))}`;
-}
-
-function dateOf(at: number, zone: string, now: number): string {
   const day = dayIn(zone, at);
   const days = day.number - dayIn(zone, now).number;
-  if (days === 0) return "today";
-  if (days === 1) return "tomorrow";
-  return `on ${days > 0 && days < WEEK ? nameAt(day.number + FIRST_DAY) : day.date}`;
+  const time = timeOfDay(clockIn(zone, at));
+  if (days === 0) return say("today at {time}", { time });
+  if (days === 1) return say("tomorrow at {time}", { time });
+  const date = days > 0 && days < WEEK ? nameAt(day.number + FIRST_DAY) : day.date;
+  return say("on {date} at {time}", { date, time });
 }

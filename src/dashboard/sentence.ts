@@ -1,11 +1,12 @@
 import type { Destination } from "../destinations/schema.ts";
 import type { DeviceList } from "../devices/schema.ts";
 import type { KillSwitchLayers, Network } from "../http/schema.ts";
-import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
 import type { Connection } from "./connection.ts";
 import { targetsOf } from "./destination.ts";
-import { countOf, listOf, sentenceFrom, someOf, timeOf } from "./format.ts";
+import { downSentence } from "./exit.ts";
+import { listOf, sentenceFrom, someOf, timeOf } from "./format.ts";
+import { say } from "./language.ts";
 
 /** What is known; null is not known yet. */
 export interface Known {
@@ -41,16 +42,18 @@ export function sentenceOf(known: Known): Sentence {
   if (connection.name === "lost")
     return {
       tone: "unknown",
-      word: "No answer",
-      text: `The gateway has not answered since ${timeOf(connection.since)}.`,
-      why: "Check that it has power and that its cables are plugged in. The kill switch stays in place even if the gateway’s service has stopped.",
+      word: say("No answer"),
+      text: say("The gateway has not answered since {time}.", { time: timeOf(connection.since) }),
+      why: say(
+        "Check that it has power and that its cables are plugged in. The kill switch stays in place even if the gateway’s service has stopped.",
+      ),
       help: null,
     };
   if (status === null)
     return {
       tone: "unknown",
-      word: "Asking",
-      text: "Waiting for the gateway’s answer…",
+      word: say("Asking"),
+      text: say("Waiting for the gateway’s answer…"),
       why: null,
       help: null,
     };
@@ -73,8 +76,8 @@ function waysOut(known: Known, status: Status): Sentence {
 function unreadable(why: string): Sentence {
   return {
     tone: "unknown",
-    word: "Not known",
-    text: "The gateway could not say whether the kill switch is in place. The page asks again.",
+    word: say("Not known"),
+    text: say("The gateway could not say whether the kill switch is in place. The page asks again."),
     why,
     help: null,
   };
@@ -85,17 +88,24 @@ function directIn({ killswitch }: Known, { direct_devices }: Status): number {
   return killswitch?.direct_devices ?? direct_devices;
 }
 
-/** What leaves outside the tunnels whatever they do, as a part of a sentence; null if nothing does. */
+/** What leaves outside the tunnels whatever they do, as a sentence; null if nothing does. */
 function exceptionsIn(known: Known, status: Status): string | null {
-  const devices = directIn(known, status);
+  const count = directIn(known, status);
   const rules = (known.destinations ?? []).filter(({ exit, open }) => exit === "direct" && open);
-  const who = countOf(devices, "device leaves", "devices leave");
-  const allowed = "outside the tunnels, as allowed on the gateway";
-  if (rules.length === 0) return devices === 0 ? null : `${who} ${allowed}`;
-  const traffic = `traffic to ${someOf(rules.flatMap(targetsOf), MAX_TARGETS)}`;
-  return devices === 0
-    ? `${traffic.replace("t", "T")} leaves ${allowed}`
-    : `${who} ${allowed}, and so does ${traffic}`;
+  const targets = someOf(rules.flatMap(targetsOf), MAX_TARGETS);
+  if (rules.length === 0)
+    return count === 0
+      ? null
+      : say(
+          "{count, plural, one {# device leaves} other {# devices leave}} outside the tunnels, as allowed on the gateway.",
+          { count },
+        );
+  return count === 0
+    ? say("Traffic to {targets} leaves outside the tunnels, as allowed on the gateway.", { targets })
+    : say(
+        "{count, plural, one {# device leaves} other {# devices leave}} outside the tunnels, as allowed on the gateway, and so does traffic to {targets}.",
+        { count, targets },
+      );
 }
 
 /** Of the destinations that leave directly, so many are named. */
@@ -107,8 +117,8 @@ function withExceptions(sentence: Sentence, exceptions: string | null): Sentence
   return {
     ...sentence,
     tone: tone === "protected" || tone === "blocked" ? "partly" : tone,
-    word: `${word}, with exceptions`,
-    text: `${exceptions}. ${text}`,
+    word: say("{word}, with exceptions", { word }),
+    text: `${exceptions} ${text}`,
   };
 }
 
@@ -125,8 +135,10 @@ function unprotected({ killswitch }: Known, broken: readonly string[]): Sentence
   if (broken.length === 1 && !isOff && rule !== null)
     return {
       tone: "partly",
-      word: "Weakened",
-      text: "Another program’s routing rule leads devices past the tunnel, where the firewall stops them: they may have no internet.",
+      word: say("Weakened"),
+      text: say(
+        "Another program’s routing rule leads devices past the tunnel, where the firewall stops them: they may have no internet.",
+      ),
       why: sentenceFrom(rule.found),
       help: null,
       command: rule.remedy,
@@ -134,17 +146,20 @@ function unprotected({ killswitch }: Known, broken: readonly string[]): Sentence
   if (broken.length === 1 && !isOff)
     return {
       tone: "partly",
-      word: "Weakened",
-      text: `One of the kill switch’s two layers, the ${broken[0]}, is not in place. The other one still blocks what would leave outside a tunnel.`,
+      word: say("Weakened"),
+      text: say(
+        "One of the kill switch’s two layers, the {layer, select, firewall {firewall} other {routing}}, is not in place. The other one still blocks what would leave outside a tunnel.",
+        { layer: broken[0] ?? "" },
+      ),
       why: killswitch?.error == null ? REPAIRED : sentenceFrom(killswitch.error),
       help: null,
     };
   return {
     tone: "exposed",
-    word: "Exposed",
+    word: say("Exposed"),
     text: isOff
-      ? "The kill switch was turned off on the gateway: traffic may leave outside the tunnel."
-      : "The kill switch is not in place: traffic may leave outside the tunnel.",
+      ? say("The kill switch was turned off on the gateway: traffic may leave outside the tunnel.")
+      : say("The kill switch is not in place: traffic may leave outside the tunnel."),
     why: isOff ? null : REPAIRED,
     help: isOff ? "killswitch" : null,
   };
@@ -157,7 +172,7 @@ export function ruleAhead(killswitch: KillSwitchLayers | null): { found: string;
   return part?.remedy === undefined ? null : { found: part.found, remedy: part.remedy };
 }
 
-const REPAIRED = "The gateway repairs it by itself. If it stays so, another program undoes each repair.";
+const REPAIRED = say("The gateway repairs it by itself. If it stays so, another program undoes each repair.");
 
 /** What leaves, leaves by a tunnel; `used` are those that are an exit, if that is known. */
 function leaving(used: readonly TunnelRow[], known: Known, status: Status): Sentence {
@@ -176,14 +191,17 @@ function leaving(used: readonly TunnelRow[], known: Known, status: Status): Sent
   const troubles = [...down.map(waiting), ...up.filter(({ unanswered }) => unanswered).map(unheard)];
   const why = troubles.length === 0 ? lost : troubles.join(" ");
   const exits = [devices?.default_exit, ...(devices?.devices ?? []).map(({ exit }) => exit)];
-  const others = exceptionsIn(known, status) !== null;
-  const what = exits.includes("blocked")
-    ? `Everything${others ? " else" : ""} that is not blocked`
-    : `Everything ${others ? "else" : "at home"}`;
+  const others = exceptionsIn(known, status) === null ? "home" : "else";
   return {
     tone: "protected",
-    word: "Protected",
-    text: `${what} leaves by ${viaText(place, via)}.`,
+    word: say("Protected"),
+    text: say(
+      "{what, select, home {Everything at home} else {Everything else} open {Everything that is not blocked} other {Everything else that is not blocked}} leaves by {place}.",
+      {
+        what: exits.includes("blocked") ? (others === "home" ? "open" : "other") : others,
+        place: viaText(place, via),
+      },
+    ),
     why,
     help: null,
   };
@@ -194,24 +212,28 @@ function carryingNothing(up: readonly TunnelRow[], status: Status): Sentence {
   const places = up.length === 0 ? [status.location || status.server] : up.map(placeOf);
   return {
     tone: "partly",
-    word: "Carries nothing",
-    text: `Protected, but ${listOf([...new Set(places.map(cityOf))])} carries nothing. Try another server.`,
+    word: say("Carries nothing"),
+    text: say("Protected, but {places} carries nothing. Try another server.", {
+      places: listOf([...new Set(places.map(cityOf))]),
+    }),
     why: reasonIn(up[0] ?? status),
     help: "another",
   };
 }
 
 /** Beside what leaves directly, nothing else does. */
-function nothingLeaves(known: Known, status: Status): string {
-  return exceptionsIn(known, status) !== null ? "Nothing else leaves" : "Nothing leaves";
+function othersIn(known: Known, status: Status): "else" | "none" {
+  return exceptionsIn(known, status) !== null ? "else" : "none";
 }
 
 function allBlocked(known: Known, status: Status): Sentence {
-  const each = directIn(known, status) > 0 ? "every other one" : "every device";
   return {
     tone: "blocked",
-    word: "Blocked",
-    text: `${nothingLeaves(known, status)}: the exit of ${each} is “blocked”.`,
+    word: say("Blocked"),
+    text: say(
+      "{others, select, devices {Nothing else leaves: the exit of every other one is “blocked”.} else {Nothing else leaves: the exit of every device is “blocked”.} other {Nothing leaves: the exit of every device is “blocked”.}}",
+      { others: directIn(known, status) > 0 ? "devices" : othersIn(known, status) },
+    ),
     why: reasonIn(status),
     help: null,
   };
@@ -221,8 +243,10 @@ function allBlocked(known: Known, status: Status): Sentence {
 function silent(used: readonly TunnelRow[], known: Known, status: Status): Sentence {
   return {
     tone: "blocked",
-    word: "Blocked",
-    text: `${nothingLeaves(known, status)}.`,
+    word: say("Blocked"),
+    text: say("{others, select, else {Nothing else leaves.} other {Nothing leaves.}}", {
+      others: othersIn(known, status),
+    }),
     why: used.map(waiting).join(" "),
     help: null,
   };
@@ -231,52 +255,60 @@ function silent(used: readonly TunnelRow[], known: Known, status: Status): Sente
 /** The tunnel main is not up, and the kill switch is in place. */
 function unconnected(known: Known, status: Status): Sentence {
   const { state, error } = status;
-  const nothing = nothingLeaves(known, status);
   const main = known.tunnels?.find(({ name }) => name === "main");
-  const target = main === undefined ? "the server" : (targetOf(main) ?? "the server");
-  const others = (usedTunnels(known) ?? []).filter((row) => row.name !== "main" && isUp(row));
-  const rest =
-    others.length === 0
-      ? nothing
-      : `Only devices with an exit of their own leave, by ${placesOf(others.map(placeOf))}`;
-  const offline =
-    known.network?.online === false ? "The uplink is down: look at its cable and at the home router." : null;
-  const why = offline ?? reasonIn({ error });
-  switch (state) {
-    case "connecting":
-      return {
-        tone: "working",
-        word: "Connecting",
-        text: `Connecting to ${target}. ${nothing} outside a tunnel meanwhile.`,
-        why,
-        help: "cancel",
-      };
-    case "reconnecting":
-      return {
-        tone: "blocked",
-        word: "Blocked",
-        text: `${rest}: ${target} does not answer. The gateway keeps trying.`,
-        why,
-        help: "connect",
-      };
-    case "failed":
-      return {
-        tone: "blocked",
-        word: "Blocked",
-        text: `${rest}: the tunnel to ${target} could not be set up.`,
-        why,
-        help: "connect",
-      };
-    case "connected":
-    case "disconnected":
-      return {
-        tone: "blocked",
-        word: "Blocked",
-        text: others.length === 0 ? `${nothing}: there is no tunnel.` : `${rest}.`,
-        why,
-        help: "connect",
-      };
-  }
+  const target = main === undefined ? null : targetOf(main);
+  const up = (usedTunnels(known) ?? []).filter((row) => row.name !== "main" && isUp(row));
+  const rest = {
+    rest: up.length > 0 ? "some" : othersIn(known, status),
+    places: placesOf(up.map(placeOf)),
+    known: target === null ? "no" : "yes",
+    target: target ?? "",
+  };
+  const why = known.network?.online === false ? OFFLINE : reasonIn({ error });
+  if (state === "connecting")
+    return {
+      tone: "working",
+      word: say("Connecting"),
+      text: connectingText(target, othersIn(known, status)),
+      why,
+      help: "cancel",
+    };
+  const text =
+    state === "reconnecting" ? silentText(rest) : state === "failed" ? failedText(rest) : goneText(rest);
+  return { tone: "blocked", word: say("Blocked"), text, why, help: "connect" };
+}
+
+const OFFLINE = say("The uplink is down: look at its cable and at the home router.");
+
+/** What leaves without the tunnel main, and where that should lead. */
+type Rest = Record<"rest" | "places" | "known" | "target", string>;
+
+function connectingText(target: string | null, others: "else" | "none"): string {
+  return say(
+    "{known, select, yes {Connecting to {target}.} other {Connecting to the server.}} {others, select, else {Nothing else leaves} other {Nothing leaves}} outside a tunnel meanwhile.",
+    { known: target === null ? "no" : "yes", target: target ?? "", others },
+  );
+}
+
+function silentText({ rest, places, known, target }: Rest): string {
+  return say(
+    "{rest, select, some {Only devices with an exit of their own leave, by {places}} else {Nothing else leaves} other {Nothing leaves}}: {known, select, yes {{target} does not answer} other {the server does not answer}}. The gateway keeps trying.",
+    { rest, places, known, target },
+  );
+}
+
+function failedText({ rest, places, known, target }: Rest): string {
+  return say(
+    "{rest, select, some {Only devices with an exit of their own leave, by {places}} else {Nothing else leaves} other {Nothing leaves}}: {known, select, yes {the tunnel to {target} could not be set up} other {the tunnel to the server could not be set up}}.",
+    { rest, places, known, target },
+  );
+}
+
+function goneText({ rest, places }: Rest): string {
+  return say(
+    "{rest, select, some {Only devices with an exit of their own leave, by {places}.} else {Nothing else leaves: there is no tunnel.} other {Nothing leaves: there is no tunnel.}}",
+    { rest, places },
+  );
 }
 
 function reasonIn({ error }: Pick<Status, "error">): string | null {
@@ -316,16 +348,21 @@ export function targetOf({ wanted, wanted_via }: TunnelRow): string | null {
 /** With the server through which it is reached, if any. */
 export function viaText(text: string, via: string | undefined): string {
   if (via === undefined) return text;
-  return text.includes(",") ? `${text}, via ${via}` : `${text} via ${via}`;
+  return text.includes(",")
+    ? say("{place}, via {via}", { place: text, via })
+    : say("{place} via {via}", { place: text, via });
 }
 
-function waiting({ name, devices, state }: TunnelRow): string {
-  const who = devices === 0 ? "its devices" : countOf(devices, "device");
-  const are = devices === 1 ? "is" : "are";
-  return `The ${tunnelTitle(name)} ${STATE_WORDS[state]}: ${who} ${are} blocked until it is connected.`;
+function waiting(row: TunnelRow): string {
+  return say(
+    "{reason}: {count, plural, =0 {its devices are} one {# device is} other {# devices are}} blocked until it is connected.",
+    { reason: downSentence(row.name, row), count: row.devices },
+  );
 }
 
-function unheard(row: TunnelRow): string {
-  const who = row.devices === 0 ? "its devices" : countOf(row.devices, "device");
-  return `The ${tunnelTitle(row.name)} carries nothing: ${who} ${row.devices === 1 ? "has" : "have"} no internet.`;
+function unheard({ name, devices }: TunnelRow): string {
+  return say(
+    "The {name, select, main {main tunnel} other {tunnel {name}}} carries nothing: {count, plural, =0 {its devices have} one {# device has} other {# devices have}} no internet.",
+    { name, count: devices },
+  );
 }

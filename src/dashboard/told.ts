@@ -1,5 +1,6 @@
 import type { SecurityAlert } from "../base/alert.ts";
 import type { StateName } from "../tunnel/schema.ts";
+import { say } from "./language.ts";
 import { type Tone, viaText } from "./sentence.ts";
 
 /** The codes of alerts that say that something works again. */
@@ -16,32 +17,53 @@ export function alertLook({ code }: Pick<SecurityAlert, "code">): Look {
 
 /** `word` is the state as a title. */
 export function tunnelLook(row: { state: StateName; unanswered?: boolean }): Look & { word: string } {
-  if (row.unanswered) return { icon: "warning", tone: "partly", word: "Carries nothing" };
+  if (row.unanswered) return { icon: "warning", tone: "partly", word: say("Carries nothing") };
   switch (row.state) {
     case "connected":
-      return { icon: "shield", tone: "protected", word: "Connected" };
+      return { icon: "shield", tone: "protected", word: say("Connected") };
     case "connecting":
-      return { icon: "wait", tone: "working", word: "Connecting" };
+      return { icon: "wait", tone: "working", word: say("Connecting") };
     case "reconnecting":
     case "failed":
-      return { icon: "blocked", tone: "blocked", word: "Blocked" };
+      return { icon: "blocked", tone: "blocked", word: say("Blocked") };
     case "disconnected":
-      return { icon: "blocked", tone: "blocked", word: "Disconnected" };
+      return { icon: "blocked", tone: "blocked", word: say("Disconnected") };
   }
 }
 
-/** What a tunnel's state of the past is, to follow its title and a colon. */
-export const STATE_TEXTS: Readonly<Record<StateName, (where: string) => string>> = {
-  connected: (where) => `connected to ${where}`,
-  connecting: (where) => `connecting to ${where}`,
-  reconnecting: (where) => `no answer from ${where}`,
-  failed: (where) => `the connection to ${where} failed`,
-  disconnected: () => "disconnected",
-};
+/** A tunnel's state at some time. */
+interface Told {
+  tunnel: string;
+  state: StateName;
+  server: string;
+  location: string;
+  via?: string;
+  unanswered?: boolean;
+}
+
+/** What has happened: "Tunnel tv: connected to Oslo, Norway (no-1)." */
+export function eventText(told: Told): string {
+  return say(
+    "{tunnel, select, main {Main tunnel} other {Tunnel {tunnel}}}: {state, select, unanswered {{where} carries nothing} connected {connected to {where}} connecting {connecting to {where}} reconnecting {no answer from {where}; the gateway keeps trying, and its devices are blocked meanwhile} failed {the connection to {where} failed} other {disconnected}}.",
+    partsOf(told),
+  );
+}
+
+/** What was so for a while. */
+export function pastText(told: Told): string {
+  return say(
+    "{tunnel, select, main {Main tunnel} other {Tunnel {tunnel}}}: {state, select, unanswered {{where} carried nothing} connected {connected to {where}} connecting {connecting to {where}} reconnecting {no answer from {where}} failed {the connection to {where} failed} other {disconnected}}.",
+    partsOf(told),
+  );
+}
+
+function partsOf(told: Told): Record<"tunnel" | "state" | "where", string> {
+  const { tunnel, state, unanswered } = told;
+  return { tunnel, state: unanswered ? "unanswered" : state, where: whereOf(told) };
+}
 
 /** The server of that time. */
-export function whereOf(state: { server: string; location: string; via?: string }): string {
-  const { server, location, via } = state;
-  if (server === "") return "its server";
+function whereOf({ server, location, via }: Told): string {
+  if (server === "") return say("its server");
   return viaText(location === "" ? server : `${location} (${server})`, via);
 }

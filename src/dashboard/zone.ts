@@ -1,3 +1,5 @@
+import { LOCALE } from "./language.ts";
+
 /** Times of the gateway's clock, which may be in another time zone than the browser. */
 
 const DAY_MS = 86_400_000;
@@ -11,7 +13,7 @@ export function clockIn(zone: string, at: number): string {
 export function dayIn(zone: string, at: number): { number: number; date: string } {
   // Dates of Sweden are those of ISO 8601.
   const iso = formatIn(zone, "sv-SE", { dateStyle: "short" }).format(at);
-  const date = formatIn(zone, undefined, { day: "numeric", month: "long" }).format(at);
+  const date = formatIn(zone, LOCALE, { day: "numeric", month: "long" }).format(at);
   return { number: Date.parse(iso) / DAY_MS, date };
 }
 

@@ -20,8 +20,6 @@ const NOT_MOVED = [
   "views/tunnels",
   "views/list",
   "parts/",
-  ...["answers", "api", "destination", "exit", "format", "forward", "imports", "login", "schedule"],
-  ...["sentence", "told"],
 ];
 
 const FOLDER = join(import.meta.dir, "../../src/dashboard/languages");

@@ -116,7 +116,7 @@ export function messagesOf(file: string, source: string): Found {
   const visitSay = (node: Node) => {
     const [message, parts] = node.arguments as Node[];
     take(message, parts, false);
-    if (parts !== undefined) visit(parts);
+    visitParts(parts);
   };
   const visitSayElement = (node: Node) => {
     const attributes = (node.openingElement as Node).attributes as Node[];
@@ -128,7 +128,12 @@ export function messagesOf(file: string, source: string): Found {
     };
     const parts = attributeOf("parts");
     take(attributeOf("message"), parts, true);
-    if (parts !== undefined) visit(parts);
+    visitParts(parts);
+  };
+  /** The names there are those of the message. */
+  const visitParts = (parts: Node | undefined) => {
+    const properties = parts?.type === "ObjectExpression" ? (parts.properties as Node[]) : [];
+    for (const each of properties) visit((each.value ?? each.argument) as Node);
   };
   const take = (message: Node | undefined, parts: Node | undefined, isRich: boolean) => {
     if (message === undefined) return;

@@ -1,8 +1,8 @@
 import type { Device, DeviceList } from "../../devices/schema.ts";
-import { capital } from "../../shared/words.ts";
 import { knownOf, refresh, useAnswer } from "../answers.ts";
 import { change, pathOf } from "../api.ts";
 import { type ExitState, isNetwork, titleOf } from "../exit.ts";
+import { say } from "../language.ts";
 import { useExits } from "../protection.ts";
 import { momentOf, type Schedule } from "../schedule.ts";
 import { MINUTE_MS, useMinute } from "../traffic.ts";
@@ -10,6 +10,7 @@ import { AutosaveSelect } from "./autosave-select.tsx";
 import type { Question } from "./dialog.tsx";
 import { ViewLink } from "./link.tsx";
 import type { Option } from "./options.tsx";
+import { Say } from "./say.tsx";
 
 interface DeviceExitProps {
   device: Device;
@@ -23,13 +24,12 @@ const DEFAULT = "";
 export function DeviceExit({ device, list }: DeviceExitProps) {
   const title = titleOf(device);
   const exitOf = useExits();
-  const { where, tone } = exitOf(device.exit);
-  const isRemarkable = tone === "exposed" || (tone === "blocked" && device.exit !== "blocked");
+  const { trouble } = exitOf(device.exit);
   return (
     <div class="device-exit">
       <span class="device-verb quiet small">{verbFor(device.exit)}</span>
       <AutosaveSelect
-        label={`Exit of ${title}`}
+        label={say("Exit of {title}", { title })}
         value={device.assigned ? device.exit : DEFAULT}
         options={optionsFor(device, list, exitOf)}
         from={list}
@@ -40,7 +40,7 @@ export function DeviceExit({ device, list }: DeviceExitProps) {
         ask={(exit) => (exit === "direct" ? questionAbout(device) : null)}
       />
       <BySchedule id={device.id} />
-      {isRemarkable && <p class="small">{capital(where)}.</p>}
+      {trouble !== null && <p class="small">{trouble}</p>}
     </div>
   );
 }
@@ -56,15 +56,21 @@ function Until({ schedule: { name, next_at }, zone }: { schedule: Schedule; zone
   const now = useMinute() * MINUTE_MS;
   return (
     <p class="small">
-      By the schedule <ViewLink to="schedules">{name}</ViewLink> until {momentOf(next_at, zone, now)}.
+      <Say
+        message="By the schedule {schedule} until {moment}."
+        parts={{
+          schedule: <ViewLink to="schedules">{name}</ViewLink>,
+          moment: momentOf(next_at, zone, now),
+        }}
+      />
     </p>
   );
 }
 
 /** Between the device and its exit, so that the row reads as a sentence. */
 function verbFor(exit: string): string {
-  if (exit === "blocked") return "is";
-  return exit === "direct" ? "leaves" : "leaves by";
+  if (exit === "blocked") return say("is");
+  return exit === "direct" ? say("leaves") : say("leaves by");
 }
 
 export function devicePath({ id }: Pick<Device, "id">): string {
@@ -82,7 +88,7 @@ function optionsFor(device: Device, list: DeviceList, exitOf: (exit: string) => 
 
 /** The card of the default exit names its tunnel. */
 export function defaultText({ text, detail, tone }: ExitState): string {
-  return `default: ${tone === "protected" ? detail : text}`;
+  return say("default: {exit}", { exit: tone === "protected" ? detail : text });
 }
 
 function questionAbout(device: Device): Question {
@@ -90,10 +96,16 @@ function questionAbout(device: Device): Question {
   const title = titleOf(device);
   // Any device can call itself like another one.
   const self =
-    named || name === "" ? "" : `The device itself says that its name is ${name}; its MAC address is ${id}. `;
+    named || name === ""
+      ? ""
+      : `${say("The device itself says that its name is {name}; its MAC address is {id}.", { name, id })} `;
+  const seen = say(
+    "Your internet provider and the sites that {title} uses will see it as they would without a VPN, with your home’s own address and its DNS questions. The other devices keep their exits.",
+    { title },
+  );
   return {
-    title: `Let ${title} leave outside every tunnel?`,
-    text: `${self}Your internet provider and the sites that ${title} uses will see it as they would without a VPN, with your home’s own address and its DNS questions. The other devices keep their exits.`,
-    confirm: "Let it leave directly",
+    title: say("Let {title} leave outside every tunnel?", { title }),
+    text: `${self}${seen}`,
+    confirm: say("Let it leave directly"),
   };
 }

@@ -45,7 +45,7 @@ export function DeviceRow({ device, list, isOwn }: DeviceRowProps) {
               </>
             )}
           </p>
-          {isDiverted && <p class="small">It {DIVERTED.where}.</p>}
+          {isDiverted && <p class="small">{DIVERTED.text}</p>}
         </div>
         <DeviceExit device={device} list={list} />
         <Activity device={device} />

@@ -1,10 +1,9 @@
 import type { HistoryPage } from "../../../history/schema.ts";
-import { capital, tunnelTitle } from "../../../shared/words.ts";
 import { sentenceFrom, timeOf } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import type { Tone } from "../../sentence.ts";
-import { alertLook, STATE_TEXTS, whereOf } from "../../told.ts";
+import { alertLook, pastText } from "../../told.ts";
 
 /** More are in the log. */
 const MAX_ROWS = 40;
@@ -57,7 +56,7 @@ function stateRow(state: State): Row {
     when: until === null ? `Since ${timeOf(from)}` : `${timeOf(from)} to ${endOf(from, until)}`,
     icon: isUp ? "shield" : "blocked",
     tone: isUp ? "protected" : "blocked",
-    text: `${capital(tunnelTitle(tunnel))}: ${unanswered ? `${whereOf(state)} carried nothing` : STATE_TEXTS[state.state](whereOf(state))}.`,
+    text: pastText(state),
     why: error,
   };
 }

@@ -1,9 +1,8 @@
 import type { JournalEntry } from "../../../journal/schema.ts";
-import { capital, tunnelTitle } from "../../../shared/words.ts";
 import { sentenceFrom } from "../../format.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import type { Tone } from "../../sentence.ts";
-import { alertLook, STATE_TEXTS, tunnelLook, whereOf } from "../../told.ts";
+import { alertLook, eventText, tunnelLook } from "../../told.ts";
 
 const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
 
@@ -37,11 +36,6 @@ function alertIn({ code, message }: Extract<JournalEntry, { type: "security_aler
 }
 
 function changeIn(entry: Extract<JournalEntry, { type: "tunnel_state" }>): Told {
-  const { tunnel, state, error: why, unanswered } = entry;
-  const where = whereOf(entry);
-  const what = unanswered ? `${where} carries nothing` : STATE_TEXTS[state](where);
-  const more =
-    state === "reconnecting" ? "; the gateway keeps trying, and its devices are blocked meanwhile" : "";
   const { icon, tone } = tunnelLook(entry);
-  return { icon, tone, text: `${capital(tunnelTitle(tunnel))}: ${what}${more}.`, why };
+  return { icon, tone, text: eventText(entry), why: entry.error };
 }

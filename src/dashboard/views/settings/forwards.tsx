@@ -3,8 +3,7 @@ import { type Action, useAction } from "../../action.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
 import { isNetwork, isRemote, titleOf } from "../../exit.ts";
-import { sentenceFrom } from "../../format.ts";
-import { reachOf } from "../../forward.ts";
+import { reachSentence } from "../../forward.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { useFields } from "../../parts/fields.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
@@ -58,7 +57,7 @@ function Row({ of: forward, action }: { of: Forward; action: Action }) {
           <strong>{title}</strong>{" "}
           <span class={`label ${state === "open" ? "online" : "own"}`}>{STATES[state]}</span>
         </p>
-        <p class="quiet small">{sentenceFrom(`it is ${reachOf(forward)}`)}</p>
+        <p class="quiet small">{reachSentence(forward)}</p>
       </div>
       <Button
         kind="danger"
@@ -148,5 +147,5 @@ function Add({ action }: { action: Action }) {
 function saidOf(forward: Forward): string {
   const title = `${forward.protocol.toUpperCase()} port ${forward.port}`;
   const isKept = forward.state === "open" ? "" : " It is kept, and opens as soon as it can.";
-  return `${sentenceFrom(`${title} is ${reachOf(forward)}`)}${isKept}`;
+  return `${reachSentence(forward, title)}${isKept}`;
 }
