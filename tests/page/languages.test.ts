@@ -18,8 +18,6 @@ const NOT_MOVED = [
   "views/settings",
   "views/setup",
   "views/tunnels",
-  "views/list",
-  "parts/",
 ];
 
 const FOLDER = join(import.meta.dir, "../../src/dashboard/languages");

@@ -1,6 +1,7 @@
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useMayChange } from "../access.ts";
 import { useAction } from "../action.ts";
+import { say } from "../language.ts";
 import { Outcome } from "./button.tsx";
 import { Confirmation, type Question } from "./dialog.tsx";
 import { Icon } from "./icon.tsx";
@@ -32,7 +33,7 @@ export function AutosaveSelect({ label, value, options, save, ask, from }: Autos
     if (!isBusy && question === null) setChosen(null);
   }, [from]);
   const begin = (next: string) =>
-    action.start(id, "Saving…", () =>
+    action.start(id, say("Saving…"), () =>
       inOrder(next).catch((error: unknown) => {
         setChosen(null);
         throw error;
@@ -58,7 +59,7 @@ export function AutosaveSelect({ label, value, options, save, ask, from }: Autos
       </select>
       {isBusy && (
         <p class="quiet small" role="status">
-          <Icon name="wait" /> Saving…
+          <Icon name="wait" /> {say("Saving…")}
         </p>
       )}
       <Outcome of={action} />

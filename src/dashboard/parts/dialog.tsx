@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { say } from "../language.ts";
 import { Icon } from "./icon.tsx";
 
 interface DialogProps {
@@ -47,7 +48,7 @@ export function Dialog(props: DialogProps) {
       <div class="dialog-content">
         <header class="dialog-head">
           <h2 id={id}>{props.title}</h2>
-          <button type="button" class="button plain" aria-label="Close" onClick={props.onClose}>
+          <button type="button" class="button plain" aria-label={say("Close")} onClick={props.onClose}>
             <Icon name="close" />
           </button>
         </header>
@@ -79,7 +80,7 @@ export function Confirmation(props: Question & { onConfirm: () => void; onClose:
       <p>{props.text}</p>
       <div class="dialog-buttons">
         <button ref={safe} type="button" class="button" onClick={props.onClose}>
-          Cancel
+          {say("Cancel")}
         </button>
         <button type="button" class="button danger" onClick={confirm}>
           {props.confirm}

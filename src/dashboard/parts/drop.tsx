@@ -1,5 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import { importFiles } from "../imports.ts";
+import { say } from "../language.ts";
 import { Icon } from "./icon.tsx";
 import { ImportDialog } from "./import-dialog.tsx";
 
@@ -35,7 +36,7 @@ export function Drop() {
     <>
       {isOver && (
         <p class="drop">
-          <Icon name="file" /> Drop WireGuard files, or a zip of them, to import them
+          <Icon name="file" /> {say("Drop WireGuard files, or a zip of them, to import them")}
         </p>
       )}
       <ImportDialog />

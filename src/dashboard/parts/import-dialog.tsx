@@ -1,13 +1,15 @@
 import { useState } from "preact/hooks";
 import { change } from "../api.ts";
-import { countOf, sentenceFrom } from "../format.ts";
+import { sentenceFrom } from "../format.ts";
 import { closeImport, current, type Import, importAs, type Result } from "../imports.ts";
+import { say } from "../language.ts";
 import { useRoute } from "../route.ts";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
 import { useFaults } from "./faults.ts";
 import { Field, Form } from "./form.tsx";
 import { Icon } from "./icon.tsx";
+import { Say } from "./say.tsx";
 
 /** What was imported without a remark is counted beyond this. */
 const MAX_SHOWN = 50;
@@ -19,7 +21,7 @@ export function ImportDialog() {
   if (!isShown) return null;
   const isSome = results.some(({ name }) => name !== null);
   return (
-    <Dialog title={left > 0 ? "Importing" : "Import"} onClose={closeImport}>
+    <Dialog title={left > 0 ? say("Importing") : say("Import")} onClose={closeImport}>
       <p role="status">
         {left > 0 && <Icon name="wait" />} {summaryOf(current.value)}
       </p>
@@ -27,12 +29,12 @@ export function ImportDialog() {
       {left === 0 && (
         <div class="dialog-buttons">
           {isSome && !isSetup && (
-            <Button doing="Switching…" work={showImported}>
-              Show imported servers
+            <Button doing={say("Switching…")} work={showImported}>
+              {say("Show imported servers")}
             </Button>
           )}
           <button type="button" class="button primary" onClick={closeImport}>
-            {isSome && isSetup ? "Go on" : "Close"}
+            {isSome && isSetup ? say("Go on") : say("Close")}
           </button>
         </div>
       )}
@@ -49,12 +51,10 @@ async function showImported(): Promise<void> {
 function summaryOf({ results, left }: Import): string {
   const imported = results.filter(({ name }) => name !== null).length;
   const refused = results.length - imported;
-  const parts = [
-    `${countOf(imported, "server")} imported`,
-    ...(refused > 0 ? [`${refused} refused`] : []),
-    ...(left > 0 ? [`${countOf(left, "file")} to come`] : []),
-  ];
-  return `${parts.join(", ")}.`;
+  return say(
+    "{imported, plural, one {# server imported} other {# servers imported}}{refused, plural, =0 {} one {, # refused} other {, # refused}}{left, plural, =0 {} one {, # file to come} other {, # files to come}}.",
+    { imported, refused, left },
+  );
 }
 
 /** What was refused first, then what needs a remark. */
@@ -65,11 +65,18 @@ function Results({ results }: { results: readonly Result[] }) {
   const rest = plain.length - MAX_SHOWN;
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a long list is scrolled by keyboard too
-    <ul class="rows results" tabIndex={0} aria-label="Files">
+    <ul class="rows results" tabIndex={0} aria-label={say("Files")}>
       {[...refused, ...noted, ...plain.slice(0, MAX_SHOWN)].map((result, index) => (
         <Row key={`${index} ${result.file}`} result={result} />
       ))}
-      {rest > 0 && <li class="quiet">And {countOf(rest, "other")}, imported without warnings.</li>}
+      {rest > 0 && (
+        <li class="quiet">
+          {say(
+            "{count, plural, one {And # other, imported without warnings.} other {And # others, imported without warnings.}}",
+            { count: rest },
+          )}
+        </li>
+      )}
     </ul>
   );
 }
@@ -81,7 +88,10 @@ function Row({ result }: { result: Result }) {
     <li class={`row tone-${isRefused ? "exposed" : notes.length > 0 ? "partly" : "protected"}`}>
       <Icon name={isRefused ? "bad" : notes.length > 0 ? "warning" : "good"} />
       <div>
-        <strong>{name ?? file}</strong> {isRefused ? "was refused" : "was imported"}
+        <Say
+          message={isRefused ? "<strong>{name}</strong> was refused" : "<strong>{name}</strong> was imported"}
+          parts={{ name: name ?? file }}
+        />
         {notes.map((note) => (
           <p key={note} class={isRefused ? "" : "quiet"}>
             {sentenceFrom(note)}
@@ -97,9 +107,14 @@ function Rename({ result }: { result: Result }) {
   const [name, setName] = useState("");
   const faults = useFaults(["name"]);
   return (
-    <Form faults={faults} work={() => importAs(result, name.trim())} submit="Import" doing="Importing…">
+    <Form
+      faults={faults}
+      work={() => importAs(result, name.trim())}
+      submit={say("Import")}
+      doing={say("Importing…")}
+    >
       <Field
-        label={`Another name for ${result.file}`}
+        label={say("Another name for {file}", { file: result.file })}
         name="name"
         value={name}
         onValue={setName}

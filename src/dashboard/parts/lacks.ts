@@ -1,4 +1,5 @@
 import { createContext } from "preact";
+import { say } from "../language.ts";
 
 /** What is wrong with the fields of a form, by their names. */
 export type Lacks = ReadonlyMap<string, string>;
@@ -15,8 +16,9 @@ export function lacksIn(form: HTMLFormElement): Lacks {
 }
 
 function lackOf({ validity, title, min, max, validationMessage }: HTMLInputElement): string {
-  if (validity.valueMissing) return "It is required.";
-  if (validity.patternMismatch && title !== "") return `It must be ${title}.`;
-  if (validity.rangeUnderflow || validity.rangeOverflow) return `It must be from ${min} to ${max}.`;
+  if (validity.valueMissing) return say("It is required.");
+  if (validity.patternMismatch && title !== "") return say("It must be {what}.", { what: title });
+  if (validity.rangeUnderflow || validity.rangeOverflow)
+    return say("It must be from {min} to {max}.", { min, max });
   return validationMessage;
 }

@@ -1,3 +1,4 @@
+import { say } from "../language.ts";
 import { Command } from "./command.tsx";
 import { ViewLink } from "./link.tsx";
 
@@ -6,11 +7,11 @@ export function LogInWays() {
   return (
     <>
       <ViewLink to="account" class="button primary">
-        Log in…
+        {say("Log in…")}
       </ViewLink>
       <details>
-        <summary>In a terminal instead</summary>
-        <p>Type on the gateway, and have what you log in with at hand:</p>
+        <summary>{say("In a terminal instead")}</summary>
+        <p>{say("Type on the gateway, and have what you log in with at hand:")}</p>
         <Command text="sudo portcullis account login" />
         <Command text="sudo portcullis servers update" />
       </details>

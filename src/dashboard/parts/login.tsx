@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { knownOf, useAnswer } from "../answers.ts";
+import { say } from "../language.ts";
 import { logIn, logOut } from "../login.ts";
 import { needsToken } from "../store.ts";
 import { type Keep, keptToken } from "../token.ts";
@@ -7,13 +8,14 @@ import { Dialog } from "./dialog.tsx";
 import { Field, Form, Select } from "./form.tsx";
 import { Languages } from "./languages.tsx";
 import type { Option } from "./options.tsx";
+import { Say } from "./say.tsx";
 
 /** All that someone sees who may not read. */
 export function LoginPage() {
   return (
     <main class="login">
       <section class="card">
-        <h1>Log in</h1>
+        <h1>{say("Log in")}</h1>
         <LoginForm />
       </section>
       <Languages />
@@ -28,15 +30,15 @@ export function LoginDialog() {
     needsToken.value = false;
   };
   return (
-    <Dialog title="Log in" onClose={close}>
+    <Dialog title={say("Log in")} onClose={close}>
       <LoginForm />
     </Dialog>
   );
 }
 
 const KEEPS: readonly Option<Keep>[] = [
-  { value: "tab", text: "Until this tab is closed" },
-  { value: "browser", text: "In this browser" },
+  { value: "tab", text: say("Until this tab is closed") },
+  { value: "browser", text: say("In this browser") },
 ];
 
 function LoginForm() {
@@ -45,19 +47,21 @@ function LoginForm() {
   return (
     <>
       <p>
-        This gateway asks for a token. To make one, type on the gateway:{" "}
-        <code>sudo portcullis token add &lt;name&gt;</code>.
+        <Say
+          message="This gateway asks for a token. To make one, type on the gateway: {command}."
+          parts={{ command: <code>sudo portcullis token add &lt;{say("name")}&gt;</code> }}
+        />
       </p>
-      <Form isForAll submit="Log in" doing="Checking…" work={() => logIn(token, keep)}>
+      <Form isForAll submit={say("Log in")} doing={say("Checking…")} work={() => logIn(token, keep)}>
         <Field
-          label="Token"
+          label={say("Token")}
           type="password"
           autocomplete="current-password"
           value={token}
           onValue={setToken}
           required
         />
-        <Select label="Keep it" value={keep} onValue={setKeep} options={KEEPS} />
+        <Select label={say("Keep it")} value={keep} onValue={setKeep} options={KEEPS} />
       </Form>
     </>
   );
@@ -71,10 +75,12 @@ export function Logout() {
   return (
     <p class={token?.read_only ? "notice reader" : "logout quiet small"}>
       <span>
-        You are logged in with {token === null ? "a token" : `the token ${token.name}`}.
-        {token?.read_only && " It may only read: to change something, log in with another one."}{" "}
+        {token === null
+          ? say("You are logged in with a token.")
+          : say("You are logged in with the token {name}.", { name: token.name })}
+        {token?.read_only && ` ${say("It may only read: to change something, log in with another one.")}`}{" "}
         <button type="button" class="button plain" onClick={logOut}>
-          Log out
+          {say("Log out")}
         </button>
       </span>
     </p>

@@ -1,19 +1,23 @@
 import { knownOf, useAnswer } from "../answers.ts";
+import { say } from "../language.ts";
 import { Command } from "./command.tsx";
+import { Say } from "./say.tsx";
 
 /** Commands that only root may give, and where to type them. */
 export function OnGateway({ commands }: { commands: readonly string[] }) {
   return (
     <div class="on-gateway">
-      <p>Only root may do this, in a terminal of the gateway:</p>
+      <p>{say("Only root may do this, in a terminal of the gateway:")}</p>
       {commands.map((text) => (
         <Command key={text} text={text} />
       ))}
       <details>
-        <summary>How to open a terminal</summary>
+        <summary>{say("How to open a terminal")}</summary>
         <p>
-          On a computer, start its program Terminal or PowerShell, and type{" "}
-          <code>ssh user@{location.hostname}</code> with the name of your user on the gateway.
+          <Say
+            message="On a computer, start its program Terminal or PowerShell, and type {command} with the name of your user on the gateway."
+            parts={{ command: <code>ssh user@{location.hostname}</code> }}
+          />
         </p>
       </details>
     </div>

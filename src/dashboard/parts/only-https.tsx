@@ -1,4 +1,5 @@
 import { useAnswer } from "../answers.ts";
+import { say } from "../language.ts";
 import { Command } from "./command.tsx";
 import { OnGateway, useSetup } from "./on-gateway.tsx";
 import { Pending } from "./pending.tsx";
@@ -11,23 +12,24 @@ export function OnlyHttps({ why }: { why: string }) {
   const { port } = https.value;
   return (
     <section class="card words">
-      <h2>By HTTPS only</h2>
+      <h2>{say("By HTTPS only")}</h2>
       <p>{why}</p>
       {port === null ? (
         <>
-          <p>HTTPS is off on this gateway.</p>
+          <p>{say("HTTPS is off on this gateway.")}</p>
           <OnGateway commands={[`${setup} --https on`]} />
         </>
       ) : (
         <>
           <p>
             <a class="button primary" href={`https://${location.hostname}:${port}/${location.hash}`}>
-              Open this page by HTTPS
+              {say("Open this page by HTTPS")}
             </a>
           </p>
           <p class="quiet">
-            The browser warns once if the gateway has made its certificate itself. Compare the fingerprint
-            with the one that this command prints on the gateway:
+            {say(
+              "The browser warns once if the gateway has made its certificate itself. Compare the fingerprint with the one that this command prints on the gateway:",
+            )}
           </p>
           <Command text="portcullis https" />
         </>

@@ -1,3 +1,4 @@
+import { say } from "../language.ts";
 import type { Loaded } from "../store.ts";
 import { Icon } from "./icon.tsx";
 
@@ -6,7 +7,7 @@ export function Pending({ of: answer }: { of: Exclude<Loaded<unknown>, { state: 
   if (answer.state === "loading")
     return (
       <p class="pending" role="status">
-        <Icon name="wait" /> Asking the gateway…
+        <Icon name="wait" /> {say("Asking the gateway…")}
       </p>
     );
   return (

@@ -3,6 +3,7 @@ import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useReader } from "../access.ts";
 import { faultOf, knownOf, useAnswer } from "../answers.ts";
 import { timeOf } from "../format.ts";
+import { say } from "../language.ts";
 import { useRoute } from "../route.ts";
 import { sentenceOf } from "../sentence.ts";
 import { connection, isLost, needsToken } from "../store.ts";
@@ -71,7 +72,7 @@ function Navigation({ views, current }: { views: readonly View[]; current: View 
   const [first, ...middle] = shown.slice(0, AT_HAND);
   const further = shown.slice(AT_HAND);
   return (
-    <nav class={`navigation ${current === first ? "at-home" : ""}`} aria-label="Views">
+    <nav class={`navigation ${current === first ? "at-home" : ""}`} aria-label={say("Views")}>
       <p class="brand">
         <Icon name="gate" /> Portcullis
       </p>
@@ -87,7 +88,7 @@ function Navigation({ views, current }: { views: readonly View[]; current: View 
             aria-controls={id}
             onClick={() => setOpen(!isOpen)}
           >
-            <Icon name={isOpen ? "close" : "more"} /> {isOpen ? "Less" : "More"}
+            <Icon name={isOpen ? "close" : "more"} /> {isOpen ? say("Less") : say("More")}
           </button>
         </li>
         {further.map((view) => linkTo(view, "further"))}
@@ -126,8 +127,9 @@ function Notice({ isHome }: { isHome: boolean }) {
         <p class="notice">
           <Icon name="unknown" />
           <span>
-            {!isHome && `The gateway has not answered since ${timeOf(state.since)}. `}What you see below is
-            what was known then. The page tries again every second.
+            {!isHome &&
+              `${say("The gateway has not answered since {time}.", { time: timeOf(state.since) })} `}
+            {say("What you see below is what was known then. The page tries again every second.")}
           </span>
         </p>
       )}

@@ -1,3 +1,4 @@
+import { say } from "../language.ts";
 import type { View } from "../parts/shell.tsx";
 import { Account } from "./account.tsx";
 import { Checks } from "./checks.tsx";
@@ -33,11 +34,11 @@ import { Tunnels } from "./tunnels.tsx";
  * What cannot simply be undone gets an `ask`, which says what will happen and to whom:
  *
  *     <Button
- *       doing="Removing…"
+ *       doing={say("Removing…")}
  *       work={() => change("DELETE", pathOf("tunnels", name))}
- *       ask={{ title: "Remove the tunnel tv?", text: "No device uses it.", confirm: "Remove" }}
+ *       ask={{ title: say("Remove the tunnel {name}?", { name }), text: …, confirm: say("Remove") }}
  *     >
- *       Remove
+ *       {say("Remove")}
  *     </Button>
  *
  * What was changed is not put into the store by hand: the gateway's event brings it, so the page shows what happened
@@ -46,17 +47,17 @@ import { Tunnels } from "./tunnels.tsx";
  * last one.
  */
 export const VIEWS: readonly View[] = [
-  { route: "", title: "Home", icon: "home", Content: Home },
-  { route: "servers", title: "Servers", icon: "server", Content: Servers },
-  { route: "setup", title: "Set up", icon: "check", Content: Setup, isHidden: true },
-  { route: "devices", title: "Devices", icon: "device", Content: Devices },
-  { route: "tunnels", title: "Tunnels", icon: "tunnel", Content: Tunnels },
-  { route: "destinations", title: "Destinations", icon: "destination", Content: Destinations },
-  { route: "remote", title: "Remote", icon: "phone", Content: Remote },
-  { route: "schedules", title: "Schedules", icon: "calendar", Content: Schedules },
-  { route: "account", title: "Account", icon: "key", Content: Account },
-  { route: "settings", title: "Settings", icon: "settings", Content: Settings },
-  { route: "history", title: "History", icon: "history", Content: History },
-  { route: "checks", title: "Checks", icon: "check", Content: Checks },
-  { route: "log", title: "Log", icon: "log", Content: Log },
+  { route: "", title: say("Home"), icon: "home", Content: Home },
+  { route: "servers", title: say("Servers"), icon: "server", Content: Servers },
+  { route: "setup", title: say("Set up"), icon: "check", Content: Setup, isHidden: true },
+  { route: "devices", title: say("Devices"), icon: "device", Content: Devices },
+  { route: "tunnels", title: say("Tunnels"), icon: "tunnel", Content: Tunnels },
+  { route: "destinations", title: say("Destinations"), icon: "destination", Content: Destinations },
+  { route: "remote", title: say("Remote"), icon: "phone", Content: Remote },
+  { route: "schedules", title: say("Schedules"), icon: "calendar", Content: Schedules },
+  { route: "account", title: say("Account"), icon: "key", Content: Account },
+  { route: "settings", title: say("Settings"), icon: "settings", Content: Settings },
+  { route: "history", title: say("History"), icon: "history", Content: History },
+  { route: "checks", title: say("Checks"), icon: "check", Content: Checks },
+  { route: "log", title: say("Log"), icon: "log", Content: Log },
 ];
