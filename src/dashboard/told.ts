@@ -15,19 +15,18 @@ export function alertLook({ code }: Pick<SecurityAlert, "code">): Look {
   return GOOD.test(code) ? { icon: "good", tone: "protected" } : { icon: "warning", tone: "partly" };
 }
 
-/** `word` is the state as a title. */
-export function tunnelLook(row: { state: StateName; unanswered?: boolean }): Look & { word: string } {
-  if (row.unanswered) return { icon: "warning", tone: "partly", word: say("Carries nothing") };
+export function tunnelLook(row: { state: StateName; unanswered?: boolean }): Look {
+  if (row.unanswered) return { icon: "warning", tone: "partly" };
   switch (row.state) {
     case "connected":
-      return { icon: "shield", tone: "protected", word: say("Connected") };
+      return { icon: "shield", tone: "protected" };
     case "connecting":
-      return { icon: "wait", tone: "working", word: say("Connecting") };
+      return { icon: "wait", tone: "working" };
     case "reconnecting":
     case "failed":
-      return { icon: "blocked", tone: "blocked", word: say("Blocked") };
+      return { icon: "blocked", tone: "blocked" };
     case "disconnected":
-      return { icon: "blocked", tone: "blocked", word: say("Disconnected") };
+      return { icon: "blocked", tone: "blocked" };
   }
 }
 

@@ -17,7 +17,6 @@ const NOT_MOVED = [
   "views/servers",
   "views/settings",
   "views/setup",
-  "views/tunnels",
 ];
 
 const FOLDER = join(import.meta.dir, "../../src/dashboard/languages");

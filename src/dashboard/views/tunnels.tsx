@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { useAction } from "../action.ts";
 import { knownOf, useAnswer } from "../answers.ts";
+import { say } from "../language.ts";
 import { FormButton, Outcome } from "../parts/button.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Lead } from "./tunnels/lead.tsx";
@@ -12,10 +13,11 @@ export function Tunnels() {
   const devices = knownOf(useAnswer("devices"));
   return (
     <div class="tunnels">
-      <h1>Tunnels</h1>
+      <h1>{say("Tunnels")}</h1>
       <p class="quiet">
-        Each device leaves by its tunnel or not at all. If a tunnel is down, its devices are blocked; no other
-        tunnel takes its place.
+        {say(
+          "Each device leaves by its tunnel or not at all. If a tunnel is down, its devices are blocked; no other tunnel takes its place.",
+        )}
       </p>
       {tunnels.state === "ready" ? (
         tunnels.value.tunnels.map((row) => <TunnelCard key={row.name} row={row} devices={devices} />)
@@ -33,7 +35,7 @@ function Add() {
   const action = useAction();
   return (
     <div>
-      <FormButton open={() => setOpen(true)}>Add a tunnel</FormButton>
+      <FormButton open={() => setOpen(true)}>{say("Add a tunnel")}</FormButton>
       {!isOpen && <Outcome of={action} />}
       {isOpen && <Lead action={action} onClose={() => setOpen(false)} />}
     </div>

@@ -1,11 +1,11 @@
 import { useId, useState } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
 import { TUNNEL_NAME } from "../../../shared/bounds.ts";
-import { PROVIDER_WORDS, tunnelTitle } from "../../../shared/words.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import type { Action } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
+import { say } from "../../language.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field, Form, Select } from "../../parts/form.tsx";
 import type { Option } from "../../parts/options.tsx";
@@ -18,11 +18,11 @@ interface LeadProps {
   onClose: () => void;
 }
 
-const NAMES: readonly Provider[] = ["managed", "custom", "imported"];
-const PROVIDERS: readonly Option<Provider>[] = NAMES.map((value) => {
-  const { title, origin } = PROVIDER_WORDS[value];
-  return { value, text: `${title} · ${origin}` };
-});
+const PROVIDERS: readonly Option<Provider>[] = [
+  { value: "managed", text: say("VPN account · from your VPN provider’s list") },
+  { value: "custom", text: say("Your own · added by hand") },
+  { value: "imported", text: say("Imported · from WireGuard files") },
+];
 
 /** More are of no use to someone who reads them; a longer text leaves fewer. */
 const MAX_SUGGESTIONS = 20;
@@ -37,31 +37,30 @@ export function Lead({ row, action, onClose }: LeadProps) {
   const lead = async () => {
     await change("PUT", pathOf("tunnels", name.trim()), { provider, server: server.trim() });
     onClose();
-    return `The ${tunnelTitle(name.trim())} is connected.`;
+    return say("The {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} is connected.", {
+      tunnel: name.trim(),
+    });
   };
   return (
-    <Dialog
-      title={row === undefined ? "Add a tunnel" : `Move the ${tunnelTitle(row.name)}`}
-      onClose={onClose}
-    >
+    <Dialog title={row === undefined ? say("Add a tunnel") : titleOf(row)} onClose={onClose}>
       <Form
         action={action}
         work={lead}
-        submit={row === undefined ? "Add and connect" : "Connect"}
-        doing={`Connecting to ${server.trim()}…`}
+        submit={say(row === undefined ? "Add and connect" : "Connect")}
+        doing={say("Connecting to {place}…", { place: server.trim() })}
       >
         {row === undefined && (
           <Field
-            label="Name"
-            hint="Up to 32 of a to z, 0 to 9 and -, such as tv."
+            label={say("Name")}
+            hint={say("Up to 32 of a to z, 0 to 9 and -, such as tv.")}
             value={name}
             onValue={setName}
             pattern={TUNNEL_NAME}
-            title="up to 32 of a to z, 0 to 9 and -"
+            title={say("up to 32 of a to z, 0 to 9 and -")}
             required
           />
         )}
-        <Select label="Servers of" value={provider} onValue={setProvider} options={PROVIDERS} />
+        <Select label={say("Servers of")} value={provider} onValue={setProvider} options={PROVIDERS} />
         <ServerField provider={provider} value={server} onValue={setServer} />
         {row !== undefined && <p class="quiet small">{whatMovingDoes(row)}</p>}
       </Form>
@@ -69,12 +68,20 @@ export function Lead({ row, action, onClose }: LeadProps) {
   );
 }
 
+function titleOf({ name }: TunnelRow): string {
+  return say("Move the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}}", { tunnel: name });
+}
+
 function whatMovingDoes({ state, wanted, wanted_via }: TunnelRow): string {
-  const direct =
-    wanted_via === undefined ? "" : ` The new server is reached directly, not via ${wanted_via}.`;
-  if (state === "connected" || state === "reconnecting")
-    return `Its devices stay connected until the new server answers. If it does not, the tunnel keeps its server.${direct}`;
-  return wanted === null ? "Its devices have internet once the server answers." : "It is tried at once.";
+  if (state === "connected" || state === "reconnecting") {
+    const kept = say(
+      "Its devices stay connected until the new server answers. If it does not, the tunnel keeps its server.",
+    );
+    return wanted_via === undefined
+      ? kept
+      : `${kept} ${say("The new server is reached directly, not via {via}.", { via: wanted_via })}`;
+  }
+  return say(wanted === null ? "Its devices have internet once the server answers." : "It is tried at once.");
 }
 
 /** A server or a place, with those suggested that are known and contain what was typed. */
@@ -88,8 +95,8 @@ function ServerField(props: { provider: Provider; value: string; onValue: (value
   return (
     <>
       <Field
-        label="Server, city or country"
-        hint="For a city or a country, the nearest server is used."
+        label={say("Server, city or country")}
+        hint={say("For a city or a country, the nearest server is used.")}
         value={props.value}
         onValue={props.onValue}
         list={id}

@@ -1,4 +1,5 @@
 import type { FavouriteList, Provider } from "../../../servers/schema.ts";
+import { say } from "../../language.ts";
 import type { Answers } from "../../store.ts";
 
 /** Where a tunnel can lead: a country, a city or a server. */
@@ -14,8 +15,8 @@ export function targetsIn(
   favourites: FavouriteList | null,
 ): Target[] {
   const marked = [
-    ...(favourites?.favourites ?? []).map((each) => ({ ...each, detail: "favourite" })),
-    ...(favourites?.recent ?? []).map((each) => ({ ...each, detail: "used lately" })),
+    ...(favourites?.favourites ?? []).map((each) => ({ ...each, detail: say("favourite") })),
+    ...(favourites?.recent ?? []).map((each) => ({ ...each, detail: say("used lately") })),
   ];
   const first = marked
     .filter((each) => each.provider === provider)
@@ -27,9 +28,9 @@ export function targetsIn(
 function placesIn(tree: Answers["servers"]["servers"]): Target[] {
   const countries = Object.entries(tree);
   return [
-    ...countries.map(([country]) => ({ name: country, detail: "country" })),
+    ...countries.map(([country]) => ({ name: country, detail: say("country") })),
     ...countries.flatMap(([country, cities]) =>
-      Object.keys(cities).map((city) => ({ name: `${city}, ${country}`, detail: "city" })),
+      Object.keys(cities).map((city) => ({ name: `${city}, ${country}`, detail: say("city") })),
     ),
     ...countries.flatMap(([country, cities]) =>
       Object.entries(cities).flatMap(([city, records]) =>

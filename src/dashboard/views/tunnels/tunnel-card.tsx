@@ -1,16 +1,17 @@
 import { useState } from "preact/hooks";
 import type { DeviceList } from "../../../devices/schema.ts";
-import { tunnelTitle } from "../../../shared/words.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { useAction } from "../../action.ts";
 import { connectedSince, knownOf, useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
 import { titleOf } from "../../exit.ts";
-import { agoOf, bytesOf, countOf, rateOf, sentenceFrom, someOf, timeOf } from "../../format.ts";
+import { agoOf, bytesOf, rateOf, sentenceFrom, someOf, timeOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { leadAgain } from "../../lead-again.ts";
 import { Button, FormButton, Outcome } from "../../parts/button.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { Say } from "../../parts/say.tsx";
 import { placeOf, targetOf, viaText } from "../../sentence.ts";
 import { tunnelLook } from "../../told.ts";
 import { useNow, useTunnelRate } from "../../traffic.ts";
@@ -22,7 +23,7 @@ interface TunnelCardProps {
 }
 
 export function TunnelCard({ row, devices }: TunnelCardProps) {
-  const { icon, tone, word } = tunnelLook(row);
+  const { icon, tone } = tunnelLook(row);
   return (
     <section class={`card tunnel tone-${tone}`}>
       <h2>
@@ -31,8 +32,7 @@ export function TunnelCard({ row, devices }: TunnelCardProps) {
       <p class="tunnel-state">
         <Icon name={icon} />
         <span>
-          <strong>{word}</strong>
-          {sentenceAbout(row)}
+          <SentenceAbout row={row} />
         </span>
       </p>
       {row.error !== null && <p class="tunnel-error">{sentenceFrom(row.error)}</p>}
@@ -43,21 +43,45 @@ export function TunnelCard({ row, devices }: TunnelCardProps) {
   );
 }
 
-function sentenceAbout(row: TunnelRow): string {
+function SentenceAbout({ row }: { row: TunnelRow }) {
   const { state, wanted, server, via } = row;
-  const target = targetOf(row) ?? "its server";
-  if (row.unanswered) return `: connected to ${viaText(placeOf(row), via)}. Move it to another server.`;
+  const place = viaText(placeOf(row), via);
+  const target = targetOf(row) ?? say("its server");
+  if (row.unanswered)
+    return (
+      <Say
+        message="<strong>Carries nothing</strong>: connected to {place}. Move it to another server."
+        parts={{ place }}
+      />
+    );
   switch (state) {
     case "connected":
-      return ` to ${viaText(placeOf(row), via)}${wanted === server ? "" : `, the nearest found in ${wanted}`}`;
+      return wanted === server ? (
+        <Say message="<strong>Connected</strong> to {place}" parts={{ place }} />
+      ) : (
+        <Say
+          message="<strong>Connected</strong> to {place}, the nearest found in {wanted}"
+          parts={{ place, wanted }}
+        />
+      );
     case "connecting":
-      return ` to ${target}…`;
+      return <Say message="<strong>Connecting</strong> to {target}…" parts={{ target }} />;
     case "reconnecting":
-      return `: ${target} does not answer. The gateway keeps trying.`;
+      return (
+        <Say
+          message="<strong>Blocked</strong>: {target} does not answer. The gateway keeps trying."
+          parts={{ target }}
+        />
+      );
     case "failed":
-      return `: the tunnel to ${target} could not be set up.`;
+      return (
+        <Say
+          message="<strong>Blocked</strong>: the tunnel to {target} could not be set up."
+          parts={{ target }}
+        />
+      );
     case "disconnected":
-      return ": no server is chosen.";
+      return <Say message="<strong>Disconnected</strong>: no server is chosen." />;
   }
 }
 
@@ -65,37 +89,50 @@ function Figures({ row }: { row: TunnelRow }) {
   const now = useNow();
   const rate = useTunnelRate(row.name);
   const facts: Fact[] = [
-    ["Server", row.server],
-    ...(row.via === undefined ? [] : [["Via", row.via] satisfies Fact]),
+    [say("Server"), row.server],
+    ...(row.via === undefined ? [] : [[say("Via"), row.via] satisfies Fact]),
     ...(row.port === undefined
       ? []
-      : [["Port", `${row.port}, because its usual one does not answer`] satisfies Fact]),
-    ["Address", row.ip || "IPv6, or not known"],
-    ["Connected since", timeOf(connectedSince(row))],
-    ["Last handshake", row.latest_handshake === null ? "none yet" : agoOf(row.latest_handshake, now)],
-    ["Receiving", rate === null ? bytesOf(row.rx_bytes) : rateOf(rate.rx)],
-    ["Sending", rate === null ? bytesOf(row.tx_bytes) : rateOf(rate.tx)],
+      : [
+          [
+            say("Port"),
+            say("{port}, because its usual one does not answer", { port: row.port }),
+          ] satisfies Fact,
+        ]),
+    [say("Address"), row.ip || say("IPv6, or not known")],
+    [say("Connected since"), timeOf(connectedSince(row))],
+    [
+      say("Last handshake"),
+      row.latest_handshake === null ? say("none yet") : agoOf(row.latest_handshake, now),
+    ],
+    [say("Receiving"), rate === null ? bytesOf(row.rx_bytes) : rateOf(rate.rx)],
+    [say("Sending"), rate === null ? bytesOf(row.tx_bytes) : rateOf(rate.tx)],
   ];
   return <Facts of={facts} />;
 }
 
 /** The devices whose exit it is, by their names. */
 function Users({ row, devices }: TunnelCardProps) {
-  if (devices === null) return <p>{countOf(row.devices, "device")}</p>;
+  if (devices === null) return <p>{devicesText(row.devices)}</p>;
   const isDefault = devices.default_exit === row.name;
   const names = namesOn(row.name, devices);
   return (
     <p>
       {names.length === 0 ? (
-        "No device has this exit."
+        say("No device has this exit.")
       ) : (
-        <>
-          Exit of <strong>{countOf(names.length, "device")}</strong>: {someOf(names)}.
-        </>
+        <Say
+          message="Exit of <strong>{count, plural, one {# device} other {# devices}}</strong>: {names}."
+          parts={{ count: names.length, names: someOf(names) }}
+        />
       )}
-      {isDefault && " New devices get it too: it is the default exit."}
+      {isDefault && ` ${say("New devices get it too: it is the default exit.")}`}
     </p>
   );
+}
+
+function devicesText(count: number): string {
+  return say("{count, plural, one {# device} other {# devices}}", { count });
 }
 
 function namesOn(tunnel: string, { devices }: DeviceList): string[] {
@@ -107,12 +144,8 @@ function Actions({ row, devices }: TunnelCardProps) {
   const [isMoving, setMoving] = useState(false);
   const path = pathOf("tunnels", row.name);
   const isOff = knownOf(useAnswer("status"))?.killswitch_active === false;
-  const who = whoLeavesBy(row, devices);
-  const ending = isOff
-    ? `The kill switch is not in place: ${who} may then leave outside every tunnel.`
-    : `${who} will have no internet until the tunnel is connected again. No other tunnel takes its place.`;
   const end = async () => void (await change("POST", `${path}/disconnect`));
-  const lead = row.wanted === null ? "Connect" : "Move";
+  const { name: tunnel, wanted } = row;
   const canTry = row.wanted !== null && (row.state === "failed" || row.state === "reconnecting");
   return (
     <>
@@ -120,51 +153,59 @@ function Actions({ row, devices }: TunnelCardProps) {
         {canTry && (
           <Button
             action={action}
-            doing={`Connecting to ${targetOf(row)}…`}
+            doing={say("Connecting to {place}…", { place: targetOf(row) ?? "" })}
             kind="primary"
             work={() => leadAgain(row)}
-            label={`Try again: ${row.name}`}
+            label={say("Try again: {tunnel}", { tunnel })}
           >
-            Try again
+            {say("Try again")}
           </Button>
         )}
-        <FormButton label={`${lead} ${row.name}`} open={() => setMoving(true)}>
-          {lead}
+        <FormButton
+          label={say(wanted === null ? "Connect {tunnel}" : "Move {tunnel}", { tunnel })}
+          open={() => setMoving(true)}
+        >
+          {say(wanted === null ? "Connect" : "Move")}
         </FormButton>
         {row.state === "connecting" && (
-          <Button action={action} doing="Stopping…" work={end} label={`Stop connecting ${row.name}`}>
-            Stop
+          <Button
+            action={action}
+            doing={say("Stopping…")}
+            work={end}
+            label={say("Stop connecting {tunnel}", { tunnel })}
+          >
+            {say("Stop")}
           </Button>
         )}
         {(row.state === "connected" || row.state === "reconnecting" || row.state === "failed") && (
           <Button
             action={action}
-            doing="Disconnecting…"
+            doing={say("Disconnecting…")}
             work={end}
-            label={`Disconnect ${row.name}`}
+            label={say("Disconnect {tunnel}", { tunnel })}
             ask={{
-              title: `Disconnect ${row.name}?`,
-              text: ending,
-              confirm: "Disconnect",
+              title: say("Disconnect {tunnel}?", { tunnel }),
+              text: isOff ? openText(row, devices) : blockedText(row, devices),
+              confirm: say("Disconnect"),
             }}
           >
-            Disconnect
+            {say("Disconnect")}
           </Button>
         )}
         {row.name !== "main" && (
           <Button
             kind="danger"
             action={action}
-            doing="Removing…"
+            doing={say("Removing…")}
             work={async () => void (await change("DELETE", path))}
-            label={`Remove ${row.name}`}
+            label={say("Remove {tunnel}", { tunnel })}
             ask={{
-              title: `Remove the ${tunnelTitle(row.name)}?`,
+              title: say("Remove the tunnel {tunnel}?", { tunnel }),
               text: whatRemovingDoes(row, devices),
-              confirm: "Remove",
+              confirm: say("Remove"),
             }}
           >
-            Remove
+            {say("Remove")}
           </Button>
         )}
       </div>
@@ -177,18 +218,65 @@ function Actions({ row, devices }: TunnelCardProps) {
   );
 }
 
-function whoLeavesBy(row: TunnelRow, devices: DeviceList | null): string {
+/** What becomes of those who leave by a tunnel once it is disconnected. */
+function blockedText(row: TunnelRow, devices: DeviceList | null): string {
+  const { names, count, isDefault } = whoLeavesBy(row, devices);
+  if (names !== "")
+    return isDefault
+      ? say(
+          "{names}, and each new device, will have no internet until the tunnel is connected again. No other tunnel takes its place.",
+          { names },
+        )
+      : say(
+          "{count, plural, one {{names} will have} other {{names} will have}} no internet until the tunnel is connected again. No other tunnel takes its place.",
+          { count, names },
+        );
+  return isDefault
+    ? say(
+        "New devices will have no internet until the tunnel is connected again. No other tunnel takes its place.",
+      )
+    : say(
+        "{count, plural, one {# device} other {# devices}} will have no internet until the tunnel is connected again. No other tunnel takes its place.",
+        { count },
+      );
+}
+
+/** The same if the kill switch is not in place. */
+function openText(row: TunnelRow, devices: DeviceList | null): string {
+  const { names, count, isDefault } = whoLeavesBy(row, devices);
+  if (names !== "")
+    return isDefault
+      ? say(
+          "The kill switch is not in place: {names}, and each new device, may then leave outside every tunnel.",
+          { names },
+        )
+      : say(
+          "The kill switch is not in place: {count, plural, one {{names} may then leave} other {{names} may then leave}} outside every tunnel.",
+          { count, names },
+        );
+  return isDefault
+    ? say("The kill switch is not in place: New devices may then leave outside every tunnel.")
+    : say(
+        "The kill switch is not in place: {count, plural, one {# device} other {# devices}} may then leave outside every tunnel.",
+        { count },
+      );
+}
+
+/** Their names, if they are known. */
+function whoLeavesBy(row: TunnelRow, devices: DeviceList | null) {
   const names = devices === null ? [] : namesOn(row.name, devices);
   const isDefault = devices?.default_exit === row.name;
-  if (names.length === 0) return isDefault ? "New devices" : countOf(row.devices, "device");
-  return isDefault ? `${someOf(names)}, and each new device,` : someOf(names);
+  return { names: someOf(names), count: names.length || row.devices, isDefault };
 }
 
 function whatRemovingDoes(row: TunnelRow, devices: DeviceList | null): string {
   const names = devices === null ? [] : namesOn(row.name, devices);
   if (names.length > 0)
-    return `It is the exit of ${someOf(names)}. The gateway keeps it until you have chosen another exit for them.`;
+    return say(
+      "It is the exit of {names}. The gateway keeps it until you have chosen another exit for them.",
+      { names: someOf(names) },
+    );
   if (devices?.default_exit === row.name)
-    return "It is the default exit. The gateway keeps it until you have chosen another one.";
-  return "No device leaves by it, so nobody loses the internet.";
+    return say("It is the default exit. The gateway keeps it until you have chosen another one.");
+  return say("No device leaves by it, so nobody loses the internet.");
 }
