@@ -14,7 +14,6 @@ const NOT_MOVED = [
   "views/log",
   "views/remote",
   "views/schedules",
-  "views/servers",
   "views/settings",
   "views/setup",
 ];

@@ -66,8 +66,8 @@ const UNREAD =
 
 const LETTERS = /\p{L}/u;
 const WORDS = /\p{L}{2,} \p{L}{2,}|^\p{Lu}\p{Ll}+…?$/u;
-/** The names of keys, and of a header's scheme. */
-const KEYS = /^(Enter|Escape|Bearer|Tab|Infinity)$/;
+/** The names of keys and of a header's scheme, and the gateway's word for no place. */
+const KEYS = /^(Enter|Escape|Bearer|Tab|Infinity|Unknown)$/;
 
 export function messagesOf(file: string, source: string): Found {
   const { program, errors } = parseSync(file, source);

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { knownOf, useAnswer } from "../answers.ts";
+import { say } from "../language.ts";
 import { FormButton } from "../parts/button.tsx";
 import { FileButton } from "../parts/file-button.tsx";
 import { Icon } from "../parts/icon.tsx";
@@ -22,18 +23,18 @@ export function Servers() {
   return (
     <div class="servers-view">
       <header class="view-head">
-        <h1>Servers</h1>
+        <h1>{say("Servers")}</h1>
         <div class="state-buttons">
-          <FileButton>Import files…</FileButton>
+          <FileButton>{say("Import files…")}</FileButton>
           <FormButton open={() => setAdding(true)}>
-            <Icon name="add" /> Add a server…
+            <Icon name="add" /> {say("Add a server…")}
           </FormButton>
         </div>
       </header>
       <Where connecting={connecting} />
       <Marked details={details} connecting={connecting} />
       <section class="card">
-        <h2>All servers</h2>
+        <h2>{say("All servers")}</h2>
         {providers.state === "ready" ? (
           <ProviderChoice providers={providers.value} />
         ) : (

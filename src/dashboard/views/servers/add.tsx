@@ -2,10 +2,12 @@ import { useState } from "preact/hooks";
 import type { Static } from "typebox";
 import type { KeyPair } from "../../../http/schema.ts";
 import { change, read } from "../../api.ts";
+import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { useFields } from "../../parts/fields.ts";
 import { Field, Form } from "../../parts/form.tsx";
+import { Say } from "../../parts/say.tsx";
 import { bodyOf, FIELDS, type FieldText, MORE_FIELDS, NOTHING } from "./fields.ts";
 
 /** A form for a server of one's own. What the gateway refuses is shown at the field that it names. */
@@ -21,7 +23,7 @@ export function AddServer({ onClose }: { onClose: () => void }) {
       key={name}
       label={
         <>
-          {label} {isOptional && <span class="quiet small">optional</span>}
+          {label} {isOptional && <span class="quiet small">{say("optional")}</span>}
         </>
       }
       hint={hint}
@@ -31,11 +33,11 @@ export function AddServer({ onClose }: { onClose: () => void }) {
     />
   );
   return (
-    <Dialog title="Add a server" onClose={onClose}>
-      <Form faults={faults} work={add} submit="Add the server" doing="Adding…">
+    <Dialog title={say("Add a server")} onClose={onClose}>
+      <Form faults={faults} work={add} submit={say("Add the server")} doing={say("Adding…")}>
         {FIELDS.map(inputOf)}
         <details open={MORE_FIELDS.some(({ name }) => faults.fault?.field === name) || undefined}>
-          <summary>More settings</summary>
+          <summary>{say("More settings")}</summary>
           <div class="form">{MORE_FIELDS.map(inputOf)}</div>
         </details>
       </Form>
@@ -55,12 +57,15 @@ function NewKeys({ onMade }: { onMade: (keys: Keys) => void }) {
   };
   return (
     <div>
-      <Button kind="plain" doing="Making keys…" work={make}>
-        Make new keys
+      <Button kind="plain" doing={say("Making keys…")} work={make}>
+        {say("Make new keys")}
       </Button>
       {made !== null && (
         <p role="status">
-          Enter this public key on the server: <code>{made.public_key}</code>
+          <Say
+            message="Enter this public key on the server: <code>{key}</code>"
+            parts={{ key: made.public_key }}
+          />
         </p>
       )}
     </div>

@@ -2,6 +2,7 @@ import { useMemo } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { numberOf } from "../../format.ts";
+import { say } from "../../language.ts";
 
 /** What is known about servers besides the list itself, by provider and name. */
 export interface Details {
@@ -25,7 +26,7 @@ export function useDetails(): Details {
       isFavourite: (provider, server) => marked.has(key(provider, server)),
       roundTrip: (provider, server) => {
         const ms = measured.get(key(provider, server));
-        return ms === undefined ? null : `${numberOf(ms)} ms`;
+        return ms === undefined ? null : say("{number} ms", { number: numberOf(ms) });
       },
     };
   }, [favourites, roundTrips]);

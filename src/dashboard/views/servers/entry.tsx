@@ -1,4 +1,5 @@
 import { useId } from "preact/hooks";
+import { say } from "../../language.ts";
 
 interface EntryChoiceProps {
   entries: readonly { country: string; names: readonly string[] }[];
@@ -13,7 +14,7 @@ export function EntryChoice({ entries, entry, onEntry }: EntryChoiceProps) {
   return (
     <div class="entry-choice">
       <label class="quiet" for={id}>
-        Connect through
+        {say("Connect through")}
       </label>
       <select
         id={id}
@@ -22,7 +23,7 @@ export function EntryChoice({ entries, entry, onEntry }: EntryChoiceProps) {
         onChange={({ currentTarget }) => onEntry(currentTarget.value)}
       >
         <option value="" selected={entry === null}>
-          no other server
+          {say("no other server")}
         </option>
         {entries.map(({ country, names }) => (
           <optgroup key={country} label={country}>
@@ -36,8 +37,10 @@ export function EntryChoice({ entries, entry, onEntry }: EntryChoiceProps) {
       </select>
       {entry !== null && (
         <p class="quiet small">
-          Two hops: {entry} forwards what is encrypted for the server that you choose. Only servers that can
-          be reached this way are listed.
+          {say(
+            "Two hops: {entry} forwards what is encrypted for the server that you choose. Only servers that can be reached this way are listed.",
+            { entry },
+          )}
         </p>
       )}
     </div>

@@ -1,4 +1,5 @@
 import type { CustomServer } from "../../../servers/schema.ts";
+import { say } from "../../language.ts";
 
 export type FieldName = keyof CustomServer;
 
@@ -11,26 +12,35 @@ export interface FieldText {
 }
 
 export const FIELDS: readonly FieldText[] = [
-  { name: "name", label: "Name", hint: "As you want to see it in the list." },
-  { name: "endpoint", label: "Server", hint: "Address and port, such as 203.0.113.11:51820" },
-  { name: "public_key", label: "Public key of the server" },
-  { name: "private_key", label: "Private key of this gateway" },
-  { name: "address", label: "Addresses of this gateway in the tunnel", hint: "Such as 10.64.0.11/32" },
-  { name: "dns", label: "DNS servers in the tunnel", hint: "Such as 10.64.0.1", isOptional: true },
-  { name: "location", label: "Place", hint: "City, Country", isOptional: true },
+  { name: "name", label: say("Name"), hint: say("As you want to see it in the list.") },
+  { name: "endpoint", label: say("Server"), hint: say("Address and port, such as 203.0.113.11:51820") },
+  { name: "public_key", label: say("Public key of the server") },
+  { name: "private_key", label: say("Private key of this gateway") },
+  {
+    name: "address",
+    label: say("Addresses of this gateway in the tunnel"),
+    hint: say("Such as 10.64.0.11/32"),
+  },
+  { name: "dns", label: say("DNS servers in the tunnel"), hint: say("Such as 10.64.0.1"), isOptional: true },
+  { name: "location", label: say("Place"), hint: say("City, Country"), isOptional: true },
 ];
 
 /** Few servers need them. */
 export const MORE_FIELDS: readonly FieldText[] = [
-  { name: "preshared_key", label: "Preshared key", isOptional: true },
+  { name: "preshared_key", label: say("Preshared key"), isOptional: true },
   {
     name: "allowed_ips",
-    label: "Allowed addresses",
-    hint: "All, unless you enter some: 0.0.0.0/0, ::/0",
+    label: say("Allowed addresses"),
+    hint: say("All, unless you enter some: 0.0.0.0/0, ::/0"),
     isOptional: true,
   },
-  { name: "persistent_keepalive", label: "Keepalive in seconds", hint: "0 to 65535", isOptional: true },
-  { name: "mtu", label: "MTU in bytes", hint: "576 to 65535", isOptional: true },
+  {
+    name: "persistent_keepalive",
+    label: say("Keepalive in seconds"),
+    hint: say("0 to 65535"),
+    isOptional: true,
+  },
+  { name: "mtu", label: say("MTU in bytes"), hint: say("576 to 65535"), isOptional: true },
 ];
 
 const NUMBERS: readonly FieldName[] = ["persistent_keepalive", "mtu"];

@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import { countOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { found } from "./places.ts";
 import { PlaceRow } from "./row.tsx";
 import { type ListProps, Servers } from "./tree.tsx";
@@ -19,8 +19,8 @@ export function Found({ query, ...props }: ListProps & { query: string }) {
     <>
       <p class="quiet small" role="status">
         {servers.length === 0
-          ? `Nothing matches “${query.trim()}”.`
-          : `${countOf(servers.length, "server")} found.`}
+          ? say("Nothing matches “{text}”.", { text: query.trim() })
+          : say("{count, plural, one {# server} other {# servers}} found.", { count: servers.length })}
       </p>
       <ul class="places">
         {spots.map(({ place, count }) => (
@@ -28,7 +28,9 @@ export function Found({ query, ...props }: ListProps & { query: string }) {
             <PlaceRow list="found" provider={provider} place={place} connecting={connecting}>
               <span class="server-name">
                 <strong>{place}</strong>
-                <span class="quiet small">The nearest of {countOf(count, "server")}</span>
+                <span class="quiet small">
+                  {say("The nearest of {count, plural, one {# server} other {# servers}}", { count })}
+                </span>
               </span>
             </PlaceRow>
           </li>

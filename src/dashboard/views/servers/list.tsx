@@ -1,5 +1,6 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
+import { say } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { LogInWays } from "../../parts/log-in-ways.tsx";
 import type { Answers } from "../../store.ts";
@@ -47,11 +48,11 @@ export function ServerList({ servers, usable, details, connecting, canRemove = f
       {canRemove && entries.length > 0 && <EntryChoice entries={entries} entry={entry} onEntry={setEntry} />}
       {all.servers.length >= LONG && (
         <label class="server-search">
-          <span class="hidden">Search for a country, a city or a server</span>
+          <span class="hidden">{say("Search for a country, a city or a server")}</span>
           <Icon name="search" />
           <input
             type="search"
-            placeholder="Country, city or server"
+            placeholder={say("Country, city or server")}
             autocomplete="off"
             spellcheck={false}
             value={query}
@@ -72,7 +73,7 @@ export function ServerList({ servers, usable, details, connecting, canRemove = f
 function NoAccount() {
   return (
     <div class="nothing">
-      <p>These servers need an account.</p>
+      <p>{say("These servers need an account.")}</p>
       <LogInWays />
     </div>
   );
@@ -84,16 +85,18 @@ function Nothing({ provider }: { provider: Provider }) {
     case "managed":
       return (
         <div class="nothing">
-          <p>There is no list of servers yet. Log in at a provider, and fetch it there.</p>
+          <p>{say("There is no list of servers yet. Log in at a provider, and fetch it there.")}</p>
           <LogInWays />
         </div>
       );
     case "custom":
-      return <p class="nothing">You have added no server yet.</p>;
+      return <p class="nothing">{say("You have added no server yet.")}</p>;
     case "imported":
       return (
         <p class="nothing">
-          You have imported no server yet. Drop WireGuard files, or a zip with some, anywhere on this page.
+          {say(
+            "You have imported no server yet. Drop WireGuard files, or a zip with some, anywhere on this page.",
+          )}
         </p>
       );
   }

@@ -1,9 +1,10 @@
-import { PROVIDER_WORDS } from "../../../shared/words.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { agoOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { type Connecting, isConnected, type Way } from "./connecting.ts";
 import type { Details } from "./details.ts";
 import { ServerRow } from "./row.tsx";
+import { PROVIDER_TITLES } from "./titles.ts";
 
 /** More recent ones than this are not shown. */
 const RECENT = 5;
@@ -24,8 +25,8 @@ export function Marked({ details, connecting }: { details: Details; connecting: 
       name={server}
       {...(via !== undefined && { via })}
       facts={[
-        via === undefined ? null : `via ${via}`,
-        PROVIDER_WORDS[provider].title,
+        via === undefined ? null : say("via {via}", { via }),
+        PROVIDER_TITLES[provider],
         via === undefined ? details.roundTrip(provider, server) : null,
         more,
       ].filter((fact) => fact != null)}
@@ -38,13 +39,13 @@ export function Marked({ details, connecting }: { details: Details; connecting: 
     <div class="marked">
       {known.favourites.length > 0 && (
         <section class="card">
-          <h2>Favourites</h2>
+          <h2>{say("Favourites")}</h2>
           <ul class="servers">{known.favourites.map((each) => rowOf("favourites", each))}</ul>
         </section>
       )}
       {recent.length > 0 && (
         <section class="card">
-          <h2>Recent</h2>
+          <h2>{say("Recent")}</h2>
           <ul class="servers">
             {recent.map((each) =>
               rowOf(

@@ -1,14 +1,15 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
-import { PROVIDER_WORDS } from "../../../shared/words.ts";
 import { useMayChange } from "../../access.ts";
 import { useAction } from "../../action.ts";
 import { change } from "../../api.ts";
 import { numberOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import type { Answers } from "../../store.ts";
 import { plainly } from "./connecting.ts";
+import { PROVIDER_TITLES } from "./titles.ts";
 
 /** Whose servers are listed: those of the account at a VPN provider, added by hand, or imported from files. */
 export function ProviderChoice({ providers }: { providers: Answers["servers/counts"] }) {
@@ -28,7 +29,7 @@ export function ProviderChoice({ providers }: { providers: Answers["servers/coun
   };
   return (
     <fieldset class="segments">
-      <legend class="hidden">Whose servers</legend>
+      <legend class="hidden">{say("Whose servers")}</legend>
       <div class="segments-row">
         {(Object.keys(providers.usable) as Provider[]).map((provider) => (
           <label key={provider} class={provider === providers.current ? "chosen" : ""}>
@@ -42,8 +43,7 @@ export function ProviderChoice({ providers }: { providers: Answers["servers/coun
             />
             {wanted === provider && <Icon name="wait" />}
             <span class="provider">
-              {PROVIDER_WORDS[provider].title}{" "}
-              <span class="count">{numberOf(providers.usable[provider])}</span>
+              {PROVIDER_TITLES[provider]} <span class="count">{numberOf(providers.usable[provider])}</span>
             </span>
           </label>
         ))}

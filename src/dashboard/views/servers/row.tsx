@@ -3,6 +3,7 @@ import type { Provider } from "../../../servers/schema.ts";
 import { useMayChange } from "../../access.ts";
 import { useAction } from "../../action.ts";
 import { change, pathOf } from "../../api.ts";
+import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { answerOf } from "../../store.ts";
@@ -38,7 +39,7 @@ export function ServerRow(props: ServerRowProps) {
         aria-pressed={isFavourite}
         aria-busy={star.running !== null}
         aria-disabled={!mayChange}
-        aria-label={`Favourite: ${name}`}
+        aria-label={say("Favourite: {server}", { server: name })}
         onClick={() => mayChange && star.start("star", "", () => mark(provider, name, !isFavourite))}
       >
         <Icon name="star" />
@@ -90,21 +91,25 @@ export function PlaceRow(props: {
 export function ConnectedTag() {
   return (
     <span class="tag tone-protected">
-      <Icon name="shield" /> Connected
+      <Icon name="shield" /> {say("Connected")}
     </span>
   );
 }
 
 function Connect({ at, connecting, to }: { at: string; connecting: Connecting; to: Way }) {
-  const via = to.via === undefined ? "" : ` via ${to.via}`;
+  const { server: place, via } = to;
   return (
     <Button
       action={connecting.action}
-      doing="Connecting…"
-      label={`Connect to ${to.server}${via}`}
+      doing={say("Connecting…")}
+      label={
+        via === undefined
+          ? say("Connect to {place}", { place })
+          : say("Connect to {place} via {via}", { place, via })
+      }
       work={() => connecting.connect(at, to)}
     >
-      Connect
+      {say("Connect")}
     </Button>
   );
 }
@@ -123,16 +128,18 @@ function Remove({ provider, name }: { provider: Provider; name: string }) {
   return (
     <Button
       kind="plain"
-      doing="Removing…"
-      label={`Remove ${name}`}
+      doing={say("Removing…")}
+      label={say("Remove {server}", { server: name })}
       work={() => plainly(change("DELETE", `${REMOVE[provider]}/${encodeURIComponent(name)}`))}
       ask={{
-        title: `Remove the server ${name}?`,
-        text: "The gateway forgets it, its keys included. To use it again you need its file or its settings. Servers that a tunnel uses cannot be removed.",
-        confirm: "Remove",
+        title: say("Remove the server {server}?", { server: name }),
+        text: say(
+          "The gateway forgets it, its keys included. To use it again you need its file or its settings. Servers that a tunnel uses cannot be removed.",
+        ),
+        confirm: say("Remove"),
       }}
     >
-      Remove
+      {say("Remove")}
     </Button>
   );
 }

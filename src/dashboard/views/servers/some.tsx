@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { countOf } from "../../format.ts";
+import { say } from "../../language.ts";
 
 /** How many more rows are drawn at a time. A list of 20,000 stays as quick as a short one. */
 const STEP = 50;
@@ -20,7 +20,10 @@ export function Some<T>({
       <ul class="servers">{all.slice(0, most).map(children)}</ul>
       {rest > 0 && (
         <button type="button" class="button plain more" onClick={() => setMost(most + STEP)}>
-          Show {Math.min(rest, STEP)} more of {countOf(all.length, "server")}
+          {say("Show {more} more of {count, plural, one {# server} other {# servers}}", {
+            more: Math.min(rest, STEP),
+            count: all.length,
+          })}
         </button>
       )}
     </>

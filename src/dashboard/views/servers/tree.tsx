@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId, useState } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
-import { countOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { type Connecting, isConnected } from "./connecting.ts";
 import type { Details } from "./details.ts";
@@ -41,7 +41,7 @@ type In = ListProps & { isShort: boolean };
 function CountryRow({ country, ...props }: In & { country: Country }) {
   const { name, cities, servers } = country;
   const [only] = cities;
-  const shown = isPlace(name) ? name : "Without a place";
+  const shown = isPlace(name) ? name : say("Without a place");
   return (
     <Opening
       {...props}
@@ -72,7 +72,7 @@ function CityRow({ city: { name, country, servers }, ...props }: In & { city: Ci
   return (
     <Opening
       {...props}
-      shown={isPlace(name) ? name : "Another place"}
+      shown={isPlace(name) ? name : say("Another place")}
       place={isKnown ? `${name}, ${country}` : null}
       servers={servers}
     >
@@ -111,7 +111,7 @@ function Opening({ shown, city = null, place, servers, children, ...props }: Ope
         <strong>{shown}</strong>
         <span class="quiet small">
           {city !== null && `${city} · `}
-          {countOf(servers.length, "server")}
+          {say("{count, plural, one {# server} other {# servers}}", { count: servers.length })}
         </span>
       </span>
       {isHere && !isOpen && <ConnectedTag />}

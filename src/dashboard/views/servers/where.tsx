@@ -1,4 +1,5 @@
 import { sentenceFrom } from "../../format.ts";
+import { say } from "../../language.ts";
 import { leadAgain } from "../../lead-again.ts";
 import { Button } from "../../parts/button.tsx";
 import { placeOf, targetOf, viaText } from "../../sentence.ts";
@@ -17,10 +18,10 @@ export function Where({ connecting: { main, action } }: { connecting: Connecting
       {main?.state === "failed" && main.wanted !== null && (
         <Button
           kind="primary"
-          doing={`Connecting to ${targetOf(main)}…`}
+          doing={say("Connecting to {place}…", { place: targetOf(main) ?? "" })}
           work={() => plainly(leadAgain(main))}
         >
-          Try again
+          {say("Try again")}
         </Button>
       )}
     </div>
@@ -28,16 +29,25 @@ export function Where({ connecting: { main, action } }: { connecting: Connecting
 }
 
 function lineOf(main: NonNullable<Connecting["main"]>): string {
-  switch (main.state) {
+  const { state, server, location, via, unanswered } = main;
+  const target = targetOf(main);
+  switch (state) {
     case "connected":
-      return `Connected to ${viaText(`${main.server}${main.location === "" ? "" : `, ${main.location}`}`, main.via)}${main.unanswered ? ", which carries nothing: try another server" : ""}.`;
+      return say(
+        unanswered
+          ? "Connected to {place}, which carries nothing: try another server."
+          : "Connected to {place}.",
+        { place: viaText(location === "" ? server : `${server}, ${location}`, via) },
+      );
     case "connecting":
-      return `Connecting to ${placeOf(main)}…`;
+      return say("Connecting to {place}…", { place: placeOf(main) });
     case "reconnecting":
-      return `${placeOf(main)} does not answer. The gateway keeps trying.`;
+      return say("{place} does not answer. The gateway keeps trying.", { place: placeOf(main) });
     case "failed":
-      return `Not connected: the tunnel to ${targetOf(main) ?? "the server"} could not be set up.`;
+      return target === null
+        ? say("Not connected: the tunnel to the server could not be set up.")
+        : say("Not connected: the tunnel to {target} could not be set up.", { target });
     case "disconnected":
-      return "Not connected. Choose a server, or a place for the nearest server there.";
+      return say("Not connected. Choose a server, or a place for the nearest server there.");
   }
 }
