@@ -1,6 +1,6 @@
 import { redacted } from "./secrets.ts";
 
-const CODES = [
+export const CODES = [
   "bad_request",
   "not_found",
   "forbidden",

@@ -1,3 +1,4 @@
+import { errorText } from "./codes.ts";
 import { sentenceFrom } from "./format.ts";
 import { say } from "./language.ts";
 import { isLost, needsToken } from "./store.ts";
@@ -25,7 +26,7 @@ export async function read<T>(path: string, signal: AbortSignal | null = null): 
 }
 
 /**
- * Changes something at `/api/<path>`; throws an `ApiError` with the gateway's own sentence. Paths with names are made
+ * Changes something at `/api/<path>`; throws an `ApiError` with the gateway's own sentence, see `codes.ts`. Paths with names are made
  * by `pathOf`.
  */
 export async function change<T = unknown>(method: Method, path: string, body?: unknown): Promise<T> {
@@ -70,10 +71,9 @@ async function answerOf(response: Response): Promise<unknown> {
   const answer: unknown = await response.json().catch(() => null);
   if (response.ok && answer !== null) return answer;
   const { error } = (answer ?? {}) as { error?: string };
-  throw new ApiError(
+  const text =
     error === undefined
       ? say("The gateway answered {status}.", { status: response.status })
-      : sentenceFrom(error),
-    response.status,
-  );
+      : errorText(response.headers.get("Error-Code"), sentenceFrom(error));
+  throw new ApiError(text, response.status);
 }

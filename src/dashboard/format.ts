@@ -1,4 +1,4 @@
-import { LOCALE, say, WORDS } from "./language.ts";
+import { LOCALE, say, shown, WORDS } from "./language.ts";
 
 /** Times, sizes and lists in the reader's locale. */
 
@@ -74,13 +74,19 @@ export function someOf(words: readonly string[], max = 6): string {
 /** The gateway's errors have no full stop, and begin in lower case or with a name, which stays as it is. */
 export function sentenceFrom(text: string): string {
   const begun = /^[a-z]+[,:]?( |$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
-  return /[.!?]$/.test(begun) ? begun : `${begun}.`;
+  return /[.!?。]$/.test(begun) ? begun : `${begun}.`;
 }
 
 /** An error without the field that it names, for places where one sees what it is about: "name: is taken". */
 export function withoutField(error: string): string {
-  const [, fault] = /^[A-Za-z_]+: (.*)$/s.exec(error) ?? [];
-  return fault === undefined ? error : faultFrom(fault);
+  const begin = beginOfItsWords(error);
+  const [, fault] = /^[A-Za-z_]+: (.*)$/s.exec(error.slice(begin)) ?? [];
+  return fault === undefined ? error : `${error.slice(0, begin)}${faultFrom(fault)}`;
+}
+
+/** Where the gateway's own words begin, which follow the page's after a line break if that is not English. */
+export function beginOfItsWords(text: string): number {
+  return shown === "en" ? 0 : text.indexOf("\n") + 1;
 }
 
 /** A sentence of what is wrong with a field: "must be host:port". */

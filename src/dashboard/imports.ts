@@ -12,8 +12,9 @@ import {
 import { entriesOf, isZip, ZipError, type ZipFault } from "../shared/zip.ts";
 import { refresh } from "./answers.ts";
 import { ApiError, change, read } from "./api.ts";
+import { inItsWords } from "./codes.ts";
 import { faultIn } from "./fault.ts";
-import { withoutField } from "./format.ts";
+import { sentenceFrom, withoutField } from "./format.ts";
 import { say } from "./language.ts";
 import type { Answers } from "./store.ts";
 
@@ -167,7 +168,7 @@ export async function importAs(former: Result, name: string): Promise<void> {
 
 async function send(file: string, name: string, config: string): Promise<Result> {
   const { warnings = [] } = await change<Static<typeof Imported>>("POST", "import", { name, config });
-  return { file, name, notes: warnings };
+  return { file, name, notes: warnings.map((each) => inItsWords(sentenceFrom(each))) };
 }
 
 /** If the current provider has no server that can be used, the imported ones are what is wanted. */

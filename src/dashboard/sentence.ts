@@ -2,9 +2,10 @@ import type { Destination } from "../destinations/schema.ts";
 import type { DeviceList } from "../devices/schema.ts";
 import type { KillSwitchLayers, Network } from "../http/schema.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
+import { inItsWords } from "./codes.ts";
 import type { Connection } from "./connection.ts";
 import { targetsOf } from "./destination.ts";
-import { downSentence } from "./exit.ts";
+import { downSentence } from "./down.ts";
 import { listOf, sentenceFrom, someOf, timeOf } from "./format.ts";
 import { say } from "./language.ts";
 
@@ -139,7 +140,7 @@ function unprotected({ killswitch }: Known, broken: readonly string[]): Sentence
       text: say(
         "Another program’s routing rule leads devices past the tunnel, where the firewall stops them: they may have no internet.",
       ),
-      why: sentenceFrom(rule.found),
+      why: inItsWords(sentenceFrom(rule.found)),
       help: null,
       command: rule.remedy,
     };
@@ -151,7 +152,7 @@ function unprotected({ killswitch }: Known, broken: readonly string[]): Sentence
         "One of the kill switch’s two layers, the {layer, select, firewall {firewall} other {routing}}, is not in place. The other one still blocks what would leave outside a tunnel.",
         { layer: broken[0] ?? "" },
       ),
-      why: killswitch?.error == null ? REPAIRED : sentenceFrom(killswitch.error),
+      why: killswitch?.error == null ? REPAIRED : inItsWords(sentenceFrom(killswitch.error)),
       help: null,
     };
   return {
@@ -312,7 +313,7 @@ function goneText({ rest, places }: Rest): string {
 }
 
 function reasonIn({ error }: Pick<Status, "error">): string | null {
-  return error === null ? null : sentenceFrom(error);
+  return error === null ? null : inItsWords(sentenceFrom(error));
 }
 
 /** The tunnels that are the exit of a device, or of new devices; null if it is not known. */

@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import { version } from "../../package.json";
+import { CODES } from "../base/errors.ts";
 import type { Domain } from "./domain.ts";
 import { EVENTS } from "./event.ts";
 import { type Gate, PROTOCOL, PROTOCOL_TOKEN } from "./gate.ts";
@@ -129,6 +130,9 @@ function headersOf(status: string): Record<string, unknown> {
     "X-RateLimit-Limit": number("requests per second that a client may send to this endpoint"),
     "X-RateLimit-Remaining": number("how many of them are left"),
     "X-RateLimit-Reset": number("Unix time in seconds when all of them are available again"),
+    ...(status >= "400" && {
+      "Error-Code": { description: "why, for programs", schema: { type: "string", enum: CODES } },
+    }),
     ...(status === "429" && { "Retry-After": number("seconds to wait") }),
   };
 }

@@ -27,7 +27,7 @@ export function answerTo(thrown: unknown, request: Request, fault: Fault): Respo
   if (error === null) return refusal(500, "internal error");
   const message =
     error === NOT_FOUND ? `not found: ${request.method} ${shownPathOf(request)}` : error.message;
-  return refusal(STATUS[error.code], message);
+  return refusal(STATUS[error.code], message, { "Error-Code": error.code });
 }
 
 /** Thrown if no route matches; the answer names the method and the path. */

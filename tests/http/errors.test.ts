@@ -30,6 +30,13 @@ function expectRefusal(answer: Answer, status: number, error: string) {
   expect(answer.headers.get("content-type")).toBe("application/json");
 }
 
+test("the reason is in a header, for programs", async () => {
+  expect((await home.send("GET", "/api/nope")).headers.get("error-code")).toBe("not_found");
+  const refused = await home.send("PUT", "/api/tunnels/main", JSON.stringify({ server: 1 }));
+  expect(refused.headers.get("error-code")).toBe("bad_request");
+  expect((await home.send("GET", "/api/status")).headers.get("error-code")).toBeNull();
+});
+
 test("an unknown path is 404", async () => {
   for (const path of [
     "/index.html",

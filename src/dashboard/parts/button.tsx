@@ -4,6 +4,7 @@ import { useMayChange } from "../access.ts";
 import { type Action, useAction, type Work } from "../action.ts";
 import { Confirmation, type Question } from "./dialog.tsx";
 import { Icon } from "./icon.tsx";
+import { Told } from "./told.tsx";
 
 export interface ButtonProps {
   /** Does it; throws with a sentence for people, as `change` of api.ts does. */
@@ -84,7 +85,7 @@ export function Outcome({ of: { outcome } }: { of: Action }) {
   return (
     <p class={`outcome ${outcome?.failed ? "failed" : ""}`} role="status">
       {outcome !== null && <Icon name={outcome.failed ? "warning" : "good"} />}
-      {outcome?.text}
+      {outcome !== null && <Told text={outcome.text} />}
     </p>
   );
 }

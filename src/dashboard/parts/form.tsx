@@ -8,6 +8,7 @@ import type { Faults } from "./faults.ts";
 import { Icon } from "./icon.tsx";
 import { FormLacks, lacksIn, NO_LACKS } from "./lacks.ts";
 import { type Option, Options } from "./options.tsx";
+import { Told } from "./told.tsx";
 
 /**
  * Fields and the button that does `work` with them, as Enter does. What is wrong with them is shown at each of them;
@@ -88,7 +89,7 @@ export function Labelled({ id, label, hint, fault, children, more }: LabelledPro
       {children}
       {fault != null && (
         <p id={`${id}-fault`} class="outcome failed">
-          <Icon name="warning" /> {fault}
+          <Icon name="warning" /> <Told text={fault} />
         </p>
       )}
       {hint !== undefined && (

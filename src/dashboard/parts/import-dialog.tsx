@@ -10,6 +10,7 @@ import { useFaults } from "./faults.ts";
 import { Field, Form } from "./form.tsx";
 import { Icon } from "./icon.tsx";
 import { Say } from "./say.tsx";
+import { Told } from "./told.tsx";
 
 /** What was imported without a remark is counted beyond this. */
 const MAX_SHOWN = 50;
@@ -94,7 +95,7 @@ function Row({ result }: { result: Result }) {
         />
         {notes.map((note) => (
           <p key={note} class={isRefused ? "" : "quiet"}>
-            {sentenceFrom(note)}
+            <Told text={sentenceFrom(note)} />
           </p>
         ))}
         {config !== undefined && <Rename result={result} />}

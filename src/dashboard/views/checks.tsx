@@ -1,10 +1,13 @@
 import type { Check, Checks as CheckList } from "../../checks/schema.ts";
 import { useAnswer } from "../answers.ts";
 import { read } from "../api.ts";
-import { countOf, sentenceFrom, timeOf } from "../format.ts";
+import { checkTitle, inItsWords } from "../codes.ts";
+import { sentenceFrom, timeOf } from "../format.ts";
+import { say } from "../language.ts";
 import { Button } from "../parts/button.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { Pending } from "../parts/pending.tsx";
+import { Told } from "../parts/told.tsx";
 import type { Tone } from "../sentence.ts";
 import { answerOf } from "../store.ts";
 import { ThisDevice } from "./checks/this-device.tsx";
@@ -14,7 +17,7 @@ export function Checks() {
   const checks = useAnswer("checks");
   return (
     <div class="checks">
-      <h1>Checks</h1>
+      <h1>{say("Checks")}</h1>
       {checks.state === "ready" ? <Summary of={checks.value} /> : <Pending of={checks} />}
       <ThisDevice />
       {checks.state === "ready" && <Results checks={checks.value.checks} />}
@@ -25,15 +28,15 @@ export function Checks() {
 type Result = Check["result"];
 
 const RESULTS: readonly (readonly [result: Result, title: string])[] = [
-  ["fault", "Faults"],
-  ["warning", "Warnings"],
-  ["ok", "Good"],
+  ["fault", say("Faults")],
+  ["warning", say("Warnings")],
+  ["ok", say("Good")],
 ];
 
 const LOOKS: Readonly<Record<Result, { icon: IconName; tone: Tone; word: string }>> = {
-  fault: { icon: "bad", tone: "exposed", word: "Fault" },
-  warning: { icon: "warning", tone: "partly", word: "Warning" },
-  ok: { icon: "good", tone: "protected", word: "Good" },
+  fault: { icon: "bad", tone: "exposed", word: say("Fault") },
+  warning: { icon: "warning", tone: "partly", word: say("Warning") },
+  ok: { icon: "good", tone: "protected", word: say("Good") },
 };
 
 function Summary({ of: { checks, checked_at } }: { of: CheckList }) {
@@ -43,26 +46,34 @@ function Summary({ of: { checks, checked_at } }: { of: CheckList }) {
   const { icon, tone } = LOOKS[worst ?? "ok"];
   const count = (result: Result) =>
     checks.filter((each) => each.result === result && each.because_of === undefined).length;
-  const parts = [
-    ...(count("fault") > 0 ? [countOf(count("fault"), "fault")] : []),
-    ...(count("warning") > 0 ? [countOf(count("warning"), "warning")] : []),
-  ];
-  const text = parts.length === 0 ? `All ${checks.length} checks are good.` : `${parts.join(" and ")}.`;
   return (
     <section class={`card check-summary tone-${tone}`}>
       <p role="status">
-        <Icon name={icon} /> <strong>{text}</strong>
+        <Icon name={icon} /> <strong>{summaryOf(count("fault"), count("warning"), checks.length)}</strong>
       </p>
-      <p class="quiet small">Checked at {timeOf(checked_at)}. The gateway keeps results for five seconds.</p>
+      <p class="quiet small">
+        {say("Checked at {time}. The gateway keeps results for five seconds.", { time: timeOf(checked_at) })}
+      </p>
       <Button
-        doing="Checking…"
+        doing={say("Checking…")}
         work={async () => {
           answerOf("checks").value = { state: "ready", value: await read("checks") };
         }}
       >
-        Check again
+        {say("Check again")}
       </Button>
     </section>
+  );
+}
+
+function summaryOf(faults: number, warnings: number, all: number): string {
+  if (faults === 0 && warnings === 0)
+    return say("{all, plural, one {All # checks are good.} other {All # checks are good.}}", { all });
+  if (warnings === 0) return say("{faults, plural, one {# fault.} other {# faults.}}", { faults });
+  if (faults === 0) return say("{warnings, plural, one {# warning.} other {# warnings.}}", { warnings });
+  return say(
+    "{faults, plural, one {# fault} other {# faults}} and {warnings, plural, one {# warning} other {# warnings}}.",
+    { faults, warnings },
   );
 }
 
@@ -97,7 +108,7 @@ function effectsOf({ id }: Check, checks: readonly Check[]): Check[] {
 
 function Row(props: { check: Check; effects: readonly Check[] }) {
   const { check, effects } = props;
-  const { title, result, found, advice } = check;
+  const { result, found, advice } = check;
   const { icon, tone, word } = LOOKS[result];
   return (
     <li class={`row tone-${tone}`}>
@@ -105,21 +116,27 @@ function Row(props: { check: Check; effects: readonly Check[] }) {
       <div>
         <p>
           <span class="hidden">{word}: </span>
-          <strong>{title}</strong>
+          <strong>{checkTitle(check)}</strong>
         </p>
-        <p>{sentenceFrom(found)}</p>
+        <p>
+          <Told text={inItsWords(sentenceFrom(found))} />
+        </p>
         {advice !== null && (
           <p class="advice">
-            <span class="quiet">What to do:</span> {advice}
+            <span class="quiet">{say("What to do:")}</span> <Told text={inItsWords(advice)} />
           </p>
         )}
         {effects.length > 0 && (
           <details>
-            <summary>{countOf(effects.length, "fault follows", "faults follow")} from this</summary>
+            <summary>
+              {say("{count, plural, one {# fault follows} other {# faults follow}} from this", {
+                count: effects.length,
+              })}
+            </summary>
             <ul>
               {effects.map((each) => (
                 <li key={each.id}>
-                  {each.title}: {sentenceFrom(each.found)}
+                  {checkTitle(each)}: <Told text={inItsWords(sentenceFrom(each.found))} />
                 </li>
               ))}
             </ul>

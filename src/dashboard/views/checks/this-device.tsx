@@ -1,12 +1,15 @@
 import type { Checks } from "../../../checks/schema.ts";
 import type { Device } from "../../../devices/schema.ts";
-import { capital, tunnelTitle } from "../../../shared/words.ts";
 import type { Status, TunnelRow } from "../../../tunnel/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
-import { downText, exitOf, titleOf } from "../../exit.ts";
+import { inItsWords } from "../../codes.ts";
+import { downSentence } from "../../down.ts";
+import { exitOf, titleOf } from "../../exit.ts";
 import { bytesOf, rateOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
+import { Told } from "../../parts/told.tsx";
 import { useIsDiverted } from "../../protection.ts";
 import { placeOf, type Tone } from "../../sentence.ts";
 import { useDeviceCarried, useDeviceRate } from "../../traffic.ts";
@@ -20,13 +23,15 @@ export function ThisDevice() {
   const isDiverted = useIsDiverted();
   return (
     <section class="card this-device">
-      <h2>This device</h2>
+      <h2>{say("This device")}</h2>
       {self.state !== "ready" && <Pending of={self} />}
       {self.state === "ready" &&
         (self.value.device === null ? (
           <p>
-            The gateway does not know the device at {self.value.address}. It is the gateway itself, or it is
-            behind another router or a proxy.
+            {say(
+              "The gateway does not know the device at {address}. It is the gateway itself, or it is behind another router or a proxy.",
+              { address: self.value.address },
+            )}
           </p>
         ) : (
           <Found {...{ device: self.value.device, tunnels, status, checks, isDiverted }} />
@@ -48,6 +53,10 @@ interface Answer {
   tone: Tone;
   title: string;
   text: string;
+  /** What the last check has found, in the gateway's words. */
+  found?: string;
+  /** More, after what the gateway says in its own words. */
+  more?: string;
 }
 
 function Found(props: FoundProps) {
@@ -55,20 +64,30 @@ function Found(props: FoundProps) {
   return (
     <>
       <ul class="rows">
-        {answers.map(({ icon, tone, title, text }) => (
+        {answers.map(({ icon, tone, title, text, found, more }) => (
           <li key={title} class={`row tone-${tone}`}>
             <Icon name={icon} />
             <div>
               <strong>{title}</strong>
-              <p>{text}</p>
+              <p>
+                {text}
+                {found !== undefined && (
+                  <>
+                    {" "}
+                    {say("The last check:")} <Told text={inItsWords(found)} />
+                  </>
+                )}
+                {more !== undefined && ` ${more}`}
+              </p>
             </div>
           </li>
         ))}
         <Carried device={props.device} />
       </ul>
       <p class="quiet small">
-        The gateway sees only what comes its way. It cannot see whether this device has another way out, such
-        as mobile data or another router at home.
+        {say(
+          "The gateway sees only what comes its way. It cannot see whether this device has another way out, such as mobile data or another router at home.",
+        )}
       </p>
     </>
   );
@@ -76,12 +95,15 @@ function Found(props: FoundProps) {
 
 function exitAnswer({ device, tunnels, status, isDiverted }: FoundProps): Answer {
   const isOff = status?.killswitch_active === false;
+  const title = titleOf(device);
   if (isDiverted && device.exit !== "blocked")
     return {
       icon: "warning",
       tone: "partly",
-      title: `${titleOf(device)} may have no internet`,
-      text: "Another program’s routing rule leads what it sends past its exit, where the firewall stops it.",
+      title: say("{title} may have no internet", { title }),
+      text: say(
+        "Another program’s routing rule leads what it sends past its exit, where the firewall stops it.",
+      ),
     };
   const { icon, tone } = exitOf(device.exit, tunnels, isOff);
   const row = tunnels.find(({ name }) => name === device.exit);
@@ -89,31 +111,40 @@ function exitAnswer({ device, tunnels, status, isDiverted }: FoundProps): Answer
     return {
       icon,
       tone,
-      title: `${titleOf(device)} leaves by ${placeOf(row)}${row.unanswered ? ", which carries nothing" : ""}`,
-      text: `What it sends through the gateway goes into the ${tunnelTitle(row.name)}, and nowhere else.`,
+      title: row.unanswered
+        ? say("{title} leaves by {place}, which carries nothing", { title, place: placeOf(row) })
+        : say("{title} leaves by {place}", { title, place: placeOf(row) }),
+      text: say(
+        "What it sends through the gateway goes into the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}}, and nowhere else.",
+        { tunnel: row.name },
+      ),
     };
   if (device.exit === "direct")
     return {
       icon,
       tone,
-      title: `${titleOf(device)} leaves directly`,
-      text: "What it sends goes outside every tunnel, as allowed on the gateway. Your internet provider and the sites see your home’s own address.",
+      title: say("{title} leaves directly", { title }),
+      text: say(
+        "What it sends goes outside every tunnel, as allowed on the gateway. Your internet provider and the sites see your home’s own address.",
+      ),
     };
   if (isOff)
     return {
       icon,
       tone,
-      title: `${titleOf(device)} may leave outside the tunnel`,
-      text: "The kill switch is not in place: what it sends may leave outside every tunnel.",
+      title: say("{title} may leave outside the tunnel", { title }),
+      text: say("The kill switch is not in place: what it sends may leave outside every tunnel."),
     };
   return {
     icon,
     tone,
-    title: `${titleOf(device)} has no internet`,
+    title: say("{title} has no internet", { title }),
     text:
       device.exit === "blocked"
-        ? "Its exit is blocked: what it sends is refused at once."
-        : `${capital(downText(device.exit, row))}: until it is connected, what the device sends is refused at once.`,
+        ? say("Its exit is blocked: what it sends is refused at once.")
+        : say("{reason}: until it is connected, what the device sends is refused at once.", {
+            reason: downSentence(device.exit, row),
+          }),
   };
 }
 
@@ -121,33 +152,40 @@ function dnsAnswer({ device, tunnels, status, checks }: FoundProps): Answer {
   const row = tunnels.find(({ name }) => name === device.exit);
   if (row?.state === "connected") {
     const check = row.name === "main" ? checks?.checks.find(({ id }) => id === "dns") : undefined;
-    const found = check === undefined ? "" : ` The last check: ${check.found}.`;
     return {
       icon: check?.result === "fault" || check?.result === "warning" ? "warning" : "shield",
       tone: check?.result === "fault" || check?.result === "warning" ? "partly" : "protected",
-      title: "Its DNS queries go through the tunnel too",
-      text: `Unencrypted queries, to the gateway or to a resolver on the internet, are answered by the tunnel’s resolver if its server names one.${found} DNS over HTTPS, which many browsers use, is ordinary traffic inside the tunnel: it reaches the resolver that the browser has chosen, from the VPN server’s address. A resolver of your own at home uses its own exit.`,
+      title: say("Its DNS queries go through the tunnel too"),
+      text: say(
+        "Unencrypted queries, to the gateway or to a resolver on the internet, are answered by the tunnel’s resolver if its server names one.",
+      ),
+      ...(check !== undefined && { found: `${check.found}.` }),
+      more: say(
+        "DNS over HTTPS, which many browsers use, is ordinary traffic inside the tunnel: it reaches the resolver that the browser has chosen, from the VPN server’s address. A resolver of your own at home uses its own exit.",
+      ),
     };
   }
   if (device.exit === "direct")
     return {
       icon: "warning",
       tone: "partly",
-      title: "Its DNS queries leave directly too",
-      text: "Those to the gateway go to your internet provider’s resolvers, and the others where the device sends them.",
+      title: say("Its DNS queries leave directly too"),
+      text: say(
+        "Those to the gateway go to your internet provider’s resolvers, and the others where the device sends them.",
+      ),
     };
   if (status?.killswitch_active === false)
     return {
       icon: "warning",
       tone: "exposed",
-      title: "Its DNS queries may leave outside every tunnel",
-      text: "Without the kill switch, nothing sends them into a tunnel.",
+      title: say("Its DNS queries may leave outside every tunnel"),
+      text: say("Without the kill switch, nothing sends them into a tunnel."),
     };
   return {
     icon: "blocked",
     tone: "blocked",
-    title: "Its DNS queries are refused",
-    text: "Those to the gateway are refused too.",
+    title: say("Its DNS queries are refused"),
+    text: say("Those to the gateway are refused too."),
   };
 }
 
@@ -160,22 +198,30 @@ function Carried({ device }: { device: Device }) {
       <li class="row tone-unknown">
         <Icon name="unknown" />
         <div>
-          <strong>The gateway has forwarded nothing from it yet</strong>
+          <strong>{say("The gateway has forwarded nothing from it yet")}</strong>
           <p>
-            If it reaches the internet, it uses another router: enter the gateway there as its router and DNS
-            server.
+            {say(
+              "If it reaches the internet, it uses another router: enter the gateway there as its router and DNS server.",
+            )}
           </p>
         </div>
       </li>
     );
-  const now = rate === null ? "" : ` Now it receives ${rateOf(rate.rx)} and sends ${rateOf(rate.tx)}.`;
   return (
     <li class="row tone-protected">
       <Icon name="good" />
       <div>
-        <strong>It uses the gateway as its router</strong>
+        <strong>{say("It uses the gateway as its router")}</strong>
         <p>
-          {bytesOf(rx)} have been forwarded to it and {bytesOf(tx)} from it.{now}
+          {say("{received} have been forwarded to it and {sent} from it.", {
+            received: bytesOf(rx),
+            sent: bytesOf(tx),
+          })}
+          {rate !== null &&
+            ` ${say("Now it receives {received} and sends {sent}.", {
+              received: rateOf(rate.rx),
+              sent: rateOf(rate.tx),
+            })}`}
         </p>
       </div>
     </li>

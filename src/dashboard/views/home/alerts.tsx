@@ -1,9 +1,11 @@
 import type { JournalEntry, JournalPage } from "../../../journal/schema.ts";
+import { alertText } from "../../codes.ts";
 import { timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
+import { Told } from "../../parts/told.tsx";
 import type { Loaded } from "../../store.ts";
 import { alertLook } from "../../told.ts";
 
@@ -31,11 +33,13 @@ function Rows({ page }: { page: JournalPage }) {
       {alerts
         .slice(-SHOWN)
         .toReversed()
-        .map(({ id, at, message, ...alert }) => (
+        .map(({ id, at, ...alert }) => (
           <li key={id} class={`row tone-${alertLook(alert).tone}`}>
             <Icon name={alertLook(alert).icon} />
             <div>
-              <p>{message}</p>
+              <p>
+                <Told text={alertText(alert)} />
+              </p>
               <p class="quiet small">
                 <time dateTime={at}>{timeOf(at)}</time>
               </p>

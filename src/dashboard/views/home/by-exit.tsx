@@ -1,12 +1,15 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { Network } from "../../../http/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { downText, titleOf } from "../../exit.ts";
+import { inItsWords } from "../../codes.ts";
+import { downText } from "../../down.ts";
+import { titleOf } from "../../exit.ts";
 import { sentenceFrom, someOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
+import { Told } from "../../parts/told.tsx";
 import { useIsDiverted, useKillSwitchOff } from "../../protection.ts";
 import { placeOf, type Tone } from "../../sentence.ts";
 import type { Loaded } from "../../store.ts";
@@ -75,7 +78,7 @@ function Past({ others }: { others: Network["other_routers"] }) {
         <div>
           <strong>{say("Some devices may leave past the gateway")}</strong>
           <p class="quiet">
-            {sentenceFrom(first?.found ?? "")}
+            <Told text={inItsWords(sentenceFrom(first?.found ?? ""))} />
             {more > 0 &&
               ` ${say("So {count, plural, one {does # other} other {do # others}}.", { count: more })}`}
           </p>

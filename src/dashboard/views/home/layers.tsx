@@ -1,8 +1,10 @@
 import type { KillSwitchLayers } from "../../../http/schema.ts";
+import { inItsWords } from "../../codes.ts";
 import { say } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
+import { Told } from "../../parts/told.tsx";
 import type { Loaded } from "../../store.ts";
 
 type Layer = KillSwitchLayers["layers"][number];
@@ -46,7 +48,7 @@ function Row({ layer: { name, holds, parts }, isWanted }: { layer: Layer; isWant
           .filter((part) => isWanted && !part.holds)
           .map((part) => (
             <p key={part.name}>
-              {part.name}: {part.found}
+              <Told text={inItsWords(`${part.name}: ${part.found}`)} />
             </p>
           ))}
       </div>

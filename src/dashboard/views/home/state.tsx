@@ -2,11 +2,13 @@ import type { JournalPage } from "../../../journal/schema.ts";
 import type { FavouriteList } from "../../../servers/schema.ts";
 import { type Action, useAction } from "../../action.ts";
 import { change } from "../../api.ts";
+import { itsWords } from "../../codes.ts";
 import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Say } from "../../parts/say.tsx";
+import { Told } from "../../parts/told.tsx";
 import { TONE_ICONS } from "../../parts/tone.ts";
 import { type Known, type Sentence, sentenceOf, viaText } from "../../sentence.ts";
 
@@ -24,7 +26,8 @@ export function State({ known, events, recent }: StateProps) {
   const sentence = sentenceOf(known);
   const { tone, word, text, why, command } = sentence;
   const action = useAction();
-  const isRepeated = why !== null && action.outcome?.text === why;
+  const isRepeated =
+    why !== null && action.outcome !== null && itsWords(action.outcome.text) === itsWords(why);
   return (
     <section class={`state tone-${tone}`}>
       <h1>
@@ -33,7 +36,11 @@ export function State({ known, events, recent }: StateProps) {
       <p class="sentence" role="status">
         {text}
       </p>
-      {why !== null && !isRepeated && <p class="why">{why}</p>}
+      {why !== null && !isRepeated && (
+        <p class="why">
+          <Told text={why} />
+        </p>
+      )}
       {command !== undefined && (
         <p>
           <Say message="Remove it, on the gateway: <code>{command}</code>" parts={{ command }} />
