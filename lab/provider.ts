@@ -28,9 +28,14 @@ export class ProviderSite {
     return new ProviderSite(folder, child);
   }
 
+  /** The file with the certificate of its authority. */
+  get certificate(): string {
+    return join(this.folder, "certificate.pem");
+  }
+
   /** The environment of a service that trusts this provider. */
   get environment(): Record<string, string> {
-    return { NODE_EXTRA_CA_CERTS: join(this.folder, "certificate.pem") };
+    return { NODE_EXTRA_CA_CERTS: this.certificate };
   }
 
   /** Method and first words of the path, and from which address, since the last call. */

@@ -51,7 +51,7 @@ const LONG = new Set([
   ...namesOf("lab", ["remote-through", "remote-pair"]),
   ...namesOf("lab", ["checks", "update", "notifications", "schedules", "mqtt", "port-mapping"]),
   ...namesOf("dashboard", ["account", "checks", "history", "log", "login"]),
-  ...namesOf("dashboard", ["schedules", "servers", "tunnels"]),
+  ...namesOf("dashboard", ["schedules", "servers", "tunnels", "walk"]),
 ]);
 
 function namesOf(folder: string, names: readonly string[]): string[] {

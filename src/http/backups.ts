@@ -1,4 +1,5 @@
 import { MAX_BACKUP_BYTES } from "../shared/bounds.ts";
+import { setupCommand } from "../system/layout.ts";
 import { answers } from "./answers.ts";
 import {
   AgreedRestore,
@@ -30,7 +31,7 @@ export const backupRoutes = [
     run: (domain, { request, body }) => {
       refuseUnknown(domain, {
         danger: "take the keys",
-        commands: "sudo portcullis export, or setup --auth write",
+        commands: `sudo portcullis export, or ${setupCommand("--auth write")}`,
       });
       return domain.backups.take(body.passphrase, patientClientOf(request, domain));
     },

@@ -1,4 +1,5 @@
 import { contains, parseAddress, unmapped } from "../base/address.ts";
+import { setupCommand } from "../system/layout.ts";
 import { refusal } from "./errors.ts";
 import type { Gate } from "./gate.ts";
 import { LOOPBACK } from "./ip-restriction.ts";
@@ -57,7 +58,7 @@ function originOf(request: Request, port: number): string {
 }
 
 const NOWHERE = {
-  off: "HTTPS is off here; to turn it on, on the gateway: sudo portcullis setup --https on",
+  off: `HTTPS is off here; to turn it on, on the gateway: ${setupCommand("--https on")}`,
   down: "it does not work at present; for the reason, on the gateway: sudo portcullis check",
 };
 const UNENCRYPTED =

@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { NewToken, TokenList, TokenRequest } from "../access/schema.ts";
+import { setupCommand } from "../system/layout.ts";
 import { answers, done } from "./answers.ts";
 import { clientOf, nameOf, refuseUnknown } from "./client.ts";
 import { route } from "./route.ts";
@@ -10,7 +11,7 @@ const shared = { tag: "Settings", access: "private" } as const;
 /** A guest could make a token that is valid once tokens are asked for. */
 const ROOTS = {
   danger: "make one for later",
-  commands: "sudo portcullis token, and setup --auth write or on",
+  commands: `sudo portcullis token, and ${setupCommand("--auth write")} (or on)`,
 };
 
 export const tokenRoutes = [

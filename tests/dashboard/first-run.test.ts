@@ -147,11 +147,11 @@ test(
     const oneCable = { uplink: lan[0].interface };
     const shows = (text: string | RegExp) => tab.shows(".step:nth-child(3)", text);
     await open("#/setup");
-    await shows(
-      /gives addresses: off\..* Type on the gateway: sudo portcullis setup --dhcp Connect all devices/,
-    );
+    await shows(/gives addresses: off\..* sudo portcullis install --dhcp Copy .* Connect all devices/);
     await open("#/setup", networkWith(oneCable));
-    await shows(/off\..* a fixed address .* switch off DHCP, .* setup --dhcp Connect each device again/);
+    await shows(
+      /off\..* a fixed address .* switch off DHCP, .* install --dhcp Copy .* Connect each device again/,
+    );
     await tab.page.click(".step:nth-child(3) summary");
     await shows(/enter in its DHCP settings: Router \(gateway\) 192\.168\.77\.1 /);
     expect(await tab.barriers()).toEqual([]);

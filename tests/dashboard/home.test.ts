@@ -201,7 +201,7 @@ test(
     expect((await rule("add")).code).toBe(0);
     try {
       await tab.shows(STATE, /^Weakened$/);
-      await tab.shows(".state", "Remove it, on the gateway: sudo ip rule del priority 5");
+      await tab.shows(".state", "sudo ip rule del priority 5 Copy");
       await tab.shows(".home", "2 devices may have no internet: another program’s routing rule comes first");
       expect(await tab.text(".state")).not.toContain("repairs it by itself");
       expect(await tab.barriers()).toEqual([]);
@@ -304,7 +304,7 @@ test(
     await protect();
     expect((await rig.gateway.operate("killswitch", "off")).code).toBe(0);
     await tab.shows(STATE, /^Exposed$/);
-    await tab.shows(".state", "Turn it on, on the gateway: sudo portcullis killswitch on");
+    await tab.shows(".state", "sudo portcullis killswitch on Copy");
     await tab.shows(".home", "Firewall: off");
     await tab.shows(".home", "Routing: off");
     await tab.shows(".home", "1 device may leave outside the tunnel: the kill switch is off Camera");

@@ -52,7 +52,7 @@ test(
   async () => {
     const tab = await rig.browser.open(rig.url);
     await tab.shows("h1", "Log in");
-    await tab.shows(".login", "sudo portcullis token add <name>");
+    await tab.shows(".login", "sudo portcullis token add phone");
     expect(await tab.text("nav")).toBeNull();
     expect(await tab.barriers()).toEqual([]);
     await logIn(tab, `portcullis_${"0".repeat(26)}`);

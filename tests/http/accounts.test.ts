@@ -109,7 +109,7 @@ test("without HTTPS the refusal says how to turn it on, or where to read why it 
   );
   await end();
   await homeWith("off", null);
-  expect(await refused()).toContain("to turn it on, on the gateway: sudo portcullis setup --https on");
+  expect(await refused()).toContain("to turn it on, on the gateway: sudo portcullis install --https on");
 });
 
 test("no other way to write a path leads to an account by HTTP", async () => {

@@ -4,11 +4,11 @@ import { say } from "../language.ts";
 import { logIn, logOut } from "../login.ts";
 import { needsToken } from "../store.ts";
 import { type Keep, keptToken } from "../token.ts";
+import { Command } from "./command.tsx";
 import { Dialog } from "./dialog.tsx";
 import { Field, Form, Select } from "./form.tsx";
 import { Languages } from "./languages.tsx";
 import type { Option } from "./options.tsx";
-import { Say } from "./say.tsx";
 
 /** All that someone sees who may not read. */
 export function LoginPage() {
@@ -47,11 +47,9 @@ function LoginForm() {
   return (
     <>
       <p>
-        <Say
-          message="This gateway asks for a token. To make one, type on the gateway: {command}."
-          parts={{ command: <code>sudo portcullis token add &lt;{say("name")}&gt;</code> }}
-        />
+        {say("This gateway asks for a token. To make one, type on the gateway, with a name of your choice:")}
       </p>
+      <Command text="sudo portcullis token add phone" />
       <Form isForAll submit={say("Log in")} doing={say("Checking…")} work={() => logIn(token, keep)}>
         <Field
           label={say("Token")}

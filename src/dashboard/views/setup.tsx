@@ -47,6 +47,10 @@ export function Setup() {
           }
           isOpen={count > 0}
         >
+          <p>
+            Choose a place or a server. The gateway then makes a tunnel to it, by which the devices that use
+            the gateway leave. Devices that do not use it notice nothing.
+          </p>
           {(canChoose || providers.value.usable[current] === 0) && (
             <ProviderChoice providers={providers.value} />
           )}

@@ -10,6 +10,8 @@ import { ViewLink } from "../../parts/link.tsx";
 /** Whose servers the VPN account has. It can be changed while no tunnel uses one of them. */
 export function InUse({ managed }: { managed: ManagedChoices }) {
   const usable = knownOf(useAnswer("servers/counts"))?.usable.managed ?? null;
+  // Nothing was ever connected: whoever has logged in now is on the way of the first steps.
+  const isFirst = knownOf(useAnswer("favourites"))?.recent.length === 0;
   const options = managed.choices.map(({ name, label, account }) => ({
     value: name,
     text: `${label[0]?.toUpperCase()}${label.slice(1)}${account ? "" : " · no account here"}`,
@@ -44,6 +46,11 @@ export function InUse({ managed }: { managed: ManagedChoices }) {
             : `${numberOf(usable)} servers to connect to.`}{" "}
           <ViewLink to="servers">Servers</ViewLink>
         </p>
+      )}
+      {isFirst && usable !== null && usable > 0 && (
+        <ViewLink to="setup" class="button primary">
+          Next: connect
+        </ViewLink>
       )}
     </section>
   );

@@ -54,8 +54,8 @@ export function Direct({ isAllowed }: { isAllowed: boolean }) {
       <h2>The exit “direct”</h2>
       <p class="quiet">
         {isAllowed
-          ? "Devices may be given this exit: they then leave outside every tunnel. This ends that for all of them:"
-          : "It is not offered: it leads outside every tunnel, so it is a hole in the kill switch. This allows it:"}
+          ? "Devices may be given this exit: they then leave outside every tunnel. The command ends that for all of them."
+          : "It is not offered: it leads outside every tunnel, so it is a hole in the kill switch. The command allows it."}
       </p>
       <OnGateway commands={[`sudo portcullis direct ${isAllowed ? "off" : "on"}`]} />
     </section>

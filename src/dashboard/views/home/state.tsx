@@ -7,7 +7,7 @@ import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
-import { Say } from "../../parts/say.tsx";
+import { OnGateway } from "../../parts/on-gateway.tsx";
 import { Told } from "../../parts/told.tsx";
 import { TONE_ICONS } from "../../parts/tone.ts";
 import { type Known, type Sentence, sentenceOf, viaText } from "../../sentence.ts";
@@ -41,11 +41,7 @@ export function State({ known, events, recent }: StateProps) {
           <Told text={why} />
         </p>
       )}
-      {command !== undefined && (
-        <p>
-          <Say message="Remove it, on the gateway: <code>{command}</code>" parts={{ command }} />
-        </p>
-      )}
+      {command !== undefined && <OnGateway commands={[command]} />}
       <div class="state-buttons">
         <Helping known={known} sentence={sentence} target={targetOf(known, events, recent)} action={action} />
       </div>
@@ -99,14 +95,7 @@ function Helping({ known, sentence: { help }, target, action }: HelpingProps) {
         </Button>
       );
     case "killswitch":
-      return (
-        <p>
-          <Say
-            message="Turn it on, on the gateway: {command}"
-            parts={{ command: <code>sudo portcullis killswitch on</code> }}
-          />
-        </p>
-      );
+      return <OnGateway commands={["sudo portcullis killswitch on"]} />;
     case null:
       return known.status?.connected === true && known.connection.name !== "lost" ? (
         <>

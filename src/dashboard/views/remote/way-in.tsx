@@ -52,9 +52,8 @@ export function WayIn({ status }: { status: RemoteStatus }) {
           {by_hand.to ?? "the gateway"}, port {by_hand.to_port}.
         </p>
       )}
-      <p class="quiet">
-        To let none in, type on the gateway: <code>sudo portcullis remote off</code>
-      </p>
+      <p class="quiet">This lets none in any more.</p>
+      <OnGateway commands={["sudo portcullis remote off"]} />
     </section>
   );
 }

@@ -13,7 +13,7 @@ export function GetServers() {
         <h3>From files</h3>
         <p>
           Your VPN provider offers WireGuard files, or a zip of them, on its website. Drop them anywhere on
-          this page.
+          this page: the gateway keeps the servers in them, with their keys. Nothing connects yet.
         </p>
         <FileButton kind="primary">Choose files…</FileButton>
       </li>

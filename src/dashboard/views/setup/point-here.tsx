@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Network } from "../../../http/schema.ts";
 import { useAnswer } from "../../answers.ts";
 import { listOf } from "../../format.ts";
+import { OnGateway, useSetup } from "../../parts/on-gateway.tsx";
 import { Pending } from "../../parts/pending.tsx";
 
 type Whom = "home" | "device";
@@ -77,7 +78,7 @@ function ToBeGiven({ network }: { network: Network }) {
           </>
         )}
         <li>
-          Type on the gateway: <code class="command">sudo portcullis setup --dhcp</code>
+          <OnGateway commands={[`${useSetup()} --dhcp`]} />
         </li>
         {!isOneCable(network) && <li>{behindCard(network)}</li>}
         <li>{AGAIN}</li>
