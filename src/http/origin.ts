@@ -4,9 +4,10 @@ import { NAMES_AT_HOME } from "../base/home-zone.ts";
 
 /**
  * Refuses a request that a page of another site makes a browser send. `names` are the machine's own name and those
- * that the operator configured; each is also known as `<name>.local`.
+ * that the operator configured; each is also known as `<name>.local`. To a page (`isPage`), another site may have a link,
+ * as the page over HTTP has to that over HTTPS.
  */
-export function refuseOtherSites(request: Request, names: readonly string[]): void {
+export function refuseOtherSites(request: Request, names: readonly string[], isPage: boolean): void {
   const host = request.headers.get("host") ?? "";
   if (!isOwnHost(host, names)) {
     // DNS rebinding: a page of a name that resolves to this address would be of the same origin.
@@ -19,9 +20,18 @@ export function refuseOtherSites(request: Request, names: readonly string[]): vo
   if (origin !== null && !isSameOrigin(origin, ownOrigin(request, host))) {
     throw new GatewayError("forbidden", "Origin is another site's");
   }
-  if (request.headers.get("sec-fetch-site") === "cross-site") {
+  if (request.headers.get("sec-fetch-site") === "cross-site" && !(isPage && isVisit(request))) {
     throw new GatewayError("forbidden", "the request comes from a page of another site (Sec-Fetch-Site)");
   }
+}
+
+/** Whether a person has followed a link, to see the answer in a window of its own. */
+function isVisit({ method, headers }: Request): boolean {
+  return (
+    method === "GET" &&
+    headers.get("sec-fetch-mode") === "navigate" &&
+    headers.get("sec-fetch-dest") === "document"
+  );
 }
 
 /**

@@ -5,7 +5,7 @@ import { answerTo, type Fault, NOT_FOUND, pathOf, shownPathOf } from "./errors.t
 import type { Gate } from "./gate.ts";
 import { IpRestriction, type LocalNetwork } from "./ip-restriction.ts";
 import { isFromOwnPage, refuseOtherSites } from "./origin.ts";
-import { accessOf, endpointOf, mayHaveSlash } from "./rules.ts";
+import { accessOf, endpointOf, isPage, mayHaveSlash } from "./rules.ts";
 import { setSecureHeaders } from "./secure-headers.ts";
 import { refusalOverHttp, toHttps, type Ways } from "./secure-page.ts";
 
@@ -44,7 +44,7 @@ export function pipelineFor(options: PipelineOptions) {
     let response: Response;
     try {
       ipRestriction.refuseRemote(peer);
-      refuseOtherSites(request, options.names);
+      refuseOtherSites(request, options.names, isPage(path));
       budget = endpoint && limiter.take(peer ?? "", endpoint, start);
       refuseTooMany(budget);
       response =

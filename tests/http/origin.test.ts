@@ -121,6 +121,20 @@ test("a request that a browser marks as cross-site is refused", async () => {
   for (const value of ["same-origin", "none"]) expect((await site(value)).status).toBe(200);
 });
 
+test("a link on another site leads to a page in a window of its own, and to nothing else", async () => {
+  const link = { "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document" };
+  const visit = (method: "GET" | "POST", path: string, more: Record<string, string> = {}) =>
+    send(method, path, undefined, { ...link, ...more }).then(({ status }) => status);
+  expect(await visit("GET", "/")).toBe(200);
+  expect(await visit("GET", "/swagger")).toBe(200);
+  for (const path of ["/api/keypair", "/health", "/swagger/json", "/dashboard/x"])
+    expect([path, await visit("GET", path)]).toEqual([path, 403]);
+  expect(await visit("POST", "/")).toBe(403);
+  expect(await visit("GET", "/", { "Sec-Fetch-Mode": "no-cors" })).toBe(403);
+  expect(await visit("GET", "/", { "Sec-Fetch-Dest": "iframe" })).toBe(403);
+  expect(await visit("GET", "/", { Host: "evil.example" })).toBe(403);
+});
+
 test("a refused request reaches neither the gateway nor its parser", async () => {
   await home.connect();
   const headers = { Origin: "http://evil.example" };
