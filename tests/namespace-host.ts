@@ -1,4 +1,5 @@
 import { inNamespace } from "../src/sandbox/namespace.ts";
+import { AddressSets } from "../src/system/address-sets.ts";
 import { challenge } from "../src/system/challenge.ts";
 import { endConnections } from "../src/system/conntrack.ts";
 import type { Host } from "../src/system/host.ts";
@@ -11,6 +12,8 @@ import { openUdp } from "../src/system/udp-socket.ts";
  * /proc stays in the one that the thread is in when it is opened. /sys and /etc are the machine's own.
  */
 export class NamespaceHost extends LinuxHost {
+  private readonly sets = new AddressSets();
+
   constructor(private readonly netns: string) {
     super();
   }
@@ -41,6 +44,10 @@ export class NamespaceHost extends LinuxHost {
 
   override async endConnections(...given: Parameters<Host["endConnections"]>) {
     return this.inside(() => endConnections(...given));
+  }
+
+  override changeAddresses(...given: Parameters<Host["changeAddresses"]>) {
+    return this.inside(() => this.sets.change(...given));
   }
 
   override async challenge(...given: Parameters<Host["challenge"]>) {

@@ -75,6 +75,11 @@ export function mustParsePrefix(text: string): Prefix {
   return parsePrefix(text) ?? refuse(text);
 }
 
+/** In the order of the network: four bytes, or sixteen. */
+export function bytesOf(address: Address): Uint8Array {
+  return Uint8Array.from(ipaddr.parse(address).toByteArray());
+}
+
 /** The prefix of a single address. */
 export function prefixOf(address: Address): Prefix {
   return withLength(address, longestFor(address));

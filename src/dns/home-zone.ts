@@ -1,4 +1,4 @@
-import { type Address, contains, familyOf, type Prefix } from "../base/address.ts";
+import { type Address, bytesOf, contains, familyOf, type Prefix } from "../base/address.ts";
 import { HOME_ZONE, isInHomeZone } from "../base/home-zone.ts";
 import { type OwnRecord, ownAnswer, RCODE, SHORTEST_TTL_SECONDS } from "./answer.ts";
 import { HomeNames, type NamedDevice } from "./home-names.ts";
@@ -71,22 +71,4 @@ export class HomeZone {
       this.names = new HomeNames(devices ?? [], this.deps.own(), this.names ?? undefined);
     return this.names;
   }
-}
-
-function bytesOf(address: Address): Uint8Array {
-  if (familyOf(address) === 4) return Uint8Array.from(address.split(".").map(Number));
-  const [head = "", tail] = address.split("::");
-  const [before, after] = [head, tail ?? ""].map((half) => (half === "" ? [] : half.split(":")));
-  const missing = 8 - (before?.length ?? 0) - (after?.length ?? 0);
-  const groups = [
-    ...(before ?? []),
-    ...Array<string>(tail === undefined ? 0 : missing).fill("0"),
-    ...(after ?? []),
-  ];
-  return Uint8Array.from(
-    groups.flatMap((group) => {
-      const value = Number.parseInt(group, 16);
-      return [value >> 8, value & 0xff];
-    }),
-  );
 }

@@ -1,3 +1,5 @@
+import { type Address, parseAddress } from "../base/address.ts";
+import type { SetChange } from "../system/host.ts";
 import { TABLE } from "./ruleset.ts";
 
 /**
@@ -10,6 +12,11 @@ export type Chains = ReadonlyMap<string, readonly string[]>;
 const OF_TABLE = "";
 /** Begins the key of a set or map; no chain has a space in its name. */
 const OF_SET = "set ";
+
+const [, TABLE_NAME = ""] = TABLE.split(" ");
+const ELEMENT_COMMAND = new RegExp(`^(add|delete) element ${TABLE} (\\S+) \\{ (\\S+) \\}$`);
+/** The first line of a set of single addresses that has nothing but these. */
+const ADDRESS_TYPES = ["type ipv4_addr", "type ipv6_addr"];
 
 /** What each chain must end with, whatever precedes it: the kill switch depends on these. */
 export const FINAL_RULES = {
@@ -100,6 +107,25 @@ export function elementChanges(from: Chains, to: Chains): string[] | null {
       return elements.map((element) => `${verb} element ${TABLE} ${key.slice(OF_SET.length)} { ${element} }`);
     });
   return [...changes("delete", from, to), ...changes("add", to, from)];
+}
+
+/**
+ * The same commands for sets of single addresses, which need no `nft`; null if one is for another set. `to` is the table
+ * that they lead to.
+ */
+export function addressChanges(commands: readonly string[], to: Chains): SetChange[] | null {
+  const changes = new Map<string, SetChange & { addresses: Address[] }>();
+  for (const command of commands) {
+    const [, verb, set = "", element = ""] = ELEMENT_COMMAND.exec(command) ?? [];
+    const [type = ""] = to.get(keyOf(set)) ?? [];
+    const address = ADDRESS_TYPES.includes(type) ? parseAddress(element) : null;
+    if (address === null || (verb !== "add" && verb !== "delete")) return null;
+    const key = `${verb} ${set}`;
+    const change = changes.get(key) ?? { verb, table: TABLE_NAME, set, addresses: [] };
+    changes.set(key, change);
+    change.addresses.push(address);
+  }
+  return [...changes.values()];
 }
 
 /** The chains in nft's echo of the table that it has loaded, in the spelling of a listing. */

@@ -1,5 +1,6 @@
 import type { Host } from "../system/host.ts";
 import {
+  addressChanges,
   type Chains,
   chainsEchoed,
   chainsListed,
@@ -87,9 +88,9 @@ export class LoadedTable {
     if (changes === null) return false;
     this.loaded = null;
     try {
-      if (changes.length > 0) await this.ownChanges.make(() => this.change(changes));
+      if (changes.length > 0) await this.ownChanges.make(() => this.change(changes, given));
     } catch {
-      // Another program has altered the sets, or nft was killed: the whole table is loaded.
+      // Another program has altered the sets, or the change took too long: the whole table is loaded.
       return false;
     }
     const sets = [...given].filter(([key]) => isSet(key));
@@ -97,7 +98,10 @@ export class LoadedTable {
     return true;
   }
 
-  private change(commands: readonly string[]): Promise<void> {
+  /** A device waits for the addresses of the name that it has asked for: no program is started for them. */
+  private change(commands: readonly string[], to: Chains): Promise<void> {
+    const addresses = addressChanges(commands, to);
+    if (addresses !== null) return this.host.changeAddresses(addresses);
     return this.ownChanges.untilCommitted(commands, (committed) =>
       changeElements(this.host, commands, committed),
     );

@@ -2,12 +2,21 @@ import { ptr } from "bun:ffi";
 import { type Address, mustParseAddress } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { Connection, Direction } from "./host.ts";
-import { libc, NONBLOCK_CLOEXEC } from "./libc.ts";
+import { libc } from "./libc.ts";
+import {
+  type Attributes,
+  attribute,
+  attributesIn,
+  ERROR,
+  messageOf,
+  openNetfilter,
+  REQUEST,
+  receive,
+} from "./netlink.ts";
 
-/** From the kernel's headers (linux/netlink.h, nfnetlink.h, nfnetlink_conntrack.h); the same on ARM and x86. */
-const [AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER] = [16, 3, 12];
-const [REQUEST, DUMP] = [0x1, 0x300];
-const [ERROR, DONE, NEW, GET, DELETE] = [2, 3, 0x100, 0x101, 0x102];
+/** From the kernel's headers (linux/netlink.h, nfnetlink_conntrack.h); the same on ARM and x86. */
+const DUMP = 0x300;
+const [DONE, NEW, GET, DELETE] = [3, 0x100, 0x101, 0x102];
 const [ORIGINAL, REPLY, STATUS, PROTOINFO, ID, ZONE] = [1, 2, 3, 4, 12, 18];
 const TUPLE = { ip: 1, proto: 2, zone: 3 };
 const IP = { source4: 1, destination4: 2, source6: 3, destination6: 4 };
@@ -15,20 +24,13 @@ const PROTO = { number: 1, source: 2, destination: 3 };
 const DST_NAT = 0x20;
 /** From SYN_RECV to CLOSE_WAIT: an end of the connection may still wait for the other. */
 const TCP_OPEN = { first: 2, last: 5 };
-const ATTRIBUTE_TYPE = 0x3fff;
-/** Netlink's header, and nfnetlink's behind it. */
-const HEADER_BYTES = 20;
 const ENOENT = -2;
 const EAGAIN_AT_MOST = 100;
 
-/** The kernel gives a part of its table in 32 KiB at most. */
-const BUFFER_BYTES = 65_536;
 /** What is deleted by one call; the kernel's answers to it fit into its buffer. */
 const DELETED_AT_ONCE = 64;
 /** The event loop gets its turn after this long. */
 const TURN_MS = 5;
-
-type Attributes = Map<number, Buffer>;
 
 /** Ends the connections that `isOver` names, and returns them. */
 export async function endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]> {
@@ -52,7 +54,7 @@ export async function endConnections(isOver: (connection: Connection) => boolean
 
 async function withSocket(work: (socket: number) => Promise<void>): Promise<void> {
   const c = libc();
-  const socket = c.socket(AF_NETLINK, SOCK_RAW | NONBLOCK_CLOEXEC, NETLINK_NETFILTER);
+  const socket = openNetfilter();
   if (socket < 0) throw refused();
   try {
     await work(socket);
@@ -63,7 +65,7 @@ async function withSocket(work: (socket: number) => Promise<void>): Promise<void
 
 /** The whole table. The kernel makes each part when the one before has been taken. */
 async function* entriesOf(socket: number): AsyncGenerator<{ family: number; attributes: Attributes }> {
-  send(socket, messageOf(GET, REQUEST | DUMP, 0, []));
+  send(socket, messageOf({ type: GET, flags: REQUEST | DUMP }, []));
   let turn = performance.now();
   for (let empty = 0; empty < EAGAIN_AT_MOST; ) {
     const messages = receive(socket);
@@ -128,62 +130,13 @@ function addressIn(bytes: Buffer): Address {
 function deletionOf(family: number, attributes: Attributes): Buffer {
   const kept = [ORIGINAL, ZONE, ID].flatMap((type) => {
     const value = attributes.get(type);
-    return value === undefined ? [] : [attribute(type, value)];
+    return value === undefined ? [] : [attribute(type, value, type === ORIGINAL)];
   });
-  return messageOf(DELETE, REQUEST, family, kept);
-}
-
-function attribute(type: number, value: Buffer): Buffer {
-  const nested = type === ORIGINAL ? 0x8000 : 0;
-  const bytes = Buffer.alloc(aligned(4 + value.length));
-  bytes.writeUInt16LE(4 + value.length);
-  bytes.writeUInt16LE(type | nested, 2);
-  bytes.set(value, 4);
-  return bytes;
-}
-
-function messageOf(type: number, flags: number, family: number, attributes: readonly Buffer[]): Buffer {
-  const header = Buffer.alloc(HEADER_BYTES);
-  const message = Buffer.concat([header, ...attributes]);
-  message.writeUInt32LE(message.length);
-  message.writeUInt16LE(type, 4);
-  message.writeUInt16LE(flags, 6);
-  message.writeUInt8(family, 16);
-  return message;
-}
-
-function attributesIn(bytes: Buffer | undefined): Attributes {
-  const found: Attributes = new Map();
-  if (bytes === undefined) return found;
-  for (let at = 0; at + 4 <= bytes.length; ) {
-    const length = bytes.readUInt16LE(at);
-    if (length < 4) break;
-    found.set(bytes.readUInt16LE(at + 2) & ATTRIBUTE_TYPE, bytes.subarray(at + 4, at + length));
-    at += aligned(length);
-  }
-  return found;
+  return messageOf({ type: DELETE, flags: REQUEST, family }, kept);
 }
 
 function send(socket: number, bytes: Buffer): void {
   if (Number(libc().send(socket, ptr(bytes), bytes.length, 0)) < 0) throw refused();
-}
-
-/** The messages of one part; none if there is none yet. */
-function receive(socket: number): { type: number; body: Buffer }[] {
-  const buffer = Buffer.allocUnsafe(BUFFER_BYTES);
-  const length = Number(libc().recvfrom(socket, ptr(buffer), buffer.length, 0, null, null));
-  const messages: { type: number; body: Buffer }[] = [];
-  for (let at = 0; at + 16 <= length; ) {
-    const size = buffer.readUInt32LE(at);
-    if (size < 16) break;
-    messages.push({ type: buffer.readUInt16LE(at + 4), body: buffer.subarray(at + 16, at + size) });
-    at += aligned(size);
-  }
-  return messages;
-}
-
-function aligned(length: number): number {
-  return (length + 3) & ~3;
 }
 
 function refused(): GatewayError {

@@ -60,6 +60,11 @@ export interface Host {
    */
   endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]>;
   /**
+   * Changes sets of single addresses in the firewall, in one transaction and without starting a program. Resolves once
+   * the kernel has it. Throws `GatewayError`: `kernel_refused` if nothing has changed, `timed_out` if that is unknown.
+   */
+  changeAddresses(changes: readonly SetChange[]): Promise<void>;
+  /**
    * Makes the destination of each TCP connection send a packet of it, if it still has it: in the name of the source it
    * gets one that no connection expects, which it has to answer (RFC 5961, section 4).
    */
@@ -97,6 +102,15 @@ export interface Connection {
   isRedirected: boolean;
   /** For TCP, whether one end may still wait for the other. */
   isOpen: boolean;
+}
+
+/** Addresses that a set of the firewall gets or loses, all of the set's family. */
+export interface SetChange {
+  verb: "add" | "delete";
+  /** Of the family `inet`. */
+  table: string;
+  set: string;
+  addresses: readonly Address[];
 }
 
 /** The ports are 0 where the protocol has none. */

@@ -10,8 +10,8 @@ export type Libc = ReturnType<typeof opened>;
 let symbols: Libc | null = null;
 
 /**
- * Calls that Bun has none for: locks, and most of what sockets can do. Bun's own can be neither packet sockets nor bound
- * to a link nor marked.
+ * Calls that Bun has none for: locks, what a thread of libc does meanwhile (aio(7)), and most of what sockets can do.
+ * Bun's own can be neither packet sockets nor bound to a link nor marked.
  */
 export function libc(): Libc {
   symbols ??= opened();
@@ -31,6 +31,9 @@ function opened() {
     recvfrom: { args: ["i32", "ptr", "usize", "i32", "ptr", "ptr"], returns: "i64" },
     if_nametoindex: { args: ["ptr"], returns: "u32" },
     inet_pton: { args: ["i32", "ptr", "ptr"], returns: "i32" },
+    aio_write: { args: ["ptr"], returns: "i32" },
+    aio_error: { args: ["ptr"], returns: "i32" },
+    aio_return: { args: ["ptr"], returns: "i64" },
     flock: { args: ["i32", "i32"], returns: "i32" },
     __errno_location: { args: [], returns: "ptr" },
     close: { args: ["i32"], returns: "i32" },

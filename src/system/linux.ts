@@ -1,5 +1,6 @@
 import { closeSync, constants, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { GatewayError, messageOf } from "../base/errors.ts";
+import type { AddressSets } from "./address-sets.ts";
 import type {
   Connection,
   Direction,
@@ -11,6 +12,7 @@ import type {
   Path,
   PinnedRequest,
   RunOptions,
+  SetChange,
   UdpPlace,
   UdpSocket,
   Watch,
@@ -43,6 +45,7 @@ export const ENDS_WITH_THIS_PROGRAM = ["setpriv", "--pdeathsig", "KILL"];
 const SETPRIV_FAILED = 127;
 const SETPRIV_REFUSED = /^setpriv: (?!failed to execute )/;
 // Not needed at a start.
+const loadAddressSets = () => import("./address-sets.ts");
 const loadChallenge = () => import("./challenge.ts");
 const loadConntrack = () => import("./conntrack.ts");
 const loadHttps = () => import("./https.ts");
@@ -73,6 +76,7 @@ export interface Child {
 export class LinuxHost implements Host {
   /** In front of a program that prints events; nothing once `setpriv` was refused, as a filter of system calls may. */
   private watchedBy: readonly string[] = ENDS_WITH_THIS_PROGRAM;
+  private addressSets: Promise<AddressSets> | null = null;
 
   async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
     const output = argv[0] === WORDY ? Output.open() : null;
@@ -208,6 +212,11 @@ export class LinuxHost implements Host {
 
   async endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]> {
     return (await loadConntrack()).endConnections(isOver);
+  }
+
+  async changeAddresses(changes: readonly SetChange[]): Promise<void> {
+    this.addressSets ??= loadAddressSets().then(({ AddressSets }) => new AddressSets());
+    return (await this.addressSets).change(changes);
   }
 
   async challenge(connections: readonly Direction[]): Promise<void> {

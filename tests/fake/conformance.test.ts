@@ -7,7 +7,7 @@ import { applyRules, exceptionRules, readRules, rulesFor } from "../../src/kills
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { droppingChains, listTable, loadTable } from "../../src/killswitch/table.ts";
 import { hostNetworkOf } from "../../src/network/host-network.ts";
-import type { Host } from "../../src/system/host.ts";
+import type { Host, SetChange } from "../../src/system/host.ts";
 import { mtuTo } from "../../src/system/ip.ts";
 import { formatEndpoint } from "../../src/wireguard/config-text.ts";
 import { type Own, type Peer, parseUapi, setconfText, uapiText } from "../../src/wireguard/interface.ts";
@@ -25,6 +25,10 @@ function alike(claim: string, work: (both: Both) => Promise<void>): void {
 }
 
 const FAMILIES = ["-4", "-6"];
+/** A rule by name. */
+const NAMED: Policy["destinations"] = [
+  { prefixes: [], devices: [], exit: { to: "tunnel", name: "main" }, addresses: [ip("192.0.2.1")] },
+];
 
 async function showRules(both: Both): Promise<void> {
   for (const family of FAMILIES) await both.play(`ip -j ${family} rule show`);
@@ -371,6 +375,37 @@ describe("the firewall's table", () => {
       (host) => host.changeElement("delete", "assigned", "02:00:00:00:00:02"),
       "nft delete element inet portcullis assigned { 02:00:00:00:00:02 }",
     );
+    await both.play(LIST);
+  });
+
+  alike("takes addresses without nft, all or none", async (both) => {
+    const named = { ...POLICIES.connected, destinations: NAMED };
+    const outcome = (...changes: SetChange[]) =>
+      both.ask((host) =>
+        host.changeAddresses(changes).then(
+          () => "done",
+          ({ code }) => code,
+        ),
+      );
+    const change = (verb: "add" | "delete", set: string, ...texts: string[]) => ({
+      ...{ verb, table: "portcullis", set },
+      addresses: texts.map(ip),
+    });
+    expect(await outcome(change("add", "named_all_main_ipv4", "192.0.2.7"))).toBe("kernel_refused");
+    await both.play(LOAD, rulesetOf(named));
+    expect(
+      await outcome(
+        change("add", "named_all_main_ipv4", "192.0.2.7", "192.0.2.8"),
+        change("add", "named_all_main_ipv6", "2001:db8::7"),
+      ),
+    ).toBe("done");
+    await both.play(LIST);
+    const missing = change("delete", "named_all_main_ipv4", "192.0.2.9");
+    expect(await outcome(change("delete", "named_all_main_ipv4", "192.0.2.7"), missing)).toBe(
+      "kernel_refused",
+    );
+    await both.play(LIST);
+    expect(await outcome(change("delete", "named_all_main_ipv4", "192.0.2.7"))).toBe("done");
     await both.play(LIST);
   });
 

@@ -9,6 +9,7 @@ import type {
   Path,
   PinnedRequest,
   RunOptions,
+  SetChange,
   UdpPlace,
   UdpSocket,
   Watch,
@@ -24,6 +25,8 @@ import { Wireguard } from "./wireguard.ts";
 
 /** The programs that the gateway lets watch. */
 const MONITORS = ["nft monitor", "ip monitor label link address route rule", "ip monitor label neigh"];
+/** What stands for `changeAddresses` among the commands. */
+export const CHANGE_ADDRESSES = "(change addresses)";
 const DISABLE_IPV6 = "/proc/sys/net/ipv6/conf/all/disable_ipv6";
 
 /**
@@ -117,14 +120,28 @@ export class FakeHost implements Host, Internet {
   async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
     const stdin = options.stdin instanceof Promise ? await options.stdin : (options.stdin ?? "");
     const command = argv.join(" ");
+    return this.effect(command, () => {
+      if (command === "ip -batch -") this.batched.push(...stdin.trimEnd().split("\n"));
+      return this.execute(command, stdin);
+    });
+  }
+
+  async changeAddresses(changes: readonly SetChange[]): Promise<void> {
+    const lines = changes.flatMap(({ verb, table, set, addresses }) =>
+      addresses.map((address) => `${verb} element inet ${table} ${set} { ${address} }\n`),
+    );
+    await this.effect(CHANGE_ADDRESSES, () => this.nftables.run("nft -f -", lines.join("")));
+  }
+
+  /** Does what a command does, unless the test has something else in mind for it. */
+  private async effect(command: string, work: () => string): Promise<string> {
     const failure = this.fails(this.commands.push(command));
     this.onEvent(command);
     for (let turn = this.turns(command); turn > 0; turn--) await null;
     const held = this.holds(command);
     if (held !== null) await held;
     if (failure === "before") throw new GatewayError("kernel_refused", `${command}: made to fail`);
-    if (command === "ip -batch -") this.batched.push(...stdin.trimEnd().split("\n"));
-    const answer = this.execute(command, stdin);
+    const answer = work();
     if (failure === "after")
       throw new GatewayError("kernel_refused", `${command}: made to fail after its effect`);
     if (failure === "late") throw new GatewayError("timed_out", `${command} did not finish within 30 s`);

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { HostName } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { ip, ips } from "../fake/address.ts";
+import { CHANGE_ADDRESSES } from "../fake/host.ts";
 import { Home } from "./home.ts";
 import { listenTo } from "./socket.ts";
 
@@ -249,13 +250,45 @@ test("the addresses that names have are led by the rule's exit; only elements ch
   // An address that is there costs nothing.
   expect(await answered("example.com", ["192.0.2.7"])).toBe(true);
   expect(home.host.commands.length).toBe(length);
-  // Answers that come at the same time share one run.
+  // Answers that come at the same time share one change, and no program is started for it.
   await Promise.all([answered("a.example.com", ["192.0.2.8"]), answered("b.example.com", ["192.0.2.9"])]);
-  expect(home.host.commands.length).toBe(length + 1);
+  expect(home.host.commands.slice(length)).toEqual([CHANGE_ADDRESSES]);
   expect(led("main")).toEqual(["192.0.2.7", "192.0.2.8", "192.0.2.9"]);
   expect(loads()).toBe(before);
   expect(await list()).toMatchObject([{ addresses: 4 }]);
 });
+
+test("nobody is told of an address before the kernel has it", async () => {
+  await home.connect();
+  await add({ names: ["example.com"], exit: "main" });
+  const held = Promise.withResolvers<void>();
+  home.host.holds = (command) => (command === CHANGE_ADDRESSES ? held.promise : null);
+  let isTold = false;
+  const answer = answered("example.com", ["192.0.2.7"]).then((isPermitted) => {
+    isTold = isPermitted;
+  });
+  await Bun.sleep(20);
+  expect([isTold, led("main")]).toEqual([false, []]);
+  held.resolve();
+  await answer;
+  expect([isTold, led("main")]).toEqual([true, ["192.0.2.7"]]);
+});
+
+test.each(["before", "after", "late"] as const)(
+  "if the kernel's change of addresses fails (%s its effect), the whole table is loaded before anybody is told",
+  async (when) => {
+    await home.connect();
+    await add({ names: ["example.com"], exit: "main" });
+    const { host } = home;
+    const before = loads();
+    host.fails = (count) => (host.commands[count - 1] === CHANGE_ADDRESSES ? when : null);
+    expect(await answered("example.com", ["192.0.2.7"])).toBe(true);
+    expect([led("main"), loads()]).toEqual([["192.0.2.7"], before + 1]);
+    host.fails = () => null;
+    expect(await answered("example.com", ["192.0.2.8"])).toBe(true);
+    expect([led("main"), loads()]).toEqual([["192.0.2.7", "192.0.2.8"], before + 1]);
+  },
+);
 
 test("the resolver is on while a rule has names, and questions wait for no other", async () => {
   expect((await send("GET", "/api/dns")).state).toBe("off");
