@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { DestinationList } from "../../destinations/schema.ts";
 import { useAction } from "../action.ts";
 import { knownOf, useAnswer } from "../answers.ts";
+import { say } from "../language.ts";
 import { FormButton, Outcome } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Pending } from "../parts/pending.tsx";
@@ -19,9 +20,9 @@ export function Destinations() {
   return (
     <div class="destinations">
       <header class="view-head">
-        <h1>Destinations</h1>
+        <h1>{say("Destinations")}</h1>
         <FormButton open={() => setAdding(true)}>
-          <Icon name="add" /> Add a rule…
+          <Icon name="add" /> {say("Add a rule…")}
         </FormButton>
       </header>
       {!isAdding && <Outcome of={action} />}
@@ -38,20 +39,23 @@ function Rules({ list: { destinations } }: { list: DestinationList }) {
   if (destinations.length === 0)
     return (
       <section class="card">
-        <h2>No rule yet</h2>
+        <h2>{say("No rule yet")}</h2>
         <p class="quiet">
-          All traffic of a device takes the exit of that device. With a rule, the traffic to some destinations
-          takes another one: a streaming service leaves by another country, or a network is blocked.
+          {say(
+            "All traffic of a device takes the exit of that device. With a rule, the traffic to some destinations takes another one: a streaming service leaves by another country, or a network is blocked.",
+          )}
         </p>
       </section>
     );
   return (
     <section class="card">
       <h2>
-        Rules <span class="quiet">{destinations.length}</span>
+        {say("Rules")} <span class="quiet">{destinations.length}</span>
       </h2>
       <p class="quiet">
-        The first rule that fits holds: those for some devices come first, then the most specific destination.
+        {say(
+          "The first rule that fits holds: those for some devices come first, then the most specific destination.",
+        )}
       </p>
       <ol class="destination-rules">
         {destinations.map((rule) => (

@@ -3,6 +3,7 @@ import type { DnsLists } from "../../../dns/schema.ts";
 import type { Action } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
+import { say } from "../../language.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field, Form } from "../../parts/form.tsx";
 import { ForWhom } from "./for-whom.tsx";
@@ -20,19 +21,21 @@ export function AddList(props: { lists: DnsLists; action: Action; onClose: () =>
     const more = [...lists.lists, { url: url.trim(), devices: ids }];
     await change("PUT", "dns/lists", bodyWith(lists, { lists: more }));
     onClose();
-    return "The list is fetched through the tunnel.";
+    return say("The list is fetched through the tunnel.");
   };
   return (
-    <Dialog title="Add a list" onClose={onClose}>
-      <Form action={action} work={save} submit="Add the list" doing="Adding…">
+    <Dialog title={say("Add a list")} onClose={onClose}>
+      <Form action={action} work={save} submit={say("Add the list")} doing={say("Adding…")}>
         <Field
-          label="Address"
-          hint="An https address of a list of names, of a hosts file or of ||name^ rules. It is fetched through the tunnel, once a day."
+          label={say("Address")}
+          hint={say(
+            "An https address of a list of names, of a hosts file or of ||name^ rules. It is fetched through the tunnel, once a day.",
+          )}
           name="url"
           value={url}
           onValue={setUrl}
           pattern="https://.+"
-          title="an https address"
+          title={say("an https address")}
           maxLength={MAX_URL_CHARACTERS}
           required
         />

@@ -3,6 +3,7 @@ import type { Action } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { ApiError, change } from "../../api.ts";
 import { targetsIn } from "../../destination.ts";
+import { say } from "../../language.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { useFields } from "../../parts/fields.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
@@ -23,28 +24,30 @@ export function Add({ action, onClose }: { action: Action; onClose: () => void }
     const body = { ...targetsIn(texts.prefixes), devices, exit, note: texts.note.trim() };
     await change("POST", "destinations", body).catch(atTargets);
     onClose();
-    return "The rule is in force.";
+    return say("The rule is in force.");
   };
   return (
-    <Dialog title="Add a rule" onClose={onClose}>
-      <Form action={action} faults={faults} work={save} submit="Save the rule" doing="Saving…">
+    <Dialog title={say("Add a rule")} onClose={onClose}>
+      <Form action={action} faults={faults} work={save} submit={say("Save the rule")} doing={say("Saving…")}>
         <Field
-          label="Destinations"
-          hint="Names, such as example.com with all names below it, networks such as 203.0.113.0/24, or addresses, with commas between them."
+          label={say("Destinations")}
+          hint={say(
+            "Names, such as example.com with all names below it, networks such as 203.0.113.0/24, or addresses, with commas between them.",
+          )}
           required
           {...bind("prefixes")}
         />
         <Select
-          label="Exit"
-          hint={exit === "direct" ? DIRECT : "By which the traffic to them leaves."}
+          label={say("Exit")}
+          hint={exit === "direct" ? DIRECT : say("By which the traffic to them leaves.")}
           {...bind("exit")}
           value={exit}
           options={exits.map((each) => ({ value: each, text: exitOf(each).text }))}
         />
         <ForWhom devices={list?.devices ?? []} value={devices} onValue={setDevices} />
         <Field
-          label="Note"
-          hint="For people; it may be empty."
+          label={say("Note")}
+          hint={say("For people; it may be empty.")}
           maxLength={MAX_NOTE_CHARACTERS}
           {...bind("note")}
         />
@@ -53,8 +56,9 @@ export function Add({ action, onClose }: { action: Action; onClose: () => void }
   );
 }
 
-const DIRECT =
-  "Outside every tunnel: your internet provider sees it, and whatever else has the same addresses leaves there too.";
+const DIRECT = say(
+  "Outside every tunnel: your internet provider sees it, and whatever else has the same addresses leaves there too.",
+);
 
 /** One field takes names and networks. */
 function atTargets(error: unknown): never {

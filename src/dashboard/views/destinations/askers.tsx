@@ -1,17 +1,22 @@
 import type { DnsStatus } from "../../../dns/schema.ts";
-import { countOf, numberOf } from "../../format.ts";
+import { numberOf } from "../../format.ts";
+import { say } from "../../language.ts";
 
 /** Which devices ask, the one that asks most first, and how much of that is blocked. */
 export function Askers({ devices }: Pick<DnsStatus, "devices">) {
   return (
     <details class="figures">
-      <summary>{countOf(devices.length, "device has asked", "devices have asked")}</summary>
+      <summary>
+        {say("{count, plural, one {# device has asked} other {# devices have asked}}", {
+          count: devices.length,
+        })}
+      </summary>
       <table>
         <thead>
           <tr>
-            <th scope="col">Device</th>
-            <th scope="col">Queries</th>
-            <th scope="col">Blocked</th>
+            <th scope="col">{say("Device")}</th>
+            <th scope="col">{say("Queries")}</th>
+            <th scope="col">{say("Blocked")}</th>
           </tr>
         </thead>
         <tbody>

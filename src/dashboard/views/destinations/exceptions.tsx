@@ -2,6 +2,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { DnsLists } from "../../../dns/schema.ts";
 import { change } from "../../api.ts";
 import { wordsIn } from "../../destination.ts";
+import { say } from "../../language.ts";
 import { Field, Form } from "../../parts/form.tsx";
 import { bodyWith } from "./wanted.ts";
 
@@ -12,14 +13,14 @@ export function Exceptions({ lists }: { lists: DnsLists }) {
   useEffect(() => setText(saved), [saved]);
   const save = async () => {
     await change("PUT", "dns/lists", bodyWith(lists, { exceptions: wordsIn(text) }));
-    return "Saved.";
+    return say("Saved.");
   };
   return (
     <div class="exceptions">
-      <Form work={save} submit="Save the exceptions" doing="Saving…">
+      <Form work={save} submit={say("Save the exceptions")} doing={say("Saving…")}>
         <Field
-          label="Names that stay open"
-          hint="With all names below them, such as example.com; commas between them."
+          label={say("Names that stay open")}
+          hint={say("With all names below them, such as example.com; commas between them.")}
           value={text}
           onValue={setText}
         />

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { DeviceList } from "../../../devices/schema.ts";
 import { titleOf } from "../../exit.ts";
+import { say } from "../../language.ts";
 import { Select } from "../../parts/form.tsx";
 
 interface ForWhomProps {
@@ -20,17 +21,17 @@ export function ForWhom({ devices, value, onValue }: ForWhomProps) {
   return (
     <>
       <Select
-        label="For"
+        label={say("For")}
         value={isForSome ? "some" : "all"}
         onValue={choose}
         options={[
-          { value: "all", text: "All devices" },
-          { value: "some", text: "Some devices" },
+          { value: "all", text: say("All devices") },
+          { value: "some", text: say("Some devices") },
         ]}
       />
       {isForSome && (
         <fieldset class="field for-whom">
-          <legend>Devices</legend>
+          <legend>{say("Devices")}</legend>
           {devices.map((device) => (
             <label key={device.id}>
               <input

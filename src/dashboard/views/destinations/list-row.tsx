@@ -1,12 +1,13 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { DnsLists } from "../../../dns/schema.ts";
 import { change } from "../../api.ts";
-import { agoOf, countOf, sentenceFrom } from "../../format.ts";
+import { agoOf, sentenceFrom } from "../../format.ts";
+import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { useNow } from "../../traffic.ts";
 import { bodyWith } from "./wanted.ts";
-import { whomText } from "./whom.ts";
+import { whomOf } from "./whom.ts";
 
 interface ListRowProps {
   list: DnsLists["lists"][number];
@@ -22,7 +23,7 @@ export function ListRow({
 }: ListRowProps) {
   const now = useNow();
   const short = url.replace(/^https:\/\//, "");
-  const whom = whomText(ids, devices);
+  const { whose, who } = whomOf(ids, devices);
   const turned = all.lists.map((each) => (each.url === url ? { ...each, on: !on } : each));
   const rest = all.lists.filter((each) => each.url !== url);
   return (
@@ -33,36 +34,46 @@ export function ListRow({
           <strong>{short}</strong>
         </p>
         <p class="quiet small">
-          For {whom}. {!on && "It is off, and blocks nothing. "}
+          {say("For {whose, select, all {all devices} other {{who}}}.", { whose, who })}{" "}
+          {!on && `${say("It is off, and blocks nothing.")} `}
           {fetched_at === null
-            ? "It has not been fetched yet."
-            : `${countOf(names, "name")}, confirmed ${agoOf(fetched_at, now)}.`}
+            ? say("It has not been fetched yet.")
+            : say("{count, plural, one {# name} other {# names}}, confirmed {ago}.", {
+                count: names,
+                ago: agoOf(fetched_at, now),
+              })}
         </p>
         {error !== null && (
           <p class="outcome failed">
-            <Icon name="warning" /> <span>It could not be fetched. {sentenceFrom(error)}</span>
+            <Icon name="warning" />{" "}
+            <span>
+              {say("It could not be fetched.")} {sentenceFrom(error)}
+            </span>
           </p>
         )}
       </div>
       <Button
-        doing={on ? "Turning off…" : "Turning on…"}
-        label={`Turn ${on ? "off" : "on"} the list ${short}`}
+        doing={say(on ? "Turning off…" : "Turning on…")}
+        label={say(on ? "Turn off the list {list}" : "Turn on the list {list}", { list: short })}
         work={async () => void (await change("PUT", "dns/lists", bodyWith(all, { lists: turned })))}
       >
-        {on ? "Turn off" : "Turn on"}
+        {say(on ? "Turn off" : "Turn on")}
       </Button>
       <Button
         kind="danger"
-        doing="Removing…"
-        label={`Remove the list ${short}`}
+        doing={say("Removing…")}
+        label={say("Remove the list {list}", { list: short })}
         work={async () => void (await change("PUT", "dns/lists", bodyWith(all, { lists: rest })))}
         ask={{
-          title: "Remove this list?",
-          text: `The names in ${short} are no longer blocked for ${whom}, unless another list has them.`,
-          confirm: "Remove",
+          title: say("Remove this list?"),
+          text: say(
+            "The names in {list} are no longer blocked for {whose, select, all {all devices} other {{who}}}, unless another list has them.",
+            { whose, who, list: short },
+          ),
+          confirm: say("Remove"),
         }}
       >
-        Remove
+        {say("Remove")}
       </Button>
     </li>
   );

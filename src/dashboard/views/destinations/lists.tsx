@@ -2,7 +2,8 @@ import { useEffect, useState } from "preact/hooks";
 import type { DnsLists, DnsStatus } from "../../../dns/schema.ts";
 import { useAction } from "../../action.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
-import { countOf, numberOf, sentenceFrom } from "../../format.ts";
+import { sentenceFrom } from "../../format.ts";
+import { say } from "../../language.ts";
 import { FormButton, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
@@ -23,10 +24,10 @@ export function Lists() {
   return (
     <section class="card">
       <header class="view-head">
-        <h2>Blocked names</h2>
+        <h2>{say("Blocked names")}</h2>
         {lists.state === "ready" && (
           <FormButton open={() => setAdding(true)}>
-            <Icon name="add" /> Add a list…
+            <Icon name="add" /> {say("Add a list…")}
           </FormButton>
         )}
       </header>
@@ -45,8 +46,9 @@ function All({ lists, dns }: { lists: DnsLists; dns: DnsStatus | null }) {
   if (lists.lists.length === 0)
     return (
       <p class="quiet">
-        There is no list. With one, such as a list of advertisers, the gateway answers the DNS queries of your
-        devices itself, and says of each name in it that there is no such name.
+        {say(
+          "There is no list. With one, such as a list of advertisers, the gateway answers the DNS queries of your devices itself, and says of each name in it that there is no such name.",
+        )}
       </p>
     );
   return (
@@ -72,18 +74,22 @@ function All({ lists, dns }: { lists: DnsLists; dns: DnsStatus | null }) {
 function Figures({ dns: { asked, cached, blocked, refused, blocked_names } }: { dns: DnsStatus }) {
   return (
     <p class="quiet">
-      {countOf(blocked_names, "name")} in all lists. Since the gateway’s start, devices have asked{" "}
-      {numberOf(asked)} times: {numberOf(blocked)} blocked, {numberOf(cached)} answered at once,{" "}
-      {numberOf(refused)} refused because their exit was down.
+      {say("{count, plural, one {# name} other {# names}} in all lists.", { count: blocked_names })}{" "}
+      {say(
+        "Since the gateway’s start, devices have asked {asked, plural, one {# time} other {# times}}: {blocked, number} blocked, {cached, number} answered at once, {refused, number} refused because their exit was down.",
+        { asked, blocked, cached, refused },
+      )}
     </p>
   );
 }
 
 function faultIn({ state, reason }: DnsStatus): string | null {
   if (state === "elsewhere")
-    return "Another resolver of this machine answers the DNS queries, so lists have no effect. Use its own lists.";
+    return say(
+      "Another resolver of this machine answers the DNS queries, so lists have no effect. Use its own lists.",
+    );
   if (state === "failed")
-    return `DNS queries are refused, because the gateway’s resolver cannot listen. ${sentenceFrom(reason ?? "")}`;
+    return `${say("DNS queries are refused, because the gateway’s resolver cannot listen.")} ${sentenceFrom(reason ?? "")}`;
   return null;
 }
 

@@ -1,8 +1,10 @@
 import { useEffect } from "preact/hooks";
 import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
+import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { Say } from "../../parts/say.tsx";
 import { useNow } from "../../traffic.ts";
 
 const MINUTES = 5;
@@ -21,14 +23,20 @@ export function Pause({ until }: { until: string | null }) {
     <div class="dns-pause">
       {isPaused && (
         <p>
-          <Icon name="warning" /> No list blocks for another <span role="timer">{clock(left)}</span>.
+          <Icon name="warning" />{" "}
+          <Say
+            message="No list blocks for another {time}."
+            parts={{ time: <span role="timer">{clock(left)}</span> }}
+          />
         </p>
       )}
       <Button
-        doing={isPaused ? "Ending the pause…" : "Pausing…"}
+        doing={say(isPaused ? "Ending the pause…" : "Pausing…")}
         work={async () => void (await change("POST", "dns/pause", { minutes: isPaused ? 0 : MINUTES }))}
       >
-        {isPaused ? "Block again" : `Pause for ${MINUTES} minutes`}
+        {isPaused
+          ? say("Block again")
+          : say("Pause for {count, plural, one {# minute} other {# minutes}}", { count: MINUTES })}
       </Button>
     </div>
   );

@@ -2,12 +2,13 @@ import type { Destination } from "../../../destinations/schema.ts";
 import type { DeviceList } from "../../../devices/schema.ts";
 import { change, pathOf } from "../../api.ts";
 import { targetText } from "../../destination.ts";
+import { say } from "../../language.ts";
 import { AutosaveSelect } from "../../parts/autosave-select.tsx";
 import { Button } from "../../parts/button.tsx";
 import type { Question } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { useExits } from "../../protection.ts";
-import { whomText } from "./whom.ts";
+import { type Whom, whomOf } from "./whom.ts";
 
 interface RowProps {
   rule: Destination;
@@ -20,7 +21,8 @@ export function Row({ rule, list }: RowProps) {
   const { id, exit, devices, note, open, warning } = rule;
   const exitOf = useExits();
   const path = pathOf("destinations", id);
-  const [to, whom] = [targetText(rule), whomText(devices, list?.devices ?? [])];
+  const [to, whom] = [targetText(rule), whomOf(devices, list?.devices ?? [])];
+  const { whose, who } = whom;
   const exits = [...new Set([...(list?.exits ?? []), exit])];
   return (
     <li class={`destination row tone-${toneOf(rule)}`}>
@@ -30,14 +32,14 @@ export function Row({ rule, list }: RowProps) {
           <strong>{to}</strong>
         </p>
         <p class="quiet small">
-          For {whom}
+          {say("For {whose, select, all {all devices} other {{who}}}", { whose, who })}
           {note !== "" && ` · ${note}`}
         </p>
         {warning !== null && <p class="small destination-warning">{warning}</p>}
       </div>
       <div class="destination-exit">
         <AutosaveSelect
-          label={`Exit of the traffic to ${to}`}
+          label={say("Exit of the traffic to {to}", { to })}
           value={exit}
           options={exits.map((each) => ({ value: each, text: exitOf(each).text }))}
           from={rule}
@@ -47,16 +49,19 @@ export function Row({ rule, list }: RowProps) {
       </div>
       <Button
         kind="danger"
-        doing="Removing…"
-        label={`Remove the rule for ${to}`}
+        doing={say("Removing…")}
+        label={say("Remove the rule for {to}", { to })}
         work={async () => void (await change("DELETE", path))}
         ask={{
-          title: "Remove this rule?",
-          text: `Traffic to ${to} then takes the exit of its device again, for ${whom}. Connections that have another exit then are cut.`,
-          confirm: "Remove",
+          title: say("Remove this rule?"),
+          text: say(
+            "Traffic to {to} then takes the exit of its device again, for {whose, select, all {all devices} other {{who}}}. Connections that have another exit then are cut.",
+            { whose, who, to },
+          ),
+          confirm: say("Remove"),
         }}
       >
-        Remove
+        {say("Remove")}
       </Button>
     </li>
   );
@@ -67,10 +72,13 @@ function toneOf({ exit, open }: Destination): string {
   return open ? "protected" : "blocked";
 }
 
-function questionAbout(to: string, whom: string): Question {
+function questionAbout(to: string, { whose, who }: Whom): Question {
   return {
-    title: `Let the traffic to ${to} leave outside every tunnel?`,
-    text: `Your internet provider and the other side see it as they would without a VPN, for ${whom}. Whatever else has the same addresses leaves there too.`,
-    confirm: "Let it leave directly",
+    title: say("Let the traffic to {to} leave outside every tunnel?", { to }),
+    text: say(
+      "Your internet provider and the other side see it as they would without a VPN, for {whose, select, all {all devices} other {{who}}}. Whatever else has the same addresses leaves there too.",
+      { whose, who },
+    ),
+    confirm: say("Let it leave directly"),
   };
 }

@@ -2,7 +2,12 @@ import type { DeviceList } from "../../../devices/schema.ts";
 import { listOf } from "../../format.ts";
 import { whoIn } from "../../schedule.ts";
 
-/** "all devices", "TV and Camera". */
-export function whomText(ids: readonly string[], devices: DeviceList["devices"]): string {
-  return ids.length === 0 ? "all devices" : listOf(ids.map((id) => whoIn(id, devices)));
+/** For whom something is: `who` is "TV and Camera". */
+export interface Whom {
+  whose: "all" | "some";
+  who: string;
+}
+
+export function whomOf(ids: readonly string[], devices: DeviceList["devices"]): Whom {
+  return { whose: ids.length === 0 ? "all" : "some", who: listOf(ids.map((id) => whoIn(id, devices))) };
 }

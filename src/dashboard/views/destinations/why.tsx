@@ -2,8 +2,9 @@ import { useId, useState } from "preact/hooks";
 import type { Explanation } from "../../../destinations/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { read } from "../../api.ts";
-import { titleOf } from "../../exit.ts";
+import { exitName, titleOf } from "../../exit.ts";
 import { someOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { useFaults } from "../../parts/faults.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -26,10 +27,10 @@ export function Why() {
   };
   return (
     <section class="card why-card">
-      <h2>Why does it go there?</h2>
-      <Form faults={faults} work={explain} submit="Explain" doing="Asking…" isForAll>
+      <h2>{say("Why does it go there?")}</h2>
+      <Form faults={faults} work={explain} submit={say("Explain")} doing={say("Asking…")} isForAll>
         <Select
-          label="Device"
+          label={say("Device")}
           name="device"
           value={device}
           onValue={setChosen}
@@ -37,13 +38,13 @@ export function Why() {
           options={devices.map((each) => ({ value: each.id, text: titleOf(each) }))}
         />
         <Field
-          label="Name or address"
+          label={say("Name or address")}
           name="name"
           value={name}
           onValue={setName}
           fault={faults.textFor("name")}
           list={known}
-          hint="Such as www.example.com or 203.0.113.7."
+          hint={say("Such as www.example.com or 203.0.113.7.")}
           required
         />
         <datalist id={known}>
@@ -65,11 +66,17 @@ function Answer({ of: { device, destination, exit, open, why, advice, addresses 
       <div>
         <p>
           <strong>
-            {open ? `${who} reaches ${destination} by ${exit}.` : `${who} does not reach ${destination} now.`}
+            {open
+              ? say("{who} reaches {destination} by {exit}.", { who, destination, exit: exitName(exit) })
+              : say("{who} does not reach {destination} now.", { who, destination })}
           </strong>
         </p>
         <p>{why}</p>
-        {addresses.length > 0 && <p class="quiet small">Its addresses now: {someOf(addresses)}.</p>}
+        {addresses.length > 0 && (
+          <p class="quiet small">
+            {say("Its addresses now: {addresses}.", { addresses: someOf(addresses) })}
+          </p>
+        )}
         {advice !== null && <p class="quiet">{advice}</p>}
       </div>
     </div>
