@@ -9,7 +9,6 @@ import { allMessages, catalogueOf, messagesIn, messagesOf, needsOf, sources } fr
 const NOT_MOVED = [
   "views/account",
   "views/devices",
-  "views/history",
   "views/log",
   "views/remote",
   "views/schedules",

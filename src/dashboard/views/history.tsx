@@ -3,6 +3,7 @@ import type { HistoryPage } from "../../history/schema.ts";
 import { knownOf, useAnswer } from "../answers.ts";
 import { titleOf } from "../exit.ts";
 import { bytesOf } from "../format.ts";
+import { say } from "../language.ts";
 import { Icon } from "../parts/icon.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Chart } from "./history/chart.tsx";
@@ -23,7 +24,7 @@ export function History() {
   const names = new Map(devices.map((device) => [device.id, titleOf(device)]));
   return (
     <div class="history">
-      <h1>History</h1>
+      <h1>{say("History")}</h1>
       <Choices
         span={span}
         onSpan={setSpan}
@@ -59,22 +60,22 @@ function Shown({ page, span, whose, names, isOpen, onToggle }: ShownProps) {
   return (
     <>
       <section class="card">
-        <h2>Traffic</h2>
+        <h2>{say("Traffic")}</h2>
         {page.kept ? (
           <>
             <p class="rates">
               <span class="received">
-                <Icon name="down" /> {bytesOf(sum.rx)} <span class="quiet">received</span>
+                <Icon name="down" /> {bytesOf(sum.rx)} <span class="quiet">{say("received")}</span>
               </span>
               <span class="sent">
-                <Icon name="up" /> {bytesOf(sum.tx)} <span class="quiet">sent</span>
+                <Icon name="up" /> {bytesOf(sum.tx)} <span class="quiet">{say("sent")}</span>
               </span>
             </p>
             <Chart key={`${span} ${whose}`} page={page} span={span} whose={whose} />
             <Figures {...{ page, span, isOpen, onToggle }} />
           </>
         ) : (
-          <p class="quiet">The gateway keeps no history of the traffic (--history off).</p>
+          <p class="quiet">{say("The gateway keeps no history of the traffic (--history off).")}</p>
         )}
       </section>
       {page.kept && <Totals page={page} names={names} />}

@@ -1,8 +1,8 @@
 import { useMemo, useRef } from "preact/hooks";
 import uPlot from "uplot";
 import type { HistoryPage } from "../../../history/schema.ts";
-import { tunnelTitle } from "../../../shared/words.ts";
 import { bitRateOf, clockOf, dateOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { colourOf, Plot } from "../../parts/plot.tsx";
 import { dataOf, secondsOf } from "../../rates.ts";
 import { useMinute } from "../../traffic.ts";
@@ -24,12 +24,16 @@ export function Chart({ page, span, whose }: { page: HistoryPage; span: Span; wh
   const [, received, sent] = data;
   const top = (rates: ArrayLike<number | null | undefined> = []) =>
     bitRateOf(Array.from(rates).reduce<number>((most, rate) => Math.max(most, rate ?? 0), 0));
-  const outages = bands.length === 0 ? "" : " The times without a connection are listed below.";
+  const rates = say("Graph of the rates: received {received} at most, sent {sent} at most.", {
+    received: top(received),
+    sent: top(sent),
+  });
+  const outages = say("The times without a connection are listed below.");
   return (
     <>
       <Plot
         data={data}
-        label={`Graph of the rates: received ${top(received)} at most, sent ${top(sent)} at most.${outages}`}
+        label={bands.length === 0 ? rates : `${rates} ${outages}`}
         special={(element) => {
           const colour = colourOf(element, "outage");
           return {
@@ -42,7 +46,11 @@ export function Chart({ page, span, whose }: { page: HistoryPage; span: Span; wh
       />
       {bands.length > 0 && (
         <p class="quiet small">
-          <span class="outage-sample" /> Shaded: the {tunnelTitle(tunnelIn(whose))} was not connected.
+          <span class="outage-sample" />{" "}
+          {say(
+            "Shaded: the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} was not connected.",
+            { tunnel: tunnelIn(whose) },
+          )}
         </p>
       )}
     </>

@@ -1,6 +1,6 @@
 import type { HistoryPage } from "../../../history/schema.ts";
-import { capital, tunnelTitle } from "../../../shared/words.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
+import { say } from "../../language.ts";
 import { LOOKS, type Span, type Whose } from "./span.ts";
 
 interface ChoicesProps {
@@ -28,12 +28,15 @@ export function Choices({ span, onSpan, whose, onWhose, page, names }: ChoicesPr
   const groups = [
     {
       kind: "tunnel",
-      label: "Tunnels",
-      options: tunnels.map((name) => ({ name, text: capital(tunnelTitle(name)) })),
+      label: say("Tunnels"),
+      options: tunnels.map((name) => ({
+        name,
+        text: say("{tunnel, select, main {Main tunnel} other {Tunnel {tunnel}}}", { tunnel: name }),
+      })),
     },
     {
       kind: "device",
-      label: "Devices",
+      label: say("Devices"),
       options: devices
         .map((name) => ({ name, text: names.get(name) ?? name }))
         .toSorted((one, two) => one.text.localeCompare(two.text)),
@@ -42,7 +45,7 @@ export function Choices({ span, onSpan, whose, onWhose, page, names }: ChoicesPr
   return (
     <div class="history-choices">
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out in a line */}
-      <div role="group" aria-label="How far back" class="choices">
+      <div role="group" aria-label={say("How far back")} class="choices">
         {(Object.keys(LOOKS) as Span[]).map((each) => (
           <button
             key={each}
@@ -57,11 +60,11 @@ export function Choices({ span, onSpan, whose, onWhose, page, names }: ChoicesPr
       </div>
       <select
         class="input"
-        aria-label="Whose traffic"
+        aria-label={say("Whose traffic")}
         value={whose}
         onChange={({ currentTarget }) => onWhose(currentTarget.value as Whose)}
       >
-        <option value="all">All tunnels</option>
+        <option value="all">{say("All tunnels")}</option>
         {groups.map(({ kind: each, label, options }) => (
           <optgroup key={each} label={label}>
             {options.map(({ name, text }) => (

@@ -1,5 +1,6 @@
 import type { HistoryPage } from "../../../history/schema.ts";
 import { bytesOf, clockOf, dateOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { LOOKS, type Span } from "./span.ts";
 
 /** What the graph shows, as a table, the latest first. */
@@ -15,15 +16,15 @@ export function Figures(props: {
   const timeText = span === "months" ? dateOf : clockOf;
   return (
     <details class="figures" open={isOpen} onToggle={({ currentTarget }) => onToggle(currentTarget.open)}>
-      <summary>The graph as a table</summary>
-      {rows.size === 0 && <p class="quiet">Nothing was carried.</p>}
+      <summary>{say("The graph as a table")}</summary>
+      {rows.size === 0 && <p class="quiet">{say("Nothing was carried.")}</p>}
       {rows.size > 0 && (
         <table>
           <thead>
             <tr>
-              <th scope="col">{span === "months" ? "Day" : "From"}</th>
-              <th scope="col">Received</th>
-              <th scope="col">Sent</th>
+              <th scope="col">{say(span === "months" ? "Day" : "From")}</th>
+              <th scope="col">{say("Received")}</th>
+              <th scope="col">{say("Sent")}</th>
             </tr>
           </thead>
           <tbody>

@@ -1,3 +1,5 @@
+import { say } from "../../language.ts";
+
 /** How far back the view looks. */
 export type Span = "hour" | "day" | "months";
 
@@ -18,10 +20,16 @@ const HOUR = 3_600;
 const DAY = 24 * HOUR;
 
 export const LOOKS: Readonly<Record<Span, Look>> = {
-  hour: { title: "Last hour", seconds: HOUR, resolution: "minute", stepSeconds: 60, rowSeconds: HOUR / 12 },
-  day: { title: "Last day", seconds: DAY, resolution: "minute", stepSeconds: 300, rowSeconds: HOUR },
+  hour: {
+    title: say("Last hour"),
+    seconds: HOUR,
+    resolution: "minute",
+    stepSeconds: 60,
+    rowSeconds: HOUR / 12,
+  },
+  day: { title: say("Last day"), seconds: DAY, resolution: "minute", stepSeconds: 300, rowSeconds: HOUR },
   months: {
-    title: "Two months",
+    title: say("Two months"),
     seconds: 61 * DAY,
     resolution: "hour",
     stepSeconds: DAY,

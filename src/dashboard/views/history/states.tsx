@@ -1,5 +1,6 @@
 import type { HistoryPage } from "../../../history/schema.ts";
 import { sentenceFrom, timeOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import type { Tone } from "../../sentence.ts";
@@ -27,8 +28,8 @@ export function States({ page }: { page: HistoryPage }) {
   );
   return (
     <section class="card">
-      <h2>Connections, outages and alerts</h2>
-      {rows.length === 0 && <p class="quiet">None in this time.</p>}
+      <h2>{say("Connections, outages and alerts")}</h2>
+      {rows.length === 0 && <p class="quiet">{say("None in this time.")}</p>}
       <ul class="rows">
         {rows.slice(0, MAX_ROWS).map(({ key, when, icon, tone, text, why }) => (
           <li key={key} class={`row tone-${tone}`}>
@@ -41,8 +42,8 @@ export function States({ page }: { page: HistoryPage }) {
           </li>
         ))}
       </ul>
-      {(page.more || rows.length > MAX_ROWS) && <p class="quiet">There are earlier ones.</p>}
-      <ViewLink to="log">All events</ViewLink>
+      {(page.more || rows.length > MAX_ROWS) && <p class="quiet">{say("There are earlier ones.")}</p>}
+      <ViewLink to="log">{say("All events")}</ViewLink>
     </section>
   );
 }
@@ -53,7 +54,7 @@ function stateRow(state: State): Row {
   return {
     key: `${tunnel} ${from}`,
     at: from,
-    when: until === null ? `Since ${timeOf(from)}` : `${timeOf(from)} to ${endOf(from, until)}`,
+    when: whenOf(from, until),
     icon: isUp ? "shield" : "blocked",
     tone: isUp ? "protected" : "blocked",
     text: pastText(state),
@@ -61,11 +62,15 @@ function stateRow(state: State): Row {
   };
 }
 
-/** A time alone would be one of the day on which it began. */
-function endOf(from: string, until: string): string {
+function whenOf(from: string, until: string | null): string {
+  if (until === null) return say("Since {time}", { time: timeOf(from) });
   const [began, ended] = [from, until].map((each) => new Date(each).toDateString());
   const isToday = ended === new Date().toDateString();
-  return began !== ended && isToday ? `today, ${timeOf(until)}` : timeOf(until);
+  // A time alone would be one of the day on which it began.
+  return say(began !== ended && isToday ? "{from} to today, {to}" : "{from} to {to}", {
+    from: timeOf(from),
+    to: timeOf(until),
+  });
 }
 
 function alertRow({ at, code, message }: HistoryPage["alerts"][number]): Row {
@@ -74,7 +79,7 @@ function alertRow({ at, code, message }: HistoryPage["alerts"][number]): Row {
     key: `${at} ${message}`,
     at,
     when: timeOf(at),
-    text: `Alert: ${sentenceFrom(message)}`,
+    text: say("Alert: {message}", { message: sentenceFrom(message) }),
     why: null,
   };
 }

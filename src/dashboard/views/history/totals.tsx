@@ -1,5 +1,6 @@
 import type { HistoryPage } from "../../../history/schema.ts";
 import { bytesOf } from "../../format.ts";
+import { say } from "../../language.ts";
 
 interface Row {
   name: string;
@@ -12,13 +13,31 @@ export function Totals({ page, names }: { page: HistoryPage; names: ReadonlyMap<
   const devices = page.devices.map(({ id, ...bytes }) => ({ name: names.get(id) ?? id, ...bytes }));
   return (
     <>
-      <Total title="By device" rows={devices} empty="No device has received or sent anything." />
-      <Total title="By tunnel" rows={page.tunnels} empty="No tunnel has carried anything." />
+      <Total
+        title={say("By device")}
+        column={say("Device")}
+        rows={devices}
+        empty={say("No device has received or sent anything.")}
+      />
+      <Total
+        title={say("By tunnel")}
+        column={say("Tunnel")}
+        rows={page.tunnels}
+        empty={say("No tunnel has carried anything.")}
+      />
     </>
   );
 }
 
-function Total({ title, rows, empty }: { title: string; rows: readonly Row[]; empty: string }) {
+interface TotalProps {
+  title: string;
+  /** The head of the column of names. */
+  column: string;
+  rows: readonly Row[];
+  empty: string;
+}
+
+function Total({ title, column, rows, empty }: TotalProps) {
   return (
     <section class="card figures total">
       <h2>{title}</h2>
@@ -28,9 +47,9 @@ function Total({ title, rows, empty }: { title: string; rows: readonly Row[]; em
         <table>
           <thead>
             <tr>
-              <th scope="col">{title === "By device" ? "Device" : "Tunnel"}</th>
-              <th scope="col">Received</th>
-              <th scope="col">Sent</th>
+              <th scope="col">{column}</th>
+              <th scope="col">{say("Received")}</th>
+              <th scope="col">{say("Sent")}</th>
             </tr>
           </thead>
           <tbody>
