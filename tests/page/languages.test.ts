@@ -11,7 +11,6 @@ const NOT_MOVED = [
   "views/devices",
   "views/log",
   "views/remote",
-  "views/schedules",
   "views/settings",
   "views/setup",
 ];

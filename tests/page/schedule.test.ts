@@ -130,7 +130,7 @@ test.each<[Partial<Draft>, { field: string; text: string } | null]>([
   ],
   [{ does: "move", repeats: "hourly", at: "", days: [] }, null],
 ])("%j lacks %j", (change, fault) => {
-  expect(faultIn(lackOf({ ...NEW, ...change }, ["night"]) ?? "", FIELD_NAMES)).toEqual(fault as never);
+  expect(lackOf({ ...NEW, ...change }, ["night"])).toEqual(fault as never);
 });
 
 test.each<[Partial<Draft>, string]>([

@@ -3,6 +3,7 @@ import type { ScheduleList } from "../../schedules/schema.ts";
 import { useAction } from "../action.ts";
 import { knownOf, refresh, useAnswer } from "../answers.ts";
 import { timeOfDay } from "../format.ts";
+import { say } from "../language.ts";
 import { FormButton, Outcome } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Pending } from "../parts/pending.tsx";
@@ -21,7 +22,7 @@ export function Schedules() {
         <List list={schedules.value} />
       ) : (
         <>
-          <h1>Schedules</h1>
+          <h1>{say("Schedules")}</h1>
           <Pending of={schedules} />
         </>
       )}
@@ -40,20 +41,22 @@ function List({ list: { time_zone, schedules } }: { list: ScheduleList }) {
   return (
     <>
       <header class="view-head">
-        <h1>Schedules</h1>
+        <h1>{say("Schedules")}</h1>
         <FormButton open={() => setEdited("new")}>
-          <Icon name="add" /> Add a schedule…
+          <Icon name="add" /> {say("Add a schedule…")}
         </FormButton>
       </header>
       {edited === null && <Outcome of={action} />}
       <p class="quiet">
-        At certain times a device has another exit, or a tunnel moves to another server. Times are those of
-        the gateway’s clock ({time_zone}), where it is {timeOfDay(clockIn(time_zone, now))}.
+        {say(
+          "At certain times a device has another exit, or a tunnel moves to another server. Times are those of the gateway’s clock ({zone}), where it is {time}.",
+          { zone: time_zone, time: timeOfDay(clockIn(time_zone, now)) },
+        )}
       </p>
       {schedules.length === 0 && <Nothing />}
       {schedules.length > 0 && (
         <section class="card">
-          <h2 class="hidden">All schedules</h2>
+          <h2 class="hidden">{say("All schedules")}</h2>
           <ul>
             {schedules.map((schedule) => (
               <Row
@@ -80,10 +83,11 @@ function List({ list: { time_zone, schedules } }: { list: ScheduleList }) {
 function Nothing() {
   return (
     <section class="card">
-      <h2>No schedule yet</h2>
+      <h2>{say("No schedule yet")}</h2>
       <p class="quiet">
-        For example: the TV leaves by the tunnel amsterdam from 20:00 to 23:00, a child’s tablet is blocked at
-        night, or the main tunnel moves to another server each morning.
+        {say(
+          "For example: the TV leaves by the tunnel amsterdam from 20:00 to 23:00, a child’s tablet is blocked at night, or the main tunnel moves to another server each morning.",
+        )}
       </p>
     </section>
   );

@@ -1,8 +1,14 @@
 import { useContext, useId } from "preact/hooks";
 import type { Day } from "../../../schedules/schema.ts";
+import { say, WORDS } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { FormLacks } from "../../parts/lacks.ts";
 import { DAYS } from "../../schedule.ts";
+
+const DAY_MS = 86_400_000;
+/** In days since 1970. */
+const FIRST_MONDAY = 4;
+const SHORT = new Intl.DateTimeFormat(WORDS, { weekday: "short", timeZone: "UTC" });
 
 interface DaysProps {
   /** "from 20:00 to 23:00" begins on these days. */
@@ -19,9 +25,9 @@ export function Days({ value, onValue, ...props }: DaysProps) {
     onValue(DAYS.map(([each]) => each).filter((each) => (each === day ? isOn : value.includes(each))));
   return (
     <fieldset class="field week" aria-describedby={fault === null ? undefined : id}>
-      <legend>Days on which it begins</legend>
+      <legend>{say("Days on which it begins")}</legend>
       <div class="choices">
-        {DAYS.map(([day, name]) => (
+        {DAYS.map(([day, name], at) => (
           <label key={day} class="day-choice">
             <input
               type="checkbox"
@@ -31,7 +37,7 @@ export function Days({ value, onValue, ...props }: DaysProps) {
               // Before the form draws it again, which takes its faults away at this event.
               onInput={({ currentTarget }) => toggle(day, currentTarget.checked)}
             />
-            {name.slice(0, 3)}
+            {SHORT.format((at + FIRST_MONDAY) * DAY_MS)}
           </label>
         ))}
       </div>

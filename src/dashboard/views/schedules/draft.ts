@@ -1,4 +1,6 @@
 import type { Day, ScheduleBody } from "../../../schedules/schema.ts";
+import type { Fault } from "../../fault.ts";
+import { say } from "../../language.ts";
 import { DAYS, type Schedule } from "../../schedule.ts";
 
 /**
@@ -21,6 +23,8 @@ export interface Draft {
 export const TEXTS = ["name", "device", "exit", "tunnel", "at", "until", "every_hours"] as const;
 /** What errors may name. */
 export const FIELD_NAMES = [...TEXTS, "days"] as const;
+
+type FieldName = (typeof FIELD_NAMES)[number];
 
 /** The draft that changes a schedule; or that begins one, with what is offered first. */
 export function draftOf(schedule: Schedule | null, device: string, exit: string): Draft {
@@ -49,19 +53,23 @@ export function bodyOf({ does, repeats, device, exit, tunnel, every_hours, ...dr
 }
 
 /**
- * What is missing or wrong, as the gateway writes errors; null if nothing is. Of these it would not name the field, or
- * not as the form does.
+ * What is missing or wrong; null if nothing is. Of these the gateway would not name the field, or not as the form does.
  */
 export function lackOf(
   { does, repeats, name, at, until, days }: Draft,
   taken: readonly string[],
-): string | null {
+): Fault<FieldName> | null {
   const isTimed = does === "exit" || repeats === "daily";
-  if (name.trim() === "") return "name is required.";
-  if (/^\.\.?$|\//.test(name.trim())) return "name: cannot be part of an address; leave out slashes.";
-  if (taken.includes(name.trim())) return "name: is that of another schedule; choose another one.";
-  if (isTimed && at === "") return "at is required.";
-  if (does === "exit" && until === "") return "until is required.";
-  if (does === "exit" && until === at) return "until: must differ from the first time.";
-  return isTimed && days.length === 0 ? "days: choose at least one." : null;
+  if (name.trim() === "") return { field: "name", text: REQUIRED };
+  if (/^\.\.?$|\//.test(name.trim()))
+    return { field: "name", text: say("It cannot be part of an address; leave out slashes.") };
+  if (taken.includes(name.trim()))
+    return { field: "name", text: say("It is that of another schedule; choose another one.") };
+  if (isTimed && at === "") return { field: "at", text: REQUIRED };
+  if (does === "exit" && until === "") return { field: "until", text: REQUIRED };
+  if (does === "exit" && until === at)
+    return { field: "until", text: say("It must differ from the first time.") };
+  return isTimed && days.length === 0 ? { field: "days", text: say("Choose at least one.") } : null;
 }
+
+const REQUIRED = say("It is required.");

@@ -4,7 +4,7 @@ import { MAX_EVERY_HOURS } from "../../../shared/bounds.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import type { Action } from "../../action.ts";
 import { change, pathOf } from "../../api.ts";
-import { faultIn } from "../../fault.ts";
+import { say } from "../../language.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { useFaults } from "../../parts/faults.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
@@ -41,23 +41,36 @@ export function Edit({ schedule, taken, action, onClose, ...known }: EditProps) 
   const save = async () => {
     await change("PUT", pathOf("schedules", draft.name.trim()), bodyOf(draft));
     onClose();
-    return `The schedule ${draft.name.trim()} is saved.`;
+    return say("The schedule {name} is saved.", { name: draft.name.trim() });
   };
   const isTimed = draft.does === "exit" || draft.repeats === "daily";
   return (
-    <Dialog title={schedule === null ? "Add a schedule" : `Change ${schedule.name}`} onClose={onClose}>
+    <Dialog
+      title={schedule === null ? say("Add a schedule") : say("Change {name}", { name: schedule.name })}
+      onClose={onClose}
+    >
       <Form
         action={action}
         faults={faults}
-        check={() => faultIn(lackOf(draft, taken) ?? "", FIELD_NAMES)}
+        check={() => lackOf(draft, taken)}
         work={save}
-        submit="Save the schedule"
-        doing="Saving…"
+        submit={say("Save the schedule")}
+        doing={say("Saving…")}
       >
         {schedule === null && (
-          <Field label="Name" hint="As you want to see it in the list." required {...bind("name")} />
+          <Field
+            label={say("Name")}
+            hint={say("As you want to see it in the list.")}
+            required
+            {...bind("name")}
+          />
         )}
-        <Select label="What happens" value={draft.does} onValue={(does) => set({ does })} options={DEEDS} />
+        <Select
+          label={say("What happens")}
+          value={draft.does}
+          onValue={(does) => set({ does })}
+          options={DEEDS}
+        />
         {draft.does === "exit" ? (
           <ExitFields {...known} draft={draft} bind={bind} />
         ) : (
@@ -72,8 +85,8 @@ export function Edit({ schedule, taken, action, onClose, ...known }: EditProps) 
 }
 
 const DEEDS: readonly Option<Draft["does"]>[] = [
-  { value: "exit", text: "A device has another exit for some time" },
-  { value: "move", text: "A tunnel moves to another server" },
+  { value: "exit", text: say("A device has another exit for some time") },
+  { value: "move", text: say("A tunnel moves to another server") },
 ];
 
 type Bind = (name: (typeof TEXTS)[number]) => {
@@ -101,21 +114,21 @@ function ExitFields({ list, zone, draft, bind }: FieldsProps) {
   return (
     <>
       <Select
-        label="Device"
+        label={say("Device")}
         options={devices.map((id) => ({ value: id, text: whoIn(id, list.devices) }))}
         {...bind("device")}
       />
       <Select
-        label="Exit"
+        label={say("Exit")}
         options={exits.map((exit) => ({ value: exit, text: exitOf(exit).text }))}
         {...bind("exit")}
       />
-      <Field label="From" type="time" hint={clockHint(zone)} required {...bind("at")} />
+      <Field label={say("From")} type="time" hint={clockHint(zone)} required {...bind("at")} />
       <Field
-        label="Until"
+        label={say("Until")}
         type="time"
         required
-        hint="On the next day if it is not later than “From”."
+        hint={say("On the next day if it is not later than “From”.")}
         {...bind("until")}
       />
     </>
@@ -123,8 +136,8 @@ function ExitFields({ list, zone, draft, bind }: FieldsProps) {
 }
 
 const REPEATS: readonly Option<Draft["repeats"]>[] = [
-  { value: "daily", text: "At a time of day" },
-  { value: "hourly", text: "Every few hours" },
+  { value: "daily", text: say("At a time of day") },
+  { value: "hourly", text: say("Every few hours") },
 ];
 
 interface MoveProps extends FieldsProps {
@@ -139,19 +152,19 @@ function MoveFields({ tunnels, zone, draft, bind, onRepeats }: MoveProps) {
   return (
     <>
       <Select
-        label="Tunnel"
-        hint="To another server in the same place."
+        label={say("Tunnel")}
+        hint={say("To another server in the same place.")}
         options={names.map((name) => ({ value: name, text: name }))}
         {...bind("tunnel")}
       />
-      <Select label="When" value={draft.repeats} onValue={onRepeats} options={REPEATS} />
+      <Select label={say("When")} value={draft.repeats} onValue={onRepeats} options={REPEATS} />
       {draft.repeats === "daily" ? (
-        <Field label="At" type="time" hint={clockHint(zone)} required {...bind("at")} />
+        <Field label={say("At")} type="time" hint={clockHint(zone)} required {...bind("at")} />
       ) : (
         <Field
-          label="Every … hours"
+          label={say("Every … hours")}
           type="number"
-          hint={`1 to ${MAX_EVERY_HOURS}`}
+          hint={say("1 to {most, number}", { most: MAX_EVERY_HOURS })}
           required
           min={1}
           max={MAX_EVERY_HOURS}
@@ -168,5 +181,5 @@ function withOwn(all: readonly string[], own: string): readonly string[] {
 }
 
 function clockHint(zone: string): string {
-  return `On the gateway’s clock (${zone}).`;
+  return say("On the gateway’s clock ({zone}).", { zone });
 }

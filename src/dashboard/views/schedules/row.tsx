@@ -1,7 +1,7 @@
 import type { DeviceList } from "../../../devices/schema.ts";
-import { tunnelTitle } from "../../../shared/words.ts";
 import { change, pathOf } from "../../api.ts";
 import { sentenceFrom } from "../../format.ts";
+import { say } from "../../language.ts";
 import { Button, FormButton } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { momentOf, phaseOf, type Schedule, sentenceFor, whoIn } from "../../schedule.ts";
@@ -22,32 +22,35 @@ export function Row({ schedule, devices, zone, now, onChange }: RowProps) {
       <Icon name={schedule.tunnel === undefined ? "device" : "tunnel"} />
       <div class="schedule-what">
         <p>
-          <strong>{name}</strong> {active && <span class="label own">Now</span>}
+          <strong>{name}</strong> {active && <span class="label own">{say("Now")}</span>}
         </p>
         <p>{sentenceFor(schedule, devices)}</p>
         <p class="quiet small">{nowOf(schedule, devices, zone, now)}</p>
         {error !== null && (
           <p class="outcome failed">
-            <Icon name="warning" /> <span>It failed the last time. {sentenceFrom(error)}</span>
+            <Icon name="warning" />{" "}
+            <span>
+              {say("It failed the last time.")} {sentenceFrom(error)}
+            </span>
           </p>
         )}
       </div>
       <div class="card-buttons">
-        <FormButton label={`Change ${name}`} open={onChange}>
-          Change
+        <FormButton label={say("Change {name}", { name })} open={onChange}>
+          {say("Change")}
         </FormButton>
         <Button
           kind="danger"
-          doing="Removing…"
-          label={`Remove ${name}`}
+          doing={say("Removing…")}
+          label={say("Remove {name}", { name })}
           work={async () => void (await change("DELETE", pathOf("schedules", name)))}
           ask={{
-            title: `Remove the schedule ${name}?`,
+            title: say("Remove the schedule {name}?", { name }),
             text: whatRemovingDoes(schedule, devices),
-            confirm: "Remove",
+            confirm: say("Remove"),
           }}
         >
-          Remove
+          {say("Remove")}
         </Button>
       </div>
     </li>
@@ -58,19 +61,29 @@ function nowOf(schedule: Schedule, devices: DeviceList["devices"], zone: string,
   const moment = momentOf(schedule.next_at, zone, now);
   switch (phaseOf(schedule, zone, now)) {
     case "active":
-      return `In force until ${moment}.`;
+      return say("In force until {moment}.", { moment });
     case "overruled":
-      return `Not in force now, although planned until ${moment}: ${whoIn(schedule.device ?? "", devices)} was given another exit.`;
+      return say("Not in force now, although planned until {moment}: {who} was given another exit.", {
+        moment,
+        who: whoIn(schedule.device ?? "", devices),
+      });
     case "waiting":
-      return `Next ${moment}.`;
+      return say("Next {moment}.", { moment });
     case "overdue":
-      return "As soon as the tunnel can move.";
+      return say("As soon as the tunnel can move.");
   }
 }
 
 function whatRemovingDoes(schedule: Schedule, devices: DeviceList["devices"]): string {
   const { tunnel, device = "", active } = schedule;
-  if (tunnel !== undefined) return `The ${tunnelTitle(tunnel)} then keeps its server until someone moves it.`;
+  if (tunnel !== undefined)
+    return say(
+      "The {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} then keeps its server until someone moves it.",
+      { tunnel },
+    );
   const who = whoIn(device, devices);
-  return active ? `${who} has its own exit again at once.` : `${who} then keeps its own exit at that time.`;
+  return say(
+    active ? "{who} has its own exit again at once." : "{who} then keeps its own exit at that time.",
+    { who },
+  );
 }
