@@ -58,8 +58,9 @@ const TEXTS = new Set([
   ...["word", "promise", "detail", "where", "aria-label", "aria-description"],
 ]);
 /** What is no English: names of programs and formats, commands, and what is the same everywhere. */
-const NAMES = /^(Portcullis|WireGuard|IPv[46]|DNS|DHCP|HTTPS?|MQTT|Home Assistant|PCP|NAT-PMP|UPnP|UTC)$/;
-const COMMAND = /^(sudo )?(portcullis|dpkg|apt|timedatectl|ssh|wg|ip|nft|systemctl)( |$)/;
+const NAMES =
+  /^(Portcullis|WireGuard|IPv[46]|DNS|DHCP|HTTPS?|MQTT|Home Assistant|PCP|NAT-PMP|UPnP|UTC|TCP|UDP)$/;
+const COMMAND = /^(sudo )?(portcullis|rm|dpkg|apt|timedatectl|ssh|wg|ip|nft|systemctl)( |$)/;
 /** Attributes that nobody reads. */
 const UNREAD =
   /^(class|className|id|d|viewBox|href|rel|type|style|pattern|list|name|key|to|role|autocomplete)$/;

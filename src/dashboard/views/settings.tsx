@@ -1,5 +1,6 @@
 import { useEffect } from "preact/hooks";
 import { refresh, useAnswer } from "../answers.ts";
+import { say } from "../language.ts";
 import { OnlyHttps } from "../parts/only-https.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Addresses } from "./settings/addresses.tsx";
@@ -19,9 +20,13 @@ export function Settings() {
   const isSecure = location.protocol === "https:";
   return (
     <div class="settings">
-      <h1>Settings</h1>
+      <h1>{say("Settings")}</h1>
       {!isSecure && (
-        <OnlyHttps why="Tokens, backups and the addresses of notifications must not be readable for others on the network, so these settings are shown and changed over an encrypted connection only." />
+        <OnlyHttps
+          why={say(
+            "Tokens, backups and the addresses of notifications must not be readable for others on the network, so these settings are shown and changed over an encrypted connection only.",
+          )}
+        />
       )}
       {isSecure && <Notifications />}
       <Forwards />

@@ -5,6 +5,7 @@ import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { isNetwork, isRemote, titleOf } from "../../exit.ts";
 import { listOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { devicePath } from "../../parts/device-exit.tsx";
 import { useFields } from "../../parts/fields.ts";
@@ -15,13 +16,13 @@ import { OnGateway } from "../../parts/on-gateway.tsx";
 export function Addresses({ of: { dhcp, command } }: { of: ShownSettings }) {
   return (
     <section class="card words">
-      <h2>Addresses of devices</h2>
+      <h2>{say("Addresses of devices")}</h2>
       {dhcp === null ? (
         <>
           <p>
-            Devices get their addresses from another DHCP server, such as the home router’s. The gateway can
-            do it instead; then each device uses it without a change. First give the gateway a fixed address,
-            and turn DHCP off in the home router.
+            {say(
+              "Devices get their addresses from another DHCP server, such as the home router’s. The gateway can do it instead; then each device uses it without a change. First give the gateway a fixed address, and turn DHCP off in the home router.",
+            )}
           </p>
           <OnGateway commands={[`${command} --dhcp`]} />
         </>
@@ -39,9 +40,11 @@ export function Addresses({ of: { dhcp, command } }: { of: ShownSettings }) {
 type Ranges = NonNullable<ShownSettings["dhcp"]>;
 
 function rangeText(ranges: Ranges): string {
-  if (ranges.length === 0) return "The gateway’s DHCP server is not installed yet. “Checks” says why.";
-  const all = ranges.map(({ from, to, ...on }) => `${from} to ${to} on ${on.interface}`);
-  return `Devices get their addresses from the gateway: ${listOf(all)}.`;
+  if (ranges.length === 0) return say("The gateway’s DHCP server is not installed yet. “Checks” says why.");
+  const all = ranges.map(({ from, to, ...on }) =>
+    say("{from} to {to} on {card}", { from, to, card: on.interface }),
+  );
+  return say("Devices get their addresses from the gateway: {ranges}.", { ranges: listOf(all) });
 }
 
 const IPV4 = /^[0-9]{1,3}(\.[0-9]{1,3}){3}$/;
@@ -53,13 +56,13 @@ function Range({ of: range, command }: { of: Ranges[number] | undefined; command
   return (
     <>
       <Field
-        label="First address"
-        hint="Of those that devices get; such as 192.168.1.100."
+        label={say("First address")}
+        hint={say("Of those that devices get; such as 192.168.1.100.")}
         {...bind("from")}
       />
-      <Field label="Last address" {...bind("to")} />
+      <Field label={say("Last address")} {...bind("to")} />
       {isRange && !isSame && <OnGateway commands={[`${command} --dhcp ${texts.from}-${texts.to}`]} />}
-      {isSame && <p class="quiet">Type others, and the command that changes them appears here.</p>}
+      {isSame && <p class="quiet">{say("Type others, and the command that changes them appears here.")}</p>}
     </>
   );
 }
@@ -73,7 +76,7 @@ function Fixed() {
   const fixed = devices.filter((each) => each.fixed_address !== null);
   return (
     <>
-      <h3>Fixed addresses</h3>
+      <h3>{say("Fixed addresses")}</h3>
       <Outcome of={action} />
       {fixed.length > 0 && (
         <ul class="setting-rows">
@@ -99,14 +102,14 @@ function Row({ of: device, action }: { of: Device; action: Action }) {
       </div>
       <Button
         action={action}
-        label={`Let ${title} have any address`}
-        doing="Saving…"
+        label={say("Let {device} have any address", { device: title })}
+        doing={say("Saving…")}
         work={async () => {
           await give(device, null);
-          return `${title} gets any free address from its next lease on.`;
+          return say("{device} gets any free address from its next lease on.", { device: title });
         }}
       >
-        Any address
+        {say("Any address")}
       </Button>
     </li>
   );
@@ -120,17 +123,17 @@ function Fix({ devices, action }: { devices: DeviceList["devices"]; action: Acti
     const address = texts.address.trim();
     await give(device, address);
     set({ address: "" });
-    return `${titleOf(device)} gets ${address} from its next lease on.`;
+    return say("{device} gets {address} from its next lease on.", { device: titleOf(device), address });
   };
   return (
-    <Form work={fix} submit="Fix the address" doing="Saving…" action={action} faults={faults}>
+    <Form work={fix} submit={say("Fix the address")} doing={say("Saving…")} action={action} faults={faults}>
       <Select
-        label="Device of the address"
+        label={say("Device of the address")}
         {...bind("device")}
         value={device.id}
         options={devices.map((each) => ({ value: each.id, text: titleOf(each) }))}
       />
-      <Field label="Its address" required {...bind("address")} />
+      <Field label={say("Its address")} required {...bind("address")} />
     </Form>
   );
 }

@@ -3,6 +3,7 @@ import type { BackupFile } from "../../../http/backup-schema.ts";
 import { LEAST_PASSPHRASE_CHARACTERS } from "../../../shared/bounds.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
+import { say } from "../../language.ts";
 import { useFields } from "../../parts/fields.ts";
 import { Field, Form } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -15,11 +16,11 @@ export function Backup() {
   const [made, setMade] = useState<string | null>(null);
   return (
     <section class="card words">
-      <h2>Backup</h2>
+      <h2>{say("Backup")}</h2>
       <p class="quiet">
-        The servers with their keys, the account, tunnels, devices, forwarded ports, remote access, schedules
-        and settings, in a file that only your passphrase opens. Tokens and the addresses of notifications are
-        not in it.
+        {say(
+          "The servers with their keys, the account, tunnels, devices, forwarded ports, remote access, schedules and settings, in a file that only your passphrase opens. Tokens and the addresses of notifications are not in it.",
+        )}
       </p>
       {auth === "off" && <FromTheGateway />}
       {auth !== undefined && auth !== "off" && <Make onMade={setMade} />}
@@ -33,8 +34,9 @@ function FromTheGateway() {
   return (
     <>
       <p>
-        No token is needed here, so anyone on the network could take the keys. Until you turn tokens on, only
-        root makes a backup.
+        {say(
+          "No token is needed here, so anyone on the network could take the keys. Until you turn tokens on, only root makes a backup.",
+        )}
       </p>
       <OnGateway commands={["sudo portcullis export >backup.json"]} />
     </>
@@ -54,19 +56,21 @@ function Make({ onMade }: { onMade: (text: string | null) => void }) {
     if ([...passphrase].length < LEAST_PASSPHRASE_CHARACTERS)
       return {
         field: "passphrase",
-        text: `It must have at least ${LEAST_PASSPHRASE_CHARACTERS} characters.`,
+        text: say("It must have at least {count, plural, one {# character} other {# characters}}.", {
+          count: LEAST_PASSPHRASE_CHARACTERS,
+        }),
       };
-    return again === passphrase ? null : { field: "again", text: "The two do not match." };
+    return again === passphrase ? null : { field: "again", text: say("The two do not match.") };
   };
   return (
-    <Form work={make} submit="Make a backup" doing="Encrypting…" faults={faults} check={check}>
+    <Form work={make} submit={say("Make a backup")} doing={say("Encrypting…")} faults={faults} check={check}>
       <Field
-        label="Passphrase of the backup"
-        hint="Without it, nobody can read the file, you neither."
+        label={say("Passphrase of the backup")}
+        hint={say("Without it, nobody can read the file, you neither.")}
         type="password"
         {...bind("passphrase")}
       />
-      <Field label="Once more" type="password" {...bind("again")} />
+      <Field label={say("Once more")} type="password" {...bind("again")} />
     </Form>
   );
 }
@@ -78,7 +82,7 @@ function Save({ text }: { text: string }) {
     <div class="card-buttons" role="status">
       {url !== null && (
         <a class="button primary" href={url} download={`portcullis-${day}.json`}>
-          <Icon name="down" /> Save the backup
+          <Icon name="down" /> {say("Save the backup")}
         </a>
       )}
     </div>

@@ -1,6 +1,8 @@
 import { useState } from "preact/hooks";
+import { say } from "../../language.ts";
 import { Select } from "../../parts/form.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
+import { Say } from "../../parts/say.tsx";
 
 /** The time zone of the gateway's clock. */
 export function Clock({ zone }: { zone: string }) {
@@ -9,14 +11,22 @@ export function Clock({ zone }: { zone: string }) {
   const zones = [...new Set([...Intl.supportedValuesOf("timeZone"), own, canonical(zone)])].sort();
   return (
     <section class="card words">
-      <h2>Time zone</h2>
+      <h2>{say("Time zone")}</h2>
       <p>
-        The gateway’s clock is that of <strong>{zone}</strong>
-        {canonical(zone) === own ? ", as that of this device." : `; this device has ${own}.`} Schedules follow
-        it.
+        {canonical(zone) === own ? (
+          <Say
+            message="The gateway’s clock is that of <strong>{zone}</strong>, as that of this device. Schedules follow it."
+            parts={{ zone }}
+          />
+        ) : (
+          <Say
+            message="The gateway’s clock is that of <strong>{zone}</strong>; this device has {own}. Schedules follow it."
+            parts={{ zone, own }}
+          />
+        )}
       </p>
       <Select
-        label="Another time zone"
+        label={say("Another time zone")}
         value={wanted}
         onValue={setWanted}
         options={zones.map((each) => ({ value: each, text: each }))}

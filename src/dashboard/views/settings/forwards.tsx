@@ -4,6 +4,7 @@ import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
 import { isNetwork, isRemote, titleOf } from "../../exit.ts";
 import { reachSentence } from "../../forward.ts";
+import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { useFields } from "../../parts/fields.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
@@ -17,10 +18,11 @@ export function Forwards() {
   const action = useAction();
   return (
     <section class="card words">
-      <h2>Forwarded ports</h2>
+      <h2>{say("Forwarded ports")}</h2>
       <p class="quiet">
-        A forwarded port lets everyone on the internet reach one port of one device, by an address of the VPN
-        provider. Your home’s own address stays hidden. Forward only what is made to be reached by strangers.
+        {say(
+          "A forwarded port lets everyone on the internet reach one port of one device, by an address of the VPN provider. Your home’s own address stays hidden. Forward only what is made to be reached by strangers.",
+        )}
       </p>
       <Outcome of={action} />
       {list.state === "ready" ? (
@@ -45,11 +47,19 @@ function pathTo({ device, protocol, port }: Id): string {
   return pathOf("forwards", device, protocol, String(port));
 }
 
-const STATES: Record<Forward["state"], string> = { open: "Open", opening: "Opening", closed: "Not open" };
+const STATES: Record<Forward["state"], string> = {
+  open: say("Open"),
+  opening: say("Opening"),
+  closed: say("Not open"),
+};
 
 function Row({ of: forward, action }: { of: Forward; action: Action }) {
   const { device, name, protocol, port, state } = forward;
-  const title = `${name || device}, ${protocol.toUpperCase()} port ${port}`;
+  const title = say("{device}, {protocol} port {port}", {
+    device: name || device,
+    protocol: protocol.toUpperCase(),
+    port,
+  });
   return (
     <li class="setting row">
       <div>
@@ -62,19 +72,23 @@ function Row({ of: forward, action }: { of: Forward; action: Action }) {
       <Button
         kind="danger"
         action={action}
-        label={`Close ${title}`}
-        doing="Closing…"
+        label={say("Close {title}", { title })}
+        doing={say("Closing…")}
         work={async () => {
           await change("DELETE", pathTo(forward));
-          return `${title} is closed.`;
+          return say("{title} is closed.", { title });
         }}
         ask={{
-          title: `Close ${title}?`,
-          text: `Nobody reaches it from the internet any more, and open connections end.${forward.asked_by === "device" ? " The device may ask for it again." : ""}`,
-          confirm: "Close the port",
+          title: say("Close {title}?", { title }),
+          text: say(
+            forward.asked_by === "device"
+              ? "Nobody reaches it from the internet any more, and open connections end. The device may ask for it again."
+              : "Nobody reaches it from the internet any more, and open connections end.",
+          ),
+          confirm: say("Close the port"),
         }}
       >
-        Close
+        {say("Close")}
       </Button>
     </li>
   );
@@ -105,18 +119,18 @@ function Add({ action }: { action: Action }) {
     return said.join(" ");
   };
   if (devices.length === 0)
-    return <p>The gateway knows no device yet. It does once one has used it as its router.</p>;
+    return <p>{say("The gateway knows no device yet. It does once one has used it as its router.")}</p>;
   return (
-    <Form work={add} submit="Forward the port" doing="Opening…" action={action} faults={faults}>
+    <Form work={add} submit={say("Forward the port")} doing={say("Opening…")} action={action} faults={faults}>
       <Select
-        label="Device"
+        label={say("Device")}
         {...bind("device")}
         value={device}
         options={devices.map((each) => ({ value: each.id, text: titleOf(each) }))}
       />
       <Field
-        label="Port on the device"
-        hint="The program there has it in its settings."
+        label={say("Port on the device")}
+        hint={say("The program there has it in its settings.")}
         type="number"
         min={1}
         max={MOST_PORT}
@@ -124,17 +138,19 @@ function Add({ action }: { action: Action }) {
         {...bind("port")}
       />
       <Select
-        label="Protocol"
+        label={say("Protocol")}
         {...bind("protocol")}
         options={[
-          { value: "both", text: "TCP and UDP" },
+          { value: "both", text: say("TCP and UDP") },
           { value: "tcp", text: "TCP" },
           { value: "udp", text: "UDP" },
         ]}
       />
       <Field
-        label="Port at the provider, if you have set one on its site"
-        hint="If it is empty, the gateway asks the provider for a port, which not every provider opens."
+        label={say("Port at the provider, if you have set one on its site")}
+        hint={say(
+          "If it is empty, the gateway asks the provider for a port, which not every provider opens.",
+        )}
         type="number"
         min={1}
         max={MOST_PORT}
@@ -145,7 +161,10 @@ function Add({ action }: { action: Action }) {
 }
 
 function saidOf(forward: Forward): string {
-  const title = `${forward.protocol.toUpperCase()} port ${forward.port}`;
-  const isKept = forward.state === "open" ? "" : " It is kept, and opens as soon as it can.";
-  return `${reachSentence(forward, title)}${isKept}`;
+  const title = say("{protocol} port {port}", {
+    protocol: forward.protocol.toUpperCase(),
+    port: forward.port,
+  });
+  const text = reachSentence(forward, title);
+  return forward.state === "open" ? text : `${text} ${say("It is kept, and opens as soon as it can.")}`;
 }

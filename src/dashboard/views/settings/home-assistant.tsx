@@ -1,5 +1,6 @@
 import type { ShownBroker, ShownSettings } from "../../../http/settings-schema.ts";
 import { sentenceFrom } from "../../format.ts";
+import { say } from "../../language.ts";
 import { useFields } from "../../parts/fields.ts";
 import { Field } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -21,21 +22,40 @@ function Broker({ of: { broker, tls, commands, connected, error }, command }: Br
       <p class={connected ? "outcome" : "outcome failed"}>
         <Icon name={connected ? "good" : "warning"} />{" "}
         <span>
-          {connected ? "Connected" : "Not connected"} to the broker {broker}
-          {tls ? ", encrypted." : ", not encrypted."}
+          {connected ? connectedText(broker, tls) : unconnectedText(broker, tls)}
           {error !== null && ` ${sentenceFrom(error)}`}
         </span>
       </p>
       <p>
-        {commands
-          ? "Home Assistant, and whoever else may publish at the broker, can connect tunnels and choose exits."
-          : "Home Assistant sees the gateway, and changes nothing."}
+        {say(
+          commands
+            ? "Home Assistant, and whoever else may publish at the broker, can connect tunnels and choose exits."
+            : "Home Assistant sees the gateway, and changes nothing.",
+        )}
       </p>
       <OnGateway
         commands={[`${command} --mqtt-commands ${commands ? "off" : "on"}`, `${command} --mqtt ""`]}
       />
-      <p class="quiet">The second one ends the connection.</p>
+      <p class="quiet">{say("The second one ends the connection.")}</p>
     </>
+  );
+}
+
+function connectedText(broker: string, isEncrypted: boolean): string {
+  return say(
+    isEncrypted
+      ? "Connected to the broker {broker}, encrypted."
+      : "Connected to the broker {broker}, not encrypted.",
+    { broker },
+  );
+}
+
+function unconnectedText(broker: string, isEncrypted: boolean): string {
+  return say(
+    isEncrypted
+      ? "Not connected to the broker {broker}, encrypted."
+      : "Not connected to the broker {broker}, not encrypted.",
+    { broker },
   );
 }
 
@@ -55,15 +75,16 @@ function TurnOn({ command }: { command: string }) {
   return (
     <>
       <p class="quiet">
-        Home Assistant can show this gateway, and control it if you allow that, by the MQTT broker that it
-        uses. The gateway needs a user there.
+        {say(
+          "Home Assistant can show this gateway, and control it if you allow that, by the MQTT broker that it uses. The gateway needs a user there.",
+        )}
       </p>
       <Field
-        label="Address of the broker"
-        hint="On your network, such as 192.168.1.10."
+        label={say("Address of the broker")}
+        hint={say("On your network, such as 192.168.1.10.")}
         {...bind("broker")}
       />
-      <Field label="User at the broker" hint="Such as portcullis." {...bind("user")} />
+      <Field label={say("User at the broker")} hint={say("Such as portcullis.")} {...bind("user")} />
       <OnGateway
         commands={[
           "cat >mqtt.password",
@@ -72,7 +93,7 @@ function TurnOn({ command }: { command: string }) {
         ]}
       />
       <p class="quiet">
-        After the first one, type the password, Enter and Ctrl+D: so no list of commands has it.
+        {say("After the first one, type the password, Enter and Ctrl+D: so no list of commands has it.")}
       </p>
     </>
   );

@@ -3,7 +3,8 @@ import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
 import { type Action, useAction } from "../../action.ts";
 import { useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
-import { countOf, sentenceFrom } from "../../format.ts";
+import { sentenceFrom } from "../../format.ts";
+import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { useFields } from "../../parts/fields.ts";
 import { Field, Form } from "../../parts/form.tsx";
@@ -17,10 +18,11 @@ export function Notifications() {
   const action = useAction();
   return (
     <section class="card words">
-      <h2>Notifications</h2>
+      <h2>{say("Notifications")}</h2>
       <p class="quiet">
-        The gateway sends a message when the protection was altered, or when a tunnel was down for more than a
-        minute: to your phone by ntfy or Gotify, or to a program that takes JSON.
+        {say(
+          "The gateway sends a message when the protection was altered, or when a tunnel was down for more than a minute: to your phone by ntfy or Gotify, or to a program that takes JSON.",
+        )}
       </p>
       <Outcome of={action} />
       {list.state === "ready" ? (
@@ -50,8 +52,9 @@ function Row({ of: { name, target, waiting, error }, action }: { of: ShownTarget
           <strong>{name ?? target}</strong>
         </p>
         <p class="quiet small">
-          {name === null ? "Set on the gateway with --notify, and changed there" : target}
-          {waiting > 0 && ` · ${countOf(waiting, "message")} not sent yet`}
+          {name === null ? say("Set on the gateway with --notify, and changed there") : target}
+          {waiting > 0 &&
+            ` · ${say("{count, plural, one {# message} other {# messages}} not sent yet", { count: waiting })}`}
         </p>
         {error !== null && (
           <p class="outcome failed">
@@ -63,19 +66,19 @@ function Row({ of: { name, target, waiting, error }, action }: { of: ShownTarget
         <Button
           kind="danger"
           action={action}
-          label={`Remove ${name} from the notifications`}
-          doing="Removing…"
+          label={say("Remove {name} from the notifications", { name })}
+          doing={say("Removing…")}
           work={async () => {
             await change("DELETE", pathOf("notifications", name));
-            return `${name} gets no more messages.`;
+            return say("{name} gets no more messages.", { name });
           }}
           ask={{
-            title: `Send no more messages to ${name}?`,
-            text: "What was not sent yet is not sent either. To send there again, you need the address.",
-            confirm: "Remove",
+            title: say("Send no more messages to {name}?", { name }),
+            text: say("What was not sent yet is not sent either. To send there again, you need the address."),
+            confirm: say("Remove"),
           }}
         >
-          Remove
+          {say("Remove")}
         </Button>
       )}
     </li>
@@ -88,12 +91,15 @@ function Test() {
     const failed = targets.filter(({ sent }) => !sent);
     const faults = failed.map(({ target, error }) => `${target}: ${error}.`);
     if (failed.length > 0) throw new Error(faults.join(" "));
-    return `${countOf(targets.length, "message")} sent. If none arrives, look at the app’s own settings.`;
+    return say(
+      "{count, plural, one {# message} other {# messages}} sent. If none arrives, look at the app’s own settings.",
+      { count: targets.length },
+    );
   };
   return (
     <div class="card-buttons">
-      <Button doing="Sending…" work={test}>
-        Send a test message
+      <Button doing={say("Sending…")} work={test}>
+        {say("Send a test message")}
       </Button>
     </div>
   );
@@ -105,20 +111,22 @@ function Add() {
   const add = async () => {
     await change("POST", "notifications", { name: texts.name.trim(), address: texts.address.trim() });
     clear();
-    return "Added. Send a test message to see whether it arrives.";
+    return say("Added. Send a test message to see whether it arrives.");
   };
   return (
-    <Form work={add} submit="Add" doing="Adding…" faults={faults}>
+    <Form work={add} submit={say("Add")} doing={say("Adding…")} faults={faults}>
       <Field
-        label="Name"
-        hint="As you want to see it here, such as phone."
+        label={say("Name")}
+        hint={say("As you want to see it here, such as phone.")}
         maxLength={MAX_NAME_CHARACTERS}
         required
         {...bind("name")}
       />
       <Field
-        label="Address"
-        hint="ntfy://ntfy.sh/your-topic, ntfy://:token@host/topic, gotify://host/token, or an https address. Whoever knows it can read your messages or write to you, so it is not shown again."
+        label={say("Address")}
+        hint={say(
+          "ntfy://ntfy.sh/your-topic, ntfy://:token@host/topic, gotify://host/token, or an https address. Whoever knows it can read your messages or write to you, so it is not shown again.",
+        )}
         required
         {...bind("address")}
       />

@@ -5,7 +5,8 @@ import { useMayChange } from "../../access.ts";
 import { type Action, useAction } from "../../action.ts";
 import { refreshAll } from "../../answers.ts";
 import { change } from "../../api.ts";
-import { countOf, sentenceFrom, timeOf } from "../../format.ts";
+import { sentenceFrom, timeOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { useFields } from "../../parts/fields.ts";
 import { Field, Form } from "../../parts/form.tsx";
@@ -34,7 +35,7 @@ export function Restore() {
   const choose = (file: File) => {
     setShown(null);
     setChosen(null);
-    action.start("choose", "Reading…", async () => setChosen(await readBackup(file)));
+    action.start("choose", say("Reading…"), async () => setChosen(await readBackup(file)));
   };
   const end = () => {
     setShown(null);
@@ -42,10 +43,11 @@ export function Restore() {
   };
   return (
     <section class="card words">
-      <h2>Restore</h2>
+      <h2>{say("Restore")}</h2>
       <p class="quiet">
-        The page first shows everything that a backup changes here; everything else stays. Tunnels must be
-        disconnected.
+        {say(
+          "The page first shows everything that a backup changes here; everything else stays. Tunnels must be disconnected.",
+        )}
       </p>
       <Outcome of={action} />
       <ChooseFile choose={choose} />
@@ -62,7 +64,7 @@ function ChooseFile({ choose }: { choose: (file: File) => void }) {
   return (
     <div class="card-buttons">
       <label class="button file" aria-disabled={!mayChange}>
-        <Icon name="file" /> Choose a backup…
+        <Icon name="file" /> {say("Choose a backup…")}
         <input
           type="file"
           class="hidden"
@@ -82,11 +84,14 @@ function ChooseFile({ choose }: { choose: (file: File) => void }) {
 async function readBackup(file: File): Promise<Chosen> {
   if (file.size > MAX_BACKUP_BYTES)
     throw new Error(
-      `${file.name} is too large for the page. Restore it on the gateway: sudo portcullis restore`,
+      say("{file} is too large for the page. Restore it on the gateway: {command}", {
+        file: file.name,
+        command: "sudo portcullis restore",
+      }),
     );
   const backup = parsed(await file.text());
   if (typeof backup !== "object" || backup === null || !("keys" in backup))
-    throw new Error(`${file.name} is not a backup of Portcullis.`);
+    throw new Error(say("{file} is not a backup of Portcullis.", { file: file.name }));
   return { name: file.name, backup, isEncrypted: backup.keys === "encrypted" };
 }
 
@@ -106,10 +111,10 @@ function Look(props: { chosen: Chosen; onShown: (given: Given, preview: RestoreP
     onShown(given, await change<RestorePreview>("POST", "restore/preview", given));
   };
   return (
-    <Form work={look} submit="Show what it changes" doing="Reading…" faults={faults}>
+    <Form work={look} submit={say("Show what it changes")} doing={say("Reading…")} faults={faults}>
       <p>{chosen.name}</p>
       {chosen.isEncrypted && (
-        <Field label="Its passphrase" type="password" required {...bind("passphrase")} />
+        <Field label={say("Its passphrase")} type="password" required {...bind("passphrase")} />
       )}
     </Form>
   );
@@ -127,16 +132,19 @@ function Preview({ given, preview: { created, changes, refused, agreed }, action
     const { servers, devices } = await change<RestoreResult>("POST", "restore", { ...given, agreed });
     onEnd();
     void refreshAll();
-    return `Restored: ${countOf(servers, "server")}, ${countOf(devices, "device")} and the settings.`;
+    return say(
+      "Restored: {servers, plural, one {# server} other {# servers}}, {devices, plural, one {# device} other {# devices}} and the settings.",
+      { servers, devices },
+    );
   };
   return (
     <>
-      <h3>The backup of {timeOf(created)}</h3>
+      <h3>{say("The backup of {time}", { time: timeOf(created) })}</h3>
       {changes.length === 0 ? (
-        <p>It changes nothing.</p>
+        <p>{say("It changes nothing.")}</p>
       ) : (
         <>
-          <p>It changes the following; everything else stays as it is:</p>
+          <p>{say("It changes the following; everything else stays as it is:")}</p>
           <ul class="changes">
             {changes.map((each) => (
               <li key={each}>{each}</li>
@@ -149,27 +157,28 @@ function Preview({ given, preview: { created, changes, refused, agreed }, action
           <Icon name="warning" /> <span>{sentenceFrom(refused)}</span>
         </p>
       )}
-      {refused?.startsWith("only root") === true && (
-        <OnGateway commands={["sudo portcullis restore <backup.json"]} />
-      )}
+      {/^only root/.test(refused ?? "") && <OnGateway commands={["sudo portcullis restore <backup.json"]} />}
       <div class="card-buttons">
         {refused === null && changes.length > 0 && (
           <Button
             kind="danger"
             action={action}
-            doing="Restoring…"
+            doing={say("Restoring…")}
             work={restore}
             ask={{
-              title: "Restore this backup?",
-              text: `${countOf(changes.length, "change")}, as listed. What is replaced here cannot be brought back without a backup of its own.`,
-              confirm: "Restore",
+              title: say("Restore this backup?"),
+              text: say(
+                "{count, plural, one {# change} other {# changes}}, as listed. What is replaced here cannot be brought back without a backup of its own.",
+                { count: changes.length },
+              ),
+              confirm: say("Restore"),
             }}
           >
-            Restore it
+            {say("Restore it")}
           </Button>
         )}
         <button type="button" class="button" onClick={onEnd}>
-          Do not restore
+          {say("Do not restore")}
         </button>
       </div>
     </>

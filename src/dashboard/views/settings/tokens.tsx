@@ -5,6 +5,7 @@ import { type Action, useAction } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
 import { dayOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Command } from "../../parts/command.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
@@ -18,16 +19,16 @@ export function Tokens() {
   const list = useAnswer("tokens");
   return (
     <section class="card words">
-      <h2>Tokens</h2>
+      <h2>{say("Tokens")}</h2>
       {list.state === "ready" ? <Listed list={list.value} /> : <Pending of={list} />}
     </section>
   );
 }
 
 const NEEDED: Record<TokenList["auth"], string> = {
-  off: "Everyone on the network can look at this gateway and change it, without a token.",
-  write: "Everyone on the network can look at this gateway. To change something, a token is needed.",
-  on: "A token is needed to look at this gateway, and to change it.",
+  off: say("Everyone on the network can look at this gateway and change it, without a token."),
+  write: say("Everyone on the network can look at this gateway. To change something, a token is needed."),
+  on: say("A token is needed to look at this gateway, and to change it."),
 };
 
 function Listed({ list: { auth, tokens } }: { list: TokenList }) {
@@ -61,7 +62,7 @@ function TurnOn() {
   const setup = useSetup();
   return (
     <>
-      <p>To ask for tokens, make one for yourself, and turn it on.</p>
+      <p>{say("To ask for tokens, make one for yourself, and turn it on.")}</p>
       <OnGateway commands={["sudo portcullis token add phone", `${setup} --auth write`]} />
     </>
   );
@@ -80,31 +81,35 @@ function Row({ token: { name, read_only, created_at }, action, isOwn, isFixed }:
     <li class="setting row">
       <div>
         <p>
-          <strong>{name}</strong> {isOwn && <span class="label own">This page</span>}
+          <strong>{name}</strong> {isOwn && <span class="label own">{say("This page")}</span>}
         </p>
         <p class="quiet small">
-          {read_only ? "May only read" : "May read and change"} · made on {dayOf(created_at)}
+          {say(read_only ? "May only read · made on {day}" : "May read and change · made on {day}", {
+            day: dayOf(created_at),
+          })}
         </p>
       </div>
       {!isFixed && (
         <Button
           kind="danger"
           action={action}
-          label={`Remove the token ${name}`}
-          doing="Removing…"
+          label={say("Remove the token {name}", { name })}
+          doing={say("Removing…")}
           work={async () => {
             await change("DELETE", pathOf("tokens", name));
-            return `The token ${name} is not valid any more.`;
+            return say("The token {name} is not valid any more.", { name });
           }}
           ask={{
-            title: `Remove the token ${name}?`,
-            text: isOwn
-              ? "This page uses it and has to log in with another one then. If there is none, root on the gateway can make one."
-              : "What uses it is refused from then on, and its open pages end.",
-            confirm: "Remove",
+            title: say("Remove the token {name}?", { name }),
+            text: say(
+              isOwn
+                ? "This page uses it and has to log in with another one then. If there is none, root on the gateway can make one."
+                : "What uses it is refused from then on, and its open pages end.",
+            ),
+            confirm: say("Remove"),
           }}
         >
-          Remove
+          {say("Remove")}
         </Button>
       )}
     </li>
@@ -119,21 +124,21 @@ function Make({ onMade }: { onMade: (token: NewToken) => void }) {
     set({ name: "" });
   };
   return (
-    <Form work={make} submit="Make a token" doing="Making…" faults={faults}>
+    <Form work={make} submit={say("Make a token")} doing={say("Making…")} faults={faults}>
       <Field
-        label="Name of the new token"
-        hint="One for each client, such as tablet or prometheus."
+        label={say("Name of the new token")}
+        hint={say("One for each client, such as tablet or prometheus.")}
         maxLength={MAX_NAME_CHARACTERS}
         required
         {...bind("name")}
       />
       <Select
-        label="It may"
-        hint="Whoever may change things can make and remove tokens, too."
+        label={say("It may")}
+        hint={say("Whoever may change things can make and remove tokens, too.")}
         {...bind("rights")}
         options={[
-          { value: "read", text: "Only read" },
-          { value: "all", text: "Read and change" },
+          { value: "read", text: say("Only read") },
+          { value: "all", text: say("Read and change") },
         ]}
       />
     </Form>
@@ -143,12 +148,12 @@ function Make({ onMade }: { onMade: (token: NewToken) => void }) {
 /** The text of a token, which only this dialog has. */
 function Shown({ token: { name, token }, onClose }: { token: NewToken; onClose: () => void }) {
   return (
-    <Dialog title={`The token ${name}`} isLastChance onClose={onClose}>
-      <p>It is shown only now. Copy it to where it is used:</p>
-      <Command text={token} name="the token" />
+    <Dialog title={say("The token {name}", { name })} isLastChance onClose={onClose}>
+      <p>{say("It is shown only now. Copy it to where it is used:")}</p>
+      <Command text={token} name={say("the token")} />
       <div class="dialog-buttons">
         <button type="button" class="button primary" onClick={onClose}>
-          Done
+          {say("Done")}
         </button>
       </div>
     </Dialog>

@@ -1,8 +1,10 @@
 import type { ShownSettings } from "../../../http/settings-schema.ts";
+import { say } from "../../language.ts";
 import { useFields } from "../../parts/fields.ts";
 import { Field } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
+import { Say } from "../../parts/say.tsx";
 
 /** What a shell takes as it is. */
 const PLACE = /^https:\/\/[A-Za-z0-9.:/_-]+$/;
@@ -15,9 +17,12 @@ export function Update({ of: { version, command, upgrade } }: { of: ShownSetting
   const place = isPlace ? given.replace(/\/*$/, "/") : "https://example.org/portcullis/1.2.3/";
   return (
     <section class="card words">
-      <h2>Update</h2>
+      <h2>{say("Update")}</h2>
       <p>
-        Portcullis <strong>{version}</strong> runs. It never looks for updates by itself.
+        <Say
+          message="Portcullis <strong>{version}</strong> runs. It never looks for updates by itself."
+          parts={{ version }}
+        />
       </p>
       {upgrade !== null && (
         <>
@@ -28,16 +33,18 @@ export function Update({ of: { version, command, upgrade } }: { of: ShownSetting
         </>
       )}
       <Field
-        label="Address of a release"
-        hint="The folder with its files, from whom you have Portcullis."
+        label={say("Address of a release")}
+        hint={say("The folder with its files, from whom you have Portcullis.")}
         {...bind("release")}
-        fault={given === "" || isPlace ? null : "It must begin with https://, and have no spaces or quotes."}
+        fault={
+          given === "" || isPlace ? null : say("It must begin with https://, and have no spaces or quotes.")
+        }
       />
       <OnGateway commands={[`sudo portcullis update ${place} --check`, `sudo portcullis update ${place}`]} />
       <p class="quiet">
-        The first one verifies the signature, shows what is new and changes nothing. The second one does the
-        same, and then asks whether to upgrade. The download goes through the tunnel, the kill switch stays in
-        place, and open connections go on.
+        {say(
+          "The first one verifies the signature, shows what is new and changes nothing. The second one does the same, and then asks whether to upgrade. The download goes through the tunnel, the kill switch stays in place, and open connections go on.",
+        )}
       </p>
     </section>
   );
