@@ -118,7 +118,8 @@ const NEVER_WIREGUARDS = "1024-32767";
 export function masqueradeDirect(policy: Policy): string[] {
   if (!isAnyDirect(policy)) return [];
   const servers = policy.endpoints.map(
-    ({ endpoint: { address, port } }) => `${headerOf(familyOf(address))} daddr ${address} udp dport ${port}`,
+    ({ endpoint: { address, port }, isRelayed }) =>
+      `${headerOf(familyOf(address))} daddr ${address} ${isRelayed ? "tcp" : "udp"} dport ${port}`,
   );
   return [
     ...[...new Set(servers)].map(

@@ -266,6 +266,8 @@ export interface FirewallTunnel {
   /** Conntrack zone: keeps the connections of one tunnel apart from those of another. */
   zone: number;
   endpoint: Endpoint;
+  /** The endpoint is reached over TCP, by a relay of the service's; missing if WireGuard reaches it. */
+  isRelayed?: true;
   /** The gateway's own addresses inside the tunnel, without prefix length. */
   addresses: readonly Address[];
   resolvers: readonly Address[];

@@ -12,6 +12,7 @@ import { DIRECT, ZONES } from "./direct.ts";
 import { setFor } from "./exits.ts";
 import { removalOf } from "./foreign-rule.ts";
 import { chainsListed, elementsOf, endsInRefusal, FINAL_RULES, isDormant } from "./listing.ts";
+import { isRelayRule } from "./relay.ts";
 import { isRemoteZone } from "./remote-part.ts";
 import { isRemoteRule } from "./remote-routing.ts";
 import { isRouterRule } from "./router.ts";
@@ -95,7 +96,8 @@ export async function inspect(host: Host, expected: Expectation): Promise<Inspec
   const destinations = leadsOutside(listing);
   const more = direct === 0 && !destinations ? [] : rulesOn(expected.network.ipv6, DIRECT_RULES);
   // Only the service knows which rules to routed networks and for devices on the road there should be.
-  const isTheirs = (rule: Rule) => isRoutedRule(rule) || isRemoteRule(rule) || isRouterRule(rule);
+  const isTheirs = (rule: Rule) =>
+    isRoutedRule(rule) || isRemoteRule(rule) || isRouterRule(rule) || isRelayRule(rule);
   const rules = { ours: ours.filter((rule) => !isTheirs(rule)), ahead };
   const parts = ruleParts(rules, { ...expected, rules: [...expected.rules, ...more] });
   return inspectionOf({ table, rules: parts, sysctls, direct, destinations }, expected.fault);

@@ -22,7 +22,7 @@ export function rulesetOf(policy: Policy): string {
     ...prerouting(policy),
     ...refuseUnrouted(policy),
     ...exitChains(policy),
-    unmarkReplies(),
+    unmarkReplies(policy),
     input(policy),
     ...forward(policy),
     output(policy),

@@ -2,6 +2,7 @@ import { familyOf } from "../base/address.ts";
 import { MAIN_SLOT, markOf } from "../network/slot.ts";
 import { byFamily, chain, clearMark, headerOf, isMarked, on, setMark, toEach, WIREGUARD } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
+import { permitRelay, server } from "./relay.ts";
 import { toRemoteSocket } from "./remote-socket.ts";
 import { answersOf } from "./router.ts";
 
@@ -14,17 +15,20 @@ const TOO_LONG = {
   6: "icmpv6 type packet-too-big",
 };
 
-export function permitWireGuard(direction: "in" | "out", { uplink, endpoints }: Policy): string[] {
-  return endpoints.flatMap((tunnel) =>
-    direction === "in"
-      ? on("iifname", uplink).map(
-          (from) =>
-            `${from} ${endpoint("s", tunnel)} ${WIREGUARD} accept comment "WireGuard from the server"`,
-        )
-      : on("oifname", uplink).map(
-          (to) =>
-            `${to} ${isMarked(tunnel.mark)} ${endpoint("d", tunnel)} ${WIREGUARD} accept comment "WireGuard to the server"`,
-        ),
+export function permitWireGuard(direction: "in" | "out", policy: Policy): string[] {
+  const { uplink } = policy;
+  return policy.endpoints.flatMap((tunnel) =>
+    tunnel.isRelayed
+      ? permitRelay(direction, uplink, tunnel)
+      : direction === "in"
+        ? on("iifname", uplink).map(
+            (from) =>
+              `${from} ${endpoint("s", tunnel)} ${WIREGUARD} accept comment "WireGuard from the server"`,
+          )
+        : on("oifname", uplink).map(
+            (to) =>
+              `${to} ${isMarked(tunnel.mark)} ${endpoint("d", tunnel)} ${WIREGUARD} accept comment "WireGuard to the server"`,
+          ),
   );
 }
 
@@ -82,7 +86,7 @@ export function markReplies(policy: Policy, family: 4 | 6): string[] {
   const errors = policy.endpoints.length === 0 ? [] : [`${TOO_LONG[family]} fib daddr type local`];
   return [
     ...(family === 4 ? ["udp sport 67 udp dport 68"] : []),
-    ...endpoints.map((tunnel) => endpoint("s", tunnel)),
+    ...endpoints.map((tunnel) => (tunnel.isRelayed ? server("s", tunnel) : endpoint("s", tunnel))),
     ...errors,
     ...toRemoteSocket(policy).map((packets) => `meta nfproto ipv${family} ${packets}`),
     ...[...lookupReplies(policy), ...exemptionReplies(policy), ...answersOf(policy.routers)].filter((reply) =>
@@ -96,9 +100,13 @@ export function markReplies(policy: Policy, family: 4 | 6): string[] {
  * (`fwmark_reflect`): what a server sends to a port that was closed would be answered by the uplink, if another program
  * opened the firewall.
  */
-export function unmarkReplies(): string {
+export function unmarkReplies({ endpoints }: Policy): string {
+  const relayed = endpoints.some((tunnel) => tunnel.isRelayed) ? ["tcp"] : [];
   return chain("unmark_replies", "type filter hook input priority mangle; policy accept;", [
-    `meta l4proto udp ${isMarked(markOf(MAIN_SLOT))} ${clearMark()} comment "no answer of the kernel's takes the uplink"`,
+    ...["udp", ...relayed].map(
+      (protocol) =>
+        `meta l4proto ${protocol} ${isMarked(markOf(MAIN_SLOT))} ${clearMark()} comment "no answer of the kernel's takes the uplink"`,
+    ),
   ]);
 }
 

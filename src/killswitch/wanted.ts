@@ -2,6 +2,7 @@ import type { HostNetwork } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
 import { arpTextOf } from "./arp.ts";
 import type { Policy } from "./policy.ts";
+import { relayRules } from "./relay.ts";
 import { remoteRules, routesToRemote } from "./remote-routing.ts";
 import { routesTo, routesToLan, type TableRoute } from "./routed.ts";
 import { routerRules } from "./router.ts";
@@ -36,6 +37,7 @@ export function wantedFor(policy: Policy, network: HostNetwork, isOn: boolean): 
     ...routedRules(policy.routed),
     ...directRules(policy),
     ...exceptionRules(policy),
+    ...relayRules(policy),
     ...remoteRules(policy),
     ...routerRules(policy),
   ];

@@ -49,6 +49,12 @@ export const REMOTE_MARK = 0x114d;
  */
 export const ROUTER_MARK = 0x124d;
 
+/**
+ * This mark belongs to no slot either. It marks the connections of relays to servers: the kernel lets only a program
+ * with CAP_NET_ADMIN or CAP_NET_RAW set a mark (net/core/sock.c). Its lowest bit is set, too.
+ */
+export const RELAY_MARK = 0x134d;
+
 /** The slot of the tunnel `main`. */
 export const MAIN_SLOT = 0;
 

@@ -84,6 +84,9 @@ export const LAN_ROUTES: LanRoute[] = [
   { prefix: cidr("fd08::/48"), via: ip("fe80::20"), interface: "lan0" },
 ];
 
+/** Over TCP. */
+const RELAYED: FirewallTunnel = { ...FIRST, endpoint: { ...FIRST.endpoint, port: 443 }, isRelayed: true };
+
 const BLOCKED: Policy = blocked(NETWORK);
 
 /** One is more specific than another, one is for a network behind a router, and one exit is down. */
@@ -115,6 +118,12 @@ export const POLICIES = {
   connected: { ...BLOCKED, endpoints: [FIRST], carrying: [FIRST] },
   switching: { ...BLOCKED, endpoints: [FIRST, SECOND], carrying: [FIRST, SECOND] },
   "two-tunnels": { ...BLOCKED, endpoints: [FIRST, FURTHER], carrying: [FIRST, FURTHER] },
+  /** One server is reached by a relay, and another one without; a device is direct. */
+  "relayed-direct": {
+    ...BLOCKED,
+    ...{ endpoints: [RELAYED, FURTHER], carrying: [RELAYED, FURTHER] },
+    devices: [assigned("02:00:00:00:00:05", "direct")],
+  },
   /** Devices on two tunnels, on one that is down, and on none. */
   devices: {
     ...BLOCKED,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { isRelayRule, relayRules } from "../../src/killswitch/relay.ts";
 import { isRouterRule, routerRules } from "../../src/killswitch/router.ts";
 import {
   applyRules,
@@ -91,11 +92,26 @@ test("only the router's own address on the cable is asked, at three ports, and e
   expect(routerRules(POLICIES.blocked)).toEqual([]);
 });
 
+test("only the server of a relay gets what has its mark, at one port of TCP, and each rule is known as such", () => {
+  const rules = relayRules(POLICIES["relayed-direct"]);
+  expect(rules.map(({ family, priority, text }) => `${family} ${priority} ${text}`)).toEqual([
+    "4 21 to 192.0.2.1/32 ipproto 6 fwmark 0x134d/0x1fff iif lo dport 443 lookup main",
+    "4 22 fwmark 0x134d/0x1fff unreachable",
+    "6 22 fwmark 0x134d/0x1fff unreachable",
+  ]);
+  expect(rules.filter((rule) => !isRelayRule(rule))).toEqual([]);
+  expect(RULES.filter(isRelayRule)).toEqual([]);
+  expect([POLICIES.connected, { ...POLICIES["relayed-direct"], uplink: null }].flatMap(relayRules)).toEqual(
+    [],
+  );
+});
+
 needsNamespaces.describe("a kernel", () => {
   test.each([
     ["the rules of a gateway with a kill switch", RULES],
     ["the rules during a lookup", [...RULES, ...exceptionRules(POLICIES.lookup)]],
     ["the rules while the home router is asked", [...RULES, ...routerRules(POLICIES.router)]],
+    ["the rules with a relay", [...RULES, ...relayRules(POLICIES["relayed-direct"])]],
     ["the rules without the barrier", withoutBarrier(RULES)],
     ["no rules", []],
   ])("has, once they are applied, %s, and a second time nothing changes", (_, wanted) =>

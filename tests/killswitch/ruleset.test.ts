@@ -242,15 +242,17 @@ function exit() {
 
 function tunnels() {
   const tunnel = (like: FirewallTunnel) =>
-    fc.record({
-      tunnel: fc.constantFrom("main", "amsterdam"),
-      interface: fc.constant(like.interface),
-      mark: fc.constant(like.mark),
-      zone: fc.constant(like.zone),
-      endpoint: fc.constant(like.endpoint),
-      addresses: addresses(),
-      resolvers: addresses(),
-    });
+    fc
+      .record({
+        tunnel: fc.constantFrom("main", "amsterdam"),
+        interface: fc.constant(like.interface),
+        mark: fc.constant(like.mark),
+        zone: fc.constant(like.zone),
+        endpoint: fc.constant(like.endpoint),
+        addresses: addresses(),
+        resolvers: addresses(),
+      })
+      .chain((each) => fc.constantFrom(each, { ...each, isRelayed: true as const }));
   const [first, second] = POLICIES.switching.endpoints;
   return fc.oneof(
     fc.constant([]),
