@@ -9,7 +9,8 @@ const FAMILIES = { 4: { number: 2, bytes: 16, at: 4 }, 6: { number: 10, bytes: 2
 
 /** The only way that a socket sends and receives by, and the only one it exchanges packets with. */
 export interface Way {
-  link: string;
+  /** Null for the link that the routes say. */
+  link: string | null;
   /** The firewall mark of what it sends. */
   mark: number;
   peer: { address: string; port: number };
@@ -51,15 +52,7 @@ export async function openBoundUdp(way: Way, { onData, onEnd }: Ears): Promise<B
 
 /** The same over TCP. What is sent before the connection is open waits for it. */
 export async function openBoundTcp(way: Way, { onData, onEnd }: Ears): Promise<BoundSocket> {
-  const { number } = familyOf(way);
-  const fd = libc().socket(number, SOCK_STREAM | NONBLOCK_CLOEXEC, 0);
-  if (fd < 0) throw unable(way);
-  try {
-    bind(fd, way);
-  } catch (error) {
-    libc().close(fd);
-    throw error;
-  }
+  const fd = connectingTcp(way);
   const socket = await Bun.connect({
     fd,
     socket: {
@@ -72,13 +65,27 @@ export async function openBoundTcp(way: Way, { onData, onEnd }: Ears): Promise<B
   return { send: (bytes) => socket.write(bytes) === bytes.length, close: () => socket.terminate() };
 }
 
+/** A TCP socket that is about to be connected, after `set` has set what else it needs. */
+export function connectingTcp(way: Way, set: (fd: number) => boolean = () => true): number {
+  const fd = libc().socket(familyOf(way).number, SOCK_STREAM | NONBLOCK_CLOEXEC, 0);
+  if (fd < 0) throw unable(way);
+  try {
+    if (!set(fd)) throw unable(way);
+    bind(fd, way);
+  } catch (error) {
+    libc().close(fd);
+    throw error;
+  }
+  return fd;
+}
+
 /** A socket that is connected receives nothing from others. */
 function bind(fd: number, way: Way): void {
   const c = libc();
   const name = Buffer.from(`${way.link}\0`);
   const mark = Buffer.from(Int32Array.of(way.mark).buffer);
   const isDone =
-    c.setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, ptr(name), name.length) === 0 &&
+    (way.link === null || c.setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, ptr(name), name.length) === 0) &&
     c.setsockopt(fd, SOL_SOCKET, SO_MARK, ptr(mark), mark.length) === 0 &&
     isConnecting(fd, way);
   if (!isDone) throw unable(way);
@@ -108,5 +115,6 @@ function addressOf(way: Way): Buffer {
 }
 
 function unable({ link, peer }: Way): GatewayError {
-  return new GatewayError("unable", `no socket can send to ${peer.address} by ${link}`);
+  const by = link === null ? "" : ` by ${link}`;
+  return new GatewayError("unable", `no socket can send to ${peer.address}${by}`);
 }

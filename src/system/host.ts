@@ -54,6 +54,8 @@ export interface Host {
    * in use.
    */
   openUdp(place: UdpPlace): Promise<UdpSocket>;
+  /** Opens a relay, which connects by itself, again and again. Throws `GatewayError("unable")`. */
+  openRelay(place: RelayPlace): Promise<OpenRelay>;
   /**
    * Ends the tracked connections that `isOver` names, and returns them: the next packet of one begins a new connection.
    * Throws `GatewayError("kernel_refused")`.
@@ -161,6 +163,28 @@ export interface UdpSocket {
   received(): Datagram[] | "refused";
   close(): void;
 }
+
+/** A relay of WireGuard's packets to a server, over TCP. */
+export interface RelayPlace {
+  /** The firewall mark of what is sent to the server. */
+  mark: number;
+  /** The server's, over TCP. */
+  address: string;
+  port: number;
+}
+
+export interface OpenRelay {
+  /** Where WireGuard reaches it, on loopback. */
+  port: number;
+  /** WireGuard's own port, at which it has to listen. What comes from any other on this machine is dropped. */
+  wireguardPort: number;
+  /** Why there is no connection to the server; null if there is one, or if that is not known yet. */
+  fault(): RelayFault | null;
+  close(): void;
+}
+
+/** `foreign`: something else answers in the server's place, such as a hotel's login page. */
+export type RelayFault = "refused" | "foreign";
 
 export interface Datagram {
   /** The sender's. */

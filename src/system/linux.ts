@@ -9,8 +9,10 @@ import type {
   HttpsAnswer,
   LineLimit,
   LinkSocket,
+  OpenRelay,
   Path,
   PinnedRequest,
+  RelayPlace,
   RunOptions,
   SetChange,
   UdpPlace,
@@ -20,6 +22,7 @@ import type {
 import { readLines } from "./lines.ts";
 import { Output } from "./output.ts";
 import { reasonIn } from "./reason.ts";
+import type { Relays } from "./relay/relays.ts";
 import { exchange } from "./uapi.ts";
 
 /**
@@ -52,6 +55,7 @@ const loadHttps = () => import("./https.ts");
 const loadLinkSocket = () => import("./link-socket.ts");
 const loadLookup = () => import("./lookup.ts");
 const loadMdns = () => import("./mdns.ts");
+const loadRelays = () => import("./relay/relays.ts");
 const loadPathProbe = () => import("./path-probe.ts");
 const loadResolverProbe = () => import("./resolver-probe.ts");
 const loadUdpSocket = () => import("./udp-socket.ts");
@@ -77,6 +81,7 @@ export class LinuxHost implements Host {
   /** In front of a program that prints events; nothing once `setpriv` was refused, as a filter of system calls may. */
   private watchedBy: readonly string[] = ENDS_WITH_THIS_PROGRAM;
   private addressSets: Promise<AddressSets> | null = null;
+  private relays: Relays | null = null;
 
   async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
     const output = argv[0] === WORDY ? Output.open() : null;
@@ -208,6 +213,12 @@ export class LinuxHost implements Host {
 
   async openUdp(place: UdpPlace): Promise<UdpSocket> {
     return (await loadUdpSocket()).openUdp(place);
+  }
+
+  async openRelay(place: RelayPlace): Promise<OpenRelay> {
+    const { Relays } = await loadRelays();
+    this.relays ??= new Relays();
+    return this.relays.open(place);
   }
 
   async endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]> {

@@ -6,8 +6,10 @@ import type {
   Host,
   HttpsAnswer,
   LinkSocket,
+  OpenRelay,
   Path,
   PinnedRequest,
+  RelayPlace,
   RunOptions,
   SetChange,
   UdpPlace,
@@ -21,6 +23,7 @@ import { Listening } from "./listening.ts";
 import { Nftables } from "./nftables.ts";
 import type { Internet } from "./peer.ts";
 import { unknown } from "./refusal.ts";
+import { FakeRelays } from "./relays.ts";
 import { Wireguard } from "./wireguard.ts";
 
 /** The programs that the gateway lets watch. */
@@ -104,6 +107,7 @@ export class FakeHost implements Host, Internet {
   /** What is heard of other machines on a link. */
   readonly listening = new Listening();
   readonly datagrams = new Datagrams();
+  readonly relays = new FakeRelays();
 
   private readonly clock: Clock;
   private readonly watchers = new Set<{
@@ -213,6 +217,10 @@ export class FakeHost implements Host, Internet {
 
   async openUdp(place: UdpPlace): Promise<UdpSocket> {
     return this.datagrams.open(place);
+  }
+
+  async openRelay(place: RelayPlace): Promise<OpenRelay> {
+    return this.relays.open(place);
   }
 
   async endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]> {

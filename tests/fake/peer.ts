@@ -38,6 +38,8 @@ export interface Internet {
   readonly silent: ReadonlySet<string>;
   /** Endpoints that hear nothing, and ask for a handshake again and again. */
   readonly deaf: ReadonlySet<string>;
+  /** Those on loopback lead to servers. */
+  readonly relays: { carries(endpoint: string): boolean };
   /** Endpoints that answer handshakes, and drop what is inside the tunnel. */
   readonly hollow: ReadonlySet<string>;
   /** Milliseconds that the first handshake with an endpoint takes; no time where none is given. */
@@ -102,8 +104,8 @@ export function converse(peer: FakePeer, until: number, internet: Internet): voi
   if (due && answers) shakeHands(peer, peer.sentAt, internet);
 }
 
-function isHeard({ endpoint }: FakePeer, { silent, deaf }: Internet): boolean {
-  return !silent.has(endpoint) && !deaf.has(endpoint);
+function isHeard({ endpoint }: FakePeer, { silent, deaf, relays }: Internet): boolean {
+  return !silent.has(endpoint) && !deaf.has(endpoint) && relays.carries(endpoint);
 }
 
 function acknowledge(peer: FakePeer, data: number, until: number): void {

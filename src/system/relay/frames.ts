@@ -1,0 +1,82 @@
+/**
+ * Datagrams in a stream: each comes after its length, two bytes, the first one the higher (mullvad/udp-over-tcp). Only
+ * WireGuard's packets pass, in both directions.
+ */
+const HEADER_BYTES = 2;
+/** A keepalive; all other messages are longer (WireGuard white paper, 5.4). */
+const SHORTEST_BYTES = 32;
+/** So many are enough to see the type of a message. */
+const TYPE_BYTES = 4;
+const NOTHING = new Uint8Array(0);
+
+/** A message's type and three reserved bytes, as `match.ts` of the kill switch has them. */
+export function isWireGuard(bytes: Uint8Array, at = 0): boolean {
+  const type = bytes[at] ?? 0;
+  return type >= 1 && type <= 4 && bytes[at + 1] === 0 && bytes[at + 2] === 0 && bytes[at + 3] === 0;
+}
+
+/** Takes datagrams out of a stream. */
+export class Unframer {
+  private rest: Uint8Array = NOTHING;
+
+  /** Calls back with each whole datagram. False if this is not such a stream: what comes after that means nothing. */
+  take(chunk: Uint8Array, onDatagram: (datagram: Uint8Array) => void): boolean {
+    const bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
+    let at = 0;
+    while (bytes.length - at >= HEADER_BYTES + TYPE_BYTES) {
+      const length = ((bytes[at] ?? 0) << 8) | (bytes[at + 1] ?? 0);
+      const begin = at + HEADER_BYTES;
+      if (length < SHORTEST_BYTES || !isWireGuard(bytes, begin)) return false;
+      if (bytes.length - begin < length) break;
+      onDatagram(bytes.subarray(begin, begin + length));
+      at = begin + length;
+    }
+    // At most one datagram.
+    this.rest = at === bytes.length ? NOTHING : bytes.slice(at);
+    return true;
+  }
+}
+
+/** Datagrams that wait for the stream, in a buffer of a fixed size. */
+export class Outbox {
+  private readonly bytes: Uint8Array;
+  private begin = 0;
+  private end = 0;
+
+  constructor(sizeBytes: number) {
+    this.bytes = new Uint8Array(sizeBytes);
+  }
+
+  /** False if there is no room: the datagram is dropped, as a full link would do. */
+  add(datagram: Uint8Array): boolean {
+    const needed = HEADER_BYTES + datagram.length;
+    if (this.end + needed > this.bytes.length) this.moveUp();
+    if (this.end + needed > this.bytes.length) return false;
+    this.bytes[this.end] = datagram.length >> 8;
+    this.bytes[this.end + 1] = datagram.length & 0xff;
+    this.bytes.set(datagram, this.end + HEADER_BYTES);
+    this.end += needed;
+    return true;
+  }
+
+  get waiting(): Uint8Array {
+    return this.bytes.subarray(this.begin, this.end);
+  }
+
+  /** So many bytes of what waits have been taken. */
+  taken(count: number): void {
+    this.begin += count;
+    if (this.begin === this.end) this.clear();
+  }
+
+  clear(): void {
+    this.begin = 0;
+    this.end = 0;
+  }
+
+  private moveUp(): void {
+    this.bytes.copyWithin(0, this.begin, this.end);
+    this.end -= this.begin;
+    this.begin = 0;
+  }
+}
