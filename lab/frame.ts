@@ -6,6 +6,8 @@ import { markOf } from "./marker.ts";
 export interface WireguardEndpoint {
   address: string;
   port: number;
+  /** Where a relay of the gateway's may have its connection. What is in a stream cannot be judged. */
+  protocol?: "tcp";
 }
 
 export type Finding =
@@ -46,13 +48,18 @@ export function findingOf(bytes: Uint8Array, endpoints: readonly WireguardEndpoi
 
 function packetFinding(packet: Packet, endpoints: readonly WireguardEndpoint[]): Finding {
   const { payload } = packet;
-  if (!packet.fragment && packet.protocol === 17) {
+  const protocol = packet.fragment ? null : packet.protocol;
+  if (protocol === 17 || protocol === 6) {
     const [source, target] = [payload.getUint16(0), payload.getUint16(2)];
-    if (isDhcp(packet, source, target)) return { kind: "dhcp" };
-    if (isNameQuestion(packet, target)) return { kind: "mdns" };
-    const known = ({ address, port }: WireguardEndpoint) =>
-      (address === packet.to && port === target) || (address === packet.from && port === source);
-    if (endpoints.some(known) && isWireguard(payload)) return { kind: "wireguard" };
+    if (protocol === 17 && isDhcp(packet, source, target)) return { kind: "dhcp" };
+    if (protocol === 17 && isNameQuestion(packet, target)) return { kind: "mdns" };
+    const known = endpoints
+      .filter((endpoint) => (endpoint.protocol === "tcp") === (protocol === 6))
+      .some(
+        ({ address, port }) =>
+          (address === packet.to && port === target) || (address === packet.from && port === source),
+      );
+    if (known && (protocol === 6 || isWireguard(payload))) return { kind: "wireguard" };
   }
   if (!packet.fragment && packet.protocol === 58 && isNeighbour(packet)) return { kind: "ndp" };
   return leak(describe(packet));

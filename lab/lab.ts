@@ -143,8 +143,9 @@ export class Lab {
   }
 
   /** Captures what reaches the router's port from the gateway and, with one network card, from the client. */
-  sniff(): Promise<Sniffer> {
-    return Sniffer.start(this.namespaces.router, "lan0", { endpoints: ENDPOINTS, direction: "in" });
+  sniff(more: readonly WireguardEndpoint[] = []): Promise<Sniffer> {
+    const endpoints = [...ENDPOINTS, ...more];
+    return Sniffer.start(this.namespaces.router, "lan0", { endpoints, direction: "in" });
   }
 
   traffic(namespace: string, options: TrafficOptions = {}): Promise<Traffic> {

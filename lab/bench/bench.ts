@@ -12,6 +12,7 @@ import { measureNames, type NamesEffort } from "./names.ts";
 import { measurePackets } from "./packets.ts";
 import { measurePage, type PageEffort } from "./page.ts";
 import { measurePrograms } from "./programs.ts";
+import { measureRelay } from "./relay.ts";
 import { measureRemote } from "./remote.ts";
 import { measureRepair } from "./repair.ts";
 import { measureStart } from "./start.ts";
@@ -116,6 +117,7 @@ await withHome(
     await step("repair", () => measureRepair(contest, effort.repairs));
   },
 );
+await step("relay", () => measureRelay(effort.streams, effort.repairs, program));
 await withHome(
   ["status", "programs"],
   () => Contest.open({ ...program, traced: true }),

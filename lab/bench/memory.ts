@@ -55,7 +55,7 @@ async function work(side: Portcullis, { switches, requests }: Load): Promise<voi
   await Bun.sleep(REST_MS);
 }
 
-export function residentMib({ gateway }: Portcullis): number {
+export function residentMib({ gateway }: Pick<Portcullis, "gateway">): number {
   const status = readFileSync(`/proc/${gateway.pid}/status`, "utf8");
   return Number(/^VmRSS:\s*(\d+) kB$/m.exec(status)?.[1]) / 1024;
 }

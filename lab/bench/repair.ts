@@ -1,5 +1,6 @@
 import { TABLE } from "../../src/killswitch/ruleset.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
+import type { Lab } from "../lab.ts";
 import { linesOf } from "../lines.ts";
 import { until } from "../until.ts";
 import { now } from "./clock.ts";
@@ -34,7 +35,7 @@ export async function measureRepair(
     { name: `${PER_SECOND} questions a second to the gateway`, asked: portcullis, times: [] },
     { name: `${PER_SECOND} questions a second to another gateway`, asked: wgQuick, times: [] },
   ];
-  const table = await Table.watch(portcullis);
+  const table = Table.watch(portcullis.lab);
   try {
     for (let round = 0; round < rounds; round += 1)
       for (const { asked, times } of cases) times.push(await repairOf(portcullis, table, asked));
@@ -72,7 +73,7 @@ async function repairOf({ lab, gateway }: Portcullis, table: Table, asked: Side 
 }
 
 /** The gateway's table, as the kernel reports it. */
-class Table {
+export class Table {
   /** Milliseconds that it was away, each time. */
   readonly absences: number[] = [];
   /** The lines of the latest reports. */
@@ -81,7 +82,7 @@ class Table {
 
   private constructor(private readonly child: Bun.Subprocess<"ignore", "pipe", "inherit">) {}
 
-  static async watch({ lab }: Portcullis): Promise<Table> {
+  static watch(lab: Lab): Table {
     const argv = commandIn(lab.namespaces.gateway, ["nft", "monitor"]);
     const table = new Table(Bun.spawn(argv, { stdin: "ignore", stdout: "pipe", stderr: "inherit" }));
     void table.listen();

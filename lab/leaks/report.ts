@@ -11,12 +11,14 @@ const EXITS = ["second", "direct"] as const;
 const WIDTHS = { scenario: 78, cards: 5, layer: 14, number: 9 };
 
 const asJson = process.argv.includes("--json");
+/** The tunnels to managed servers go over TCP. */
+const isRelayed = process.argv.includes("--relayed");
 const words = process.argv
   .slice(2)
-  .filter((word) => word !== "--json")
+  .filter((word) => !word.startsWith("--"))
   .join(" ");
 const scenarios = [...SCENARIOS, ...FURTHER_SCENARIOS].filter((scenario) => scenario.name.includes(words));
-const freshScenarios = FRESH_SCENARIOS.filter((scenario) => scenario.name.includes(words));
+const freshScenarios = isRelayed ? [] : FRESH_SCENARIOS.filter((scenario) => scenario.name.includes(words));
 if (scenarios.length + freshScenarios.length === 0) {
   process.stderr.write(`no scenario has "${words}" in its name\n`);
   process.exit(2);
@@ -41,7 +43,7 @@ process.exit(leaked === 0 && broken === 0 && !unclosed ? 0 : 1);
 /** The whole suite on one stage. */
 async function perform(cards: NetworkCards, layer: Layer): Promise<void> {
   if (!scenarios.some((scenario) => scenario.cards.includes(cards))) return;
-  const stage = await Stage.open(cards, layer);
+  const stage = await Stage.open(cards, layer, isRelayed);
   try {
     for (const scenario of scenarios.filter((one) => one.cards.includes(cards))) {
       add(await stage.play(scenario));

@@ -1,6 +1,7 @@
 import { INTERNET, type NetworkCards, VPN } from "../../src/sandbox/topology.ts";
 import { type Answer, createLab, type Gateway, type Lab, type Ran } from "../lab.ts";
 import { Probe } from "../probe.ts";
+import { relayServers, relaysAt, UDP2TCP_PORTS } from "../relayed-servers.ts";
 import type { Sniffer } from "../sniffer.ts";
 import type { Traffic } from "../traffic.ts";
 import { Devices } from "./devices.ts";
@@ -44,21 +45,24 @@ export class Stage {
     private readonly network: Network,
     private readonly sniffer: Sniffer,
     private readonly traffics: readonly Traffic[],
+    readonly isRelayed: boolean,
   ) {}
 
-  static async open(cards: NetworkCards, layer: Layer = "both"): Promise<Stage> {
+  /** With `isRelayed`, the tunnels to managed servers go over TCP. */
+  static async open(cards: NetworkCards, layer: Layer = "both", isRelayed = false): Promise<Stage> {
     const lab = await createLab({ cards });
     try {
+      if (isRelayed) await relayServers(lab);
       const gateway = await lab.startGateway({ starter: await starterFor(lab, layer) });
       const pace = new TokenBucket();
-      const sniffer = await lab.sniff();
+      const sniffer = await lab.sniff(isRelayed ? relaysAt(UDP2TCP_PORTS.slice(0, 1)) : []);
       const devices = await Devices.plugIn(lab, gateway, pace, () => sniffer.leaks);
       const network = await Network.remember(lab);
       // A resolver on the internet answers outside the tunnel too, and then tells whom it saw.
       const options = { resolver: INTERNET.dns4, intervalMs: OFTEN_MS, rarelyMs: RARELY_MS };
       const senders = [lab.namespaces.client, lab.namespaces.gateway];
       const traffics = await Promise.all(senders.map((sender) => lab.traffic(sender, options)));
-      return new Stage(lab, gateway, devices, pace, layer, network, sniffer, traffics);
+      return new Stage(lab, gateway, devices, pace, layer, network, sniffer, traffics, isRelayed);
     } catch (error) {
       await lab.close();
       throw error;
@@ -82,7 +86,9 @@ export class Stage {
   }
 
   async connect(server = SERVER): Promise<Answer> {
-    return this.request("/api/connect", { server });
+    const isManaged = this.lab.sandbox.servers.some(({ hostname }) => hostname === server);
+    const how = this.isRelayed && isManaged ? { transport: "udp2tcp" } : {};
+    return this.request("/api/connect", { server, ...how });
   }
 
   async disconnect(): Promise<Answer> {

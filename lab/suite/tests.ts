@@ -38,6 +38,8 @@ const LONG = new Set([
   ...namesOf("lab", ["other-routers", "remote-router", "dropin", "dhcp", "lan", "mtu", "company", "second"]),
   ...namesOf("lab", [
     "leaks/fresh",
+    "leaks/relayed",
+    "transport",
     "installation",
     "routed",
     "resolvers",

@@ -38,6 +38,7 @@ import { Catalogue } from "../servers/catalogue.ts";
 import { Favourites } from "../servers/favourites.ts";
 import { ManagedList } from "../servers/managed.ts";
 import type { Server } from "../servers/schema.ts";
+import { reachedLike } from "../servers/transport.ts";
 import { Updates } from "../servers/updates.ts";
 import type { Host, Send } from "../system/host.ts";
 import { LinuxHost } from "../system/linux.ts";
@@ -121,7 +122,10 @@ export async function partsOn(
     userspace,
     autoconnect: settings.autoconnect,
     register: (server, send) => accounts.register(server, send),
-    latest: ({ provider, name, via }) => catalogue.server(provider, name, via?.name),
+    latest: (server) => {
+      const latest = catalogue.server(server.provider, server.name, server.via?.name);
+      return latest && (reachedLike(latest, server) ?? latest);
+    },
     onOtherFirewalls: () => {
       killSwitchParts.devices.firewallsChanged();
       void killSwitchParts.bounds.check();
@@ -132,7 +136,10 @@ export async function partsOn(
       killSwitchParts.devices.unlessUsed(tunnel, () =>
         killSwitchParts.destinations.unlessUsed(tunnel, remove),
       ),
-    alternatives: (server) => (settings.failover ? alternativesTo(server, catalogue.all()) : []),
+    alternatives: (server) =>
+      settings.failover
+        ? alternativesTo(server, catalogue.all()).flatMap((each) => reachedLike(each, server) ?? [])
+        : [],
     alarm: (code, message) => events.alarm(code, message),
   });
   tunnels.onTunnel(({ name, controller }) => {

@@ -15,8 +15,10 @@ export interface TunnelFacts {
     | "server"
     | "via"
     | "port"
+    | "transport"
     | "wanted"
     | "wanted_via"
+    | "wanted_transport"
     | "latest_handshake"
     | "error"
     | "unanswered"
@@ -67,7 +69,12 @@ function alive({ row, now }: TunnelFacts, title: string): Finding {
   );
 }
 
-function portText({ port }: TunnelFacts["row"]): string {
+function portText({ port, transport, wanted_transport }: TunnelFacts["row"]): string {
+  if (transport !== undefined) {
+    const why =
+      wanted_transport === undefined ? "because plain WireGuard is blocked here" : "as was asked for";
+    return ` by ${transport} at TCP port ${port}, ${why}`;
+  }
   return port === undefined ? "" : ` at port ${port}, because it does not answer at its usual one from here`;
 }
 

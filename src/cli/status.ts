@@ -71,9 +71,15 @@ function counts(count: number, one: string, many = `${one}s`): string {
   return count === 0 ? "" : `${count} ${count === 1 ? one : many}`;
 }
 
-/** The server with its place and with its entry. */
-export function placed({ server, location, via }: Pick<Status, "server" | "location" | "via">): string {
-  return viaText(location === "" ? server : `${server} (${location})`, via);
+/** The server with its place and with its entry, and how it is reached if not by plain WireGuard. */
+export function placed({
+  server,
+  location,
+  via,
+  transport,
+}: Pick<Status, "server" | "location" | "via" | "transport">): string {
+  const title = viaText(location === "" ? server : `${server} (${location})`, via);
+  return transport === undefined ? title : `${title} by ${transport}`;
 }
 
 /** Clocks of two machines differ, so a time in the future counts as now. */

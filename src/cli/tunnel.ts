@@ -9,10 +9,15 @@ import type { Use } from "./provider.ts";
 import { placed, readStatus } from "./status.ts";
 import { printable, styled, table } from "./text.ts";
 
-export async function connect(api: Api, server: string, via?: string): Promise<Output> {
+export async function connect(
+  api: Api,
+  server: string,
+  how: { via?: string; transport?: string } = {},
+): Promise<Output> {
+  const { via } = how;
   // The handshake may take seconds, so say what is happening.
   if (process.stderr.isTTY) process.stderr.write(`Connecting to ${printable(viaText(server, via))} …\n`);
-  const json = await api.post("/api/connect", Success, { server, ...(via !== undefined && { via }) });
+  const json = await api.post("/api/connect", Success, { server, ...how });
   const status = await readStatus(api);
   // The server that was chosen for a country or a city. The tunnel may have moved on since.
   const reached = status.server === "" ? viaText(server, via) : placed(status);

@@ -18,19 +18,19 @@ export async function listTunnels(api: Api, namesOnly: boolean): Promise<Output>
 export async function changeTunnel(
   api: Api,
   [name = "", action = "", server]: readonly string[],
-  more: { provider?: string; via?: string },
+  more: { provider?: string; via?: string; transport?: string },
 ): Promise<Output> {
   const path = `/api/tunnels/${encodeURIComponent(name)}`;
   switch (action) {
     case "connect":
       return connectTunnel(api, path, { name, server, ...more });
     case "disconnect": {
-      assertNoServer(action, server, more.via);
+      assertNoServer(action, server, more);
       const json = await api.post(`${path}/disconnect`, Success);
       return { json, text: `The ${printable(tunnelTitle(name))} is disconnected.\n` };
     }
     default: {
-      assertNoServer(action, server, more.via);
+      assertNoServer(action, server, more);
       const json = await api.delete(path, Success);
       return { json, text: `Removed the ${printable(tunnelTitle(name))}.\n` };
     }
@@ -40,7 +40,11 @@ export async function changeTunnel(
 async function connectTunnel(
   api: Api,
   path: string,
-  { name, server, ...more }: { name: string; server: string | undefined; provider?: string; via?: string },
+  {
+    name,
+    server,
+    ...more
+  }: Parameters<typeof changeTunnel>[2] & { name: string; server: string | undefined },
 ): Promise<Output> {
   if (server === undefined) throw usage("missing argument 'server': where should the tunnel lead?");
   // The handshake may take seconds, so say what is happening.
@@ -69,9 +73,14 @@ function textOf(rows: readonly TunnelRow[]): string {
   ].join("");
 }
 
-function assertNoServer(action: string, server: string | undefined, via: string | undefined): void {
+function assertNoServer(
+  action: string,
+  server: string | undefined,
+  { via, transport }: { via?: string; transport?: string },
+): void {
   if (server !== undefined) throw usage(`too many arguments: ${action} takes no server`);
   if (via !== undefined) throw usage(`--via is for connect only`);
+  if (transport !== undefined) throw usage(`--transport is for connect only`);
 }
 
 function usage(message: string): GatewayError {

@@ -2,10 +2,17 @@ import type { TunnelRow } from "../tunnel/schema.ts";
 import { change, pathOf } from "./api.ts";
 
 /** Leads a tunnel again to where it should lead. */
-export async function leadAgain({ name, provider, wanted, wanted_via }: TunnelRow): Promise<void> {
+export async function leadAgain({
+  name,
+  provider,
+  wanted,
+  wanted_via,
+  wanted_transport,
+}: TunnelRow): Promise<void> {
   await change("PUT", pathOf("tunnels", name), {
     server: wanted,
     ...(wanted_via !== undefined && { via: wanted_via }),
+    ...(wanted_transport !== undefined && { transport: wanted_transport }),
     ...(provider !== null && { provider }),
   });
 }

@@ -98,6 +98,15 @@ function tunnelFamilies({ tunnels }: Figures): Family[] {
       })),
     },
     {
+      name: "portcullis_tunnel_relayed",
+      type: "gauge",
+      help: "1 while the server is reached over TCP (udp2tcp), because it was asked for or plain WireGuard is blocked.",
+      samples: tunnels.map(({ row: { name, transport } }) => ({
+        labels: { tunnel: name },
+        value: Number(transport !== undefined),
+      })),
+    },
+    {
       name: "portcullis_tunnel_unanswered",
       type: "gauge",
       help: "1 while nothing but handshakes comes back for what is sent into the tunnel.",

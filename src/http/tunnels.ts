@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { Provider } from "../servers/schema.ts";
+import { Provider, Transport } from "../servers/schema.ts";
 import { Status } from "../tunnel/schema.ts";
 import { answers, done } from "./answers.ts";
 import { route } from "./route.ts";
@@ -32,6 +32,16 @@ const Via = Type.Optional(
   }),
 );
 
+/** As in the body of the requests that connect a tunnel. */
+const How = Type.Optional(
+  Type.Union(Transport.anyOf, {
+    description:
+      "How the server is reached: `plain` is WireGuard by UDP, at the server's usual port or the list's other ports. " +
+      "`udp2tcp` is the same inside a TCP connection, for networks that block it; the server's list has to offer it. " +
+      "`auto` tries plain first, then what the list offers. Without it: `auto`.",
+  }),
+);
+
 const params = { name: Type.String({ example: "tv" }) };
 
 export const tunnelRoutes = [
@@ -41,7 +51,7 @@ export const tunnelRoutes = [
     summary: "Connect to a server, or to the nearest one of a place",
     tag: "Tunnel",
     body: Type.Object(
-      { server: Type.String({ minLength: 1, description: DESCRIPTION }), via: Via },
+      { server: Type.String({ minLength: 1, description: DESCRIPTION }), via: Via, transport: How },
       { additionalProperties: false },
     ),
     example: { server: SERVER_EXAMPLE },
@@ -87,6 +97,7 @@ export const tunnelRoutes = [
           description: "as in /api/connect, but of `provider` if one is given",
         }),
         via: Via,
+        transport: How,
       },
       { additionalProperties: false },
     ),

@@ -3,6 +3,7 @@ import type { Catalogue } from "../servers/catalogue.ts";
 import { pairOf, titleOf } from "../servers/hops.ts";
 import { MAX_ASKED, type Place, spread } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
+import { reachedLike } from "../servers/transport.ts";
 
 /**
  * Other servers of the place that was requested, or if that was one server, of its city or else its country. They are a
@@ -43,9 +44,13 @@ function placeOf(
 }
 
 /** The server as it is reached instead of the current one; none for the current one itself. */
-function wayTo(catalogue: Pick<Catalogue, "server">, server: Server, { name, via }: Server): Server[] {
+function wayTo(
+  catalogue: Pick<Catalogue, "server">,
+  server: Server,
+  { name, via, transport }: Server,
+): Server[] {
   if (server.name === name) return [];
-  if (via === undefined) return [server];
+  if (via === undefined) return [reachedLike(server, { ...(transport && { transport }) }) ?? []].flat();
   const entry = catalogue.server(server.provider, via.name);
   const pair = entry && pairOf(server, entry);
   return pair === null ? [] : [pair];

@@ -26,6 +26,14 @@ export type Managed = Static<typeof Managed>;
 export const OWN_LIST = "list";
 export const MANAGED: readonly Managed[] = ["mullvad", "ivpn", "pia", "nordvpn", OWN_LIST];
 
+/**
+ * How WireGuard's packets get to a server: by UDP, or by UDP inside a TCP connection. `auto` is by UDP where that works,
+ * and else as the server offers.
+ */
+export const Transport = Type.Union([Type.Literal("auto"), Type.Literal("plain"), Type.Literal("udp2tcp")]);
+export type Transport = Static<typeof Transport>;
+export const TRANSPORTS: readonly Transport[] = ["auto", "plain", "udp2tcp"];
+
 /** A server as clients see it: no key material. */
 export const ServerRecord = Type.Object(
   {
@@ -67,6 +75,10 @@ export interface Server {
   opensPorts?: false;
   /** Where it answers too, if it is reached directly. */
   ports?: readonly PortRange[];
+  /** TCP ports at which it takes WireGuard's packets (udp-over-tcp), the first to be tried first. */
+  udp2tcp?: readonly number[];
+  /** How it is to be reached, if that was asked for. */
+  transport?: Exclude<Transport, "auto">;
   /** The server through which it is reached; the endpoint is there. Missing if it is reached directly. */
   via?: { name: string; country: string; city: string };
 }

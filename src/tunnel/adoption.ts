@@ -1,9 +1,11 @@
+import { isLoopback } from "../base/address.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { MARK_MASK, type Slot } from "../network/slot.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Server } from "../servers/schema.ts";
+import { reachedLike } from "../servers/transport.ts";
 import type { Host } from "../system/host.ts";
 import type { Interface } from "../wireguard/interface.ts";
 import { publicKeyOf } from "../wireguard/key.ts";
@@ -51,12 +53,15 @@ export async function adopted(
     const last = remembered && rememberedServer(remembered, known);
     const found = last !== null && isServer(last) ? last : known.all().find(isServer);
     if (found === undefined || device?.peer?.endpoint == null) continue;
-    const server = known.reachedAt(found, device.peer.endpoint);
+    // Its relay has ended with the service: it carries nothing until another one is up.
+    const isRelayed = isLoopback(device.peer.endpoint.address);
+    const server = isRelayed ? found : known.reachedAt(found, device.peer.endpoint);
     const isLast = remembered?.name === server.name && remembered.via === server.via?.name;
     const began = isLast ? remembered.since : device.peer.latestHandshake || host.now();
     const since = host.monotonic() - Math.max(0, host.now() - began);
     const usable = usableNow(network, server, log);
     if (usable === null) continue;
+    if (isRelayed) return { name: "reconnecting", server: usable, session: null, dead: true, since };
     const session = sessionOn(slot, link === slot.links[0] ? 0 : 1, usable, device.peer.endpoint);
     return network.online && host.now() - device.peer.latestHandshake < SESSION_ENDS_MS
       ? { name: "connected", session, since, unanswered: null }
@@ -69,10 +74,17 @@ export async function adopted(
  * The server of a connection. A server whose provider assigned the connection is as it was then, because each list of
  * its provider may name others.
  */
-export function rememberedServer({ provider, name, via, assigned }: Connection, known: Known): Server | null {
+export function rememberedServer(
+  { provider, name, via, transport, assigned }: Connection,
+  known: Known,
+): Server | null {
   const config = assigned && configIn(assigned.config);
-  if (!assigned || !config || provider !== "managed") return known.server(provider, name, via);
-  return { ...assigned, provider, name, config, registers: true };
+  const server =
+    !assigned || !config || provider !== "managed"
+      ? known.server(provider, name, via)
+      : { ...assigned, provider, name, config, registers: true as const };
+  // Its list may no longer say that it can be reached as was asked.
+  return server && (reachedLike(server, { ...(transport && { transport }) }) ?? server);
 }
 
 /** Null if the server cannot be used on the machine's present network. */

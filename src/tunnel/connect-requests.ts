@@ -2,7 +2,8 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { Catalogue, IsMeasured } from "../servers/catalogue.ts";
-import type { FavouriteList, Provider } from "../servers/schema.ts";
+import type { FavouriteList, Provider, Transport } from "../servers/schema.ts";
+import { reachedBy } from "../servers/transport.ts";
 import type { Host } from "../system/host.ts";
 import { CONNECT_BOUNDS_SECONDS, histogramOf, observed } from "./histogram.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -15,6 +16,8 @@ export interface ConnectRequest {
   /** Through which it is reached. */
   via?: string;
   provider?: Provider;
+  /** How it is reached; `auto` if absent. */
+  transport?: Transport;
 }
 
 interface Deps {
@@ -60,11 +63,13 @@ export class ConnectRequests {
       }));
   }
 
-  private targetOf({ server, via, provider }: ConnectRequest): Target {
+  private targetOf({ server, via, provider, transport }: ConnectRequest): Target {
     const { catalogue, tunnels } = this.deps;
     const isMeasured: IsMeasured = (...which) => tunnels.roundTrips.has(...which);
-    return via === undefined
-      ? catalogue.find(server, isMeasured, provider)
-      : catalogue.findVia(server, via, isMeasured, provider);
+    const target =
+      via === undefined
+        ? catalogue.find(server, isMeasured, provider)
+        : catalogue.findVia(server, via, isMeasured, provider);
+    return reachedBy(target, transport);
   }
 }

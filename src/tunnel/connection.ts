@@ -26,6 +26,8 @@ export const Connection = Type.Object({
   wanted: Type.Optional(Type.String()),
   /** The same for `via`. */
   wanted_via: Type.Optional(Type.String()),
+  /** How it is to be reached, if that was requested. */
+  transport: Type.Optional(Type.Union([Type.Literal("plain"), Type.Literal("udp2tcp")])),
   /** The server, if its provider assigned the configuration for this connection only. */
   assigned: Type.Optional(Assigned),
   /** Milliseconds since 1970. */

@@ -156,7 +156,8 @@ export class Controller {
     const present = links.filter((link) => this.deps.slot.links.includes(link));
     if (present.length > 0)
       this.current = (await adopted(this.deps, { present, known, network })) ?? this.current;
-    const server = carriedBy(this.current)?.server;
+    const state = this.current;
+    const server = state.name === "reconnecting" ? state.server : carriedBy(state)?.server;
     if (server !== undefined) this.aim.adopt(server);
     await this.upkeep.updateKillSwitch();
   }
@@ -175,6 +176,10 @@ export class Controller {
       this.aim.saveIfChanged();
       return log.info(`the tunnel to ${titleOf(kept.server)} is up already: adopting it`);
     }
+    if (this.current.name === "reconnecting")
+      return log.info(
+        `reconnecting to ${titleOf(this.current.server)}: its relay has ended with the service`,
+      );
     const { saved } = this.aim;
     const server = autoconnect && saved !== null ? rememberedServer(saved, known) : null;
     if (server === null) return;

@@ -4,21 +4,22 @@ import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
 import { titleOf } from "../servers/hops.ts";
-import { portsToTry } from "../servers/ports.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { clockHint } from "./clock.ts";
 import type { Kernel } from "./kernel.ts";
-import { pathOf } from "./mtu.ts";
+import type { KnownWays } from "./known-ways.ts";
 import type { Resolver, Way } from "./resolver.ts";
 import type { SavedState } from "./saved-state.ts";
 import { partOf, type Session, sessionFor, usableOn } from "./session.ts";
 
 /** How long a server may take to answer the handshake; WireGuard itself retries after 5 s. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
-/** The same at each of several ports: two handshakes, and a second for the answer to the second one. */
-const PORT_TIMEOUT_MS = 6_500;
+/** The same if it can be reached in other ways, too: two handshakes, and a second for the answer to the second one. */
+const FIRST_WAY_MS = 6_500;
+/** The same for each other way. With three ports, and three of TCP, all are tried within 28 s. */
+const OTHER_WAY_MS = 3_500;
 /** The pause between two checks for the handshake is a twentieth of the time passed, as a check costs time too. */
 const POLL = { part: 1 / 20, shortestMs: 1, longestMs: 100 };
 
@@ -37,6 +38,7 @@ interface Deps {
   killSwitch: KillSwitch;
   resolver: Resolver;
   savedState: SavedState;
+  knownWays: KnownWays;
   /** The tunnel's name: the owner of its part of the kill switch. */
   name: string;
   slot: Slot;
@@ -60,6 +62,7 @@ export class Dialer {
    */
   async dial(server: Server, former: Former | null, signal: AbortSignal): Promise<Session> {
     const { host: clock, kernel, killSwitch, resolver, savedState, name, slot, looksUpInside } = this.deps;
+    const { knownWays } = this.deps;
     const { uplinkMtu } = killSwitch.network;
     assertUplink(killSwitch.network);
     const way = wayOf(name, former, looksUpInside(former));
@@ -67,9 +70,10 @@ export class Dialer {
     const { host } = usable.config.peer.endpoint;
     const old = former?.session ?? null;
     const [address] = await resolver.resolve(host, way, signal);
-    const tries = this.portsTo(usable).map((each) =>
-      sessionFor(slot, usable, { address, port: each }, old),
+    const tries = (await knownWays.to(usable)).map((each) =>
+      sessionFor(slot, usable, { address, ...each }, old),
     ) as [Session, ...Session[]];
+    signal.throwIfAborted();
     const [session] = tries;
     // The firewall already permits traffic inside the tunnel, because only routes lead there. This saves a change
     // before traffic flows.
@@ -93,7 +97,7 @@ export class Dialer {
       savedState.saveHandshake(clock.now());
       if (twin !== null && former?.dead === false) await this.silence(twin);
       const reached = await answered;
-      if (tries.length > 1) this.remember(reached);
+      if (tries.length > 1) await knownWays.answered(reached);
       return reached;
     } catch (error) {
       if (twin !== null) await this.restoreTwin(twin, session);
@@ -101,21 +105,7 @@ export class Dialer {
     }
   }
 
-  /** The usual port comes first, or the one that was answered here before. Without an uplink nobody answers anywhere. */
-  private portsTo({ ports = [], config }: Server): number[] {
-    const { killSwitch, savedState } = this.deps;
-    const usual = config.peer.endpoint.port;
-    const { network } = killSwitch;
-    return network.online ? portsToTry(usual, ports, savedState.serverPort(pathOf(network))) : [usual];
-  }
-
-  private remember({ server, endpoint }: Session): void {
-    const { killSwitch, savedState } = this.deps;
-    const isUsual = endpoint.port === server.config.peer.endpoint.port;
-    savedState.saveServerPort(pathOf(killSwitch.network), isUsual ? null : endpoint.port);
-  }
-
-  /** The session as its server has answered: at the first of these ports that is not silent. */
+  /** The session as its server has answered: in the first of these ways that is not silent. */
   private async firstAnswered(
     tries: readonly [Session, ...Session[]],
     permit: (tried: Session) => Promise<void>,
@@ -124,16 +114,15 @@ export class Dialer {
     const { kernel, log } = this.deps;
     for (const [at, tried] of tries.entries()) {
       const title = titleOf(tried.server);
-      if (at > 0) {
-        log.info(
-          `${title} does not answer at port ${tries[at - 1]?.endpoint.port}: trying port ${tried.endpoint.port}`,
-        );
+      const before = tries[at - 1];
+      if (before !== undefined) {
+        log.info(`${title} does not answer ${wayText(before)}: trying ${wayText(tried)}`);
         // In this order: a first packet that is dropped would be repeated after 5 s only.
         await permit(tried);
         await kernel.configure(tried);
       }
-      if (await this.hasAnswered(tried, tries.length > 1 ? PORT_TIMEOUT_MS : HANDSHAKE_TIMEOUT_MS, signal))
-        return tried;
+      const withinMs = tries.length === 1 ? HANDSHAKE_TIMEOUT_MS : at === 0 ? FIRST_WAY_MS : OTHER_WAY_MS;
+      if (await this.hasAnswered(tried, withinMs, signal)) return tried;
     }
     throw this.silenceOf(tries);
   }
@@ -159,12 +148,16 @@ export class Dialer {
     return { ...server, config };
   }
 
-  private async hasAnswered({ link }: Session, withinMs: number, signal: AbortSignal): Promise<boolean> {
+  /** Throws if something else answers in the server's place: then it does so in the other ways, too. */
+  private async hasAnswered(session: Session, withinMs: number, signal: AbortSignal): Promise<boolean> {
     const { host, kernel } = this.deps;
     const begunAt = host.monotonic();
     for (let passed = 0; passed < withinMs; passed = host.monotonic() - begunAt) {
       signal.throwIfAborted();
-      if (await kernel.hasHandshake(link)) return true;
+      if (await kernel.hasHandshake(session.link)) return true;
+      const fault = kernel.relayFault(session);
+      if (fault === "refused") return false;
+      if (fault === "foreign") throw foreignAnswer(session);
       await host.sleep(Math.min(Math.max(passed * POLL.part, POLL.shortestMs), POLL.longestMs), signal);
     }
     signal.throwIfAborted();
@@ -175,15 +168,38 @@ export class Dialer {
     const { host, savedState } = this.deps;
     const title = titleOf(tries[0].server);
     const hint = clockHint(host.now(), savedState.handshake());
-    const within = (ms: number) => `did not answer the WireGuard handshake within ${ms / 1000} s`;
-    const ports = tries.map(({ endpoint }) => endpoint.port);
+    const plain = tries.filter(({ transport }) => transport === undefined);
+    const portsOf = (some: readonly Session[]) => some.map(({ endpoint }) => endpoint.port).join(", ");
+    const relayed = tries.filter(({ transport }) => transport !== undefined);
+    const ways = [
+      ...(plain.length > 0 ? [`by UDP at ${portText(plain)} ${portsOf(plain)}`] : []),
+      ...(relayed.length > 0 ? [`by udp2tcp at TCP ${portText(relayed)} ${portsOf(relayed)}`] : []),
+    ];
+    const silent = `${title} did not answer the WireGuard handshake`;
     return new GatewayError(
       "no_answer",
-      ports.length === 1
-        ? `${title} ${within(HANDSHAKE_TIMEOUT_MS)}: is it up, and are the keys right?${hint}`
-        : `${title} ${within(PORT_TIMEOUT_MS)} at any of its ports ${ports.join(", ")}: is it up, are the keys right, and does this network let WireGuard through?${hint}`,
+      tries.length === 1 && relayed.length === 0
+        ? `${silent} within ${HANDSHAKE_TIMEOUT_MS / 1000} s: is it up, and are the keys right?${hint}`
+        : `${silent} ${ways.join(", nor ")}: is it up, are the keys right, and does this network let WireGuard through?${hint}`,
     );
   }
+}
+
+function portText(some: readonly Session[]): string {
+  return some.length === 1 ? "port" : "any of its ports";
+}
+
+function wayText({ endpoint, transport }: Session): string {
+  return transport === undefined
+    ? `at port ${endpoint.port}`
+    : `by ${transport} at TCP port ${endpoint.port}`;
+}
+
+function foreignAnswer({ server, endpoint }: Session): GatewayError {
+  return new GatewayError(
+    "no_answer",
+    `${titleOf(server)} did not answer the WireGuard handshake: something else answers in its place at TCP port ${endpoint.port}. If this network has a login page, log in there first`,
+  );
 }
 
 export function assertUplink({ uplink }: HostNetwork): void {

@@ -1,6 +1,6 @@
 import { type Prefix, parsePrefix } from "../base/address.ts";
 import { MARK_MASK, type Slot } from "../network/slot.ts";
-import type { Host } from "../system/host.ts";
+import type { Host, RelayFault } from "../system/host.ts";
 import { type AddressedLink, type Route, showAddresses, showRoutes } from "../system/ip.ts";
 import { Reading } from "../system/reading.ts";
 import {
@@ -15,6 +15,7 @@ import {
 import type { Config } from "../wireguard/schema.ts";
 import { heardIn, type Sample } from "./health.ts";
 import { Links } from "./links.ts";
+import { Relayed } from "./relayed.ts";
 import { linkLines, routedPrefixes, routeLines } from "./routes.ts";
 import type { TunnelRow } from "./schema.ts";
 import { keepaliveOf, type Session } from "./session.ts";
@@ -33,6 +34,7 @@ export type Bytes = Pick<TunnelRow, "rx_bytes" | "tx_bytes">;
 /** The tunnel's interfaces and routes in the kernel. */
 export class Kernel {
   private readonly wireguard: Links;
+  private readonly relayed: Relayed;
   /** For `shown`: when it was read, and the counters just before. */
   private readonly reading: Reading<Interface | null>;
   private last: { link: string; at: number; packets: Packets | null } | null = null;
@@ -49,6 +51,7 @@ export class Kernel {
   ) {
     this.reading = new Reading(host, Number.POSITIVE_INFINITY);
     this.wireguard = new Links(host, userspace);
+    this.relayed = new Relayed(host);
   }
 
   /** Brings up the session's interface, without a peer for now. */
@@ -100,11 +103,18 @@ export class Kernel {
 
   /** Removes an interface, with its routes and addresses; a userspace program ends with it. */
   close(link: string): Promise<void> {
+    this.relayed.close(link);
     return this.wireguard.close(link);
+  }
+
+  /** Why the session's relay has no connection to the server; null if it has one, or if there is no relay. */
+  relayFault({ link }: Session): RelayFault | null {
+    return this.relayed.fault(link);
   }
 
   /** Removes the slot's interfaces that exist, except `kept` and those of another program. */
   async closeOthers(present: readonly string[], kept: Session | null): Promise<void> {
+    this.relayed.closeOthers(kept?.link ?? null);
     const links = this.slot.links.filter((link) => present.includes(link) && link !== kept?.link);
     for (const link of links) if ((await this.isTunnel(link)) !== false) await this.close(link);
   }
@@ -273,10 +283,14 @@ export class Kernel {
 
   private async tell(session: Session, servers: readonly Session[]): Promise<void> {
     const { link } = session;
-    const own = { privateKey: session.server.config.interface.privateKey, fwmark: session.mark };
+    const relay = await this.relayed.for(session);
+    const own = {
+      ...{ privateKey: session.server.config.interface.privateKey, fwmark: session.mark },
+      ...(relay !== null && { listenPort: relay.wireguardPort }),
+    };
     const peers = servers.map(({ server, endpoint }) => ({
       config: server.config.peer,
-      endpoint,
+      endpoint: relay?.endpoint ?? endpoint,
       keepalive: keepaliveOf(server),
     }));
     await this.wireguard

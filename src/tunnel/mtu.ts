@@ -18,11 +18,22 @@ export function linkMtuOf(config: Config, uplinkMtu: number): number {
   return config.interface.mtu ?? Math.max(uplinkMtu - OVERHEAD_BYTES[6], LEAST_MTU);
 }
 
+/**
+ * The same for a relay: the IP header, 32 bytes for TCP with its timestamps, 2 for the length of a packet, and 32 of
+ * WireGuard's. A longer packet gets through, too, but takes two segments.
+ */
+const RELAYED_BYTES = { 4: 20 + 32 + 2 + 32, 6: 40 + 32 + 2 + 32 };
+
 /** The MTU of the tunnel's routes if the path is narrower than the interface's MTU supposes; null if not, or unknown. */
-export function limitOf({ server, endpoint }: Session, network: HostNetwork, known: Known): number | null {
-  const path = known.pathMtu(pathOf(network));
+export function limitOf(
+  { server, endpoint, transport }: Session,
+  network: HostNetwork,
+  known: Known,
+): number | null {
+  const isRelayed = transport !== undefined;
+  const path = known.pathMtu(pathOf(network)) ?? (isRelayed ? network.uplinkMtu : null);
   if (path === null) return null;
-  const fits = path - overheadOf(endpoint.address);
+  const fits = path - (isRelayed ? RELAYED_BYTES : OVERHEAD_BYTES)[familyOf(endpoint.address)];
   const limit = Math.max(fits - (fits % PADDED_BYTES), LEAST_MTU);
   return limit < linkMtuOf(server.config, network.uplinkMtu) ? limit : null;
 }

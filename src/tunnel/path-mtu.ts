@@ -40,8 +40,9 @@ export class PathMtu {
     follow(controller.state);
   }
 
+  /** What a relay carries says nothing: TCP cuts it to the path's size. */
   private follow(state: State, controller: Controller, ended: AbortSignal): void {
-    const session = state.name === "connected" ? state.session : null;
+    const session = state.name === "connected" && !state.session.transport ? state.session : null;
     if (session === this.session) return;
     this.session = session;
     this.measuring.abort();

@@ -4,13 +4,12 @@ import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Slot } from "../network/slot.ts";
 import { titleOf, viaText } from "../servers/hops.ts";
 import { MAX_ASKED, type Place } from "../servers/place.ts";
-import { portsToTry } from "../servers/ports.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { clockHint } from "./clock.ts";
 import { assertUplink, carriedSince, type Former, silentSince, together, wayOf } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
-import { pathOf } from "./mtu.ts";
+import type { KnownWays } from "./known-ways.ts";
 import type { Resolver } from "./resolver.ts";
 import { type Round, roundsOf, withoutRoutes } from "./round.ts";
 import type { RoundTrips } from "./roundtrips.ts";
@@ -32,6 +31,7 @@ interface Deps {
   killSwitch: KillSwitch;
   resolver: Resolver;
   savedState: SavedState;
+  knownWays: KnownWays;
   /** The tunnel's name: the owner of its part of the kill switch. */
   name: string;
   slot: Slot;
@@ -64,6 +64,8 @@ export class Probe {
     const [only] = servers;
     // A handshake with a server that registers keys would need a registration.
     if (only !== undefined && (servers.length === 1 || only.registers)) return only;
+    // A handshake by UDP would not be answered.
+    if (only !== undefined && (await this.isRelayed(only))) return only;
     const known = roundTrips.nearest(servers);
     if (known !== null && roundTrips.wasAsked(place)) return known;
     const unknown = servers.filter((server) => roundTrips.of(server) === null).slice(0, MAX_ASKED);
@@ -77,8 +79,8 @@ export class Probe {
     // A server that cannot be asked because a tunnel uses it is treated like one that does not answer.
     const nearest = roundTrips.nearest(servers) ?? servers.find((server) => this.isUsed(server, former));
     if (nearest !== undefined) return nearest;
-    // They may answer at another port, which the dialer finds out with one of them.
-    const other = servers.find(({ ports }) => ports !== undefined);
+    // They may answer in another way, which the dialer finds out with one of them.
+    const other = servers.find(({ ports, udp2tcp }) => ports !== undefined || udp2tcp !== undefined);
     if (other !== undefined && this.deps.killSwitch.network.online) return other;
     const hint = clockHint(this.deps.host.now(), this.deps.savedState.handshake());
     throw new GatewayError(
@@ -115,8 +117,8 @@ export class Probe {
     for (const server of servers) {
       if (this.isUsed(server, former)) continue;
       const { host } = server.config.peer.endpoint;
-      const port = this.firstPort(server);
       try {
+        const [{ port }] = await this.deps.knownWays.to(server);
         const [address] = await resolver.resolve(host, wayOf(name, former, looksUpInside(former)), signal);
         sessions.push(sessionFor(slot, withoutRoutes(server), { address, port }, former?.session ?? null));
       } catch (error) {
@@ -128,11 +130,10 @@ export class Probe {
     return sessions;
   }
 
-  /** Where a server of this uplink was last reached, if this one listens there too. */
-  private firstPort({ config, ports = [] }: Server): number {
-    const { killSwitch, savedState } = this.deps;
-    const { port } = config.peer.endpoint;
-    return portsToTry(port, ports, savedState.serverPort(pathOf(killSwitch.network)))[0] ?? port;
+  /** Whether servers are reached by a relay here, or that was asked for. */
+  private async isRelayed(server: Server): Promise<boolean> {
+    const [first] = await this.deps.knownWays.to(server);
+    return first.transport !== undefined;
   }
 
   /** Whether a tunnel has a session with it. A second one with the same key would end the first. */

@@ -7,6 +7,7 @@ import { MAIN } from "../killswitch/policy.ts";
 import type { Alarm } from "../killswitch/repairs.ts";
 import { MAIN_SLOT } from "../network/slot.ts";
 import { Provider } from "../servers/schema.ts";
+import type { Way } from "../servers/ways.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { CONNECTION, type Connection, type SavedTunnel, savedTunnelsIn, tunnelKey } from "./connection.ts";
@@ -40,10 +41,16 @@ const PATHS = savedJson(
   Type.Record(Type.String(), Type.Integer({ minimum: 0, maximum: 65535 })),
   {},
 );
-/** Where a server was last reached if not at its usual port, by uplink. */
-const PORTS = savedJson(
-  "server_ports",
-  Type.Record(Type.String(), Type.Integer({ minimum: 1, maximum: 65535 })),
+/** How a server was last reached if not by plain WireGuard at its usual port, by uplink. */
+const WAYS = savedJson(
+  "server_ways",
+  Type.Record(
+    Type.String(),
+    Type.Object({
+      port: Type.Integer({ minimum: 1, maximum: 65535 }),
+      transport: Type.Optional(Type.Literal("udp2tcp")),
+    }),
+  ),
   {},
 );
 /** A gateway that travels meets many networks. */
@@ -192,21 +199,25 @@ export class SavedState implements Texts {
     return new Map(Object.entries(PATHS.read(this)));
   }
 
-  /** Where servers are reached from an uplink that blocks their usual port; null if it is not known to. */
-  serverPort(uplink: string): number | null {
-    return this.ports().get(uplink) ?? null;
+  /** How servers are reached from an uplink that blocks their usual port; null if it is not known to. */
+  serverWay(uplink: string): Way | null {
+    return this.ways().get(uplink) ?? null;
   }
 
-  saveServerPort(uplink: string, port: number | null): void {
-    if (this.serverPort(uplink) === port) return;
-    const ports = this.ports();
-    ports.delete(uplink);
-    if (port !== null) ports.set(uplink, port);
-    PORTS.write(this, Object.fromEntries([...ports].slice(-MAX_PATHS)));
+  hasServerWays(): boolean {
+    return this.ways().size > 0;
   }
 
-  private ports(): Map<string, number> {
-    return new Map(Object.entries(PORTS.read(this)));
+  saveServerWay(uplink: string, way: Way | null): void {
+    if (Bun.deepEquals(this.serverWay(uplink), way)) return;
+    const ways = this.ways();
+    ways.delete(uplink);
+    if (way !== null) ways.set(uplink, way);
+    WAYS.write(this, Object.fromEntries([...ways].slice(-MAX_PATHS)));
+  }
+
+  private ways(): Map<string, Way> {
+    return new Map(Object.entries(WAYS.read(this)));
   }
 
   /** The last address that a name resolved to. */

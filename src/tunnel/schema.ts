@@ -21,7 +21,12 @@ const Unanswered = Type.Boolean({
 
 const Port = Type.Integer({
   description:
-    "the port at which the server is reached, because it does not answer at its usual one; missing if it is the usual one",
+    "the port at which the server is reached, because it does not answer at its usual one, or the port of TCP; missing if it is the usual one",
+});
+
+const Relayed = Type.Literal("udp2tcp", {
+  description:
+    "how the server is reached: by UDP inside a TCP connection to `port`; missing if by plain WireGuard",
 });
 
 /** GET /api/status: the seven fields of the contract, then the fields that follow from it. */
@@ -54,6 +59,7 @@ export const Status = Type.Object(
     }),
     via: Type.Optional(VIA),
     port: Type.Optional(Port),
+    transport: Type.Optional(Relayed),
     forwarded_ports: Type.Optional(
       Type.Array(Type.Integer(), {
         description: "ports of the server that lead to devices; missing if there are none",
@@ -87,10 +93,16 @@ export const TunnelRow = Type.Object(
     devices: Type.Integer({ minimum: 0, description: "how many devices leave by it" }),
     via: Type.Optional(VIA),
     port: Type.Optional(Port),
+    transport: Type.Optional(Relayed),
     wanted_via: Type.Optional(
       Type.String({
         description:
           "the server, country or city through which `wanted` should be reached; missing if directly",
+      }),
+    ),
+    wanted_transport: Type.Optional(
+      Type.Union([Type.Literal("plain"), Type.Literal("udp2tcp")], {
+        description: "how `wanted` should be reached; missing if in whatever way works (`auto`)",
       }),
     ),
   },

@@ -14,11 +14,19 @@ export interface Session {
   zone: number;
   mark: number;
   endpoint: Endpoint;
+  /** The endpoint is reached by a relay, in this way; missing if WireGuard reaches it. */
+  transport?: "udp2tcp";
 }
 
 /** A new session on whichever of the slot's two interfaces `other` does not use. */
-export function sessionFor(slot: Slot, server: Server, endpoint: Endpoint, other: Session | null): Session {
-  return sessionOn(slot, other?.link === slot.links[0] ? 1 : 0, server, endpoint);
+export function sessionFor(
+  slot: Slot,
+  server: Server,
+  { transport, ...endpoint }: Endpoint & Pick<Session, "transport">,
+  other: Session | null,
+): Session {
+  const session = sessionOn(slot, other?.link === slot.links[0] ? 1 : 0, server, endpoint);
+  return transport === undefined ? session : { ...session, transport };
 }
 
 export function sessionOn(slot: Slot, which: 0 | 1, server: Server, endpoint: Endpoint): Session {
@@ -68,12 +76,13 @@ export function partOf(carrying: readonly Session[], asked: readonly Session[] =
   };
 }
 
-function tunnelPartOf({ server, link, zone, mark, endpoint }: Session): TunnelPart {
+function tunnelPartOf({ server, link, zone, mark, endpoint, transport }: Session): TunnelPart {
   return {
     interface: link,
     mark,
     zone,
     endpoint,
+    ...(transport !== undefined && { isRelayed: true as const }),
     addresses: addressesOf(server.config),
     resolvers: server.config.interface.dns,
   };

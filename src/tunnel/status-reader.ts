@@ -48,6 +48,7 @@ export class StatusReader {
       provider: wanted?.provider ?? null,
       wanted: wanted?.server ?? null,
       ...(wanted?.via !== undefined && { wanted_via: wanted.via }),
+      ...(wanted?.transport !== undefined && { wanted_transport: wanted.transport }),
     });
   }
 

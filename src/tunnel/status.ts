@@ -48,14 +48,21 @@ export function statusOf(
   };
 }
 
-function otherPort({ server, endpoint: { port } }: Session): { port: number } | null {
-  return port === server.config.peer.endpoint.port ? null : { port };
+function otherPort({ server, endpoint: { port }, transport }: Session): Pick<Status, "port" | "transport"> {
+  if (transport !== undefined) return { port, transport };
+  return port === server.config.peer.endpoint.port ? {} : { port };
 }
 
 /** The row of one tunnel. The other fields of a status concern the whole gateway. */
 export function rowOf(
   status: TunnelStatus,
-  { name, provider, wanted, wanted_via }: Pick<TunnelRow, "name" | "provider" | "wanted" | "wanted_via">,
+  {
+    name,
+    provider,
+    wanted,
+    wanted_via,
+    wanted_transport,
+  }: Pick<TunnelRow, "name" | "provider" | "wanted" | "wanted_via" | "wanted_transport">,
 ): Omit<TunnelRow, "devices"> {
   const {
     server,
@@ -71,10 +78,15 @@ export function rowOf(
     unanswered,
     via,
     port,
+    transport,
   } = status;
   const figures = { uptime_seconds, latest_handshake, rx_bytes, tx_bytes };
   const hops = { ...(via !== undefined && { via }), ...(wanted_via !== undefined && { wanted_via }) };
-  const other = port === undefined ? {} : { port };
+  const other = {
+    ...(port !== undefined && { port }),
+    ...(transport !== undefined && { transport }),
+    ...(wanted_transport !== undefined && { wanted_transport }),
+  };
   return {
     ...{ name, provider, server, wanted, state, location, ip, ...figures, error, mtu, unanswered },
     ...{ ...hops, ...other },

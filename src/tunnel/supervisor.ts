@@ -14,6 +14,7 @@ import { Backstop } from "./backstop.ts";
 import { type Controller, outageOf } from "./controller.ts";
 import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
+import type { KnownWays } from "./known-ways.ts";
 import { resolverInside } from "./mtu.ts";
 import type { SavedState } from "./saved-state.ts";
 import { keepaliveOf, type Session, sameServer } from "./session.ts";
@@ -47,6 +48,7 @@ interface Deps {
   kernel: Kernel;
   killSwitch: KillSwitch;
   savedState: SavedState;
+  knownWays: Pick<KnownWays, "fellSilent">;
   /** The tunnel's name. */
   name: string;
   /** Servers that may replace a dead one, the nearest first; none unless the operator allows it. */
@@ -198,7 +200,7 @@ export class Supervisor {
   }
 
   private async judge(): Promise<void> {
-    const { controller, kernel } = this.deps;
+    const { controller, kernel, knownWays } = this.deps;
     const { state } = controller;
     const adopted = this.first;
     this.first = false;
@@ -229,9 +231,10 @@ export class Supervisor {
         : askedAnew(isSame ? former.unanswered : null);
     this.known = { session, sample, evidence, unanswered };
     this.busy = evidence.askedAt !== null || (before !== null && askedIn(before.sample, sample, keepaliveMs));
-    if (isDead(evidence, sample.at, isUnanswered(state)))
+    if (isDead(evidence, sample.at, isUnanswered(state))) {
+      if (state.name === "connected") await knownWays.fellSilent(session);
       controller.lost(`${titleOf(session.server)} no longer answers`);
-    else if (before !== null && heardIn(before.sample, sample)) controller.recovered();
+    } else if (before !== null && heardIn(before.sample, sample)) controller.recovered();
     if (isCertain(unanswered)) controller.unanswered();
     else if (unanswered === null) controller.answered();
     if (isDoubtful(unanswered) && resolver !== null) void this.ask(session, resolver);

@@ -1,6 +1,7 @@
 import type { Hops } from "../servers/hops.ts";
 import { isIn, type Place } from "../servers/place.ts";
-import type { Server } from "../servers/schema.ts";
+import type { Server, Transport } from "../servers/schema.ts";
+import { wishIn } from "../servers/transport.ts";
 import type { Connection } from "./connection.ts";
 import { sameServer } from "./session.ts";
 
@@ -21,13 +22,14 @@ export function candidatesOf(wanted: Server | Place): readonly Server[] {
 }
 
 export function leadsTo(wanted: Target, server: Server): boolean {
-  if (wanted.provider !== server.provider) return false;
+  if (wanted.provider !== server.provider || wishIn(wanted) !== server.transport) return false;
   const { via } = server;
   if (isHops(wanted)) return via !== undefined && isMeant(wanted.exit, server) && isMeant(wanted.entry, via);
   return isPlace(wanted) ? via === undefined && isIn(wanted, server) : sameServer(wanted, server);
 }
 
 export function sameTarget(one: Target, other: Target): boolean {
+  if (wishIn(one) !== wishIn(other)) return false;
   if (isHops(one) || isHops(other))
     return (
       isHops(one) && isHops(other) && sameTarget(one.exit, other.exit) && sameTarget(one.entry, other.entry)
@@ -46,11 +48,17 @@ export function sameTarget(one: Target, other: Target): boolean {
 export interface Words {
   server: string;
   via?: string;
+  transport?: Exclude<Transport, "auto">;
 }
 
 export function wordsOf(wanted: Target): Words {
   const via = isHops(wanted) ? wanted.entry.name : isPlace(wanted) ? undefined : wanted.via?.name;
-  return { server: wanted.name, ...(via !== undefined && { via }) };
+  const transport = wishIn(wanted);
+  return {
+    server: wanted.name,
+    ...(via !== undefined && { via }),
+    ...(transport !== undefined && { transport }),
+  };
 }
 
 /** The server at the end of the way. */
@@ -71,7 +79,7 @@ export function placesIn(wanted: Target): Places {
 
 /** A connection to the server, as it is saved. */
 export function connectionTo(
-  { provider, name, via, registers, ...server }: Server,
+  { provider, name, via, transport, registers, ...server }: Server,
   since: number,
   places: Places = {},
 ): Connection {
@@ -82,6 +90,7 @@ export function connectionTo(
     ...(via !== undefined && { via: via.name }),
     ...(wanted !== undefined && { wanted }),
     ...(wanted_via !== undefined && { wanted_via }),
+    ...(transport !== undefined && { transport }),
     // A new process could not know what was assigned to this connection.
     ...(registers && { assigned: server }),
     since,

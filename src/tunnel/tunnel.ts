@@ -8,6 +8,7 @@ import type { Host, Send } from "../system/host.ts";
 import { Controller } from "./controller.ts";
 import { Dialer, type Former, type Register } from "./dialer.ts";
 import { Kernel } from "./kernel.ts";
+import { KnownWays } from "./known-ways.ts";
 import { limitOf } from "./mtu.ts";
 import { Probe } from "./probe.ts";
 import type { Resolver, Way } from "./resolver.ts";
@@ -62,9 +63,10 @@ export function tunnelIn(surroundings: Surroundings): Tunnel {
   const { host, name, slot, userspace, killSwitch, savedState } = surroundings;
   const limit = (session: Session) => limitOf(session, killSwitch.network, savedState);
   const kernel = new Kernel(host, slot, userspace, limit);
-  const dialer = new Dialer({ ...surroundings, kernel });
-  const probe = new Probe({ ...surroundings, kernel });
+  const knownWays = new KnownWays(surroundings);
+  const dialer = new Dialer({ ...surroundings, kernel, knownWays });
+  const probe = new Probe({ ...surroundings, kernel, knownWays });
   const controller = new Controller({ ...surroundings, kernel, dialer, probe });
-  const supervisor = new Supervisor({ ...surroundings, controller, kernel });
+  const supervisor = new Supervisor({ ...surroundings, controller, kernel, knownWays });
   return { name, slot, controller, supervisor };
 }

@@ -611,6 +611,21 @@ describe("the tunnels of a backup", () => {
     });
   });
 
+  test("are the same only if they are reached in the same way", () => {
+    withStore((store) => {
+      const plain = { provider: "managed" as const, name: "se-1", since: 1 };
+      const relayed = { ...plain, transport: "udp2tcp" as const };
+      const backup = { ...contents({}, []), tunnels: [{ name: "tv", connection: relayed }] };
+      store.write("tunnel tv", JSON.stringify({ slot: 3, connection: plain }));
+      expect(changesBy(holdingsOf(store), backup, CAREFUL)).toContainEqual({
+        ...{ what: "tunnel", name: "tv", before: "se-1 (account)", replaces: true },
+        after: "se-1 (account, udp2tcp)",
+      });
+      restoreInto(store, backup, { ...CAREFUL, replace: true });
+      expect(contentsOf(store, NOW).tunnels).toEqual(backup.tunnels);
+    });
+  });
+
   test("are refused if there would be too many, or if a name is invalid or there twice", async () => {
     withStore((store) => {
       for (let slot = 1; slot < 7; slot++)

@@ -106,6 +106,27 @@ test("connect --via names both hops, and so does the status", async () => {
   expect((await portcullis("tunnel", "main", "disconnect", "--via", "se-2")).code).toBe(2);
 });
 
+test("connect --transport reaches a server over TCP, and says so", async () => {
+  const server = {
+    ...{ hostname: "se-3", country: "Sweden", city: "Malmö", ipv4: "192.0.2.3", port: 51820 },
+    ...{ public_key: publicKeyOf(new Uint8Array(32).fill(3).toBase64()), udp2tcp: [443] },
+  };
+  home.host.files.set("/etc/servers.json", JSON.stringify({ servers: [server] }));
+  await home.parts.catalogue.reloadManaged(home.host, "/etc/servers.json", home.parts.store);
+  expect(await portcullis("connect", "se-3", "--transport", "udp2tcp")).toEqual(
+    ok("Connected to se-3 (Malmö, Sweden) by udp2tcp.\n"),
+  );
+  expect((await portcullis("status")).stdout).toContain("\nServer       se-3 (Malmö, Sweden) by udp2tcp\n");
+  expect(await portcullis("tunnel", "main", "connect", "se-3", "--transport", "plain")).toEqual(
+    ok("The main tunnel is connected to se-3 (Malmö, Sweden).\n"),
+  );
+  for (const wrong of [
+    ["connect", "se-3", "--transport", "tcp"],
+    ["tunnel", "main", "disconnect", "--transport", "plain"],
+  ])
+    expect((await portcullis(...wrong)).code).toBe(2);
+});
+
 test("connect to a place says which server it chose", async () => {
   expect(await portcullis("connect", "Sweden")).toEqual(ok("Connected to se-1 (Stockholm, Sweden).\n"));
   const { stdout } = await portcullis("connect", "Sweden", "--json");

@@ -58,6 +58,9 @@ wireguard_latest_handshake_seconds${labels} 1700000009.95
 # HELP portcullis_tunnel_connected 1 while the tunnel has a live session with a server.
 # TYPE portcullis_tunnel_connected gauge
 portcullis_tunnel_connected{tunnel="main"} 1
+# HELP portcullis_tunnel_relayed 1 while the server is reached over TCP (udp2tcp), because it was asked for or plain WireGuard is blocked.
+# TYPE portcullis_tunnel_relayed gauge
+portcullis_tunnel_relayed{tunnel="main"} 0
 # HELP portcullis_tunnel_unanswered 1 while nothing but handshakes comes back for what is sent into the tunnel.
 # TYPE portcullis_tunnel_unanswered gauge
 portcullis_tunnel_unanswered{tunnel="main"} 0
@@ -137,7 +140,7 @@ portcullis_dns_refused_total 0
 # TYPE portcullis_dns_failed_total counter
 portcullis_dns_failed_total 0
 `);
-  expect(parseExposition(text).size).toBe(24);
+  expect(parseExposition(text).size).toBe(25);
 });
 
 test("without a tunnel there are no figures of WireGuard", async () => {

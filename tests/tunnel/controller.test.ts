@@ -150,21 +150,99 @@ describe("a connect", () => {
       await controller.disconnect();
       await controller.connect(open);
       expect(asked.length).toBe(1);
-      expect(Object.values(JSON.parse(store.read("server_ports") ?? ""))).toEqual([53]);
+      expect(Object.values(JSON.parse(store.read("server_ways") ?? ""))).toEqual([{ port: 53 }]);
       await controller.disconnect();
       host.silent.clear();
       host.silent.add("192.0.2.1:53");
       await controller.connect(open);
       expect((await controller.status("custom")).port).toBeUndefined();
-      expect(JSON.parse(store.read("server_ports") ?? "")).toEqual({});
+      expect(JSON.parse(store.read("server_ways") ?? "")).toEqual({});
       for (const port of [443, 51_820]) host.silent.add(`192.0.2.1:${port}`);
       await controller.disconnect();
       await expect(controller.connect(open)).rejects.toMatchObject({
         code: "no_answer",
-        message: expect.stringContaining("within 6.5 s at any of its ports 51820, 443, 53: is it up"),
+        message: expect.stringContaining("by UDP at any of its ports 51820, 443, 53: is it up"),
       });
     },
   );
+
+  const RELAYED: Server = { ...ONE, ports: [[443, 443]], udp2tcp: [443, 80] };
+  const noUdp = ({ silent }: FakeHost) => [51_820, 443].map((port) => silent.add(`192.0.2.1:${port}`));
+
+  claim(
+    "to a server that no port of UDP leads to is made over TCP, permitted for the relay alone, and ends with it",
+    async (gateway) => {
+      const { controller, host } = gateway;
+      noUdp(host);
+      host.relays.faults.set("192.0.2.1:443", "refused");
+      await controller.connect(RELAYED);
+      const by = { transport: "udp2tcp", port: 80 };
+      expect(await controller.status("custom")).toMatchObject({ connected: true, ip: "192.0.2.1", ...by });
+      const mark = `fwmark 0x134d/0x1fff iif lo dport 80 lookup main`;
+      expect(host.table).toContain("ip daddr 192.0.2.1 tcp dport 80 accept");
+      expect(host.table).not.toContain("udp dport 51820");
+      expect(host.rules["-4"]).toContain(`priority 21 to 192.0.2.1/32 ipproto 6 ${mark}`);
+      expect([...host.relays.opened.values()]).toEqual([{ mark: 0x134d, address: "192.0.2.1", port: 80 }]);
+      // What has worked is tried first.
+      const asked: string[] = [];
+      host.onEvent = (event) => void (event.startsWith("wg setconf") && asked.push(event));
+      await controller.connect(TWO);
+      await settled(gateway);
+      expect(host.relays.opened.size).toBe(0);
+      expect(host.table).not.toContain("tcp dport 80 accept");
+      asked.length = 0;
+      await controller.connect(RELAYED);
+      expect([asked.length, await controller.status("custom")]).toMatchObject([1, by]);
+      await settled(gateway);
+      await controller.disconnect();
+      expect(host.relays.opened.size).toBe(0);
+      expect(host.rules["-4"].filter((rule) => rule.includes("0x134d"))).toEqual([]);
+      expect(stoodAlways(host)).toBe(true);
+    },
+  );
+
+  claim("whose interface goes before it has its relay leaves no relay", async ({ controller, host }) => {
+    once(
+      host,
+      (event) => event.startsWith("wg setconf"),
+      () => {
+        expect(host.relays.opened.size).toBe(1);
+        host.links.delete("wg0");
+      },
+    );
+    await expect(controller.connect({ ...RELAYED, transport: "udp2tcp" })).rejects.toThrow("No such device");
+    expect(host.relays.opened.size).toBe(0);
+  });
+
+  claim("over TCP is not tried where only plain WireGuard was asked for", async ({ controller, host }) => {
+    noUdp(host);
+    await expect(controller.connect({ ...RELAYED, transport: "plain" })).rejects.toMatchObject({
+      code: "no_answer",
+      message: expect.stringContaining("by UDP at any of its ports 51820, 443: is it up"),
+    });
+    expect(host.relays.opened.size).toBe(0);
+  });
+
+  claim("that nothing leads to says everything that was tried", async ({ controller, host }) => {
+    noUdp(host);
+    for (const port of [443, 80]) host.relays.faults.set(`192.0.2.1:${port}`, "refused");
+    await expect(controller.connect(RELAYED)).rejects.toMatchObject({
+      code: "no_answer",
+      message: expect.stringContaining(
+        "by UDP at any of its ports 51820, 443, nor by udp2tcp at TCP any of its ports 443, 80",
+      ),
+    });
+    expect(host.relays.opened.size).toBe(0);
+  });
+
+  claim("ends at a login page, and does not try what is left", async ({ controller, host }) => {
+    noUdp(host);
+    host.relays.faults.set("192.0.2.1:443", "foreign");
+    await expect(controller.connect(RELAYED)).rejects.toMatchObject({
+      code: "no_answer",
+      message: expect.stringContaining("something else answers in its place at TCP port 443"),
+    });
+  });
 
   claim("that fails with an unexpected error never shows the key that the error quotes", async (gateway) => {
     const { controller, host, log } = gateway;

@@ -57,6 +57,29 @@ async function loseServer(gateway: Gateway): Promise<void> {
   expect(gateway.controller.state.name).toBe("reconnecting");
 }
 
+claim(
+  "plain WireGuard that falls silent soon is followed by a relay, and the next day is trusted",
+  async (gateway) => {
+    const { controller, host } = gateway;
+    const relayed = { ...ONE, udp2tcp: [443] };
+    gateway.changed = [relayed];
+    await controller.connect(relayed);
+    host.busy = true;
+    await host.pass(3_000);
+    // It answers handshakes: the network lets the first packets pass.
+    host.onEvent = () => void (controller.state.name === "reconnecting" && host.silent.clear());
+    host.silent.add(ENDPOINTS.one);
+    await host.pass(20_000);
+    expect(host.silent.size).toBe(0);
+    expect(await gateway.status()).toMatchObject({ connected: true, transport: "udp2tcp", port: 443 });
+    expect(gateway.store.read("server_ways")).toBeNull();
+    await gateway.restart();
+    await controller.disconnect();
+    await gateway.controller.connect(relayed);
+    expect((await gateway.status()).transport).toBeUndefined();
+  },
+);
+
 describe("a server that dies under traffic", () => {
   claimConnected("is dialled again at once, and then ever more rarely", async (gateway) => {
     const { host } = gateway;

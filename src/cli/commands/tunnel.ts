@@ -1,6 +1,12 @@
 import { Argument, type Command, Option } from "commander";
+import { TRANSPORTS } from "../../servers/schema.ts";
 import { apiCommand, command, host } from "../api-command.ts";
 import { PROVIDER_CHOICES, providerOption, USE_CHOICES, useIn } from "../provider.ts";
+
+interface How {
+  via?: string;
+  transport?: string;
+}
 
 const loadTunnel = () => import("../tunnel.ts");
 const loadTunnels = () => import("../tunnels.ts");
@@ -18,11 +24,12 @@ export function addTunnelCommands(program: Command): void {
       return { json: status, text: textOf(status, host.now()) };
     },
   );
-  apiCommand<{ via?: string }>(
+  apiCommand<{ via?: string; transport?: string }>(
     command(program, "connect", "connect to a server, or to the nearest one of a country or city")
       .argument("<server>")
-      .addOption(viaOption()),
-    async (api, [server = ""], { via }) => (await loadTunnel()).connect(api, server, via),
+      .addOption(viaOption())
+      .addOption(transportOption()),
+    async (api, [server = ""], how) => (await loadTunnel()).connect(api, server, howIn(how)),
   );
   apiCommand(
     command(program, "disconnect", "end the main tunnel; the kill switch stays in place"),
@@ -35,17 +42,18 @@ export function addTunnelCommands(program: Command): void {
     ),
     async (api, _, { names }) => (await loadTunnels()).listTunnels(api, names === true),
   );
-  apiCommand<{ provider?: string; via?: string }>(
+  apiCommand<{ provider?: string; via?: string; transport?: string }>(
     command(program, "tunnel", "connect, disconnect or remove one of several tunnels")
       .argument("<tunnel>", "its name; connect makes it if there is none")
       .addArgument(new Argument("<action>", "what to do").choices(["connect", "disconnect", "remove"]))
       .argument("[server]", "for connect: as for the command connect")
       .addOption(providerOption(PROVIDER_CHOICES))
-      .addOption(viaOption()),
-    async (api, args, { provider, via }) =>
+      .addOption(viaOption())
+      .addOption(transportOption()),
+    async (api, args, { provider, ...how }) =>
       (await loadTunnels()).changeTunnel(api, args, {
         ...(provider !== undefined && { provider }),
-        ...(via !== undefined && { via }),
+        ...howIn(how),
       }),
   );
   apiCommand(
@@ -71,6 +79,18 @@ export function addTunnelCommands(program: Command): void {
     ),
     async (api, [provider = ""]) => (await loadTunnel()).useProvider(api, useIn(provider)),
   );
+}
+
+/** Only what was given. */
+function howIn({ via, transport }: How): How {
+  return { ...(via !== undefined && { via }), ...(transport !== undefined && { transport }) };
+}
+
+function transportOption(): Option {
+  return new Option(
+    "--transport <way>",
+    "how to reach it: plain WireGuard, inside TCP (udp2tcp), or whatever works (auto, the default)",
+  ).choices(TRANSPORTS);
 }
 
 function viaOption(): Option {

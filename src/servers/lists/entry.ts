@@ -22,6 +22,8 @@ export interface ListedServer {
   opensPorts?: false;
   /** Where it answers too. */
   ports?: readonly PortRange[];
+  /** TCP ports at which it takes WireGuard's packets. */
+  udp2tcp?: readonly number[];
 }
 
 /** A server whose IPv4 address is not checked yet. */
@@ -57,7 +59,7 @@ export function readingOf<Entry>(entries: readonly Entry[], outcomeOf: (entry: E
 
 /** Checks the entries of every format: the author of a list chooses these texts, and clients print them. */
 export function checked(server: UncheckedServer): ListedServer | "malformed" {
-  const { name, ipv4, port, publicKey, multihopPort = 0, ports = [] } = server;
+  const { name, ipv4, port, publicKey, multihopPort = 0, ports = [], udp2tcp = [] } = server;
   const places = { label: tidied(server.label), country: tidied(server.country), city: tidied(server.city) };
   const named = [name, ...Object.values(places)].every((text) => isName(text) && isVisible(text));
   const keyed = publicKey === null || isKey(publicKey);
@@ -67,6 +69,7 @@ export function checked(server: UncheckedServer): ListedServer | "malformed" {
     ...{ name, ...places, ipv4, port, publicKey },
     ...(isPort(multihopPort) && { multihopPort }),
     ...(ports.length > 0 && { ports }),
+    ...(udp2tcp.length > 0 && { udp2tcp }),
   };
 }
 
@@ -80,6 +83,15 @@ const portRange = checkerOf(
 export function rangesIn(value: unknown): readonly PortRange[] {
   const ranges = Array.isArray(value) ? value.slice(0, MAX_RANGES) : [];
   return ranges.filter((each) => portRange.Check(each) && each[0] <= each[1]);
+}
+
+/** More than any list has. Each of them is tried, so they must be few. */
+const MAX_UDP2TCP = 3;
+
+/** `[443,80]`; what cannot be read is left out. */
+export function portsIn(value: unknown): readonly number[] {
+  const ports = Array.isArray(value) ? value.filter((each) => typeof each === "number" && isPort(each)) : [];
+  return [...new Set<number>(ports)].slice(0, MAX_UDP2TCP);
 }
 
 /** The one that is preferred, or the first one if the list has others only. */

@@ -29,6 +29,8 @@ const relay = checkerOf(
 
 /** WireGuard's usual port, which the app prefers too. */
 const PREFERRED_PORT = 51820;
+/** No list has them; the app has them built in. The first is the one that most networks let pass. */
+const UDP2TCP_PORTS = [443, 80, 5001];
 
 /** The list of Mullvad's apps: api.mullvad.net/app/v1/relays. */
 export function readMullvadApp(document: unknown): Reading | null {
@@ -59,6 +61,7 @@ function outcomeOf(
     port: usualPort(PREFERRED_PORT, ports),
     publicKey: entry.public_key,
     ports,
+    udp2tcp: UDP2TCP_PORTS,
   });
 }
 

@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { isIpv6 } from "../../base/address.ts";
 import { checkerOf } from "../../base/checker.ts";
-import { checked, type Outcome, type Reading, rangesIn, readingOf } from "./entry.ts";
+import { checked, type Outcome, portsIn, type Reading, rangesIn, readingOf } from "./entry.ts";
 
 const list = checkerOf(Type.Object({ servers: Type.Array(Type.Unknown()) }));
 
@@ -16,6 +16,7 @@ const server = checkerOf(
     public_key: Type.String(),
     multihop_port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65535 })),
     ports: Type.Optional(Type.Unknown()),
+    udp2tcp: Type.Optional(Type.Unknown()),
     /** The label of its public record. */
     provider: Type.Optional(Type.String()),
   }),
@@ -40,5 +41,6 @@ function outcomeOf(entry: unknown): Outcome {
     publicKey: public_key,
     ...multihop,
     ports: rangesIn(entry.ports),
+    udp2tcp: portsIn(entry.udp2tcp),
   });
 }

@@ -5,6 +5,7 @@ import { agoOf, bytesOf, timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Pending } from "../../parts/pending.tsx";
+import { portFact } from "../../parts/port-fact.ts";
 import { targetOf } from "../../sentence.ts";
 import type { Answers, Loaded } from "../../store.ts";
 import { useCarried, useNow } from "../../traffic.ts";
@@ -39,14 +40,7 @@ function Session({ row }: { row: TunnelRow }) {
   const facts: Fact[] = [
     [say("Server"), row.server],
     ...(row.via === undefined ? [] : [[say("Via"), row.via] satisfies Fact]),
-    ...(row.port === undefined
-      ? []
-      : [
-          [
-            say("Port"),
-            say("{port}, because its usual one does not answer", { port: row.port }),
-          ] satisfies Fact,
-        ]),
+    ...portFact(row),
     [say("Place"), row.location || say("not known")],
     [say("Address"), row.ip || say("IPv6, or not known")],
     [say("Connected since"), timeOf(connectedSince(row))],

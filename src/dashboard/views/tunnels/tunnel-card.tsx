@@ -11,6 +11,7 @@ import { leadAgain } from "../../lead-again.ts";
 import { Button, FormButton, Outcome } from "../../parts/button.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { portFact } from "../../parts/port-fact.ts";
 import { Say } from "../../parts/say.tsx";
 import { placeOf, targetOf, viaText } from "../../sentence.ts";
 import { tunnelLook } from "../../told.ts";
@@ -91,14 +92,7 @@ function Figures({ row }: { row: TunnelRow }) {
   const facts: Fact[] = [
     [say("Server"), row.server],
     ...(row.via === undefined ? [] : [[say("Via"), row.via] satisfies Fact]),
-    ...(row.port === undefined
-      ? []
-      : [
-          [
-            say("Port"),
-            say("{port}, because its usual one does not answer", { port: row.port }),
-          ] satisfies Fact,
-        ]),
+    ...portFact(row),
     [say("Address"), row.ip || say("IPv6, or not known")],
     [say("Connected since"), timeOf(connectedSince(row))],
     [

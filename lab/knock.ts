@@ -1,0 +1,57 @@
+import { dlopen, ptr } from "bun:ffi";
+import { commandIn } from "../src/sandbox/namespace.ts";
+
+/** From the kernel's headers; the same on ARM and x86. */
+const [AF_INET, SOCK_STREAM, SOL_SOCKET, SO_SNDTIMEO, SO_MARK] = [2, 1, 1, 21, 36];
+const WAITS_S = 2;
+
+export interface Knock {
+  /** The only one of the machine's ports that it comes from. */
+  sourcePort: number;
+  address: string;
+  port: number;
+  /** The firewall mark of what is sent; 0 for none. */
+  mark?: number;
+  /** Of the program; root if absent. */
+  uid?: number;
+}
+
+/** Whether a program in the namespace opens such a TCP connection. One that may not set the mark does not. */
+export async function knock(namespace: string, given: Knock): Promise<boolean> {
+  const argv = [process.execPath, import.meta.path, JSON.stringify(given)];
+  const child = Bun.spawn(commandIn(namespace, argv), {
+    stdin: "ignore",
+    stdout: "ignore",
+    stderr: "ignore",
+  });
+  return (await child.exited) === 0;
+}
+
+function connects({ sourcePort, address, port, mark = 0, uid = 0 }: Knock): boolean {
+  const { symbols: c } = dlopen("libc.so.6", {
+    setuid: { args: ["u32"], returns: "i32" },
+    socket: { args: ["i32", "i32", "i32"], returns: "i32" },
+    setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
+    bind: { args: ["i32", "ptr", "u32"], returns: "i32" },
+    connect: { args: ["i32", "ptr", "u32"], returns: "i32" },
+  });
+  const addressOf = (host: string, at: number) => {
+    const bytes = Buffer.alloc(16);
+    bytes.writeUInt16LE(AF_INET);
+    bytes.writeUInt16BE(at, 2);
+    bytes.set(host.split(".").map(Number), 4);
+    return bytes;
+  };
+  if (c.setuid(uid) !== 0) return false;
+  const socket = c.socket(AF_INET, SOCK_STREAM, 0);
+  const wait = BigInt64Array.of(BigInt(WAITS_S), 0n);
+  const [from, to] = [addressOf("0.0.0.0", sourcePort), addressOf(address, port)];
+  return (
+    c.setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, ptr(wait), 16) === 0 &&
+    (mark === 0 || c.setsockopt(socket, SOL_SOCKET, SO_MARK, ptr(Int32Array.of(mark)), 4) === 0) &&
+    c.bind(socket, ptr(from), from.length) === 0 &&
+    c.connect(socket, ptr(to), to.length) === 0
+  );
+}
+
+if (import.meta.main) process.exit(connects(JSON.parse(process.argv[2] ?? "")) ? 0 : 1);

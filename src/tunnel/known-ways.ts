@@ -1,0 +1,68 @@
+import type { KillSwitch } from "../killswitch/killswitch.ts";
+import type { Server } from "../servers/schema.ts";
+import { type Way, waysToTry } from "../servers/ways.ts";
+import type { Host } from "../system/host.ts";
+import type { SavedState } from "./saved-state.ts";
+import type { Session } from "./session.ts";
+import { uplinkNames } from "./uplink-name.ts";
+
+/**
+ * Some networks let the first packets of a flow pass and drop the rest. A session that falls silent this soon after it
+ * began is taken for that.
+ */
+const SHORT_LIFE_MS = 60_000;
+
+interface Deps {
+  host: Pick<Host, "run" | "sleep" | "monotonic">;
+  killSwitch: Pick<KillSwitch, "network">;
+  savedState: Pick<SavedState, "hasServerWays" | "serverWay" | "saveServerWay">;
+}
+
+/** What is known of how servers are reached from this uplink. */
+export class KnownWays {
+  private last: { session: Session; at: number } | null = null;
+  /** Uplinks by which plain WireGuard was cut off. This is not saved, because it may have been the server. */
+  private readonly distrusted = new Set<string>();
+
+  constructor(private readonly deps: Deps) {}
+
+  /** The ways to a server, in the order in which they are tried; never none. Without an uplink nobody answers anywhere. */
+  async to(server: Server): Promise<[Way, ...Way[]]> {
+    const { killSwitch, savedState } = this.deps;
+    const { port } = server.config.peer.endpoint;
+    const isNeeded = savedState.hasServerWays() || this.distrusted.size > 0;
+    const name = isNeeded && killSwitch.network.online ? await this.uplink() : null;
+    const known = name === null ? null : savedState.serverWay(name);
+    const ways = waysToTry(server, known, name !== null && this.distrusted.has(name));
+    const [first = { port }, ...others] = ways;
+    return killSwitch.network.online ? [first, ...others] : [first];
+  }
+
+  /** To be called when a server has answered that may be reached in several ways. */
+  async answered(session: Session): Promise<void> {
+    const { host, killSwitch, savedState } = this.deps;
+    this.last = { session, at: host.monotonic() };
+    const { server, endpoint, transport } = session;
+    const isUsual = transport === undefined && endpoint.port === server.config.peer.endpoint.port;
+    // What was asked for says nothing of the uplink.
+    if (server.transport === "udp2tcp" || (isUsual && !savedState.hasServerWays())) return;
+    const names = await uplinkNames(host, killSwitch.network);
+    if (transport !== undefined && names.some((name) => this.distrusted.has(name))) return;
+    const way = isUsual ? null : { port: endpoint.port, ...(transport !== undefined && { transport }) };
+    for (const name of names) savedState.saveServerWay(name, way);
+  }
+
+  /** To be called when a server no longer answers, although the uplink is alive. */
+  async fellSilent(session: Session): Promise<void> {
+    const { last } = this;
+    const isShort = last?.session === session && this.deps.host.monotonic() - last.at < SHORT_LIFE_MS;
+    if (isShort && session.transport === undefined && session.server.udp2tcp !== undefined)
+      this.distrusted.add(await this.uplink());
+  }
+
+  private async uplink(): Promise<string> {
+    const { host, killSwitch } = this.deps;
+    const [name] = await uplinkNames(host, killSwitch.network);
+    return name;
+  }
+}

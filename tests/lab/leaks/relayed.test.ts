@@ -1,0 +1,42 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Layer } from "../../../lab/leaks/layer.ts";
+import { SCENARIOS } from "../../../lab/leaks/scenarios.ts";
+import { Stage } from "../../../lab/leaks/stage.ts";
+
+const TIMEOUT_MS = 600_000;
+const LAYERS: readonly Layer[] = ["both", "routing alone", "firewall alone"];
+/** What differs most for a tunnel over TCP: its connection begins, moves, ends and is lost. */
+const PLAYED = [
+  ...[/^(connect|switch to another server|disconnect)$/, /^the service gets SIGKILL while connected/],
+  ...[/^the tunnel's link is deleted$/, /^nft flush ruleset while connected$/],
+  ...[/^the uplink (gets another address|goes down and comes up) while connected$/],
+  /^client and gateway send to the VPN server's own address while connected$/,
+];
+const scenarios = SCENARIOS.filter(({ name }) => PLAYED.some((words) => words.test(name)));
+
+const stages = new Map<Layer, Stage>();
+beforeAll(async () => {
+  for (const layer of LAYERS) stages.set(layer, await Stage.open(2, layer, true));
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await Promise.all([...stages.values()].map((stage) => stage.close()));
+}, TIMEOUT_MS);
+
+test("there are scenarios of each kind", () => {
+  expect(scenarios.length).toBe(9);
+});
+
+for (const layer of LAYERS)
+  for (const scenario of scenarios)
+    test(
+      `${scenario.name}, over TCP, ${layer}: nothing leaks`,
+      async () => {
+        const stage = stages.get(layer);
+        if (stage === undefined) throw new Error("no stage");
+        const row = await stage.play(scenario);
+        expect(row).toMatchObject({ leaked: 0, missed: 0 });
+        if (layer === "both") expect(row.failure).toBeNull();
+        expect(row.sent).toBeGreaterThan(0);
+      },
+      TIMEOUT_MS,
+    );

@@ -1,0 +1,59 @@
+import { expect, test } from "bun:test";
+import type { Server } from "../../src/servers/schema.ts";
+import { reachedBy, reachedLike, wishIn } from "../../src/servers/transport.ts";
+import { waysToTry } from "../../src/servers/ways.ts";
+import { ONE, placeOf, TWO } from "../tunnel/gateway.ts";
+
+const OFFERS: Server = { ...ONE, ports: [[443, 443]], udp2tcp: [443, 80] };
+const PLAIN = [{ port: 51_820 }, { port: 443 }];
+const TCP = [443, 80].map((port) => ({ port, transport: "udp2tcp" as const }));
+
+test("plain WireGuard is tried first, then what the list offers, and what has worked before all", () => {
+  expect(waysToTry(OFFERS, null)).toEqual([...PLAIN, ...TCP]);
+  expect(waysToTry(OFFERS, { port: 443 })).toEqual([...PLAIN.toReversed(), ...TCP]);
+  expect(waysToTry(OFFERS, { port: 80, transport: "udp2tcp" })).toEqual([
+    { port: 80, transport: "udp2tcp" },
+    ...PLAIN,
+    { port: 443, transport: "udp2tcp" },
+  ]);
+  // It was another server's.
+  expect(waysToTry(OFFERS, { port: 5001, transport: "udp2tcp" })).toEqual([...PLAIN, ...TCP]);
+  expect(waysToTry(ONE, { port: 443, transport: "udp2tcp" })).toEqual([{ port: 51_820 }]);
+});
+
+test("where plain WireGuard was cut off it comes last, and what was asked for comes alone", () => {
+  expect(waysToTry(OFFERS, null, true)).toEqual([...TCP, ...PLAIN]);
+  expect(waysToTry({ ...OFFERS, transport: "plain" }, { port: 80, transport: "udp2tcp" }, true)).toEqual(
+    PLAIN,
+  );
+  expect(waysToTry({ ...OFFERS, transport: "udp2tcp" }, { port: 80, transport: "udp2tcp" })).toEqual(
+    TCP.toReversed(),
+  );
+});
+
+test("a target is reached as was asked, or refused in words", () => {
+  expect(reachedBy(OFFERS)).toBe(OFFERS);
+  expect(reachedBy(OFFERS, "auto")).toBe(OFFERS);
+  expect(wishIn(reachedBy(OFFERS, "udp2tcp"))).toBe("udp2tcp");
+  expect(wishIn(reachedBy(ONE, "plain"))).toBe("plain");
+  expect(() => reachedBy(ONE, "udp2tcp")).toThrow(
+    "transport: one does not offer udp2tcp; choose another server, or auto",
+  );
+  const place = placeOf([OFFERS, TWO]);
+  expect(reachedBy(place, "udp2tcp").servers.map(({ name }) => name)).toEqual(["one"]);
+  expect(wishIn(reachedBy(place, "plain"))).toBe("plain");
+  expect(() => reachedBy(placeOf([TWO]), "udp2tcp")).toThrow("offers udp2tcp; choose another place, or auto");
+  const via = { name: "two", country: "", city: "" };
+  expect(() => reachedBy({ ...OFFERS, via }, "udp2tcp")).toThrow(
+    "two hops are reached by plain WireGuard only",
+  );
+  const hops = { name: "one", provider: ONE.provider, exit: ONE, entry: TWO };
+  expect(() => reachedBy(hops, "udp2tcp")).toThrow("two hops");
+  expect(wishIn(reachedBy(hops, "plain"))).toBeUndefined();
+});
+
+test("a server that takes another one's place is reached in the same way, or does not take it", () => {
+  expect(reachedLike(OFFERS, { transport: "udp2tcp" })?.transport).toBe("udp2tcp");
+  expect(reachedLike(TWO, { transport: "udp2tcp" })).toBeNull();
+  expect(reachedLike(TWO, {})).toBe(TWO);
+});
