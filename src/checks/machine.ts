@@ -4,12 +4,12 @@ import { setupCommand } from "../system/layout.ts";
 import { isSetupDue } from "../system/setup.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
-const MIB = 1_048_576;
-const GIB = 1024 * MIB;
+const MB = 1_000_000;
+const GB = 1_000 * MB;
 /** The database grows with servers, a list takes some megabytes, and the system itself needs room to start. */
-const DISK_BYTES = { warning: 200 * MIB, fault: 20 * MIB };
+const DISK_BYTES = { warning: 200 * MB, fault: 20 * MB };
 /** `nft` and `wg` need some megabytes; below this the kernel begins to end programs. */
-const MEMORY_BYTES = { warning: 64 * MIB, fault: 16 * MIB };
+const MEMORY_BYTES = { warning: 64 * MB, fault: 16 * MB };
 
 /** `free` is null if it is not known. */
 export function diskFinding(free: number | null): Finding {
@@ -114,7 +114,7 @@ export async function versionFinding(
   return warning(`${version} runs, but its setup was not completed`, `Complete it: ${way}`);
 }
 
-/** Whole gibibytes if there are many: nobody reads "234283 MiB". */
+/** Whole gigabytes if there are many: nobody reads "234283 MB". */
 function sizeText(bytes: number): string {
-  return bytes < 10 * GIB ? `${Math.floor(bytes / MIB)} MiB` : `${Math.floor(bytes / GIB)} GiB`;
+  return bytes < 10 * GB ? `${Math.floor(bytes / MB)} MB` : `${Math.floor(bytes / GB)} GB`;
 }

@@ -4,6 +4,7 @@ import { HistoryPage } from "../history/schema.ts";
 import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
+import { bytesText } from "./bytes.ts";
 import { deviceOf } from "./devices.ts";
 import { list, printable } from "./text.ts";
 
@@ -86,11 +87,4 @@ function minuteOf(iso: string): string {
 
 function bytesIn({ rx_bytes, tx_bytes }: { rx_bytes: number; tx_bytes: number }): string[] {
   return [rx_bytes, tx_bytes].map(bytesText);
-}
-
-const UNITS = ["B", "kB", "MB", "GB", "TB"];
-
-function bytesText(bytes: number): string {
-  const step = Math.min(UNITS.length - 1, Math.floor(Math.log10(Math.max(bytes, 1)) / 3));
-  return `${(bytes / 1_000 ** step).toFixed(step === 0 ? 0 : 1)} ${UNITS[step]}`;
 }

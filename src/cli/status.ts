@@ -2,6 +2,7 @@ import { viaText } from "../servers/hops.ts";
 import { PROVIDER_WORDS } from "../shared/words.ts";
 import { Status } from "../tunnel/schema.ts";
 import type { Api } from "./api.ts";
+import { bytesText } from "./bytes.ts";
 import { printable, styled, table } from "./text.ts";
 
 export function readStatus(api: Api): Promise<Status> {
@@ -17,7 +18,7 @@ export function textOf(status: Status, now: number): string {
     ip !== "" && ["Address", ip],
     status.connected && ["Uptime", uptime],
     latest_handshake !== null && ["Handshake", ago(now - Date.parse(latest_handshake))],
-    server !== "" && ["Traffic", `${bytes(rx_bytes)} received, ${bytes(tx_bytes)} sent`],
+    server !== "" && ["Traffic", `${bytesText(rx_bytes)} received, ${bytesText(tx_bytes)} sent`],
     ["Kill switch", killSwitchOf(status)],
     isAnyDirect(status) && ["Direct", directOf(status)],
     ["Servers", PROVIDER_WORDS[status.provider].title],
@@ -87,10 +88,3 @@ function ago(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000));
   return seconds < 120 ? `${seconds} s ago` : `${Math.round(seconds / 60)} min ago`;
 }
-
-function bytes(count: number): string {
-  const step = Math.min(UNITS.length - 1, Math.floor(Math.log2(Math.max(1, count)) / 10));
-  return `${step === 0 ? count : (count / 1024 ** step).toFixed(1)} ${UNITS[step]}`;
-}
-
-const UNITS = ["B", "KiB", "MiB", "GiB", "TiB"];

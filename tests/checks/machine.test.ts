@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { databaseFinding, diskFinding, memoryFinding, versionFinding } from "../../src/checks/machine.ts";
 import { SETUP_NOTES, versionNote } from "../../src/system/setup.ts";
 
-const MIB = 1_048_576;
+const MB = 1_000_000;
 const memory = (kibibytes: number | null) =>
   memoryFinding({
     read: async () => (kibibytes === null ? null : `MemTotal: 949444 kB\nMemAvailable:   ${kibibytes} kB\n`),
@@ -10,17 +10,17 @@ const memory = (kibibytes: number | null) =>
 
 test("a disk is judged by what is left of it", () => {
   const advice = "Make room: sudo apt-get clean, and sudo journalctl --vacuum-size=50M";
-  expect(diskFinding(300 * MIB)).toEqual({
+  expect(diskFinding(300 * MB)).toEqual({
     result: "ok",
-    found: "300 MiB free for the database",
+    found: "300 MB free for the database",
     advice: null,
   });
-  expect(diskFinding(199 * MIB)).toEqual({
+  expect(diskFinding(199 * MB)).toEqual({
     result: "warning",
-    found: "199 MiB free for the database",
+    found: "199 MB free for the database",
     advice,
   });
-  expect(diskFinding(0)).toEqual({ result: "fault", found: "0 MiB free for the database", advice });
+  expect(diskFinding(0)).toEqual({ result: "fault", found: "0 MB free for the database", advice });
   expect(diskFinding(null)).toEqual({
     result: "warning",
     found: "the free space is not known",
@@ -30,9 +30,9 @@ test("a disk is judged by what is left of it", () => {
 
 test("memory is judged by what the kernel says is available", async () => {
   const advice = "Stop programs that this machine does not need, or restart it.";
-  expect(await memory(500_000)).toEqual({ result: "ok", found: "488 MiB available", advice: null });
-  expect(await memory(60_000)).toEqual({ result: "warning", found: "58 MiB available", advice });
-  expect(await memory(10_000)).toEqual({ result: "fault", found: "9 MiB available", advice });
+  expect(await memory(500_000)).toEqual({ result: "ok", found: "512 MB available", advice: null });
+  expect(await memory(60_000)).toEqual({ result: "warning", found: "61 MB available", advice });
+  expect(await memory(10_000)).toEqual({ result: "fault", found: "10 MB available", advice });
   expect(await memory(null)).toEqual({ result: "ok", found: "not known", advice: null });
 });
 
