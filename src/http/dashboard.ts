@@ -33,6 +33,7 @@ const TYPES: Readonly<Record<string, string>> = {
   svg: "image/svg+xml",
   png: "image/png",
   webmanifest: "application/manifest+json",
+  json: "application/json",
 };
 
 /** Allows only the gateway's own files and answers, and its WebSocket. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { bundle } from "../../scripts/page.ts";
+import { LANGUAGES } from "../../src/dashboard/languages/all.ts";
 import { Home } from "./home.ts";
 
 let home: Home;
@@ -98,11 +99,25 @@ test("the page is guarded like everything else", async () => {
   }
 });
 
+test("the messages of each language are a file that the script names", async () => {
+  const names = Object.keys(bundle()).filter((name) => name.endsWith(".json"));
+  const languages = LANGUAGES.filter(({ catalogue }) => catalogue !== null).map(({ code }) => code);
+  expect(names.map((name) => name.slice(0, 2)).toSorted()).toEqual(languages.toSorted());
+  const script = (await home.send("GET", paths.find((each) => each.endsWith(".js")) ?? "")).text;
+  for (const name of names) {
+    expect(script).toContain(`"/dashboard/${name}"`);
+    const { status, headers, json } = await home.send("GET", `/dashboard/${name}`);
+    expect([status, headers.get("content-type")]).toEqual([200, "application/json"]);
+    expect(headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+    expect(Object.keys(json).length).toBeGreaterThan(0);
+  }
+});
+
 test("the same sources make the same files, with the same names", () => {
   const names = Object.keys(bundle());
   expect(
     names
-      .filter((name) => name !== "index.html")
+      .filter((name) => name !== "index.html" && !name.endsWith(".json"))
       .map((name) => `/dashboard/${name}`)
       .toSorted(),
   ).toEqual(paths.slice(1).toSorted());
