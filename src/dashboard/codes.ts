@@ -22,7 +22,7 @@ export function itsWords(text: string): string {
 /** An error by its code; an older gateway sends none. */
 export function errorText(code: string | null, text: string): string {
   if (shown === "en") return text;
-  return `${Object.hasOwn(ERRORS, code ?? "") ? ERRORS[code as Code] : ERRORS.unable}${inItsWords(text)}`;
+  return `${Object.hasOwn(ERRORS, code ?? "") ? ERRORS[code as Code] : say("The gateway says:")}${inItsWords(text)}`;
 }
 
 const ERRORS: Readonly<Record<Code, string>> = {
