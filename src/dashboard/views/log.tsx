@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { JournalEntry } from "../../journal/schema.ts";
 import { timeOf } from "../format.ts";
+import { say } from "../language.ts";
 import { Button } from "../parts/button.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { dayOf } from "./log/day.ts";
@@ -17,12 +18,14 @@ export function Log() {
   const first = events[0];
   return (
     <div class="log">
-      <h1>Log</h1>
+      <h1>{say("Log")}</h1>
       <Filter events={events} topic={topic} onTopic={setTopic} />
       {latest.state !== "ready" && <Pending of={latest} />}
       {latest.state === "ready" && shown.length === 0 && (
         <p class="quiet">
-          {first === undefined || !more ? "Nothing so far." : `Nothing since ${timeOf(first.at)}.`}
+          {first === undefined || !more
+            ? say("Nothing so far.")
+            : say("Nothing since {time}.", { time: timeOf(first.at) })}
         </p>
       )}
       {[...days].map(([day, entries]) => (
@@ -36,8 +39,8 @@ export function Log() {
         </section>
       ))}
       {more && (
-        <Button doing="Reading…" work={() => older((entry: JournalEntry) => isShown(entry, topic))}>
-          Older events
+        <Button doing={say("Reading…")} work={() => older((entry: JournalEntry) => isShown(entry, topic))}>
+          {say("Older events")}
         </Button>
       )}
     </div>

@@ -1,10 +1,11 @@
 import type { JournalEntry } from "../../../journal/schema.ts";
 import { sentenceFrom } from "../../format.ts";
+import { LOCALE, say } from "../../language.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import type { Tone } from "../../sentence.ts";
 import { alertLook, eventText, tunnelLook } from "../../told.ts";
 
-const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: "medium" });
+const TIME = new Intl.DateTimeFormat(LOCALE, { timeStyle: "medium" });
 
 export function Entry({ entry }: { entry: JournalEntry }) {
   const { icon, tone, text, why } = entry.type === "security_alert" ? alertIn(entry) : changeIn(entry);
@@ -32,7 +33,7 @@ interface Told {
 }
 
 function alertIn({ code, message }: Extract<JournalEntry, { type: "security_alert" }>): Told {
-  return { ...alertLook({ code }), text: `Alert: ${sentenceFrom(message)}`, why: null };
+  return { ...alertLook({ code }), text: say("Alert: {alert}", { alert: sentenceFrom(message) }), why: null };
 }
 
 function changeIn(entry: Extract<JournalEntry, { type: "tunnel_state" }>): Told {

@@ -1,6 +1,6 @@
 import type { JournalEntry } from "../../../journal/schema.ts";
-import { capital, tunnelTitle } from "../../../shared/words.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
+import { say } from "../../language.ts";
 
 /** What is shown: everything, alerts, all tunnels' states, or those of one tunnel, `tunnel:<name>`. */
 export type Topic = "all" | "alerts" | "tunnels" | `tunnel:${string}`;
@@ -23,17 +23,17 @@ export function Filter({ events, topic, onTopic }: FilterProps) {
   const past = events.flatMap((entry) => (entry.type === "tunnel_state" ? [entry.tunnel] : []));
   const names = [...new Set([...rows.map(({ name }) => name), ...past.toSorted()])];
   const topics: [topic: Topic, text: string][] = [
-    ["all", "Everything"],
-    ["alerts", "Alerts"],
-    ["tunnels", "Tunnels"],
+    ["all", say("Everything")],
+    ["alerts", say("Alerts")],
+    ["tunnels", say("Tunnels")],
     ...(names.length > 1 ? names : []).map((name): [Topic, string] => [
       `tunnel:${name}`,
-      capital(tunnelTitle(name)),
+      say("{tunnel, select, main {Main tunnel} other {Tunnel {tunnel}}}", { tunnel: name }),
     ]),
   ];
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out in a line
-    <div role="group" aria-label="What is shown" class="choices">
+    <div role="group" aria-label={say("What is shown")} class="choices">
       {topics.map(([each, text]) => (
         <button
           key={each}
