@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import type { DeviceList } from "../../devices/schema.ts";
 import { knownOf, useAnswer } from "../answers.ts";
 import { isNetwork } from "../exit.ts";
-import { countOf } from "../format.ts";
+import { say } from "../language.ts";
 import { Pending } from "../parts/pending.tsx";
 import { DefaultExit, Direct } from "./devices/default-exit.tsx";
 import { DeviceRow } from "./devices/device-row.tsx";
@@ -16,7 +16,7 @@ export function Devices() {
   const own = knownOf(useAnswer("devices/self"))?.device?.id ?? null;
   return (
     <div class="devices">
-      <h1>Devices</h1>
+      <h1>{say("Devices")}</h1>
       {devices.state === "ready" ? (
         <>
           <DefaultExit list={devices.value} />
@@ -47,15 +47,17 @@ function Found({ list, own }: FoundProps) {
   const all = list.devices.filter((device) => !isNetwork(device));
   const shown = inOrder(all.filter((device) => isOfKind(device, kind) && matches(device, text)));
   const groups = [
-    { title: "Online", devices: shown.filter(({ online }) => online) },
-    { title: "Not online", devices: shown.filter(({ online }) => !online) },
+    { title: say("Online"), devices: shown.filter(({ online }) => online) },
+    { title: say("Not online"), devices: shown.filter(({ online }) => !online) },
   ];
   if (all.length === 0)
     return (
       <section class="card">
-        <h2>No device has been seen yet</h2>
+        <h2>{say("No device has been seen yet")}</h2>
         <p class="quiet">
-          A device appears with its first packet. Let a device use this gateway as its router and resolver.
+          {say(
+            "A device appears with its first packet. Let a device use this gateway as its router and resolver.",
+          )}
         </p>
       </section>
     );
@@ -65,9 +67,9 @@ function Found({ list, own }: FoundProps) {
         <Search devices={all} text={text} kind={kind} onText={setText} onKind={setKind} />
       )}
       <p class="hidden" role="status">
-        {countOf(shown.length, "device")}
+        {say("{count, plural, one {# device} other {# devices}}", { count: shown.length })}
       </p>
-      {shown.length === 0 && <p class="quiet">No device matches.</p>}
+      {shown.length === 0 && <p class="quiet">{say("No device matches.")}</p>}
       {groups.map(
         ({ title, devices }) =>
           devices.length > 0 && (

@@ -3,6 +3,7 @@ import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { titleOf } from "../../exit.ts";
 import { someOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { AutosaveSelect } from "../../parts/autosave-select.tsx";
 import type { Question } from "../../parts/dialog.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
@@ -17,13 +18,16 @@ export function DefaultExit({ list }: { list: DeviceList }) {
   const exits = list.exits.filter((exit) => exit !== "direct");
   return (
     <section class="card default-exit">
-      <h2>Default exit</h2>
+      <h2>{say("Default exit")}</h2>
       <p>
-        New devices, and all without an exit of their own,{" "}
-        {list.default_exit === "blocked" ? "are" : "leave by"}
+        {say(
+          list.default_exit === "blocked"
+            ? "New devices, and all without an exit of their own, are"
+            : "New devices, and all without an exit of their own, leave by",
+        )}
       </p>
       <AutosaveSelect
-        label="Default exit"
+        label={say("Default exit")}
         value={list.default_exit}
         options={exits.map((exit) => ({ value: exit, text: exitOf(exit).text }))}
         from={list}
@@ -39,11 +43,18 @@ export function DefaultExit({ list }: { list: DeviceList }) {
 
 function questionAbout({ devices }: DeviceList): Question {
   const names = devices.filter(({ assigned }) => !assigned).map(titleOf);
-  const who = names.length === 0 ? "New devices" : `${someOf(names, MAX_NAMES)}, and each new device,`;
   return {
-    title: "Block everything without an exit of its own?",
-    text: `${who} will have no internet until you choose an exit for them. Devices with an exit of their own keep it. This page stays reachable.`,
-    confirm: "Block them",
+    title: say("Block everything without an exit of its own?"),
+    text:
+      names.length === 0
+        ? say(
+            "New devices will have no internet until you choose an exit for them. Devices with an exit of their own keep it. This page stays reachable.",
+          )
+        : say(
+            "{names}, and each new device, will have no internet until you choose an exit for them. Devices with an exit of their own keep it. This page stays reachable.",
+            { names: someOf(names, MAX_NAMES) },
+          ),
+    confirm: say("Block them"),
   };
 }
 
@@ -51,11 +62,13 @@ function questionAbout({ devices }: DeviceList): Question {
 export function Direct({ isAllowed }: { isAllowed: boolean }) {
   return (
     <section class="card words">
-      <h2>The exit “direct”</h2>
+      <h2>{say("The exit “direct”")}</h2>
       <p class="quiet">
-        {isAllowed
-          ? "Devices may be given this exit: they then leave outside every tunnel. The command ends that for all of them."
-          : "It is not offered: it leads outside every tunnel, so it is a hole in the kill switch. The command allows it."}
+        {say(
+          isAllowed
+            ? "Devices may be given this exit: they then leave outside every tunnel. The command ends that for all of them."
+            : "It is not offered: it leads outside every tunnel, so it is a hole in the kill switch. The command allows it.",
+        )}
       </p>
       <OnGateway commands={[`sudo portcullis direct ${isAllowed ? "off" : "on"}`]} />
     </section>

@@ -6,6 +6,7 @@ import { change } from "../../api.ts";
 import { isNetwork, isRemote, titleOf } from "../../exit.ts";
 import { bytesOf, timeOf } from "../../format.ts";
 import { reachOf } from "../../forward.ts";
+import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { devicePath } from "../../parts/device-exit.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
@@ -27,11 +28,13 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
   };
   return (
     <div class="device-details">
-      <Form work={rename} submit="Save the name" doing="Saving…">
+      <Form work={rename} submit={say("Save the name")} doing={say("Saving…")}>
         <Field
-          label={`Name of ${title}`}
+          label={say("Name of {device}", { device: title })}
           hint={
-            device.named || device.name === "" ? undefined : "The device itself says that this is its name."
+            device.named || device.name === ""
+              ? undefined
+              : say("The device itself says that this is its name.")
           }
           value={name}
           onValue={setName}
@@ -43,12 +46,16 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
       {(device.named || device.assigned) && !isRemote(device) && (
         <Button
           kind="danger"
-          doing="Forgetting…"
+          doing={say("Forgetting…")}
           work={forget}
-          label={`Forget ${title}`}
-          ask={{ title: `Forget ${title}?`, text: whatForgettingDoes(device), confirm: "Forget" }}
+          label={say("Forget {device}", { device: title })}
+          ask={{
+            title: say("Forget {device}?", { device: title }),
+            text: whatForgettingDoes(device),
+            confirm: say("Forget"),
+          }}
         >
-          Forget
+          {say("Forget")}
         </Button>
       )}
     </div>
@@ -56,23 +63,33 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
 }
 
 function whatForgettingDoes(device: Device): string {
-  const title = titleOf(device);
-  return isNetwork(device)
-    ? `${title} loses its name and its exit, and leaves the list. The gateway then no longer serves what is behind that router.`
-    : `${title} loses the name and the exit that were given to it, and has the default exit again. It stays in the list as long as the gateway sees it.`;
+  return say(
+    isNetwork(device)
+      ? "{device} loses its name and its exit, and leaves the list. The gateway then no longer serves what is behind that router."
+      : "{device} loses the name and the exit that were given to it, and has the default exit again. It stays in the list as long as the gateway sees it.",
+    { device: titleOf(device) },
+  );
 }
 
 function DeviceFacts({ device }: { device: Device }) {
   const { id, addresses, fixed_address, seen_at, rx_bytes, tx_bytes } = device;
   const forwards = knownOf(useAnswer("forwards"))?.forwards.filter((each) => each.device === id) ?? [];
   const facts: Fact[] = [
-    ...(isRemote(device) ? [] : [[isNetwork(device) ? "Prefix" : "MAC address", id] satisfies Fact]),
-    ["Addresses", addresses.join(", ") || "none known"],
-    ...(fixed_address === null ? [] : [["Address from DHCP", fixed_address] satisfies Fact]),
-    ...forwards.map((each): Fact => [`Port ${each.port} (${each.protocol.toUpperCase()})`, reachOf(each)]),
-    ["Interface of the gateway", device.interface ?? "none"],
-    ["Last seen", seen_at === null ? "not since the gateway started" : timeOf(seen_at)],
-    ["Received and sent", `${bytesOf(rx_bytes)} and ${bytesOf(tx_bytes)}`],
+    ...(isRemote(device) ? [] : [[say(isNetwork(device) ? "Prefix" : "MAC address"), id] satisfies Fact]),
+    [say("Addresses"), addresses.join(", ") || say("none known")],
+    ...(fixed_address === null ? [] : [[say("Address from DHCP"), fixed_address] satisfies Fact]),
+    ...forwards.map(
+      (each): Fact => [
+        say("Port {port} ({protocol})", { port: each.port, protocol: each.protocol.toUpperCase() }),
+        reachOf(each),
+      ],
+    ),
+    [say("Interface of the gateway"), device.interface ?? say("none")],
+    [say("Last seen"), seen_at === null ? say("not since the gateway started") : timeOf(seen_at)],
+    [
+      say("Received and sent"),
+      say("{received} and {sent}", { received: bytesOf(rx_bytes), sent: bytesOf(tx_bytes) }),
+    ],
   ];
   return <Facts of={facts} />;
 }

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
 import { DIVERTED, isNetwork, isNew, isRemote, titleOf } from "../../exit.ts";
 import { agoOf, rateOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { DeviceExit } from "../../parts/device-exit.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
@@ -32,16 +33,16 @@ export function DeviceRow({ device, list, isOwn }: DeviceRowProps) {
         <div class="device-who">
           <p>
             <strong>{title}</strong>
-            {isOwn && <span class="label own">This device</span>}
-            {isNew(device) && !isNetwork(device) && <span class="label new">New</span>}
-            {device.exit === "direct" && <span class="label direct">Outside every tunnel</span>}
+            {isOwn && <span class="label own">{say("This device")}</span>}
+            {isNew(device) && !isNetwork(device) && <span class="label new">{say("New")}</span>}
+            {device.exit === "direct" && <span class="label direct">{say("Outside every tunnel")}</span>}
           </p>
           <p class="quiet small">
             {addressesOf(device)}
             {isRemote(device) && (
               <>
                 {" · "}
-                <ViewLink to="remote">On the road</ViewLink>
+                <ViewLink to="remote">{say("On the road")}</ViewLink>
               </>
             )}
           </p>
@@ -53,10 +54,10 @@ export function DeviceRow({ device, list, isOwn }: DeviceRowProps) {
           type="button"
           class="button plain device-edit"
           aria-expanded={isOpen}
-          aria-label={`${isOpen ? "Close" : "Edit"} ${title}`}
+          aria-label={say(isOpen ? "Close {device}" : "Edit {device}", { device: title })}
           onClick={() => setOpen(!isOpen)}
         >
-          {isOpen ? "Close" : "Edit"}
+          {say(isOpen ? "Close" : "Edit")}
         </button>
       </div>
       {isOpen && <DeviceDetails device={device} onClose={() => setOpen(false)} />}
@@ -71,7 +72,7 @@ function addressesOf(device: Device): string {
   if (isNetwork(device)) return name === "" ? "" : id;
   const rest = others.length - MAX_ADDRESSES;
   const shown = others.slice(0, MAX_ADDRESSES).join(", ") || (titleOf(device) === id ? "" : id);
-  return rest > 0 ? `${shown} and ${rest} more` : shown;
+  return rest > 0 ? say("{addresses} and {count} more", { addresses: shown, count: rest }) : shown;
 }
 
 /** What it sends and receives now, or when it was heard last. */
@@ -79,13 +80,13 @@ function Activity({ device: { id, online, seen_at } }: { device: Device }) {
   if (online) return <Rates id={id} />;
   return (
     <p class="device-activity quiet small">
-      {seen_at === null ? "Not seen since the gateway started" : <Seen at={seen_at} />}
+      {seen_at === null ? say("Not seen since the gateway started") : <Seen at={seen_at} />}
     </p>
   );
 }
 
 function Seen({ at }: { at: string }) {
-  return <>Seen {agoOf(at, useNow())}</>;
+  return <>{say("Seen {ago}", { ago: agoOf(at, useNow()) })}</>;
 }
 
 function Rates({ id }: { id: string }) {
@@ -93,10 +94,11 @@ function Rates({ id }: { id: string }) {
   return (
     <p class="device-activity small">
       <span class="received">
-        <Icon name="down" /> <span class="hidden">receives</span> {rate === null ? "…" : rateOf(rate.rx)}
+        <Icon name="down" /> <span class="hidden">{say("receives")}</span>{" "}
+        {rate === null ? "…" : rateOf(rate.rx)}
       </span>
       <span class="sent">
-        <Icon name="up" /> <span class="hidden">sends</span> {rate === null ? "…" : rateOf(rate.tx)}
+        <Icon name="up" /> <span class="hidden">{say("sends")}</span> {rate === null ? "…" : rateOf(rate.tx)}
       </span>
     </p>
   );

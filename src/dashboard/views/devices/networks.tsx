@@ -4,9 +4,11 @@ import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
 import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { isNetwork } from "../../exit.ts";
+import { say } from "../../language.ts";
 import { FormButton } from "../../parts/button.tsx";
 import { defaultText, devicePath } from "../../parts/device-exit.tsx";
 import { Field, Form, Select } from "../../parts/form.tsx";
+import { Say } from "../../parts/say.tsx";
 import { useExits } from "../../protection.ts";
 import { DeviceRow } from "./device-row.tsx";
 import { inOrder } from "./selection.ts";
@@ -16,10 +18,11 @@ export function Networks({ list }: { list: DeviceList }) {
   const networks = inOrder(list.devices.filter(isNetwork));
   return (
     <section class="card networks">
-      <h2>Networks behind another router</h2>
+      <h2>{say("Networks behind another router")}</h2>
       <p class="quiet">
-        All devices behind another router at home appear with that router’s MAC address. Give them an exit by
-        their addresses.
+        {say(
+          "All devices behind another router at home appear with that router’s MAC address. Give them an exit by their addresses.",
+        )}
       </p>
       {networks.length > 0 && (
         <ul class="device-rows">
@@ -39,11 +42,13 @@ function Network({ device, list }: { device: Device; list: DeviceList }) {
       <DeviceRow device={device} list={list} isOwn={false} />
       {device.interface === null && (
         <li class="no-route small">
-          The gateway has no route to {device.id} on the LAN, so packets from there are dropped. Add the route
-          on the gateway, with the other router’s address:{" "}
-          <code>
-            sudo ip route add {device.id} via {device.id.includes(":") ? "fd00::20" : "192.168.1.20"}
-          </code>
+          <Say
+            message="The gateway has no route to {prefix} on the LAN, so packets from there are dropped. Add the route on the gateway, with the other router’s address: <code>{command}</code>"
+            parts={{
+              prefix: device.id,
+              command: `sudo ip route add ${device.id} via ${device.id.includes(":") ? "fd00::20" : "192.168.1.20"}`,
+            }}
+          />
         </li>
       )}
     </>
@@ -63,31 +68,31 @@ function Add({ list }: { list: DeviceList }) {
     setPrefix("");
     setName("");
     setExit("");
-    return `${prefix.trim()} is in the list now.`;
+    return say("{prefix} is in the list now.", { prefix: prefix.trim() });
   };
-  if (!isShown) return <FormButton open={() => setShown(true)}>Add a network</FormButton>;
+  if (!isShown) return <FormButton open={() => setShown(true)}>{say("Add a network")}</FormButton>;
   const exits = list.exits.filter((each) => each !== "direct");
   return (
     <Form
       work={add}
-      submit="Add the network"
-      doing="Adding…"
+      submit={say("Add the network")}
+      doing={say("Adding…")}
       buttons={
         <button type="button" class="button plain" onClick={() => setShown(false)}>
-          Close
+          {say("Close")}
         </button>
       }
     >
       <Field
-        label="Prefix"
-        hint="Private addresses behind the other router, such as 10.8.0.0/24."
+        label={say("Prefix")}
+        hint={say("Private addresses behind the other router, such as 10.8.0.0/24.")}
         value={prefix}
         onValue={setPrefix}
         required
       />
-      <Field label="Name" value={name} onValue={setName} maxLength={MAX_NAME_CHARACTERS} required />
+      <Field label={say("Name")} value={name} onValue={setName} maxLength={MAX_NAME_CHARACTERS} required />
       <Select
-        label="Exit"
+        label={say("Exit")}
         value={exit}
         onValue={setExit}
         options={[

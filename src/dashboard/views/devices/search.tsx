@@ -1,13 +1,14 @@
 import { useId } from "preact/hooks";
 import type { Device } from "../../../devices/schema.ts";
+import { say } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { isOfKind, type Kind } from "./selection.ts";
 
 const KINDS: readonly (readonly [kind: Kind, text: string])[] = [
-  ["all", "All"],
-  ["new", "New"],
-  ["blocked", "Blocked"],
-  ["direct", "Direct"],
+  ["all", say("All")],
+  ["new", say("New")],
+  ["blocked", say("Blocked")],
+  ["direct", say("Direct")],
 ];
 
 interface SearchProps {
@@ -29,7 +30,7 @@ export function Search({ devices, text, kind, onText, onKind }: SearchProps) {
   return (
     <div class="search">
       <label for={id} class="hidden">
-        Search by name, address or exit
+        {say("Search by name, address or exit")}
       </label>
       <span class="search-field">
         <Icon name="search" />
@@ -37,13 +38,13 @@ export function Search({ devices, text, kind, onText, onKind }: SearchProps) {
           id={id}
           class="input"
           type="search"
-          placeholder="Name, address or exit"
+          placeholder={say("Name, address or exit")}
           value={text}
           onInput={({ currentTarget }) => onText(currentTarget.value)}
         />
       </span>
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out in a line */}
-      <div role="group" aria-label="Which devices" class="choices">
+      <div role="group" aria-label={say("Which devices")} class="choices">
         {kinds.map(({ each, title, count }) => (
           <button
             key={each}
