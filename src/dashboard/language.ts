@@ -18,10 +18,14 @@ export const language: Language = chosen ?? wished();
 /** The reader's locale for times and numbers; undefined is the browser's. */
 export const LOCALE = localeOf(language);
 
-/** The locale for words that stand in sentences. */
-export const WORDS = language.code === ENGLISH ? "en-GB" : (LOCALE ?? language.code);
-
 const catalogue = await loaded(language);
+
+/** The language that the page is really in: the gateway's own texts are English, and a catalogue may not be there. */
+export const shown = catalogue === null ? ENGLISH : language.code;
+
+/** The locale for words that stand in sentences. */
+export const WORDS = shown === ENGLISH ? "en-GB" : (LOCALE ?? shown);
+
 /** Bounded by the number of messages in the source. */
 const parsed = new Map<string, IntlMessageFormat | string>();
 const number = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 1 });
@@ -46,9 +50,6 @@ export function formatted<T>(
   const format = parsed.get(message) ?? parse(message);
   return typeof format === "string" ? format : format.format<T>({ ...values } as Record<string, string>);
 }
-
-/** The language that the page is really in: the gateway's own texts are English, and a catalogue may not be there. */
-export const shown = catalogue === null ? ENGLISH : language.code;
 
 /** Keeps the choice, for when the page is loaded again: constants have texts, too. */
 export function choose({ code }: Language): void {
