@@ -1,5 +1,6 @@
+import type { TunnelRow } from "../../tunnel/schema.ts";
 import { knownOf, useAnswer } from "../answers.ts";
-import { countOf } from "../format.ts";
+import { say } from "../language.ts";
 import { ViewLink } from "../parts/link.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { useConnecting } from "./servers/connecting.ts";
@@ -26,30 +27,31 @@ export function Setup() {
   const { current } = providers.value;
   return (
     <div class="setup">
-      <h1>Set up the gateway</h1>
-      <p>Four steps until this device is protected.</p>
+      <h1>{say("Set up the gateway")}</h1>
+      <p>{say("Four steps until this device is protected.")}</p>
       <ol class="steps">
         <Step
           number={1}
-          title="Add a server"
-          done={count > 0 ? `${countOf(count, "server")} to choose from.` : null}
+          title={say("Add a server")}
+          done={
+            count > 0
+              ? say("{count, plural, one {# server} other {# servers}} to choose from.", { count })
+              : null
+          }
           isOpen
         >
           <GetServers />
         </Step>
         <Step
           number={2}
-          title="Connect"
-          done={
-            isConnected
-              ? `Connected to ${main.server}${main.location === "" ? "" : `, ${main.location}`}.`
-              : null
-          }
+          title={say("Connect")}
+          done={isConnected ? connectedText(main) : null}
           isOpen={count > 0}
         >
           <p>
-            Choose a place or a server. The gateway then makes a tunnel to it, by which the devices that use
-            the gateway leave. Devices that do not use it notice nothing.
+            {say(
+              "Choose a place or a server. The gateway then makes a tunnel to it, by which the devices that use the gateway leave. Devices that do not use it notice nothing.",
+            )}
           </p>
           {(canChoose || providers.value.usable[current] === 0) && (
             <ProviderChoice providers={providers.value} />
@@ -65,16 +67,22 @@ export function Setup() {
             <Pending of={servers} />
           )}
         </Step>
-        <Step number={3} title="Point your devices here" done={null} isOpen={isConnected}>
+        <Step number={3} title={say("Point your devices here")} done={null} isOpen={isConnected}>
           <PointHere />
         </Step>
-        <Step number={4} title="See that it works" done={null} isOpen={isConnected}>
+        <Step number={4} title={say("See that it works")} done={null} isOpen={isConnected}>
           <ThisDevice />
           <ViewLink to="" class="button">
-            Go to Home
+            {say("Go to Home")}
           </ViewLink>
         </Step>
       </ol>
     </div>
   );
+}
+
+function connectedText({ server, location }: TunnelRow): string {
+  return location === ""
+    ? say("Connected to {server}.", { server })
+    : say("Connected to {server}, {place}.", { server, place: location });
 }

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { Network } from "../../../http/schema.ts";
 import { useAnswer } from "../../answers.ts";
 import { listOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { OnGateway, useSetup } from "../../parts/on-gateway.tsx";
 import { Pending } from "../../parts/pending.tsx";
 
@@ -21,10 +22,10 @@ export function PointHere() {
   return (
     <>
       <fieldset class="segments">
-        <legend class="hidden">For whom</legend>
+        <legend class="hidden">{say("For whom")}</legend>
         <div class="segments-row">
-          {optionOf("home", "The whole home")}
-          {optionOf("device", "One device")}
+          {optionOf("home", say("The whole home"))}
+          {optionOf("device", say("One device"))}
         </div>
       </fieldset>
       {whom === "home" ? <WholeHome network={network.value} /> : <OneDevice network={network.value} />}
@@ -36,7 +37,9 @@ function WholeHome({ network }: { network: Network }) {
   return (
     <>
       <p>
-        <strong>The gateway gives addresses: {network.dhcp ? "on" : "off"}.</strong>
+        <strong>
+          {say(network.dhcp ? "The gateway gives addresses: on." : "The gateway gives addresses: off.")}
+        </strong>
       </p>
       {network.dhcp ? <Given network={network} /> : <ToBeGiven network={network} />}
     </>
@@ -48,8 +51,9 @@ function Given({ network }: { network: Network }) {
   return (
     <>
       <p>
-        Devices learn from the gateway which router and DNS server to use. You enter nothing, neither on them
-        nor in the home router.
+        {say(
+          "Devices learn from the gateway which router and DNS server to use. You enter nothing, neither on them nor in the home router.",
+        )}
       </p>
       <ol class="how">
         <li>{isOneCable(network) ? ROUTER_OFF : behindCard(network)}</li>
@@ -64,15 +68,17 @@ function ToBeGiven({ network }: { network: Network }) {
   return (
     <>
       <p>
-        Devices learn from your home router which router to use, and most home routers can name only
-        themselves. So let the gateway give the addresses instead:
+        {say(
+          "Devices learn from your home router which router to use, and most home routers can name only themselves. So let the gateway give the addresses instead:",
+        )}
       </p>
       <ol class="how">
         {isOneCable(network) && (
           <>
             <li>
-              Give the gateway a fixed address that devices do not get. Otherwise it loses its address with
-              the next step.
+              {say(
+                "Give the gateway a fixed address that devices do not get. Otherwise it loses its address with the next step.",
+              )}
             </li>
             <li>{ROUTER_OFF}</li>
           </>
@@ -85,8 +91,8 @@ function ToBeGiven({ network }: { network: Network }) {
       </ol>
       {isOneCable(network) && (
         <details>
-          <summary>If your home router can name another router</summary>
-          <p>Leave its DHCP on, and enter in its DHCP settings:</p>
+          <summary>{say("If your home router can name another router")}</summary>
+          <p>{say("Leave its DHCP on, and enter in its DHCP settings:")}</p>
           <Addresses network={network} />
           <p>{IPV6}</p>
           <p>{AGAIN}</p>
@@ -100,28 +106,37 @@ function OneDevice({ network }: { network: Network }) {
   return (
     <>
       <p>
-        In the network settings of the device, choose manual or static addresses. Leave its own address and
-        mask as they are, and enter:
+        {say(
+          "In the network settings of the device, choose manual or static addresses. Leave its own address and mask as they are, and enter:",
+        )}
       </p>
       <Addresses network={network} />
-      <p>On phones, these settings are in the details of the Wi-Fi network.</p>
+      <p>{say("On phones, these settings are in the details of the Wi-Fi network.")}</p>
       {isOneCable(network) && <p class="quiet">{IPV6}</p>}
     </>
   );
 }
 
-const ROUTER_OFF =
-  "In the home router, switch off DHCP, and IPv6 for the LAN (“router advertisements” and “DHCPv6”): devices could otherwise get their addresses there, and leave outside the tunnel.";
+const ROUTER_OFF = say(
+  "In the home router, switch off DHCP, and IPv6 for the LAN (“router advertisements” and “DHCPv6”): devices could otherwise get their addresses there, and leave outside the tunnel.",
+);
 
-const AGAIN = "Connect each device again: its Wi-Fi or its cable off for ten seconds, and on.";
+const AGAIN = say("Connect each device again: its Wi-Fi or its cable off for ten seconds, and on.");
 
-const IPV6 =
-  "Switch IPv6 off in the home router’s LAN settings. The gateway and the home router are on the same cable, so devices could otherwise use the home router’s IPv6, outside the tunnel.";
+const IPV6 = say(
+  "Switch IPv6 off in the home router’s LAN settings. The gateway and the home router are on the same cable, so devices could otherwise use the home router’s IPv6, outside the tunnel.",
+);
 
 function behindCard({ lan }: Network): string {
   const cards = lan.map((each) => each.interface);
-  const where = cards.length === 0 ? "its second network card" : `its network card ${listOf(cards)}`;
-  return `Connect all devices to the gateway at ${where}, by a switch or an access point, and switch off the home router’s own Wi-Fi: what uses that is not behind the gateway.`;
+  return cards.length === 0
+    ? say(
+        "Connect all devices to the gateway at its second network card, by a switch or an access point, and switch off the home router’s own Wi-Fi: what uses that is not behind the gateway.",
+      )
+    : say(
+        "Connect all devices to the gateway at its network card {cards}, by a switch or an access point, and switch off the home router’s own Wi-Fi: what uses that is not behind the gateway.",
+        { cards: listOf(cards) },
+      );
 }
 
 function isOneCable({ lan, uplink }: Network): boolean {
@@ -133,25 +148,25 @@ function Addresses({ network: { lan } }: { network: Network }) {
     address === undefined ? [] : [{ name, address, prefix }],
   );
   if (places.length === 0)
-    return <p class="outcome failed">The gateway has no address on the LAN. Look at its cable.</p>;
+    return <p class="outcome failed">{say("The gateway has no address on the LAN. Look at its cable.")}</p>;
   return (
     <>
       {places.map(({ name, address, prefix }) => (
         <dl class="facts" key={name}>
           {places.length > 1 && (
             <div>
-              <dt>For devices in</dt>
+              <dt>{say("For devices in")}</dt>
               <dd>{prefix ?? name}</dd>
             </div>
           )}
           <div>
-            <dt>Router (gateway)</dt>
+            <dt>{say("Router (gateway)")}</dt>
             <dd>
               <code>{address}</code>
             </dd>
           </div>
           <div>
-            <dt>DNS server</dt>
+            <dt>{say("DNS server")}</dt>
             <dd>
               <code>{address}</code>
             </dd>

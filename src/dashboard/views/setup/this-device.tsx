@@ -1,8 +1,8 @@
 import { useRef } from "preact/hooks";
 import type { OwnDevice } from "../../../devices/schema.ts";
-import { tunnelTitle } from "../../../shared/words.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
+import { say } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { TONE_ICONS } from "../../parts/tone.ts";
@@ -45,43 +45,53 @@ function verdictOn({ device, address }: OwnDevice, tunnels: readonly TunnelRow[]
   if (device === null)
     return {
       tone: "unknown",
-      word: "Not known",
-      text: `The gateway does not know the device with the address ${address}. Open this page on a device at home that is not behind another router.`,
+      word: say("Not known"),
+      text: say(
+        "The gateway does not know the device with the address {address}. Open this page on a device at home that is not behind another router.",
+        { address },
+      ),
     };
   if (device.exit === "direct")
     return {
       tone: "partly",
-      word: "Direct",
-      text: "This device leaves outside every tunnel, as allowed on the gateway.",
+      word: say("Direct"),
+      text: say("This device leaves outside every tunnel, as allowed on the gateway."),
     };
   if (device.exit === "blocked")
     return {
       tone: "blocked",
-      word: "Blocked",
-      text: "The exit of this device is “blocked”: nothing leaves.",
+      word: say("Blocked"),
+      text: say("The exit of this device is “blocked”: nothing leaves."),
     };
   const tunnel = tunnels.find(({ name }) => name === device.exit);
   if (tunnel?.state !== "connected")
     return {
       tone: "blocked",
-      word: "Blocked",
-      text: `This device leaves by the ${tunnelTitle(device.exit)}, which is not connected: nothing leaves.`,
+      word: say("Blocked"),
+      text: say(
+        "This device leaves by the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}}, which is not connected: nothing leaves.",
+        { tunnel: device.exit },
+      ),
     };
   if (tunnel.unanswered)
     return {
       tone: "partly",
-      word: "No internet",
-      text: `This device is protected, but ${placeOf(tunnel)} carries nothing. Try another server.`,
+      word: say("No internet"),
+      text: say("This device is protected, but {place} carries nothing. Try another server.", {
+        place: placeOf(tunnel),
+      }),
     };
   if (!isSeen)
     return {
       tone: "working",
-      word: "Waiting for this device",
-      text: "Open any website in another tab. Nothing from this device has passed through the gateway since you opened this page.",
+      word: say("Waiting for this device"),
+      text: say(
+        "Open any website in another tab. Nothing from this device has passed through the gateway since you opened this page.",
+      ),
     };
   return {
     tone: "protected",
-    word: "This device is protected",
-    text: `What it sends to the internet leaves by ${placeOf(tunnel)}.`,
+    word: say("This device is protected"),
+    text: say("What it sends to the internet leaves by {place}.", { place: placeOf(tunnel) }),
   };
 }
