@@ -1,5 +1,6 @@
 import { useAction } from "../action.ts";
 import { useAnswer } from "../answers.ts";
+import { say } from "../language.ts";
 import { Outcome } from "../parts/button.tsx";
 import { OnlyHttps } from "../parts/only-https.tsx";
 import { Pending } from "../parts/pending.tsx";
@@ -14,7 +15,7 @@ export function Account() {
   const action = useAction();
   return (
     <div class="account">
-      <h1>VPN account</h1>
+      <h1>{say("VPN account")}</h1>
       <Outcome of={action} />
       {managed.state === "ready" ? (
         <>
@@ -29,7 +30,11 @@ export function Account() {
               <LogIn choices={managed.value.choices} />
             </>
           ) : (
-            <OnlyHttps why="What you type to log in must not be readable for others on the network, so accounts are shown and changed over an encrypted connection only." />
+            <OnlyHttps
+              why={say(
+                "What you type to log in must not be readable for others on the network, so accounts are shown and changed over an encrypted connection only.",
+              )}
+            />
           )}
         </>
       ) : (

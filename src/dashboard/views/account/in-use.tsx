@@ -2,7 +2,7 @@ import type { ManagedChoices } from "../../../http/schema.ts";
 import type { Updated } from "../../../servers/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
-import { countOf, numberOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { AutosaveSelect } from "../../parts/autosave-select.tsx";
 import { Button } from "../../parts/button.tsx";
 import { ViewLink } from "../../parts/link.tsx";
@@ -14,13 +14,13 @@ export function InUse({ managed }: { managed: ManagedChoices }) {
   const isFirst = knownOf(useAnswer("favourites"))?.recent.length === 0;
   const options = managed.choices.map(({ name, label, account }) => ({
     value: name,
-    text: `${label[0]?.toUpperCase()}${label.slice(1)}${account ? "" : " · no account here"}`,
+    text: choiceText(name === "list" ? say("A list of your own") : label, account),
   }));
   return (
     <section class="card words">
-      <h2>Whose servers</h2>
+      <h2>{say("Whose servers")}</h2>
       <AutosaveSelect
-        label="Whose servers the VPN account has"
+        label={say("Whose servers the VPN account has")}
         value={managed.current}
         options={options}
         from={managed}
@@ -29,29 +29,38 @@ export function InUse({ managed }: { managed: ManagedChoices }) {
       {location.protocol === "https:" && (
         <div class="card-buttons">
           <Button
-            doing="Fetching…"
+            doing={say("Fetching…")}
             work={async () => {
               const { changed, servers } = await change<Updated>("POST", "managed/update");
-              return `${changed ? "The list is new" : "The list has not changed"}: ${countOf(servers, "server")}.`;
+              return say(
+                changed
+                  ? "The list is new: {count, plural, one {# server} other {# servers}}."
+                  : "The list has not changed: {count, plural, one {# server} other {# servers}}.",
+                { count: servers },
+              );
             }}
           >
-            Fetch the list of servers
+            {say("Fetch the list of servers")}
           </Button>
         </div>
       )}
       {usable !== null && (
         <p>
           {usable === 0
-            ? "You can connect to none of them yet."
-            : `${numberOf(usable)} servers to connect to.`}{" "}
-          <ViewLink to="servers">Servers</ViewLink>
+            ? say("You can connect to none of them yet.")
+            : say("{count, plural, one {# server} other {# servers}} to connect to.", { count: usable })}{" "}
+          <ViewLink to="servers">{say("Servers")}</ViewLink>
         </p>
       )}
       {isFirst && usable !== null && usable > 0 && (
         <ViewLink to="setup" class="button primary">
-          Next: connect
+          {say("Next: connect")}
         </ViewLink>
       )}
     </section>
   );
+}
+
+function choiceText(label: string, hasAccount: boolean): string {
+  return hasAccount ? label : say("{provider} · no account here", { provider: label });
 }

@@ -3,10 +3,21 @@ import type { ManagedChoices } from "../../../http/schema.ts";
 import type { ShownAccount } from "../../../providers/schema.ts";
 import { useAction } from "../../action.ts";
 import { change, pathOf } from "../../api.ts";
+import { say } from "../../language.ts";
 import { useFaults } from "../../parts/faults.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
 
 type Choice = ManagedChoices["choices"][number];
+
+/** The providers' terms for what they ask for. */
+const TITLES: Record<Choice["credentials"][number]["field"], string> = {
+  account_number: say("Account number"),
+  account_id: say("Account ID"),
+  two_factor_code: say("Two-factor code, if the account needs one"),
+  user_name: say("User name"),
+  password: say("Password"),
+  access_token: say("Access token"),
+};
 
 /** Asks for what the chosen provider needs. Nothing of it is kept in the browser. */
 export function LogIn({ choices }: { choices: readonly Choice[] }) {
@@ -17,9 +28,9 @@ export function LogIn({ choices }: { choices: readonly Choice[] }) {
   if (choice === undefined) return null;
   return (
     <section class="card words">
-      <h2>Log in</h2>
+      <h2>{say("Log in")}</h2>
       <Select
-        label="Provider"
+        label={say("Provider")}
         value={choice.name}
         onValue={setWished}
         options={possible.map(({ name, label }) => ({ value: name as string, text: label }))}
@@ -37,19 +48,21 @@ function CredentialForm({ choice, action }: { choice: Choice; action: ReturnType
     const given = Object.entries(texts).filter(([, text]) => text !== "");
     const shown = await change<ShownAccount>("POST", pathOf("accounts", name), Object.fromEntries(given));
     setTexts({});
-    return `Logged in at ${label}, account ${shown.number}.`;
+    return say("Logged in at {provider}, account {number}.", { provider: label, number: shown.number });
   };
   return (
-    <Form work={work} submit="Log in" doing="Logging in…" action={action} faults={faults}>
+    <Form work={work} submit={say("Log in")} doing={say("Logging in…")} action={action} faults={faults}>
       <p class="quiet">
-        The gateway registers itself with your account at {label}. What you type is sent to {label}, and is
-        never shown again.
+        {say(
+          "The gateway registers itself with your account at {provider}. What you type is sent to {provider}, and is never shown again.",
+          { provider: label },
+        )}
       </p>
-      {credentials.map(({ field, title, optional }) => (
+      {credentials.map(({ field, optional }) => (
         <Field
           key={field}
           name={field}
-          label={title}
+          label={TITLES[field]}
           type={field === "user_name" ? "text" : "password"}
           value={texts[field] ?? ""}
           onValue={(text) => setTexts({ ...texts, [field]: text })}

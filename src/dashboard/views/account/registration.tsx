@@ -4,6 +4,7 @@ import type { LoggedOut, ShownAccount } from "../../../providers/schema.ts";
 import type { Action } from "../../action.ts";
 import { change, pathOf, read } from "../../api.ts";
 import { dayOf, sentenceFrom } from "../../format.ts";
+import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -35,48 +36,57 @@ export function Registration({ choice: { name, label }, managed, action }: Regis
       <div class="card-buttons">
         <Button
           action={action}
-          label={`Replace the key at ${label}`}
-          doing="Replacing…"
+          label={say("Replace the key at {provider}", { provider: label })}
+          doing={say("Replacing…")}
           work={async () => {
             await change("POST", `${path}/rotate-key`);
-            return "This gateway has a new key.";
+            return say("This gateway has a new key.");
           }}
           ask={{
-            title: `Replace the key at ${label}?`,
-            text: `The gateway makes another key for the same registration, and ${label} forgets the present one. Tunnels must be disconnected.`,
-            confirm: "Replace",
+            title: say("Replace the key at {provider}?", { provider: label }),
+            text: say(
+              "The gateway makes another key for the same registration, and {provider} forgets the present one. Tunnels must be disconnected.",
+              { provider: label },
+            ),
+            confirm: say("Replace"),
           }}
         >
-          Replace the key
+          {say("Replace the key")}
         </Button>
         <Button
           kind="danger"
           action={action}
-          label={`Log out at ${label}`}
-          doing="Logging out…"
+          label={say("Log out at {provider}", { provider: label })}
+          doing={say("Logging out…")}
           work={logOut(false)}
           ask={{
-            title: `Log out at ${label}?`,
-            text: `This gateway is removed from the account, and the account and its key from this gateway. The servers of ${label} stay in the list, but nothing can connect to them until you log in again. Devices whose exit is such a server have no internet then.`,
-            confirm: "Log out",
+            title: say("Log out at {provider}?", { provider: label }),
+            text: say(
+              "This gateway is removed from the account, and the account and its key from this gateway. The servers of {provider} stay in the list, but nothing can connect to them until you log in again. Devices whose exit is such a server have no internet then.",
+              { provider: label },
+            ),
+            confirm: say("Log out"),
           }}
         >
-          Log out
+          {say("Log out")}
         </Button>
         {hasFailed && (
           <Button
             kind="danger"
             action={action}
-            label={`Remove here only, at ${label}`}
-            doing="Removing…"
+            label={say("Remove here only, at {provider}", { provider: label })}
+            doing={say("Removing…")}
             work={logOut(true)}
             ask={{
-              title: "Remove it here only?",
-              text: `The account and its key are removed from this gateway even if ${label} does not answer. The registration may stay in the account, where it counts as a device.`,
-              confirm: "Remove here",
+              title: say("Remove it here only?"),
+              text: say(
+                "The account and its key are removed from this gateway even if {provider} does not answer. The registration may stay in the account, where it counts as a device.",
+                { provider: label },
+              ),
+              confirm: say("Remove here"),
             }}
           >
-            Remove here only
+            {say("Remove here only")}
           </Button>
         )}
       </div>
@@ -103,12 +113,12 @@ function useShown(path: string, managed: ManagedChoices): Loaded<ShownAccount> {
 function Shown({ account }: { account: ShownAccount }) {
   const { number, device, created, paid_until, addresses, public_key, warnings } = account;
   const facts: Fact[] = [
-    ["Account", number],
-    ["Paid until", paid_until === null ? "not known" : dayOf(paid_until)],
-    ["Registration", `${device}, since ${dayOf(created)}`],
+    [say("Account"), number],
+    [say("Paid until"), paid_until === null ? say("not known") : dayOf(paid_until)],
+    [say("Registration"), say("{device}, since {day}", { device, day: dayOf(created) })],
     ...(public_key === null
       ? []
-      : [["Addresses", addresses.join(", ")] as const, ["Public key", public_key] as const]),
+      : [[say("Addresses"), addresses.join(", ")] as const, [say("Public key"), public_key] as const]),
   ];
   return (
     <>
