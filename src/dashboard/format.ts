@@ -99,10 +99,6 @@ export function numberOf(value: number): string {
   return NUMBER.format(value);
 }
 
-export function countOf(count: number, one: string, many = `${one}s`): string {
-  return `${NUMBER.format(count)} ${count === 1 ? one : many}`;
-}
-
 /** "12.3 MB". */
 export function bytesOf(bytes: number): string {
   return scaled(bytes, BYTES);

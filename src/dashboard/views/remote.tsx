@@ -1,6 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { RemoteStatus } from "../../remote/schema.ts";
 import { knownOf, refresh, useAnswer } from "../answers.ts";
+import { say } from "../language.ts";
 import { FormButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { Pending } from "../parts/pending.tsx";
@@ -18,10 +19,10 @@ export function Remote() {
   return (
     <div class="remote">
       <header class="view-head">
-        <h1>Remote access</h1>
+        <h1>{say("Remote access")}</h1>
         {status?.on && (
           <FormButton open={() => setAdding(true)}>
-            <Icon name="add" /> Add a device…
+            <Icon name="add" /> {say("Add a device…")}
           </FormButton>
         )}
       </header>
@@ -43,16 +44,20 @@ function List({ status: { on, devices } }: { status: RemoteStatus }) {
   if (devices.length === 0)
     return on ? (
       <section class="card">
-        <h2>No device may come in yet</h2>
-        <p class="quiet">Add a phone: give it a name, and scan the code with the WireGuard app.</p>
+        <h2>{say("No device may come in yet")}</h2>
+        <p class="quiet">{say("Add a phone: give it a name, and scan the code with the WireGuard app.")}</p>
       </section>
     ) : null;
   return (
     <section class="card">
       <h2>
-        Devices <span class="quiet">{devices.length}</span>
+        {say("Devices")} <span class="quiet">{devices.length}</span>
       </h2>
-      {!on && <p class="quiet">They may come in again when remote access is on. Nobody needs a new code.</p>}
+      {!on && (
+        <p class="quiet">
+          {say("They may come in again when remote access is on. Nobody needs a new code.")}
+        </p>
+      )}
       <ul>
         {devices.map((device) => (
           <Row key={device.id} device={device} list={list} />

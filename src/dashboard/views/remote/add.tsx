@@ -5,6 +5,7 @@ import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
 import { generateKeyPair } from "../../../wireguard/key.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
+import { say } from "../../language.ts";
 import { defaultText } from "../../parts/device-exit.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { useFields } from "../../parts/fields.ts";
@@ -17,9 +18,9 @@ import { Invitation, type Invited } from "./invitation.tsx";
 type Choice = "all" | "internet" | "home";
 
 const CHOICES: readonly Option<Choice>[] = [
-  { value: "all", text: "Home and the internet" },
-  { value: "internet", text: "Only the internet" },
-  { value: "home", text: "Only home: to the internet it goes where it is" },
+  { value: "all", text: say("Home and the internet") },
+  { value: "internet", text: say("Only the internet") },
+  { value: "home", text: say("Only home: to the internet it goes where it is") },
 ];
 
 /** Asks for a name, then shows the code. What it shows is gone when it is closed. */
@@ -39,26 +40,26 @@ export function Add({ onClose }: { onClose: () => void }) {
   if (invited !== null) return <Invitation of={invited} onClose={onClose} />;
   const exits = list?.exits.filter((each) => each !== "direct") ?? [];
   return (
-    <Dialog title="Add a device" onClose={onClose}>
-      <Form faults={faults} work={add} submit="Show the code" doing="Adding…">
+    <Dialog title={say("Add a device")} onClose={onClose}>
+      <Form faults={faults} work={add} submit={say("Show the code")} doing={say("Adding…")}>
         <Field
-          label="Name"
-          hint="As you want to see it in the list, such as phone."
+          label={say("Name")}
+          hint={say("As you want to see it in the list, such as phone.")}
           maxLength={MAX_NAME_CHARACTERS}
           required
           {...bind("name")}
         />
         <Select
-          label="Exit"
-          hint="The tunnel by which it goes to the internet."
+          label={say("Exit")}
+          hint={say("The tunnel by which it goes to the internet.")}
           {...bind("exit")}
           options={[
-            { value: "", text: list === null ? "default" : defaultText(exitOf(list.default_exit)) },
+            { value: "", text: list === null ? say("default") : defaultText(exitOf(list.default_exit)) },
             ...exits.map((each) => ({ value: each, text: exitOf(each).text })),
           ]}
         />
         <Select
-          label="What it reaches by the gateway"
+          label={say("What it reaches by the gateway")}
           value={choice}
           onValue={setChoice}
           options={hasLan ? CHOICES : CHOICES.filter(({ value }) => value !== "home")}

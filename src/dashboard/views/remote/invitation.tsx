@@ -1,4 +1,5 @@
 import { clientFileName } from "../../../remote/client-file.ts";
+import { say } from "../../language.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { useObjectUrl } from "../../parts/object-url.ts";
@@ -14,24 +15,28 @@ export interface Invited {
 export function Invitation({ of: { name, file }, onClose }: { of: Invited; onClose: () => void }) {
   const url = useObjectUrl(file);
   return (
-    <Dialog title={`Let ${name} in`} isLastChance onClose={onClose}>
+    <Dialog title={say("Let {name} in", { name })} isLastChance onClose={onClose}>
       <p>
-        In the WireGuard app on {name}, add a tunnel from a QR code, and hold the phone to this screen. If
-        this is {name} itself, download the file and open it with the app.
+        {say(
+          "In the WireGuard app on {name}, add a tunnel from a QR code, and hold the phone to this screen. If this is {name} itself, download the file and open it with the app.",
+          { name },
+        )}
       </p>
-      <QrCode text={file} label={`QR code with the WireGuard file of ${name}`} />
+      <QrCode text={file} label={say("QR code with the WireGuard file of {name}", { name })} />
       <p class="quiet">
-        The code is shown only now, and kept nowhere. Whoever has it comes in as {name}. If it is lost, remove{" "}
-        {name} and add it again.
+        {say(
+          "The code is shown only now, and kept nowhere. Whoever has it comes in as {name}. If it is lost, remove {name} and add it again.",
+          { name },
+        )}
       </p>
       <div class="dialog-buttons">
         {url !== null && (
           <a class="button" href={url} download={clientFileName(name)}>
-            <Icon name="down" /> Download as a file
+            <Icon name="down" /> {say("Download as a file")}
           </a>
         )}
         <button type="button" class="button primary" onClick={onClose}>
-          Done
+          {say("Done")}
         </button>
       </div>
     </Dialog>

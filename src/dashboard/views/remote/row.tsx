@@ -2,6 +2,7 @@ import type { DeviceList } from "../../../devices/schema.ts";
 import type { RemoteDevice } from "../../../remote/schema.ts";
 import { change, pathOf } from "../../api.ts";
 import { agoOf, bytesOf } from "../../format.ts";
+import { say } from "../../language.ts";
 import { AutosaveSelect } from "../../parts/autosave-select.tsx";
 import { Button } from "../../parts/button.tsx";
 import { DeviceExit } from "../../parts/device-exit.tsx";
@@ -26,7 +27,7 @@ export function Row({ device, list }: RowProps) {
       <div class="device-who">
         <p>
           <strong>{title}</strong>
-          <span class={`label ${online ? "online" : "own"}`}>{online ? "Online" : "Offline"}</span>
+          <span class={`label ${online ? "online" : "own"}`}>{say(online ? "Online" : "Offline")}</span>
         </p>
         <p class="quiet small">{addresses[0]}</p>
         <Heard device={device} />
@@ -34,11 +35,11 @@ export function Row({ device, list }: RowProps) {
       {list !== null && listed !== undefined && <DeviceExit device={listed} list={list} />}
       <div class="remote-lan">
         <AutosaveSelect
-          label={`What ${title} reaches`}
+          label={say("What {device} reaches", { device: title })}
           value={lan ? "home" : "internet"}
           options={[
-            { value: "home", text: "Home and internet" },
-            { value: "internet", text: "Internet only" },
+            { value: "home", text: say("Home and internet") },
+            { value: "internet", text: say("Internet only") },
           ]}
           from={device}
           save={async (reach) => void (await change("PATCH", path, { lan: reach === "home" }))}
@@ -47,16 +48,19 @@ export function Row({ device, list }: RowProps) {
       <div class="remote-remove">
         <Button
           kind="danger"
-          doing="Removing…"
-          label={`Remove ${title}`}
+          doing={say("Removing…")}
+          label={say("Remove {device}", { device: title })}
           work={async () => void (await change("DELETE", path))}
           ask={{
-            title: `Remove ${title}?`,
-            text: `Its session ends at once, and ${title} cannot come in any more. Its code and its file have no use then: to let it in again, add it again and scan the new code.`,
-            confirm: "Remove",
+            title: say("Remove {device}?", { device: title }),
+            text: say(
+              "Its session ends at once, and {device} cannot come in any more. Its code and its file have no use then: to let it in again, add it again and scan the new code.",
+              { device: title },
+            ),
+            confirm: say("Remove"),
           }}
         >
-          Remove
+          {say("Remove")}
         </Button>
       </div>
     </li>
@@ -66,11 +70,18 @@ export function Row({ device, list }: RowProps) {
 /** When and from where it was heard last, and what it has carried. */
 function Heard({ device: { latest_handshake, endpoint, rx_bytes, tx_bytes } }: { device: RemoteDevice }) {
   const now = useNow();
-  if (latest_handshake === null) return <p class="quiet small">It has not called yet.</p>;
+  if (latest_handshake === null) return <p class="quiet small">{say("It has not called yet.")}</p>;
+  const [ago, received, sent] = [agoOf(latest_handshake, now), bytesOf(rx_bytes), bytesOf(tx_bytes)];
   return (
     <p class="quiet small">
-      Last handshake {agoOf(latest_handshake, now)}
-      {endpoint !== null && ` from ${endpoint}`}. Received {bytesOf(rx_bytes)}, sent {bytesOf(tx_bytes)}.
+      {endpoint === null
+        ? say("Last handshake {ago}. Received {received}, sent {sent}.", { ago, received, sent })
+        : say("Last handshake {ago} from {endpoint}. Received {received}, sent {sent}.", {
+            ago,
+            endpoint,
+            received,
+            sent,
+          })}
     </p>
   );
 }

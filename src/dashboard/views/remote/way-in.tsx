@@ -1,24 +1,27 @@
 import type { RemoteStatus } from "../../../remote/schema.ts";
-import { tunnelTitle } from "../../../shared/words.ts";
 import { sentenceFrom } from "../../format.ts";
+import { say } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
+import { Say } from "../../parts/say.tsx";
 
 /** What it is, and the command that turns it on: only root may, because strangers reach a port of the gateway then. */
 export function TurnedOff() {
   return (
     <section class="card remote-words">
-      <h2>Remote access is off</h2>
+      <h2>{say("Remote access is off")}</h2>
       <p>
-        With it, a phone or a laptop on the road comes home by WireGuard. It reaches the devices at home, and
-        goes to the internet by the exit that you give it, behind the same kill switch. It needs only the
-        WireGuard app and a code that this page shows.
+        {say(
+          "With it, a phone or a laptop on the road comes home by WireGuard. It reaches the devices at home, and goes to the internet by the exit that you give it, behind the same kill switch. It needs only the WireGuard app and a code that this page shows.",
+        )}
       </p>
-      <p>It opens one UDP port of the gateway.</p>
+      <p>{say("It opens one UDP port of the gateway.")}</p>
       <OnGateway commands={["sudo portcullis remote on"]} />
       <p class="quiet">
-        A home router in front of the gateway is asked to forward the port. If it does not, this page says
-        what to enter there. With a name that leads to your home, add <code>--endpoint</code> and the name.
+        <Say
+          message="A home router in front of the gateway is asked to forward the port. If it does not, this page says what to enter there. With a name that leads to your home, add {flag} and the name."
+          parts={{ flag: <code>--endpoint</code> }}
+        />
       </p>
     </section>
   );
@@ -26,33 +29,47 @@ export function TurnedOff() {
 
 /** How devices come in, or why none can. */
 export function WayIn({ status }: { status: RemoteStatus }) {
-  const { error, endpoint, port, through, ways, by_hand } = status;
+  const { error, endpoint, through, ways, by_hand } = status;
+  const port = status.port ?? "";
   const isOpen = ways.some(({ state }) => state === "open");
   return (
     <section class={`card remote-words tone-${error === null ? "protected" : "partly"}`}>
-      <h2>{error === null ? "Remote access is on" : "Remote access is on, but no device can come in"}</h2>
+      <h2>
+        {say(error === null ? "Remote access is on" : "Remote access is on, but no device can come in")}
+      </h2>
       {error !== null && (
         <p class="outcome failed">
           <Icon name="warning" /> <span>{sentenceFrom(error)}</span>
         </p>
       )}
       <p>
-        Devices come in by {through === null ? "the uplink" : `the ${tunnelTitle(through)}`}, at UDP port{" "}
-        {port}.
+        {through === null
+          ? say("Devices come in by the uplink, at UDP port {port}.", { port })
+          : say(
+              "Devices come in by the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}}, at UDP port {port}.",
+              { tunnel: through, port },
+            )}
         {endpoint !== null && (
           <>
             {" "}
-            They call <code>{endpoint}</code>.
+            <Say message="They call <code>{endpoint}</code>." parts={{ endpoint }} />
           </>
         )}
       </p>
       {by_hand !== null && !isOpen && (
         <p>
-          If your home router does not forward the port by itself, enter it there: UDP port {by_hand.port} to{" "}
-          {by_hand.to ?? "the gateway"}, port {by_hand.to_port}.
+          {by_hand.to === null
+            ? say(
+                "If your home router does not forward the port by itself, enter it there: UDP port {port} to the gateway, port {own}.",
+                { port: by_hand.port, own: by_hand.to_port },
+              )
+            : say(
+                "If your home router does not forward the port by itself, enter it there: UDP port {port} to {address}, port {own}.",
+                { port: by_hand.port, address: by_hand.to, own: by_hand.to_port },
+              )}
         </p>
       )}
-      <p class="quiet">This lets none in any more.</p>
+      <p class="quiet">{say("This lets none in any more.")}</p>
       <OnGateway commands={["sudo portcullis remote off"]} />
     </section>
   );
