@@ -25,7 +25,7 @@ test("a text that is no message is found", () => {
     const C = () => (
       <p class="quiet small" aria-label="Label" title={isOpen ? "Less" : say("More")}>
         Text <code>sudo portcullis check</code> {isOn && "on"} {\`\${n} device\`} {say(text)} {say(\`a \${b}\`)}
-        <Say message="Fine {inner}" parts={{ inner: <b>Inner</b> }} />
+        <Say message="Fine {inner}" parts={{ inner: <b>Inner</b> }} /> <Copy name={say("the text")} />
       </p>
     );`;
   const { messages, flaws } = messagesOf("c.tsx", source);
@@ -37,6 +37,7 @@ test("a text that is no message is found", () => {
     ["Good", [], false],
     ["More", [], false],
     ["Fine {inner}", ["inner"], true],
+    ["the text", [], false],
   ]);
 });
 

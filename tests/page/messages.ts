@@ -102,13 +102,15 @@ export function messagesOf(file: string, source: string): Found {
   const visitAttribute = (node: Node) => {
     const name = `${(node.name as Node).name}`;
     const value = node.value as Node | null;
-    if (value === null || UNREAD.test(name)) return;
-    if (TEXTS.has(name) || name.startsWith("aria-label"))
-      for (const each of textsIn(
-        value.type === "JSXExpressionContainer" ? (value.expression as Node) : value,
-      ))
-        single(each);
-    visit(value.type === "JSXExpressionContainer" ? (value.expression as Node) : value);
+    if (value === null) return;
+    const given = value.type === "JSXExpressionContainer" ? (value.expression as Node) : value;
+    if (UNREAD.test(name)) {
+      // Of a component, it may be a text after all.
+      if (isSay(given)) visit(given);
+      return;
+    }
+    if (TEXTS.has(name) || name.startsWith("aria-label")) textsIn(given).map(single);
+    visit(given);
   };
   /** What is to be typed is the same in each language. */
   const visitCode = (node: Node) => {
