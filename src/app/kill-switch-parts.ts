@@ -8,7 +8,7 @@ import { Devices } from "../devices/devices.ts";
 import type { DhcpHosts } from "../devices/fixed.ts";
 import { DHCP_UNIT, HOSTS_FILE } from "../dhcp/files.ts";
 import { holdQuestions } from "../dns/dns.ts";
-import { DNS_LISTS } from "../dns/wanted-lists.ts";
+import { DNS_LISTS, isBlocking, wantedLists } from "../dns/wanted-lists.ts";
 import { History } from "../history/history.ts";
 import { EventBus } from "../http/event-bus.ts";
 import { Journal } from "../journal/journal.ts";
@@ -107,7 +107,7 @@ export function killSwitchPartsOn(
   void devices.load();
   void destinations.load();
   void remote.load();
-  if (destinations.matching.hasNames || DNS_LISTS.read(store).lists.some(({ on }) => on !== false))
+  if (destinations.matching.hasNames || isBlocking(wantedLists(DNS_LISTS.read(store))))
     holdQuestions(killSwitch);
   return {
     log,

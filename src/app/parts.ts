@@ -11,6 +11,7 @@ import { BlockLists } from "../dns/block-lists.ts";
 import { Dns } from "../dns/dns.ts";
 import { exitResolvers } from "../dns/exit-resolvers.ts";
 import { HomeZone } from "../dns/home-zone.ts";
+import { QueryLog } from "../dns/query-log.ts";
 import { Resolver } from "../dns/resolver.ts";
 import { Upstream } from "../dns/upstream.ts";
 import { Forwards } from "../forwards/forwards.ts";
@@ -58,6 +59,7 @@ export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
   /** Answers the LAN's questions while anything needs that. */
   dns: Dns;
   blockLists: BlockLists;
+  queryLog: QueryLog;
   connects: ConnectRequests;
   /** Belongs to the tunnel `main`. */
   controller: Tunnel["controller"];
@@ -222,6 +224,10 @@ export async function partsOn(
     own: () => killSwitch.lans.flatMap((lan) => listeningOn(lan, killSwitch.network.addresses)),
     home: () => homeOf(killSwitch),
   });
+  const queryLog = new QueryLog({
+    ...{ clock: host, log, nameOf: (device) => devices.nameOf(device) ?? "" },
+    tell: () => tellDns(),
+  });
   const dns = new Dns({
     ...{ host, killSwitch, log },
     network: () => killSwitch.network,
@@ -240,6 +246,7 @@ export async function partsOn(
       permit: (named) => destinations.names.permit(named),
       resolversOf: (exit) => exitResolvers(exit, tunnels),
       home: () => homeOf(killSwitch),
+      answered: (question, answered) => queryLog.note(question, answered),
     }),
   });
   destinations.resolving = dns;
@@ -285,6 +292,7 @@ export async function partsOn(
     overview,
     dns,
     blockLists,
+    queryLog,
     connects: new ConnectRequests({ ...killSwitchParts, tunnels, catalogue, host }),
     controller: tunnels.main.controller,
     httpsClient: tunnels.httpsClient,

@@ -232,6 +232,7 @@ function answersOf(parts: Parts, { app }: App): OperatorAnswers {
     httpsClient,
     accounts: account,
     tokens,
+    queryLog,
     liveBackup: backup,
   } = parts;
   const turn = async (wanted: boolean) => {
@@ -253,6 +254,15 @@ function answersOf(parts: Parts, { app }: App): OperatorAnswers {
       if (closed.status === "rejected") throw closed.reason;
       if (shown.status === "rejected") throw shown.reason;
       return shown.value;
+    },
+    queries: async () => queryLog.shown(),
+    "queries/on": async () => {
+      queryLog.start();
+      return queryLog.shown();
+    },
+    "queries/off": async () => {
+      queryLog.stop();
+      return queryLog.shown();
     },
     https: async () => {
       await parts.https.started;

@@ -24,11 +24,15 @@ export async function changeDns(
   const before: DnsListsBody = {
     lists: known.lists.map(({ url, devices: ids, on }) => ({ url, devices: ids, on })),
     exceptions: known.exceptions,
+    block_doh: known.block_doh,
   };
   const ids = await Promise.all(devices.map(async (each) => (await deviceOf(api, each)).id));
   const json = await api.put("/api/dns/lists", Success, changed(before, action, what, ids));
   return { json, text: `${DONE[action]?.(printable(what))}\n` };
 }
+
+/** What `dns doh` takes. */
+const DOH = { block: true, open: false } as const;
 
 const DONE: Record<string, (what: string) => string> = {
   add: (what) => `Added ${what}. It is fetched through the tunnel; to see it: portcullis dns`,
@@ -36,34 +40,37 @@ const DONE: Record<string, (what: string) => string> = {
   on: (what) => `${what} blocks.`,
   off: (what) => `${what} blocks nothing until it is turned on again.`,
   open: (what) => `No list blocks ${what} now, nor the names below it.`,
+  doh: (what) =>
+    what === "block"
+      ? "The names of well-known resolvers that answer by HTTPS are blocked."
+      : "The names of resolvers that answer by HTTPS are open, unless a list has them.",
   close: (what) => `Lists block ${what} again if they name it.`,
 };
 
-function changed(
-  { lists, exceptions = [] }: DnsListsBody,
-  action: string,
-  what: string,
-  devices: string[],
-): DnsListsBody {
+function changed(before: DnsListsBody, action: string, what: string, devices: string[]): DnsListsBody {
+  const { lists, exceptions = [] } = before;
   const name = what.toLowerCase();
   switch (action) {
     case "add":
-      return { lists: [...lists.filter(({ url }) => url !== what), { url: what, devices }], exceptions };
+      return { ...before, lists: [...lists.filter(({ url }) => url !== what), { url: what, devices }] };
     case "remove":
       if (!lists.some(({ url }) => url === what)) throw usage(`there is no list ${printable(what)}`);
-      return { lists: lists.filter(({ url }) => url !== what), exceptions };
+      return { ...before, lists: lists.filter(({ url }) => url !== what) };
     case "on":
     case "off":
       if (!lists.some(({ url }) => url === what)) throw usage(`there is no list ${printable(what)}`);
       return {
+        ...before,
         lists: lists.map((each) => (each.url === what ? { ...each, on: action === "on" } : each)),
-        exceptions,
       };
+    case "doh":
+      if (what !== "block" && what !== "open") throw usage("doh: must be block or open");
+      return { ...before, block_doh: DOH[what] };
     case "open":
-      return { lists, exceptions: [...exceptions.filter((each) => each !== name), name] };
+      return { ...before, exceptions: [...exceptions.filter((each) => each !== name), name] };
     default:
       if (!exceptions.includes(name)) throw usage(`${printable(what)} is not among the open names`);
-      return { lists, exceptions: exceptions.filter((each) => each !== name) };
+      return { ...before, exceptions: exceptions.filter((each) => each !== name) };
   }
 }
 
@@ -82,7 +89,7 @@ const STATES: Record<DnsStatus["state"], string> = {
   failed: "The gateway's resolver cannot listen, so the LAN's queries are refused.",
 };
 
-function textOf(status: DnsStatus, { lists, exceptions }: DnsLists): string {
+function textOf(status: DnsStatus, { lists, exceptions, block_doh: blockDoh }: DnsLists): string {
   const {
     state,
     reason,
@@ -94,6 +101,7 @@ function textOf(status: DnsStatus, { lists, exceptions }: DnsLists): string {
     failed,
     devices: askers,
     paused_until: until,
+    logged_until: logged,
   } = status;
   const rows = lists.map(({ url, names, fetched_at, devices, on, error }) => [
     printable(url),
@@ -113,6 +121,8 @@ function textOf(status: DnsStatus, { lists, exceptions }: DnsLists): string {
       ? [list(["Device", "Asked", "Blocked"], askers.slice(0, MOST).map(cellsOf))]
       : []),
     ...(until === null ? [] : [`No list blocks until ${until.slice(11, 16)} UTC.\n`]),
+    ...(logged === null ? [] : [`Queries are logged until ${logged.slice(11, 16)} UTC.\n`]),
+    ...(blockDoh ? ["The names of well-known resolvers that answer by HTTPS are blocked.\n"] : []),
     ...(rows.length === 0 ? [] : [list(["List", "Names", "Fetched", "Devices", ""], rows)]),
     ...(exceptions.length === 0 ? [] : [`Always open: ${printable(exceptions.join(", "))}\n`]),
   ].join("");

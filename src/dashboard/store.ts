@@ -5,7 +5,7 @@ import type { HttpsStatus } from "../certificates/schema.ts";
 import type { Checks } from "../checks/schema.ts";
 import type { DestinationList } from "../destinations/schema.ts";
 import type { DeviceList, OwnDevice } from "../devices/schema.ts";
-import type { DnsLists, DnsStatus } from "../dns/schema.ts";
+import type { DnsLists, DnsStatus, QueryLogShown } from "../dns/schema.ts";
 import type { ForwardList } from "../forwards/schema.ts";
 import type {
   KillSwitchLayers,
@@ -36,6 +36,8 @@ export interface Answers {
   destinations: DestinationList;
   dns: DnsStatus;
   "dns/lists": DnsLists;
+  /** Over HTTPS only. */
+  "dns/log": QueryLogShown;
   schedules: ScheduleList;
   events: JournalPage;
   servers: Static<typeof Servers>;

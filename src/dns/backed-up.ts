@@ -21,11 +21,13 @@ export const BLOCK_LISTS: BackedUp = {
     return JSON.stringify({
       lists: lists.slice(0, MAX_LISTS),
       exceptions: exceptions.slice(0, MAX_EXCEPTIONS),
+      ...((before.block_doh || after.block_doh) && { block_doh: true }),
     });
   },
   changes: (here, then) => [
     ...rowChanges("list of blocked names", listsIn(here), listsIn(then)),
     ...rowChanges("name that no list blocks", exceptionsIn(here), exceptionsIn(then)),
+    ...rowChanges("block of resolvers that answer by HTTPS", dohIn(here), dohIn(then)),
   ],
 };
 
@@ -45,6 +47,10 @@ function listsIn(text: string | null): Map<string, string> {
       `for ${devices.length === 0 ? "all devices" : devices.join(", ")}${on ? "" : ", off"}`,
     ]),
   );
+}
+
+function dohIn(text: string | null): Map<string, string> {
+  return new Map(DNS_LISTS.parse(text).block_doh === true ? [["their names", "blocked"]] : []);
 }
 
 function exceptionsIn(text: string | null): Map<string, string> {

@@ -3,11 +3,12 @@ import type { Log } from "../base/log.ts";
 import type { Texts } from "../base/saved.ts";
 import type { DeviceId } from "../devices/id.ts";
 import type { Host, Send } from "../system/host.ts";
+import { isDohName } from "./doh-names.ts";
 import { type KeptList, KeptLists } from "./kept-list.ts";
 import { namesIn } from "./list-text.ts";
 import { NameSet } from "./name-set.ts";
 import type { DnsLists, DnsListsBody } from "./schema.ts";
-import { DNS_LISTS, type WantedList, type WantedLists, wantedLists } from "./wanted-lists.ts";
+import { DNS_LISTS, isBlocking, type WantedList, type WantedLists, wantedLists } from "./wanted-lists.ts";
 
 /** Lists change once a day. */
 const REFRESH_EVERY_MS = 24 * 3_600_000;
@@ -54,12 +55,12 @@ export class BlockLists {
   }
 
   get isUsed(): boolean {
-    return this.wanted.lists.some(({ on }) => on);
+    return isBlocking(this.wanted);
   }
 
   /** Whether there is any list, even if none is on. */
   get isThere(): boolean {
-    return this.wanted.lists.length > 0;
+    return this.wanted.blockDoh || this.wanted.lists.length > 0;
   }
 
   /** How many names there are in all lists. */
@@ -81,9 +82,10 @@ export class BlockLists {
 
   /** Whether a list blocks the name for the device. */
   blocks(name: string, device: DeviceId): boolean {
-    const { lists, exceptions } = this.wanted;
-    if (lists.length === 0 || this.pausedUntil > this.deps.host.monotonic()) return false;
+    const { lists, exceptions, blockDoh } = this.wanted;
+    if (!this.isThere || this.pausedUntil > this.deps.host.monotonic()) return false;
     if (exceptions.some((open) => name === open || name.endsWith(`.${open}`))) return false;
+    if (blockDoh && isDohName(name)) return true;
     return lists.some(
       ({ url, devices, on }) =>
         on &&
@@ -100,14 +102,16 @@ export class BlockLists {
 
   /** Replaces all lists and exceptions. Throws `bad_request`; then nothing has changed. */
   async put(body: DnsListsBody): Promise<void> {
-    const wanted = wantedLists(body);
-    DNS_LISTS.write(this.deps.store, body);
+    // A client that does not know the switch leaves it as it is.
+    const whole = { block_doh: this.wanted.blockDoh, ...body };
+    const wanted = wantedLists(whole);
+    DNS_LISTS.write(this.deps.store, whole);
     await this.use(wanted);
   }
 
   /** Turns one of them on or off. Throws `not_found` if there is none of this address. */
   async turn(url: string, on: boolean): Promise<void> {
-    const { lists, exceptions } = this.wanted;
+    const { lists, exceptions, blockDoh } = this.wanted;
     if (!lists.some((each) => each.url === url)) throw new GatewayError("not_found", "there is no such list");
     await this.put({
       lists: lists.map(({ devices, ...each }) => ({
@@ -115,6 +119,7 @@ export class BlockLists {
         ...(each.url === url && { on }),
       })),
       exceptions: [...exceptions],
+      block_doh: blockDoh,
     });
   }
 
@@ -133,8 +138,9 @@ export class BlockLists {
   }
 
   list(): DnsLists {
-    const { lists, exceptions } = this.wanted;
+    const { lists, exceptions, blockDoh } = this.wanted;
     return {
+      block_doh: blockDoh,
       lists: lists.map(({ url, devices, on }) => {
         const { kept = null, error = null } = this.loaded.get(url) ?? {};
         return {

@@ -18,6 +18,7 @@ import { type Answer, answerTo, ownAnswer, RCODE } from "./answer.ts";
 import { Cache } from "./cache.ts";
 import { DeviceCounts } from "./device-counts.ts";
 import { noSuchName, nothingOfThisType } from "./negative.ts";
+import type { Answered } from "./query-log.ts";
 import { type Question, questionIn } from "./question.ts";
 import { staysAtHome } from "./special-names.ts";
 import { UnderWay } from "./under-way.ts";
@@ -54,6 +55,8 @@ interface Deps {
   /** The networks of the home, whose addresses no name of the internet has. */
   home: () => readonly Prefix[];
   upstream: Pick<Upstream, "ask">;
+  /** Called with each query that is answered. */
+  answered: (question: Question, answered: Answered) => void;
   log: Pick<Log, "warn">;
 }
 
@@ -99,18 +102,22 @@ export class Resolver {
     const question = readQuestion(message);
     if (question === null) return null;
     this.counts.asked += 1;
-    const answer = await this.answerOf(question, client).catch((error: unknown) => {
+    const noted: Answered = { device: null, exit: null, answer: "local" };
+    const answer = await this.answerOf(question, client, noted).catch((error: unknown) => {
       this.deps.log.warn(`a question could not be answered: ${messageOf(error)}`);
-      return this.failed(question);
+      return this.failed(question, noted);
     });
+    this.deps.answered(question, noted);
     return { question, answer };
   }
 
-  private async answerOf(question: Question, client: Address): Promise<Uint8Array> {
+  /** Writes into `noted` what becomes of it. */
+  private async answerOf(question: Question, client: Address, noted: Answered): Promise<Uint8Array> {
     const { rules, exitOf, isBlocked } = this.deps;
     if (META_TYPES.has(question.type)) return ownAnswer(question, RCODE.notImplemented);
     const device = this.deps.deviceAt(client) ?? (await this.lookFor(client));
-    if (device === null) return this.refused(question);
+    if (device === null) return this.refused(question, noted);
+    noted.device = device;
     this.byDevice.asked(device);
     const local = this.deps.local(question);
     const answer = local && (await local);
@@ -124,34 +131,38 @@ export class Resolver {
     if (match === null && staysAtHome(question.name)) return noSuchName(question);
     if (match === null && isBareHost(question)) return nothingOfThisType(question);
     // A person has decided about this name in particular.
-    if (match === null && isBlocked(question.name, device)) return this.blocked(question, device);
-    if (match?.rule.exit.to === "blocked") return this.blocked(question, device);
+    if (match === null && isBlocked(question.name, device)) return this.blocked(question, device, noted);
+    if (match?.rule.exit.to === "blocked") return this.blocked(question, device, noted);
     const exit = askedBy(match, own);
+    noted.exit = exit;
     return exit.to === "blocked"
-      ? this.refused(question)
-      : this.fromExit(question, { client, device }, exit, match);
+      ? this.refused(question, noted)
+      : this.fromExit(question, { client, device, noted }, exit, match);
   }
 
   private async fromExit(
     question: Question,
-    { client, device }: { client: Address; device: DeviceId },
+    { client, device, noted }: { client: Address; device: DeviceId; noted: Answered },
     exit: Exit,
     match: Match<HostName> | null,
   ): Promise<Uint8Array> {
     const key = keyOf(question, this.generationOf(exit));
     const known = this.cache.find(key);
+    noted.answer = known === null ? "asked" : "cached";
     if (known !== null) this.counts.cached += 1;
     const found = known ?? (await this.asked(question, client, exit, key)) ?? this.cache.find(key, true);
     if (found === null)
-      return this.deps.resolversOf(exit) === null ? this.refused(question) : this.failed(question);
+      return this.deps.resolversOf(exit) === null
+        ? this.refused(question, noted)
+        : this.failed(question, noted);
     const { answer, ageSeconds } = found;
     // Trackers hide behind names of the site itself.
     if (match === null && answer.names.slice(1).some((name) => this.deps.isBlocked(name, device)))
-      return this.blocked(question, device);
+      return this.blocked(question, device, noted);
     if (this.leadsHome(answer.locals, match)) return ownAnswer(question, RCODE.ok);
     return (await this.isLed(question, device, match, answer))
       ? answerTo(question, answer, ageSeconds)
-      : this.refused(question);
+      : this.refused(question, noted);
   }
 
   /**
@@ -235,17 +246,20 @@ export class Resolver {
     return this.deps.deviceAt(client);
   }
 
-  private refused(question: Question): Uint8Array {
+  private refused(question: Question, noted: Answered): Uint8Array {
+    noted.answer = "refused";
     this.counts.refused += 1;
     return ownAnswer(question, RCODE.refused);
   }
 
-  private failed(question: Question): Uint8Array {
+  private failed(question: Question, noted: Answered): Uint8Array {
+    noted.answer = "failed";
     this.counts.failed += 1;
     return ownAnswer(question, RCODE.failed);
   }
 
-  private blocked(question: Question, device: DeviceId): Uint8Array {
+  private blocked(question: Question, device: DeviceId, noted: Answered): Uint8Array {
+    noted.answer = "blocked";
     this.counts.blocked += 1;
     this.byDevice.blocked(device);
     return noSuchName(question);

@@ -29,6 +29,12 @@ export const DnsListsBody = Type.Object(
         description: "names that stay open, with all names below them",
       }),
     ),
+    block_doh: Type.Optional(
+      Type.Boolean({
+        description:
+          "whether the names of well-known resolvers that answer by HTTPS are blocked for all devices (missing: as before)",
+      }),
+    ),
   },
   { additionalProperties: false },
 );
@@ -55,6 +61,9 @@ export const DnsLists = Type.Object(
       ),
     ),
     exceptions: Type.Array(Type.String()),
+    block_doh: Type.Boolean({
+      description: "whether the names of well-known resolvers that answer by HTTPS are blocked",
+    }),
   },
   { additionalProperties: false },
 );
@@ -106,7 +115,57 @@ export const DnsStatus = Type.Object(
     ),
     blocked_names: count("the names of all lists"),
     paused_until: Type.Union([Type.String(), Type.Null()], { description: "until when no list blocks" }),
+    logged_until: Type.Union([Type.String(), Type.Null()], {
+      description: "until when queries are logged, because a person has started that; null: none is",
+    }),
   },
   { additionalProperties: false },
 );
 export type DnsStatus = Static<typeof DnsStatus>;
+
+const LoggedFields = {
+  at: Type.String({ description: "in ISO 8601" }),
+  device: Type.Union([Type.String(), Type.Null()], {
+    description: "its id, as in /api/devices; null if unknown",
+  }),
+  name: Type.String({ description: "what was asked for, in lower case" }),
+  type: Type.String({ description: "the type of record, such as A or AAAA" }),
+  exit: Type.Union([Type.String(), Type.Null()], {
+    description: "the exit that the query belongs to; null if the gateway knew the answer itself",
+  }),
+  answer: Type.Union(
+    [
+      Type.Literal("asked"),
+      Type.Literal("cached"),
+      Type.Literal("local"),
+      Type.Literal("blocked"),
+      Type.Literal("refused"),
+      Type.Literal("failed"),
+    ],
+    {
+      description:
+        "asked: from the exit's resolver; cached: from memory; local: by the gateway itself; blocked: no such name, by a list or a rule; refused: its exit is down or blocked; failed: no resolver answered",
+    },
+  ),
+};
+const QueryLogged = Type.Object(LoggedFields, { additionalProperties: false });
+export type QueryLogged = Static<typeof QueryLogged>;
+
+/** The answer of `/api/dns/log`. */
+export const QueryLogShown = Type.Object(
+  {
+    until: Type.Union([Type.String(), Type.Null()], {
+      description: "when it ends and is forgotten; null: it is off",
+    }),
+    queries: Type.Array(
+      Type.Object(
+        { ...LoggedFields, device_name: Type.String({ description: "empty if it has none" }) },
+        { additionalProperties: false },
+      ),
+      { description: "the oldest first; at most the last 2,000" },
+    ),
+    dropped: count("queries before these that there was no room for"),
+  },
+  { additionalProperties: false },
+);
+export type QueryLogShown = Static<typeof QueryLogShown>;

@@ -15,6 +15,8 @@ export interface WantedList {
 export interface WantedLists {
   lists: readonly WantedList[];
   exceptions: readonly HostName[];
+  /** Whether the names of resolvers that answer by HTTPS are blocked. */
+  blockDoh: boolean;
 }
 
 const NONE: DnsListsBody = { lists: [] };
@@ -23,11 +25,16 @@ const NONE: DnsListsBody = { lists: [] };
 export const DNS_LISTS = savedJson("dns_lists", DnsListsBody, NONE);
 
 /** Throws `bad_request`, and names the field. */
-export function wantedLists({ lists, exceptions = [] }: DnsListsBody): WantedLists {
+export function wantedLists({
+  lists,
+  exceptions = [],
+  block_doh: blockDoh = false,
+}: DnsListsBody): WantedLists {
   const urls = lists.map(({ url }, index) => urlIn(url, `lists[${index}].url`));
   const twice = urls.findIndex((url, index) => urls.indexOf(url) !== index);
   if (twice >= 0) throw refusal(`lists[${twice}].url: is there twice`);
   return {
+    blockDoh,
     lists: lists.map(({ devices = [], on = true }, index) => ({
       ...{ url: urls[index] ?? "", on },
       devices: devices.map((id) => deviceIdIn(id, `lists[${index}].devices`)),
@@ -38,6 +45,11 @@ export function wantedLists({ lists, exceptions = [] }: DnsListsBody): WantedLis
       return known;
     }),
   };
+}
+
+/** Whether any of this blocks names, so that the gateway has to answer queries itself. */
+export function isBlocking({ lists, blockDoh }: WantedLists): boolean {
+  return blockDoh || lists.some(({ on }) => on);
 }
 
 function urlIn(text: string, field: string): string {

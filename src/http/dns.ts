@@ -1,6 +1,9 @@
-import { DnsLists, DnsListsBody, DnsPauseBody, DnsStatus } from "../dns/schema.ts";
+import { DnsLists, DnsListsBody, DnsPauseBody, DnsStatus, QueryLogShown } from "../dns/schema.ts";
 import { answers, done } from "./answers.ts";
 import { route } from "./route.ts";
+
+/** Who asks for what is nobody's business but the owner's. */
+const logged = { path: "/api/dns/log", tag: "DNS", access: "private" } as const;
 
 export const dnsRoutes = [
   route({
@@ -9,10 +12,11 @@ export const dnsRoutes = [
     summary: "Show what the gateway's own resolver does",
     tag: "DNS",
     answers: answers(DnsStatus, "its state, and what the LAN has asked it"),
-    run: ({ dns, blockLists, devices }) => ({
+    run: ({ dns, blockLists, queryLog, devices }) => ({
       ...{ state: dns.state, reason: dns.reason, ...dns.counts },
       devices: dns.byDevice.all().map((each) => ({ ...each, name: devices.nameOf(each.id) ?? "" })),
       ...{ blocked_names: blockLists.size, paused_until: blockLists.pausedUntilText },
+      logged_until: queryLog.untilText,
     }),
   }),
   route({
@@ -45,5 +49,26 @@ export const dnsRoutes = [
     example: { minutes: 5 },
     answers: done("no list blocks until then"),
     run: ({ blockLists }, { body }) => blockLists.pause(body.minutes),
+  }),
+  route({
+    ...logged,
+    method: "get",
+    summary: "Show what devices have asked since the log was started",
+    answers: answers(QueryLogShown, "the queries, the oldest first"),
+    run: ({ queryLog }) => queryLog.shown(),
+  }),
+  route({
+    ...logged,
+    method: "post",
+    summary: "Log queries in memory for ten minutes, and forget those that were logged before",
+    answers: done("queries are logged"),
+    run: ({ queryLog }) => queryLog.start(),
+  }),
+  route({
+    ...logged,
+    method: "delete",
+    summary: "End the log, and forget what was asked",
+    answers: done("nothing is logged, and nothing of it is left"),
+    run: ({ queryLog }) => queryLog.stop(),
   }),
 ];

@@ -7,6 +7,7 @@ import type { Destinations } from "../destinations/destinations.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { BlockLists } from "../dns/block-lists.ts";
 import type { Dns } from "../dns/dns.ts";
+import type { QueryLog } from "../dns/query-log.ts";
 import type { Forwards } from "../forwards/forwards.ts";
 import type { History } from "../history/history.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -54,6 +55,7 @@ export interface Domain {
   destinations: Destinations;
   dns: Dns;
   blockLists: BlockLists;
+  queryLog: QueryLog;
   forwards: Forwards;
   remoteAccess: RemoteAccess;
   schedules: Schedules;

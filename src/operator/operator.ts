@@ -8,6 +8,7 @@ import type { Change } from "../base/saved.ts";
 import type { HttpsStatus } from "../certificates/schema.ts";
 import type { Checks } from "../checks/schema.ts";
 import type { Direct } from "../devices/direct.ts";
+import type { QueryLogShown } from "../dns/schema.ts";
 import type { Inspection } from "../killswitch/report.ts";
 import type { TestResult } from "../notifications/schema.ts";
 import type { LoggedOut, ShownAccount } from "../providers/schema.ts";
@@ -29,6 +30,9 @@ export type OperatorRequests = {
   direct: [null, Direct];
   "direct/on": [null, Direct];
   "direct/off": [null, Direct];
+  queries: [null, QueryLogShown];
+  "queries/on": [null, QueryLogShown];
+  "queries/off": [null, QueryLogShown];
   /** Once the first certificate is in use, or cannot be. */
   https: [null, HttpsStatus];
   "remote/on": [RemoteChoice, RemoteStatus];

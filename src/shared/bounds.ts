@@ -15,6 +15,8 @@ export const CHECKS_KEPT_MS = 5_000;
 export const MAX_LISTS = 8;
 /** Names that stay open whatever a list says. */
 export const MAX_EXCEPTIONS = 500;
+/** For so long queries are logged. */
+export const QUERY_LOG_MINUTES = 10;
 /** Longest pause of the lists. */
 export const MAX_PAUSE_MINUTES = 60;
 

@@ -38,7 +38,21 @@ test("dns says who answers, and changes lists and the names that stay open", asy
   expect((await cli("pause", "0")).stdout).toBe("The lists block again.\n");
   expect((await cli("close", "good.example")).code).toBe(0);
   expect((await cli("remove", LIST)).stdout).toBe(`Removed ${LIST}.\n`);
-  expect(home.parts.blockLists.list()).toEqual({ lists: [], exceptions: [] });
+  expect(home.parts.blockLists.list()).toEqual({ lists: [], exceptions: [], block_doh: false });
+});
+
+test("dns doh blocks the names of resolvers that answer by HTTPS, or opens them", async () => {
+  const blocked = "The names of well-known resolvers that answer by HTTPS are blocked.\n";
+  expect((await cli("doh", "block")).stdout).toBe(blocked);
+  expect((await cli()).stdout).toContain(blocked);
+  // Another change leaves it as it is.
+  expect((await cli("open", "good.example")).code).toBe(0);
+  expect((await cli("close", "good.example")).code).toBe(0);
+  expect(home.parts.blockLists.list().block_doh).toBe(true);
+  expect((await cli("doh", "open")).stdout).toStartWith(
+    "The names of resolvers that answer by HTTPS are open",
+  );
+  expect((await cli()).stdout).not.toContain(blocked);
 });
 
 test("dns shows which devices ask most, and how much of that is blocked", async () => {
@@ -63,11 +77,12 @@ test("what cannot be is refused in one line, and nothing changes", async () => {
     [["off", LIST], `there is no list ${LIST}`],
     [["close", "example.com"], "example.com is not among the open names"],
     [["open", "example.com", "tv"], "too many arguments: only add takes devices"],
+    [["doh", "on"], "doh: must be block or open"],
     [["pause", "long"], "pause: must be minutes, such as 5"],
   ] as const) {
     const { code, stderr } = await cli(...args);
     expect(stderr).toContain(message);
     expect(code).not.toBe(0);
   }
-  expect(home.parts.blockLists.list()).toEqual({ lists: [], exceptions: [] });
+  expect(home.parts.blockLists.list()).toEqual({ lists: [], exceptions: [], block_doh: false });
 });

@@ -176,6 +176,31 @@ test(
 );
 
 test(
+  "one switch blocks resolvers by HTTPS, and the page says where queries can be logged",
+  async () => {
+    const isBlocked = async () => (await rig.gateway.api("GET", "/api/dns/lists")).body.block_doh;
+    await tab.click("Block these resolvers");
+    await tab.shows(".dns-doh", "are blocked for all devices");
+    expect(await isBlocked()).toBe(true);
+    expect((await rig.gateway.api("GET", "/api/dns")).body.state).toBe("on");
+    await tab.shows(".query-log", "Nothing is kept of it.");
+    await tab.shows(".query-log", "sudo portcullis queries on");
+    expect((await rig.gateway.operate("queries", "on")).stdout).toContain("None has come yet.");
+    await tab.shows(".query-log", "Queries are logged in memory until");
+    await asksFor("dns.google");
+    const { stdout } = await rig.gateway.operate("queries");
+    expect(stdout).toMatch(/TV +dns\.google +A +blocked\n/);
+    expect((await rig.gateway.operate("queries", "off")).stdout).toContain("No queries are logged");
+    await tab.shows(".query-log", "Nothing is kept of it.");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Open these resolvers");
+    await tab.shows("main", "There is no list.");
+    expect(await isBlocked()).toBe(false);
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "Home names what leaves outside the tunnels by a rule",
   async () => {
     await rig.gateway.operate("direct", "on");

@@ -121,6 +121,32 @@ test("a list blocks for its devices, with exceptions, and not while it is paused
   expect(readdirSync(folder)).toEqual([]);
 });
 
+test("the names of resolvers by HTTPS are blocked by one switch, without a list, and not those above them", async () => {
+  const { lists } = listsFrom({ text: "" });
+  expect(lists.blocks("dns.google", TV)).toBe(false);
+  await lists.put({ lists: [], block_doh: true });
+  expect([lists.isUsed, lists.isThere]).toEqual([true, true]);
+  for (const name of ["dns.google", "mozilla.cloudflare-dns.com", "abc123.dns.nextdns.io", "mask.icloud.com"])
+    expect([name, lists.blocks(name, TV)]).toEqual([name, true]);
+  for (const name of [
+    "google",
+    "www.google.com",
+    "cloudflare.com",
+    "icloud.com",
+    "xdns.google",
+    "nextdns.io",
+  ])
+    expect([name, lists.blocks(name, TV)]).toEqual([name, false]);
+  lists.pause();
+  expect(lists.blocks("dns.google", TV)).toBe(false);
+  lists.pause(0);
+  // Whoever does not know the switch leaves it, and a name can be opened.
+  await lists.put({ lists: [], exceptions: ["dns.google"] });
+  expect([lists.blocks("dns.google", TV), lists.blocks("dns.quad9.net", TV)]).toEqual([false, true]);
+  await lists.put({ lists: [], block_doh: false });
+  expect([lists.isUsed, lists.blocks("dns.quad9.net", TV)]).toEqual([false, false]);
+});
+
 test("a list that is off blocks nothing, is not fetched, and keeps its names", async () => {
   const { world, lists, look } = listsFrom({ text: "ads.example\n" });
   await lists.put({ lists: [{ url: URL, devices: [TV] }], exceptions: ["good.example"] });
@@ -193,5 +219,5 @@ test("bad lists are refused by the field, and nothing changes", async () => {
     expect(lists.put(structuredClone(body) as never)).rejects.toEqual(
       new GatewayError("bad_request", message),
     );
-  expect(lists.list()).toEqual({ lists: [], exceptions: [] });
+  expect(lists.list()).toEqual({ lists: [], exceptions: [], block_doh: false });
 });

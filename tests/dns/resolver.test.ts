@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import type { HostName } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { Matcher, type Rule } from "../../src/destinations/rules.ts";
+import { formatExit } from "../../src/devices/exit.ts";
 import { type Answer, answerIn, ownAnswer, RCODE } from "../../src/dns/answer.ts";
 import { type Question, queryFor } from "../../src/dns/question.ts";
 import { Resolver } from "../../src/dns/resolver.ts";
@@ -28,6 +29,8 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     rules: new Matcher([]),
     down: new Set<string>(),
     blocked: new Set<string>(),
+    /** What became of each query. */
+    answered: [] as string[],
     answers: new Map<string, string>(),
     /** Answers wait for it. */
     held: Promise.resolve(),
@@ -58,6 +61,8 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     isBlocked: (name) => world.blocked.has(name),
     other: (name, _, addresses) => void world.others.push(`${name} ${addresses.join(" ")}`),
     asked: ({ by }) => void world.noted.push(by),
+    answered: ({ name }, { answer, exit }) =>
+      void world.answered.push(`${name} ${answer} ${exit === null ? "-" : formatExit(exit)}`),
     permit: async ({ match, addresses }) => {
       world.permitted.push(`${match.by} ${addresses.join(" ")}`);
       return world.isRoom;
@@ -251,4 +256,29 @@ test("a flood of one client is not read, and the others are", async () => {
   expect(await ask("example.com", ip("192.168.7.21"))).toBe("192.0.2.1");
   world.now = 1_000;
   expect(await ask("example.com")).toBe("192.0.2.1");
+});
+
+test("what becomes of each query is told once it is answered, with the exit that it belongs to", async () => {
+  const { world, ask } = resolverWith({
+    rules: [
+      { names: ["ruled.example" as HostName] },
+      { names: ["no.example" as HostName], exit: { to: "blocked" } },
+    ],
+  });
+  world.blocked.add("ads.example");
+  for (const name of [
+    "www.example",
+    "www.example",
+    "ruled.example",
+    "no.example",
+    "ads.example",
+    "nas.local",
+  ])
+    await ask(name);
+  world.down.add("main");
+  await ask("other.example");
+  expect(world.answered).toEqual([
+    ...["www.example asked main", "www.example cached main", "ruled.example asked second"],
+    ...["no.example blocked -", "ads.example blocked -", "nas.local local -", "other.example refused main"],
+  ]);
 });

@@ -12,9 +12,9 @@ const lists = async () => (await home.send("GET", "/api/dns/lists")).json;
 test("without a list there is no resolver, and nothing is counted", async () => {
   expect((await home.send("GET", "/api/dns")).json).toEqual({
     ...{ state: "off", reason: null, asked: 0, local: 0, cached: 0, blocked: 0, refused: 0 },
-    ...{ failed: 0, devices: [], blocked_names: 0, paused_until: null },
+    ...{ failed: 0, devices: [], blocked_names: 0, paused_until: null, logged_until: null },
   });
-  expect(await lists()).toEqual({ lists: [], exceptions: [] });
+  expect(await lists()).toEqual({ lists: [], exceptions: [], block_doh: false });
 });
 
 test("lists are kept as they were given, and a bad one is refused and named", async () => {
@@ -26,6 +26,7 @@ test("lists are kept as they were given, and a bad one is refused and named", as
   const shown = {
     lists: [{ url: URL, devices: ["02:00:00:00:00:20"], on: true, names: 0, fetched_at: null, error: null }],
     exceptions: ["good.example"],
+    block_doh: false,
   };
   expect(await lists()).toEqual(shown);
   const bad = await put({ lists: [{ url: URL, devices: ["nobody"] }] });

@@ -14,6 +14,7 @@ import { addInstallCommands } from "./installation.ts";
 import { addLicenses } from "./licenses.ts";
 import { addLogsCommand } from "./logs.ts";
 import { addNotifyCommand } from "./notify.ts";
+import { addQueriesCommand } from "./queries.ts";
 import { addRemoteCommands } from "./remote.ts";
 import { addScheduleCommands } from "./schedules.ts";
 import { addServerCommands, addServersUpdate } from "./servers.ts";
@@ -57,6 +58,7 @@ function addDailyCommands(program: Command): void {
 function addOperatorCommands(program: Command): void {
   addAccountCommands(program);
   addDirectCommand(program);
+  addQueriesCommand(program);
   addNotifyCommand(program);
   addTokenCommands(program);
   addBackupCommands(program);

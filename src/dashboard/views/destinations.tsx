@@ -8,12 +8,14 @@ import { Icon } from "../parts/icon.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Add } from "./destinations/add.tsx";
 import { Lists } from "./destinations/lists.tsx";
+import { QueryLog } from "./destinations/query-log.tsx";
 import { Row } from "./destinations/row.tsx";
 import { Why } from "./destinations/why.tsx";
 
 /** Where the traffic to some destinations leaves, and which names are blocked. */
 export function Destinations() {
   const rules = useAnswer("destinations");
+  const dns = knownOf(useAnswer("dns"));
   const [isAdding, setAdding] = useState(false);
   // Its action outlives the dialog, so that an outcome is not lost with it.
   const action = useAction();
@@ -29,6 +31,7 @@ export function Destinations() {
       {rules.state === "ready" ? <Rules list={rules.value} /> : <Pending of={rules} />}
       <Why />
       <Lists />
+      {dns !== null && dns.state === "on" && <QueryLog until={dns.logged_until} />}
       {isAdding && <Add action={action} onClose={() => setAdding(false)} />}
     </div>
   );

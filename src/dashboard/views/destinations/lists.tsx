@@ -10,6 +10,7 @@ import { Pending } from "../../parts/pending.tsx";
 import { useMinute } from "../../traffic.ts";
 import { AddList } from "./add-list.tsx";
 import { Askers } from "./askers.tsx";
+import { Doh } from "./doh.tsx";
 import { Exceptions } from "./exceptions.tsx";
 import { ListRow } from "./list-row.tsx";
 import { Pause } from "./pause.tsx";
@@ -43,13 +44,16 @@ export function Lists() {
 function All({ lists, dns }: { lists: DnsLists; dns: DnsStatus | null }) {
   const devices = knownOf(useAnswer("devices"))?.devices ?? [];
   const fault = dns === null ? null : faultIn(dns);
-  if (lists.lists.length === 0)
+  if (lists.lists.length === 0 && !lists.block_doh)
     return (
-      <p class="quiet">
-        {say(
-          "There is no list. With one, such as a list of advertisers, the gateway answers the DNS queries of your devices itself, and says of each name in it that there is no such name.",
-        )}
-      </p>
+      <>
+        <p class="quiet">
+          {say(
+            "There is no list. With one, such as a list of advertisers, the gateway answers the DNS queries of your devices itself, and says of each name in it that there is no such name.",
+          )}
+        </p>
+        <Doh lists={lists} />
+      </>
     );
   return (
     <>
@@ -66,6 +70,7 @@ function All({ lists, dns }: { lists: DnsLists; dns: DnsStatus | null }) {
           <ListRow key={list.url} list={list} all={lists} devices={devices} />
         ))}
       </ul>
+      <Doh lists={lists} />
       <Exceptions lists={lists} />
     </>
   );

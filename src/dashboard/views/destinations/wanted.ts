@@ -2,9 +2,13 @@ import type { DnsLists, DnsListsBody } from "../../../dns/schema.ts";
 
 /** What replaces the lists and exceptions as they are. */
 export function bodyWith(
-  { lists, exceptions }: DnsLists,
-  change: { lists?: DnsLists["lists"] | DnsListsBody["lists"]; exceptions?: string[] },
+  { lists, exceptions, block_doh: blockDoh }: DnsLists,
+  change: { lists?: DnsLists["lists"] | DnsListsBody["lists"]; exceptions?: string[]; blockDoh?: boolean },
 ): DnsListsBody {
   const wanted = (change.lists ?? lists).map(({ url, devices = [], on = true }) => ({ url, devices, on }));
-  return { lists: wanted, exceptions: change.exceptions ?? exceptions };
+  return {
+    lists: wanted,
+    exceptions: change.exceptions ?? exceptions,
+    block_doh: change.blockDoh ?? blockDoh,
+  };
 }

@@ -1,0 +1,49 @@
+import { expect, setDefaultTimeout, test } from "bun:test";
+import type { Mac } from "../../src/base/mac.ts";
+import { type Question, questionIn } from "../../src/dns/question.ts";
+import { query } from "../dns/messages.ts";
+import { bearing, SecureHome, TIMEOUT_MS } from "./secure-home.ts";
+
+setDefaultTimeout(TIMEOUT_MS);
+
+const PATH = "/api/dns/log";
+const TV = "02:00:00:00:00:20" as Mac;
+const SECRET = "very-private.example";
+
+test("the log of queries is for a full token over HTTPS, and no event, metric or status has a name of it", async () => {
+  const secure = await SecureHome.start("write");
+  const { home } = secure;
+  try {
+    const full = bearing((await home.parts.tokens.add("full", false)).token);
+    const reading = bearing((await home.parts.tokens.add("reading", true)).token);
+    const events: string[] = [];
+    home.parts.events.subscribe((event) => void events.push(JSON.stringify(event)));
+    for (const method of ["GET", "POST", "DELETE"]) {
+      expect((await home.send(method, PATH, undefined, full)).status).toBe(403);
+      expect((await secure.send(method, PATH)).status).toBe(401);
+      expect((await secure.send(method, PATH, undefined, reading)).status).toBe(403);
+    }
+    expect((await secure.send("GET", PATH, undefined, full)).json).toEqual({
+      ...{ until: null, queries: [], dropped: 0 },
+    });
+    expect((await secure.send("POST", PATH, undefined, full)).status).toBe(200);
+    home.parts.queryLog.note(questionIn(query(SECRET)) as Question, {
+      device: TV,
+      exit: null,
+      answer: "local",
+    });
+    expect((await secure.send("GET", PATH, undefined, full)).json.queries).toMatchObject([
+      { device: TV, name: SECRET, type: "A", exit: null, answer: "local" },
+    ]);
+    // Everybody can see that there is one, and until when.
+    expect((await home.send("GET", "/api/dns")).json.logged_until).toEndWith("Z");
+    for (const path of ["/api/dns", "/metrics", "/api/events", "/api/status"])
+      expect((await home.send("GET", path)).text).not.toContain(SECRET);
+    expect((await secure.send("DELETE", PATH, undefined, full)).status).toBe(200);
+    expect((await home.send("GET", "/api/dns")).json.logged_until).toBeNull();
+    expect(events.filter((event) => event.includes("dns_update")).length).toBe(2);
+    expect(events.join()).not.toContain(SECRET);
+  } finally {
+    await secure.stop();
+  }
+});
