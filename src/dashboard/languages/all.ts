@@ -1,3 +1,5 @@
+import zh from "./zh.json" with { type: "file" };
+
 /** A language of the page. */
 export interface Language {
   code: string;
@@ -8,4 +10,7 @@ export interface Language {
 }
 
 /** A language is offered when its catalogue is complete, which tests/page/languages.test.ts checks. */
-export const LANGUAGES: readonly Language[] = [{ code: "en", name: "English", catalogue: null }];
+export const LANGUAGES: readonly Language[] = [
+  { code: "en", name: "English", catalogue: null },
+  { code: "zh", name: "简体中文", catalogue: zh as unknown as string },
+];
