@@ -1,3 +1,5 @@
+import de from "./de.json" with { type: "file" };
+import ru from "./ru.json" with { type: "file" };
 import zh from "./zh.json" with { type: "file" };
 
 /** A language of the page. */
@@ -12,5 +14,7 @@ export interface Language {
 /** A language is offered when its catalogue is complete, which tests/page/languages.test.ts checks. */
 export const LANGUAGES: readonly Language[] = [
   { code: "en", name: "English", catalogue: null },
+  { code: "de", name: "Deutsch", catalogue: de as unknown as string },
+  { code: "ru", name: "Русский", catalogue: ru as unknown as string },
   { code: "zh", name: "简体中文", catalogue: zh as unknown as string },
 ];
