@@ -11,6 +11,7 @@ import { Drop } from "./drop.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 import { Routes } from "./link.tsx";
 import { LoginDialog, LoginPage, Logout } from "./login.tsx";
+import { useKeptPlace } from "./scroll.ts";
 import { TONE_ICONS } from "./tone.ts";
 
 export interface View {
@@ -31,6 +32,7 @@ export function Shell({ views }: { views: readonly View[] }) {
   const isLocked = needsToken.value && connection.value.name === "starting";
   const isReader = useReader() !== null;
   const main = useFocusAfterChange(view?.route);
+  useKeptPlace();
   useEffect(() => {
     document.title = view === undefined ? "Portcullis" : `${view.title} · Portcullis`;
   }, [view]);

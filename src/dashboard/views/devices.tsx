@@ -1,9 +1,10 @@
-import { useState } from "preact/hooks";
 import type { DeviceList } from "../../devices/schema.ts";
 import { knownOf, useAnswer } from "../answers.ts";
 import { isNetwork } from "../exit.ts";
+import { useKept } from "../kept.ts";
 import { say } from "../language.ts";
 import { Pending } from "../parts/pending.tsx";
+import { useDetail } from "../route.ts";
 import { DefaultExit, Direct } from "./devices/default-exit.tsx";
 import { DeviceRow } from "./devices/device-row.tsx";
 import { Networks } from "./devices/networks.tsx";
@@ -19,6 +20,7 @@ export function Devices() {
       <h1>{say("Devices")}</h1>
       {devices.state === "ready" ? (
         <>
+          <Missing list={devices.value} />
           <DefaultExit list={devices.value} />
           <Found list={devices.value} own={own} />
           <Networks list={devices.value} />
@@ -28,6 +30,17 @@ export function Devices() {
         <Pending of={devices} />
       )}
     </div>
+  );
+}
+
+/** A link may lead to a device that was forgotten since. */
+function Missing({ list: { devices } }: { list: DeviceList }) {
+  const id = useDetail();
+  if (id === "" || devices.some((device) => device.id === id)) return null;
+  return (
+    <p class="outcome failed" role="status">
+      {say("The gateway knows no device {id}, or knows it no more.", { id })}
+    </p>
   );
 }
 
@@ -42,8 +55,8 @@ interface FoundProps {
 }
 
 function Found({ list, own }: FoundProps) {
-  const [text, setText] = useState("");
-  const [kind, setKind] = useState<Kind>("all");
+  const [text, setText] = useKept<string>("search", "");
+  const [kind, setKind] = useKept<Kind>("kind", "all");
   const all = list.devices.filter((device) => !isNetwork(device));
   const shown = inOrder(all.filter((device) => isOfKind(device, kind) && matches(device, text)));
   const groups = [

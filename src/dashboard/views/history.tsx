@@ -1,8 +1,8 @@
-import { useState } from "preact/hooks";
 import type { HistoryPage } from "../../history/schema.ts";
 import { knownOf, useAnswer } from "../answers.ts";
 import { titleOf } from "../exit.ts";
 import { bytesOf } from "../format.ts";
+import { useKept } from "../kept.ts";
 import { say } from "../language.ts";
 import { Icon } from "../parts/icon.tsx";
 import { Pending } from "../parts/pending.tsx";
@@ -10,15 +10,15 @@ import { Chart } from "./history/chart.tsx";
 import { Choices } from "./history/choices.tsx";
 import { Figures } from "./history/figures.tsx";
 import { useHistoryPage } from "./history/page.ts";
-import type { Span, Whose } from "./history/span.ts";
+import { LOOKS, type Span, type Whose } from "./history/span.ts";
 import { States } from "./history/states.tsx";
 import { Totals } from "./history/totals.tsx";
 
 /** What was carried in the last hour, day or two months, by whom, and what happened then. */
 export function History() {
-  const [span, setSpan] = useState<Span>("hour");
-  const [whose, setWhose] = useState<Whose>("all");
-  const [isOpen, setIsOpen] = useState(false);
+  const [span, setSpan] = useKept<Span>("span", "hour", (span) => span in LOOKS);
+  const [whose, setWhose] = useKept<Whose>("whose", "all");
+  const [isOpen, setIsOpen] = useKept<boolean>("figures", false);
   const page = useHistoryPage(span, whose);
   const devices = knownOf(useAnswer("devices"))?.devices ?? [];
   const names = new Map(devices.map((device) => [device.id, titleOf(device)]));

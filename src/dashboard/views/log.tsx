@@ -1,6 +1,6 @@
-import { useState } from "preact/hooks";
 import type { JournalEntry } from "../../journal/schema.ts";
 import { timeOf } from "../format.ts";
+import { useKept } from "../kept.ts";
 import { say } from "../language.ts";
 import { Button } from "../parts/button.tsx";
 import { Pending } from "../parts/pending.tsx";
@@ -9,15 +9,18 @@ import { Entry } from "./log/entry.tsx";
 import { Filter, isShown, type Topic } from "./log/filter.tsx";
 import { useHistory } from "./log/history.ts";
 
+/** More entries than fit on a screen or two. */
+const MANY = 100;
+
 /** What has happened, the latest first, by day. */
 export function Log() {
   const { latest, events, more, older } = useHistory();
-  const [topic, setTopic] = useState<Topic>("all");
+  const [topic, setTopic] = useKept<Topic>("topic", "all");
   const shown = events.filter((entry) => isShown(entry, topic)).toReversed();
   const days = Map.groupBy(shown, ({ at }) => dayOf(at));
   const first = events[0];
   return (
-    <div class="log">
+    <div class={`log ${shown.length >= MANY ? "many" : ""}`}>
       <h1>{say("Log")}</h1>
       <Filter events={events} topic={topic} onTopic={setTopic} />
       {latest.state !== "ready" && <Pending of={latest} />}

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
 import { DIVERTED, isNetwork, isNew, isRemote, titleOf } from "../../exit.ts";
 import { agoOf, rateOf } from "../../format.ts";
@@ -7,6 +7,7 @@ import { DeviceExit } from "../../parts/device-exit.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { useExits, useIsDiverted } from "../../protection.ts";
+import { showDetail, useDetail } from "../../route.ts";
 import { useDeviceRate, useNow } from "../../traffic.ts";
 import { DeviceDetails } from "./device-details.tsx";
 
@@ -21,7 +22,10 @@ interface DeviceRowProps {
 
 /** A sentence: this device leaves by this exit. */
 export function DeviceRow({ device, list, isOwn }: DeviceRowProps) {
-  const [isOpen, setOpen] = useState(false);
+  const isOpen = useDetail() === device.id;
+  const edit = useRef<HTMLButtonElement>(null);
+  useEffect(() => (isOpen ? lookAt(edit.current) : undefined), [isOpen]);
+  const setOpen = (open: boolean) => showDetail("devices", open ? device.id : "");
   const isDiverted = useIsDiverted() && device.exit !== "blocked";
   const led = useExits()(device.exit);
   const { icon, tone } = isDiverted ? DIVERTED : led;
@@ -51,6 +55,7 @@ export function DeviceRow({ device, list, isOwn }: DeviceRowProps) {
         <DeviceExit device={device} list={list} />
         <Activity device={device} />
         <button
+          ref={edit}
           type="button"
           class="button plain device-edit"
           aria-expanded={isOpen}
@@ -63,6 +68,17 @@ export function DeviceRow({ device, list, isOwn }: DeviceRowProps) {
       {isOpen && <DeviceDetails device={device} onClose={() => setOpen(false)} />}
     </li>
   );
+}
+
+/** Whoever came by a link sees the device, and a keyboard goes on there. Whoever has clicked is there already. */
+function lookAt(edit: HTMLElement | null): (() => void) | undefined {
+  if (edit === null || edit === document.activeElement) return undefined;
+  // After the view itself has taken the focus.
+  const timer = setTimeout(() => {
+    edit.focus({ preventScroll: true });
+    edit.closest("li")?.scrollIntoView({ block: "center" });
+  });
+  return () => clearTimeout(timer);
 }
 
 function addressesOf(device: Device): string {

@@ -1,16 +1,24 @@
 import type { HistoryPage } from "../../../history/schema.ts";
 import { bytesOf } from "../../format.ts";
 import { say } from "../../language.ts";
+import { ViewLink } from "../../parts/link.tsx";
+import { pathTo } from "../../route.ts";
 
 interface Row {
   name: string;
+  /** A link to it. */
+  to: string;
   rx_bytes: number;
   tx_bytes: number;
 }
 
 /** Who has carried how much in the whole time, the most first. */
 export function Totals({ page, names }: { page: HistoryPage; names: ReadonlyMap<string, string> }) {
-  const devices = page.devices.map(({ id, ...bytes }) => ({ name: names.get(id) ?? id, ...bytes }));
+  const devices = page.devices.map(({ id, ...bytes }) => ({
+    ...{ name: names.get(id) ?? id, to: pathTo("devices", id) },
+    ...bytes,
+  }));
+  const tunnels = page.tunnels.map((tunnel) => ({ to: "tunnels", ...tunnel }));
   return (
     <>
       <Total
@@ -22,7 +30,7 @@ export function Totals({ page, names }: { page: HistoryPage; names: ReadonlyMap<
       <Total
         title={say("By tunnel")}
         column={say("Tunnel")}
-        rows={page.tunnels}
+        rows={tunnels}
         empty={say("No tunnel has carried anything.")}
       />
     </>
@@ -53,9 +61,11 @@ function Total({ title, column, rows, empty }: TotalProps) {
             </tr>
           </thead>
           <tbody>
-            {rows.map(({ name, rx_bytes, tx_bytes }) => (
-              <tr key={name}>
-                <th scope="row">{name}</th>
+            {rows.map(({ name, to, rx_bytes, tx_bytes }) => (
+              <tr key={to + name}>
+                <th scope="row">
+                  <ViewLink to={to}>{name}</ViewLink>
+                </th>
                 <td>{bytesOf(rx_bytes)}</td>
                 <td>{bytesOf(tx_bytes)}</td>
               </tr>

@@ -1,5 +1,6 @@
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
+import { useKept } from "../../kept.ts";
 import { say } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { LogInWays } from "../../parts/log-in-ways.tsx";
@@ -26,8 +27,8 @@ interface ServerListProps {
 
 /** The current provider's servers, with a search. */
 export function ServerList({ servers, usable, details, connecting, canRemove = false }: ServerListProps) {
-  const [query, setQuery] = useState("");
-  const [wished, setEntry] = useState("");
+  const [query, setQuery] = useKept<string>("query", "");
+  const [wished, setEntry] = useKept<string>("entry", "");
   const all = useMemo(() => placesIn(servers.servers), [servers]);
   const entries = useMemo(() => entriesIn(servers.servers), [servers]);
   // Another provider has others.

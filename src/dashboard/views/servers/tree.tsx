@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
-import { useId, useState } from "preact/hooks";
+import { useId } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
+import { useKept } from "../../kept.ts";
 import { say } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { type Connecting, isConnected } from "./connecting.ts";
@@ -96,7 +97,7 @@ interface OpeningProps extends In {
 function Opening({ shown, city = null, place, servers, children, ...props }: OpeningProps) {
   const { provider, connecting, isShort } = props;
   const id = useId();
-  const [isOpen, setOpen] = useState(isShort);
+  const [isOpen, setOpen] = useKept<boolean>(`open ${place ?? shown}`, isShort);
   const isHere = servers.some(({ name }) => isConnected(connecting, provider, name));
   const head = (
     <button

@@ -1,7 +1,7 @@
-import { useState } from "preact/hooks";
 import type { Network } from "../../../http/schema.ts";
 import { useAnswer } from "../../answers.ts";
 import { listOf } from "../../format.ts";
+import { useKept } from "../../kept.ts";
 import { say } from "../../language.ts";
 import { OnGateway, useSetup } from "../../parts/on-gateway.tsx";
 import { Pending } from "../../parts/pending.tsx";
@@ -11,7 +11,7 @@ type Whom = "home" | "device";
 /** How devices come to use this gateway, with its own addresses. */
 export function PointHere() {
   const network = useAnswer("network");
-  const [whom, setWhom] = useState<Whom>("home");
+  const [whom, setWhom] = useKept<Whom>("whom", "home");
   if (network.state !== "ready") return <Pending of={network} />;
   const optionOf = (value: Whom, label: string) => (
     <label class={whom === value ? "chosen" : ""}>

@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Look, Tab } from "../../lab/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
+
+const TV = "02:00:00:00:00:20";
+/** Of a phone. */
+const PHONE: Look = { width: 360, scheme: "light" };
+const HEIGHT = 780;
+
+let rig: Rig;
+
+beforeAll(async () => {
+  rig = await startRig();
+  for (const { mac, name } of rig.lab.sandbox.computers)
+    await rig.gateway.api("PUT", `/api/devices/${mac}`, { name });
+  // Enough for a search.
+  for (let host = 1; host <= 6; host += 1)
+    await rig.gateway.api("PUT", `/api/devices/02:00:00:00:01:0${host}`, { name: `Lamp ${host}` });
+}, TIMEOUT_MS);
+afterAll(() => rig?.close(), TIMEOUT_MS);
+
+const open = (hash: string, look?: Look) => rig.browser.open(`${rig.url}${hash}`, look);
+
+/** What is in the field or choice with this label. */
+const inputOf = (tab: Tab, selector: string) =>
+  tab.page.evaluate(`document.querySelector(${JSON.stringify(selector)})?.value ?? null`);
+
+const pressed = (tab: Tab) => tab.text("main [aria-pressed=true]");
+
+test(
+  "a link leads to a device: it is open and in sight, a keyboard goes on there, and a reload changes nothing",
+  async () => {
+    const tab = await open(`#/devices/${encodeURIComponent(TV)}`, PHONE);
+    for (const isAgain of [false, true]) {
+      if (isAgain) await tab.page.reload();
+      await tab.shows(".device-details", `MAC address ${TV}`);
+      await tab.focuses("Close TV");
+      const { top, bottom } = (await tab.page.evaluate(
+        `(({ top, bottom }) => ({ top, bottom }))(document.querySelector(".device:has(.device-details) .device-line").getBoundingClientRect())`,
+      )) as { top: number; bottom: number };
+      expect({ isAbove: top < 0, isBelow: bottom > HEIGHT }).toEqual({ isAbove: false, isBelow: false });
+    }
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Close TV");
+    await tab.loses(".device-details");
+    expect(await tab.page.evaluate("location.hash")).toBe("#/devices");
+    await tab.click("Edit TV");
+    await tab.shows(".device-details", TV);
+    expect(await tab.page.evaluate("location.hash")).toBe(`#/devices/${encodeURIComponent(TV)}`);
+    expect(tab.complaints).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a link to a device that is not there says so, whatever somebody has typed",
+  async () => {
+    for (const [hash, shown] of [
+      [encodeURIComponent("02:00:00:00:00:99"), "02:00:00:00:00:99"],
+      ["%E0%A4%A", "%E0%A4%A"],
+    ]) {
+      const tab = await open(`#/devices/${hash}`);
+      await tab.shows(".outcome.failed", `The gateway knows no device ${shown}`);
+      await tab.shows("main", "TV");
+      expect(tab.complaints).toEqual([]);
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the history names devices, and leads to them",
+  async () => {
+    const tab = await open("#/history");
+    await tab.shows(".total", "By device");
+    const links = `[...document.querySelectorAll(".total a")].map((each) => each.getAttribute("href"))`;
+    for (const link of (await tab.page.evaluate(links)) as string[])
+      expect(link).toMatch(/^#\/(devices\/02%3A00%3A00%3A00%3A|tunnels$)/);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "what was chosen and typed in a view is there after a reload, and when the browser goes back",
+  async () => {
+    const tab = await open("#/devices");
+    await tab.shows("main", "Lamp 1");
+    await tab.page.type("main input[type=search]", "lamp");
+    await tab.loses(`main [aria-label="Edit TV"]`);
+    const isKept = async () => {
+      await tab.shows("main", "Lamp 6");
+      expect(await inputOf(tab, "main input[type=search]")).toBe("lamp");
+      expect(await tab.text(`main [aria-label="Edit TV"]`)).toBeNull();
+    };
+    await tab.page.reload();
+    await isKept();
+    await tab.click("History");
+    await tab.click("Last day");
+    await tab.shows("main [aria-pressed=true]", "Last day");
+    await tab.page.reload();
+    await tab.shows("main [aria-pressed=true]", "Last day");
+    await tab.page.goBack();
+    await isKept();
+    // A new way to the view begins anew.
+    await tab.click("Log");
+    await tab.click("Alerts");
+    await tab.page.reload();
+    await tab.shows("main [aria-pressed=true]", "Alerts");
+    expect(await pressed(tab)).toBe("Alerts");
+    await tab.click("Devices");
+    await tab.shows("main", "TV");
+    expect(await inputOf(tab, "main input[type=search]")).toBe("");
+    expect(tab.complaints).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a reload stays at the same place of a long view",
+  async () => {
+    const tab = await open("#/devices", PHONE);
+    await tab.shows("main", "Lamp 6");
+    await tab.page.evaluate("scrollTo(0, 300)");
+    await tab.page.waitForFunction("history.state?.top === 300");
+    await tab.page.reload();
+    await tab.page.waitForFunction("scrollY === 300");
+    // Not where there is not so much.
+    await tab.page.evaluate(`location.hash = "#/log"`);
+    await tab.page.waitForFunction(`document.title.startsWith("Log") && scrollY === 0`);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "what another version of the page has kept is not taken",
+  async () => {
+    const tab = await open("#/history");
+    await tab.shows("main [aria-pressed=true]", "Last hour");
+    await tab.page.evaluate(`history.replaceState({ span: "decade", whose: 7, figures: "yes" }, "")`);
+    await tab.page.reload();
+    await tab.shows("main [aria-pressed=true]", "Last hour");
+    expect(tab.complaints).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
