@@ -122,7 +122,8 @@ export function endReads(): void {
 export function apply(event: EventMessage): void {
   if (event.type === "status_change") answerOf("status").value = { state: "ready", value: event.payload };
   if (event.type === "tunnel_update" || event.type === "tunnel_removed") applyTunnel(event);
-  for (const path of event.stale) outdate(path.slice(API.length) as Resource);
+  // A gateway of another version may say less.
+  for (const path of event.stale ?? []) outdate(path.slice(API.length) as Resource);
 }
 
 const API = "/api/";

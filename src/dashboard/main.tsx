@@ -6,5 +6,9 @@ import { VIEWS } from "./views/list.ts";
 
 document.documentElement.lang = shown;
 const page = document.getElementById("page");
-if (page !== null) render(<Shell views={VIEWS} />, page);
+if (page !== null) {
+  // What it says while it is being loaded, and if its script is gone.
+  page.replaceChildren();
+  render(<Shell views={VIEWS} />, page);
+}
 listen();

@@ -8,6 +8,7 @@ import { useRoute } from "../route.ts";
 import { sentenceOf } from "../sentence.ts";
 import { connection, isLost, needsToken } from "../store.ts";
 import { Drop } from "./drop.tsx";
+import { Guard } from "./guard.tsx";
 import { Icon, type IconName } from "./icon.tsx";
 import { Routes } from "./link.tsx";
 import { LoginDialog, LoginPage, Logout } from "./login.tsx";
@@ -45,7 +46,11 @@ export function Shell({ views }: { views: readonly View[] }) {
           <main ref={main} tabIndex={-1} class={isLost.value ? "old" : ""}>
             <Notice isHome={view?.route === ""} />
             {isReader && <Logout />}
-            {view !== undefined && <view.Content />}
+            {view !== undefined && (
+              <Guard key={view.route}>
+                <view.Content />
+              </Guard>
+            )}
             {!isReader && <Logout />}
           </main>
         </div>
@@ -78,7 +83,9 @@ function Navigation({ views, current }: { views: readonly View[]; current: View 
       <p class="brand">
         <Icon name="gate" /> Portcullis
       </p>
-      <StateWord />
+      <Guard>
+        <StateWord />
+      </Guard>
       <ul id={id} class={isOpen ? "" : "closed"}>
         {first !== undefined && linkTo(first, "")}
         {middle.map((view) => linkTo(view, "middle"))}

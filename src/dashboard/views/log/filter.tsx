@@ -5,7 +5,11 @@ import { say } from "../../language.ts";
 /** What is shown: everything, alerts, all tunnels' states, or those of one tunnel, `tunnel:<name>`. */
 export type Topic = "all" | "alerts" | "tunnels" | `tunnel:${string}`;
 
+const KNOWN: ReadonlySet<string> = new Set<JournalEntry["type"]>(["security_alert", "tunnel_state"]);
+
 export function isShown(entry: JournalEntry, topic: Topic): boolean {
+  // A newer gateway may tell more than this page knows.
+  if (!KNOWN.has(entry.type)) return false;
   if (topic === "all") return true;
   if (topic === "alerts") return entry.type === "security_alert";
   return entry.type === "tunnel_state" && (topic === "tunnels" || topic === `tunnel:${entry.tunnel}`);

@@ -1,0 +1,137 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Tab } from "../../lab/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
+import { SECURE, SECURE_FLAGS, untilSecure } from "../../lab/dashboard/secure.ts";
+
+let rig: Rig;
+
+beforeAll(async () => {
+  rig = await startRig();
+  rig.options.flags = SECURE_FLAGS;
+  await rig.gateway.restart();
+  await untilSecure(rig.gateway);
+  const { gateway, lab } = rig;
+  for (const { mac, name } of lab.sandbox.computers)
+    await gateway.api("PUT", `/api/devices/${mac}`, { name });
+  await gateway.api("POST", "/api/connect", { server: "Sweden" });
+  await gateway.api("PUT", "/api/tunnels/tv", { provider: "managed", server: "box-vpn-2" });
+  await gateway.api("PUT", "/api/schedules/night", { tunnel: "main", at: "04:00" });
+  await gateway.api("POST", "/api/destinations", { prefixes: ["192.0.2.0/28"], exit: "blocked" });
+}, TIMEOUT_MS);
+afterAll(() => rig?.close(), TIMEOUT_MS);
+
+/**
+ * A gateway that is newer than the page: each object has a field more, and there are events of which the page knows
+ * nothing. `change` is a further change of each answer by its path.
+ */
+const newer = (change = "(path, answer) => answer") => `(() => {
+  const more = (value) =>
+    Array.isArray(value) ? value.map(more)
+    : value === null || typeof value !== "object" ? value
+    : { ...Object.fromEntries(Object.entries(value).map(([name, each]) => [name, more(each)])), novel: { is: 1 } };
+  const real = fetch;
+  window.fetch = async (...request) => {
+    const answer = await real(...request);
+    const path = new URL(String(request[0]), location.href).pathname;
+    if (!answer.ok || !path.startsWith("/api/")) return answer;
+    return Response.json((${change})(path, more(await answer.json())));
+  };
+  const Real = WebSocket;
+  window.WebSocket = class extends Real {
+    set onmessage(listener) {
+      super.onmessage = listener && ((message) => {
+        const { type, ...event } = JSON.parse(message.data);
+        listener({ data: JSON.stringify({ type, ...more(event) }) });
+        if (type !== "traffic") return;
+        listener({ data: JSON.stringify({ type: "novel_update", payload: { is: 1 }, stale: ["/api/novel"] }) });
+        listener({ data: JSON.stringify({ type: "novel_bare" }) });
+        window.novelties = (window.novelties ?? 0) + 1;
+      });
+    }
+    get onmessage() {
+      return super.onmessage;
+    }
+  };
+})()`;
+
+async function routesOf(tab: Tab): Promise<string[]> {
+  const links = `[...document.querySelectorAll("nav a")].map((each) => each.getAttribute("href"))`;
+  return [...((await tab.page.evaluate(links)) as string[]), "#/setup"];
+}
+
+/** The browser itself reports what was over the limit of requests, and is asked for again. */
+const faults = ({ complaints }: Tab) => complaints.filter((each) => !each.includes("status of 429"));
+
+test(
+  "a page meets a newer gateway: fields and events that it does not know change nothing in any view",
+  async () => {
+    const tab = await rig.browser.open(SECURE, undefined, newer());
+    await tab.shows(".state h1", "Protected");
+    await tab.page.waitForFunction("window.novelties > 1");
+    for (const route of await routesOf(tab)) {
+      await tab.page.evaluate(`location.hash = ${JSON.stringify(route)}`);
+      await tab.page.waitForFunction(
+        `document.querySelector("main .card") && !document.querySelector("main .pending")`,
+      );
+      expect([route, faults(tab)]).toEqual([route, []]);
+    }
+    expect(await tab.text("[role=alert] button")).toBeNull();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "what a newer gateway tells besides, the log leaves out",
+  async () => {
+    const besides = `(path, answer) => path === "/api/events"
+      ? { ...answer, events: [...answer.events, { id: 1e6, at: "2026-01-01T00:00:00Z", type: "novel" }] }
+      : answer`;
+    const tab = await rig.browser.open(`${rig.url}#/log`, undefined, newer(besides));
+    await tab.shows("main", "Main tunnel: connected to");
+    expect(faults(tab)).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a view that a newer gateway's answer breaks says so, with a button that loads the page again; the others work",
+  async () => {
+    const broken = `(path, answer) => path === "/api/network" && !sessionStorage.getItem("again")
+      ? { ...answer, lan: "lan0" }
+      : answer`;
+    await rig.gateway.api("POST", "/api/connect", { server: "Sweden" });
+    const tab = await rig.browser.open(`${rig.url}#/setup`, undefined, newer(broken));
+    await tab.shows("main [role=alert]", "The gateway may have been upgraded since this page was loaded.");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Devices");
+    await tab.shows("main h1", "Devices");
+    await tab.page.goBack();
+    await tab.shows("main [role=alert]", "This cannot be shown");
+    await tab.page.evaluate(`sessionStorage.setItem("again", "yes")`);
+    await Promise.all([tab.page.waitForNavigation(), tab.page.click("main [role=alert] button")]);
+    await tab.shows("main h1", "Set up the gateway");
+    await tab.shows(".step:nth-child(3)", "The gateway gives addresses: off.");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "if a file of the page is gone, as in the moment of an upgrade, it says that it is to be loaded again",
+  async () => {
+    const tab = await rig.browser.open("about:blank");
+    await tab.page.setRequestInterception(true);
+    let isGone = true;
+    tab.page.on("request", (request) =>
+      isGone && request.url().endsWith(".js")
+        ? void request.respond({ status: 404, body: "" })
+        : void request.continue(),
+    );
+    await tab.page.goto(rig.url);
+    await tab.shows("#page", "If it does not appear, load it again.");
+    isGone = false;
+    await tab.page.reload();
+    await tab.shows(".state h1", "Protected");
+    expect(await tab.text("#page")).not.toContain("load it again");
+  },
+  TIMEOUT_MS,
+);
