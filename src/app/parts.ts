@@ -47,6 +47,7 @@ import { assertMachine } from "../system/machine.ts";
 import { timeZone } from "../system/time-zone.ts";
 import { ConnectRequests } from "../tunnel/connect-requests.ts";
 import { Overview } from "../tunnel/overview.ts";
+import { Switches } from "../tunnel/switches.ts";
 import type { Tunnel } from "../tunnel/tunnel.ts";
 import { Tunnels } from "../tunnel/tunnels.ts";
 import { type KillSwitchParts, killSwitchPartsOn } from "./kill-switch-parts.ts";
@@ -91,6 +92,7 @@ export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
   https: Https;
   /** What is known of the connection to the MQTT broker. */
   mqtt: MqttStatus;
+  switches: Switches;
   /** What was found damaged, for alerts once there are listeners. */
   damages: [AlertCode, string][];
 }
@@ -117,12 +119,13 @@ export async function partsOn(
     events.publish({ type: "favourites_update", payload: { count } }),
   );
   const userspace = process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go";
+  const switches = new Switches(settings, store);
   const tunnels = new Tunnels({
     ...killSwitchParts,
     host,
     base: settings.interface,
     userspace,
-    autoconnect: settings.autoconnect,
+    autoconnect: switches.autoconnect,
     register: (server, send) => accounts.register(server, send),
     latest: (server) => {
       const latest = catalogue.server(server.provider, server.name, server.via?.name);
@@ -139,7 +142,7 @@ export async function partsOn(
         killSwitchParts.destinations.unlessUsed(tunnel, remove),
       ),
     alternatives: (server) =>
-      settings.failover
+      switches.failover
         ? alternativesTo(server, catalogue.all()).flatMap((each) => reachedLike(each, server) ?? [])
         : [],
     alarm: (code, message) => events.alarm(code, message),
@@ -188,7 +191,7 @@ export async function partsOn(
   const schedules = new Schedules({
     ...killSwitchParts,
     clock: host,
-    zone: timeZone,
+    machineZone: timeZone,
     assertPossible: (schedule) =>
       schedule.do === "move"
         ? void tunnels.named(schedule.tunnel, "tunnel")
@@ -330,6 +333,7 @@ export async function partsOn(
     backups,
     https,
     mqtt,
+    switches,
     damages,
   };
 }

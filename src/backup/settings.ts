@@ -11,9 +11,11 @@ import { MANAGED_PROVIDER } from "../providers/registrations.ts";
 import { REMOTE_ACCESS, REMOTE_KEY } from "../remote/backed-up.ts";
 import { REMOTE_PEERS } from "../remote/saved.ts";
 import { SCHEDULES } from "../schedules/schedule.ts";
+import { TIME_ZONE } from "../schedules/zone.ts";
 import { CURRENT_PROVIDER } from "../servers/catalogue.ts";
 import { FAVOURITES } from "../servers/favourites.ts";
 import { KILL_SWITCH } from "../tunnel/saved-state.ts";
+import { AUTOCONNECT, FAILOVER } from "../tunnel/switches.ts";
 import { MAIN_CONNECTION } from "./tunnels.ts";
 
 /** What has a value even if nobody has chosen one, as people are told of them. */
@@ -23,6 +25,9 @@ export const CHOICES: readonly BackedUp[] = [
   DEFAULT_EXIT,
   CURRENT_PROVIDER,
   MANAGED_PROVIDER,
+  FAILOVER,
+  AUTOCONNECT,
+  TIME_ZONE,
 ];
 
 export const LISTS: readonly BackedUp[] = [

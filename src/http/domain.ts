@@ -25,6 +25,7 @@ import type { ConnectRequests } from "../tunnel/connect-requests.ts";
 import type { HttpsClient } from "../tunnel/https-client.ts";
 import type { Overview } from "../tunnel/overview.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
+import type { Switches } from "../tunnel/switches.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import type { AccountRequests } from "./account-requests.ts";
 import type { Backups } from "./backup-schema.ts";
@@ -65,7 +66,8 @@ export interface Domain {
   otherRouters: OtherRouters;
   bounds: Bounds;
   events: EventBus;
-  settings: Pick<Settings, "dhcp" | "autoconnect" | "failover" | "portMapping">;
+  settings: Pick<Settings, "dhcp" | "portMapping">;
+  switches: Switches;
   mqtt: { shown(): ShownBroker | null };
   host: Pick<Host, "now" | "monotonic" | "sleep" | "read">;
   /** The machine's name. */

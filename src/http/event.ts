@@ -59,11 +59,16 @@ export const EVENTS = {
     "settings_update",
     Type.Object(
       {
-        changed: Type.Union([Type.Literal("tokens"), Type.Literal("notifications"), Type.Literal("mqtt")]),
+        changed: Type.Union([
+          Type.Literal("tokens"),
+          Type.Literal("notifications"),
+          Type.Literal("mqtt"),
+          Type.Literal("settings"),
+        ]),
       },
       { additionalProperties: false },
     ),
-    "a token was made or removed, an address for notifications was added or removed, or the connection to the MQTT broker began or ended",
+    "a token was made or removed, an address for notifications was added or removed, the connection to the MQTT broker began or ended, or failover, the connection after a restart or the time zone was changed",
   ),
   favourites_update: message(
     "favourites_update",

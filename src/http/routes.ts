@@ -17,7 +17,7 @@ import { remoteRoutes } from "./remote.ts";
 import type { Route } from "./route.ts";
 import { scheduleRoutes } from "./schedules.ts";
 import { serverRoutes } from "./servers.ts";
-import { settingsRoute } from "./settings.ts";
+import { settingsRoutes } from "./settings.ts";
 import { swaggerRoutes } from "./swagger.ts";
 import { tokenRoutes } from "./tokens.ts";
 import { statusRoute, tunnelRoutes } from "./tunnels.ts";
@@ -45,7 +45,7 @@ export function routesOf(gluetun: boolean): readonly Route[] {
     keyPairRoute,
     ...healthRoutes,
     eventRoute,
-    settingsRoute,
+    ...settingsRoutes,
     ...notificationRoutes,
     ...tokenRoutes,
     ...backupRoutes,

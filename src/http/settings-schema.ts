@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 
-/** GET /api/settings: what root has set on the gateway, and what has become of it. */
+/** GET /api/settings: what is set on the gateway, and what has become of it. */
 export const ShownSettings = Type.Object(
   {
     version: Type.String({ description: "the version that runs" }),
@@ -14,7 +14,7 @@ export const ShownSettings = Type.Object(
     autoconnect: Type.Boolean({ description: "a start connects to the last server again" }),
     failover: Type.Boolean({ description: "another server of its place replaces one that stays dead" }),
     port_mapping: Type.Boolean({ description: "devices may open ports by themselves" }),
-    time_zone: Type.String({ description: "of the gateway's clock, in IANA's names" }),
+    time_zone: Type.String({ description: "in which times of schedules are meant, in IANA's names" }),
     dhcp: Type.Union(
       [
         Type.Array(
@@ -48,5 +48,26 @@ export const ShownSettings = Type.Object(
   },
   { additionalProperties: false },
 );
+
+const AS_ROOT = "null is what root has set";
+
+/** PUT /api/settings: what is not given stays. */
+export const ChangedSettings = Type.Object(
+  {
+    failover: Type.Optional(
+      Type.Union([Type.Boolean(), Type.Null()], { description: `replace dead servers; ${AS_ROOT}` }),
+    ),
+    autoconnect: Type.Optional(
+      Type.Union([Type.Boolean(), Type.Null()], { description: `connect after a restart; ${AS_ROOT}` }),
+    ),
+    time_zone: Type.Optional(
+      Type.Union([Type.String({ maxLength: 64 }), Type.Null()], {
+        description: "of schedules, in IANA's names; null is that of the gateway's clock",
+      }),
+    ),
+  },
+  { additionalProperties: false, minProperties: 1 },
+);
+export type ChangedSettings = Static<typeof ChangedSettings>;
 export type ShownSettings = Static<typeof ShownSettings>;
 export type ShownBroker = NonNullable<ShownSettings["mqtt"]>;

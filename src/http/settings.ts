@@ -5,33 +5,59 @@ import { DHCP_FILES } from "../dhcp/files.ts";
 import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
 import { isProgramReplaced } from "../system/resources.ts";
-import { timeZone } from "../system/time-zone.ts";
 import { answers } from "./answers.ts";
+import type { Domain } from "./domain.ts";
 import { route } from "./route.ts";
-import { ShownSettings } from "./settings-schema.ts";
+import { ChangedSettings, type ShownSettings as Shown, ShownSettings } from "./settings-schema.ts";
 
-/** Settings are root's, in a file that the service cannot write: they are shown here, and changed by a command. */
-export const settingsRoute = route({
-  method: "get",
-  path: "/api/settings",
-  summary: "Read the settings that root has chosen",
-  tag: "Settings",
-  answers: answers(ShownSettings, "the settings, without what is secret"),
-  together: "shared",
-  run: async ({ settings: { autoconnect, failover, portMapping, dhcp }, mqtt, host }) => ({
+const path = "/api/settings";
+const shared = { tag: "Settings", path } as const;
+
+/** Most settings are root's, in a file that the service cannot write: they are shown here, and changed by a command. */
+export const settingsRoutes = [
+  route({
+    ...shared,
+    method: "get",
+    summary: "Read the settings of the gateway",
+    answers: answers(ShownSettings, "the settings, without what is secret"),
+    together: "shared",
+    run: shown,
+  }),
+  route({
+    ...shared,
+    method: "put",
+    summary: "Change failover, the connection after a restart, or the time zone of schedules",
+    body: ChangedSettings,
+    example: { failover: true },
+    answers: answers(ShownSettings, "the settings now; no restart is needed"),
+    run: async (domain, { body: { failover, autoconnect, time_zone } }) => {
+      const { switches, schedules, events } = domain;
+      // It may be refused, and comes first, so that nothing else is changed then.
+      if (time_zone !== undefined) await schedules.setZone(time_zone);
+      if (failover !== undefined) switches.set("failover", failover);
+      if (autoconnect !== undefined) switches.set("autoconnect", autoconnect);
+      events.publish({ type: "settings_update", payload: { changed: "settings" }, stale: [path] });
+      return shown(domain);
+    },
+  }),
+];
+
+async function shown({ settings, switches, schedules, mqtt, host }: Domain): Promise<Shown> {
+  const { portMapping, dhcp } = settings;
+  return {
     ...{
       version,
       upgrade: await upgradeLeft(host),
       command: setupCommand(),
-      autoconnect,
-      failover,
+      autoconnect: switches.autoconnect,
+      failover: switches.failover,
       port_mapping: portMapping,
     },
-    time_zone: timeZone(),
+    time_zone: schedules.zone,
     dhcp: dhcp === null ? null : rangesIn((await host.read(DHCP_FILES.config)) ?? ""),
     mqtt: mqtt.shown(),
-  }),
-});
+  };
+}
 
 async function upgradeLeft(host: Pick<Host, "read">): Promise<string | null> {
   const { result, found, advice } = await versionFinding(host, version, isProgramReplaced());

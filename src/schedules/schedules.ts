@@ -18,11 +18,12 @@ import {
 } from "./schedule.ts";
 import type { ScheduleBody, ScheduleList } from "./schema.ts";
 import { lastOf, nextOf, spanAt } from "./times.ts";
+import { TIME_ZONE, zoneIn, zoneText } from "./zone.ts";
 
 interface Deps {
   clock: Pick<Host, "now" | "sleep">;
-  /** The machine's time zone. */
-  zone: () => string;
+  /** The machine's time zone, which counts unless a person has chosen another one. */
+  machineZone: () => string;
   store: Texts;
   devices: {
     /** The devices that have an exit by schedule. */
@@ -254,8 +255,20 @@ export class Schedules {
     return Math.min(LOOK_EVERY_MS, ...pauses.filter((ms) => ms > 0));
   }
 
+  /** In which times of day are meant. */
+  get zone(): string {
+    return zoneIn(TIME_ZONE.read(this.deps.store)) ?? this.deps.machineZone();
+  }
+
+  /** Resolves once what is due in it has its effect; null is the machine's. */
+  async setZone(zone: string | null): Promise<void> {
+    TIME_ZONE.write(this.deps.store, zoneText(zone));
+    await this.look();
+    this.tellChange();
+  }
+
   private get clock(): [now: number, zone: string] {
-    return [Math.floor(this.deps.clock.now()), this.deps.zone()];
+    return [Math.floor(this.deps.clock.now()), this.zone];
   }
 
   /** Reports each fault once, as long as it lasts. */

@@ -129,7 +129,6 @@ test(
     await tab.page.evaluate("document.querySelectorAll('main summary').forEach((each) => each.click())");
     await tab.shows("main", `ssh user@${LAN.gateway4}`);
     await tab.shows("main", `Portcullis ${version} runs.`);
-    await tab.choose("Another time zone", "Pacific/Auckland");
     await tab.type("Address of the broker", "192.168.77.9");
     await tab.type("User at the broker", "gate");
     await tab.type("Address of a release", "https://example.org/a b/");
@@ -139,18 +138,17 @@ test(
     const setup = "sudo portcullis install";
     expect(await commands()).toEqual([
       "portcullis https",
-      ...[`${setup} --failover on`, `${setup} --autoconnect off`, `${setup} --dhcp`],
-      "sudo timedatectl set-timezone Pacific/Auckland",
+      `${setup} --dhcp`,
       "cat >mqtt.password",
       `${setup} --mqtt mqtt://gate@192.168.77.9 --mqtt-password-file "$PWD/mqtt.password"`,
       "rm mqtt.password",
       "sudo portcullis update https://example.org/1.2.3/ --check",
       "sudo portcullis update https://example.org/1.2.3/",
     ]);
-    await tab.click(`Copy ${setup} --failover on`);
+    await tab.click(`Copy ${setup} --dhcp`);
     await tab.shows("main", "Copied.");
     // What is marked is what was copied.
-    expect(await tab.page.evaluate("getSelection().toString()")).toBe(`${setup} --failover on`);
+    expect(await tab.page.evaluate("getSelection().toString()")).toBe(`${setup} --dhcp`);
   },
   TIMEOUT_MS,
 );
@@ -174,6 +172,28 @@ test(
     await tab.shows("main", "sudo portcullis install --dhcp 192.168.77.50-192.168.77.99");
     expect(await tab.barriers()).toEqual([]);
     expect(await commands()).toContain('sudo portcullis install --mqtt ""');
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "failover, the connection after a restart and the time zone are changed without a restart, and stay over one",
+  async () => {
+    await open(rig.url);
+    const other = await openView(rig, "settings", rig.url);
+    await tab.click("Replace a dead server");
+    await other.shows("main", "another one of its city or country takes its place");
+    await other.click("Do not connect after a restart");
+    await tab.shows("main", "After a restart, the gateway waits until somebody connects.");
+    await tab.choose("Another time zone", "Pacific/Auckland");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Use this time zone");
+    await tab.shows("main", "Schedules follow the time of Pacific/Auckland; this device has UTC.");
+    const chosen = { failover: true, autoconnect: false, time_zone: "Pacific/Auckland" };
+    expect((await rig.gateway.api("GET", "/api/settings")).body).toMatchObject(chosen);
+    await rig.gateway.restart();
+    expect((await rig.gateway.api("GET", "/api/settings")).body).toMatchObject(chosen);
+    expect((await rig.gateway.api("GET", "/api/schedules")).body.time_zone).toBe("Pacific/Auckland");
   },
   TIMEOUT_MS,
 );

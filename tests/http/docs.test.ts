@@ -70,6 +70,7 @@ const ENDPOINTS = [
   "post /api/accounts/{provider}/rotate-key",
   "post /api/managed/update",
   "get /api/settings",
+  "put /api/settings",
   "get /api/notifications",
   "post /api/notifications",
   "delete /api/notifications/{name}",

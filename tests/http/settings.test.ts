@@ -54,3 +54,50 @@ test.each([
     listener.destroy();
   },
 );
+
+const put = (body: unknown) => home.send("PUT", "/api/settings", JSON.stringify(body));
+
+test("failover, the connection after a restart and the time zone are changed without a restart", async () => {
+  home = await Home.start();
+  const listener = await listenTo(home.port);
+  const chosen = { failover: true, autoconnect: false, time_zone: "Pacific/Auckland" };
+  const { status, json } = await put(chosen);
+  expect(status).toBe(200);
+  expect(json).toEqual({ ...(await read()), ...chosen });
+  const { switches, schedules } = home.parts;
+  expect([switches.failover, switches.autoconnect]).toEqual([true, false]);
+  expect(schedules.list().time_zone).toBe("Pacific/Auckland");
+  const update = { type: "settings_update", payload: { changed: "settings" } };
+  expect((await listener.received(3)).slice(1)).toEqual([
+    { type: "schedules_update", payload: { count: 0 } },
+    update,
+  ]);
+  listener.destroy();
+});
+
+test("what is not given stays, and null is what root has set", async () => {
+  home = await Home.start();
+  await put({ failover: true, time_zone: "Asia/Tokyo" });
+  expect((await put({ autoconnect: false })).json).toMatchObject({ failover: true, time_zone: "Asia/Tokyo" });
+  home.parts.settings.failover = true;
+  await put({ failover: false });
+  expect(home.parts.switches.failover).toBe(false);
+  expect((await put({ failover: null, autoconnect: null, time_zone: null })).json).toMatchObject({
+    ...{ failover: true, autoconnect: true, time_zone: timeZone() },
+  });
+});
+
+test.each([
+  [{}, "body"],
+  [{ failover: "yes" }, "failover"],
+  [{ dhcp: true }, "dhcp"],
+  [{ failover: true, time_zone: "Mars/Olympus" }, "time_zone"],
+  [{ failover: true, time_zone: "+01:00" }, "time_zone"],
+  [{ failover: true, time_zone: "../etc/passwd" }, "time_zone"],
+])("%p is refused, and changes nothing", async (body, field) => {
+  home = await Home.start();
+  const { status, json } = await put(body);
+  expect(status).toBe(400);
+  expect(json.error).toContain(field);
+  expect(await read()).toMatchObject({ failover: false, time_zone: timeZone() });
+});

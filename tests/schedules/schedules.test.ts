@@ -41,7 +41,7 @@ class World {
     const { settings, exits, clock, done, alerts } = this;
     this.schedules = new Schedules({
       clock,
-      zone: () => this.zone,
+      machineZone: () => this.zone,
       store: {
         read: (key) => settings.get(key) ?? null,
         write: (key, value) => void settings.set(key, value),

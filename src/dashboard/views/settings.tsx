@@ -43,7 +43,7 @@ export function Settings() {
   );
 }
 
-/** What only root changes. */
+/** What root has set, of which some is changed here. */
 function OfRoot() {
   const settings = useAnswer("settings");
   useFreshOnReturn();

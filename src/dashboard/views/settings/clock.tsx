@@ -1,10 +1,11 @@
 import { useState } from "preact/hooks";
+import { change } from "../../api.ts";
 import { say } from "../../language.ts";
+import { Button } from "../../parts/button.tsx";
 import { Select } from "../../parts/form.tsx";
-import { OnGateway } from "../../parts/on-gateway.tsx";
 import { Say } from "../../parts/say.tsx";
 
-/** The time zone of the gateway's clock. */
+/** The time zone of schedules: that of the gateway's clock, or another one. */
 export function Clock({ zone }: { zone: string }) {
   const own = canonical();
   const [wanted, setWanted] = useState(own);
@@ -15,12 +16,12 @@ export function Clock({ zone }: { zone: string }) {
       <p>
         {canonical(zone) === own ? (
           <Say
-            message="The gateway’s clock is that of <strong>{zone}</strong>, as that of this device. Schedules follow it."
+            message="Schedules follow the time of <strong>{zone}</strong>, as this device does."
             parts={{ zone }}
           />
         ) : (
           <Say
-            message="The gateway’s clock is that of <strong>{zone}</strong>; this device has {own}. Schedules follow it."
+            message="Schedules follow the time of <strong>{zone}</strong>; this device has {own}."
             parts={{ zone, own }}
           />
         )}
@@ -31,7 +32,11 @@ export function Clock({ zone }: { zone: string }) {
         onValue={setWanted}
         options={zones.map((each) => ({ value: each, text: each }))}
       />
-      {wanted !== canonical(zone) && <OnGateway commands={[`sudo timedatectl set-timezone ${wanted}`]} />}
+      {wanted !== canonical(zone) && (
+        <Button doing={say("Saving…")} work={() => change("PUT", "settings", { time_zone: wanted })}>
+          {say("Use this time zone")}
+        </Button>
+      )}
     </section>
   );
 }

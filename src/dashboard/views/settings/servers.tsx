@@ -1,9 +1,10 @@
 import type { ShownSettings } from "../../../http/settings-schema.ts";
+import { change } from "../../api.ts";
 import { say } from "../../language.ts";
-import { OnGateway } from "../../parts/on-gateway.tsx";
+import { Button } from "../../parts/button.tsx";
 
 /** What becomes of tunnels by themselves: when a server fails, and after a restart. */
-export function Servers({ of: { command, failover, autoconnect } }: { of: ShownSettings }) {
+export function Servers({ of: { failover, autoconnect } }: { of: ShownSettings }) {
   return (
     <section class="card words">
       <h2>{say("Failures and restarts")}</h2>
@@ -21,15 +22,14 @@ export function Servers({ of: { command, failover, autoconnect } }: { of: ShownS
             : "After a restart, the gateway waits until somebody connects. Nothing leaves before that.",
         )}
       </p>
-      <OnGateway
-        commands={[
-          `${command} --failover ${failover ? "off" : "on"}`,
-          `${command} --autoconnect ${autoconnect ? "off" : "on"}`,
-        ]}
-      />
-      <p class="quiet">
-        {say("Each takes effect at once. The service restarts for it, and the tunnels stay up.")}
-      </p>
+      <div class="card-buttons">
+        <Button doing={say("Saving…")} work={() => change("PUT", "settings", { failover: !failover })}>
+          {say(failover ? "Wait for a dead server" : "Replace a dead server")}
+        </Button>
+        <Button doing={say("Saving…")} work={() => change("PUT", "settings", { autoconnect: !autoconnect })}>
+          {say(autoconnect ? "Do not connect after a restart" : "Connect after a restart")}
+        </Button>
+      </div>
     </section>
   );
 }
