@@ -258,6 +258,20 @@ test("the addresses that names have are led by the rule's exit; only elements ch
   expect(await list()).toMatchObject([{ addresses: 4 }]);
 });
 
+test("a name with many addresses of both families is one change", async () => {
+  await home.connect();
+  await add({ names: ["example.com"], exit: "main" });
+  const { length } = home.host.commands;
+  const many = Array.from({ length: 64 }, (_, number) => [
+    `192.0.2.${number + 1}`,
+    `2001:db8::${number + 1}`,
+  ]);
+  expect(await answered("www.example.com", many.flat())).toBe(true);
+  expect(home.host.commands.slice(length)).toEqual([CHANGE_ADDRESSES]);
+  expect(led("main")?.toSorted()).toEqual(many.map(([four = ""]) => four).toSorted());
+  expect(await list()).toMatchObject([{ addresses: 128 }]);
+});
+
 test("nobody is told of an address before the kernel has it", async () => {
   await home.connect();
   await add({ names: ["example.com"], exit: "main" });
