@@ -102,8 +102,9 @@ export class BlockLists {
 
   /** Replaces all lists and exceptions. Throws `bad_request`; then nothing has changed. */
   async put(body: DnsListsBody): Promise<void> {
-    // A client that does not know the switch leaves it as it is.
-    const whole = { block_doh: this.wanted.blockDoh, ...body };
+    // A client that does not know the switch leaves it as it is, and an earlier version that reads this knows none.
+    const { block_doh: blockDoh = this.wanted.blockDoh, ...rest } = body;
+    const whole = { ...rest, ...(blockDoh && { block_doh: true }) };
     const wanted = wantedLists(whole);
     DNS_LISTS.write(this.deps.store, whole);
     await this.use(wanted);

@@ -520,6 +520,25 @@ describe("the exit direct of a backup", () => {
     });
   });
 
+  test("blocks resolvers by HTTPS if the backup or what is here does, and says so", () => {
+    const on = JSON.stringify({ lists: [], block_doh: true });
+    const off = JSON.stringify({ lists: [] });
+    for (const [here, there, isNew] of [
+      [off, on, true],
+      [on, off, false],
+      [on, on, false],
+    ] as const)
+      withStore((store) => {
+        store.write("dns_lists", here);
+        const backup = contents({ dns_lists: there }, []);
+        const what = "block of resolvers that answer by HTTPS";
+        const change = { what, name: "their names", before: null, after: "blocked", replaces: false };
+        expect(changesBy(holdingsOf(store), backup, CAREFUL)).toEqual(isNew ? [change] : []);
+        restoreInto(store, backup, CAREFUL);
+        expect(JSON.parse(store.read("dns_lists") ?? "").block_doh).toBe(true);
+      });
+  });
+
   test("stays allowed here, where devices may have it, if the backup does not allow it", () => {
     withStore((store) => {
       restoreInto(store, withDirect([direct]), MAY);
