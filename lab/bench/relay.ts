@@ -1,3 +1,4 @@
+import { INTERNET } from "../../src/sandbox/topology.ts";
 import { createLab, type Gateway, type Lab } from "../lab.ts";
 import { relayServers } from "../relayed-servers.ts";
 import { until } from "../until.ts";
@@ -15,6 +16,9 @@ const BYTES = 100_000_000;
 const [BEFORE_MS, LOADED_SECONDS] = [700, 2.5];
 /** The gateway repairs once a second, if it has to do so again and again. */
 const PAUSE_MS = 1_500;
+/** A former tunnel goes a second after a switch. */
+const AFTERMATH_MS = 2_000;
+const PAGE = `http://${INTERNET.host4}/ip`;
 const WAYS = ["plain", "udp2tcp"] as const;
 
 type Way = (typeof WAYS)[number];
@@ -39,9 +43,12 @@ export async function measureRelay(
   }
 }
 
-async function connect(gateway: Gateway, transport: Way): Promise<void> {
+/** Returns once the LAN has an answer, and the former tunnel is gone. */
+async function connect(lab: Lab, gateway: Gateway, transport: Way): Promise<void> {
   const { status, body } = await gateway.api("POST", "/api/connect", { server: "box-vpn-1", transport });
   if (status !== 200) throw new Error(body.error);
+  await Bun.sleep(AFTERMATH_MS);
+  await until(async () => (await lab.fetchFrom(lab.namespaces.client, PAGE)) !== null);
 }
 
 async function measureStreams(lab: Lab, gateway: Gateway, rounds: number): Promise<Measurement[]> {
@@ -50,7 +57,7 @@ async function measureStreams(lab: Lab, gateway: Gateway, rounds: number): Promi
   const memory: Record<Way, number[]> = { plain: [], udp2tcp: [] };
   for (let round = 0; round < rounds; round += 1)
     for (const way of round % 2 === 0 ? WAYS : WAYS.toReversed()) {
-      await connect(gateway, way);
+      await connect(lab, gateway, way);
       const before = processorMsIn(lab.namespaces.gateway);
       const received = await streamed(wayOut(lab), STREAM_SECONDS);
       const used = processorMsIn(lab.namespaces.gateway) - before;
@@ -73,7 +80,7 @@ async function measureRepairs(lab: Lab, gateway: Gateway, rounds: number): Promi
   try {
     for (let round = 0; round < rounds; round += 1)
       for (const way of WAYS) {
-        await connect(gateway, way);
+        await connect(lab, gateway, way);
         const stream = streamed(wayOut(lab), LOADED_SECONDS);
         await Bun.sleep(BEFORE_MS);
         const before = table.absences.length;
