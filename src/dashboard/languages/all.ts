@@ -1,6 +1,7 @@
 import de from "./de.json" with { type: "file" };
 import es from "./es.json" with { type: "file" };
 import fr from "./fr.json" with { type: "file" };
+import pt from "./pt.json" with { type: "file" };
 import ru from "./ru.json" with { type: "file" };
 import zh from "./zh.json" with { type: "file" };
 
@@ -19,6 +20,7 @@ export const LANGUAGES: readonly Language[] = [
   { code: "de", name: "Deutsch", catalogue: de as unknown as string },
   { code: "es", name: "Español", catalogue: es as unknown as string },
   { code: "fr", name: "Français", catalogue: fr as unknown as string },
+  { code: "pt", name: "Português", catalogue: pt as unknown as string },
   { code: "ru", name: "Русский", catalogue: ru as unknown as string },
   { code: "zh", name: "简体中文", catalogue: zh as unknown as string },
 ];
