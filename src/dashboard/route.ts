@@ -26,7 +26,7 @@ export function routeOf(hash: string): string {
 }
 
 export function detailOf(hash: string): string {
-  const [, detail = ""] = /^#\/?[^?/]*\/([^?]*)/.exec(hash) ?? [];
+  const [, detail = ""] = /^#\/?[^?/]+\/([^?]*)/.exec(hash) ?? [];
   try {
     return decodeURIComponent(detail);
   } catch {
