@@ -1,6 +1,6 @@
 /**
  * Names at which well-known resolvers answer by HTTPS, with all names below them. What asks there does not ask the
- * gateway. Names that serve websites, too, are not among them.
+ * gateway. Their own pages are all that they serve besides.
  */
 const DOH_NAMES: ReadonlySet<string> = new Set([
   ...["dns.google", "dns64.dns.google", "8888.google"],
