@@ -10,6 +10,10 @@ const OTHER_SOURCE = "10.64.0.77";
 const OTHER_PORT = 5_353;
 /** The true answer comes so much later than the forged one. */
 const LATER_MS = 100;
+/** The first label of a question that a neighbour races for. */
+export const RACED = "raced";
+/** The gateway waits for 4 s, and the neighbour is a program that has to start. */
+const RACED_MS = 3_300;
 
 /**
  * What is wrong with the answer that comes first. The first label of the question chooses it. `nothing` is the positive
@@ -28,9 +32,21 @@ export const HOME_ADDRESSES: Readonly<Record<string, string>> = {
   local: "169.254.1.1",
 };
 
+/** A question as it came in, and the answer that a neighbour forges who knows all of it. */
+export interface Overheard {
+  /** Of the gateway, in the tunnel. */
+  address: string;
+  port: number;
+  /** In hexadecimal. */
+  forged: string;
+}
+
 /** In the place of the first VPN server's resolver: one that forges answers. */
 export class Forger {
-  private constructor(private readonly child: Bun.Subprocess) {}
+  private constructor(
+    private readonly child: Bun.Subprocess,
+    private readonly lines: { read(): Promise<{ value?: Uint8Array | undefined }> },
+  ) {}
 
   static async start(lab: Lab): Promise<Forger> {
     const { vpn1 } = lab.namespaces;
@@ -47,8 +63,16 @@ export class Forger {
       stdin: "ignore",
       stdout: "pipe",
     });
-    await child.stdout.getReader().read();
-    return new Forger(child);
+    const lines = child.stdout.getReader();
+    await lines.read();
+    return new Forger(child, lines);
+  }
+
+  /** The next question that is raced for; each comes once, and is repeated as it was. */
+  async overheard(): Promise<Overheard> {
+    const { value } = await this.lines.read();
+    const [line = ""] = new TextDecoder().decode(value).split("\n");
+    return JSON.parse(line);
   }
 
   async stop(): Promise<void> {
@@ -59,6 +83,7 @@ export class Forger {
 
 async function serve(): Promise<void> {
   const open = (hostname: string, port: number) => Bun.udpSocket({ hostname, port });
+  const raced = new Set<string>();
   const [otherSource, otherPort] = [await open(OTHER_SOURCE, 53), await open(TUNNEL.server4, OTHER_PORT)];
   await Bun.udpSocket({
     hostname: TUNNEL.server4,
@@ -69,6 +94,13 @@ async function serve(): Promise<void> {
         const [label = ""] = (query.questions?.[0]?.name ?? "").toLowerCase().split(".");
         const home = HOME_ADDRESSES[label];
         if (home !== undefined) return void socket.send(answerTo(query, home), port, address);
+        if (label === RACED) {
+          const forged = answerTo(query, FORGED).toHex();
+          // The gateway repeats its question.
+          if (!raced.has(forged)) console.log(JSON.stringify({ address, port, forged } satisfies Overheard));
+          raced.add(forged);
+          return void setTimeout(() => socket.send(answerTo(query, INTERNET.host4), port, address), RACED_MS);
+        }
         const forgery = label as Forgery;
         const from = forgery === "source" ? otherSource : forgery === "port" ? otherPort : socket;
         from.send(forged(query, forgery), port, address);

@@ -12,7 +12,7 @@ export interface Way {
 export interface Datagram extends Way {
   sourcePort: number;
   targetPort: number;
-  payload: string;
+  payload: string | Uint8Array;
 }
 
 /** What is behind the addresses. */
@@ -102,7 +102,7 @@ type Ends = Pick<Way, "from" | "to">;
 
 /** With its checksum, which IPv6 demands (RFC 8200, section 8.1). */
 export function udpBytes({ from, to, sourcePort, targetPort, payload }: Omit<Datagram, "fromMac" | "toMac">) {
-  const data = Buffer.from(payload);
+  const data = bytesOf(payload);
   const head = [word(sourcePort), word(targetPort), word(8 + data.length)];
   return summed({ from, to }, UDP, Buffer.concat([...head, word(0), data]), 6);
 }
@@ -114,7 +114,11 @@ export function tcpBytes(
 ): Uint8Array {
   const numbers = [0x1234, 0x5678, 0x9abc, 0xdef0].map(word);
   const head = [word(sourcePort), word(targetPort), ...numbers, Uint8Array.of(0x50, flags), word(0xffff)];
-  return summed({ from, to }, TCP, Buffer.concat([...head, word(0), word(0), Buffer.from(payload)]), 16);
+  return summed({ from, to }, TCP, Buffer.concat([...head, word(0), word(0), bytesOf(payload)]), 16);
+}
+
+function bytesOf(payload: Datagram["payload"]): Uint8Array {
+  return typeof payload === "string" ? Buffer.from(payload) : payload;
 }
 
 /** ICMP or ICMPv6, with four bytes of the type's own and what it carries. */

@@ -1,12 +1,18 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { askGateway } from "../../lab/ask.ts";
-import { FORGED, FORGERIES, Forger, HOME_ADDRESSES } from "../../lab/forger.ts";
+import { FORGED, FORGERIES, Forger, HOME_ADDRESSES, RACED } from "../../lab/forger.ts";
+import { inject } from "../../lab/injector.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
+import { place } from "../../lab/leaks/intruder.ts";
+import { datagramFrame } from "../../lab/packet.ts";
+import { Wiretap } from "../../lab/wiretap.ts";
+import { INTERNET, LAN, TUNNEL, UPLINK } from "../../src/sandbox/topology.ts";
 
 const TEST_MS = 240_000;
 const RULED = "ruled.internet.test";
 const FREE = "free.internet.test";
+const GUESSES = 200;
+const MOST_RACES = 5;
 
 let lab: Lab;
 let gateway: Gateway;
@@ -47,6 +53,33 @@ async function isInTable(address: string): Promise<boolean> {
   return stdout.includes(address);
 }
 
+/** Asks while a neighbour forges the answer; whether all of that came in before the true answer, which is believed. */
+async function race(side: "lan" | "uplink", name: string): Promise<boolean> {
+  const { gateway: card, own, namespace } = await place(lab, side);
+  const { lan, uplink } = lab.sandbox;
+  const tap = await Wiretap.start(
+    lab.namespaces.gateway,
+    side === "lan" ? lan : uplink,
+    `src host ${TUNNEL.server4} and src port 53`,
+  );
+  let isAnswered = false;
+  const answer = resolve(name).finally(() => {
+    isAnswered = true;
+  });
+  const { address, port, forged } = await forger.overheard();
+  const way = { fromMac: own, toMac: card, from: TUNNEL.server4, sourcePort: 53 };
+  const frame = (to: string, targetPort: number) =>
+    datagramFrame({ ...way, to, targetPort, payload: Uint8Array.fromHex(forged) });
+  // Where the gateway waits for it, at its own address on the cable, and at ports that are only guessed.
+  const here = side === "lan" ? LAN.gateway4 : UPLINK.gateway4;
+  const guessed = Array.from({ length: GUESSES }, (_, number) => frame(address, 32_768 + number));
+  await inject(namespace, "lan0", [frame(address, port), frame(here, port), ...guessed]);
+  const isInTime = !isAnswered;
+  expect([name, ...(await answer)]).toEqual([name, INTERNET.host4]);
+  expect((await tap.stop()).length).toBeGreaterThan(GUESSES);
+  return isInTime;
+}
+
 test(
   "an answer with another id, question or case, or from another address or port, is as good as none",
   async () => {
@@ -66,6 +99,21 @@ test(
       for (const below of [RULED, FREE])
         expect([label, ...(await resolve(`${label}.${below}`))]).toEqual([label, "NOERROR"]);
     expect(await led()).toEqual([]);
+  },
+  TEST_MS,
+);
+
+test(
+  "a neighbour who knows everything of a question forges its answer on the cables, and is not believed",
+  async () => {
+    for (const side of ["lan", "uplink"] as const) {
+      let [races, isInTime] = [0, false];
+      // On a busy machine the neighbour may come too late.
+      while (!isInTime && races < MOST_RACES)
+        isInTime = await race(side, `${RACED}.${side}${races++}.${RULED}`);
+      expect([side, isInTime]).toEqual([side, true]);
+    }
+    expect(await isInTable(FORGED)).toBe(false);
   },
   TEST_MS,
 );
