@@ -60,8 +60,8 @@ const DIRECT = say(
   "Outside every tunnel: your internet provider sees it, and whatever else has the same addresses leaves there too.",
 );
 
-/** One field takes names and networks. */
+/** One field takes names and networks. The gateway’s words may follow the page’s in a line of their own. */
 function atTargets(error: unknown): never {
   if (!(error instanceof ApiError)) throw error;
-  throw new ApiError(error.message.replace(/^names\b/i, "prefixes"), error.status);
+  throw new ApiError(error.message.replace(/^names\b/im, "prefixes"), error.status);
 }

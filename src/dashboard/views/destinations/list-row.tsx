@@ -1,10 +1,12 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { DnsLists } from "../../../dns/schema.ts";
 import { change } from "../../api.ts";
+import { inItsWords } from "../../codes.ts";
 import { agoOf, sentenceFrom } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { Told } from "../../parts/told.tsx";
 import { useNow } from "../../traffic.ts";
 import { bodyWith } from "./wanted.ts";
 import { whomOf } from "./whom.ts";
@@ -47,7 +49,7 @@ export function ListRow({
           <p class="outcome failed">
             <Icon name="warning" />{" "}
             <span>
-              {say("It could not be fetched.")} {sentenceFrom(error)}
+              {say("It could not be fetched.")} <Told text={inItsWords(sentenceFrom(error))} />
             </span>
           </p>
         )}

@@ -2,11 +2,13 @@ import { useEffect, useState } from "preact/hooks";
 import type { DnsLists, DnsStatus } from "../../../dns/schema.ts";
 import { useAction } from "../../action.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
+import { inItsWords } from "../../codes.ts";
 import { sentenceFrom } from "../../format.ts";
 import { say } from "../../language.ts";
 import { FormButton, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
+import { Told } from "../../parts/told.tsx";
 import { useMinute } from "../../traffic.ts";
 import { AddList } from "./add-list.tsx";
 import { Askers } from "./askers.tsx";
@@ -59,7 +61,10 @@ function All({ lists, dns }: { lists: DnsLists; dns: DnsStatus | null }) {
     <>
       {fault !== null && (
         <p class="outcome failed">
-          <Icon name="warning" /> <span>{fault}</span>
+          <Icon name="warning" />{" "}
+          <span>
+            <Told text={fault} />
+          </span>
         </p>
       )}
       {dns !== null && dns.state === "on" && <Figures dns={dns} />}
@@ -94,7 +99,7 @@ function faultIn({ state, reason }: DnsStatus): string | null {
       "Another resolver of this machine answers the DNS queries, so lists have no effect. Use its own lists.",
     );
   if (state === "failed")
-    return `${say("DNS queries are refused, because the gateway’s resolver cannot listen.")} ${sentenceFrom(reason ?? "")}`;
+    return `${say("DNS queries are refused, because the gateway’s resolver cannot listen.")} ${inItsWords(sentenceFrom(reason ?? ""))}`;
   return null;
 }
 

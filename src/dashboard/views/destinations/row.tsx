@@ -1,12 +1,14 @@
 import type { Destination } from "../../../destinations/schema.ts";
 import type { DeviceList } from "../../../devices/schema.ts";
 import { change, pathOf } from "../../api.ts";
+import { inItsWords } from "../../codes.ts";
 import { targetText } from "../../destination.ts";
 import { say } from "../../language.ts";
 import { AutosaveSelect } from "../../parts/autosave-select.tsx";
 import { Button } from "../../parts/button.tsx";
 import type { Question } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { Told } from "../../parts/told.tsx";
 import { useExits } from "../../protection.ts";
 import { type Whom, whomOf } from "./whom.ts";
 
@@ -35,7 +37,11 @@ export function Row({ rule, list }: RowProps) {
           {say("For {whose, select, all {all devices} other {{who}}}", { whose, who })}
           {note !== "" && ` · ${note}`}
         </p>
-        {warning !== null && <p class="small destination-warning">{warning}</p>}
+        {warning !== null && (
+          <p class="small destination-warning">
+            <Told text={inItsWords(warning)} />
+          </p>
+        )}
       </div>
       <div class="destination-exit">
         <AutosaveSelect

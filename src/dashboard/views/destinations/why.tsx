@@ -2,12 +2,14 @@ import { useId, useState } from "preact/hooks";
 import type { Explanation } from "../../../destinations/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { read } from "../../api.ts";
+import { inItsWords } from "../../codes.ts";
 import { exitName, titleOf } from "../../exit.ts";
 import { someOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { useFaults } from "../../parts/faults.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { Told } from "../../parts/told.tsx";
 
 /** Answers by which exit a device reaches a destination, and why. */
 export function Why() {
@@ -71,13 +73,19 @@ function Answer({ of: { device, destination, exit, open, why, advice, addresses 
               : say("{who} does not reach {destination} now.", { who, destination })}
           </strong>
         </p>
-        <p>{why}</p>
+        <p>
+          <Told text={inItsWords(why)} />
+        </p>
         {addresses.length > 0 && (
           <p class="quiet small">
             {say("Its addresses now: {addresses}.", { addresses: someOf(addresses) })}
           </p>
         )}
-        {advice !== null && <p class="quiet">{advice}</p>}
+        {advice !== null && (
+          <p class="quiet">
+            <Told text={inItsWords(advice)} />
+          </p>
+        )}
       </div>
     </div>
   );

@@ -1,8 +1,10 @@
 import type { HistoryPage } from "../../../history/schema.ts";
+import { alertText, inItsWords } from "../../codes.ts";
 import { sentenceFrom, timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
+import { Told } from "../../parts/told.tsx";
 import type { Tone } from "../../sentence.ts";
 import { alertLook, pastText } from "../../told.ts";
 
@@ -35,8 +37,14 @@ export function States({ page }: { page: HistoryPage }) {
           <li key={key} class={`row tone-${tone}`}>
             <Icon name={icon} />
             <div>
-              <p>{text}</p>
-              {why !== null && <p class="quiet">{sentenceFrom(why)}</p>}
+              <p>
+                <Told text={text} />
+              </p>
+              {why !== null && (
+                <p class="quiet">
+                  <Told text={inItsWords(sentenceFrom(why))} />
+                </p>
+              )}
               <p class="quiet small">{when}</p>
             </div>
           </li>
@@ -79,7 +87,7 @@ function alertRow({ at, code, message }: HistoryPage["alerts"][number]): Row {
     key: `${at} ${message}`,
     at,
     when: timeOf(at),
-    text: say("Alert: {message}", { message: sentenceFrom(message) }),
+    text: say("Alert: {message}", { message: sentenceFrom(alertText({ code, message })) }),
     why: null,
   };
 }

@@ -3,6 +3,7 @@ import type { Day } from "../../../schedules/schema.ts";
 import { say, WORDS } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { FormLacks } from "../../parts/lacks.ts";
+import { Told } from "../../parts/told.tsx";
 import { DAYS } from "../../schedule.ts";
 
 const DAY_MS = 86_400_000;
@@ -43,7 +44,7 @@ export function Days({ value, onValue, ...props }: DaysProps) {
       </div>
       {fault !== null && (
         <p id={id} class="outcome failed">
-          <Icon name="warning" /> {fault}
+          <Icon name="warning" /> <Told text={fault} />
         </p>
       )}
     </fieldset>

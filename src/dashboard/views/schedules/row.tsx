@@ -1,9 +1,11 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import { change, pathOf } from "../../api.ts";
+import { inItsWords } from "../../codes.ts";
 import { sentenceFrom } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Button, FormButton } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { Told } from "../../parts/told.tsx";
 import { momentOf, phaseOf, type Schedule, sentenceFor, whoIn } from "../../schedule.ts";
 
 interface RowProps {
@@ -30,7 +32,7 @@ export function Row({ schedule, devices, zone, now, onChange }: RowProps) {
           <p class="outcome failed">
             <Icon name="warning" />{" "}
             <span>
-              {say("It failed the last time.")} {sentenceFrom(error)}
+              {say("It failed the last time.")} <Told text={inItsWords(sentenceFrom(error))} />
             </span>
           </p>
         )}
