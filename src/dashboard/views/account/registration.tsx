@@ -3,12 +3,14 @@ import type { ManagedChoices } from "../../../http/schema.ts";
 import type { LoggedOut, ShownAccount } from "../../../providers/schema.ts";
 import type { Action } from "../../action.ts";
 import { change, pathOf, read } from "../../api.ts";
+import { inItsWords } from "../../codes.ts";
 import { dayOf, sentenceFrom } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
+import { Told } from "../../parts/told.tsx";
 import type { Loaded } from "../../store.ts";
 
 interface RegistrationProps {
@@ -27,7 +29,7 @@ export function Registration({ choice: { name, label }, managed, action }: Regis
     setFailed(!forget);
     const { remains } = await change<LoggedOut>("DELETE", forget ? `${path}?forget=true` : path);
     setFailed(false);
-    return remains === null ? undefined : sentenceFrom(remains);
+    return remains === null ? undefined : inItsWords(sentenceFrom(remains));
   };
   return (
     <section class="card words">
@@ -125,7 +127,10 @@ function Shown({ account }: { account: ShownAccount }) {
       <Facts of={facts} />
       {warnings.map((warning) => (
         <p key={warning} class="outcome">
-          <Icon name="warning" /> <span>{sentenceFrom(warning)}</span>
+          <Icon name="warning" />{" "}
+          <span>
+            <Told text={inItsWords(sentenceFrom(warning))} />
+          </span>
         </p>
       ))}
     </>

@@ -1,7 +1,9 @@
 import type { JournalEntry } from "../../../journal/schema.ts";
+import { alertText, inItsWords } from "../../codes.ts";
 import { sentenceFrom } from "../../format.ts";
 import { LOCALE, say } from "../../language.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
+import { Told } from "../../parts/told.tsx";
 import type { Tone } from "../../sentence.ts";
 import { alertLook, eventText, tunnelLook } from "../../told.ts";
 
@@ -17,26 +19,33 @@ export function Entry({ entry }: { entry: JournalEntry }) {
           {TIME.format(new Date(entry.at))}
         </time>
         <div>
-          <p>{text}</p>
-          {why !== null && <p class="quiet">{sentenceFrom(why)}</p>}
+          <p>
+            <Told text={text} />
+          </p>
+          {why !== null && (
+            <p class="quiet">
+              <Told text={inItsWords(sentenceFrom(why))} />
+            </p>
+          )}
         </div>
       </div>
     </li>
   );
 }
 
-interface Told {
+interface Line {
   icon: IconName;
   tone: Tone;
   text: string;
   why: string | null;
 }
 
-function alertIn({ code, message }: Extract<JournalEntry, { type: "security_alert" }>): Told {
-  return { ...alertLook({ code }), text: say("Alert: {alert}", { alert: sentenceFrom(message) }), why: null };
+function alertIn({ code, message }: Extract<JournalEntry, { type: "security_alert" }>): Line {
+  const alert = sentenceFrom(alertText({ code, message }));
+  return { ...alertLook({ code }), text: say("Alert: {alert}", { alert }), why: null };
 }
 
-function changeIn(entry: Extract<JournalEntry, { type: "tunnel_state" }>): Told {
+function changeIn(entry: Extract<JournalEntry, { type: "tunnel_state" }>): Line {
   const { icon, tone } = tunnelLook(entry);
   return { icon, tone, text: eventText(entry), why: entry.error };
 }

@@ -1,9 +1,11 @@
 import type { RemoteStatus } from "../../../remote/schema.ts";
+import { inItsWords } from "../../codes.ts";
 import { sentenceFrom } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
 import { Say } from "../../parts/say.tsx";
+import { Told } from "../../parts/told.tsx";
 
 /** What it is, and the command that turns it on: only root may, because strangers reach a port of the gateway then. */
 export function TurnedOff() {
@@ -39,7 +41,10 @@ export function WayIn({ status }: { status: RemoteStatus }) {
       </h2>
       {error !== null && (
         <p class="outcome failed">
-          <Icon name="warning" /> <span>{sentenceFrom(error)}</span>
+          <Icon name="warning" />{" "}
+          <span>
+            <Told text={inItsWords(sentenceFrom(error))} />
+          </span>
         </p>
       )}
       <p>

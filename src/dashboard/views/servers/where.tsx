@@ -1,7 +1,9 @@
+import { inItsWords } from "../../codes.ts";
 import { sentenceFrom } from "../../format.ts";
 import { say } from "../../language.ts";
 import { leadAgain } from "../../lead-again.ts";
 import { Button } from "../../parts/button.tsx";
+import { Told } from "../../parts/told.tsx";
 import { placeOf, targetOf, viaText } from "../../sentence.ts";
 import { type Connecting, plainly } from "./connecting.ts";
 
@@ -13,7 +15,12 @@ export function Where({ connecting: { main, action } }: { connecting: Connecting
     <div class="where">
       <p role="status">
         {main === null ? "…" : lineOf(main)}
-        {why !== null && ` ${sentenceFrom(why)}`}
+        {why !== null && (
+          <>
+            {" "}
+            <Told text={inItsWords(sentenceFrom(why))} />
+          </>
+        )}
       </p>
       {main?.state === "failed" && main.wanted !== null && (
         <Button

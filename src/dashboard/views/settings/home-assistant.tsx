@@ -1,10 +1,12 @@
 import type { ShownBroker, ShownSettings } from "../../../http/settings-schema.ts";
+import { inItsWords } from "../../codes.ts";
 import { sentenceFrom } from "../../format.ts";
 import { say } from "../../language.ts";
 import { useFields } from "../../parts/fields.ts";
 import { Field } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
+import { Told } from "../../parts/told.tsx";
 
 /** Whether Home Assistant sees the gateway by MQTT, and what changes that. */
 export function HomeAssistant({ of: { mqtt, command } }: { of: ShownSettings }) {
@@ -23,7 +25,12 @@ function Broker({ of: { broker, tls, commands, connected, error }, command }: Br
         <Icon name={connected ? "good" : "warning"} />{" "}
         <span>
           {connected ? connectedText(broker, tls) : unconnectedText(broker, tls)}
-          {error !== null && ` ${sentenceFrom(error)}`}
+          {error !== null && (
+            <>
+              {" "}
+              <Told text={inItsWords(sentenceFrom(error))} />
+            </>
+          )}
         </span>
       </p>
       <p>

@@ -3,6 +3,7 @@ import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
 import { type Action, useAction } from "../../action.ts";
 import { useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
+import { inItsWords } from "../../codes.ts";
 import { sentenceFrom } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
@@ -10,6 +11,7 @@ import { useFields } from "../../parts/fields.ts";
 import { Field, Form } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
+import { Told } from "../../parts/told.tsx";
 
 /** Where messages go when the protection was altered, or a tunnel was down. */
 export function Notifications() {
@@ -58,7 +60,10 @@ function Row({ of: { name, target, waiting, error }, action }: { of: ShownTarget
         </p>
         {error !== null && (
           <p class="outcome failed">
-            <Icon name="warning" /> <span>{sentenceFrom(error)}</span>
+            <Icon name="warning" />{" "}
+            <span>
+              <Told text={inItsWords(sentenceFrom(error))} />
+            </span>
           </p>
         )}
       </div>

@@ -5,6 +5,7 @@ import { useMayChange } from "../../access.ts";
 import { type Action, useAction } from "../../action.ts";
 import { refreshAll } from "../../answers.ts";
 import { change } from "../../api.ts";
+import { inItsWords } from "../../codes.ts";
 import { sentenceFrom, timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
@@ -12,6 +13,7 @@ import { useFields } from "../../parts/fields.ts";
 import { Field, Form } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
+import { Told } from "../../parts/told.tsx";
 
 /** A backup that was chosen; it stays in this tab. */
 interface Chosen {
@@ -154,7 +156,10 @@ function Preview({ given, preview: { created, changes, refused, agreed }, action
       )}
       {refused !== null && (
         <p class="outcome failed">
-          <Icon name="warning" /> <span>{sentenceFrom(refused)}</span>
+          <Icon name="warning" />{" "}
+          <span>
+            <Told text={inItsWords(sentenceFrom(refused))} />
+          </span>
         </p>
       )}
       {/^only root/.test(refused ?? "") && <OnGateway commands={["sudo portcullis restore <backup.json"]} />}

@@ -4,6 +4,7 @@ import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { useAction } from "../../action.ts";
 import { connectedSince, knownOf, useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
+import { inItsWords } from "../../codes.ts";
 import { titleOf } from "../../exit.ts";
 import { agoOf, bytesOf, rateOf, sentenceFrom, someOf, timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
@@ -13,6 +14,7 @@ import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { portFact } from "../../parts/port-fact.ts";
 import { Say } from "../../parts/say.tsx";
+import { Told } from "../../parts/told.tsx";
 import { placeOf, targetOf, viaText } from "../../sentence.ts";
 import { tunnelLook } from "../../told.ts";
 import { useNow, useTunnelRate } from "../../traffic.ts";
@@ -36,7 +38,11 @@ export function TunnelCard({ row, devices }: TunnelCardProps) {
           <SentenceAbout row={row} />
         </span>
       </p>
-      {row.error !== null && <p class="tunnel-error">{sentenceFrom(row.error)}</p>}
+      {row.error !== null && (
+        <p class="tunnel-error">
+          <Told text={inItsWords(sentenceFrom(row.error))} />
+        </p>
+      )}
       {row.state === "connected" && <Figures row={row} />}
       <Users row={row} devices={devices} />
       <Actions row={row} devices={devices} />
