@@ -22,8 +22,8 @@ const CONTROL_BYTES = 168;
 const [FILE_AT, BYTES_AT, LENGTH_AT, SIGNAL_AT] = [0, 16, 24, 44];
 const NO_SIGNAL = 1;
 const EINPROGRESS = 115;
-/** The kernel has mostly done its work by the third turn. */
-const LOOKS_AT_ONCE = 3;
+/** So many turns of the event loop take half a millisecond. By then the kernel has mostly done its work; a timer takes longer. */
+const LOOKS_AT_ONCE = 100;
 const LOOK_MS = 1;
 /** As for `nft`, which waits for the same. */
 const TIMEOUT_MS = 30_000;
