@@ -141,7 +141,6 @@ export class BlockLists {
   list(): DnsLists {
     const { lists, exceptions, blockDoh } = this.wanted;
     return {
-      block_doh: blockDoh,
       lists: lists.map(({ url, devices, on }) => {
         const { kept = null, error = null } = this.loaded.get(url) ?? {};
         return {
@@ -150,6 +149,7 @@ export class BlockLists {
         };
       }),
       exceptions: [...exceptions],
+      block_doh: blockDoh,
     };
   }
 
