@@ -13,7 +13,7 @@ const STREAM_SECONDS = 0.7;
 /** What a figure of processor time is told for. */
 const BYTES = 100_000_000;
 /** A stream is under way before the flush, and after the repair. */
-const [BEFORE_MS, LOADED_SECONDS] = [700, 2.5];
+const [BEFORE_MS, LOADED_SECONDS] = [3_000, 4];
 /** The gateway repairs once a second, if it has to do so again and again. */
 const PAUSE_MS = 1_500;
 /** A former tunnel goes a second after a switch. */

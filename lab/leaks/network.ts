@@ -1,5 +1,9 @@
+import { RELAY_MARK } from "../../src/network/slot.ts";
 import { addressesOf } from "../../src/sandbox/addresses.ts";
 import type { Lab, Ran } from "../lab.ts";
+
+/** These rules come and go with the tunnels over TCP. */
+const OF_RELAYS = ` fwmark 0x${RELAY_MARK.toString(16)}/`;
 
 /** The gateway's own network, the tunnel aside: what a scenario may break, and what it is brought back to. */
 export class Network {
@@ -86,7 +90,7 @@ async function rulesIn(lab: Lab): Promise<string[]> {
     const { stdout } = await lab.exec(lab.namespaces.gateway, ["ip", family, "rule", "show"]);
     return stdout
       .split("\n")
-      .filter((line) => line !== "")
+      .filter((line) => line !== "" && !line.includes(OF_RELAYS))
       .map((line) => `${family} ${line}`);
   });
   // Rules of one priority stand in the order in which they came; none of ours depends on it.

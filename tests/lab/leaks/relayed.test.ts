@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Layer } from "../../../lab/leaks/layer.ts";
 import { SCENARIOS } from "../../../lab/leaks/scenarios.ts";
 import { Stage } from "../../../lab/leaks/stage.ts";
@@ -14,29 +14,25 @@ const PLAYED = [
 ];
 const scenarios = SCENARIOS.filter(({ name }) => PLAYED.some((words) => words.test(name)));
 
-const stages = new Map<Layer, Stage>();
-beforeAll(async () => {
-  for (const layer of LAYERS) stages.set(layer, await Stage.open(2, layer, true));
-}, TIMEOUT_MS);
-afterAll(async () => {
-  await Promise.all([...stages.values()].map((stage) => stage.close()));
-}, TIMEOUT_MS);
-
 test("there are scenarios of each kind", () => {
   expect(scenarios.length).toBe(9);
 });
 
-for (const layer of LAYERS)
-  for (const scenario of scenarios)
-    test(
-      `${scenario.name}, over TCP, ${layer}: nothing leaks`,
-      async () => {
-        const stage = stages.get(layer);
-        if (stage === undefined) throw new Error("no stage");
-        const row = await stage.play(scenario);
-        expect(row).toMatchObject({ leaked: 0, missed: 0 });
-        if (layer === "both") expect(row.failure).toBeNull();
-        expect(row.sent).toBeGreaterThan(0);
-      },
-      TIMEOUT_MS,
-    );
+describe.each(LAYERS)("a tunnel over TCP, %s", (layer) => {
+  let stage: Stage;
+  beforeAll(async () => {
+    stage = await Stage.open(2, layer, true);
+  }, TIMEOUT_MS);
+  afterAll(() => stage.close(), TIMEOUT_MS);
+
+  test.each(scenarios.map((scenario) => [scenario.name, scenario] as const))(
+    "%s: nothing leaks",
+    async (_, scenario) => {
+      const row = await stage.play(scenario);
+      expect(row).toMatchObject({ leaked: 0, missed: 0 });
+      if (layer === "both") expect(row.failure).toBeNull();
+      expect(row.sent).toBeGreaterThan(0);
+    },
+    TIMEOUT_MS,
+  );
+});
