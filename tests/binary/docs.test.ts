@@ -174,6 +174,69 @@ describe("each command of a page's session, which may have several blocks, print
   );
 });
 
+/** A rule's id, as pages have it. */
+const RULE = "3f9a1c";
+/** What people have in place of the lab's things. */
+const IN_LAB = ["connect Amsterdam", "connect box-vpn-2"] as const;
+
+test(
+  "the recipes of destinations are carried out as they stand, with a server of the lab's, and explain themselves",
+  async () => {
+    copyFileSync(lab.sandbox.files.importConf, join(folder, "company.conf"));
+    const recipes = blocksIn(texts.get("docs/destinations.md") ?? "").filter(
+      ({ language }) => language === "console",
+    );
+    const explained: string[] = [];
+    for (const { text } of recipes) {
+      // An explanation is of the rule before it.
+      if (!text.startsWith("$ portcullis why")) {
+        await withoutExits();
+        await asAtFirst();
+        await heard();
+      }
+      for (const { command, answer } of sessionIn(text)) {
+        const next = Bun.sleep(PACE_MS);
+        const { code, stdout, stderr } = await typed(command.replace(...IN_LAB));
+        expect({ command, code, stdout, stderr }).toEqual({ command, code: 0, stdout, stderr });
+        if (answer !== "") {
+          expect(stdout).toMatch(patternOf(answer.replaceAll(RULE, "…")));
+          explained.push(command);
+        }
+        await next;
+      }
+    }
+    expect((await typed("sudo portcullis direct off")).code).toBe(0);
+    await withoutExits();
+    await asAtFirst();
+    expect([recipes.length, explained]).toEqual([5, ["portcullis why TV 198.51.100.7"]]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the commands for one rule in the interface change and remove it",
+  async () => {
+    const block = blocks("console").find(({ text }) => text.includes(`$api/destinations/${RULE}`));
+    const client = new Client(gateway.port);
+    await client.ask("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "box-vpn-2" });
+    const { id } = (
+      await gateway.api("POST", "/api/destinations", { prefixes: ["192.0.2.0/24"], exit: "main" })
+    ).body;
+    const variables = blocksIn(texts.get("docs/interface.md") ?? "").find(({ text }) =>
+      text.startsWith("api="),
+    );
+    const printed: string[] = [];
+    for (const { command } of sessionIn(block?.text ?? "")) {
+      const { stdout } = await typed(`${variables?.text}\n${command.replace(RULE, id)}`);
+      printed.push(stdout);
+      await Bun.sleep(PACE_MS);
+    }
+    expect(printed).toEqual([expect.stringContaining('"exit":"amsterdam"'), '{"success":true}']);
+    await withoutExits();
+  },
+  TIMEOUT_MS,
+);
+
 test("each command for another machine exists", async () => {
   const commands = blocks("console")
     .flatMap(({ text }) => text.split("\n"))
