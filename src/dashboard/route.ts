@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { detailOf, pathTo, routeOf } from "./hash.ts";
 
 /** The part of the address after `#/`, such as `servers`; empty for Home. */
 export function useRoute(): string {
@@ -14,25 +15,6 @@ export function useDetail(): string {
 export function showDetail(route: string, detail: string): void {
   history.replaceState(history.state, "", `#/${detail === "" ? route : pathTo(route, detail)}`);
   dispatchEvent(new HashChangeEvent("hashchange"));
-}
-
-/** A link to a view that shows this first. */
-export function pathTo(route: string, detail: string): string {
-  return `${route}/${encodeURIComponent(detail)}`;
-}
-
-export function routeOf(hash: string): string {
-  return hash.replace(/^#\/?/, "").replace(/[?/].*$/, "");
-}
-
-export function detailOf(hash: string): string {
-  const [, detail = ""] = /^#\/?[^?/]+\/([^?]*)/.exec(hash) ?? [];
-  try {
-    return decodeURIComponent(detail);
-  } catch {
-    // Somebody has typed it.
-    return detail;
-  }
 }
 
 function useHash(part: (hash: string) => string): string {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { detailOf, pathTo, routeOf } from "../../src/dashboard/route.ts";
+import { detailOf, pathTo, routeOf } from "../../src/dashboard/hash.ts";
 
 test.each([
   ["", "", ""],

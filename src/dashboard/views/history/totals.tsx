@@ -1,8 +1,8 @@
 import type { HistoryPage } from "../../../history/schema.ts";
 import { bytesOf } from "../../format.ts";
+import { pathTo } from "../../hash.ts";
 import { say } from "../../language.ts";
 import { ViewLink } from "../../parts/link.tsx";
-import { pathTo } from "../../route.ts";
 
 interface Row {
   name: string;
