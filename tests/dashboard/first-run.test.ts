@@ -152,7 +152,7 @@ test(
     await shows(
       /off\..* a fixed address .* switch off DHCP, .* install --dhcp Copy .* Connect each device again/,
     );
-    await tab.page.click(".step:nth-child(3) summary");
+    await tab.page.click(".step:nth-child(3) .how + details summary");
     await shows(/enter in its DHCP settings: Router \(gateway\) 192\.168\.77\.1 /);
     expect(await tab.barriers()).toEqual([]);
     await open("#/setup", networkWith({ ...oneCable, dhcp: true }));
