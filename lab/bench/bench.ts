@@ -117,7 +117,7 @@ await withHome(
     await step("repair", () => measureRepair(contest, effort.repairs));
   },
 );
-await step("relay", () => measureRelay(effort.streams, effort.repairs, program));
+await step("relay", () => measureRelay(effort.streams, program));
 await withHome(
   ["status", "programs"],
   () => Contest.open({ ...program, traced: true }),

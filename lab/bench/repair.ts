@@ -73,7 +73,7 @@ async function repairOf({ lab, gateway }: Portcullis, table: Table, asked: Side 
 }
 
 /** The gateway's table, as the kernel reports it. */
-export class Table {
+class Table {
   /** Milliseconds that it was away, each time. */
   readonly absences: number[] = [];
   /** The lines of the latest reports. */
