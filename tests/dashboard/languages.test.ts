@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Tab } from "../../lab/dashboard/browser.ts";
+import { type Rig, startRig } from "../../lab/dashboard/rig.ts";
+import { SECURE, SECURE_FLAGS, untilSecure } from "../../lab/dashboard/secure.ts";
+import { LANGUAGES } from "../../src/dashboard/languages/all.ts";
+import { catalogueOf } from "../page/messages.ts";
+
+/** Thirteen views, each looked at by axe-core. */
+const TIMEOUT_MS = 900_000;
+/** The narrowest phone. */
+const PHONE = { width: 320, height: 780 };
+/** What the page looked like, for people. */
+const PICTURES = join(import.meta.dir, "../../dist/languages");
+
+const OTHERS = LANGUAGES.filter(({ catalogue }) => catalogue !== null);
+const VIEWS = {
+  "": "Home",
+  servers: "Servers",
+  setup: "Set up",
+  devices: "Devices",
+  tunnels: "Tunnels",
+  destinations: "Destinations",
+  remote: "Remote",
+  schedules: "Schedules",
+  account: "Account",
+  settings: "Settings",
+  history: "History",
+  checks: "Checks",
+  log: "Log",
+};
+
+let rig: Rig;
+
+beforeAll(async () => {
+  rig = await startRig();
+  await rig.gateway.kill("SIGTERM");
+  rig.options.flags = SECURE_FLAGS;
+  await rig.gateway.start();
+  await rig.gateway.api("POST", "/api/connect", { server: "Sweden" });
+  await rig.gateway.api("PUT", "/api/tunnels/living-room-tv", { provider: "managed", server: "box-vpn-2" });
+  await rig.gateway.api("PUT", "/api/schedules/other%20server", { tunnel: "main", at: "04:00" });
+  await rig.gateway.api("POST", "/api/destinations", { prefixes: ["203.0.113.0/24"], exit: "blocked" });
+  await untilSecure(rig.gateway);
+}, TIMEOUT_MS);
+afterAll(() => rig?.close(), TIMEOUT_MS);
+
+/** As in a browser with these languages. */
+const wishing = (...languages: string[]) =>
+  `Object.defineProperty(navigator, "languages", { get: () => ${JSON.stringify(languages)} })`;
+
+const open = (...languages: string[]) => rig.browser.open(SECURE, undefined, wishing(...languages));
+
+/** A message in a language. */
+const said = (code: string, message: string) =>
+  code === "en" ? message : (catalogueOf(code)[message] ?? "");
+
+async function look(tab: Tab, view: string, title: string): Promise<void> {
+  await tab.page.evaluate(`location.hash = "#/${view}"`);
+  await tab.page.waitForFunction(
+    `document.title === ${JSON.stringify(`${title} · Portcullis`)} && document.querySelector("main .card") && !document.querySelector(".pending")`,
+  );
+}
+
+const langOf = (tab: Tab) => tab.page.evaluate("document.documentElement.lang");
+
+for (const { code } of LANGUAGES)
+  test(
+    `${code}: each view fits the narrowest phone, and axe-core finds nothing`,
+    async () => {
+      mkdirSync(PICTURES, { recursive: true });
+      const tab = await open(`${code}-XX`, "en");
+      for (const [view, title] of Object.entries(VIEWS)) {
+        await look(tab, view, said(code, title));
+        expect({ view, barriers: await tab.barriers([{ width: 360, scheme: "light" }]) }).toEqual({
+          view,
+          barriers: [],
+        });
+        await tab.page.setViewport(PHONE);
+        expect({ view, wide: await tab.wide() }).toEqual({ view, wide: [] });
+        await tab.page.screenshot({ path: join(PICTURES, `${code}-${view || "home"}.png`), fullPage: true });
+      }
+      expect(await langOf(tab)).toBe(code);
+      expect(tab.complaints).toEqual([]);
+      expect(tab.urls.filter((url) => url.endsWith(".json")).length).toBe(code === "en" ? 0 : 1);
+      await rig.browser.closeTabs();
+    },
+    TIMEOUT_MS,
+  );
+
+test(
+  "a language that the page has not is English, and the next one that the browser wishes is taken",
+  async () => {
+    const [other] = OTHERS;
+    const tab = await open("tlh", "zh-Hant-TW", "en-GB");
+    await tab.shows("nav", "Home");
+    expect(await langOf(tab)).toBe("en");
+    if (other === undefined) return;
+    const next = await open("tlh", other.code);
+    await next.shows("nav", said(other.code, "Home"));
+  },
+  TIMEOUT_MS,
+);
+
+for (const { code, name } of OTHERS.slice(0, 1)) {
+  test(
+    "what a person chooses counts more than what the browser wishes, and stays",
+    async () => {
+      const tab = await open("en");
+      await look(tab, "settings", "Settings");
+      await tab.click(name);
+      await tab.shows("nav", said(code, "Home"));
+      await tab.page.reload();
+      await tab.shows("nav", said(code, "Home"));
+      expect(await langOf(tab)).toBe(code);
+      await tab.click("English");
+      await tab.shows("nav", "Home");
+      expect(await tab.page.evaluate("({ ...localStorage })")).toEqual({});
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "without its messages the page is English, and works",
+    async () => {
+      const tab = await open("en");
+      await tab.shows("nav", "Home");
+      await tab.page.evaluate(`localStorage.setItem("portcullis-language", "${code}")`);
+      const session = await tab.page.createCDPSession();
+      await session.send("Network.enable");
+      await session.send("Network.setBlockedURLs", { urls: ["*.json"] });
+      await tab.page.reload();
+      await tab.shows("nav", "Home");
+      await tab.shows(".state h1", /^Protected$/);
+      expect(await langOf(tab)).toBe("en");
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "an error is said in the language, and what the gateway says about it is marked as English",
+    async () => {
+      const tab = await open(code);
+      await look(tab, "checks", said(code, "Checks"));
+      await tab.shows("main", said(code, "Clock"));
+      expect(await tab.text("main .row [lang=en]")).not.toBeNull();
+    },
+    TIMEOUT_MS,
+  );
+}
