@@ -7,6 +7,8 @@ import puppeteer, {
   type KeyInput,
   type Page,
 } from "puppeteer-core";
+import { Relay } from "../../src/sandbox/relay.ts";
+import { freePort } from "../lab.ts";
 import { until } from "../until.ts";
 
 /** What the page is looked at with. */
@@ -27,7 +29,11 @@ const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
 /** A real browser, without a screen, on a computer of the sandbox. */
 export class Browser {
-  private constructor(private readonly chromium: Chromium) {}
+  private constructor(
+    private readonly chromium: Chromium,
+    /** What ends Firefox; null for Chromium. */
+    private readonly end: (() => Promise<void>) | null = null,
+  ) {}
 
   static async start(namespace: string): Promise<Browser> {
     const program = ["netns", "exec", namespace, "chromium-headless-shell"];
@@ -50,13 +56,46 @@ export class Browser {
     return new Browser(chromium);
   }
 
+  /** Firefox, which speaks WebDriver BiDi at a port of its namespace's loopback. Its files are below `folder`. */
+  static async firefox(namespace: string, folder: string): Promise<Browser> {
+    const profile = mkdtempSync(join(folder, "firefox-"));
+    const port = freePort();
+    const flags = ["--headless", "--no-remote", "--profile", profile, "--remote-debugging-port", `${port}`];
+    const child = Bun.spawn(["ip", "netns", "exec", namespace, "firefox-esr", ...flags], {
+      env: { PATH: process.env.PATH ?? "", HOME: profile, LANG: "C.UTF-8", TZ: "UTC" },
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: Bun.file(join(profile, "log")),
+    });
+    const relay = Relay.start(namespace, port);
+    const end = async () => {
+      child.kill("SIGKILL");
+      await child.exited;
+      relay.stop();
+    };
+    try {
+      const log = Bun.file(join(profile, "log"));
+      await until(async () => (await log.text()).includes("WebDriver BiDi listening"), ANSWERS_WITHIN_MS);
+      const firefox = await puppeteer.connect({
+        browserWSEndpoint: `ws://127.0.0.1:${port}/session`,
+        protocol: "webDriverBiDi",
+        acceptInsecureCerts: true,
+        protocolTimeout: ANSWERS_WITHIN_MS,
+      });
+      return new Browser(firefox, end);
+    } catch (error) {
+      await end();
+      throw error;
+    }
+  }
+
   /**
    * Opens the page as another person would: with a cache and a storage of its own. `before` is a script that runs before
    * the page's.
    */
   async open(url: string, look: Look = { width: 1400, scheme: "light" }, before = ""): Promise<Tab> {
     const context = await this.chromium.createBrowserContext();
-    const tab = await Tab.of(await context.newPage());
+    const tab = await Tab.of(await context.newPage(), this.end === null);
     await tab.wear(look);
     await tab.page.evaluateOnNewDocument(before);
     await tab.page.goto(url);
@@ -71,8 +110,9 @@ export class Browser {
     await Promise.all(own.map((each) => each.close()));
   }
 
-  close(): Promise<void> {
-    return this.chromium.close();
+  async close(): Promise<void> {
+    await this.chromium.close();
+    await this.end?.();
   }
 }
 
@@ -83,16 +123,20 @@ export class Tab {
   /** Errors and warnings of the console, violations of its security policy included. */
   readonly complaints: string[] = [];
 
-  private constructor(readonly page: Page) {}
+  private constructor(
+    readonly page: Page,
+    private readonly isChromium: boolean,
+  ) {}
 
-  static async of(page: Page): Promise<Tab> {
-    const tab = new Tab(page);
+  static async of(page: Page, isChromium = true): Promise<Tab> {
+    const tab = new Tab(page, isChromium);
     page.setDefaultTimeout(ANSWERS_WITHIN_MS);
     page.on("request", (request) => void tab.urls.push(request.url()));
     page.on("console", (message) => {
       if (["error", "warn"].includes(message.type())) tab.complaints.push(message.text());
     });
     page.on("pageerror", (error) => void tab.complaints.push(String(error)));
+    if (!isChromium) return tab;
     const session = await page.createCDPSession();
     session.on("Network.webSocketCreated", ({ url }) => void tab.urls.push(url));
     await session.send("Network.enable");
@@ -103,7 +147,9 @@ export class Tab {
 
   async wear({ width, scheme }: Look): Promise<void> {
     await this.page.setViewport({ width, height: HEIGHTS[width] });
-    await this.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+    // Firefox's way to this is not one of BiDi's.
+    if (this.isChromium)
+      await this.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
   }
 
   /** The visible text of the first element that matches; null if there is none. */

@@ -52,7 +52,7 @@ const LONG = new Set([
   ...namesOf("lab", ["direct", "moves", "pair", "lost-exits", "switched-dns", "bounds", "port-shadow"]),
   ...namesOf("lab", ["remote-through", "remote-pair"]),
   ...namesOf("lab", ["checks", "update", "notifications", "schedules", "mqtt", "port-mapping"]),
-  ...namesOf("dashboard", ["account", "checks", "history", "languages", "log", "login"]),
+  ...namesOf("dashboard", ["account", "checks", "firefox", "history", "languages", "log", "login"]),
   ...namesOf("dashboard", ["schedules", "servers", "tunnels", "walk"]),
 ]);
 

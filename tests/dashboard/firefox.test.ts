@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { Browser, type Tab } from "../../lab/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
+import { openView, SECURE, SECURE_FLAGS, untilSecure } from "../../lab/dashboard/secure.ts";
+
+/** Firefox has one way to each width. */
+const LOOKS = [
+  { width: 360, scheme: "light" },
+  { width: 1400, scheme: "light" },
+] as const;
+
+let rig: Rig;
+let firefox: Browser;
+let tab: Tab;
+
+beforeAll(async () => {
+  rig = await startRig();
+  rig.options.flags = SECURE_FLAGS;
+  await rig.gateway.restart();
+  await untilSecure(rig.gateway);
+  for (const { mac, name } of rig.lab.sandbox.computers)
+    await rig.gateway.api("PUT", `/api/devices/${mac}`, { name });
+  firefox = await Browser.firefox(rig.lab.namespaces.client, rig.lab.sandbox.directory);
+  tab = await firefox.open(rig.url);
+}, TIMEOUT_MS);
+afterAll(async () => {
+  await firefox?.close();
+  await rig?.close();
+}, TIMEOUT_MS);
+
+const go = (route: string) => tab.page.evaluate(`location.hash = ${JSON.stringify(route)}`);
+
+test(
+  "the main paths in Firefox: a place is connected to, a device gets another exit and a name, and is linked to",
+  async () => {
+    await tab.shows(".state h1", "Blocked");
+    await go("#/servers");
+    await tab.click("Connect to Sweden");
+    await tab.shows("main", "Connected");
+    await go("#/");
+    await tab.shows(".state h1", "Protected");
+    await go("#/devices");
+    await tab.choose("Exit of TV", "blocked · no internet");
+    await tab.shows(".device.tone-blocked", "TV");
+    await tab.click("Edit Camera");
+    await tab.type("Name of Camera", "Garden");
+    await tab.press("Enter");
+    await tab.shows("main", "Garden");
+    await go("#/settings");
+    await tab.click("Replace a dead server");
+    await tab.shows("main", "another one of its city or country takes its place");
+    await tab.page.reload();
+    await tab.shows("main", "another one of its city or country takes its place");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "what Firefox changes appears in Chromium, and what Chromium changes in Firefox",
+  async () => {
+    const other = await rig.browser.open(rig.url);
+    await go("#/");
+    await rig.gateway.api("POST", "/api/connect", { server: "Sweden" });
+    await other.shows(".state h1", "Protected");
+    await tab.shows(".state h1", "Protected");
+    await tab.click("Disconnect");
+    await tab.click("Disconnect");
+    await other.shows(".state h1", "Blocked");
+    await other.click("Connect to Gothenburg, Sweden");
+    await tab.shows(".state h1", "Protected");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "no view in Firefox has a barrier, is wider than its window, or complains",
+  async () => {
+    const secure = await firefox.open(SECURE);
+    await secure.shows(".state h1", "Protected");
+    const links = `[...document.querySelectorAll("nav a")].map((each) => each.getAttribute("href"))`;
+    for (const route of (await secure.page.evaluate(links)) as string[]) {
+      await secure.page.evaluate(`location.hash = ${JSON.stringify(route)}`);
+      await secure.page.waitForFunction(
+        `document.querySelector("main .card") && !document.querySelector("main .pending")`,
+      );
+      expect([route, await secure.barriers(LOOKS)]).toEqual([route, []]);
+    }
+    expect([...secure.complaints, ...tab.complaints].filter((each) => !each.includes("429"))).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the gateway's end and its return are noticed in Firefox, too",
+  async () => {
+    const view = await openView(rig, "log");
+    await view.shows("main h1", "Log");
+    await go("#/");
+    await rig.gateway.kill("SIGKILL");
+    await tab.shows(".state h1", "No answer");
+    await rig.gateway.start();
+    await tab.shows(".state h1", "Protected");
+  },
+  TIMEOUT_MS,
+);
