@@ -1,12 +1,13 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { atMost, type Measurement, measurementOf } from "./measure.ts";
 import type { Portcullis } from "./portcullis.ts";
+import { type WakeUps, wakeUpsBetween, wakeUpsOf } from "./wake-ups.ts";
 
 /**
  * What a start and a connect set in motion is over by then: after a minute, traces of old keys are erased, and after
- * three, the first minutes of the history are written.
+ * four at most, the first minutes of the history are written.
  */
-const AFTERMATH_MS = 200_000;
+const AFTERMATH_MS = 250_000;
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const MEGABYTE = 1_000_000;
@@ -24,7 +25,7 @@ export async function measureIdle(side: Portcullis, spanMs: number): Promise<Mea
     measurementOf({
       name: `wake-ups a minute, connected and idle (${spanMs / 1_000} s seen)`,
       unit: "",
-      portcullis: [((after.wakeUps - before.wakeUps) * MINUTE_MS) / spanMs],
+      portcullis: [(wakeUpsBetween(before.wakeUps, after.wakeUps) * MINUTE_MS) / spanMs],
       aim: atMost(120),
     }),
     measurementOf({
@@ -37,19 +38,11 @@ export async function measureIdle(side: Portcullis, spanMs: number): Promise<Mea
 }
 
 /** Bytes are those of whole pages, as the kernel writes them. */
-function figuresOf({ gateway }: Portcullis): { wakeUps: number; written: number } {
+function figuresOf({ gateway }: Portcullis): { wakeUps: WakeUps; written: number } {
   return {
     wakeUps: wakeUpsOf(gateway.pid),
     written: figureIn(`/proc/${gateway.pid}/io`, /^write_bytes: (\d+)$/m),
   };
-}
-
-/** A thread that waits and goes on afterwards has woken up. */
-export function wakeUpsOf(pid: number): number {
-  const threads = `/proc/${pid}/task`;
-  return readdirSync(threads)
-    .map((thread) => figureIn(`${threads}/${thread}/status`, /^voluntary_ctxt_switches:\s*(\d+)$/m))
-    .reduce((sum, each) => sum + each, 0);
 }
 
 function figureIn(file: string, pattern: RegExp): number {

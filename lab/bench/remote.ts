@@ -4,7 +4,6 @@ import { Flood } from "../flood.ts";
 import { Phone } from "../phone.ts";
 import { until } from "../until.ts";
 import type { Contest } from "./contest.ts";
-import { wakeUpsOf } from "./idle.ts";
 import { type Measurement, measurementOf, ratioAtLeast } from "./measure.ts";
 import { residentMib } from "./memory.ts";
 import type { Portcullis } from "./portcullis.ts";
@@ -13,6 +12,7 @@ import { cameToPortcullis, cameToWgQuick, ROAD_PORT } from "./road.ts";
 import { inTurns } from "./rounds.ts";
 import type { Side } from "./side.ts";
 import { rateOf, streamed, type Way, wayOut } from "./stream.ts";
+import { wakeUpsBetween, wakeUpsOf } from "./wake-ups.ts";
 
 /** Short, and many of them, as in the measurement of throughput. */
 const STREAM_SECONDS = 0.7;
@@ -134,7 +134,7 @@ async function spent({ lab, gateway }: Portcullis): Promise<Spent> {
   const service = after.service - before.service;
   return {
     ms: after.ms - before.ms,
-    wakeUps: after.wakeUps - before.wakeUps,
+    wakeUps: wakeUpsBetween(before.wakeUps, after.wakeUps),
     service,
     wireguard: after.all - before.all - service,
   };

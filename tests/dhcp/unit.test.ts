@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { until } from "../../lab/until.ts";
 import { dhcpState, dhcpWait, startedUnit, UNIT_DIGEST } from "../../src/dhcp/unit.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 
@@ -49,6 +50,8 @@ test("a running process shows which unit it was started with, whatever has becom
     startedUnit({ run: answer, read: (path) => machine.read(path) });
   const processWith = async (env: Record<string, string>) => {
     const child = Bun.spawn(["sleep", "60"], { env: { PATH: process.env.PATH ?? "", ...env } });
+    // Until it has begun, the process is still this one.
+    await until(async () => (await machine.read(`/proc/${child.pid}/cmdline`))?.startsWith("sleep") === true);
     const found = await startedAs(async () => `${child.pid}\n`);
     child.kill();
     return found;
