@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import {
   chainsEchoed,
@@ -170,8 +171,11 @@ needsNamespaces.test(
   () =>
     inNamespace(async (host) => {
       await loadTable(host, rulesetOf(POLICIES.connected));
-      const without = "mount --bind /dev/null /etc/protocols && mount --bind /dev/null /etc/services";
-      const named = "mount -t tmpfs none /etc/iproute2 && echo '0x104c vpn' > /etc/iproute2/rt_marks";
+      const without =
+        "for file in /etc/protocols /etc/services; do [ ! -e $file ] || mount --bind /dev/null $file; done";
+      // Debian 13 has the second folder only.
+      const folder = ["/etc/iproute2", "/usr/share/iproute2"].find((each) => existsSync(each));
+      const named = `mount -t tmpfs none ${folder} && echo '0x104c vpn' > ${folder}/rt_marks`;
       const listings = [without, named].map((files) => {
         const run: Host["run"] = (argv) =>
           host.run(["unshare", "--mount", "sh", "-c", `${files} && exec "$@"`, "sh", ...argv]);
