@@ -78,7 +78,7 @@ test(
         await enlarge(percent);
         for (const [view, title] of Object.entries(VIEWS)) {
           await look(view, title);
-          for (const width of [320, 390, 1400, 2000]) {
+          for (const width of [320, 390, 1400, 2000, 2560]) {
             await tab.page.setViewport({ width, height: HEIGHT });
             const wide = await tab.wide();
             expect({ view, width, percent, wide }).toEqual({ view, width, percent, wide: [] });
