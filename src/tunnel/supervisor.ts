@@ -231,16 +231,17 @@ export class Supervisor {
         : askedAnew(isSame ? former.unanswered : null);
     this.known = { session, sample, evidence, unanswered };
     this.busy = evidence.askedAt !== null || (before !== null && askedIn(before.sample, sample, keepaliveMs));
-    if (isDead(evidence, sample.at, isUnanswered(state))) {
-      if (state.name === "connected") await knownWays.fellSilent(session);
-      controller.lost(`${titleOf(session.server)} no longer answers`);
-    } else if (before !== null && heardIn(before.sample, sample)) controller.recovered();
+    const isLost = isDead(evidence, sample.at, isUnanswered(state));
+    if (isLost) controller.lost(`${titleOf(session.server)} no longer answers`);
+    else if (before !== null && heardIn(before.sample, sample)) controller.recovered();
     if (isCertain(unanswered)) controller.unanswered();
     else if (unanswered === null) controller.answered();
     if (isDoubtful(unanswered) && resolver !== null) void this.ask(session, resolver);
     if (controller.state.name === "connected") this.deps.savedState.saveClock(this.deps.host.now());
     if (sample.latestHandshake > 0 && sample.latestHandshake !== before?.sample.latestHandshake)
       this.deps.savedState.saveHandshake(sample.latestHandshake);
+    // Last: programs run for it, and meanwhile a person may connect to another server.
+    if (isLost && state.name === "connected") await knownWays.fellSilent(session);
   }
 
   /** Whether everything that is known to have gone out was answered. */

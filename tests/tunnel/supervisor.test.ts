@@ -57,6 +57,20 @@ async function loseServer(gateway: Gateway): Promise<void> {
   expect(gateway.controller.state.name).toBe("reconnecting");
 }
 
+claim("a server is known to be lost before the gateway looks for the router's name", async (gateway) => {
+  const { controller, host } = gateway;
+  const relayed = { ...ONE, udp2tcp: [443] };
+  gateway.changed = [relayed];
+  await controller.connect(relayed);
+  host.busy = true;
+  await host.pass(3_000);
+  const states: string[] = [];
+  host.onEvent = (event) => void (/^ip .*neigh/.test(event) && states.push(controller.state.name));
+  host.silent.add(ENDPOINTS.one);
+  await host.pass(20_000);
+  expect(states[0]).toBe("reconnecting");
+});
+
 claim(
   "plain WireGuard that falls silent soon is followed by a relay, and the next day is trusted",
   async (gateway) => {
