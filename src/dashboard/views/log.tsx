@@ -9,9 +9,6 @@ import { Entry } from "./log/entry.tsx";
 import { Filter, isShown, type Topic } from "./log/filter.tsx";
 import { useHistory } from "./log/history.ts";
 
-/** More entries than fit on a screen or two. */
-const MANY = 100;
-
 /** What has happened, the latest first, by day. */
 export function Log() {
   const { latest, events, more, older } = useHistory();
@@ -20,7 +17,7 @@ export function Log() {
   const days = Map.groupBy(shown, ({ at }) => dayOf(at));
   const first = events[0];
   return (
-    <div class={`log ${shown.length >= MANY ? "many" : ""}`}>
+    <div class="log">
       <h1>{say("Log")}</h1>
       <Filter events={events} topic={topic} onTopic={setTopic} />
       {latest.state !== "ready" && <Pending of={latest} />}

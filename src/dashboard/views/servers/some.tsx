@@ -17,7 +17,7 @@ export function Some<T>({
   const rest = all.length - most;
   return (
     <>
-      <ul class={`servers ${most > STEP ? "many" : ""}`}>{all.slice(0, most).map(children)}</ul>
+      <ul class="servers">{all.slice(0, most).map(children)}</ul>
       {rest > 0 && (
         <button type="button" class="button plain more" onClick={() => setMost(most + STEP)}>
           {say("Show {more} more of {count, plural, one {# server} other {# servers}}", {
