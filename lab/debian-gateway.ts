@@ -76,13 +76,13 @@ function lines(environment: Readonly<Record<string, string>>): string {
 /** Its folders: Debian's own below an overlay, copies of the settings, and nothing of this machine's state but dpkg's. */
 const MACHINE = `set -e
 folder=$1 root=$1/root
-mkdir -p $folder/work/usr $folder/work/dpkg $folder/dpkg
+mkdir -p $folder/overlay/usr $folder/overlay/dpkg $folder/dpkg
 mkdir -p $root/usr $root/dev $root/proc $root/sys $root/tmp $root/root $root/run/systemd/system $root/run/wireguard
 mkdir -p $root/var/lib/dpkg $root/var/lib/misc $root/var/log $root/var/cache
 ln -s /run $root/var/run
 for name in bin sbin lib lib64; do ! [ -L /$name ] || cp -a /$name $root/; done
-mount -t overlay -o lowerdir=/usr,upperdir=$folder/usr,workdir=$folder/work/usr overlay $root/usr
-mount -t overlay -o lowerdir=/var/lib/dpkg,upperdir=$folder/dpkg,workdir=$folder/work/dpkg overlay $root/var/lib/dpkg
+mount -t overlay -o lowerdir=/usr,upperdir=$folder/usr,workdir=$folder/overlay/usr overlay $root/usr
+mount -t overlay -o lowerdir=/var/lib/dpkg,upperdir=$folder/dpkg,workdir=$folder/overlay/dpkg overlay $root/var/lib/dpkg
 cp -a /etc $root/etc
 rm -rf $root/etc/portcullis*
 mount --rbind /dev $root/dev

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig } from "../../lab/dashboard/rig.ts";
 import { SECURE, SECURE_FLAGS, untilSecure } from "../../lab/dashboard/secure.ts";
+import { VIEWS } from "../../lab/dashboard/views.ts";
 import { LANGUAGES } from "../../src/dashboard/languages/all.ts";
 import { catalogueOf } from "../page/messages.ts";
 
@@ -15,22 +16,6 @@ const PHONE = { width: 320, height: 780 };
 const PICTURES = join(import.meta.dir, "../../dist/languages");
 
 const OTHERS = LANGUAGES.filter(({ catalogue }) => catalogue !== null);
-const VIEWS = {
-  "": "Home",
-  servers: "Servers",
-  setup: "Set up",
-  devices: "Devices",
-  tunnels: "Tunnels",
-  destinations: "Destinations",
-  remote: "Remote",
-  schedules: "Schedules",
-  account: "Account",
-  settings: "Settings",
-  history: "History",
-  checks: "Checks",
-  log: "Log",
-};
-
 let rig: Rig;
 
 beforeAll(async () => {

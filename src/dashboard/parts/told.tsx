@@ -1,3 +1,5 @@
+import { inItsWords } from "../codes.ts";
+import { sentenceFrom } from "../format.ts";
 import { shown } from "../language.ts";
 
 /** A text of the page. After its first line it is the gateway's own, in English: see `codes.ts`. */
@@ -10,6 +12,22 @@ export function Told({ text }: { text: string }) {
       <span class="small" lang="en">
         {its.join("\n")}
       </span>
+    </>
+  );
+}
+
+/** What has happened, and the gateway's reason, if there is one. */
+export function Happened({ text, why }: { text: string; why: string | null }) {
+  return (
+    <>
+      <p>
+        <Told text={text} />
+      </p>
+      {why !== null && (
+        <p class="quiet">
+          <Told text={inItsWords(sentenceFrom(why))} />
+        </p>
+      )}
     </>
   );
 }

@@ -1,10 +1,10 @@
 import type { HistoryPage } from "../../../history/schema.ts";
-import { alertText, inItsWords } from "../../codes.ts";
+import { alertText } from "../../codes.ts";
 import { sentenceFrom, timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
-import { Told } from "../../parts/told.tsx";
+import { Happened } from "../../parts/told.tsx";
 import type { Tone } from "../../sentence.ts";
 import { alertLook, pastText } from "../../told.ts";
 
@@ -37,14 +37,7 @@ export function States({ page }: { page: HistoryPage }) {
           <li key={key} class={`row tone-${tone}`}>
             <Icon name={icon} />
             <div>
-              <p>
-                <Told text={text} />
-              </p>
-              {why !== null && (
-                <p class="quiet">
-                  <Told text={inItsWords(sentenceFrom(why))} />
-                </p>
-              )}
+              <Happened text={text} why={why} />
               <p class="quiet small">{when}</p>
             </div>
           </li>

@@ -1,9 +1,9 @@
 import type { JournalEntry } from "../../../journal/schema.ts";
-import { alertText, inItsWords } from "../../codes.ts";
+import { alertText } from "../../codes.ts";
 import { sentenceFrom } from "../../format.ts";
 import { LOCALE, say } from "../../language.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
-import { Told } from "../../parts/told.tsx";
+import { Happened } from "../../parts/told.tsx";
 import type { Tone } from "../../sentence.ts";
 import { alertLook, eventText, tunnelLook } from "../../told.ts";
 
@@ -19,14 +19,7 @@ export function Entry({ entry }: { entry: JournalEntry }) {
           {TIME.format(new Date(entry.at))}
         </time>
         <div>
-          <p>
-            <Told text={text} />
-          </p>
-          {why !== null && (
-            <p class="quiet">
-              <Told text={inItsWords(sentenceFrom(why))} />
-            </p>
-          )}
+          <Happened text={text} why={why} />
         </div>
       </div>
     </li>
