@@ -39,8 +39,8 @@ async function logIn(tab: Tab, token: string, keep = "Until this tab is closed")
   await tab.click("Log in");
 }
 
-/** What can be used of what changes something; what only shows more is no part of it. */
-const LIVE = `[...document.querySelectorAll("main :is(button, select, input):not([type=search], .opener, .device-edit, .reader *, [name=whom])")]
+/** What can be used of what changes something; what only shows more, or copies a command, is no part of it. */
+const LIVE = `[...document.querySelectorAll("main :is(button, select, input):not([type=search], .opener, .device-edit, .reader *, .copied-command *, [name=whom])")]
   .filter((each) => !each.disabled && each.ariaDisabled !== "true" && !each.closest(".entry-choice"))
   .map((each) => each.outerHTML.slice(0, 120))`;
 
