@@ -53,7 +53,7 @@ const LEFT = [
   /^(?!nft flush|DNS).* while blocked/,
   /while (main is blocked|reconnecting|connecting|the second tunnel is down)/,
   /^(disconnect during|30 switches|connect to a country of several servers while blocked)/,
-  /^the service gets (SIGTERM|SIGKILL while blocked)|moments of a (connect|disconnect)/,
+  /^the service gets (SIGTERM|SIGKILL while blocked)|moments of a/,
   /^the tunnel's (link is taken down|addresses are|routes are)/,
   /^the table is switched off|^the last rule of each chain/,
   /^the uplink (goes down|gets another address)/,

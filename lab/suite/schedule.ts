@@ -1,8 +1,8 @@
 import { cpus } from "node:os";
 import { type Job, type Result, run } from "./job.ts";
 
-/** At least so many run at once. Labs send all the time, so that more of them on busy processors take more work in all. */
-const MIN_RUNNING = 2;
+/** At least so many run at once, because labs and browsers mostly wait; more take more work in all on busy processors. */
+const MIN_RUNNING = 3;
 /** More share too little memory, and wait for each other's mounts. */
 const MAX_RUNNING = 6;
 /** More than the minimum start only while this part of the processors has nothing to do. */

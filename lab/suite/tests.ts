@@ -16,44 +16,74 @@ const PACKAGED =
   /^\.\/tests\/(cli\/update|install\/units|package\/.*|release\/signed-tag|update\/(install|sign|update))\.test\.ts$/;
 
 /** The labs that take longest, which start first. */
-const FIRST = namesOf("lab", ["leaks/leaks", "gateway", "remote", "exits", "forwards", "devices"]);
+const FIRST = namesOf("lab", ["leaks/leaks", "gateway/two-cards", "destinations", "devices"]);
 
 /** The labs whose devices, tunnels or services have something to do all the time. */
 const HEAVY = new Set(
   namesOf("lab", [
-    ...["leaks/leaks", "leaks/fresh", "moves", "direct", "kills", "gateway", "exits", "pair", "lost-exits"],
-    ...["destinations", "names", "remote", "supervision"],
+    ...["leaks/leaks", "leaks/fresh", "moves", "direct", "kills", "gateway/one-card", "gateway/two-cards"],
+    ...["exits", "pair", "lost-exits", "destinations", "names", "remote", "supervision"],
   ]),
 );
 
 /**
- * The suite shows each promise once, and is to end within minutes. `scripts/test --long` runs what shows it again, and needs
- * more than an hour on two slow processors.
+ * The suite ends within a quarter of an hour on two busy processors: it plays the leaks, one gateway, a home's devices and
+ * destinations, and the page's first steps. `scripts/test --long` runs the rest, which takes hours there.
  */
 const LONG = new Set([
   // What repeats: rounds of SIGKILL, random changes, hours that pass in minutes, measurements, a build that is made twice.
   ...namesOf("lab", ["kills", "random/random", "soak/soak", "bench/bench", "bench/page", "status"]),
   ...namesOf("binary", ["reproducible"]),
+  ...namesOf("tunnel", ["chance"]),
+  ...namesOf("servers", ["memory"]),
   // The same gateway in other homes: other routers, cables, DHCP programs, providers.
-  ...namesOf("lab", ["other-routers", "remote-router", "dropin", "dhcp", "lan", "mtu", "company", "second"]),
+  ...namesOf("lab", ["gateway/one-card", "other-routers", "remote-router", "dropin", "dhcp", "lan", "mtu"]),
+  ...namesOf("lab", ["company", "second", "leaks/fresh", "leaks/relayed", "transport", "installation"]),
+  ...namesOf("lab", ["routed", "resolvers", "account", "list", "choosing", "ports", "advertising"]),
+  // Each case of what the leaks and other labs show in passing.
   ...namesOf("lab", [
-    "leaks/fresh",
-    "leaks/relayed",
-    "transport",
-    "installation",
-    "routed",
-    "resolvers",
-    "account",
-    "list",
-    "choosing",
-    "ports",
+    "direct",
+    "moves",
+    "pair",
+    "lost-exits",
+    "switched-dns",
+    "bounds",
+    "port-shadow",
+    "exits",
   ]),
-  // What other labs show in passing, in each of its cases.
-  ...namesOf("lab", ["direct", "moves", "pair", "lost-exits", "switched-dns", "bounds", "port-shadow"]),
-  ...namesOf("lab", ["remote-through", "remote-pair"]),
+  ...namesOf("lab", [
+    "forwards",
+    "remote",
+    "remote-through",
+    "remote-pair",
+    "supervision",
+    "names",
+    "forged",
+  ]),
+  ...namesOf("lab", [
+    "three-rules",
+    "tunnels",
+    "hops",
+    "connections",
+    "endpoint-routes",
+    "sandbox",
+    "upgrade",
+  ]),
   ...namesOf("lab", ["checks", "update", "notifications", "schedules", "mqtt", "port-mapping"]),
-  ...namesOf("dashboard", ["account", "checks", "firefox", "history", "languages", "log", "login"]),
-  ...namesOf("dashboard", ["schedules", "servers", "tunnels", "walk"]),
+  ...namesOf("binary", ["https"]),
+  // Each view of the page.
+  ...namesOf("dashboard", ["account", "checks", "destinations", "devices", "firefox", "history", "home"]),
+  ...namesOf("dashboard", [
+    "languages",
+    "log",
+    "login",
+    "remote",
+    "schedules",
+    "servers",
+    "settings",
+    "tunnels",
+  ]),
+  ...namesOf("dashboard", ["walk"]),
 ]);
 
 function namesOf(folder: string, names: readonly string[]): string[] {
