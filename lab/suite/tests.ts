@@ -22,7 +22,8 @@ const FIRST = namesOf("lab", ["leaks/leaks", "gateway/two-cards", "destinations"
 const HEAVY = new Set(
   namesOf("lab", [
     ...["leaks/leaks", "leaks/fresh", "moves", "direct", "kills", "gateway/one-card", "gateway/two-cards"],
-    ...["exits", "pair", "lost-exits", "destinations", "names", "remote", "supervision"],
+    ...["exits", "pair", "lost-exits", "destinations", "names", "remote/phone", "remote/phones"],
+    "supervision",
   ]),
 );
 
@@ -37,7 +38,7 @@ const LONG = new Set([
   ...namesOf("tunnel", ["chance"]),
   ...namesOf("servers", ["memory"]),
   // The same gateway in other homes: other routers, cables, DHCP programs, providers.
-  ...namesOf("lab", ["gateway/one-card", "other-routers", "remote-router", "dropin", "dhcp", "lan", "mtu"]),
+  ...namesOf("lab", ["gateway/one-card", "other-routers", "remote/router", "dropin", "dhcp", "lan", "mtu"]),
   ...namesOf("lab", ["company", "second", "leaks/fresh", "leaks/relayed", "transport", "installation"]),
   ...namesOf("lab", ["routed", "resolvers", "account", "list", "choosing", "ports", "advertising"]),
   // Each case of what the leaks and other labs show in passing.
@@ -46,30 +47,22 @@ const LONG = new Set([
     "moves",
     "pair",
     "lost-exits",
-    "switched-dns",
-    "bounds",
-    "port-shadow",
     "exits",
-  ]),
-  ...namesOf("lab", [
-    "forwards",
-    "remote",
-    "remote-through",
-    "remote-pair",
-    "supervision",
+    "switched-dns",
     "names",
-    "forged",
-  ]),
-  ...namesOf("lab", [
     "three-rules",
+  ]),
+  ...namesOf("lab", ["forwards", "port-shadow", "remote/phones", "remote/through", "remote/pair", "bounds"]),
+  ...namesOf("lab", [
+    "supervision",
     "tunnels",
     "hops",
     "connections",
     "endpoint-routes",
+    "forged",
     "sandbox",
-    "upgrade",
   ]),
-  ...namesOf("lab", ["checks", "update", "notifications", "schedules", "mqtt", "port-mapping"]),
+  ...namesOf("lab", ["upgrade", "update", "checks", "notifications", "schedules", "mqtt", "port-mapping"]),
   ...namesOf("binary", ["https"]),
   // Each view of the page.
   ...namesOf("dashboard", ["account", "checks", "destinations", "devices", "firefox", "history", "home"]),
@@ -81,9 +74,9 @@ const LONG = new Set([
     "schedules",
     "servers",
     "settings",
-    "tunnels",
+    "walk",
   ]),
-  ...namesOf("dashboard", ["walk"]),
+  ...namesOf("dashboard", ["tunnels"]),
 ]);
 
 function namesOf(folder: string, names: readonly string[]): string[] {

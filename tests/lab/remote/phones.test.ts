@@ -1,231 +1,38 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { Doorbell } from "../../lab/doorbell.ts";
-import { inject } from "../../lab/injector.ts";
-import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../lab/lab.ts";
-import { LanDevice } from "../../lab/lan-device.ts";
-import { TO_HOME_ROUTER } from "../../lab/miniupnpd.ts";
-import { datagramFrame } from "../../lab/packet.ts";
-import { Phone } from "../../lab/phone.ts";
-import { PROGRAM } from "../../lab/program.ts";
-import { Sniffer } from "../../lab/sniffer.ts";
-import { until } from "../../lab/until.ts";
-import { BOUNDS_TABLE, boundsFor } from "../../src/network/bounds-table.ts";
-import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
-import type { Connection } from "../../src/system/host.ts";
-import { NamespaceHost } from "../namespace-host.ts";
-
-const TIMEOUT_MS = 240_000;
-/** At home, on the laptop. */
-const BELL = 8_080;
-const PORT = 51_820;
-/** A data message of WireGuard by its first bytes. */
-const SHADOW = "\u0004\0\0\0 shadow";
-
-let lab: Lab;
-let gateway: Gateway;
-let phones: Phone[];
-let bell: Doorbell;
-let sniffer: Sniffer;
-/** What else may leave by the uplink in a test. */
-let allowed: (leak: string) => boolean;
-
-beforeAll(async () => {
-  lab = await createLab({ cards: 2 });
-  phones = await Promise.all([1, 2].map((number) => Phone.onTheRoad(lab, number)));
-  bell = await Doorbell.start(lab, lab.namespaces.client, BELL);
-  // The home router's owner has entered the port.
-  await forwardPort();
-  gateway = await lab.startGateway();
-  await ask("POST", "/api/connect", { server: "box-vpn-1" });
-  await ask("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "box-vpn-2" });
-  await gateway.keep();
-}, TIMEOUT_MS);
-
-beforeEach(async () => {
-  for (const phone of phones) await phone.hangsUp();
-  await gateway.reset();
-  // The home router of this lab answers no request for a port.
-  allowed = (leak) => TO_HOME_ROUTER.test(leak);
-  sniffer = await Sniffer.start(lab.namespaces.router, "lan0", {
-    endpoints: [...ENDPOINTS, { address: UPLINK.gateway4, port: PORT }],
-    direction: "in",
-  });
-}, TIMEOUT_MS);
-
-afterEach(async () => {
-  const { leaks, missed } = await sniffer.stop();
-  expect({ leaks: leaks.filter((leak) => !allowed(leak)), missed }).toEqual({ leaks: [], missed: 0 });
-}, TIMEOUT_MS);
-
-afterAll(async () => {
-  bell?.stop();
-  await lab?.close();
-}, TIMEOUT_MS);
-
-async function forwardPort(): Promise<void> {
-  const rule = `iifname "wan0" udp dport ${PORT} dnat ip to ${UPLINK.gateway4}`;
-  const text = `table inet ports { chain in { type nat hook prerouting priority dstnat - 1\n${rule}\n}\n}\n`;
-  expect(await lab.exec(lab.namespaces.router, ["nft", "-f", "-"], text)).toMatchObject({ code: 0 });
-}
-
-async function ask(method: string, path: string, body?: unknown) {
-  const answer = await gateway.api(method, path, body);
-  expect({ path, status: answer.status, body: answer.body }).toMatchObject({ path, status: 200 });
-  return answer.body;
-}
-
-async function turnOn(...flags: string[]): Promise<void> {
-  const ran = await gateway.operate("remote", "on", "--endpoint", ROUTER.public4, ...flags);
-  expect(ran).toMatchObject({ code: 0, stderr: "" });
-}
-
-/** The command line, as a person types it. */
-async function type(...words: string[]): Promise<string> {
-  const url = `http://127.0.0.1:${gateway.port}`;
-  const { code, stdout, stderr } = await lab.outside([...PROGRAM, ...words, "--url", url]);
-  expect({ words, code, stderr }).toEqual({ words, code: 0, stderr: "" });
-  return stdout;
-}
-
-/** The phone is added, and takes the file. */
-async function invite(phone: Phone, name: string, ...flags: string[]): Promise<string> {
-  const file = await type("remote", "add", name, "--file", ...flags);
-  await phone.takes(file);
-  return file;
-}
-
-const device = async (name: string) => {
-  const { devices } = await ask("GET", "/api/devices");
-  return devices.find((each: { name: string }) => each.name === name);
-};
-const idOf = async (name: string): Promise<string> => (await device(name)).id;
-const give = async (name: string, exit: string | null) =>
-  ask("PUT", `/api/devices/${encodeURIComponent(await idOf(name))}`, { exit });
-/** Which computer at home answers; null if none does. */
-const home = (phone: Phone, address: string = LAN.client4) =>
-  lab.fetchFrom(phone.namespace, `http://${address.includes(":") ? `[${address}]` : address}:${BELL}/`);
-const rulesAbout = async (what: RegExp) => {
-  const { gateway: own } = lab.namespaces;
-  const shown = [];
-  for (const argv of [
-    ["nft", "list", "ruleset"],
-    ["ip", "rule"],
-    ["ip", "-6", "rule"],
-    ["ip", "-br", "link"],
-    ["ss", "-lunH"],
-  ])
-    shown.push((await lab.exec(own, argv)).stdout);
-  return shown
-    .join("\n")
-    .split("\n")
-    .filter((line) => what.test(line));
-};
-
-test(
-  "while it is off, there is no socket, no rule and no interface, and off leaves none",
-  async () => {
-    const link = `${lab.sandbox.interface}r`;
-    const ours = new RegExp(`${link}\\b|0x0000114d|0x114d|on the road|:${PORT}\\b`);
-    expect(await rulesAbout(ours)).toEqual([]);
-    await turnOn();
-    expect((await rulesAbout(ours)).length).toBeGreaterThan(10);
-    expect(await gateway.operate("remote", "off")).toMatchObject({ code: 0, stderr: "" });
-    expect(await rulesAbout(ours)).toEqual([]);
-  },
+import { Doorbell } from "../../../lab/doorbell.ts";
+import { inject } from "../../../lab/injector.ts";
+import { LanDevice } from "../../../lab/lan-device.ts";
+import { TO_HOME_ROUTER } from "../../../lab/miniupnpd.ts";
+import { datagramFrame } from "../../../lab/packet.ts";
+import { Phone } from "../../../lab/phone.ts";
+import { until } from "../../../lab/until.ts";
+import { BOUNDS_TABLE, boundsFor } from "../../../src/network/bounds-table.ts";
+import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topology.ts";
+import type { Connection } from "../../../src/system/host.ts";
+import { NamespaceHost } from "../../namespace-host.ts";
+import {
+  allow,
+  ask,
+  BELL,
+  device,
+  gateway,
+  give,
+  home,
+  idOf,
+  invite,
+  lab,
+  openHome,
+  PORT,
+  phones,
+  SHADOW,
+  sniffer,
   TIMEOUT_MS,
-);
+  turnOn,
+  type,
+} from "./home.ts";
 
-test(
-  "positive control: without the kill switch what a phone sends leaves in clear, and the sniffer sees each kind",
-  async () => {
-    await turnOn();
-    const [phone] = phones as [Phone, Phone];
-    await invite(phone, "phone", "--exit", "amsterdam");
-    const own: string[] = (await device("phone")).addresses;
-    allowed = () => true;
-    await gateway.expose();
-    const traffic = await lab.traffic(phone.namespace, { resolver: INTERNET.dns4 });
-    const kinds = [
-      ...[
-        `${INTERNET.host4} UDP \\d+ > 7`,
-        `${INTERNET.host6} UDP \\d+ > 7`,
-        `${INTERNET.dns4} UDP \\d+ > 53`,
-      ],
-      ...[
-        `${INTERNET.host4} TCP \\d+ > 7`,
-        `${INTERNET.host4} TCP \\d+ > 80`,
-        `${INTERNET.host4} ICMP type 8`,
-      ],
-    ].map((what) => new RegExp(`^\\S+ > ${what}\\b`));
-    const isOwn = (leak: string) => own.some((address) => leak.startsWith(`${address} > `));
-    await until(async () => {
-      const clear = sniffer.peek().leaks.filter(isOwn);
-      return kinds.every((kind) => clear.some((leak) => kind.test(leak)));
-    });
-    await traffic.stop();
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  "a phone reaches the laptop at home, in packets up to the MTU of its file, leaves by its exit, and has the gateway's DNS",
-  async () => {
-    await turnOn();
-    const [phone] = phones as [Phone, Phone];
-    expect(await phone.seenAs()).toBe(phone.v4);
-    const file = await invite(phone, "phone");
-    expect(file).toContain(`Endpoint = ${ROUTER.public4}:${PORT}\n`);
-    expect(await phone.seenAs()).toBe(VPN.vpn1.v4);
-    expect([await home(phone), await home(phone, LAN.client6)]).toEqual([
-      lab.namespaces.client,
-      lab.namespaces.client,
-    ]);
-    const mtu = Number(/^MTU = (\d+)$/m.exec(file)?.[1]);
-    // The uplink's 1500, and the 80 bytes of WireGuard over IPv6.
-    expect(mtu).toBe(1_420);
-    const ping = async (bytes: number) =>
-      (await phone.run(["ping", "-c", "1", "-W", "3", "-s", `${bytes - 28}`, "-M", "do", LAN.client4])).code;
-    expect([await ping(mtu), (await ping(mtu + 1)) === 0]).toEqual([0, false]);
-    await give("phone", "amsterdam");
-    expect(await phone.seenAs()).toBe(VPN.vpn2.v4);
-    const [, dns = ""] = /^DNS = ([0-9.]+),/m.exec(file) ?? [];
-    for (const resolver of [dns, INTERNET.dns4]) {
-      const traffic = await lab.traffic(phone.namespace, { kinds: ["udp", "dns"], resolver });
-      await traffic.sends(100);
-      const { dns: asked } = await traffic.stop();
-      expect(Object.keys(asked?.seenAs ?? {})).toEqual([VPN.vpn2.v4]);
-    }
-    await until(async () => (await device("phone")).online);
-    expect(await device("phone")).toMatchObject({ kind: "remote", exit: "amsterdam", assigned: true });
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  "a blocked phone has no internet and still reaches home; one without the LAN reaches only the internet",
-  async () => {
-    await turnOn();
-    const [phone, other] = phones as [Phone, Phone];
-    await invite(phone, "phone", "--exit", "blocked");
-    await invite(other, "other", "--no-lan");
-    expect(await home(phone)).toBe(lab.namespaces.client);
-    expect(await lab.isRefused(phone.namespace, `http://${INTERNET.host4}/ip`)).toBe(true);
-    expect(await other.seenAs()).toBe(VPN.vpn1.v4);
-    expect(await Promise.all([home(other), home(other, LAN.client6)])).toEqual([null, null]);
-    expect(await other.run(["ping", "-c", "1", "-W", "1", LAN.gateway4])).not.toMatchObject({ code: 0 });
-    // The tunnel of its exit is down.
-    await give("phone", "amsterdam");
-    expect(await phone.seenAs()).toBe(VPN.vpn2.v4);
-    await ask("POST", "/api/tunnels/amsterdam/disconnect");
-    expect(await phone.seenAs()).toBeNull();
-    await ask("PATCH", "/api/remote/devices/other", { lan: true });
-    expect(await home(other)).toBe(lab.namespaces.client);
-    await ask("PATCH", "/api/remote/devices/other", { lan: false });
-    expect(await home(other)).toBeNull();
-  },
-  TIMEOUT_MS,
-);
+openHome();
 
 test(
   "with a file for home only a phone reaches home, all else leaves where it is, and the command takes home away",
@@ -316,28 +123,6 @@ test(
 );
 
 test(
-  "a killed service leaves the phone where it was, and the next one takes it up without a lost packet",
-  async () => {
-    await turnOn();
-    const [phone] = phones as [Phone, Phone];
-    await invite(phone, "phone", "--exit", "amsterdam");
-    const stream = await lab.traffic(phone.namespace, { kinds: ["udp"] });
-    await stream.sends(50);
-    await gateway.kill("SIGKILL");
-    await stream.sends(50);
-    expect([await phone.seenAs(), await home(phone)]).toEqual([VPN.vpn2.v4, lab.namespaces.client]);
-    await gateway.start();
-    await stream.sends(200);
-    const { udp } = await stream.stop();
-    expect(udp?.lost).toEqual([]);
-    expect([await phone.seenAs(), await home(phone)]).toEqual([VPN.vpn2.v4, lab.namespaces.client]);
-    await type("remote", "remove", "phone");
-    expect(await Promise.all([phone.seenAs(), home(phone)])).toEqual([null, null]);
-  },
-  TIMEOUT_MS,
-);
-
-test(
   "each layer alone keeps a phone inside its exit, and what another program takes away comes back",
   async () => {
     await turnOn();
@@ -381,8 +166,10 @@ test(
     ]);
     // What follows may leave in clear, but only to the internet, and only as the gateway.
     const outside = [INTERNET.host4, INTERNET.dns4, ROUTER.lan[2].v4];
-    allowed = (leak) =>
-      TO_HOME_ROUTER.test(leak) || outside.some((to) => leak.startsWith(`${UPLINK.gateway4} > ${to} `));
+    allow(
+      (leak) =>
+        TO_HOME_ROUTER.test(leak) || outside.some((to) => leak.startsWith(`${UPLINK.gateway4} > ${to} `)),
+    );
     expect(await gateway.operate("direct", "on")).toMatchObject({ code: 0 });
     try {
       await ask("PATCH", path, direct);
@@ -493,7 +280,7 @@ test(
     await invite(phone, "phone");
     const own = (await phone.run(["wg", "show", phone.link, "listen-port"])).stdout.trim();
     const shape = new RegExp(`^${UPLINK.gateway4} > ${phone.v4} UDP ${PORT} > ${own}\\b`);
-    allowed = (leak) => shape.test(leak) || TO_HOME_ROUTER.test(leak);
+    allow((leak) => shape.test(leak) || TO_HOME_ROUTER.test(leak));
     const match = `udp dport ${own} udp length ${8 + SHADOW.length} counter`;
     const seen = `table inet seen { chain in { type filter hook prerouting priority raw\n${match}\n}\n}\n`;
     expect(await phone.run(["nft", "-f", "-"], seen)).toMatchObject({ code: 0 });

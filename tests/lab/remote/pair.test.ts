@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { Doorbell } from "../../lab/doorbell.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { Phone } from "../../lab/phone.ts";
-import { PROGRAM } from "../../lab/program.ts";
-import { Sniffer } from "../../lab/sniffer.ts";
-import { until } from "../../lab/until.ts";
-import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { Doorbell } from "../../../lab/doorbell.ts";
+import { createLab, type Gateway, type Lab } from "../../../lab/lab.ts";
+import { Phone } from "../../../lab/phone.ts";
+import { PROGRAM } from "../../../lab/program.ts";
+import { Sniffer } from "../../../lab/sniffer.ts";
+import { until } from "../../../lab/until.ts";
+import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topology.ts";
 
 const TIMEOUT_MS = 240_000;
 const PORT = 51_820;

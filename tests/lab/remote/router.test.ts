@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
-import { Doorbell } from "../../lab/doorbell.ts";
-import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../lab/lab.ts";
-import { Miniupnpd, ROUTER_ADDRESS, TO_HOME_ROUTER } from "../../lab/miniupnpd.ts";
-import { NatPmpProvider } from "../../lab/nat-pmp-provider.ts";
-import { Phone } from "../../lab/phone.ts";
-import { PROGRAM } from "../../lab/program.ts";
-import { Sniffer } from "../../lab/sniffer.ts";
-import { until } from "../../lab/until.ts";
-import type { RemoteStatus } from "../../src/remote/schema.ts";
-import { INTERNET, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { Doorbell } from "../../../lab/doorbell.ts";
+import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../../lab/lab.ts";
+import { Miniupnpd, ROUTER_ADDRESS, TO_HOME_ROUTER } from "../../../lab/miniupnpd.ts";
+import { NatPmpProvider } from "../../../lab/nat-pmp-provider.ts";
+import { Phone } from "../../../lab/phone.ts";
+import { PROGRAM } from "../../../lab/program.ts";
+import { Sniffer } from "../../../lab/sniffer.ts";
+import { until } from "../../../lab/until.ts";
+import type { RemoteStatus } from "../../../src/remote/schema.ts";
+import { INTERNET, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topology.ts";
 
 const TIMEOUT_MS = 240_000;
 /** At home, on the laptop. */
