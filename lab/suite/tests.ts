@@ -39,7 +39,15 @@ const LONG = new Set([
   ...namesOf("servers", ["memory"]),
   // The same gateway in other homes: other routers, cables, DHCP programs, providers.
   ...namesOf("lab", ["gateway/one-card", "other-routers", "remote/router", "dropin", "dhcp", "lan", "mtu"]),
-  ...namesOf("lab", ["company", "second", "leaks/fresh", "leaks/relayed", "transport", "installation"]),
+  ...namesOf("lab", [
+    "company",
+    "second",
+    "leaks/fresh",
+    "leaks/relayed",
+    "transport",
+    "quantum",
+    "installation",
+  ]),
   ...namesOf("lab", ["routed", "resolvers", "account", "list", "choosing", "ports", "advertising"]),
   // Each case of what the leaks and other labs show in passing.
   ...namesOf("lab", [

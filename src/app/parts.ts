@@ -38,6 +38,7 @@ import { alternativesTo } from "../servers/alternatives.ts";
 import { Catalogue } from "../servers/catalogue.ts";
 import { Favourites } from "../servers/favourites.ts";
 import { ManagedList } from "../servers/managed.ts";
+import { keyedLike } from "../servers/quantum.ts";
 import type { Server } from "../servers/schema.ts";
 import { reachedLike } from "../servers/transport.ts";
 import { Updates } from "../servers/updates.ts";
@@ -129,7 +130,7 @@ export async function partsOn(
     register: (server, send) => accounts.register(server, send),
     latest: (server) => {
       const latest = catalogue.server(server.provider, server.name, server.via?.name);
-      return latest && (reachedLike(latest, server) ?? latest);
+      return latest && (reachedLike(latest, server) ?? keyedLike(latest, server));
     },
     onOtherFirewalls: () => {
       killSwitchParts.devices.firewallsChanged();

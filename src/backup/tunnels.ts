@@ -66,13 +66,14 @@ function changesOf(here: ReadonlyMap<string, string>, then: ReadonlyMap<string, 
 
 const NO_SERVER = "no server";
 
-/** The server with its entry, how it is reached if that was asked for, and what was asked for if it was a place. */
+/** The server with its entry, how it is reached and keyed if that was asked for, and what was asked for if it was a place. */
 function serverOf(connection: Connection | null): string {
   if (connection === null) return NO_SERVER;
-  const { provider, name, via, wanted = name, wanted_via = via, transport } = connection;
+  const { provider, name, via, wanted = name, wanted_via = via, transport, quantum } = connection;
   const asked = wanted === name && wanted_via === via ? "" : `, for ${viaText(wanted, wanted_via)}`;
   const how = transport === undefined ? "" : `, ${transport}`;
-  return `${viaText(name, via)} (${PROVIDER_WORDS[provider].word}${asked}${how})`;
+  const keys = quantum === undefined ? "" : `, keys safe from quantum computers: ${quantum}`;
+  return `${viaText(name, via)} (${PROVIDER_WORDS[provider].word}${asked}${how}${keys})`;
 }
 
 /** What is known here of the same way is newer. */

@@ -19,6 +19,7 @@ export interface TunnelFacts {
     | "wanted"
     | "wanted_via"
     | "wanted_transport"
+    | "quantum"
     | "latest_handshake"
     | "error"
     | "unanswered"
@@ -61,8 +62,15 @@ function titleOf({ server, via, wanted, wanted_via }: TunnelFacts["row"]): strin
 
 function alive({ row, now }: TunnelFacts, title: string): Finding {
   const age = ageOf(row.latest_handshake, now);
-  if (age !== null && age < SESSION_ENDS_MS)
-    return ok(`connected to ${title}${portText(row)}; last handshake ${secondsOf(age)} ago`);
+  if (age !== null && age < SESSION_ENDS_MS && row.quantum === false)
+    return warning(
+      `connected to ${title}${portText(row)}, but its keys are not safe from quantum computers: it agreed on none that are`,
+      "Connect to another of Mullvad's servers, or again later. With --quantum require, nothing is carried without such keys.",
+    );
+  if (age !== null && age < SESSION_ENDS_MS) {
+    const keys = row.quantum ? ", with keys that are safe from quantum computers" : "";
+    return ok(`connected to ${title}${portText(row)}${keys}; last handshake ${secondsOf(age)} ago`);
+  }
   return warning(
     `connected to ${title}, but there was no handshake for three minutes`,
     "The gateway reconnects by itself when the server stays silent. Check again in a minute.",
@@ -102,6 +110,11 @@ function silent({ row, online, detour, clockBehind, othersAnswer }: TunnelFacts,
       `If this route is not yours, a machine on the uplink has set it, by DHCP or router advertisements. Nothing leaves outside the tunnel by it. Remove it: sudo ip route del ${detour}`,
     );
   if (clockBehind) return fault(found, "The clock is behind: set it first.");
+  if (row.error !== null && UNKEYED.test(row.error))
+    return fault(
+      found,
+      "The server answers, but not with the keys that are required. Connect to another of Mullvad's servers, or do without: portcullis connect, with --quantum on.",
+    );
   if (row.error !== null && !UNANSWERED.test(row.error))
     return fault(found, "The server was not contacted. Solve this first, then connect again.");
   if (othersAnswer)
@@ -122,6 +135,9 @@ function silent({ row, online, detour, clockBehind, othersAnswer }: TunnelFacts,
 
 /** The message of the dialer, the probe and the supervisor about a server that is silent. */
 const UNANSWERED = /answer(ed)? the WireGuard handshake|no longer answers/;
+
+/** The message of the agreement on keys. */
+const UNKEYED = /no keys that are safe from quantum computers/;
 
 function connectTo(name: string): string {
   const command = name === "main" ? "portcullis connect" : `portcullis tunnel ${name} connect`;

@@ -72,15 +72,21 @@ function counts(count: number, one: string, many = `${one}s`): string {
   return count === 0 ? "" : `${count} ${count === 1 ? one : many}`;
 }
 
-/** The server with its place and with its entry, and how it is reached if not by plain WireGuard. */
+/**
+ * The server with its place and with its entry, how it is reached if not by plain WireGuard, and whether its keys are
+ * safe from quantum computers if that was asked for.
+ */
 export function placed({
   server,
   location,
   via,
   transport,
-}: Pick<Status, "server" | "location" | "via" | "transport">): string {
+  quantum,
+}: Pick<Status, "server" | "location" | "via" | "transport" | "quantum">): string {
   const title = viaText(location === "" ? server : `${server} (${location})`, via);
-  return transport === undefined ? title : `${title} by ${transport}`;
+  const how = transport === undefined ? "" : ` by ${transport}`;
+  const keys = quantum === undefined ? "" : `, ${quantum ? "" : "not "}safe from quantum computers`;
+  return `${title}${how}${keys}`;
 }
 
 /** Clocks of two machines differ, so a time in the future counts as now. */

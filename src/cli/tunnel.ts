@@ -12,7 +12,7 @@ import { printable, styled, table } from "./text.ts";
 export async function connect(
   api: Api,
   server: string,
-  how: { via?: string; transport?: string } = {},
+  how: { via?: string; transport?: string; quantum?: string } = {},
 ): Promise<Output> {
   const { via } = how;
   // The handshake may take seconds, so say what is happening.

@@ -18,7 +18,7 @@ export async function listTunnels(api: Api, namesOnly: boolean): Promise<Output>
 export async function changeTunnel(
   api: Api,
   [name = "", action = "", server]: readonly string[],
-  more: { provider?: string; via?: string; transport?: string },
+  more: { provider?: string; via?: string; transport?: string; quantum?: string },
 ): Promise<Output> {
   const path = `/api/tunnels/${encodeURIComponent(name)}`;
   switch (action) {
@@ -76,11 +76,12 @@ function textOf(rows: readonly TunnelRow[]): string {
 function assertNoServer(
   action: string,
   server: string | undefined,
-  { via, transport }: { via?: string; transport?: string },
+  { via, transport, quantum }: { via?: string; transport?: string; quantum?: string },
 ): void {
   if (server !== undefined) throw usage(`too many arguments: ${action} takes no server`);
   if (via !== undefined) throw usage(`--via is for connect only`);
   if (transport !== undefined) throw usage(`--transport is for connect only`);
+  if (quantum !== undefined) throw usage(`--quantum is for connect only`);
 }
 
 function usage(message: string): GatewayError {

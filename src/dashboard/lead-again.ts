@@ -8,11 +8,13 @@ export async function leadAgain({
   wanted,
   wanted_via,
   wanted_transport,
+  wanted_quantum,
 }: TunnelRow): Promise<void> {
   await change("PUT", pathOf("tunnels", name), {
     server: wanted,
     ...(wanted_via !== undefined && { via: wanted_via }),
     ...(wanted_transport !== undefined && { transport: wanted_transport }),
+    ...(wanted_quantum !== undefined && { quantum: wanted_quantum }),
     ...(provider !== null && { provider }),
   });
 }

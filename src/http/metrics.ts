@@ -107,6 +107,15 @@ function tunnelFamilies({ tunnels }: Figures): Family[] {
       })),
     },
     {
+      name: "portcullis_tunnel_quantum_safe",
+      type: "gauge",
+      help: "1 while the tunnel's keys are safe from quantum computers.",
+      samples: tunnels.map(({ row: { name, quantum } }) => ({
+        labels: { tunnel: name },
+        value: Number(quantum === true),
+      })),
+    },
+    {
       name: "portcullis_tunnel_unanswered",
       type: "gauge",
       help: "1 while nothing but handshakes comes back for what is sent into the tunnel.",

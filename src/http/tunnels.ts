@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { Provider, Transport } from "../servers/schema.ts";
+import { Provider, Quantum, Transport } from "../servers/schema.ts";
 import { Status } from "../tunnel/schema.ts";
 import { answers, done } from "./answers.ts";
 import { route } from "./route.ts";
@@ -42,6 +42,16 @@ const How = Type.Optional(
   }),
 );
 
+/** As in the body of the requests that connect a tunnel. */
+const Keys = Type.Optional(
+  Type.Union(Quantum.anyOf, {
+    description:
+      "Whether the tunnel's keys are made safe from quantum computers, which one day can read what is recorded today. The " +
+      "server has to be one of Mullvad's. `on` goes on without such keys if it has none now; with `require`, the tunnel " +
+      "carries nothing without. It is kept until another one is asked for: without it, it is as before, at first `off`.",
+  }),
+);
+
 const params = { name: Type.String({ example: "tv" }) };
 
 export const tunnelRoutes = [
@@ -51,7 +61,12 @@ export const tunnelRoutes = [
     summary: "Connect to a server, or to the nearest one of a place",
     tag: "Tunnel",
     body: Type.Object(
-      { server: Type.String({ minLength: 1, description: DESCRIPTION }), via: Via, transport: How },
+      {
+        server: Type.String({ minLength: 1, description: DESCRIPTION }),
+        via: Via,
+        transport: How,
+        quantum: Keys,
+      },
       { additionalProperties: false },
     ),
     example: { server: SERVER_EXAMPLE },
@@ -98,6 +113,7 @@ export const tunnelRoutes = [
         }),
         via: Via,
         transport: How,
+        quantum: Keys,
       },
       { additionalProperties: false },
     ),

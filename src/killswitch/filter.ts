@@ -26,6 +26,7 @@ import { forwardRemote, permitFromRemote, permitToRemote, remoteChains, remoteIn
 import { forwardRemoteDirect, remoteIntoUplink } from "./remote-direct.ts";
 import { permitRemoteSocket } from "./remote-socket.ts";
 import { permitRouter } from "./router.ts";
+import { permitService } from "./service.ts";
 import { fromPublic, permitRefusals, refuse } from "./strangers.ts";
 import { permitExemptions, permitLookups, permitTooLong, permitWireGuard } from "./uplink.ts";
 
@@ -50,6 +51,7 @@ export function input(policy: Policy): string {
     ...endpoints.flatMap((tunnel) => permitTooLong(policy.uplink, tunnel)),
     ...permitLookups("in", policy),
     ...permitExemptions("in", policy),
+    ...permitService("in", policy),
     ...carrying.map(permitFromTunnel),
     ...resetLate(policy),
     ...fromPublic(lans).flatMap(refuseRest),
@@ -159,6 +161,7 @@ export function output(policy: Policy): string {
     ]),
     ...permitOwnQueries(policy),
     ...permitContacts(policy),
+    ...permitService("out", policy),
     ...permitResets(policy),
     ...refuseRest(),
   ]);

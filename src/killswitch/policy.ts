@@ -271,6 +271,8 @@ export interface FirewallTunnel {
   /** The gateway's own addresses inside the tunnel, without prefix length. */
   addresses: readonly Address[];
   resolvers: readonly Address[];
+  /** What the gateway itself may ask inside the tunnel, over TCP, while the tunnel carries nothing yet. */
+  service?: { address: Address; port: number };
 }
 
 export type TunnelPart = Omit<FirewallTunnel, "tunnel">;

@@ -104,7 +104,9 @@ function fromTunnel(policy: Policy, tunnel: FirewallTunnel, blocks: boolean): st
           ...untrackRemote(policy, tunnel.interface),
           inOwnZone(tunnel),
         ]
-      : []),
+      : tunnel.service === undefined
+        ? []
+        : [`${setMark(exitMarkOf(tunnel.mark))} comment "the return path is the tunnel"`]),
   ];
 }
 

@@ -2,6 +2,7 @@ import { GatewayError } from "../base/errors.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import { pairOf, titleOf } from "../servers/hops.ts";
 import { MAX_ASKED, type Place, spread } from "../servers/place.ts";
+import { keyedLike } from "../servers/quantum.ts";
 import type { Server } from "../servers/schema.ts";
 import { reachedLike } from "../servers/transport.ts";
 
@@ -44,14 +45,11 @@ function placeOf(
 }
 
 /** The server as it is reached instead of the current one; none for the current one itself. */
-function wayTo(
-  catalogue: Pick<Catalogue, "server">,
-  server: Server,
-  { name, via, transport }: Server,
-): Server[] {
+function wayTo(catalogue: Pick<Catalogue, "server">, server: Server, current: Server): Server[] {
+  const { name, via } = current;
   if (server.name === name) return [];
-  if (via === undefined) return [reachedLike(server, { ...(transport && { transport }) }) ?? []].flat();
+  if (via === undefined) return [reachedLike(server, current) ?? []].flat();
   const entry = catalogue.server(server.provider, via.name);
   const pair = entry && pairOf(server, entry);
-  return pair === null ? [] : [pair];
+  return pair === null ? [] : [keyedLike(pair, current)];
 }

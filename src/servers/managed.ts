@@ -177,6 +177,7 @@ const UNASSIGNED: Config["interface"] = { privateKey: "", addresses: [], dns: []
 function serverOf(server: ListedServer, ownEnd: Own | null): Server | null {
   const { name, label, country, city, ipv4, port, publicKey, multihopPort, opensPorts, ports, udp2tcp } =
     server;
+  const { ephemeralPeers } = server;
   if (ownEnd === null || (publicKey === null) !== (ownEnd.registers === true)) return null;
   const { registers, ...own } = ownEnd;
   return {
@@ -195,5 +196,6 @@ function serverOf(server: ListedServer, ownEnd: Own | null): Server | null {
     ...(opensPorts !== undefined && { opensPorts }),
     ...(ports !== undefined && { ports }),
     ...(udp2tcp !== undefined && { udp2tcp }),
+    ...(ephemeralPeers !== undefined && { ephemeralPeers }),
   };
 }

@@ -34,6 +34,13 @@ export const Transport = Type.Union([Type.Literal("auto"), Type.Literal("plain")
 export type Transport = Static<typeof Transport>;
 export const TRANSPORTS: readonly Transport[] = ["auto", "plain", "udp2tcp"];
 
+/**
+ * Whether a tunnel's keys are made safe from quantum computers: not, if the server can, or else nothing is carried.
+ */
+export const Quantum = Type.Union([Type.Literal("off"), Type.Literal("on"), Type.Literal("require")]);
+export type Quantum = Static<typeof Quantum>;
+export const QUANTUM: readonly Quantum[] = ["off", "on", "require"];
+
 /** A server as clients see it: no key material. */
 export const ServerRecord = Type.Object(
   {
@@ -79,6 +86,10 @@ export interface Server {
   udp2tcp?: readonly number[];
   /** How it is to be reached, if that was asked for. */
   transport?: Exclude<Transport, "auto">;
+  /** Inside the tunnel it agrees on keys that are safe from quantum computers (Mullvad's ephemeral peers). */
+  ephemeralPeers?: true;
+  /** Whether that was asked for. */
+  quantum?: Exclude<Quantum, "off">;
   /** The server through which it is reached; the endpoint is there. Missing if it is reached directly. */
   via?: { name: string; country: string; city: string };
 }

@@ -1,6 +1,7 @@
 import { GatewayError } from "../base/errors.ts";
 import type { Hops } from "./hops.ts";
 import type { Place } from "./place.ts";
+import { keyedLike } from "./quantum.ts";
 import type { Server, Transport } from "./schema.ts";
 
 /** A target that is reached as was asked. Throws `bad_request` if it does not offer that. */
@@ -29,9 +30,13 @@ export function reachedBy<T extends Server | Place | Hops>(target: T, transport:
   );
 }
 
-/** A server that takes another one's place, reached in the same way; null if it does not offer that. */
-export function reachedLike(server: Server, { transport }: Pick<Server, "transport">): Server | null {
-  return transport === undefined || server.via !== undefined ? server : wished(server, transport);
+/** A server that takes another one's place, as that one was asked for; null if it cannot be reached so. */
+export function reachedLike(
+  server: Server,
+  { transport, quantum }: Pick<Server, "transport" | "quantum">,
+): Server | null {
+  const keyed = keyedLike(server, { ...(quantum && { quantum }) });
+  return transport === undefined || keyed.via !== undefined ? keyed : wished(keyed, transport);
 }
 
 /** How a target is to be reached, if that was asked for. */

@@ -57,6 +57,12 @@ export interface Host {
   /** Opens a relay, which connects by itself, again and again. Throws `GatewayError("unable")`. */
   openRelay(place: RelayPlace): Promise<OpenRelay>;
   /**
+   * Calls a procedure of a service inside a tunnel (gRPC, over HTTP/2 without TLS), and returns its answer. Throws
+   * `GatewayError`: `timed_out` without an answer in time, `unable` if nothing listens there or it refuses. An abort
+   * throws the signal's reason.
+   */
+  call(call: ProcedureCall, signal?: AbortSignal): Promise<Uint8Array>;
+  /**
    * Ends the tracked connections that `isOver` names, and returns them: the next packet of one begins a new connection.
    * Throws `GatewayError("kernel_refused")`.
    */
@@ -185,6 +191,20 @@ export interface OpenRelay {
 
 /** `foreign`: something else answers in the server's place, such as a hotel's login page. */
 export type RelayFault = "refused" | "foreign";
+
+/** A call of a procedure, and the only way to its service. */
+export interface ProcedureCall {
+  link: string;
+  /** The firewall mark of what is sent. */
+  mark: number;
+  address: string;
+  port: number;
+  /** `/package.Service/Method`. */
+  path: string;
+  message: Uint8Array;
+  /** The longest time until the last byte of the answer. */
+  withinMs: number;
+}
 
 export interface Datagram {
   /** The sender's. */

@@ -12,6 +12,7 @@ import type {
   OpenRelay,
   Path,
   PinnedRequest,
+  ProcedureCall,
   RelayPlace,
   RunOptions,
   SetChange,
@@ -51,6 +52,7 @@ const SETPRIV_REFUSED = /^setpriv: (?!failed to execute )/;
 const loadAddressSets = () => import("./address-sets.ts");
 const loadChallenge = () => import("./challenge.ts");
 const loadConntrack = () => import("./conntrack.ts");
+const loadGrpc = () => import("./grpc.ts");
 const loadHttps = () => import("./https.ts");
 const loadLinkSocket = () => import("./link-socket.ts");
 const loadLookup = () => import("./lookup.ts");
@@ -219,6 +221,10 @@ export class LinuxHost implements Host {
     const { Relays } = await loadRelays();
     this.relays ??= new Relays();
     return this.relays.open(place);
+  }
+
+  async call(call: ProcedureCall, signal?: AbortSignal): Promise<Uint8Array> {
+    return (await loadGrpc()).call(call, signal);
   }
 
   async endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]> {

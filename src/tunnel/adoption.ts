@@ -4,6 +4,7 @@ import type { Log } from "../base/log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { MARK_MASK, type Slot } from "../network/slot.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
+import { keyedLike } from "../servers/quantum.ts";
 import type { Server } from "../servers/schema.ts";
 import { reachedLike } from "../servers/transport.ts";
 import type { Host } from "../system/host.ts";
@@ -13,6 +14,7 @@ import { configIn } from "../wireguard/schema.ts";
 import type { Connection } from "./connection.ts";
 import { SESSION_ENDS_MS } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
+import { routedPrefixes } from "./routes.ts";
 import type { SavedState } from "./saved-state.ts";
 import { sessionOn, usableOn } from "./session.ts";
 import type { State } from "./state.ts";
@@ -45,14 +47,21 @@ export async function adopted(
   { host, kernel, savedState, name, slot, log }: Deps,
   { present, known, network }: Found,
 ): Promise<State | null> {
-  const routed = await kernel.routedLinks();
+  const routed = await kernel.routed();
   const remembered = savedState.connection(name);
-  for (const link of present.filter((each) => routed.includes(each))) {
+  for (const link of present.filter((each) => routed.has(each))) {
     const device = await kernel.device(link);
     const isServer = (server: Server) => device !== null && isServerOf(device, server, slot);
     const last = remembered && rememberedServer(remembered, known);
+    if (last !== null && device !== null && isKeyedAnew(device, last, slot)) {
+      const since = host.monotonic() - Math.max(0, host.now() - (remembered?.since ?? host.now()));
+      return { name: "reconnecting", server: last, session: null, dead: true, since };
+    }
     const found = last !== null && isServer(last) ? last : known.all().find(isServer);
     if (found === undefined || device?.peer?.endpoint == null) continue;
+    // An interface inside which keys were just being agreed on has no route of its server's.
+    const prefixes = routedPrefixes(found.config);
+    if (!routed.get(link)?.some((prefix) => prefix !== null && prefixes.includes(prefix))) continue;
     // Its relay has ended with the service: it carries nothing until another one is up.
     const isRelayed = isLoopback(device.peer.endpoint.address);
     const server = isRelayed ? found : known.reachedAt(found, device.peer.endpoint);
@@ -75,7 +84,7 @@ export async function adopted(
  * its provider may name others.
  */
 export function rememberedServer(
-  { provider, name, via, transport, assigned }: Connection,
+  { provider, name, via, transport, quantum, assigned }: Connection,
   known: Known,
 ): Server | null {
   const config = assigned && configIn(assigned.config);
@@ -83,8 +92,9 @@ export function rememberedServer(
     !assigned || !config || provider !== "managed"
       ? known.server(provider, name, via)
       : { ...assigned, provider, name, config, registers: true as const };
+  const asked = { ...(transport && { transport }), ...(quantum && { quantum }) };
   // Its list may no longer say that it can be reached as was asked.
-  return server && (reachedLike(server, { ...(transport && { transport }) }) ?? server);
+  return server && (reachedLike(server, asked) ?? keyedLike(server, asked));
 }
 
 /** Null if the server cannot be used on the machine's present network. */
@@ -95,6 +105,17 @@ function usableNow(network: HostNetwork, server: Server, log: Deps["log"]): Serv
     log.warn(`not adopting the tunnel that is up: ${messageOf(error)}`);
     return null;
   }
+}
+
+/**
+ * Whether an interface is our tunnel to that server with keys that ended with the process, or without those that it
+ * requires: other ones have to be agreed on.
+ */
+function isKeyedAnew(device: Interface, server: Server, slot: Slot): boolean {
+  const { quantum, config } = server;
+  if (quantum === undefined || device.peer?.publicKey !== config.peer.publicKey) return false;
+  const isOwn = (device.fwmark & MARK_MASK) === slot.mark;
+  return isOwn && (quantum === "require" || !isServerOf(device, server, slot));
 }
 
 /** Whether an interface is our tunnel to that server: both keys and the mark match. */

@@ -2,7 +2,8 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { Catalogue, IsMeasured } from "../servers/catalogue.ts";
-import type { FavouriteList, Provider, Transport } from "../servers/schema.ts";
+import { keyedAs, keyedAsBefore } from "../servers/quantum.ts";
+import type { FavouriteList, Provider, Quantum, Transport } from "../servers/schema.ts";
 import { reachedBy } from "../servers/transport.ts";
 import type { Host } from "../system/host.ts";
 import { CONNECT_BOUNDS_SECONDS, histogramOf, observed } from "./histogram.ts";
@@ -18,12 +19,14 @@ export interface ConnectRequest {
   provider?: Provider;
   /** How it is reached; `auto` if absent. */
   transport?: Transport;
+  /** Whether its keys are made safe from quantum computers; as before if absent. */
+  quantum?: Quantum;
 }
 
 interface Deps {
   tunnels: Tunnels;
   catalogue: Pick<Catalogue, "find" | "findVia" | "has">;
-  savedState: Pick<SavedState, "recent">;
+  savedState: Pick<SavedState, "recent" | "quantum" | "saveQuantum">;
   host: Pick<Host, "monotonic">;
   log: Pick<Log, "warn">;
 }
@@ -37,15 +40,16 @@ export class ConnectRequests {
 
   /** Resolves after the handshake with the server, or with the nearest one of a place. Makes the tunnel if there is none. */
   async connect(request: ConnectRequest, name: string = MAIN): Promise<void> {
-    const { tunnels, host, log } = this.deps;
+    const { tunnels, savedState, host, log } = this.deps;
     // A name that is not a server's must not leave a new tunnel behind.
-    this.targetOf(request);
+    this.targetOf(request, name);
     const tunnel = await tunnels.opened(name);
     const start = host.monotonic();
-    await tunnel.controller.connect(this.targetOf(request)).catch(async (error: unknown) => {
+    await tunnel.controller.connect(this.targetOf(request, name)).catch(async (error: unknown) => {
       await tunnels.dropUnused(tunnel).catch((why: unknown) => log.warn(`${name}: ${messageOf(why)}`));
       throw error;
     });
+    if (request.quantum !== undefined) savedState.saveQuantum(request.quantum, name);
     this.durations = observed(this.durations, (host.monotonic() - start) / 1000);
   }
 
@@ -63,13 +67,16 @@ export class ConnectRequests {
       }));
   }
 
-  private targetOf({ server, via, provider, transport }: ConnectRequest): Target {
-    const { catalogue, tunnels } = this.deps;
+  private targetOf({ server, via, provider, transport, quantum }: ConnectRequest, name: string): Target {
+    const { catalogue, tunnels, savedState } = this.deps;
     const isMeasured: IsMeasured = (...which) => tunnels.roundTrips.has(...which);
     const target =
       via === undefined
         ? catalogue.find(server, isMeasured, provider)
         : catalogue.findVia(server, via, isMeasured, provider);
-    return reachedBy(target, transport);
+    const reached = reachedBy(target, transport);
+    if (quantum !== undefined) return keyedAs(reached, quantum);
+    const tunnel = tunnels.all().find((each) => each.name === name);
+    return keyedAsBefore(reached, tunnel?.controller.quantum ?? savedState.quantum(name));
   }
 }

@@ -28,6 +28,8 @@ export const Connection = Type.Object({
   wanted_via: Type.Optional(Type.String()),
   /** How it is to be reached, if that was requested. */
   transport: Type.Optional(Type.Union([Type.Literal("plain"), Type.Literal("udp2tcp")])),
+  /** How its keys are to be, if that was requested. */
+  quantum: Type.Optional(Type.Union([Type.Literal("on"), Type.Literal("require")])),
   /** The server, if its provider assigned the configuration for this connection only. */
   assigned: Type.Optional(Assigned),
   /** Milliseconds since 1970. */

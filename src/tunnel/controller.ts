@@ -301,6 +301,11 @@ export class Controller {
     return this.aim.places;
   }
 
+  /** Whether its keys should be safe from quantum computers, as was asked for with where it should lead. */
+  get quantum(): Words["quantum"] {
+    return this.words?.quantum;
+  }
+
   /** Where the tunnel should lead, or should have led if that failed, in the words of the client. */
   private get words(): (Words & { provider: Provider }) | null {
     const wanted = this.requests.wanted ?? (this.current.name === "failed" ? this.failed : null);

@@ -9,6 +9,7 @@ import type { Host, Send } from "../system/host.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { clockHint } from "./clock.ts";
 import type { Kernel } from "./kernel.ts";
+import type { KeyAgreement } from "./key-agreement.ts";
 import type { KnownWays } from "./known-ways.ts";
 import type { Resolver, Way } from "./resolver.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -39,6 +40,7 @@ interface Deps {
   resolver: Resolver;
   savedState: SavedState;
   knownWays: KnownWays;
+  keyAgreement: KeyAgreement;
   /** The tunnel's name: the owner of its part of the kill switch. */
   name: string;
   slot: Slot;
@@ -79,7 +81,12 @@ export class Dialer {
     // before traffic flows.
     const live = carriedSince(former);
     const silent = silentSince(former);
-    const permit = (tried: Session) => killSwitch.update(name, partOf([...live, tried], silent));
+    // That holds only while nothing else leads into it: to agree on keys, the gateway itself sends inside.
+    const permit = (tried: Session) =>
+      killSwitch.update(
+        name,
+        usable.quantum === undefined ? partOf([...live, tried], silent) : partOf(live, silent, [tried]),
+      );
     // Connections that a former session has left in the zone of this one.
     await killSwitch.settleConnections();
     await together([permit(session), kernel.open(session, uplinkMtu)]);
@@ -88,7 +95,16 @@ export class Dialer {
     if (twin !== null && former?.dead === true) await this.silence(twin);
     try {
       await kernel.configure(session);
-      const answered = this.firstAnswered(tries, permit, signal);
+      const first = this.firstAnswered(tries, permit, signal);
+      const answered =
+        usable.quantum === undefined
+          ? first
+          : first.then(async (reached) => {
+              const keyed = await this.keyed(reached, live.length > 0, signal);
+              // Before routes lead there.
+              await killSwitch.update(name, partOf([...live, keyed], silent));
+              return keyed;
+            });
       await together([
         kernel.route(session, old?.server.config ?? null, answered),
         // Questions to the gateway itself follow no route. The first session gets them.
@@ -125,6 +141,11 @@ export class Dialer {
       if (await this.hasAnswered(tried, withinMs, signal)) return tried;
     }
     throw this.silenceOf(tries);
+  }
+
+  private keyed(session: Session, isReplacing: boolean, signal: AbortSignal): Promise<Session> {
+    const hasAnswered = (each: Session) => this.hasAnswered(each, HANDSHAKE_TIMEOUT_MS, signal);
+    return this.deps.keyAgreement.keyed(session, { isReplacing, hasAnswered, signal });
   }
 
   /** Another program may have deleted its interface. */

@@ -1,4 +1,4 @@
-import { type Prefix, parsePrefix } from "../base/address.ts";
+import { type Address, type Prefix, parsePrefix } from "../base/address.ts";
 import { MARK_MASK, type Slot } from "../network/slot.ts";
 import type { Host, RelayFault } from "../system/host.ts";
 import { type AddressedLink, type Route, showAddresses, showRoutes } from "../system/ip.ts";
@@ -92,6 +92,16 @@ export class Kernel {
     this.routesMtu = mtu;
   }
 
+  /** Leads to one address inside the tunnel: without a route, reverse-path filtering drops what it answers. */
+  leadTo({ link }: Session, address: Address): Promise<void> {
+    return this.batch([`route replace ${address}/32 dev ${link} table ${this.slot.table}`]);
+  }
+
+  /** The route is gone already if another program has deleted the interface. */
+  leadNoMore(address: Address): Promise<void> {
+    return this.batch([`route del ${address}/32 table ${this.slot.table}`]).catch(() => {});
+  }
+
   /** Whether the routes have the MTU that is right for the path, as far as it is known. */
   fits(session: Session): boolean {
     return this.limitOf(session) === this.routesMtu;
@@ -133,9 +143,10 @@ export class Kernel {
     return this.wireguard.names();
   }
 
-  /** Names of the interfaces that the tunnel's routes use. */
-  async routedLinks(): Promise<string[]> {
-    return [...new Set((await this.routes()).map((route) => route.dev))];
+  /** The interfaces that routes lead to, with what they lead there. */
+  async routed(): Promise<Map<string, (Prefix | null)[]>> {
+    const byLink = Map.groupBy(await this.routes(), ({ dev }) => dev);
+    return new Map([...byLink].map(([link, routes]) => [link, routes.map(({ prefix }) => prefix)]));
   }
 
   /**
@@ -284,12 +295,13 @@ export class Kernel {
   private async tell(session: Session, servers: readonly Session[]): Promise<void> {
     const { link } = session;
     const relay = await this.relayed.for(session);
+    const { privateKey } = session.keys ?? session.server.config.interface;
     const own = {
-      ...{ privateKey: session.server.config.interface.privateKey, fwmark: session.mark },
+      ...{ privateKey, fwmark: session.mark },
       ...(relay !== null && { listenPort: relay.wireguardPort }),
     };
-    const peers = servers.map(({ server, endpoint }) => ({
-      config: server.config.peer,
+    const peers = servers.map(({ server, endpoint, keys }) => ({
+      config: { ...server.config.peer, ...(keys && { presharedKey: keys.presharedKey }) },
       endpoint: relay?.endpoint ?? endpoint,
       keepalive: keepaliveOf(server),
     }));

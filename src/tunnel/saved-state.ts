@@ -6,7 +6,7 @@ import { type Saved, SavedChoice, savedJson, savedNumber, type Texts } from "../
 import { MAIN } from "../killswitch/policy.ts";
 import type { Alarm } from "../killswitch/repairs.ts";
 import { MAIN_SLOT } from "../network/slot.ts";
-import { Provider } from "../servers/schema.ts";
+import { Provider, type Quantum } from "../servers/schema.ts";
 import type { Way } from "../servers/ways.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
@@ -51,6 +51,12 @@ const WAYS = savedJson(
       transport: Type.Optional(Type.Literal("udp2tcp")),
     }),
   ),
+  {},
+);
+/** Of which tunnels the keys are to be safe from quantum computers, also while they lead nowhere. */
+const KEYS = savedJson(
+  "quantum",
+  Type.Record(Type.String(), Type.Union([Type.Literal("on"), Type.Literal("require")])),
   {},
 );
 /** A gateway that travels meets many networks. */
@@ -156,8 +162,26 @@ export class SavedState implements Texts {
   }
 
   forgetTunnel(name: string): void {
+    this.saveQuantum("off", name);
     this.drop(tunnelKey(name));
     this.save();
+  }
+
+  /** What was last asked for of the keys of a tunnel. */
+  quantum(tunnel: string): Quantum {
+    return this.keys().get(tunnel) ?? "off";
+  }
+
+  saveQuantum(quantum: Quantum, tunnel: string): void {
+    if (this.quantum(tunnel) === quantum) return;
+    const keys = this.keys();
+    keys.delete(tunnel);
+    if (quantum !== "off") keys.set(tunnel, quantum);
+    KEYS.write(this, Object.fromEntries(keys));
+  }
+
+  private keys(): Map<string, Exclude<Quantum, "off">> {
+    return new Map(Object.entries(KEYS.read(this)));
   }
 
   /** When the last known handshake completed, in milliseconds since 1970. */

@@ -29,6 +29,11 @@ const Relayed = Type.Literal("udp2tcp", {
     "how the server is reached: by UDP inside a TCP connection to `port`; missing if by plain WireGuard",
 });
 
+const Keyed = Type.Boolean({
+  description:
+    "whether its keys are safe from quantum computers; missing if that was not asked for, or without a tunnel",
+});
+
 /** GET /api/status: the seven fields of the contract, then the fields that follow from it. */
 export const Status = Type.Object(
   {
@@ -60,6 +65,7 @@ export const Status = Type.Object(
     via: Type.Optional(VIA),
     port: Type.Optional(Port),
     transport: Type.Optional(Relayed),
+    quantum: Type.Optional(Keyed),
     forwarded_ports: Type.Optional(
       Type.Array(Type.Integer(), {
         description: "ports of the server that lead to devices; missing if there are none",
@@ -94,6 +100,7 @@ export const TunnelRow = Type.Object(
     via: Type.Optional(VIA),
     port: Type.Optional(Port),
     transport: Type.Optional(Relayed),
+    quantum: Type.Optional(Keyed),
     wanted_via: Type.Optional(
       Type.String({
         description:
@@ -103,6 +110,12 @@ export const TunnelRow = Type.Object(
     wanted_transport: Type.Optional(
       Type.Union([Type.Literal("plain"), Type.Literal("udp2tcp")], {
         description: "how `wanted` should be reached; missing if in whatever way works (`auto`)",
+      }),
+    ),
+    wanted_quantum: Type.Optional(
+      Type.Union([Type.Literal("on"), Type.Literal("require")], {
+        description:
+          "that its keys should be safe from quantum computers if the server can (`on`), or else nothing is carried (`require`); missing if not (`off`)",
       }),
     ),
   },

@@ -5,6 +5,7 @@ import { type HostNetwork, networkBeside, takerOf } from "../network/host-networ
 import type { Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
 import { type Config, MAX_KEEPALIVE_SECONDS } from "../wireguard/schema.ts";
+import { type EphemeralKeys, SERVICE } from "./ephemeral-peer.ts";
 
 /** One WireGuard interface and the server behind it. There are two interfaces, so that a switch can dial while the old tunnel is up. */
 export interface Session {
@@ -16,6 +17,8 @@ export interface Session {
   endpoint: Endpoint;
   /** The endpoint is reached by a relay, in this way; missing if WireGuard reaches it. */
   transport?: "udp2tcp";
+  /** What is used in place of the server's keys; missing if nothing was agreed on. */
+  keys?: EphemeralKeys;
 }
 
 /** A new session on whichever of the slot's two interfaces `other` does not use. */
@@ -68,10 +71,20 @@ function withoutMissingFamily(network: HostNetwork, server: Server): Server {
   return { ...server, config: { ...server.config, interface: { ...server.config.interface, addresses } } };
 }
 
-/** What the kill switch must permit for these sessions. Those in `asked` only make handshakes. */
-export function partOf(carrying: readonly Session[], asked: readonly Session[] = []): PolicyPart {
+/**
+ * What the kill switch must permit for these sessions. Those in `asked` only make handshakes, and the gateway itself
+ * agrees on keys inside the one in `agreeing`.
+ */
+export function partOf(
+  carrying: readonly Session[],
+  asked: readonly Session[] = [],
+  agreeing: readonly Session[] = [],
+): PolicyPart {
   return {
-    endpoints: [...carrying, ...asked].map(tunnelPartOf),
+    endpoints: [
+      ...[...carrying, ...asked].map(tunnelPartOf),
+      ...agreeing.map((session) => ({ ...tunnelPartOf(session), service: SERVICE })),
+    ],
     carrying: carrying.map(tunnelPartOf),
   };
 }

@@ -43,12 +43,14 @@ export class StatusReader {
     wanted: (Words & { provider: Provider }) | null,
   ): Promise<Omit<TunnelRow, "devices">> {
     const device = await this.deviceIn(state);
+    const quantum = wanted?.quantum ?? this.deps.savedState.quantum(this.deps.name);
     return rowOf(this.shown(state, { provider: "managed", device, killSwitch: false, error }), {
       name: this.deps.name,
       provider: wanted?.provider ?? null,
       wanted: wanted?.server ?? null,
       ...(wanted?.via !== undefined && { wanted_via: wanted.via }),
       ...(wanted?.transport !== undefined && { wanted_transport: wanted.transport }),
+      ...(quantum !== "off" && { wanted_quantum: quantum }),
     });
   }
 

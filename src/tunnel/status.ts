@@ -45,6 +45,7 @@ export function statusOf(
     unanswered: isUnanswered(state),
     ...(session?.server.via !== undefined && { via: session.server.via.name }),
     ...(session !== null && otherPort(session)),
+    ...(session?.server.quantum !== undefined && { quantum: session.keys !== undefined }),
   };
 }
 
@@ -62,7 +63,8 @@ export function rowOf(
     wanted,
     wanted_via,
     wanted_transport,
-  }: Pick<TunnelRow, "name" | "provider" | "wanted" | "wanted_via" | "wanted_transport">,
+    wanted_quantum,
+  }: Pick<TunnelRow, "name" | "provider" | "wanted" | "wanted_via" | "wanted_transport" | "wanted_quantum">,
 ): Omit<TunnelRow, "devices"> {
   const {
     server,
@@ -79,6 +81,7 @@ export function rowOf(
     via,
     port,
     transport,
+    quantum,
   } = status;
   const figures = { uptime_seconds, latest_handshake, rx_bytes, tx_bytes };
   const hops = { ...(via !== undefined && { via }), ...(wanted_via !== undefined && { wanted_via }) };
@@ -86,6 +89,8 @@ export function rowOf(
     ...(port !== undefined && { port }),
     ...(transport !== undefined && { transport }),
     ...(wanted_transport !== undefined && { wanted_transport }),
+    ...(quantum !== undefined && { quantum }),
+    ...(wanted_quantum !== undefined && { wanted_quantum }),
   };
   return {
     ...{ name, provider, server, wanted, state, location, ip, ...figures, error, mtu, unanswered },

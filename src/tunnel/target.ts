@@ -1,6 +1,7 @@
 import type { Hops } from "../servers/hops.ts";
 import { isIn, type Place } from "../servers/place.ts";
-import type { Server, Transport } from "../servers/schema.ts";
+import { quantumIn } from "../servers/quantum.ts";
+import type { Quantum, Server, Transport } from "../servers/schema.ts";
 import { wishIn } from "../servers/transport.ts";
 import type { Connection } from "./connection.ts";
 import { sameServer } from "./session.ts";
@@ -23,13 +24,14 @@ export function candidatesOf(wanted: Server | Place): readonly Server[] {
 
 export function leadsTo(wanted: Target, server: Server): boolean {
   if (wanted.provider !== server.provider || wishIn(wanted) !== server.transport) return false;
+  if (quantumIn(wanted) !== server.quantum) return false;
   const { via } = server;
   if (isHops(wanted)) return via !== undefined && isMeant(wanted.exit, server) && isMeant(wanted.entry, via);
   return isPlace(wanted) ? via === undefined && isIn(wanted, server) : sameServer(wanted, server);
 }
 
 export function sameTarget(one: Target, other: Target): boolean {
-  if (wishIn(one) !== wishIn(other)) return false;
+  if (wishIn(one) !== wishIn(other) || quantumIn(one) !== quantumIn(other)) return false;
   if (isHops(one) || isHops(other))
     return (
       isHops(one) && isHops(other) && sameTarget(one.exit, other.exit) && sameTarget(one.entry, other.entry)
@@ -49,15 +51,17 @@ export interface Words {
   server: string;
   via?: string;
   transport?: Exclude<Transport, "auto">;
+  quantum?: Exclude<Quantum, "off">;
 }
 
 export function wordsOf(wanted: Target): Words {
   const via = isHops(wanted) ? wanted.entry.name : isPlace(wanted) ? undefined : wanted.via?.name;
-  const transport = wishIn(wanted);
+  const [transport, quantum] = [wishIn(wanted), quantumIn(wanted)];
   return {
     server: wanted.name,
     ...(via !== undefined && { via }),
     ...(transport !== undefined && { transport }),
+    ...(quantum !== undefined && { quantum }),
   };
 }
 
@@ -79,7 +83,7 @@ export function placesIn(wanted: Target): Places {
 
 /** A connection to the server, as it is saved. */
 export function connectionTo(
-  { provider, name, via, transport, registers, ...server }: Server,
+  { provider, name, via, transport, quantum, registers, ...server }: Server,
   since: number,
   places: Places = {},
 ): Connection {
@@ -91,6 +95,7 @@ export function connectionTo(
     ...(wanted !== undefined && { wanted }),
     ...(wanted_via !== undefined && { wanted_via }),
     ...(transport !== undefined && { transport }),
+    ...(quantum !== undefined && { quantum }),
     // A new process could not know what was assigned to this connection.
     ...(registers && { assigned: server }),
     since,

@@ -8,6 +8,7 @@ import type { Host, Send } from "../system/host.ts";
 import { Controller } from "./controller.ts";
 import { Dialer, type Former, type Register } from "./dialer.ts";
 import { Kernel } from "./kernel.ts";
+import { KeyAgreement } from "./key-agreement.ts";
 import { KnownWays } from "./known-ways.ts";
 import { limitOf } from "./mtu.ts";
 import { Probe } from "./probe.ts";
@@ -64,7 +65,8 @@ export function tunnelIn(surroundings: Surroundings): Tunnel {
   const limit = (session: Session) => limitOf(session, killSwitch.network, savedState);
   const kernel = new Kernel(host, slot, userspace, limit);
   const knownWays = new KnownWays(surroundings);
-  const dialer = new Dialer({ ...surroundings, kernel, knownWays });
+  const keyAgreement = new KeyAgreement({ ...surroundings, kernel });
+  const dialer = new Dialer({ ...surroundings, kernel, knownWays, keyAgreement });
   const probe = new Probe({ ...surroundings, kernel, knownWays });
   const controller = new Controller({ ...surroundings, kernel, dialer, probe });
   const supervisor = new Supervisor({ ...surroundings, controller, kernel, knownWays });

@@ -33,11 +33,12 @@ export class WantedConnection {
   /** The target in the words of the client. */
   get words(): (Words & { provider: Provider }) | null {
     if (this.connection === null) return null;
-    const { provider, name, wanted = name, via, wanted_via = via, transport } = this.connection;
+    const { provider, name, wanted = name, via, wanted_via = via, transport, quantum } = this.connection;
     return {
       ...{ provider, server: wanted },
       ...(wanted_via !== undefined && { via: wanted_via }),
       ...(transport !== undefined && { transport }),
+      ...(quantum !== undefined && { quantum }),
     };
   }
 

@@ -642,6 +642,14 @@ describe("the tunnels of a backup", () => {
       });
       restoreInto(store, backup, { ...CAREFUL, replace: true });
       expect(contentsOf(store, NOW).tunnels).toEqual(backup.tunnels);
+      const keyed = { ...plain, quantum: "require" as const };
+      const other = { ...contents({}, []), tunnels: [{ name: "tv", connection: keyed }] };
+      expect(changesBy(holdingsOf(store), other, CAREFUL)).toContainEqual({
+        ...{ what: "tunnel", name: "tv", before: "se-1 (account, udp2tcp)", replaces: true },
+        after: "se-1 (account, keys safe from quantum computers: require)",
+      });
+      restoreInto(store, other, { ...CAREFUL, replace: true });
+      expect(contentsOf(store, NOW).tunnels).toEqual(other.tunnels);
     });
   });
 

@@ -44,6 +44,28 @@ test("of two hops both are named, and neither is blamed alone", () => {
   );
 });
 
+test("keys that were asked for are told, and what lacks them is no dead server", () => {
+  expect(tunnelFinding({ ...FACTS, row: { ...ROW, quantum: true } })).toMatchObject({
+    result: "ok",
+    found: "connected to se-1, with keys that are safe from quantum computers; last handshake 40 s ago",
+  });
+  expect(tunnelFinding({ ...FACTS, row: { ...ROW, quantum: false } })).toEqual({
+    result: "warning",
+    found: "connected to se-1, but its keys are not safe from quantum computers: it agreed on none that are",
+    advice:
+      "Connect to another of Mullvad's servers, or again later. With --quantum require, nothing is carried without such keys.",
+  });
+  for (const why of ["10.64.0.1:1337 did not answer within 8 s", SILENT])
+    expect(
+      failed({}, { error: `se-1 agreed on no keys that are safe from quantum computers: ${why}` }),
+    ).toEqual({
+      result: "fault",
+      found: `se-1 agreed on no keys that are safe from quantum computers: ${why}`,
+      advice:
+        "The server answers, but not with the keys that are required. Connect to another of Mullvad's servers, or do without: portcullis connect, with --quantum on.",
+    });
+});
+
 test("a handshake that is overdue, a connect under way and no tunnel are warnings", () => {
   const latest_handshake = new Date(NOW - 181_000).toISOString();
   expect(tunnelFinding({ ...FACTS, row: { ...ROW, latest_handshake } })).toEqual({

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { ml_kem1024 } from "@noble/post-quantum/ml-kem.js";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { Home } from "../http/home.ts";
 import { run } from "./program.ts";
@@ -123,6 +124,41 @@ test("connect --transport reaches a server over TCP, and says so", async () => {
   for (const wrong of [
     ["connect", "se-3", "--transport", "tcp"],
     ["tunnel", "main", "disconnect", "--transport", "plain"],
+  ])
+    expect((await portcullis(...wrong)).code).toBe(2);
+});
+
+test("connect --quantum asks for keys that are safe from quantum computers, and says whether they are", async () => {
+  const servers = [3, 4].map((number) => ({
+    ...{ hostname: `se-${number}`, country: "Sweden", city: "Malmö", ipv4: `192.0.2.${number}`, port: 51820 },
+    public_key: publicKeyOf(new Uint8Array(32).fill(number).toBase64()),
+    ...(number === 3 && { ephemeral_peers: true }),
+  }));
+  home.host.files.set("/etc/servers.json", JSON.stringify({ servers }));
+  await home.parts.catalogue.reloadManaged(home.host, "/etc/servers.json", home.parts.store);
+  const place = "se-3 (Malmö, Sweden)";
+  expect(await portcullis("connect", "se-3", "--quantum", "on")).toEqual(
+    ok(`Connected to ${place}, not safe from quantum computers.\n`),
+  );
+  home.host.services.set("10.64.0.1:1337", ({ message }) => {
+    const { cipherText } = ml_kem1024.encapsulate(message.slice(-1568));
+    // Two fields, one inside the other, each of which has two bytes of length.
+    return Buffer.concat([Uint8Array.of(10, 0xa3, 12, 10, 0xa0, 12), cipherText]);
+  });
+  expect(await portcullis("tunnel", "main", "connect", "se-3", "--quantum", "require")).toEqual(
+    ok(`The main tunnel is connected to ${place}, safe from quantum computers.\n`),
+  );
+  expect((await portcullis("status")).stdout).toContain(
+    `\nServer       ${place}, safe from quantum computers\n`,
+  );
+  expect(await portcullis("connect", "se-4", "--quantum", "on")).toMatchObject({
+    code: 1,
+    stderr:
+      "portcullis: quantum: se-4 agrees on no keys that are safe from quantum computers; only Mullvad's servers do. Choose one of them, or off\n",
+  });
+  for (const wrong of [
+    ["connect", "se-3", "--quantum", "yes"],
+    ["tunnel", "main", "disconnect", "--quantum", "on"],
   ])
     expect((await portcullis(...wrong)).code).toBe(2);
 });

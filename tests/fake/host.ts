@@ -9,6 +9,7 @@ import type {
   OpenRelay,
   Path,
   PinnedRequest,
+  ProcedureCall,
   RelayPlace,
   RunOptions,
   SetChange,
@@ -108,6 +109,8 @@ export class FakeHost implements Host, Internet {
   readonly listening = new Listening();
   readonly datagrams = new Datagrams();
   readonly relays = new FakeRelays();
+  /** What services inside tunnels answer, by `address:port`; nothing listens elsewhere. */
+  readonly services = new Map<string, (call: ProcedureCall) => Uint8Array | Promise<Uint8Array>>();
 
   private readonly clock: Clock;
   private readonly watchers = new Set<{
@@ -221,6 +224,14 @@ export class FakeHost implements Host, Internet {
 
   async openRelay(place: RelayPlace): Promise<OpenRelay> {
     return this.relays.open(place);
+  }
+
+  async call(call: ProcedureCall): Promise<Uint8Array> {
+    const place = `${call.address}:${call.port}`;
+    this.onEvent(`call ${place} by ${call.link} within ${call.withinMs}`);
+    const answer = this.services.get(place);
+    if (answer === undefined) throw new GatewayError("unable", `${place} takes no connections`);
+    return answer(call);
   }
 
   async endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]> {

@@ -61,6 +61,9 @@ portcullis_tunnel_connected{tunnel="main"} 1
 # HELP portcullis_tunnel_relayed 1 while the server is reached over TCP (udp2tcp), because it was asked for or plain WireGuard is blocked.
 # TYPE portcullis_tunnel_relayed gauge
 portcullis_tunnel_relayed{tunnel="main"} 0
+# HELP portcullis_tunnel_quantum_safe 1 while the tunnel's keys are safe from quantum computers.
+# TYPE portcullis_tunnel_quantum_safe gauge
+portcullis_tunnel_quantum_safe{tunnel="main"} 0
 # HELP portcullis_tunnel_unanswered 1 while nothing but handshakes comes back for what is sent into the tunnel.
 # TYPE portcullis_tunnel_unanswered gauge
 portcullis_tunnel_unanswered{tunnel="main"} 0
@@ -140,7 +143,7 @@ portcullis_dns_refused_total 0
 # TYPE portcullis_dns_failed_total counter
 portcullis_dns_failed_total 0
 `);
-  expect(parseExposition(text).size).toBe(25);
+  expect(parseExposition(text).size).toBe(26);
 });
 
 test("without a tunnel there are no figures of WireGuard", async () => {

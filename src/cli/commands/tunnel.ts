@@ -1,11 +1,12 @@
 import { Argument, type Command, Option } from "commander";
-import { TRANSPORTS } from "../../servers/schema.ts";
+import { QUANTUM, TRANSPORTS } from "../../servers/schema.ts";
 import { apiCommand, command, host } from "../api-command.ts";
 import { PROVIDER_CHOICES, providerOption, USE_CHOICES, useIn } from "../provider.ts";
 
 interface How {
   via?: string;
   transport?: string;
+  quantum?: string;
 }
 
 const loadTunnel = () => import("../tunnel.ts");
@@ -24,11 +25,12 @@ export function addTunnelCommands(program: Command): void {
       return { json: status, text: textOf(status, host.now()) };
     },
   );
-  apiCommand<{ via?: string; transport?: string }>(
+  apiCommand<How>(
     command(program, "connect", "connect to a server, or to the nearest one of a country or city")
       .argument("<server>")
       .addOption(viaOption())
-      .addOption(transportOption()),
+      .addOption(transportOption())
+      .addOption(quantumOption()),
     async (api, [server = ""], how) => (await loadTunnel()).connect(api, server, howIn(how)),
   );
   apiCommand(
@@ -42,14 +44,15 @@ export function addTunnelCommands(program: Command): void {
     ),
     async (api, _, { names }) => (await loadTunnels()).listTunnels(api, names === true),
   );
-  apiCommand<{ provider?: string; via?: string; transport?: string }>(
+  apiCommand<How & { provider?: string }>(
     command(program, "tunnel", "connect, disconnect or remove one of several tunnels")
       .argument("<tunnel>", "its name; connect makes it if there is none")
       .addArgument(new Argument("<action>", "what to do").choices(["connect", "disconnect", "remove"]))
       .argument("[server]", "for connect: as for the command connect")
       .addOption(providerOption(PROVIDER_CHOICES))
       .addOption(viaOption())
-      .addOption(transportOption()),
+      .addOption(transportOption())
+      .addOption(quantumOption()),
     async (api, args, { provider, ...how }) =>
       (await loadTunnels()).changeTunnel(api, args, {
         ...(provider !== undefined && { provider }),
@@ -82,8 +85,19 @@ export function addTunnelCommands(program: Command): void {
 }
 
 /** Only what was given. */
-function howIn({ via, transport }: How): How {
-  return { ...(via !== undefined && { via }), ...(transport !== undefined && { transport }) };
+function howIn({ via, transport, quantum }: How): How {
+  return {
+    ...(via !== undefined && { via }),
+    ...(transport !== undefined && { transport }),
+    ...(quantum !== undefined && { quantum }),
+  };
+}
+
+function quantumOption(): Option {
+  return new Option(
+    "--quantum <keys>",
+    "keys that are safe from quantum computers, at Mullvad: on if the server has them, require, or off; kept for the next connects",
+  ).choices(QUANTUM);
 }
 
 function transportOption(): Option {

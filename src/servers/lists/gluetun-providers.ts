@@ -1,10 +1,11 @@
-/**
- * The facts that are the same for all servers of a provider: the label of their records and the port that they answer
- * on.
- */
+/** The facts that are the same for all servers of a provider. */
 export interface Shared {
+  /** Of their records. */
   label: string;
+  /** At which they answer. */
   port: number;
+  /** Missing unless they agree on keys that are safe from quantum computers. */
+  ephemeralPeers?: true;
 }
 
 interface GluetunProvider extends Shared {
@@ -26,7 +27,13 @@ const PROVIDERS: readonly GluetunProvider[] = [
   { key: "azirevpn", label: "AzireVPN", port: PORT, hosts: /\.azirevpn\.net$/ },
   { key: "fastestvpn", label: "FastestVPN", port: PORT, hosts: /\.jumptoserver\.com$/ },
   { key: "ivpn", label: "IVPN", port: 58237, hosts: /\.ivpn\.net$/ },
-  { key: "mullvad", label: "Mullvad", port: PORT, hosts: /^[a-z]{2}[a-z0-9-]*-(wireguard|wg-[0-9]+)$/ },
+  {
+    key: "mullvad",
+    label: "Mullvad",
+    port: PORT,
+    hosts: /^[a-z]{2}[a-z0-9-]*-(wireguard|wg-[0-9]+)$/,
+    ephemeralPeers: true,
+  },
   { key: "nordvpn", label: "NordVPN", port: PORT, hosts: /\.nordvpn\.com$/ },
   { key: "ovpn", label: "OVPN", port: 9929, hosts: /\.ovpn\.com$/ },
   { key: "protonvpn", label: "Proton VPN", port: PORT, hosts: /\.protonvpn\.(net|com)$/ },

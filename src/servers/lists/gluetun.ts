@@ -78,7 +78,7 @@ function readingOfParts(parts: readonly Part[]): Reading {
 }
 
 /** Uses the first IPv4 address: all addresses of an entry have the same host name and key. */
-function serverOf(entry: WireGuardServer, { label, port }: Shared): UncheckedServer {
+function serverOf(entry: WireGuardServer, { label, port, ephemeralPeers }: Shared): UncheckedServer {
   const { hostname, country, region, city, wgpubkey, ips } = entry;
   return {
     name: hostname,
@@ -88,6 +88,7 @@ function serverOf(entry: WireGuardServer, { label, port }: Shared): UncheckedSer
     ipv4: ips.find(isIpv4) ?? "",
     port,
     publicKey: wgpubkey,
+    ...(ephemeralPeers && { ephemeralPeers }),
   };
 }
 

@@ -62,6 +62,7 @@ function outcomeOf(
     publicKey: entry.public_key,
     ports,
     udp2tcp: UDP2TCP_PORTS,
+    ephemeralPeers: true,
   });
 }
 

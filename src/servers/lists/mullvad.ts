@@ -43,6 +43,7 @@ function outcomeOf(entry: unknown): Outcome {
     ipv4: entry.ipv4_addr_in,
     port: PORT,
     publicKey: entry.pubkey,
+    ephemeralPeers: true,
     ...(typeof entry.multihop_port === "number" && { multihopPort: entry.multihop_port }),
   });
 }

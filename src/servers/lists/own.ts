@@ -17,6 +17,7 @@ const server = checkerOf(
     multihop_port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65535 })),
     ports: Type.Optional(Type.Unknown()),
     udp2tcp: Type.Optional(Type.Unknown()),
+    ephemeral_peers: Type.Optional(Type.Unknown()),
     /** The label of its public record. */
     provider: Type.Optional(Type.String()),
   }),
@@ -42,5 +43,6 @@ function outcomeOf(entry: unknown): Outcome {
     ...multihop,
     ports: rangesIn(entry.ports),
     udp2tcp: portsIn(entry.udp2tcp),
+    ...(entry.ephemeral_peers === true && { ephemeralPeers: true as const }),
   });
 }

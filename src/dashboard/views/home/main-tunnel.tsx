@@ -4,6 +4,7 @@ import { connectedSince, refresh } from "../../answers.ts";
 import { agoOf, bytesOf, timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { type Fact, Facts } from "../../parts/facts.tsx";
+import { Keys } from "../../parts/keys.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { portFact } from "../../parts/port-fact.ts";
 import { targetOf } from "../../sentence.ts";
@@ -51,7 +52,12 @@ function Session({ row }: { row: TunnelRow }) {
     [say("Received"), bytesOf(carried.rx)],
     [say("Sent"), bytesOf(carried.tx)],
   ];
-  return <Facts of={facts} />;
+  return (
+    <>
+      <Keys row={row} />
+      <Facts of={facts} />
+    </>
+  );
 }
 
 /** Reads the handshake again when there must be a newer one: once in two minutes, while the page is looked at. */

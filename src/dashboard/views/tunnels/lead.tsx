@@ -1,5 +1,5 @@
 import { useId, useState } from "preact/hooks";
-import type { Provider } from "../../../servers/schema.ts";
+import type { Provider, Quantum } from "../../../servers/schema.ts";
 import { TUNNEL_NAME } from "../../../shared/bounds.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import type { Action } from "../../action.ts";
@@ -24,6 +24,12 @@ const PROVIDERS: readonly Option<Provider>[] = [
   { value: "imported", text: say("Imported · from WireGuard files") },
 ];
 
+const KEYS: readonly Option<Quantum>[] = [
+  { value: "off", text: say("No") },
+  { value: "on", text: say("If the server can") },
+  { value: "require", text: say("Always: else nothing is carried") },
+];
+
 /** More are of no use to someone who reads them; a longer text leaves fewer. */
 const MAX_SUGGESTIONS = 20;
 
@@ -33,9 +39,14 @@ export function Lead({ row, action, onClose }: LeadProps) {
   const [name, setName] = useState(row?.name ?? "");
   const [chosen, setProvider] = useState<Provider | null>(row?.provider ?? null);
   const [server, setServer] = useState("");
+  const [quantum, setQuantum] = useState<Quantum>(row?.wanted_quantum ?? "off");
   const provider = chosen ?? current;
   const lead = async () => {
-    await change("PUT", pathOf("tunnels", name.trim()), { provider, server: server.trim() });
+    await change("PUT", pathOf("tunnels", name.trim()), {
+      provider,
+      server: server.trim(),
+      ...(quantum !== (row?.wanted_quantum ?? "off") && { quantum }),
+    });
     onClose();
     return say("The {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} is connected.", {
       tunnel: name.trim(),
@@ -62,6 +73,15 @@ export function Lead({ row, action, onClose }: LeadProps) {
         )}
         <Select label={say("Servers of")} value={provider} onValue={setProvider} options={PROVIDERS} />
         <ServerField provider={provider} value={server} onValue={setServer} />
+        {(provider === "managed" || row?.wanted_quantum === "require") && (
+          <Select
+            label={say("Keys that are safe from quantum computers")}
+            hint={say("Only Mullvad’s servers have them.")}
+            value={quantum}
+            onValue={setQuantum}
+            options={KEYS}
+          />
+        )}
         {row !== undefined && <p class="quiet small">{whatMovingDoes(row)}</p>}
       </Form>
     </Dialog>

@@ -12,6 +12,7 @@ import { leadAgain } from "../../lead-again.ts";
 import { Button, FormButton, Outcome } from "../../parts/button.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { Keys } from "../../parts/keys.tsx";
 import { portFact } from "../../parts/port-fact.ts";
 import { Say } from "../../parts/say.tsx";
 import { Told } from "../../parts/told.tsx";
@@ -43,6 +44,7 @@ export function TunnelCard({ row, devices }: TunnelCardProps) {
           <Told text={inItsWords(sentenceFrom(row.error))} />
         </p>
       )}
+      {row.state === "connected" && <Keys row={row} />}
       {row.state === "connected" && <Figures row={row} />}
       <Users row={row} devices={devices} />
       <Actions row={row} devices={devices} />

@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { EphemeralService } from "../../lab/ephemeral-service.ts";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { Sniffer } from "../../lab/sniffer.ts";
+import { until } from "../../lab/until.ts";
+import { Wiretap } from "../../lab/wiretap.ts";
+import { INTERNET, MULTIHOP_PORTS, TUNNEL, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+
+const TEST_MS = 240_000;
+const PORT = 1337;
+/** What is not an agreement on keys. */
+const OTHER = `not (host ${TUNNEL.server4} and tcp port ${PORT})`;
+
+let lab: Lab;
+let gateway: Gateway;
+let sniffer: Sniffer;
+let services: Record<"vpn1" | "vpn2", EphemeralService>;
+
+beforeAll(async () => {
+  lab = await createLab({ cards: 2 });
+  const { managedList } = lab.sandbox.files;
+  const list = JSON.parse(readFileSync(managedList, "utf8"));
+  for (const server of list.servers) Object.assign(server, { ephemeral_peers: true });
+  writeFileSync(managedList, JSON.stringify(list));
+  services = { vpn1: await serve("vpn1"), vpn2: await serve("vpn2") };
+  gateway = await lab.startGateway();
+  await gateway.keep();
+  const endpoints = Object.values(VPN).flatMap(({ v4 }) =>
+    [VPN_PORT, ...Object.values(MULTIHOP_PORTS)].map((port) => ({ address: v4, port })),
+  );
+  sniffer = await Sniffer.start(lab.namespaces.router, "lan0", { endpoints, direction: "in" });
+}, TEST_MS);
+beforeEach(async () => {
+  if (!services.vpn1.isRunning) services.vpn1 = await serve("vpn1");
+  for (const service of Object.values(services)) await service.behave("answer");
+  await gateway.reset();
+}, TEST_MS);
+afterAll(async () => {
+  for (const service of Object.values(services ?? {})) await service.stop();
+  await lab?.close();
+}, TEST_MS);
+
+function serve(role: "vpn1" | "vpn2"): Promise<EphemeralService> {
+  const { namespaces, serverInterfaces } = lab.sandbox;
+  const wireguard = serverInterfaces[role];
+  return EphemeralService.start(TUNNEL.server4, PORT, { namespace: namespaces[role], wireguard });
+}
+
+/** What comes out of the tunnel at a server. */
+function tapped(role: "vpn1" | "vpn2", filter: string): Promise<Wiretap> {
+  const { namespaces, serverInterfaces } = lab.sandbox;
+  return Wiretap.start(namespaces[role], serverInterfaces[role], filter);
+}
+
+const connect = (body: object) => gateway.api("POST", "/api/connect", body);
+const status = async () => (await gateway.api("GET", "/api/status")).body;
+const rows = async () => (await gateway.api("GET", "/api/tunnels")).body.tunnels;
+const seenAs = () => lab.fetchFrom(lab.namespaces.client, `http://${INTERNET.host4}/ip`);
+const OK = { success: true };
+
+/** The preshared keys that a server knows of its peers, by the peers' keys. */
+async function secretsAt(role: "vpn1" | "vpn2"): Promise<Map<string, string>> {
+  const { namespaces, serverInterfaces } = lab.sandbox;
+  const { stdout } = await lab.exec(namespaces[role], [
+    "wg",
+    "show",
+    serverInterfaces[role],
+    "preshared-keys",
+  ]);
+  return new Map(
+    stdout
+      .trim()
+      .split("\n")
+      .map((line) => line.split("\t") as [string, string]),
+  );
+}
+
+test(
+  "what is required is in use before a packet of a device comes out at the server",
+  async () => {
+    const { client } = lab.namespaces;
+    const traffic = await lab.traffic(client);
+    await services.vpn1.behave("lost");
+    const before = await tapped("vpn1", OTHER);
+    const failed = await connect({ server: "box-vpn-1", quantum: "require" });
+    expect(failed.body.error).toContain("did not answer within 8 s");
+    expect(services.vpn1.said("registered").length).toBeGreaterThan(0);
+    expect(await before.stop()).toEqual([]);
+    expect(await status()).toMatchObject({ connected: false, state: "failed", killswitch_active: true });
+    await services.vpn1.behave("answer");
+    const after = await tapped("vpn1", OTHER);
+    expect((await connect({ server: "box-vpn-1", quantum: "require" })).body).toEqual(OK);
+    expect(await status()).toMatchObject({ connected: true, quantum: true });
+    await traffic.sends(50);
+    expect(await seenAs()).toBe(VPN.vpn1.v4);
+    await traffic.stop();
+    // Positive control.
+    expect((await after.stop()).length).toBeGreaterThan(10);
+    const loaded = services.vpn1.said("loaded").at(-1) ?? "";
+    expect((await secretsAt("vpn1")).get(loaded)).toMatch(/^[A-Za-z0-9+/]{43}=$/);
+    const secret = (await secretsAt("vpn1")).get(loaded) ?? "";
+    expect(gateway.log()).toContain("its keys are safe from quantum computers");
+    expect(gateway.log()).not.toContain(secret);
+  },
+  TEST_MS,
+);
+
+test(
+  "a server that has no such keys is refused if they are required, and the tunnel that was up carries on",
+  async () => {
+    expect((await connect({ server: "box-vpn-2", quantum: "require" })).body).toEqual(OK);
+    const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp"] });
+    // It would know no handshake that ends what it has given before.
+    await services.vpn1.behave("unload");
+    await services.vpn1.stop();
+    const refused = await connect({ server: "box-vpn-1", quantum: "require" });
+    expect(refused.body.error).toContain(`${TUNNEL.server4}:${PORT} takes no connections`);
+    expect(await status()).toMatchObject({ connected: true, server: "box-vpn-2", quantum: true });
+    expect((await connect({ server: "box-vpn-1", quantum: "on" })).body).toEqual(OK);
+    expect(await status()).toMatchObject({ connected: true, server: "box-vpn-1", quantum: false });
+    expect(await seenAs()).toBe(VPN.vpn1.v4);
+    const { checks } = (await gateway.api("GET", "/api/checks")).body;
+    const { result, found } = checks.find(({ id }: { id: string }) => id === "tunnel:main");
+    expect([result, found]).toEqual(["warning", expect.stringContaining("not safe from quantum computers")]);
+    services.vpn1 = await serve("vpn1");
+    expect((await connect({ server: "box-vpn-2", quantum: "on" })).body).toEqual(OK);
+    expect(await status()).toMatchObject({ connected: true, quantum: true });
+    await traffic.sends(20);
+    await traffic.stop();
+  },
+  TEST_MS,
+);
+
+test(
+  "SIGKILL lets nothing out, and the next start agrees on new keys by itself",
+  async () => {
+    await connect({ server: "box-vpn-1", quantum: "require" });
+    const first = services.vpn1.said("loaded").at(-1);
+    const traffic = await lab.traffic(lab.namespaces.client);
+    await traffic.sends(20);
+    await gateway.kill("SIGKILL");
+    await traffic.sends(20);
+    await gateway.start();
+    await until(async () => (await status()).connected);
+    expect(await status()).toMatchObject({ server: "box-vpn-1", quantum: true });
+    expect((await rows())[0]).toMatchObject({ wanted: "box-vpn-1", wanted_quantum: "require" });
+    expect(await seenAs()).toBe(VPN.vpn1.v4);
+    await until(() => services.vpn1.said("loaded").at(-1) !== first);
+    expect((await secretsAt("vpn1")).has(first ?? "")).toBe(false);
+    await traffic.stop();
+  },
+  TEST_MS,
+);
+
+test(
+  "a handshake with the normal key ends the keys, and the gateway agrees on new ones without a person",
+  async () => {
+    await connect({ server: "box-vpn-1", quantum: "require" });
+    const first = services.vpn1.said("loaded").at(-1) ?? "";
+    const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp"] });
+    await services.vpn1.behave("unload");
+    expect(services.vpn1.said("unloaded")).toContain(first);
+    await until(() => services.vpn1.said("loaded").at(-1) !== first, 120_000);
+    await until(async () => (await seenAs()) === VPN.vpn1.v4);
+    expect(await status()).toMatchObject({ connected: true, quantum: true });
+    await traffic.stop();
+  },
+  TEST_MS,
+);
+
+test(
+  "two tunnels with one key, over two hops and far away, have keys of their own",
+  async () => {
+    // The connection inside the tunnel takes as long as over an ocean.
+    await lab.delay(80);
+    expect((await connect({ server: "box-vpn-1", quantum: "require" })).body).toEqual(OK);
+    const tv = { provider: "managed", server: "box-vpn-2", quantum: "require" };
+    expect((await gateway.api("PUT", "/api/tunnels/tv", tv)).body).toEqual(OK);
+    expect(await rows()).toMatchObject([
+      { name: "main", server: "box-vpn-1", quantum: true },
+      { name: "tv", server: "box-vpn-2", quantum: true, wanted_quantum: "require" },
+    ]);
+    await gateway.api("DELETE", "/api/tunnels/tv");
+    // WireGuard's other end is the exit: the entry forwards its packets as they are.
+    const hops = { server: "box-vpn-2", via: "box-vpn-1", quantum: "require" };
+    expect((await connect(hops)).body).toEqual(OK);
+    expect(await status()).toMatchObject({ server: "box-vpn-2", via: "box-vpn-1", quantum: true });
+    expect(await seenAs()).toBe(VPN.vpn2.v4);
+    await lab.delay(0);
+  },
+  TEST_MS,
+);
+
+test("nothing of all this has left outside the tunnels", async () => {
+  const { leaks, wireguard, missed } = await sniffer.stop();
+  expect({ leaks, missed }).toEqual({ leaks: [], missed: 0 });
+  expect(wireguard).toBeGreaterThan(0);
+});
