@@ -83,7 +83,8 @@ describe("a tunnel that requires keys safe from quantum computers", () => {
   claim("carries nothing where the server has no such keys", async ({ controller, host }) => {
     await expect(controller.connect(REQUIRED)).rejects.toMatchObject({
       code: "unable",
-      message: "one agreed on no keys that are safe from quantum computers: 10.64.0.1:1337 takes no connections",
+      message:
+        "one agreed on no keys that are safe from quantum computers: 10.64.0.1:1337 takes no connections",
     });
     expect([...host.routes]).toEqual([]);
     expect([...host.links.keys()].filter((name) => name.startsWith("wg"))).toEqual([]);
