@@ -60,7 +60,8 @@ const LONG = new Set([
     "names",
     "three-rules",
   ]),
-  ...namesOf("lab", ["forwards", "port-shadow", "remote/phones", "remote/through", "remote/pair", "bounds"]),
+  ...namesOf("lab", ["forwards", "port-shadow", "remote/phones", "remote/through", "remote/pair"]),
+  ...namesOf("lab", ["bounds", "limits"]),
   ...namesOf("lab", [
     "supervision",
     "tunnels",

@@ -3,6 +3,7 @@ import type { BackedUp } from "../base/saved.ts";
 import { DESTINATIONS } from "../destinations/saved.ts";
 import { DEFAULT_EXIT, DIRECT } from "../devices/assignments.ts";
 import { FIXED_ADDRESSES } from "../devices/fixed.ts";
+import { LIMITS } from "../devices/limits.ts";
 import { BLOCK_LISTS } from "../dns/backed-up.ts";
 import { FORWARDS } from "../forwards/saved.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
@@ -36,6 +37,7 @@ export const LISTS: readonly BackedUp[] = [
   FORWARDS,
   SCHEDULES,
   FIXED_ADDRESSES,
+  LIMITS,
   FAVOURITES,
   REMOTE_ACCESS,
   REMOTE_KEY,

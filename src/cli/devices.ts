@@ -3,6 +3,7 @@ import { parseMac } from "../base/mac.ts";
 import { type Device, DeviceList } from "../devices/schema.ts";
 import { Success } from "../http/answers.ts";
 import { TunnelRows } from "../http/schema.ts";
+import { parseRate, rateText } from "../shared/rates.ts";
 import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
@@ -20,11 +21,12 @@ export async function changeDevice(
   [device = "", action = "", text]: readonly string[],
 ): Promise<Output> {
   if (action === "forget") {
-    if (text !== undefined) throw usage(`too many arguments: ${action} takes no exit, name or address`);
+    if (text !== undefined) throw usage(`too many arguments: ${action} takes no value`);
     return forgetDevice(api, device);
   }
   if (text === undefined) throw usage(`missing argument: which ${action}?`);
   if (action === "address") return fixDevice(api, device, text);
+  if (action === "rate") return limitDevice(api, device, text);
   return action === "exit" ? moveDevice(api, device, text) : nameDevice(api, device, text);
 }
 
@@ -37,6 +39,20 @@ async function fixDevice(api: Api, device: string, address: string): Promise<Out
   return {
     json,
     text: `${title} gets ${next} with its next lease: reconnect it, or wait until it renews.\n`,
+  };
+}
+
+const WHICH_RATE = "rate: must be Mbit/s each way, such as 20; down and up, such as 20/5 or 20/off; or off";
+
+/** `off` means no limit. */
+async function limitDevice(api: Api, device: string, text: string): Promise<Output> {
+  const rate = text === "off" ? null : parseRate(text);
+  if (rate === undefined) throw usage(WHICH_RATE);
+  const { id, title } = await deviceOf(api, device);
+  const json = await api.put(pathOf(id), Success, { rate });
+  return {
+    json,
+    text: rate === null ? `${title} has no limit now.\n` : `${title} is limited to ${rateText(rate)}.\n`,
   };
 }
 
@@ -64,7 +80,7 @@ async function stateOf(api: Api, exit: string): Promise<string> {
 async function forgetDevice(api: Api, device: string): Promise<Output> {
   const { id, title } = await deviceOf(api, device);
   const json = await api.delete(pathOf(id), Success);
-  return { json, text: `${title} now has the default exit, and no name or address of its own.\n` };
+  return { json, text: `${title} now has the default exit, and no name, address or limit of its own.\n` };
 }
 
 export async function setDefaultExit(api: Api, exit: string): Promise<Output> {
@@ -122,12 +138,13 @@ function linesOf(words: readonly string[]): string {
 
 function textOf({ devices, default_exit }: DeviceList): string {
   const rest = `Default exit, for devices without one of their own: ${default_exit}\n`;
-  return devices.length === 0
-    ? `No device has been seen yet.\n${rest}`
-    : `${list(["Device", "Exit", "State", "Id", "Address"], devices.map(rowOf))}${rest}`;
+  if (devices.length === 0) return `No device has been seen yet.\n${rest}`;
+  const isLimited = devices.some(({ rate }) => rate !== undefined);
+  const titles = ["Device", "Exit", "State", "Id", "Address", ...(isLimited ? ["Limit"] : [])];
+  return `${list(titles, devices.map(rowOf))}${rest}`;
 }
 
-function rowOf({ id, name, addresses, exit, assigned, online }: Device): string[] {
+function rowOf({ id, name, addresses, exit, assigned, online, rate }: Device): string[] {
   const [address = "", ...others] = addresses;
   return [
     styled("cyan", printable(name) || "-"),
@@ -135,5 +152,6 @@ function rowOf({ id, name, addresses, exit, assigned, online }: Device): string[
     online ? styled("green", "online") : styled("dim", "offline"),
     id,
     others.length > 0 ? `${address} +${others.length}` : address,
+    ...(rate === undefined ? [] : [rateText(rate)]),
   ];
 }

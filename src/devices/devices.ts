@@ -1,6 +1,6 @@
 import { type Address, addressOf, contains, type Prefix, parseAddress, unmapped } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
-import { GatewayError } from "../base/errors.ts";
+import { GatewayError, Unsaved } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Mac } from "../base/mac.ts";
 import { nameIn } from "../base/name.ts";
@@ -23,12 +23,13 @@ import { type Exits, exitIn, formatExit, namesOf } from "./exit.ts";
 import { type DhcpHosts, FixedAddresses } from "./fixed.ts";
 import { type DeviceId, deviceIdIn, isPrefixId } from "./id.ts";
 import { leasedNames } from "./leases.ts";
+import { Limits, rateIn } from "./limits.ts";
 import { NeighbourTable } from "./neighbour-table.ts";
 import { Neighbourhood, type Presence, SILENT_MS } from "./neighbourhood.ts";
 import { NOBODY, type OnTheRoad } from "./remote.ts";
 import { RoutedNetworks } from "./routed-networks.ts";
 import { Rows } from "./rows.ts";
-import type { Device, DeviceChange, DeviceList, DeviceUpdate } from "./schema.ts";
+import type { Device, DeviceChange, DeviceList, DeviceUpdate, Rate } from "./schema.ts";
 import { type Figures, Traffic } from "./traffic.ts";
 import { Updates } from "./updates.ts";
 
@@ -69,6 +70,7 @@ export class Devices {
   private readonly networks: RoutedNetworks;
   private readonly assignments: Assignments;
   private readonly fixed: FixedAddresses;
+  private readonly limits: Limits;
   private readonly choices: Choices;
   private readonly updates: Updates;
   private readonly traffic: Traffic<DeviceId>;
@@ -94,11 +96,21 @@ export class Devices {
       (id) => this.remote.isKnown(id),
     );
     this.fixed = new FixedAddresses(deps);
+    this.limits = new Limits({
+      ...deps,
+      addressesOf: (id) => (isPrefixId(id) ? this.remote.addressesOf(id) : []),
+    });
     this.neighbourhood = new Neighbourhood(
       () => deps.host.monotonic(),
       (mac) => {
         const { assigned, scheduled } = this.assignments.current;
-        return assigned.has(mac) || scheduled.has(mac) || this.fixed.of(mac) !== null || this.isNeeded(mac);
+        return (
+          assigned.has(mac) ||
+          scheduled.has(mac) ||
+          this.fixed.of(mac) !== null ||
+          this.limits.of(mac) !== null ||
+          this.isNeeded(mac)
+        );
       },
     );
     this.table = new NeighbourTable({
@@ -137,6 +149,7 @@ export class Devices {
       host: deps.host,
       assignments: this.assignments,
       fixed: this.fixed,
+      limits: this.limits,
       traffic: this.traffic,
       announced: this.announced,
       ids: () => this.ids,
@@ -179,12 +192,14 @@ export class Devices {
     return device ?? null;
   }
 
-  /** Gives a device a name, an exit, an address or several of them; resolves once the kernel has the exit. */
+  /** Gives a device a name, an exit, an address, a rate or several of them; resolves once the kernel has them. */
   async assign(idText: string, given: DeviceChange): Promise<void> {
     const id = deviceIdIn(idText);
     const name = given.name === undefined ? undefined : nameIn("name", given.name);
-    if (name === undefined && given.exit === undefined && given.address === undefined)
-      throw new GatewayError("bad_request", "name, exit or address is required");
+    const isSingle = !isPrefixId(id) || this.remote.isKnown(id);
+    const rate = given.rate === undefined ? undefined : rateIn(isSingle, given.rate);
+    if ([name, given.exit, given.address, rate].every((each) => each === undefined))
+      throw new GatewayError("bad_request", "name, exit, address or rate is required");
     if (isPrefixId(id)) this.refuseOverlap(id);
     const address = given.address == null ? null : this.choices.address(id, given.address);
     const isAddressed = given.address !== undefined && !isPrefixId(id);
@@ -192,12 +207,32 @@ export class Devices {
     // This comes first, because another request may take the address while the kernel gets the exit.
     if (isAddressed) await this.fixed.set(id as Mac, address);
     try {
-      if (name !== undefined || given.exit !== undefined) await this.decide(id, name, given.exit);
+      await this.limited(id, rate, async () => {
+        if (name !== undefined || given.exit !== undefined) await this.decide(id, name, given.exit);
+      });
     } catch (error) {
       if (isAddressed) await this.fixed.set(id as Mac, former);
       throw error;
     }
     this.updates.touch([id]);
+  }
+
+  /** Limits a device, and runs the rest of the change. If that fails, the device has its former limit. */
+  private async limited(
+    id: DeviceId,
+    rate: Rate | null | undefined,
+    rest: () => Promise<void>,
+  ): Promise<void> {
+    const former = this.limits.of(id);
+    const unsaved = rate === undefined ? null : await this.limits.set(id, rate);
+    try {
+      await rest();
+    } catch (error) {
+      // What is in force without being saved is so for the limit, too.
+      if (rate !== undefined && !(error instanceof Unsaved)) await this.limits.set(id, former);
+      throw error;
+    }
+    if (unsaved !== null) throw unsaved;
   }
 
   private async decide(
@@ -240,7 +275,7 @@ export class Devices {
       .finally(() => this.updates.touch([id]));
   }
 
-  /** Forgets the name, the exit, the address and the history of a device. */
+  /** Forgets the name, the exit, the address, the limit and the history of a device. */
   async forget(idText: string): Promise<void> {
     const id = deviceIdIn(idText);
     const wasKnown = this.deps.forgetHistory?.(id) === true;
@@ -249,6 +284,8 @@ export class Devices {
     if (!isListed) throw new GatewayError("not_found", "id: there is no such device");
     await this.change(id, () => ({ name: null, exit: null }), true);
     if (!isPrefixId(id)) await this.fixed.set(id, null);
+    const unsaved = await this.limits.set(id, null);
+    if (unsaved !== null) throw unsaved;
   }
 
   async setDefaultExit(text: string): Promise<void> {
@@ -319,6 +356,7 @@ export class Devices {
   /** To be called when devices on the road were added or removed, or may come in or not any more. */
   remoteChanged(): void {
     this.traffic.linksAre(this.links);
+    void this.limits.insideIs(this.insides);
     this.updates.touch(this.ids);
   }
 
@@ -355,7 +393,7 @@ export class Devices {
 
   /** Reads the decisions again, after the start or after another writer has changed the database. */
   async load(): Promise<void> {
-    await Promise.all([this.assignments.load(), this.fixed.load()]);
+    await Promise.all([this.assignments.load(), this.fixed.load(), this.limits.load()]);
     this.updates.touch(this.ids);
   }
 
@@ -376,6 +414,7 @@ export class Devices {
     void this.fixed.takenAre({ own, routers });
     this.uplink = uplink;
     this.traffic.linksAre(this.links);
+    void this.limits.insideIs(this.insides);
     // The table is first read once its changes are watched.
     if (before !== null && !Bun.deepEquals(lans, before)) void this.look();
   }
@@ -385,9 +424,10 @@ export class Devices {
     return this.table.look();
   }
 
-  /** Another program has changed the firewall, and may have removed the counters. */
+  /** Another program has changed the firewall, and may have removed the counters or the limits. */
   firewallsChanged(): void {
     void this.traffic.check();
+    void this.limits.check();
   }
 
   /** Tells listeners of devices that become silent, and counts their traffic, until `signal` aborts. */
@@ -398,6 +438,7 @@ export class Devices {
       await this.deps.host.sleep(SILENCE_EVERY_MS, signal);
       if (signal.aborted) return;
       void this.assignments.saveAgain();
+      void this.limits.lookAfter();
       const { online } = this.updates;
       this.updates.touch(online.filter((id) => this.presence(id)?.isOnline !== true));
       // No event of the kernel tells of them.
@@ -417,7 +458,15 @@ export class Devices {
     const decided = idsIn(this.assignments.current).filter(
       (id) => !this.remote.isKnown(id) || this.remote.ids.includes(id as Prefix),
     );
-    return [...new Set([...this.neighbourhood.macs, ...decided, ...this.remote.ids, ...this.fixed.ids])];
+    return [
+      ...new Set([
+        ...this.neighbourhood.macs,
+        ...decided,
+        ...this.remote.ids,
+        ...this.fixed.ids,
+        ...this.limits.ids.filter((id) => !isPrefixId(id)),
+      ]),
+    ];
   }
 
   /** The devices without those that are neither known nor assigned. */
@@ -453,6 +502,12 @@ export class Devices {
         `id: ${prefix} has addresses of devices on the road; to add one: portcullis remote add <name>`,
       );
     this.networks.refuseOverlap(prefix);
+  }
+
+  /** The interfaces from which devices come. */
+  private get insides(): string[] {
+    const { lans, remote } = this.links;
+    return [...lans, ...(remote === null ? [] : [remote])];
   }
 
   /** The interfaces on which traffic is counted. */

@@ -5,6 +5,7 @@ import { formatExit } from "./exit.ts";
 import type { FixedAddresses } from "./fixed.ts";
 import type { DeviceId } from "./id.ts";
 import { leasedNames } from "./leases.ts";
+import type { Limits } from "./limits.ts";
 import type { Presence } from "./neighbourhood.ts";
 import type { Device } from "./schema.ts";
 import type { Traffic } from "./traffic.ts";
@@ -13,6 +14,7 @@ interface Deps {
   host: Pick<Host, "read" | "now" | "monotonic">;
   assignments: Assignments;
   fixed: FixedAddresses;
+  limits: Pick<Limits, "of">;
   traffic: Traffic<DeviceId>;
   announced: Announced;
   /** All devices. */
@@ -33,9 +35,10 @@ export class Rows {
   }
 
   private row(id: DeviceId, leased: ReadonlyMap<string, string>): Device {
-    const { host, assignments, fixed, traffic, announced } = this.deps;
+    const { host, assignments, fixed, limits, traffic, announced } = this.deps;
     const { name, exit } = assignments.of(id);
     const { rx, tx } = traffic.of(id);
+    const rate = limits.of(id);
     const presence = this.deps.presence(id);
     const heardAt = presence?.heardAt ?? null;
     return {
@@ -51,6 +54,7 @@ export class Rows {
       rx_bytes: rx,
       tx_bytes: tx,
       fixed_address: fixed.of(id),
+      ...(rate !== null && { rate }),
       ...(this.deps.isRemote(id) && { kind: "remote" as const }),
     };
   }

@@ -1,5 +1,17 @@
 import { type Static, Type } from "typebox";
 
+const Megabits = Type.Union([Type.Number({ minimum: 0.1, maximum: 10_000 }), Type.Null()]);
+
+/** How fast a device may be. */
+export const Rate = Type.Object(
+  {
+    down: { ...Megabits, description: "what it may receive, in Mbit/s; null for no limit" },
+    up: { ...Megabits, description: "what it may send, in Mbit/s; null for no limit" },
+  },
+  { additionalProperties: false },
+);
+export type Rate = Static<typeof Rate>;
+
 /** A device of the LAN. */
 export const Device = Type.Object(
   {
@@ -24,6 +36,7 @@ export const Device = Type.Object(
     fixed_address: Type.Union([Type.String(), Type.Null()], {
       description: "the IPv4 address that a person chose, and the gateway's DHCP server gives to it",
     }),
+    rate: Type.Optional({ ...Rate, description: "only of a device with a limit" }),
     kind: Type.Optional(
       Type.Literal("remote", { description: "only of a device that comes in from the road" }),
     ),
@@ -73,6 +86,9 @@ export const DeviceChange = Type.Object(
         description:
           "the IPv4 address that the gateway's DHCP server gives to it from its next lease on; null for any again",
       }),
+    ),
+    rate: Type.Optional(
+      Type.Union([Rate, Type.Null()], { description: "how fast it may be; null for no limit" }),
     ),
   },
   { additionalProperties: false },

@@ -8,7 +8,7 @@ const GATHERED_MS = 200;
 const MAX_AT_ONCE = 50;
 
 /** The fields that listeners are told. They read the rest, such as whether a person chose the exit. */
-type Told = DeviceUpdate & Pick<Device, "named" | "assigned">;
+type Told = DeviceUpdate & Pick<Device, "named" | "assigned" | "rate">;
 
 interface Deps {
   clock: Pick<Host, "sleep">;
@@ -72,8 +72,8 @@ export class Updates {
       this.told.delete(id);
       return;
     }
-    const { name, named, exit, assigned, online } = row;
-    const told = { id, name, named, exit, assigned, online };
+    const { name, named, exit, assigned, online, rate } = row;
+    const told = { id, name, named, exit, assigned, online, ...(rate !== undefined && { rate }) };
     if (Bun.deepEquals(this.told.get(id), told)) return;
     this.told.set(id, told);
     this.deps.publish({ id, name, exit, online });

@@ -35,7 +35,7 @@ export const deviceRoutes = [
   route({
     method: "put",
     path: "/api/devices/:id",
-    summary: "Name a device, or choose its exit or address",
+    summary: "Name a device, or choose its exit, address or limit",
     tag: "Devices",
     params,
     body: DeviceChange,
@@ -49,10 +49,10 @@ export const deviceRoutes = [
   route({
     method: "delete",
     path: "/api/devices/:id",
-    summary: "Forget a device's name, exit and address",
+    summary: "Forget a device's name, exit, address and limit",
     tag: "Devices",
     params,
-    answers: done("the device has no name, exit or address of its own"),
+    answers: done("the device has no name, exit, address or limit of its own"),
     limit: "connection",
     slash: true,
     together: "queued",

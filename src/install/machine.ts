@@ -12,6 +12,7 @@ import { droppingChains, listTable } from "../killswitch/table.ts";
 import { areBoundsLoaded, BOUNDS_TABLE } from "../network/bounds-table.ts";
 import { COUNTERS_TABLE, readCounters } from "../network/counters.ts";
 import { type HostNetwork, hostNetworkOf } from "../network/host-network.ts";
+import { LIMITS_TABLE, listLimits } from "../network/limits-table.ts";
 import { allSlots, isOwnTable, MAIN_SLOT, MARK_MASK, REMOTE_MARK, remoteLinkOf } from "../network/slot.ts";
 import { roomFor, sysctlsFor } from "../network/sysctls.ts";
 import { type OwnUla, ulasOf } from "../network/ula.ts";
@@ -136,6 +137,7 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
       ...((await listArpTable(host)) === null ? [] : [ARP_TABLE]),
       ...((await readCounters(host)) === null ? [] : [COUNTERS_TABLE]),
       ...((await areBoundsLoaded(host)) ? [BOUNDS_TABLE] : []),
+      ...((await listLimits(host)) === null ? [] : [LIMITS_TABLE]),
     ],
     rules: await readRules(host),
     routes: (await Promise.all(([4, 6] as const).map((family) => routesLeft(host, family)))).flat(),

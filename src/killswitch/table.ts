@@ -1,4 +1,5 @@
 import { BOUNDS_TABLE } from "../network/bounds-table.ts";
+import { LIMITS_TABLE } from "../network/limits-table.ts";
 import type { Host } from "../system/host.ts";
 import { explained } from "../system/modules.ts";
 import { listNft } from "../system/nft.ts";
@@ -67,7 +68,7 @@ export async function chainsOfOthers(
     .filter(({ hook = "" }) => hooks.includes(hook))
     .filter(
       ({ family, table }) =>
-        FAMILIES.includes(family) && ![TABLE, BOUNDS_TABLE].includes(`${family} ${table}`),
+        FAMILIES.includes(family) && ![TABLE, BOUNDS_TABLE, LIMITS_TABLE].includes(`${family} ${table}`),
     )
     .map(({ family, table, name, hook = "", policy }) => ({
       chain: `${family} ${table} ${name}`,

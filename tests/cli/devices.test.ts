@@ -54,6 +54,16 @@ test("device names a device by its id or its name", async () => {
   ]);
 });
 
+test("device limits a device, and the list shows it", async () => {
+  await home.parts.devices.assign(TV, { name: "living room" });
+  expect((await cli("device", TV, "rate", "20/5")).stdout).toBe(
+    `living room (${TV}) is limited to 20 Mbit/s down, 5 Mbit/s up.\n`,
+  );
+  expect((await cli("devices")).stdout).toContain("20 Mbit/s down, 5 Mbit/s up");
+  expect((await cli("device", TV, "rate", "1/2/3")).stderr).toContain("rate: must be Mbit/s each way");
+  expect((await cli("device", TV, "rate", "off")).stdout).toBe(`living room (${TV}) has no limit now.\n`);
+});
+
 test("device and default-exit choose exits, and say what is refused", async () => {
   expect(await cli("device", "living room", "exit", "blocked")).toMatchObject({
     code: 0,
@@ -112,7 +122,7 @@ test("an address is refused while the gateway serves no DHCP, and an action need
 test("forget gives a device the default exit and its own name again", async () => {
   expect(await cli("device", "living room", "forget")).toMatchObject({
     code: 0,
-    stdout: `living room now has the default exit, and no name or address of its own.\n`,
+    stdout: `living room now has the default exit, and no name, address or limit of its own.\n`,
   });
   expect((await home.parts.devices.list()).devices[0]).toMatchObject({ id: TV, name: "", assigned: false });
   expect((await cli("device", TV, "forget", "now")).code).toBe(2);

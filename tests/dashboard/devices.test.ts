@@ -170,6 +170,28 @@ test(
 );
 
 test(
+  "a device is limited in its row, which then says so, as does the other browser's",
+  async () => {
+    await tab.click("Edit TV");
+    await tab.type("TV receives at most, in Mbit/s", "2.5");
+    await tab.type("TV sends at most, in Mbit/s", "100000");
+    await tab.click("Save the limit");
+    await tab.shows(row("TV"), "It must be from 0.1 to 10000.");
+    await tab.type("TV sends at most, in Mbit/s", "");
+    await tab.click("Save the limit");
+    await tab.shows(row("TV"), "2.5 Mbit/s down");
+    await other.shows(row("TV"), "2.5 Mbit/s down");
+    const { devices } = await list();
+    expect(devices.find(({ name }: Device) => name === "TV")?.rate).toEqual({ down: 2.5, up: null });
+    expect(await tab.barriers()).toEqual([]);
+    await tab.type("TV receives at most, in Mbit/s", "");
+    await tab.click("Save the limit");
+    await until(async () => (await tab.text(row("TV")))?.includes("Mbit/s down") === false);
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "direct is offered only if the operator allows it, asks first, and is marked plainly",
   async () => {
     const options = () =>

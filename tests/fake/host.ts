@@ -318,6 +318,16 @@ export class FakeHost implements Host, Internet {
     this.nftables.removeBounds();
   }
 
+  /** The table that limits devices, or null where there is none. */
+  get limitsTable(): string | null {
+    return this.nftables.limits;
+  }
+
+  /** Another program removes the limits of devices. */
+  removeLimits(): void {
+    this.nftables.removeLimits();
+  }
+
   /** Another program removes the firewall's table. */
   get arpTable(): string | null {
     return this.nftables.arp;

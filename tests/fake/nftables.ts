@@ -1,6 +1,7 @@
 import { chainsListed, isSet } from "../../src/killswitch/listing.ts";
 import { BOUNDS_TABLE } from "../../src/network/bounds-table.ts";
 import { COUNTERS_TABLE } from "../../src/network/counters.ts";
+import { LIMITS_TABLE } from "../../src/network/limits-table.ts";
 import { fail, unknown } from "./refusal.ts";
 
 /** What a test decides of `nft`, and who hears `nft monitor`. */
@@ -29,6 +30,8 @@ export class Nftables {
   private handle = 0;
   /** The table that bounds each device. */
   private bounds: string | null = null;
+  /** The text of the table that limits devices, or null where there is none. */
+  limits: string | null = null;
   /** The devices that it has refused something, by set. */
   readonly refused = new Map<string, readonly string[]>();
 
@@ -44,6 +47,9 @@ export class Nftables {
     if (command === "nft -f -" && stdin.startsWith(`add table ${BOUNDS_TABLE}\n`))
       return this.loadBounds(stdin);
     if (command === `nft -t list table ${BOUNDS_TABLE}`) return this.bounds ?? missing();
+    if (command === "nft -f -" && stdin.startsWith(`add table ${LIMITS_TABLE}\n`))
+      return this.loadLimits(stdin);
+    if (command === `nft -s list table ${LIMITS_TABLE}`) return this.limits ?? missing();
     const [, noted] = new RegExp(`^nft -j list set ${BOUNDS_TABLE} (\\S+)$`).exec(command) ?? [];
     if (noted !== undefined) return this.refusedJson(noted);
     if (command === "nft -f -") return this.changeElements(stdin);
@@ -89,6 +95,20 @@ export class Nftables {
   private loadBounds(text: string): string {
     this.bounds = text;
     this.tell(`add table ${BOUNDS_TABLE}`);
+    return "";
+  }
+
+  /** Another program removes the limits of devices. */
+  removeLimits(): void {
+    this.limits = null;
+    this.tell(`delete table ${LIMITS_TABLE}`);
+  }
+
+  private loadLimits(text: string): string {
+    const table = text.slice(text.indexOf("\n", text.indexOf("\n") + 1) + 1);
+    if (table !== "" && !table.startsWith(`table ${LIMITS_TABLE} {\n`)) unknown(text);
+    this.limits = table === "" ? null : table;
+    this.tell(`add table ${LIMITS_TABLE}`);
     return "";
   }
 

@@ -115,8 +115,35 @@ test("an exit of null is the default exit again, and the name stays", async () =
   );
 });
 
+test("a device has a rate while it is given one, and what is wrong with it is named", async () => {
+  expect((await put(`/api/devices/${TV}`, { rate: { down: 20, up: null } })).status).toBe(200);
+  expect((await list()).devices).toMatchObject([{ id: TV, rate: { down: 20, up: null } }]);
+  expect((await put(`/api/devices/${TV}`, { rate: { down: 0.5, up: 0.1 }, name: "TV" })).status).toBe(200);
+  const refused = [
+    { down: null, up: null },
+    { down: 0, up: 1 },
+    { down: -5, up: 1 },
+    { down: 10_001, up: 1 },
+    { down: "20", up: 1 },
+    { down: 20 },
+    "20",
+  ];
+  for (const rate of refused) {
+    const { status, text } = await put(`/api/devices/${TV}`, { rate });
+    expect([status, text]).toEqual([400, expect.stringContaining("rate")]);
+  }
+  expect((await put("/api/devices/10.8.0.0%2F24", { rate: { down: 1, up: 1 } })).text).toContain(
+    "rate: is for single devices, not for a network behind another router",
+  );
+  // The exit does not exist.
+  expect((await put(`/api/devices/${TV}`, { rate: { down: 1, up: 1 }, exit: "nowhere" })).status).toBe(404);
+  expect((await list()).devices).toMatchObject([{ id: TV, name: "TV", rate: { down: 0.5, up: 0.1 } }]);
+  expect((await put(`/api/devices/${TV}`, { rate: null })).status).toBe(200);
+  expect((await list()).devices[0]).not.toHaveProperty("rate");
+});
+
 test.each([
-  [{}, 400, "name, exit or address is required"],
+  [{}, 400, "name, exit, address or rate is required"],
   [{ name: "" }, 400, "name must be a non-empty string"],
   [{ name: null }, 400, "name must be a non-empty string"],
   [{ name: "x".repeat(65) }, 400, "name: must have 1 to 64 characters"],

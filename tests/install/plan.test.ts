@@ -268,7 +268,12 @@ test("an uninstallation undoes everything, the tunnel first and then the kill sw
       units: ["portcullis.service", "portcullis-killswitch.service"],
       network: ["portcullis0"],
       addresses: [{ interface: "eth0", prefix: cidr("fd12:3456:789a:b5f5::1/64") }],
-      tables: ["inet portcullis", "inet portcullis_traffic", "inet portcullis_bounds"],
+      tables: [
+        "inet portcullis",
+        "inet portcullis_traffic",
+        "inet portcullis_bounds",
+        "inet portcullis_limits",
+      ],
       rules: rulesFor(ONE_CABLE.network),
       routes: [{ family: 4, table: 20565 }],
     },

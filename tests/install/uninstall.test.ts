@@ -25,6 +25,7 @@ class Machine extends FakeHost {
     if (words.startsWith("ip -j")) return "[]";
     if (words.startsWith("ip link del") || words.startsWith("nft delete")) throw new Error("no such thing");
     if (words.startsWith("nft -s -n list table") && !this.stubborn) throw new Error("no such table");
+    if (words.startsWith("nft -s list table")) throw new Error("no such table");
     return "";
   }
 }

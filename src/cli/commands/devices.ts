@@ -14,13 +14,15 @@ export function addDeviceCommands(program: Command): void {
     command(
       program,
       "device",
-      "choose the exit of a device of the LAN, name it, give it an address, or forget all three",
+      "choose the exit of a device, name it, give it an address or a limit, or forget all four",
     )
       .argument("<device>", "its id or its name")
-      .addArgument(new Argument("<action>", "what to do").choices(["exit", "name", "address", "forget"]))
+      .addArgument(
+        new Argument("<action>", "what to do").choices(["exit", "name", "address", "rate", "forget"]),
+      )
       .argument(
-        "[exit, name or address]",
-        "for exit: a tunnel, or blocked; for name: 1 to 64 characters; for address: an IPv4 address that the gateway's DHCP server then gives to it, or auto",
+        "[exit, name, address or rate]",
+        "for exit: a tunnel, or blocked; for name: 1 to 64 characters; for address: an IPv4 address that the gateway's DHCP server then gives to it, or auto; for rate: Mbit/s each way (20), down and up (20/5 or 20/off), or off",
       ),
     async (api, args) => (await loadDevices()).changeDevice(api, args),
   );

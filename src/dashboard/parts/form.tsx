@@ -121,6 +121,8 @@ interface FieldProps extends About {
   maxLength?: number;
   min?: number;
   max?: number;
+  /** Numbers with decimals, too. */
+  step?: "any";
   /** What it must be, as a regular expression, and in words. */
   pattern?: string;
   title?: string;

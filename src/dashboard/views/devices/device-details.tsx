@@ -11,6 +11,7 @@ import { Button } from "../../parts/button.tsx";
 import { devicePath } from "../../parts/device-exit.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Field, Form } from "../../parts/form.tsx";
+import { LimitForm } from "./limit-form.tsx";
 
 /** Everything that is known of a device, its name to be changed, and what forgets it. */
 export function DeviceDetails({ device, onClose }: { device: Device; onClose: () => void }) {
@@ -42,8 +43,9 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
           required
         />
       </Form>
+      {!isNetwork(device) && <LimitForm device={device} />}
       <DeviceFacts device={device} />
-      {(device.named || device.assigned) && !isRemote(device) && (
+      {(device.named || device.assigned || device.rate !== undefined) && !isRemote(device) && (
         <Button
           kind="danger"
           doing={say("Forgetting…")}
@@ -51,7 +53,10 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
           label={say("Forget {device}", { device: title })}
           ask={{
             title: say("Forget {device}?", { device: title }),
-            text: whatForgettingDoes(device),
+            text: [
+              whatForgettingDoes(device),
+              ...(device.rate === undefined ? [] : [say("Its limit ends, too.")]),
+            ].join(" "),
             confirm: say("Forget"),
           }}
         >

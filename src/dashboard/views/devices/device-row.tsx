@@ -3,6 +3,7 @@ import type { Device, DeviceList } from "../../../devices/schema.ts";
 import { DIVERTED, isNetwork, isNew, isRemote, titleOf } from "../../exit.ts";
 import { agoOf, rateOf } from "../../format.ts";
 import { say } from "../../language.ts";
+import { limitText } from "../../limit.ts";
 import { DeviceExit } from "../../parts/device-exit.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
@@ -40,6 +41,7 @@ export function DeviceRow({ device, list, isOwn }: DeviceRowProps) {
             {isOwn && <span class="label own">{say("This device")}</span>}
             {isNew(device) && !isNetwork(device) && <span class="label new">{say("New")}</span>}
             {device.exit === "direct" && <span class="label direct">{say("Outside every tunnel")}</span>}
+            {device.rate !== undefined && <span class="label limit">{limitText(device.rate)}</span>}
           </p>
           <p class="quiet small">
             {addressesOf(device)}

@@ -1,0 +1,129 @@
+import { type Address, familyOf } from "../base/address.ts";
+import type { Mac } from "../base/mac.ts";
+import type { Host } from "../system/host.ts";
+
+/**
+ * A separate table that only drops: nothing passes because of it, whatever it contains. The kill switch replaces its own
+ * table, and a replaced limit begins again. It exists only while something is limited.
+ */
+export const LIMITS_TABLE = "inet portcullis_limits";
+
+/** Bytes a second to and from a device; null if that way is free. */
+export interface ByteRate {
+  down: number | null;
+  up: number | null;
+}
+
+/** A device with a limit. */
+export interface Limited {
+  /** The mark of its connections. */
+  number: number;
+  /** Null for a device on the road, which has none. */
+  mac: Mac | null;
+  /** What a device on the road sends from, as WireGuard has proven. */
+  addresses: readonly Address[];
+  rate: ByteRate;
+}
+
+/** The mark of the connections of devices without a limit. */
+const OTHERS = 1;
+/** The first number that a device can have. */
+export const FIRST_NUMBER = OTHERS + 1;
+
+/**
+ * The kernel's bucket holds what may pass in a second, and this. Packets are joined to one of up to 64 KiB (GRO), which
+ * would never fit into the bucket of a slow device.
+ */
+const BURST_BYTES = 65_536;
+
+/**
+ * The table in text for `nft -f -`. A packet costs a few look-ups, however many devices are limited. What a device sends
+ * is known by its MAC address. The same packet marks its connection, and so what it receives is known by the mark,
+ * whatever addresses it uses.
+ */
+export function limitsFor(limited: readonly Limited[], inside: readonly string[]): string {
+  const links = `{ ${inside.map((link) => `"${link}"`).join(", ")} }`;
+  return `${NO_LIMITS}table ${LIMITS_TABLE} {
+${WAYS.map((way) => limitObjects(limited, way)).join("")}${numbersOf(limited).join("")}${WAYS.map((way) => limitMap(limited, way)).join("")}  chain forwarded {
+    type filter hook forward priority filter + 5; policy accept;
+    iifname ${links} goto sent
+    goto received
+  }
+
+  chain sent {
+    oifname ${links} ct direction reply goto received comment "between two devices, who began counts"
+    ct mark set ether saddr map @macs goto up
+    ct mark set ip saddr map @road_4 goto up
+    ct mark set ip6 saddr map @road_6 goto up
+    ct mark set ${OTHERS}
+  }
+
+  chain up {
+    limit name ct mark map @up drop
+  }
+
+  chain received {
+    limit name ct mark map @down drop
+  }
+}
+`;
+}
+
+/** Removes the table, whether it is there or not. */
+export const NO_LIMITS = `add table ${LIMITS_TABLE}\ndelete table ${LIMITS_TABLE}\n`;
+
+const WAYS = ["down", "up"] as const;
+type Way = (typeof WAYS)[number];
+
+function limitObjects(limited: readonly Limited[], way: Way): string {
+  return limited
+    .flatMap(({ number, rate }) =>
+      rate[way] === null ? [] : [{ name: `${way}_${number}`, bytes: rate[way] }],
+    )
+    .map(
+      ({ name, bytes }) =>
+        `  limit ${name} {\n    rate over ${bytes} bytes/second burst ${BURST_BYTES} bytes\n  }\n\n`,
+    )
+    .join("");
+}
+
+function limitMap(limited: readonly Limited[], way: Way): string {
+  const numbers = limited.flatMap(({ number, rate }) => (rate[way] === null ? [] : [number]));
+  return mapOf(
+    way,
+    "mark : limit",
+    numbers.map((number) => `${number} : "${way}_${number}"`),
+  );
+}
+
+function numbersOf(limited: readonly Limited[]): string[] {
+  const road = (family: 4 | 6) =>
+    limited.flatMap(({ number, addresses }) =>
+      addresses.filter((each) => familyOf(each) === family).map((each) => `${each} : ${number}`),
+    );
+  return [
+    mapOf(
+      "macs",
+      "ether_addr : mark",
+      limited.flatMap(({ number, mac }) => (mac === null ? [] : [`${mac} : ${number}`])),
+    ),
+    mapOf("road_4", "ipv4_addr : mark", road(4)),
+    mapOf("road_6", "ipv6_addr : mark", road(6)),
+  ];
+}
+
+function mapOf(name: string, type: string, elements: readonly string[]): string {
+  // nft refuses a list of none.
+  const listed = elements.length === 0 ? "" : `    elements = { ${elements.join(", ")} }\n`;
+  return `  map ${name} {\n    type ${type}\n${listed}  }\n\n`;
+}
+
+/** Replaces the table in one transaction. */
+export async function loadLimits(host: Pick<Host, "run">, text: string): Promise<void> {
+  await host.run(["nft", "-f", "-"], { stdin: text });
+}
+
+/** The table as the kernel has it, without what changes with each packet; null without one. */
+export function listLimits(host: Pick<Host, "run">): Promise<string | null> {
+  return host.run(["nft", "-s", "list", "table", ...LIMITS_TABLE.split(" ")]).catch(() => null);
+}
