@@ -53,16 +53,27 @@ export async function openBoundUdp(way: Way, { onData, onEnd }: Ears): Promise<B
 /** The same over TCP. What is sent before the connection is open waits for it. */
 export async function openBoundTcp(way: Way, { onData, onEnd }: Ears): Promise<BoundSocket> {
   const fd = connectingTcp(way);
+  let waiting: Uint8Array[] | null = [];
   const socket = await Bun.connect({
     fd,
     socket: {
       data: (_: unknown, bytes: Uint8Array) => onData(bytes),
+      // It can be written to: the first time, it is connected.
+      drain: (connected: Bun.Socket<undefined>) => {
+        for (const bytes of waiting ?? []) connected.write(bytes);
+        waiting = null;
+      },
       close: onEnd,
       error: onEnd,
       connectError: onEnd,
     },
   } as unknown as Bun.TCPSocketConnectOptions<undefined>);
-  return { send: (bytes) => socket.write(bytes) === bytes.length, close: () => socket.terminate() };
+  const send = (bytes: Uint8Array) => {
+    if (waiting === null) return socket.write(bytes) === bytes.length;
+    waiting.push(Uint8Array.from(bytes));
+    return true;
+  };
+  return { send, close: () => socket.terminate() };
 }
 
 /** A TCP socket that is about to be connected, after `set` has set what else it needs. */
