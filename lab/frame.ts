@@ -6,8 +6,8 @@ import { markOf } from "./marker.ts";
 export interface WireguardEndpoint {
   address: string;
   port: number;
-  /** Where a relay of the gateway's may have its connection. What is in a stream cannot be judged. */
-  protocol?: "tcp";
+  /** Where a relay of the gateway's may have its connection. What is in a stream cannot be judged, and of LWO the mark. */
+  protocol?: "tcp" | "lwo";
 }
 
 export type Finding =
@@ -53,16 +53,24 @@ function packetFinding(packet: Packet, endpoints: readonly WireguardEndpoint[]):
     const [source, target] = [payload.getUint16(0), payload.getUint16(2)];
     if (protocol === 17 && isDhcp(packet, source, target)) return { kind: "dhcp" };
     if (protocol === 17 && isNameQuestion(packet, target)) return { kind: "mdns" };
-    const known = endpoints
-      .filter((endpoint) => (endpoint.protocol === "tcp") === (protocol === 6))
-      .some(
-        ({ address, port }) =>
-          (address === packet.to && port === target) || (address === packet.from && port === source),
-      );
-    if (known && (protocol === 6 || isWireguard(payload))) return { kind: "wireguard" };
+    const known = endpoints.filter(
+      ({ address, port }) =>
+        (address === packet.to && port === target) || (address === packet.from && port === source),
+    );
+    if (known.some((endpoint) => isOf(endpoint, protocol, payload))) return { kind: "wireguard" };
   }
   if (!packet.fragment && packet.protocol === 58 && isNeighbour(packet)) return { kind: "ndp" };
   return leak(describe(packet));
+}
+
+function isOf({ protocol }: WireguardEndpoint, number: 6 | 17, payload: DataView): boolean {
+  if (number === 6 || protocol === "tcp") return number === 6 && protocol === "tcp";
+  return protocol === "lwo" ? isHidden(payload) : isWireguard(payload);
+}
+
+/** A header that is hidden by LWO says so in its second byte. */
+function isHidden(udp: DataView): boolean {
+  return udp.getUint16(4) >= 8 + 32 && (udp.getUint8(9) & 0x80) !== 0;
 }
 
 /** What the lab's tunnels carry in one packet; one that fills it is not padded to 16 bytes (white paper, 5.4.6). */

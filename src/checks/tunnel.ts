@@ -1,4 +1,5 @@
 import { viaText } from "../servers/hops.ts";
+import { protocolOf } from "../servers/ways.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
@@ -81,7 +82,7 @@ function portText({ port, transport, wanted_transport }: TunnelFacts["row"]): st
   if (transport !== undefined) {
     const why =
       wanted_transport === undefined ? "because plain WireGuard is blocked here" : "as was asked for";
-    return ` by ${transport} at TCP port ${port}, ${why}`;
+    return ` by ${transport} at ${protocolOf(transport).toUpperCase()} port ${port}, ${why}`;
   }
   return port === undefined ? "" : ` at port ${port}, because it does not answer at its usual one from here`;
 }

@@ -118,8 +118,8 @@ const NEVER_WIREGUARDS = "1024-32767";
 export function masqueradeDirect(policy: Policy): string[] {
   if (!isAnyDirect(policy)) return [];
   const servers = policy.endpoints.map(
-    ({ endpoint: { address, port }, isRelayed }) =>
-      `${headerOf(familyOf(address))} daddr ${address} ${isRelayed ? "tcp" : "udp"} dport ${port}`,
+    ({ endpoint: { address, port }, relay = "udp" }) =>
+      `${headerOf(familyOf(address))} daddr ${address} ${relay} dport ${port}`,
   );
   return [
     ...[...new Set(servers)].map(

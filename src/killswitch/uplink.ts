@@ -2,7 +2,7 @@ import { familyOf } from "../base/address.ts";
 import { MAIN_SLOT, markOf } from "../network/slot.ts";
 import { byFamily, chain, clearMark, headerOf, isMarked, on, setMark, toEach, WIREGUARD } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
-import { permitRelay, server } from "./relay.ts";
+import { endpoint, permitRelay } from "./relay.ts";
 import { toRemoteSocket } from "./remote-socket.ts";
 import { answersOf } from "./router.ts";
 
@@ -18,7 +18,7 @@ const TOO_LONG = {
 export function permitWireGuard(direction: "in" | "out", policy: Policy): string[] {
   const { uplink } = policy;
   return policy.endpoints.flatMap((tunnel) =>
-    tunnel.isRelayed
+    tunnel.relay !== undefined
       ? permitRelay(direction, uplink, tunnel)
       : direction === "in"
         ? on("iifname", uplink).map(
@@ -86,7 +86,7 @@ export function markReplies(policy: Policy, family: 4 | 6): string[] {
   const errors = policy.endpoints.length === 0 ? [] : [`${TOO_LONG[family]} fib daddr type local`];
   return [
     ...(family === 4 ? ["udp sport 67 udp dport 68"] : []),
-    ...endpoints.map((tunnel) => (tunnel.isRelayed ? server("s", tunnel) : endpoint("s", tunnel))),
+    ...endpoints.map((tunnel) => endpoint("s", tunnel)),
     ...errors,
     ...toRemoteSocket(policy).map((packets) => `meta nfproto ipv${family} ${packets}`),
     ...[...lookupReplies(policy), ...exemptionReplies(policy), ...answersOf(policy.routers)].filter((reply) =>
@@ -101,7 +101,7 @@ export function markReplies(policy: Policy, family: 4 | 6): string[] {
  * opened the firewall.
  */
 export function unmarkReplies({ endpoints }: Policy): string {
-  const relayed = endpoints.some((tunnel) => tunnel.isRelayed) ? ["tcp"] : [];
+  const relayed = endpoints.some(({ relay }) => relay === "tcp") ? ["tcp"] : [];
   return chain("unmark_replies", "type filter hook input priority mangle; policy accept;", [
     ...["udp", ...relayed].map(
       (protocol) =>
@@ -120,8 +120,4 @@ function exemptionReplies({ exemptions }: Policy): string[] {
   return exemptions.flatMap(({ addresses, port, sourcePort }) =>
     byFamily("saddr", addresses).map((from) => `${from} tcp sport ${port} tcp dport ${sourcePort}`),
   );
-}
-
-function endpoint(direction: "s" | "d", { endpoint: { address, port } }: FirewallTunnel): string {
-  return `${headerOf(familyOf(address))} ${direction}addr ${address} udp ${direction}port ${port}`;
 }

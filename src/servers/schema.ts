@@ -26,13 +26,18 @@ export type Managed = Static<typeof Managed>;
 export const OWN_LIST = "list";
 export const MANAGED: readonly Managed[] = ["mullvad", "ivpn", "pia", "nordvpn", OWN_LIST];
 
-/**
- * How WireGuard's packets get to a server: by UDP, or by UDP inside a TCP connection. `auto` is by UDP where that works,
- * and else as the server offers.
- */
-export const Transport = Type.Union([Type.Literal("auto"), Type.Literal("plain"), Type.Literal("udp2tcp")]);
+/** How a relay gets WireGuard's packets to a server: by UDP in disguise, or inside a TCP connection. */
+export const Relayed = Type.Union([Type.Literal("lwo"), Type.Literal("udp2tcp")]);
+export type Relayed = Static<typeof Relayed>;
+
+/** The same, or `plain`: WireGuard itself, by UDP. */
+export const Wish = Type.Union([Type.Literal("plain"), ...Relayed.anyOf]);
+export type Wish = Static<typeof Wish>;
+
+/** `auto` is plain where that works, and else as the server offers. */
+export const Transport = Type.Union([Type.Literal("auto"), ...Wish.anyOf]);
 export type Transport = Static<typeof Transport>;
-export const TRANSPORTS: readonly Transport[] = ["auto", "plain", "udp2tcp"];
+export const TRANSPORTS: readonly Transport[] = Transport.anyOf.map((each) => each.const);
 
 /**
  * Whether a tunnel's keys are made safe from quantum computers: not, if the server can, or else nothing is carried.
@@ -82,10 +87,12 @@ export interface Server {
   opensPorts?: false;
   /** Where it answers too, if it is reached directly. */
   ports?: readonly PortRange[];
+  /** It understands LWO wherever it answers. */
+  lwo?: true;
   /** TCP ports at which it takes WireGuard's packets (udp-over-tcp), the first to be tried first. */
   udp2tcp?: readonly number[];
   /** How it is to be reached, if that was asked for. */
-  transport?: Exclude<Transport, "auto">;
+  transport?: Wish;
   /** Inside the tunnel it agrees on keys that are safe from quantum computers (Mullvad's ephemeral peers). */
   ephemeralPeers?: true;
   /** Whether that was asked for. */

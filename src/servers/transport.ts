@@ -2,7 +2,8 @@ import { GatewayError } from "../base/errors.ts";
 import type { Hops } from "./hops.ts";
 import type { Place } from "./place.ts";
 import { keyedLike } from "./quantum.ts";
-import type { Server, Transport } from "./schema.ts";
+import type { Server, Transport, Wish } from "./schema.ts";
+import { offers } from "./ways.ts";
 
 /** A target that is reached as was asked. Throws `bad_request` if it does not offer that. */
 export function reachedBy<T extends Server | Place | Hops>(target: T, transport: Transport = "auto"): T {
@@ -45,6 +46,6 @@ export function wishIn(target: Server | Place | Hops): Server["transport"] {
   return "servers" in target ? target.servers[0]?.transport : target.transport;
 }
 
-function wished(server: Server, transport: Exclude<Transport, "auto">): Server | null {
-  return transport === "udp2tcp" && server.udp2tcp === undefined ? null : { ...server, transport };
+function wished(server: Server, transport: Wish): Server | null {
+  return transport === "plain" || offers(server, transport) ? { ...server, transport } : null;
 }

@@ -4,8 +4,10 @@ import { GatewayError } from "../base/errors.ts";
 import { libc, NONBLOCK_CLOEXEC, SOL_SOCKET } from "./libc.ts";
 
 /** From the kernel's headers; the same on ARM and x86. */
-const [SO_BINDTODEVICE, SO_MARK, SOCK_STREAM, EINPROGRESS] = [25, 36, 1, 115];
+const [SO_BINDTODEVICE, SO_MARK, SOCK_STREAM, SOCK_DGRAM, EINPROGRESS] = [25, 36, 1, 2, 115];
 const FAMILIES = { 4: { number: 2, bytes: 16, at: 4 }, 6: { number: 10, bytes: 28, at: 8 } };
+
+export const LOOPBACK = "127.0.0.1";
 
 /** The only way that a socket sends and receives by, and the only one it exchanges packets with. */
 export interface Way {
@@ -78,7 +80,16 @@ export async function openBoundTcp(way: Way, { onData, onEnd }: Ears): Promise<B
 
 /** A TCP socket that is about to be connected, after `set` has set what else it needs. */
 export function connectingTcp(way: Way, set: (fd: number) => boolean = () => true): number {
-  const fd = libc().socket(familyOf(way).number, SOCK_STREAM | NONBLOCK_CLOEXEC, 0);
+  return connecting(way, SOCK_STREAM, set);
+}
+
+/** A UDP socket that belongs to no event loop. */
+export function connectedUdp(way: Way): number {
+  return connecting(way, SOCK_DGRAM, () => true);
+}
+
+function connecting(way: Way, type: number, set: (fd: number) => boolean): number {
+  const fd = libc().socket(familyOf(way).number, type | NONBLOCK_CLOEXEC, 0);
   if (fd < 0) throw unable(way);
   try {
     if (!set(fd)) throw unable(way);
@@ -88,6 +99,24 @@ export function connectingTcp(way: Way, set: (fd: number) => boolean = () => tru
     throw error;
   }
   return fd;
+}
+
+/** The port of an IPv4 socket. */
+export function portOf(fd: number): number {
+  const address = Buffer.alloc(FAMILIES[4].bytes);
+  libc().getsockname(fd, ptr(address), ptr(Int32Array.of(address.length)));
+  return address.readUInt16BE(2);
+}
+
+/** A UDP port that nobody has. It may be taken before it is used. */
+export function freePort(): number {
+  const fd = libc().socket(FAMILIES[4].number, SOCK_DGRAM | NONBLOCK_CLOEXEC, 0);
+  const anywhere = Buffer.alloc(FAMILIES[4].bytes);
+  anywhere.writeUInt16LE(FAMILIES[4].number);
+  libc().bind(fd, ptr(anywhere), anywhere.length);
+  const port = portOf(fd);
+  libc().close(fd);
+  return port;
 }
 
 /** A socket that is connected receives nothing from others. */

@@ -170,21 +170,25 @@ export interface UdpSocket {
   close(): void;
 }
 
-/** A relay of WireGuard's packets to a server, over TCP. */
+/** A relay of WireGuard's packets to a server. */
 export interface RelayPlace {
   /** The firewall mark of what is sent to the server. */
   mark: number;
-  /** The server's, over TCP. */
+  /** The server's. */
   address: string;
   port: number;
+  way: RelayWay;
 }
+
+/** In a TCP connection (udp-over-tcp), or by UDP with a header that is hidden by both public keys (LWO). */
+export type RelayWay = { by: "udp2tcp" } | { by: "lwo"; serverKey: string; ownKey: string };
 
 export interface OpenRelay {
   /** Where WireGuard reaches it, on loopback. */
   port: number;
   /** WireGuard's own port, at which it has to listen. What comes from any other on this machine is dropped. */
   wireguardPort: number;
-  /** Why there is no connection to the server; null if there is one, or if that is not known yet. */
+  /** Why there is no connection to the server; null if there is one, if that is not known yet, and by UDP. */
   fault(): RelayFault | null;
   close(): void;
 }

@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { checkerOf } from "../base/checker.ts";
 import { savedJson } from "../base/saved.ts";
 import { MAIN_SLOT, MAX_TUNNELS } from "../network/slot.ts";
-import { Provider } from "../servers/schema.ts";
+import { Provider, Wish } from "../servers/schema.ts";
 import { Config } from "../wireguard/schema.ts";
 import { isTunnelName } from "./name.ts";
 
@@ -27,7 +27,7 @@ export const Connection = Type.Object({
   /** The same for `via`. */
   wanted_via: Type.Optional(Type.String()),
   /** How it is to be reached, if that was requested. */
-  transport: Type.Optional(Type.Union([Type.Literal("plain"), Type.Literal("udp2tcp")])),
+  transport: Type.Optional(Wish),
   /** How its keys are to be, if that was requested. */
   quantum: Type.Optional(Type.Union([Type.Literal("on"), Type.Literal("require")])),
   /** The server, if its provider assigned the configuration for this connection only. */

@@ -5,6 +5,7 @@ import type { HostNetwork } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
 import { titleOf } from "../servers/hops.ts";
 import type { Server } from "../servers/schema.ts";
+import { protocolOf } from "../servers/ways.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { clockHint } from "./clock.ts";
@@ -19,8 +20,9 @@ import { partOf, type Session, sessionFor, usableOn } from "./session.ts";
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 /** The same if it can be reached in other ways, too: two handshakes, and a second for the answer to the second one. */
 const FIRST_WAY_MS = 6_500;
-/** The same for each other way. With three ports, and three of TCP, all are tried within 28 s. */
-const OTHER_WAY_MS = 3_500;
+/** The same for each other way, or its share of what is left of the time for all of them. */
+const OTHER_WAY_MS = { longest: 3_500, shortest: 1_000 };
+const ALL_WAYS_MS = 26_000;
 /** The pause between two checks for the handshake is a twentieth of the time passed, as a check costs time too. */
 const POLL = { part: 1 / 20, shortestMs: 1, longestMs: 100 };
 
@@ -127,7 +129,8 @@ export class Dialer {
     permit: (tried: Session) => Promise<void>,
     signal: AbortSignal,
   ): Promise<Session> {
-    const { kernel, log } = this.deps;
+    const { host, kernel, log } = this.deps;
+    const begunAt = host.monotonic();
     for (const [at, tried] of tries.entries()) {
       const title = titleOf(tried.server);
       const before = tries[at - 1];
@@ -137,8 +140,8 @@ export class Dialer {
         await permit(tried);
         await kernel.configure(tried);
       }
-      const withinMs = tries.length === 1 ? HANDSHAKE_TIMEOUT_MS : at === 0 ? FIRST_WAY_MS : OTHER_WAY_MS;
-      if (await this.hasAnswered(tried, withinMs, signal)) return tried;
+      const patience = patienceMs(at, tries.length, host.monotonic() - begunAt);
+      if (await this.hasAnswered(tried, patience, signal)) return tried;
     }
     throw this.silenceOf(tries);
   }
@@ -189,31 +192,38 @@ export class Dialer {
     const { host, savedState } = this.deps;
     const title = titleOf(tries[0].server);
     const hint = clockHint(host.now(), savedState.handshake());
-    const plain = tries.filter(({ transport }) => transport === undefined);
-    const portsOf = (some: readonly Session[]) => some.map(({ endpoint }) => endpoint.port).join(", ");
-    const relayed = tries.filter(({ transport }) => transport !== undefined);
-    const ways = [
-      ...(plain.length > 0 ? [`by UDP at ${portText(plain)} ${portsOf(plain)}`] : []),
-      ...(relayed.length > 0 ? [`by udp2tcp at TCP ${portText(relayed)} ${portsOf(relayed)}`] : []),
-    ];
+    const ways = Map.groupBy(tries, ({ transport }) => transport);
+    const texts = [...ways].map(
+      ([transport, some]) => `by ${transport ?? "UDP"} at ${portsText(transport, some)}`,
+    );
     const silent = `${title} did not answer the WireGuard handshake`;
     return new GatewayError(
       "no_answer",
-      tries.length === 1 && relayed.length === 0
+      tries.length === 1 && ways.has(undefined)
         ? `${silent} within ${HANDSHAKE_TIMEOUT_MS / 1000} s: is it up, and are the keys right?${hint}`
-        : `${silent} ${ways.join(", nor ")}: is it up, are the keys right, and does this network let WireGuard through?${hint}`,
+        : `${silent} ${texts.join(", nor ")}: is it up, are the keys right, and does this network let WireGuard through?${hint}`,
     );
   }
 }
 
-function portText(some: readonly Session[]): string {
-  return some.length === 1 ? "port" : "any of its ports";
+/** For the way at this place of so many, when so much time has passed. */
+function patienceMs(at: number, count: number, passedMs: number): number {
+  if (count === 1) return HANDSHAKE_TIMEOUT_MS;
+  if (at === 0) return FIRST_WAY_MS;
+  const share = (ALL_WAYS_MS - passedMs) / (count - at);
+  return Math.max(OTHER_WAY_MS.shortest, Math.min(OTHER_WAY_MS.longest, share));
 }
 
-function wayText({ endpoint, transport }: Session): string {
-  return transport === undefined
-    ? `at port ${endpoint.port}`
-    : `by ${transport} at TCP port ${endpoint.port}`;
+function portsText(transport: Session["transport"], some: readonly Session[]): string {
+  const kind = transport === undefined ? "" : `${protocolOf(transport).toUpperCase()} `;
+  const ports = some.map(({ endpoint }) => endpoint.port).join(", ");
+  return some.length === 1 ? `${kind}port ${ports}` : `any of its ${kind}ports ${ports}`;
+}
+
+function wayText(session: Session): string {
+  const { transport } = session;
+  const at = `at ${portsText(transport, [session])}`;
+  return transport === undefined ? at : `by ${transport} ${at}`;
 }
 
 function foreignAnswer({ server, endpoint }: Session): GatewayError {

@@ -1,6 +1,6 @@
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Server } from "../servers/schema.ts";
-import { type Way, waysToTry } from "../servers/ways.ts";
+import { offersRelay, protocolOf, type Way, waysToTry } from "../servers/ways.ts";
 import type { Host } from "../system/host.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { Session } from "./session.ts";
@@ -21,7 +21,7 @@ interface Deps {
 /** What is known of how servers are reached from this uplink. */
 export class KnownWays {
   private last: { session: Session; at: number } | null = null;
-  /** Uplinks by which plain WireGuard was cut off. This is not saved, because it may have been the server. */
+  /** Uplinks by which a flow of UDP was cut off. This is not saved, because it may have been the server. */
   private readonly distrusted = new Set<string>();
 
   constructor(private readonly deps: Deps) {}
@@ -45,7 +45,7 @@ export class KnownWays {
     const { server, endpoint, transport } = session;
     const isUsual = transport === undefined && endpoint.port === server.config.peer.endpoint.port;
     // What was asked for says nothing of the uplink.
-    if (server.transport === "udp2tcp" || (isUsual && !savedState.hasServerWays())) return;
+    if (![undefined, "plain"].includes(server.transport) || (isUsual && !savedState.hasServerWays())) return;
     const names = await uplinkNames(host, killSwitch.network);
     if (transport !== undefined && names.some((name) => this.distrusted.has(name))) return;
     const way = isUsual ? null : { port: endpoint.port, ...(transport !== undefined && { transport }) };
@@ -56,8 +56,9 @@ export class KnownWays {
   async fellSilent(session: Session): Promise<void> {
     const { last } = this;
     const isShort = last?.session === session && this.deps.host.monotonic() - last.at < SHORT_LIFE_MS;
-    if (isShort && session.transport === undefined && session.server.udp2tcp !== undefined)
-      this.distrusted.add(await this.uplink());
+    const { server, transport } = session;
+    const isCutOff = transport === undefined ? offersRelay(server) : protocolOf(transport) === "udp";
+    if (isShort && isCutOff) this.distrusted.add(await this.uplink());
   }
 
   private async uplink(): Promise<string> {

@@ -1,5 +1,6 @@
 import { type Address, contains, familyOf } from "../base/address.ts";
 import type { HostNetwork } from "../network/host-network.ts";
+import { protocolOf } from "../servers/ways.ts";
 import type { Config } from "../wireguard/schema.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { Session } from "./session.ts";
@@ -19,10 +20,10 @@ export function linkMtuOf(config: Config, uplinkMtu: number): number {
 }
 
 /**
- * The same for a relay: the IP header, 32 bytes for TCP with its timestamps, 2 for the length of a packet, and 32 of
- * WireGuard's. A longer packet gets through, too, but takes two segments.
+ * The same over TCP: the IP header, 32 bytes for TCP with its timestamps, 2 for the length of a packet, and 32 of
+ * WireGuard's. A longer packet gets through, too, but takes two segments. LWO adds nothing.
  */
-const RELAYED_BYTES = { 4: 20 + 32 + 2 + 32, 6: 40 + 32 + 2 + 32 };
+const STREAM_BYTES = { 4: 20 + 32 + 2 + 32, 6: 40 + 32 + 2 + 32 };
 
 /** The MTU of the tunnel's routes if the path is narrower than the interface's MTU supposes; null if not, or unknown. */
 export function limitOf(
@@ -30,10 +31,10 @@ export function limitOf(
   network: HostNetwork,
   known: Known,
 ): number | null {
-  const isRelayed = transport !== undefined;
-  const path = known.pathMtu(pathOf(network)) ?? (isRelayed ? network.uplinkMtu : null);
+  const isStream = protocolOf(transport) === "tcp";
+  const path = known.pathMtu(pathOf(network)) ?? (isStream ? network.uplinkMtu : null);
   if (path === null) return null;
-  const fits = path - (isRelayed ? RELAYED_BYTES : OVERHEAD_BYTES)[familyOf(endpoint.address)];
+  const fits = path - (isStream ? STREAM_BYTES : OVERHEAD_BYTES)[familyOf(endpoint.address)];
   const limit = Math.max(fits - (fits % PADDED_BYTES), LEAST_MTU);
   return limit < linkMtuOf(server.config, network.uplinkMtu) ? limit : null;
 }

@@ -2,6 +2,8 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { nextTurn } from "../base/queue.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
+import { RELAY_MARK } from "../network/slot.ts";
+import { protocolOf } from "../servers/ways.ts";
 import type { Host } from "../system/host.ts";
 import { mtuTo } from "../system/ip.ts";
 import type { Controller } from "./controller.ts";
@@ -13,6 +15,8 @@ import type { State } from "./state.ts";
 /** Which groups may use ICMP sockets (icmp(7)); the kernel's default is none. */
 const PING_GROUPS = "/proc/sys/net/ipv4/ping_group_range";
 const [NONE, ROOT] = [/^1\s+0\s*$/, "0 0"];
+
+const isMeasured = ({ transport }: Session) => protocolOf(transport) === "udp";
 
 interface Deps {
   host: Host;
@@ -40,9 +44,9 @@ export class PathMtu {
     follow(controller.state);
   }
 
-  /** What a relay carries says nothing: TCP cuts it to the path's size. */
+  /** What a stream carries says nothing: TCP cuts it to the path's size. */
   private follow(state: State, controller: Controller, ended: AbortSignal): void {
-    const session = state.name === "connected" && !state.session.transport ? state.session : null;
+    const session = state.name === "connected" && isMeasured(state.session) ? state.session : null;
     if (session === this.session) return;
     this.session = session;
     this.measuring.abort();
@@ -65,7 +69,7 @@ export class PathMtu {
     const longest = await this.longest(session, whole, signal);
     // What the echo requests have made a router say is known to the kernel by now.
     const { address } = session.endpoint;
-    const told = await mtuTo(host, address, session.mark);
+    const told = await mtuTo(host, address, session.transport === undefined ? session.mark : RELAY_MARK);
     if (signal.aborted) return;
     const overhead = overheadOf(address);
     const path = pathOf(network);

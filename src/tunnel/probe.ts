@@ -5,6 +5,7 @@ import type { Slot } from "../network/slot.ts";
 import { titleOf, viaText } from "../servers/hops.ts";
 import { MAX_ASKED, type Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
+import { offersRelay } from "../servers/ways.ts";
 import type { Host } from "../system/host.ts";
 import { clockHint } from "./clock.ts";
 import { assertUplink, carriedSince, type Former, silentSince, together, wayOf } from "./dialer.ts";
@@ -80,7 +81,7 @@ export class Probe {
     const nearest = roundTrips.nearest(servers) ?? servers.find((server) => this.isUsed(server, former));
     if (nearest !== undefined) return nearest;
     // They may answer in another way, which the dialer finds out with one of them.
-    const other = servers.find(({ ports, udp2tcp }) => ports !== undefined || udp2tcp !== undefined);
+    const other = servers.find((server) => server.ports !== undefined || offersRelay(server));
     if (other !== undefined && this.deps.killSwitch.network.online) return other;
     const hint = clockHint(this.deps.host.now(), this.deps.savedState.handshake());
     throw new GatewayError(

@@ -1,6 +1,7 @@
 import { type Endpoint, mustParseAddress } from "../base/address.ts";
 import { RELAY_MARK } from "../network/slot.ts";
-import type { Host, OpenRelay, RelayFault } from "../system/host.ts";
+import type { Host, OpenRelay, RelayFault, RelayWay } from "../system/host.ts";
+import { publicKeyOf } from "../wireguard/key.ts";
 import type { Session } from "./session.ts";
 
 /** A relay as WireGuard is configured for it. */
@@ -9,25 +10,28 @@ interface RelayTo {
   wireguardPort: number;
 }
 
+type RelayTarget = Endpoint & { way: RelayWay };
+
 const LOOPBACK = mustParseAddress("127.0.0.1");
 
 /** The relays of a tunnel's interfaces: during a switch there are two. */
 export class Relayed {
-  private readonly relays = new Map<string, { relay: OpenRelay; to: Endpoint }>();
+  private readonly relays = new Map<string, { relay: OpenRelay; to: RelayTarget }>();
 
   constructor(private readonly host: Pick<Host, "openRelay">) {}
 
   /** The session's relay, which is opened unless it is there; null if WireGuard itself reaches the server. */
-  async for({ link, endpoint, transport }: Session): Promise<RelayTo | null> {
+  async for(session: Session): Promise<RelayTo | null> {
+    const { link, endpoint } = session;
     const known = this.relays.get(link);
-    const isSame = transport !== undefined && Bun.deepEquals(known?.to, endpoint);
+    const way = wayOf(session);
+    const to = way && { ...endpoint, way };
+    const isSame = to !== null && Bun.deepEquals(known?.to, to);
     if (!isSame) this.close(link);
-    if (transport === undefined) return null;
+    if (to === null) return null;
     const relay =
-      isSame && known !== undefined
-        ? known.relay
-        : await this.host.openRelay({ ...endpoint, mark: RELAY_MARK });
-    this.relays.set(link, { relay, to: endpoint });
+      isSame && known !== undefined ? known.relay : await this.host.openRelay({ ...to, mark: RELAY_MARK });
+    this.relays.set(link, { relay, to });
     const { port, wireguardPort } = relay;
     return { endpoint: { address: LOOPBACK, port }, wireguardPort };
   }
@@ -45,4 +49,12 @@ export class Relayed {
     this.relays.get(link)?.relay.close();
     this.relays.delete(link);
   }
+}
+
+function wayOf({ server, transport, keys }: Session): RelayWay | null {
+  if (transport !== "lwo") return transport === undefined ? null : { by: transport };
+  const { interface: own, peer } = server.config;
+  // The server hides what it sends by the key that it knows the gateway by.
+  const { privateKey } = keys ?? own;
+  return { by: transport, serverKey: peer.publicKey, ownKey: publicKeyOf(privateKey) };
 }

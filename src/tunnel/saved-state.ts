@@ -6,7 +6,7 @@ import { type Saved, SavedChoice, savedJson, savedNumber, type Texts } from "../
 import { MAIN } from "../killswitch/policy.ts";
 import type { Alarm } from "../killswitch/repairs.ts";
 import { MAIN_SLOT } from "../network/slot.ts";
-import { Provider, type Quantum } from "../servers/schema.ts";
+import { Provider, type Quantum, Relayed } from "../servers/schema.ts";
 import type { Way } from "../servers/ways.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
@@ -48,7 +48,7 @@ const WAYS = savedJson(
     Type.String(),
     Type.Object({
       port: Type.Integer({ minimum: 1, maximum: 65535 }),
-      transport: Type.Optional(Type.Literal("udp2tcp")),
+      transport: Type.Optional(Relayed),
     }),
   ),
   {},

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { Provider, VIA } from "../servers/schema.ts";
+import { Provider, Relayed, VIA, Wish } from "../servers/schema.ts";
 
 export const StateName = Type.Union([
   Type.Literal("disconnected"),
@@ -21,12 +21,12 @@ const Unanswered = Type.Boolean({
 
 const Port = Type.Integer({
   description:
-    "the port at which the server is reached, because it does not answer at its usual one, or the port of TCP; missing if it is the usual one",
+    "the port at which the server is reached, because it does not answer at its usual one, or that of `transport`; missing if it is the usual one",
 });
 
-const Relayed = Type.Literal("udp2tcp", {
+const By = Type.Union(Relayed.anyOf, {
   description:
-    "how the server is reached: by UDP inside a TCP connection to `port`; missing if by plain WireGuard",
+    "how the server is reached at `port`: by UDP with a hidden header (`lwo`), or inside a TCP connection (`udp2tcp`); missing if by plain WireGuard",
 });
 
 const Keyed = Type.Boolean({
@@ -64,7 +64,7 @@ export const Status = Type.Object(
     }),
     via: Type.Optional(VIA),
     port: Type.Optional(Port),
-    transport: Type.Optional(Relayed),
+    transport: Type.Optional(By),
     quantum: Type.Optional(Keyed),
     forwarded_ports: Type.Optional(
       Type.Array(Type.Integer(), {
@@ -99,7 +99,7 @@ export const TunnelRow = Type.Object(
     devices: Type.Integer({ minimum: 0, description: "how many devices leave by it" }),
     via: Type.Optional(VIA),
     port: Type.Optional(Port),
-    transport: Type.Optional(Relayed),
+    transport: Type.Optional(By),
     quantum: Type.Optional(Keyed),
     wanted_via: Type.Optional(
       Type.String({
@@ -108,7 +108,7 @@ export const TunnelRow = Type.Object(
       }),
     ),
     wanted_transport: Type.Optional(
-      Type.Union([Type.Literal("plain"), Type.Literal("udp2tcp")], {
+      Type.Union(Wish.anyOf, {
         description: "how `wanted` should be reached; missing if in whatever way works (`auto`)",
       }),
     ),

@@ -3,7 +3,8 @@ import { GatewayError } from "../base/errors.ts";
 import type { PolicyPart, TunnelPart } from "../killswitch/policy.ts";
 import { type HostNetwork, networkBeside, takerOf } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
-import type { Server } from "../servers/schema.ts";
+import type { Relayed, Server } from "../servers/schema.ts";
+import { protocolOf } from "../servers/ways.ts";
 import { type Config, MAX_KEEPALIVE_SECONDS } from "../wireguard/schema.ts";
 import { type EphemeralKeys, SERVICE } from "./ephemeral-peer.ts";
 
@@ -16,7 +17,7 @@ export interface Session {
   mark: number;
   endpoint: Endpoint;
   /** The endpoint is reached by a relay, in this way; missing if WireGuard reaches it. */
-  transport?: "udp2tcp";
+  transport?: Relayed;
   /** What is used in place of the server's keys; missing if nothing was agreed on. */
   keys?: EphemeralKeys;
 }
@@ -95,7 +96,7 @@ function tunnelPartOf({ server, link, zone, mark, endpoint, transport }: Session
     mark,
     zone,
     endpoint,
-    ...(transport !== undefined && { isRelayed: true as const }),
+    ...(transport !== undefined && { relay: protocolOf(transport) }),
     addresses: addressesOf(server.config),
     resolvers: server.config.interface.dns,
   };

@@ -1,7 +1,7 @@
 import type { Hops } from "../servers/hops.ts";
 import { isIn, type Place } from "../servers/place.ts";
 import { quantumIn } from "../servers/quantum.ts";
-import type { Quantum, Server, Transport } from "../servers/schema.ts";
+import type { Quantum, Server, Wish } from "../servers/schema.ts";
 import { wishIn } from "../servers/transport.ts";
 import type { Connection } from "./connection.ts";
 import { sameServer } from "./session.ts";
@@ -50,7 +50,7 @@ export function sameTarget(one: Target, other: Target): boolean {
 export interface Words {
   server: string;
   via?: string;
-  transport?: Exclude<Transport, "auto">;
+  transport?: Wish;
   quantum?: Exclude<Quantum, "off">;
 }
 

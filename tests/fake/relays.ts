@@ -5,8 +5,8 @@ const WIREGUARD_PORT = 50_000;
 
 /** Relays to servers, and what becomes of their connections. */
 export class FakeRelays {
-  /** Servers, `address:port`, without a connection to them. */
-  readonly faults = new Map<string, RelayFault>();
+  /** Servers, `address:port`, without a connection to them; of one that is silent, no relay tells. */
+  readonly faults = new Map<string, RelayFault | "silent">();
   /** Where WireGuard reaches those that are open, and their servers. */
   readonly opened = new Map<number, RelayPlace>();
   private next = FIRST_PORT;
@@ -17,7 +17,10 @@ export class FakeRelays {
     return {
       port,
       wireguardPort: WIREGUARD_PORT,
-      fault: () => this.faults.get(`${place.address}:${place.port}`) ?? null,
+      fault: () => {
+        const fault = this.faults.get(`${place.address}:${place.port}`) ?? null;
+        return fault === "silent" ? null : fault;
+      },
       close: () => void this.opened.delete(port),
     };
   }

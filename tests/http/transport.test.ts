@@ -5,7 +5,7 @@ import { Home } from "./home.ts";
 const LIST = [1, 2].map((number) => ({
   ...{ hostname: `se-${number}`, country: "Sweden", city: "Stockholm", ipv4: `192.0.2.1${number}` },
   ...{ port: 51820, public_key: new Uint8Array(32).fill(number).toBase64(), provider: "Box" },
-  ...(number === 1 && { udp2tcp: [443, 80] }),
+  ...(number === 1 && { udp2tcp: [443, 80], lwo: true }),
 }));
 
 let home: Home;
@@ -37,6 +37,16 @@ test("what is asked for is used, told and saved with the connection, until anoth
   const row = await rowOf();
   expect([row.transport, row.wanted_transport, row.port]).toEqual([undefined, undefined, undefined]);
   expect(home.parts.savedState.connection()).not.toHaveProperty("transport");
+});
+
+test("a hidden header is asked for, told and saved in the same way", async () => {
+  expect(await connect("se-1", "lwo")).toEqual(OK);
+  expect(await home.status()).toMatchObject({ server: "se-1", transport: "lwo", port: 51_820 });
+  expect(await rowOf()).toMatchObject({ transport: "lwo", wanted_transport: "lwo" });
+  expect(home.parts.savedState.connection()).toMatchObject({ name: "se-1", transport: "lwo" });
+  expect(await connect("se-2", "lwo")).toMatchObject({
+    error: "transport: se-2 does not offer lwo; choose another server, or auto",
+  });
 });
 
 test("a place has only servers that offer what is asked for", async () => {

@@ -85,7 +85,9 @@ export const LAN_ROUTES: LanRoute[] = [
 ];
 
 /** Over TCP. */
-const RELAYED: FirewallTunnel = { ...FIRST, endpoint: { ...FIRST.endpoint, port: 443 }, isRelayed: true };
+const RELAYED: FirewallTunnel = { ...FIRST, endpoint: { ...FIRST.endpoint, port: 443 }, relay: "tcp" };
+/** In disguise. */
+const DISGUISED: FirewallTunnel = { ...SECOND, relay: "udp" };
 
 const BLOCKED: Policy = blocked(NETWORK);
 
@@ -122,6 +124,12 @@ export const POLICIES = {
   "relayed-direct": {
     ...BLOCKED,
     ...{ endpoints: [RELAYED, FURTHER], carrying: [RELAYED, FURTHER] },
+    devices: [assigned("02:00:00:00:00:05", "direct")],
+  },
+  /** A switch from one relay to another. */
+  disguised: {
+    ...BLOCKED,
+    ...{ endpoints: [DISGUISED, RELAYED], carrying: [DISGUISED, RELAYED] },
     devices: [assigned("02:00:00:00:00:05", "direct")],
   },
   /** Devices on two tunnels, on one that is down, and on none. */

@@ -92,14 +92,19 @@ test("only the router's own address on the cable is asked, at three ports, and e
   expect(routerRules(POLICIES.blocked)).toEqual([]);
 });
 
-test("only the server of a relay gets what has its mark, at one port of TCP, and each rule is known as such", () => {
+test("only the server of a relay gets what has its mark, at one port of its protocol, and each rule is known as such", () => {
   const rules = relayRules(POLICIES["relayed-direct"]);
   expect(rules.map(({ family, priority, text }) => `${family} ${priority} ${text}`)).toEqual([
     "4 21 to 192.0.2.1/32 ipproto 6 fwmark 0x134d/0x1fff iif lo dport 443 lookup main",
     "4 22 fwmark 0x134d/0x1fff unreachable",
     "6 22 fwmark 0x134d/0x1fff unreachable",
   ]);
-  expect(rules.filter((rule) => !isRelayRule(rule))).toEqual([]);
+  const both = relayRules(POLICIES.disguised);
+  expect(both.slice(0, 2).map(({ text }) => text)).toEqual([
+    "to 2001:db8::1/128 ipproto 17 fwmark 0x134d/0x1fff iif lo dport 443 lookup main",
+    "to 192.0.2.1/32 ipproto 6 fwmark 0x134d/0x1fff iif lo dport 443 lookup main",
+  ]);
+  expect([...rules, ...both].filter((rule) => !isRelayRule(rule))).toEqual([]);
   expect(RULES.filter(isRelayRule)).toEqual([]);
   expect([POLICIES.connected, { ...POLICIES["relayed-direct"], uplink: null }].flatMap(relayRules)).toEqual(
     [],
@@ -112,6 +117,7 @@ needsNamespaces.describe("a kernel", () => {
     ["the rules during a lookup", [...RULES, ...exceptionRules(POLICIES.lookup)]],
     ["the rules while the home router is asked", [...RULES, ...routerRules(POLICIES.router)]],
     ["the rules with a relay", [...RULES, ...relayRules(POLICIES["relayed-direct"])]],
+    ["the rules with two relays", [...RULES, ...relayRules(POLICIES.disguised)]],
     ["the rules without the barrier", withoutBarrier(RULES)],
     ["no rules", []],
   ])("has, once they are applied, %s, and a second time nothing changes", (_, wanted) =>

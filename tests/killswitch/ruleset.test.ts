@@ -252,7 +252,9 @@ function tunnels() {
         addresses: addresses(),
         resolvers: addresses(),
       })
-      .chain((each) => fc.constantFrom(each, { ...each, isRelayed: true as const }));
+      .chain((each) =>
+        fc.constantFrom(each, { ...each, relay: "tcp" as const }, { ...each, relay: "udp" as const }),
+      );
   const [first, second] = POLICIES.switching.endpoints;
   return fc.oneof(
     fc.constant([]),

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { Server } from "../../src/servers/schema.ts";
 import { reachedBy, reachedLike, wishIn } from "../../src/servers/transport.ts";
-import { waysToTry } from "../../src/servers/ways.ts";
+import { offersRelay, waysToTry } from "../../src/servers/ways.ts";
 import { ONE, placeOf, TWO } from "../tunnel/gateway.ts";
 
 const OFFERS: Server = { ...ONE, ports: [[443, 443]], udp2tcp: [443, 80] };
@@ -31,11 +31,35 @@ test("where plain WireGuard was cut off it comes last, and what was asked for co
   );
 });
 
+const HIDES: Server = { ...ONE, ports: [[53, 60_000]], lwo: true, udp2tcp: [443] };
+const HIDDEN = [51_820, 443].map((port) => ({ port, transport: "lwo" as const }));
+
+test("a hidden header comes after plain WireGuard, at few ports, and before TCP", () => {
+  const plain = [51_820, 443, 53, 30_026].map((port) => ({ port }));
+  const [tcp = { port: 0 }] = TCP;
+  expect(waysToTry(HIDES, null)).toEqual([...plain, ...HIDDEN, tcp]);
+  expect(waysToTry(HIDES, { port: 443, transport: "lwo" })).toEqual([
+    { port: 443, transport: "lwo" },
+    ...plain,
+    { port: 51_820, transport: "lwo" },
+    tcp,
+  ]);
+  expect(waysToTry({ ...HIDES, transport: "lwo" }, null)).toEqual(HIDDEN);
+  // A flow of UDP was cut off here: TCP is no such flow, also if LWO has worked before.
+  expect(waysToTry(HIDES, null, true)).toEqual([tcp, ...HIDDEN, ...plain]);
+  expect(waysToTry(HIDES, { port: 51_820, transport: "lwo" }, true)).toEqual([tcp, ...HIDDEN, ...plain]);
+  expect(offersRelay(HIDES)).toBe(true);
+  expect(offersRelay({ udp2tcp: [80] })).toBe(true);
+  expect(offersRelay(ONE)).toBe(false);
+});
+
 test("a target is reached as was asked, or refused in words", () => {
   expect(reachedBy(OFFERS)).toBe(OFFERS);
   expect(reachedBy(OFFERS, "auto")).toBe(OFFERS);
   expect(wishIn(reachedBy(OFFERS, "udp2tcp"))).toBe("udp2tcp");
   expect(wishIn(reachedBy(ONE, "plain"))).toBe("plain");
+  expect(wishIn(reachedBy(HIDES, "lwo"))).toBe("lwo");
+  expect(() => reachedBy(OFFERS, "lwo")).toThrow("transport: one does not offer lwo");
   expect(() => reachedBy(ONE, "udp2tcp")).toThrow(
     "transport: one does not offer udp2tcp; choose another server, or auto",
   );

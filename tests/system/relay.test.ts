@@ -60,7 +60,12 @@ async function wireguardAt(port: number) {
 }
 
 async function relayTo(port: number): Promise<OpenRelay> {
-  const relay = await new LinuxHost().openRelay({ mark: RELAY_MARK, address: LOOPBACK, port });
+  const relay = await new LinuxHost().openRelay({
+    mark: RELAY_MARK,
+    address: LOOPBACK,
+    port,
+    way: { by: "udp2tcp" },
+  });
   opened.push(relay);
   return relay;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { Server } from "../../src/servers/schema.ts";
+import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { FakeHost } from "../fake/host.ts";
 import { inDirectory } from "./directory.ts";
 import {
@@ -182,7 +183,9 @@ describe("a connect", () => {
       expect(host.table).toContain("ip daddr 192.0.2.1 tcp dport 80 accept");
       expect(host.table).not.toContain("udp dport 51820");
       expect(host.rules["-4"]).toContain(`priority 21 to 192.0.2.1/32 ipproto 6 ${mark}`);
-      expect([...host.relays.opened.values()]).toEqual([{ mark: 0x134d, address: "192.0.2.1", port: 80 }]);
+      expect([...host.relays.opened.values()]).toEqual([
+        { mark: 0x134d, address: "192.0.2.1", port: 80, way: { by: "udp2tcp" } },
+      ]);
       // What has worked is tried first.
       const asked: string[] = [];
       host.onEvent = (event) => void (event.startsWith("wg setconf") && asked.push(event));
@@ -200,6 +203,46 @@ describe("a connect", () => {
       expect(stoodAlways(host)).toBe(true);
     },
   );
+
+  claim("to a server that only a hidden header leads to is made by LWO, with both keys", async (gateway) => {
+    const { controller, host } = gateway;
+    noUdp(host);
+    const hiding: Server = { ...RELAYED, lwo: true };
+    await controller.connect(hiding);
+    const by = { transport: "lwo", port: 51_820 };
+    expect(await controller.status("custom")).toMatchObject({ connected: true, ...by });
+    expect(host.table).toContain("== 0x0000134d ip daddr 192.0.2.1 udp dport 51820 accept");
+    expect(host.table).not.toContain("ip daddr 192.0.2.1 tcp dport");
+    const { interface: own, peer } = ONE.config;
+    expect([...host.relays.opened.values()]).toEqual([
+      {
+        ...{ mark: 0x134d, address: "192.0.2.1", port: 51_820 },
+        way: { by: "lwo", serverKey: peer.publicKey, ownKey: publicKeyOf(own.privateKey) },
+      },
+    ]);
+    // The same server in the same way: no second relay.
+    await controller.connect(hiding);
+    expect(host.relays.opened.size).toBe(1);
+    await controller.disconnect();
+    expect(host.relays.opened.size).toBe(0);
+    expect(stoodAlways(host)).toBe(true);
+  });
+
+  claim("of many ways tries each of them, and ends within half a minute", async ({ controller, host }) => {
+    for (const port of [51_820, 443, 53, 30_026]) host.silent.add(`192.0.2.1:${port}`);
+    for (const port of [51_820, 443, 80, 5001]) host.relays.faults.set(`192.0.2.1:${port}`, "silent");
+    const many: Server = { ...ONE, ports: [[53, 60_000]], lwo: true, udp2tcp: [443, 80, 5001] };
+    const begun = host.monotonic();
+    await expect(controller.connect(many)).rejects.toMatchObject({
+      code: "no_answer",
+      message: expect.stringContaining(
+        "by UDP at any of its ports 51820, 443, 53, 30026, nor by lwo at any of its UDP ports 51820, 443, nor by udp2tcp at any of its TCP ports 443, 80, 5001",
+      ),
+    });
+    const tookMs = host.monotonic() - begun;
+    expect(tookMs).toBeGreaterThan(25_000);
+    expect(tookMs).toBeLessThan(30_000);
+  });
 
   claim("whose interface goes before it has its relay leaves no relay", async ({ controller, host }) => {
     once(
@@ -229,7 +272,7 @@ describe("a connect", () => {
     await expect(controller.connect(RELAYED)).rejects.toMatchObject({
       code: "no_answer",
       message: expect.stringContaining(
-        "by UDP at any of its ports 51820, 443, nor by udp2tcp at TCP any of its ports 443, 80",
+        "by UDP at any of its ports 51820, 443, nor by udp2tcp at any of its TCP ports 443, 80",
       ),
     });
     expect(host.relays.opened.size).toBe(0);

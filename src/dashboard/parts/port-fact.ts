@@ -7,9 +7,13 @@ export function portFact({ port, transport, wanted_transport }: TunnelRow): Fact
   if (port === undefined) return [];
   if (transport === undefined)
     return [[say("Port"), say("{port}, because its usual one does not answer", { port })]];
+  const parts = { port, way: transport };
   const text =
     wanted_transport === undefined
-      ? say("{port}, over TCP, because plain WireGuard is blocked here", { port })
-      : say("{port}, over TCP, as was asked for", { port });
+      ? say(
+          "{port}, {way, select, lwo {by LWO} other {over TCP}}, because plain WireGuard is blocked here",
+          parts,
+        )
+      : say("{port}, {way, select, lwo {by LWO} other {over TCP}}, as was asked for", parts);
   return [[say("Port"), text]];
 }

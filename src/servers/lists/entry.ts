@@ -22,6 +22,8 @@ export interface ListedServer {
   opensPorts?: false;
   /** Where it answers too. */
   ports?: readonly PortRange[];
+  /** It understands LWO. */
+  lwo?: true;
   /** TCP ports at which it takes WireGuard's packets. */
   udp2tcp?: readonly number[];
   /** Inside the tunnel it agrees on keys that are safe from quantum computers. */
@@ -61,7 +63,8 @@ export function readingOf<Entry>(entries: readonly Entry[], outcomeOf: (entry: E
 
 /** Checks the entries of every format: the author of a list chooses these texts, and clients print them. */
 export function checked(server: UncheckedServer): ListedServer | "malformed" {
-  const { name, ipv4, port, publicKey, multihopPort = 0, ports = [], udp2tcp = [], ephemeralPeers } = server;
+  const { name, ipv4, port, publicKey, multihopPort = 0, ports = [] } = server;
+  const { lwo, udp2tcp = [], ephemeralPeers } = server;
   const places = { label: tidied(server.label), country: tidied(server.country), city: tidied(server.city) };
   const named = [name, ...Object.values(places)].every((text) => isName(text) && isVisible(text));
   const keyed = publicKey === null || isKey(publicKey);
@@ -71,6 +74,7 @@ export function checked(server: UncheckedServer): ListedServer | "malformed" {
     ...{ name, ...places, ipv4, port, publicKey },
     ...(isPort(multihopPort) && { multihopPort }),
     ...(ports.length > 0 && { ports }),
+    ...(lwo && { lwo }),
     ...(udp2tcp.length > 0 && { udp2tcp }),
     ...(ephemeralPeers && { ephemeralPeers }),
   };

@@ -24,8 +24,12 @@ const relay = checkerOf(
     active: Type.Boolean(),
     public_key: Type.String(),
     ipv4_addr_in: Type.String(),
+    features: Type.Optional(Type.Unknown()),
   }),
 );
+
+/** What it has no options for; a relay without it has no such field, or null. */
+const withLwo = checkerOf(Type.Object({ lwo: Type.Object({}) }));
 
 /** WireGuard's usual port, which the app prefers too. */
 const PREFERRED_PORT = 51820;
@@ -61,6 +65,7 @@ function outcomeOf(
     port: usualPort(PREFERRED_PORT, ports),
     publicKey: entry.public_key,
     ports,
+    ...(withLwo.Check(entry.features) && { lwo: true }),
     udp2tcp: UDP2TCP_PORTS,
     ephemeralPeers: true,
   });

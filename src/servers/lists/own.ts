@@ -16,6 +16,7 @@ const server = checkerOf(
     public_key: Type.String(),
     multihop_port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65535 })),
     ports: Type.Optional(Type.Unknown()),
+    lwo: Type.Optional(Type.Boolean()),
     udp2tcp: Type.Optional(Type.Unknown()),
     ephemeral_peers: Type.Optional(Type.Unknown()),
     /** The label of its public record. */
@@ -42,6 +43,7 @@ function outcomeOf(entry: unknown): Outcome {
     publicKey: public_key,
     ...multihop,
     ports: rangesIn(entry.ports),
+    ...(entry.lwo && { lwo: true }),
     udp2tcp: portsIn(entry.udp2tcp),
     ...(entry.ephemeral_peers === true && { ephemeralPeers: true as const }),
   });

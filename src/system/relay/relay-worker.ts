@@ -1,12 +1,13 @@
 import { messageOf } from "../../base/errors.ts";
 import { Relay } from "./relay.ts";
-import type { FromWorker, ToWorker } from "./relays.ts";
+import type { FromWorker, ToWorker } from "./relay-thread.ts";
 
 declare const self: Worker;
 
 const relays = new Map<number, Promise<Relay>>();
 
 self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
+  if (data.type === "bell") return;
   const { id } = data;
   if (data.type === "close") {
     void relays.get(id)?.then((relay) => relay.close());

@@ -1,5 +1,5 @@
 import { ptr } from "bun:ffi";
-import { connectingTcp } from "../bound-socket.ts";
+import { connectingTcp, freePort, LOOPBACK } from "../bound-socket.ts";
 import type { RelayFault, RelayPlace } from "../host.ts";
 import { libc } from "../libc.ts";
 import { isWireGuard, Outbox, Unframer } from "./frames.ts";
@@ -16,7 +16,6 @@ const UNSENT_BYTES = 128 * 1024;
 const SEND_AT_BYTES = 16 * 1024;
 /** The pauses between attempts to connect. */
 const AGAIN_MS = { first: 100, longest: 5_000 };
-const LOOPBACK = "127.0.0.1";
 
 type UdpSocket = Bun.udp.ConnectedSocket<"buffer">;
 type TcpSocket = Bun.Socket<undefined>;
@@ -45,7 +44,7 @@ export class Relay {
   static async open(place: RelayPlace, onFault: (fault: RelayFault | null) => void): Promise<Relay> {
     // What `data` is called with before the relay is there comes from nobody: WireGuard has not been given the port.
     let relay: Relay | null = null;
-    const wireguardPort = await freePort();
+    const wireguardPort = freePort();
     const udp = await Bun.udpSocket({
       hostname: LOOPBACK,
       // The kernel drops what any other socket sends.
@@ -153,14 +152,6 @@ export class Relay {
     this.tcp?.terminate();
     this.tcp = null;
   }
-}
-
-/** It may be taken before WireGuard listens there, which then says so. */
-async function freePort(): Promise<number> {
-  const socket = await Bun.udpSocket({ hostname: "0.0.0.0" });
-  const { port } = socket;
-  socket.close();
-  return port;
 }
 
 function setOptions(fd: number): boolean {

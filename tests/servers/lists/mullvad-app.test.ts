@@ -45,6 +45,19 @@ describe("the port", () => {
   });
 });
 
+test.each([
+  [{ lwo: {} }, true],
+  [{ daita: {}, lwo: {}, quic: null }, true],
+  [{ lwo: null }, undefined],
+  [{ daita: {} }, undefined],
+  [{ lwo: true }, undefined],
+  [null, undefined],
+  ["lwo", undefined],
+])("of a relay with the features %j, LWO is %p", (features, lwo) => {
+  const [server] = readMullvadApp(withPart({ relays: [{ ...RELAY, features }] }))?.servers ?? [];
+  expect(server?.lwo).toBe(lwo as true);
+});
+
 test.each(["8.8.8.8", "10.64.0.1/32", "fd00::1", 7, null])(
   "the gateway %j is not used as a resolver inside the tunnel",
   (ipv4_gateway) => {

@@ -1,0 +1,84 @@
+import { commandIn } from "../src/sandbox/namespace.ts";
+
+/** Where the program listens, besides WireGuard. */
+const LWO_PORT = 41_820;
+
+interface Keys {
+  /** Base64. */
+  serverKey: string;
+  clientKey: string;
+}
+
+/**
+ * Starts the server's end of LWO in a namespace, before the WireGuard there, written from its description and without
+ * the gateway's code: what comes with the mark of a hidden header goes to the program, whatever the port.
+ */
+export async function startLwo(
+  namespace: string,
+  wireguardPort: number,
+  keys: Keys,
+): Promise<Bun.Subprocess> {
+  const rule = `iifname "wan0" meta l4proto udp @th,72,8 & 0x80 == 0x80 redirect to :${LWO_PORT};`;
+  const table = `table inet lwo { chain in { type nat hook prerouting priority -95; ${rule} }; }`;
+  const nft = Bun.spawn(commandIn(namespace, ["nft", table]), { stdin: "ignore", stderr: "inherit" });
+  if ((await nft.exited) !== 0) throw new Error("nft refused the server's end of LWO");
+  const words = [String(wireguardPort), JSON.stringify(keys)];
+  const child = Bun.spawn(commandIn(namespace, [process.execPath, import.meta.path, ...words]), {
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "inherit",
+  });
+  await child.stdout.getReader().read();
+  return child;
+}
+
+/** The sizes of initiation, response and cookie, and of what stands before encrypted data. */
+const SIZES = [148, 92, 64, 32];
+
+/** Undoes, or does, the exclusive or with a key; false if no message is of such a type and size. */
+function crossed(packet: Buffer, key: Buffer, type: number): boolean {
+  const size = SIZES[type - 1];
+  if (size === undefined || packet.length < size) return false;
+  for (let at = 0; at < size; at += 32)
+    for (let part = 0; part < 32 && at + part < size; part += 1)
+      packet.writeUInt8(packet.readUInt8(at + part) ^ key.readUInt8(part), at + part);
+  return true;
+}
+
+async function serve(wireguardPort: number, { serverKey, clientKey }: Keys): Promise<void> {
+  const [own, theirs] = [Buffer.from(serverKey, "base64"), Buffer.from(clientKey, "base64")];
+  /** A socket to WireGuard for each client, so that its answers find back. */
+  const clients = new Map<string, Promise<Bun.udp.ConnectedSocket<"buffer">>>();
+  const outside = await Bun.udpSocket({
+    hostname: "0.0.0.0",
+    port: LWO_PORT,
+    socket: {
+      async data(_, packet, port, address) {
+        if (!crossed(packet, own, packet.readUInt8(0) ^ own.readUInt8(0))) return;
+        packet.writeUInt8(0, 1);
+        const name = `${address} ${port}`;
+        const begun = clients.get(name) ?? inside(port, address);
+        clients.set(name, begun);
+        (await begun).send(packet);
+      },
+    },
+  });
+  const inside = (port: number, address: string) =>
+    Bun.udpSocket({
+      connect: { hostname: "127.0.0.1", port: wireguardPort },
+      socket: {
+        data(_, packet) {
+          if (!crossed(packet, theirs, packet.readUInt8(0))) return;
+          packet.writeUInt8(0x80 + Math.floor(Math.random() * 0x80), 1);
+          outside.send(packet, port, address);
+        },
+        error() {},
+      },
+    });
+  console.log("listening");
+}
+
+if (import.meta.main) {
+  const [port = "", keys = ""] = process.argv.slice(2);
+  await serve(Number(port), JSON.parse(keys));
+}

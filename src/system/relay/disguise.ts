@@ -1,0 +1,7 @@
+/** How WireGuard's packets look on the way to a server. Both rewrite a packet at the begin of a buffer that has room. */
+export interface Disguise {
+  /** The packet's new length; 0 if it is not one of WireGuard's. */
+  hide(bytes: Uint8Array, length: number): number;
+  /** The same for what the server sends. */
+  show(bytes: Uint8Array, length: number): number;
+}

@@ -1,0 +1,30 @@
+import { expect, test } from "bun:test";
+import { MAIN_SLOT, slotOf } from "../../src/network/slot.ts";
+import { Relayed } from "../../src/tunnel/relayed.ts";
+import { sessionFor } from "../../src/tunnel/session.ts";
+import { generateKeyPair, publicKeyOf } from "../../src/wireguard/key.ts";
+import { ip } from "../fake/address.ts";
+import { FakeRelays } from "../fake/relays.ts";
+import { ONE } from "./gateway.ts";
+
+const SESSION = sessionFor(
+  slotOf(MAIN_SLOT, "wg"),
+  ONE,
+  { address: ip("192.0.2.1"), port: 443, transport: "lwo" },
+  null,
+);
+
+test("a header is hidden by the keys in use: after others were agreed on, a relay with those takes the place", async () => {
+  const relays = new FakeRelays();
+  const relayed = new Relayed({ openRelay: async (place) => relays.open(place) });
+  const ownKeys = () => [...relays.opened.values()].map(({ way }) => way.by === "lwo" && way.ownKey);
+  const first = await relayed.for(SESSION);
+  expect(ownKeys()).toEqual([publicKeyOf(ONE.config.interface.privateKey)]);
+  expect(await relayed.for({ ...SESSION })).toEqual(first);
+  const { privateKey, publicKey } = generateKeyPair();
+  const second = await relayed.for({ ...SESSION, keys: { privateKey, presharedKey: "" } });
+  expect(second).not.toEqual(first);
+  expect(ownKeys()).toEqual([publicKey]);
+  relayed.close(SESSION.link);
+  expect(ownKeys()).toEqual([]);
+});
