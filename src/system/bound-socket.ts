@@ -52,9 +52,13 @@ export async function openBoundUdp(way: Way, { onData, onEnd }: Ears): Promise<B
   };
 }
 
-/** The same over TCP. What is sent before the connection is open waits for it. */
-export async function openBoundTcp(way: Way, { onData, onEnd }: Ears): Promise<BoundSocket> {
-  const fd = connectingTcp(way);
+/** The same over TCP, after `set` has set what else it needs. What is sent before the connection is open waits for it. */
+export async function openBoundTcp(
+  way: Way,
+  { onData, onEnd }: Ears,
+  set?: (fd: number) => boolean,
+): Promise<BoundSocket> {
+  const fd = connectingTcp(way, set);
   let waiting: Uint8Array[] | null = [];
   const socket = await Bun.connect({
     fd,
