@@ -2,7 +2,8 @@ import { dlopen, ptr } from "bun:ffi";
 import { commandIn } from "../src/sandbox/namespace.ts";
 
 /** From the kernel's headers; the same on ARM and x86. */
-const [AF_INET, SOCK_STREAM, SOCK_DGRAM, SOL_SOCKET, SO_SNDTIMEO, SO_MARK] = [2, 1, 2, 1, 21, 36];
+const [AF_INET, SOCK_STREAM, SOCK_DGRAM, SOL_SOCKET] = [2, 1, 2, 1];
+const [SO_SNDTIMEO, SO_BINDTODEVICE, SO_MARK] = [21, 25, 36];
 const WAITS_S = 2;
 
 export interface Knock {
@@ -14,6 +15,8 @@ export interface Knock {
   isUdp?: boolean;
   /** The firewall mark of what is sent; 0 for none. */
   mark?: number;
+  /** The only interface by which it may leave; any if absent. */
+  link?: string;
   /** Of the program; root if absent. */
   uid?: number;
 }
@@ -29,7 +32,15 @@ export async function knock(namespace: string, given: Knock): Promise<boolean> {
   return (await child.exited) === 0;
 }
 
-function connects({ sourcePort, address, port, mark = 0, uid = 0, isUdp = false }: Knock): boolean {
+function connects({
+  sourcePort,
+  address,
+  port,
+  mark = 0,
+  link = "",
+  uid = 0,
+  isUdp = false,
+}: Knock): boolean {
   const { symbols: c } = dlopen("libc.so.6", {
     setuid: { args: ["u32"], returns: "i32" },
     socket: { args: ["i32", "i32", "i32"], returns: "i32" },
@@ -52,6 +63,9 @@ function connects({ sourcePort, address, port, mark = 0, uid = 0, isUdp = false 
   return (
     c.setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, ptr(wait), 16) === 0 &&
     (mark === 0 || c.setsockopt(socket, SOL_SOCKET, SO_MARK, ptr(Int32Array.of(mark)), 4) === 0) &&
+    (link === "" ||
+      c.setsockopt(socket, SOL_SOCKET, SO_BINDTODEVICE, ptr(Buffer.from(`${link}\0`)), link.length + 1) ===
+        0) &&
     c.bind(socket, ptr(from), from.length) === 0 &&
     c.connect(socket, ptr(to), to.length) === 0 &&
     (!isUdp || Number(c.send(socket, ptr(to), to.length, 0)) > 0)

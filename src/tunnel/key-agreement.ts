@@ -61,9 +61,11 @@ export class KeyAgreement {
     const { host, kernel } = this.deps;
     const { link, mark, server } = session;
     const own = server.config.interface.privateKey;
+    // Where it goes on without, devices wait for nothing.
+    const withinMs = patienceAfter(server.quantum === "require" ? this.failures : 0);
     if (!isReplacing) await kernel.leadTo(session, SERVICE.address);
     try {
-      const keys = await ephemeralKeys(host, { link, mark, own }, patienceAfter(this.failures), signal);
+      const keys = await ephemeralKeys(host, { link, mark, own }, withinMs, signal);
       this.failures = 0;
       return keys;
     } catch (error) {

@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
+import { EphemeralService } from "../../lab/ephemeral-service.ts";
+import { TUNNEL } from "../../src/sandbox/topology.ts";
 
 const MAIN = ".tunnel:nth-of-type(1)";
 const TV = ".tunnel:nth-of-type(2)";
@@ -13,6 +16,10 @@ let other: Tab;
 
 beforeAll(async () => {
   rig = await startRig();
+  const { managedList } = rig.lab.sandbox.files;
+  const list = JSON.parse(readFileSync(managedList, "utf8"));
+  list.servers[0].ephemeral_peers = true;
+  writeFileSync(managedList, JSON.stringify(list));
   await rig.gateway.api("PUT", TV_DEVICE, { name: "TV" });
   await rig.gateway.keep();
 }, TIMEOUT_MS);
@@ -83,6 +90,39 @@ test(
     await tab.shows("body", "The tunnel tv is connected.");
     expect(await tab.text(DIALOG)).toBeNull();
     await other.shows(TV, "tv Connected to Amsterdam, Netherlands");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "keys that are safe from quantum computers are asked for in the form, and shown by a lock with words",
+  async () => {
+    const { namespaces, serverInterfaces } = rig.lab.sandbox;
+    const at = { namespace: namespaces.vpn1, wireguard: serverInterfaces.vpn1 };
+    const service = await EphemeralService.start(TUNNEL.server4, 1337, at);
+    await tab.click("Connect main");
+    await tab.choose("Keys that are safe from quantum computers", "Always: else nothing is carried");
+    await tab.type("Server, city or country", "box-vpn-2");
+    await tab.click("Connect");
+    await tab.shows(`${DIALOG} .outcome.failed`, "agrees on no keys that are safe from quantum computers");
+    await tab.type("Server, city or country", "box-vpn-1");
+    await tab.click("Connect");
+    await tab.shows(`${MAIN} .icon-lock + span`, "Its keys are safe from quantum computers.");
+    await other.shows(MAIN, "Its keys are safe from quantum computers.");
+    expect(await tab.barriers()).toEqual([]);
+    await other.page.goto(`${rig.url}#/`);
+    await other.shows("body", "Its keys are safe from quantum computers.");
+    await service.behave("unload");
+    await service.stop();
+    await change("PUT", "/api/tunnels/main", { provider: "managed", server: "box-vpn-1", quantum: "on" });
+    await tab.shows(
+      MAIN,
+      "Its keys are not safe from quantum computers: the server agreed on none that are.",
+    );
+    expect(await tab.barriers()).toEqual([]);
+    // What is kept for the tunnel stands in the form.
+    await tab.click("Move main");
+    await tab.shows(`${DIALOG} option:checked[value="on"]`, "If the server can");
   },
   TIMEOUT_MS,
 );

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { EphemeralService } from "../../lab/ephemeral-service.ts";
+import { knock } from "../../lab/knock.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { Sniffer } from "../../lab/sniffer.ts";
 import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
+import { exitMarkOf, MAIN_SLOT, markOf } from "../../src/network/slot.ts";
 import { INTERNET, MULTIHOP_PORTS, TUNNEL, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 
 const TEST_MS = 240_000;
@@ -102,6 +104,48 @@ test(
     const secret = (await secretsAt("vpn1")).get(loaded) ?? "";
     expect(gateway.log()).toContain("its keys are safe from quantum computers");
     expect(gateway.log()).not.toContain(secret);
+  },
+  TEST_MS,
+);
+
+test(
+  "while keys are agreed on, nothing else enters the tunnel, in each layer, nor after SIGKILL",
+  async () => {
+    const { client, gateway: own } = lab.namespaces;
+    const link = `${lab.sandbox.interface}0`;
+    await services.vpn1.behave("silent");
+    const asked = services.vpn1.said("asked").length;
+    const tap = await tapped("vpn1", "not (tcp src port 1337 or tcp dst port 1337)");
+    const knocks = await tapped(
+      "vpn1",
+      "tcp dst port 1337 and tcp[tcpflags] & tcp-syn != 0 and portrange 20000-20099",
+    );
+    const traffic = await lab.traffic(client);
+    const connecting = connect({ server: "box-vpn-1", quantum: "require" }).catch(() => null);
+    await until(() => services.vpn1.said("asked").length > asked, 20_000, 20);
+    const inside = (sourcePort: number, more: { mark?: number; uid?: number } = {}) =>
+      knock(own, { sourcePort, address: TUNNEL.server4, port: PORT, link, ...more });
+    const mark = exitMarkOf(markOf(MAIN_SLOT));
+    const knocked = await Promise.all([
+      knock(client, { sourcePort: 20_001, address: TUNNEL.server4, port: PORT }),
+      inside(20_002),
+      inside(20_003, { mark, uid: 65_534 }),
+      // Positive control: with the mark, which only root can set, the same packets are permitted.
+      inside(20_004, { mark }),
+    ]);
+    expect(knocked).toEqual([false, false, false, true]);
+    await gateway.kill("SIGKILL");
+    // Routing alone.
+    await lab.exec(own, ["nft", "flush", "ruleset"]);
+    await traffic.sends(50);
+    await gateway.start();
+    await traffic.sends(20);
+    expect(await status()).toMatchObject({ connected: false, state: "disconnected" });
+    await traffic.stop();
+    await connecting;
+    expect(await tap.stop()).toEqual([]);
+    const arrived = (await knocks.stop()).map((line) => /\.(200\d\d) >/.exec(line)?.[1]);
+    expect(new Set(arrived)).toEqual(new Set(["20004"]));
   },
   TEST_MS,
 );

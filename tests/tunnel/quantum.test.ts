@@ -204,6 +204,19 @@ describe("a tunnel that has such keys if its server can", () => {
     expect(deviceOf(host)).toEqual({ privateKey: NORMAL_KEY, presharedKey: null });
   });
 
+  claim("waits for 8 s each time, because devices wait meanwhile", async ({ controller, host }) => {
+    const within: number[] = [];
+    host.services.set(SERVICE, ({ withinMs }) => {
+      within.push(withinMs);
+      throw new GatewayError("timed_out", `${SERVICE} did not answer within ${withinMs / 1000} s`);
+    });
+    for (let attempt = 0; attempt < 3; attempt++) {
+      await controller.connect(ON);
+      await controller.disconnect();
+    }
+    expect(within).toEqual([8_000, 8_000, 8_000]);
+  });
+
   claim("is taken up by another process if it has none", async (gateway) => {
     await gateway.controller.connect(ON);
     await gateway.restart();
