@@ -111,7 +111,8 @@ export function writeClientFiles(folder: string, name: string): void {
 }
 
 function libraries(): string {
-  return [
-    ...new Bun.Glob("usr/lib/*-linux-gnu*").scanSync({ cwd: UNPACKED, onlyFiles: false, absolute: true }),
-  ].join(":");
+  const folders = ["usr/lib", "lib"].map((folder) => new Bun.Glob(`${folder}/*-linux-gnu*`));
+  return folders
+    .flatMap((each) => [...each.scanSync({ cwd: UNPACKED, onlyFiles: false, absolute: true })])
+    .join(":");
 }

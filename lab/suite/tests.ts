@@ -45,6 +45,7 @@ const LONG = new Set([
     "leaks/fresh",
     "leaks/relayed",
     "transport",
+    "shadowsocks",
     "quantum",
     "installation",
   ]),

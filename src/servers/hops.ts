@@ -73,7 +73,10 @@ function pairFault(exit: Hop, entry: Hop): string | null {
 }
 
 /** The entry forwards what comes at this one port. */
-function paired({ ports: _, lwo: __, udp2tcp: ___, ...exit }: Server, entry: Server): Server {
+function paired(
+  { ports: _, lwo: __, shadowsocks: ___, udp2tcp: ____, ...exit }: Server,
+  entry: Server,
+): Server {
   const { name, country, city } = entry;
   const { peer } = exit.config;
   const endpoint = { host: entry.config.peer.endpoint.host, port: exit.multihopPort ?? peer.endpoint.port };

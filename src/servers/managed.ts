@@ -176,7 +176,7 @@ const UNASSIGNED: Config["interface"] = { privateKey: "", addresses: [], dns: []
 /** Null without an own end that fits the server. */
 function serverOf(server: ListedServer, ownEnd: Own | null): Server | null {
   const { name, label, country, city, ipv4, port, publicKey, multihopPort, opensPorts, ports } = server;
-  const { lwo, udp2tcp, ephemeralPeers } = server;
+  const { lwo, shadowsocks, udp2tcp, ephemeralPeers } = server;
   if (ownEnd === null || (publicKey === null) !== (ownEnd.registers === true)) return null;
   const { registers, ...own } = ownEnd;
   return {
@@ -195,6 +195,7 @@ function serverOf(server: ListedServer, ownEnd: Own | null): Server | null {
     ...(opensPorts !== undefined && { opensPorts }),
     ...(ports !== undefined && { ports }),
     ...(lwo !== undefined && { lwo }),
+    ...(shadowsocks !== undefined && { shadowsocks }),
     ...(udp2tcp !== undefined && { udp2tcp }),
     ...(ephemeralPeers !== undefined && { ephemeralPeers }),
   };

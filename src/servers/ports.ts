@@ -9,10 +9,14 @@ export function inRange(port: number, ranges: readonly PortRange[]): boolean {
 }
 
 /**
- * The ports at which a server is tried, in this order: where one has answered here before, the usual one, those that are
- * often open, and one in the middle of the longest range, which no list of ports to block has.
+ * The ports at which a server is tried, in this order: where one has answered here before, the usual one if there is one, those
+ * that are often open, and one in the middle of the longest range, which no list of ports to block has.
  */
-export function portsToTry(usual: number, ranges: readonly PortRange[], known: number | null): number[] {
+export function portsToTry(
+  usual: number | null,
+  ranges: readonly PortRange[],
+  known: number | null,
+): number[] {
   const isUsable = (port: number | null): port is number =>
     port !== null && (port === usual || inRange(port, ranges));
   const [longest] = ranges.toSorted((one, other) => other[1] - other[0] - (one[1] - one[0]));

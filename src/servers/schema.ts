@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import type { Address } from "../base/address.ts";
 import type { Config } from "../wireguard/schema.ts";
 import type { PortRange } from "./ports.ts";
 
@@ -27,7 +28,11 @@ export const OWN_LIST = "list";
 export const MANAGED: readonly Managed[] = ["mullvad", "ivpn", "pia", "nordvpn", OWN_LIST];
 
 /** How a relay gets WireGuard's packets to a server: by UDP in disguise, or inside a TCP connection. */
-export const Relayed = Type.Union([Type.Literal("lwo"), Type.Literal("udp2tcp")]);
+export const Relayed = Type.Union([
+  Type.Literal("lwo"),
+  Type.Literal("shadowsocks"),
+  Type.Literal("udp2tcp"),
+]);
 export type Relayed = Static<typeof Relayed>;
 
 /** The same, or `plain`: WireGuard itself, by UDP. */
@@ -89,6 +94,8 @@ export interface Server {
   ports?: readonly PortRange[];
   /** It understands LWO wherever it answers. */
   lwo?: true;
+  /** Where it understands Shadowsocks, with Mullvad's password; at these addresses of its own, at every port. */
+  shadowsocks?: { ports: readonly PortRange[]; addresses?: readonly Address[] };
   /** TCP ports at which it takes WireGuard's packets (udp-over-tcp), the first to be tried first. */
   udp2tcp?: readonly number[];
   /** How it is to be reached, if that was asked for. */

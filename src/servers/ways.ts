@@ -1,15 +1,19 @@
+import type { Address } from "../base/address.ts";
 import { type PortRange, portsToTry } from "./ports.ts";
 import type { Relayed, Server } from "./schema.ts";
 
 /** A port of a server, and how it is reached there. */
 export interface Way {
   port: number;
+  /** Missing if it is the server's usual one. */
+  address?: Address;
   /** Missing for plain WireGuard. */
   transport?: Relayed;
 }
 
 /** Where a disguise is tried: the ports say less then. */
 const DISGUISED_PORTS = 2;
+const ALL_PORTS: readonly PortRange[] = [[1, 65_535]];
 
 /**
  * The ways to a server, in the order in which they are tried: what has worked here before, plain WireGuard at its ports,
@@ -17,7 +21,7 @@ const DISGUISED_PORTS = 2;
  */
 export function waysToTry(server: WaysTo, known: Way | null, distrusts = false): Way[] {
   const { transport: wish } = server;
-  const relayed = ["lwo", "udp2tcp"] as const;
+  const relayed = ["lwo", "shadowsocks", "udp2tcp"] as const;
   if (wish === "plain") return waysBy(server, undefined, known);
   const inTurn = [undefined, ...relayed];
   const wished = wish === undefined ? (distrusts ? inTurn.toReversed() : inTurn) : [wish];
@@ -34,29 +38,38 @@ export function protocolOf(transport: Relayed | undefined): "tcp" | "udp" {
 }
 
 /** Whether the server can be reached in that way. */
-export function offers({ lwo, udp2tcp }: Pick<Server, "lwo" | "udp2tcp">, transport: Relayed): boolean {
-  return (transport === "lwo" ? lwo : udp2tcp) !== undefined;
+export function offers(server: Pick<Server, Relayed>, transport: Relayed): boolean {
+  return server[transport] !== undefined;
 }
 
 /** The ways that a relay would be needed for. */
-export function offersRelay(server: Pick<Server, "lwo" | "udp2tcp">): boolean {
-  return offers(server, "lwo") || offers(server, "udp2tcp");
+export function offersRelay({ lwo, shadowsocks, udp2tcp }: Pick<Server, Relayed>): boolean {
+  return [lwo, shadowsocks, udp2tcp].some((each) => each !== undefined);
 }
 
 /** With the known port of the same transport first. */
-function waysBy(
-  { config, ports = [], lwo, udp2tcp = [] }: WaysTo,
-  transport: Relayed | undefined,
-  known: Way | null,
-): Way[] {
+function waysBy(server: WaysTo, transport: Relayed | undefined, known: Way | null): Way[] {
+  const { config, ports = [], udp2tcp = [] } = server;
   const knownPort = known !== null && known.transport === transport ? known.port : null;
   const byUdp = portsToTry(config.peer.endpoint.port, ports, knownPort);
   if (transport === undefined) return byUdp.map((port) => ({ port }));
   if (transport === "udp2tcp") return udp2tcp.map((port) => ({ port, transport }));
-  return lwo === undefined ? [] : byUdp.slice(0, DISGUISED_PORTS).map((port) => ({ port, transport }));
+  if (!offers(server, transport)) return [];
+  const disguised = transport === "lwo" ? byUdp.map((port) => ({ port })) : byShadowsocks(server, knownPort);
+  return disguised.slice(0, DISGUISED_PORTS).map((way) => ({ ...way, transport }));
 }
 
-type WaysTo = Pick<Server, "lwo" | "udp2tcp" | "transport"> & {
+/** One of its addresses for that alone, which has every port, and its usual one, in turn. */
+function byShadowsocks({ shadowsocks }: WaysTo, known: number | null): Way[] {
+  const { ports = [], addresses = [] } = shadowsocks ?? {};
+  const [address] = addresses;
+  const own =
+    address === undefined ? [] : portsToTry(null, ALL_PORTS, known).map((port) => ({ address, port }));
+  const usual = portsToTry(null, ports, known).map((port) => ({ port }));
+  return own.flatMap((way, at) => [way, ...usual.slice(at, at + 1)]).concat(usual.slice(own.length));
+}
+
+type WaysTo = Pick<Server, Relayed | "transport"> & {
   ports?: readonly PortRange[];
   config: { peer: { endpoint: { port: number } } };
 };

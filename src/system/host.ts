@@ -180,8 +180,11 @@ export interface RelayPlace {
   way: RelayWay;
 }
 
-/** In a TCP connection (udp-over-tcp), or by UDP with a header that is hidden by both public keys (LWO). */
-export type RelayWay = { by: "udp2tcp" } | { by: "lwo"; serverKey: string; ownKey: string };
+/**
+ * In a TCP connection (udp-over-tcp), or by UDP: encrypted with Mullvad's password (Shadowsocks), or with a header that is
+ * hidden by both public keys (LWO).
+ */
+export type RelayWay = { by: "udp2tcp" | "shadowsocks" } | { by: "lwo"; serverKey: string; ownKey: string };
 
 export interface OpenRelay {
   /** Where WireGuard reaches it, on loopback. */

@@ -1,6 +1,5 @@
 import { type Address, contains, familyOf } from "../base/address.ts";
 import type { HostNetwork } from "../network/host-network.ts";
-import { protocolOf } from "../servers/ways.ts";
 import type { Config } from "../wireguard/schema.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { Session } from "./session.ts";
@@ -20,23 +19,26 @@ export function linkMtuOf(config: Config, uplinkMtu: number): number {
 }
 
 /**
- * The same over TCP: the IP header, 32 bytes for TCP with its timestamps, 2 for the length of a packet, and 32 of
- * WireGuard's. A longer packet gets through, too, but takes two segments. LWO adds nothing.
+ * What a relay adds to that. Over TCP, its header has 24 bytes more than UDP's with its timestamps, and each packet's
+ * length takes 2; a longer packet gets through, too, but takes two segments. Shadowsocks adds a salt, an address and a
+ * tag.
  */
-const STREAM_BYTES = { 4: 20 + 32 + 2 + 32, 6: 40 + 32 + 2 + 32 };
+const ADDED_BYTES = { lwo: 0, shadowsocks: 32 + 7 + 16, udp2tcp: 24 + 2 };
 
 /** The MTU of the tunnel's routes if the path is narrower than the interface's MTU supposes; null if not, or unknown. */
-export function limitOf(
-  { server, endpoint, transport }: Session,
-  network: HostNetwork,
-  known: Known,
-): number | null {
-  const isStream = protocolOf(transport) === "tcp";
-  const path = known.pathMtu(pathOf(network)) ?? (isStream ? network.uplinkMtu : null);
+export function limitOf(session: Session, network: HostNetwork, known: Known): number | null {
+  const { server, endpoint } = session;
+  const added = addedBytes(session);
+  const path = known.pathMtu(pathOf(network)) ?? (added > 0 ? network.uplinkMtu : null);
   if (path === null) return null;
-  const fits = path - (isStream ? STREAM_BYTES : OVERHEAD_BYTES)[familyOf(endpoint.address)];
+  const fits = path - added - OVERHEAD_BYTES[familyOf(endpoint.address)];
   const limit = Math.max(fits - (fits % PADDED_BYTES), LEAST_MTU);
   return limit < linkMtuOf(server.config, network.uplinkMtu) ? limit : null;
+}
+
+/** What is added to WireGuard's packets, in bytes. */
+export function addedBytes({ transport }: Pick<Session, "transport">): number {
+  return transport === undefined ? 0 : ADDED_BYTES[transport];
 }
 
 /** The longest packet that is sent into the tunnel, in bytes. */

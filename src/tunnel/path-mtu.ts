@@ -3,11 +3,10 @@ import type { Log } from "../base/log.ts";
 import { nextTurn } from "../base/queue.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import { RELAY_MARK } from "../network/slot.ts";
-import { protocolOf } from "../servers/ways.ts";
 import type { Host } from "../system/host.ts";
 import { mtuTo } from "../system/ip.ts";
 import type { Controller } from "./controller.ts";
-import { LEAST_MTU, linkMtuOf, overheadOf, pathOf, resolverInside, sizesBelow } from "./mtu.ts";
+import { addedBytes, LEAST_MTU, linkMtuOf, overheadOf, pathOf, resolverInside, sizesBelow } from "./mtu.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { Session } from "./session.ts";
 import type { State } from "./state.ts";
@@ -16,7 +15,7 @@ import type { State } from "./state.ts";
 const PING_GROUPS = "/proc/sys/net/ipv4/ping_group_range";
 const [NONE, ROOT] = [/^1\s+0\s*$/, "0 0"];
 
-const isMeasured = ({ transport }: Session) => protocolOf(transport) === "udp";
+const isMeasured = (session: Session) => addedBytes(session) === 0;
 
 interface Deps {
   host: Host;
@@ -44,7 +43,7 @@ export class PathMtu {
     follow(controller.state);
   }
 
-  /** What a stream carries says nothing: TCP cuts it to the path's size. */
+  /** What a stream carries says nothing: TCP cuts it to the path's size. Shadowsocks is fitted to the path known. */
   private follow(state: State, controller: Controller, ended: AbortSignal): void {
     const session = state.name === "connected" && isMeasured(state.session) ? state.session : null;
     if (session === this.session) return;

@@ -26,10 +26,10 @@ export interface Session {
 export function sessionFor(
   slot: Slot,
   server: Server,
-  { transport, ...endpoint }: Endpoint & Pick<Session, "transport">,
+  { transport, address, port }: Endpoint & Pick<Session, "transport">,
   other: Session | null,
 ): Session {
-  const session = sessionOn(slot, other?.link === slot.links[0] ? 1 : 0, server, endpoint);
+  const session = sessionOn(slot, other?.link === slot.links[0] ? 1 : 0, server, { address, port });
   return transport === undefined ? session : { ...session, transport };
 }
 

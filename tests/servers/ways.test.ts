@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
+import type { Address } from "../../src/base/address.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import { reachedBy, reachedLike, wishIn } from "../../src/servers/transport.ts";
-import { offersRelay, waysToTry } from "../../src/servers/ways.ts";
+import { offersRelay, type Way, waysToTry } from "../../src/servers/ways.ts";
+import { ips } from "../fake/address.ts";
 import { ONE, placeOf, TWO } from "../tunnel/gateway.ts";
 
 const OFFERS: Server = { ...ONE, ports: [[443, 443]], udp2tcp: [443, 80] };
@@ -51,6 +53,36 @@ test("a hidden header comes after plain WireGuard, at few ports, and before TCP"
   expect(offersRelay(HIDES)).toBe(true);
   expect(offersRelay({ udp2tcp: [80] })).toBe(true);
   expect(offersRelay(ONE)).toBe(false);
+});
+
+test("Shadowsocks comes between them, at an address of its own and at the usual one in turn", () => {
+  const by = "shadowsocks" as const;
+  const usual = { ...ONE, shadowsocks: { ports: [[51_900, 51_949]] as const }, udp2tcp: [443] };
+  expect(waysToTry(usual, null)).toEqual([
+    { port: 51_820 },
+    { port: 51_924, transport: by },
+    { port: 443, transport: "udp2tcp" },
+  ]);
+  const [address] = ips("192.0.2.77");
+  const both = {
+    ...usual,
+    shadowsocks: { ...usual.shadowsocks, addresses: [address as Address] },
+    lwo: true as const,
+  };
+  const first = { address, port: 443, transport: by };
+  const second = { port: 51_924, transport: by };
+  expect(waysToTry({ ...both, transport: by }, null)).toEqual([first, second] as Way[]);
+  expect(waysToTry(both, null).map(({ transport }) => transport)).toEqual([
+    undefined,
+    "lwo",
+    by,
+    by,
+    "udp2tcp",
+  ]);
+  expect(waysToTry(both, second).slice(0, 2)).toEqual([{ ...second, address }, second] as Way[]);
+  expect(
+    waysToTry({ ...both, shadowsocks: { ports: [], addresses: [address as Address] }, transport: by }, null),
+  ).toEqual([first, { address, port: 53, transport: by }] as Way[]);
 });
 
 test("a target is reached as was asked, or refused in words", () => {

@@ -11,9 +11,12 @@ export function portFact({ port, transport, wanted_transport }: TunnelRow): Fact
   const text =
     wanted_transport === undefined
       ? say(
-          "{port}, {way, select, lwo {by LWO} other {over TCP}}, because plain WireGuard is blocked here",
+          "{port}, {way, select, lwo {by LWO} shadowsocks {by Shadowsocks} other {over TCP}}, because plain WireGuard is blocked here",
           parts,
         )
-      : say("{port}, {way, select, lwo {by LWO} other {over TCP}}, as was asked for", parts);
+      : say(
+          "{port}, {way, select, lwo {by LWO} shadowsocks {by Shadowsocks} other {over TCP}}, as was asked for",
+          parts,
+        );
   return [[say("Port"), text]];
 }

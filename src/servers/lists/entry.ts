@@ -24,6 +24,8 @@ export interface ListedServer {
   ports?: readonly PortRange[];
   /** It understands LWO. */
   lwo?: true;
+  /** Where it understands Shadowsocks; at these addresses, at every port. */
+  shadowsocks?: { ports: readonly PortRange[]; addresses?: readonly Address[] };
   /** TCP ports at which it takes WireGuard's packets. */
   udp2tcp?: readonly number[];
   /** Inside the tunnel it agrees on keys that are safe from quantum computers. */
@@ -64,7 +66,7 @@ export function readingOf<Entry>(entries: readonly Entry[], outcomeOf: (entry: E
 /** Checks the entries of every format: the author of a list chooses these texts, and clients print them. */
 export function checked(server: UncheckedServer): ListedServer | "malformed" {
   const { name, ipv4, port, publicKey, multihopPort = 0, ports = [] } = server;
-  const { lwo, udp2tcp = [], ephemeralPeers } = server;
+  const { lwo, shadowsocks, udp2tcp = [], ephemeralPeers } = server;
   const places = { label: tidied(server.label), country: tidied(server.country), city: tidied(server.city) };
   const named = [name, ...Object.values(places)].every((text) => isName(text) && isVisible(text));
   const keyed = publicKey === null || isKey(publicKey);
@@ -75,6 +77,7 @@ export function checked(server: UncheckedServer): ListedServer | "malformed" {
     ...(isPort(multihopPort) && { multihopPort }),
     ...(ports.length > 0 && { ports }),
     ...(lwo && { lwo }),
+    ...(shadowsocks && { shadowsocks }),
     ...(udp2tcp.length > 0 && { udp2tcp }),
     ...(ephemeralPeers && { ephemeralPeers }),
   };
@@ -90,6 +93,16 @@ const portRange = checkerOf(
 export function rangesIn(value: unknown): readonly PortRange[] {
   const ranges = Array.isArray(value) ? value.slice(0, MAX_RANGES) : [];
   return ranges.filter((each) => portRange.Check(each) && each[0] <= each[1]);
+}
+
+/** The offer of Shadowsocks, if there is one. */
+export function shadowsocksIn(ports: unknown, addresses: unknown): Pick<ListedServer, "shadowsocks"> {
+  const ranges = rangesIn(ports);
+  const own = (Array.isArray(addresses) ? addresses : []).filter(
+    (each): each is Address => typeof each === "string" && isServerAddress(each),
+  );
+  if (ranges.length === 0 && own.length === 0) return {};
+  return { shadowsocks: { ports: ranges, ...(own.length > 0 && { addresses: own.slice(0, 1) }) } };
 }
 
 /** More than any list has. Each of them is tried, so they must be few. */

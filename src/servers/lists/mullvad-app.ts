@@ -2,7 +2,15 @@ import { Type } from "typebox";
 import { type Address, isIpv4, isPrivate } from "../../base/address.ts";
 import { checkerOf } from "../../base/checker.ts";
 import type { PortRange } from "../ports.ts";
-import { checked, type Outcome, type Reading, rangesIn, readingOf, usualPort } from "./entry.ts";
+import {
+  checked,
+  type Outcome,
+  type Reading,
+  rangesIn,
+  readingOf,
+  shadowsocksIn,
+  usualPort,
+} from "./entry.ts";
 
 const list = checkerOf(
   Type.Object({
@@ -10,6 +18,7 @@ const list = checkerOf(
     wireguard: Type.Object({
       relays: Type.Array(Type.Unknown()),
       port_ranges: Type.Optional(Type.Unknown()),
+      shadowsocks_port_ranges: Type.Optional(Type.Unknown()),
       ipv4_gateway: Type.Optional(Type.Unknown()),
     }),
   }),
@@ -25,6 +34,7 @@ const relay = checkerOf(
     public_key: Type.String(),
     ipv4_addr_in: Type.String(),
     features: Type.Optional(Type.Unknown()),
+    shadowsocks_extra_addr_in: Type.Optional(Type.Unknown()),
   }),
 );
 
@@ -39,18 +49,18 @@ const UDP2TCP_PORTS = [443, 80, 5001];
 /** The list of Mullvad's apps: api.mullvad.net/app/v1/relays. */
 export function readMullvadApp(document: unknown): Reading | null {
   if (!list.Check(document)) return null;
-  const { relays, port_ranges, ipv4_gateway } = document.wireguard;
+  const { relays, port_ranges, shadowsocks_port_ranges, ipv4_gateway } = document.wireguard;
   const locations = new Map(Object.entries(document.locations));
   // Every relay listens on all of them.
-  const ports = rangesIn(port_ranges);
-  const reading = readingOf(relays, (entry) => outcomeOf(entry, locations, ports));
+  const everywhere = { ports: rangesIn(port_ranges), shadowsocks: shadowsocks_port_ranges };
+  const reading = readingOf(relays, (entry) => outcomeOf(entry, locations, everywhere));
   return isResolver(ipv4_gateway) ? { ...reading, resolver: ipv4_gateway } : reading;
 }
 
 function outcomeOf(
   entry: unknown,
   locations: ReadonlyMap<string, unknown>,
-  ports: readonly PortRange[],
+  { ports, shadowsocks }: { ports: readonly PortRange[]; shadowsocks: unknown },
 ): Outcome {
   if (!relay.Check(entry)) return "malformed";
   if (!entry.active) return "left out";
@@ -66,6 +76,7 @@ function outcomeOf(
     publicKey: entry.public_key,
     ports,
     ...(withLwo.Check(entry.features) && { lwo: true }),
+    ...shadowsocksIn(shadowsocks, entry.shadowsocks_extra_addr_in),
     udp2tcp: UDP2TCP_PORTS,
     ephemeralPeers: true,
   });

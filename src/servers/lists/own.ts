@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { isIpv6 } from "../../base/address.ts";
 import { checkerOf } from "../../base/checker.ts";
-import { checked, type Outcome, portsIn, type Reading, rangesIn, readingOf } from "./entry.ts";
+import { checked, type Outcome, portsIn, type Reading, rangesIn, readingOf, shadowsocksIn } from "./entry.ts";
 
 const list = checkerOf(Type.Object({ servers: Type.Array(Type.Unknown()) }));
 
@@ -17,6 +17,7 @@ const server = checkerOf(
     multihop_port: Type.Optional(Type.Integer({ minimum: 1, maximum: 65535 })),
     ports: Type.Optional(Type.Unknown()),
     lwo: Type.Optional(Type.Boolean()),
+    shadowsocks: Type.Optional(Type.Unknown()),
     udp2tcp: Type.Optional(Type.Unknown()),
     ephemeral_peers: Type.Optional(Type.Unknown()),
     /** The label of its public record. */
@@ -44,6 +45,7 @@ function outcomeOf(entry: unknown): Outcome {
     ...multihop,
     ports: rangesIn(entry.ports),
     ...(entry.lwo && { lwo: true }),
+    ...shadowsocksIn(entry.shadowsocks, []),
     udp2tcp: portsIn(entry.udp2tcp),
     ...(entry.ephemeral_peers === true && { ephemeralPeers: true as const }),
   });

@@ -7,6 +7,7 @@ import { DatagramRelay } from "./datagram-relay.ts";
 import type { Disguise } from "./disguise.ts";
 import { Lwo } from "./lwo.ts";
 import type { FromWorker, ToWorker } from "./relay-thread.ts";
+import { Shadowsocks } from "./shadowsocks.ts";
 
 declare const self: Worker;
 
@@ -48,6 +49,7 @@ function open(id: number, place: RelayPlace): void {
 function disguiseFor(way: RelayWay): Disguise {
   if (way.by === "lwo")
     return new Lwo(Uint8Array.fromBase64(way.serverKey), Uint8Array.fromBase64(way.ownKey));
+  if (way.by === "shadowsocks") return new Shadowsocks();
   throw new TypeError(`${way.by} is not by UDP`);
 }
 

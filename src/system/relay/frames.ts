@@ -4,7 +4,7 @@
  */
 const HEADER_BYTES = 2;
 /** A keepalive; all other messages are longer (WireGuard white paper, 5.4). */
-const SHORTEST_BYTES = 32;
+export const SHORTEST_BYTES = 32;
 /** So many are enough to see the type of a message. */
 const TYPE_BYTES = 4;
 const NOTHING = new Uint8Array(0);

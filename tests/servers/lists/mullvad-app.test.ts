@@ -58,6 +58,22 @@ test.each([
   expect(server?.lwo).toBe(lwo as true);
 });
 
+test.each([
+  [[[51_900, 51_949]], [], { ports: [[51_900, 51_949]] }],
+  [
+    [[51_900, 51_949]],
+    ["2001:db8::1", "192.0.2.99", "192.0.2.98"],
+    { ports: [[51_900, 51_949]], addresses: ["192.0.2.99"] },
+  ],
+  [undefined, ["192.0.2.99"], { ports: [], addresses: ["192.0.2.99"] }],
+  ["51900", ["127.0.0.1", 7, "x"], undefined],
+  [undefined, undefined, undefined],
+])("with Shadowsocks at ports %j and addresses %j, a server offers %j", (ranges, addresses, shadowsocks) => {
+  const relays = [{ ...RELAY, shadowsocks_extra_addr_in: addresses }];
+  const [server] = readMullvadApp(withPart({ relays, shadowsocks_port_ranges: ranges }))?.servers ?? [];
+  expect(server?.shadowsocks).toEqual(shadowsocks as never);
+});
+
 test.each(["8.8.8.8", "10.64.0.1/32", "fd00::1", 7, null])(
   "the gateway %j is not used as a resolver inside the tunnel",
   (ipv4_gateway) => {
