@@ -19,7 +19,7 @@ import { Requests } from "./requests.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { TunnelRow } from "./schema.ts";
 import { ServerPicker } from "./server-picker.ts";
-import { lastingClashOf, type Session, sameServer } from "./session.ts";
+import { lacksKeys, lastingClashOf, type Session, sameServer } from "./session.ts";
 import { carriedBy, type Event, isUnanswered, type State, transition } from "./state.ts";
 import type { TunnelStatus } from "./status.ts";
 import { StatusReader } from "./status-reader.ts";
@@ -446,8 +446,9 @@ export class Controller {
   ): Promise<void> {
     signal.throwIfAborted();
     const state = this.current;
-    // A request for the place that a live tunnel already leads to does not move the tunnel.
-    const isThere = state.name === "connected" && leadsTo(wanted, state.session.server);
+    // A request for the place that a live tunnel already leads to does not move the tunnel, unless it can get more there.
+    const isThere =
+      state.name === "connected" && leadsTo(wanted, state.session.server) && !lacksKeys(state.session);
     if (isThere && places === undefined) return answer();
     const session = carriedBy(state);
     const former: Former | null = session && {

@@ -45,6 +45,11 @@ export function keepaliveOf({ config }: Server): number {
   return Math.min(config.peer.persistentKeepalive || KEEPALIVE_SECONDS, MAX_KEEPALIVE_SECONDS);
 }
 
+/** Whether keys were asked for that its server did not agree on. */
+export function lacksKeys({ server, keys }: Session): boolean {
+  return server.quantum !== undefined && keys === undefined;
+}
+
 export function sameServer(a: Server, b: Server): boolean {
   return a.provider === b.provider && a.name === b.name && a.via?.name === b.via?.name;
 }

@@ -204,6 +204,23 @@ describe("a tunnel that has such keys if its server can", () => {
     expect(deviceOf(host)).toEqual({ privateKey: NORMAL_KEY, presharedKey: null });
   });
 
+  claim(
+    "gets them by another connect to where it is, and then is not moved",
+    async ({ controller, host }) => {
+      await controller.connect(ON);
+      // Until then, a second request shares the outcome of the first.
+      await Bun.sleep(0);
+      const { secrets } = serve(host);
+      await controller.connect(ON);
+      expect(await controller.status("custom")).toMatchObject({ connected: true, quantum: true });
+      const link = [...host.routes.values()][0];
+      expect(deviceOf(host, link).presharedKey).toBe(secrets[0]);
+      await controller.connect(ON);
+      expect(secrets.length).toBe(1);
+      expect(stoodAlways(host)).toBe(true);
+    },
+  );
+
   claim("waits for 8 s each time, because devices wait meanwhile", async ({ controller, host }) => {
     const within: number[] = [];
     host.services.set(SERVICE, ({ withinMs }) => {
