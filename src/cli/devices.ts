@@ -56,6 +56,15 @@ async function limitDevice(api: Api, device: string, text: string): Promise<Outp
   };
 }
 
+/** `off` means no limit. */
+export async function setSharedRate(api: Api, text: string): Promise<Output> {
+  const rate = text === "off" ? null : parseRate(text);
+  if (rate === undefined) throw usage(WHICH_RATE);
+  const json = await api.put("/api/shared-rate", Success, { rate });
+  const are = rate === null ? "have no limit now" : `are limited to ${rateText(rate)} together`;
+  return { json, text: `Devices without a limit of their own ${are}.\n` };
+}
+
 async function nameDevice(api: Api, device: string, name: string): Promise<Output> {
   const { id } = await deviceOf(api, device);
   const json = await api.put(pathOf(id), Success, { name });
@@ -136,8 +145,12 @@ function linesOf(words: readonly string[]): string {
     .join("");
 }
 
-function textOf({ devices, default_exit }: DeviceList): string {
-  const rest = `Default exit, for devices without one of their own: ${default_exit}\n`;
+function textOf({ devices, default_exit, shared_rate }: DeviceList): string {
+  const shared =
+    shared_rate === undefined
+      ? ""
+      : `Limit of the devices without one of their own, together: ${rateText(shared_rate)}\n`;
+  const rest = `Default exit, for devices without one of their own: ${default_exit}\n${shared}`;
   if (devices.length === 0) return `No device has been seen yet.\n${rest}`;
   const isLimited = devices.some(({ rate }) => rate !== undefined);
   const titles = ["Device", "Exit", "State", "Id", "Address", ...(isLimited ? ["Limit"] : [])];

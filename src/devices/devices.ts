@@ -23,7 +23,7 @@ import { type Exits, exitIn, formatExit, namesOf } from "./exit.ts";
 import { type DhcpHosts, FixedAddresses } from "./fixed.ts";
 import { type DeviceId, deviceIdIn, isPrefixId } from "./id.ts";
 import { leasedNames } from "./leases.ts";
-import { Limits, rateIn } from "./limits.ts";
+import { EVERYBODY_ELSE, Limits, rateIn } from "./limits.ts";
 import { NeighbourTable } from "./neighbour-table.ts";
 import { Neighbourhood, type Presence, SILENT_MS } from "./neighbourhood.ts";
 import { NOBODY, type OnTheRoad } from "./remote.ts";
@@ -165,11 +165,13 @@ export class Devices {
   async list(): Promise<DeviceList> {
     await this.count();
     const { defaultExit, directAllowed } = this.assignments.current;
+    const sharedRate = this.limits.of(EVERYBODY_ELSE);
     return {
       devices: await this.rows.of(this.ids.toSorted()),
       default_exit: formatExit(defaultExit),
       exits: namesOf(this.choices.exits),
       direct_allowed: directAllowed,
+      ...(sharedRate !== null && { shared_rate: sharedRate }),
     };
   }
 
@@ -296,6 +298,12 @@ export class Devices {
         exitsLost: null,
       }))
       .finally(() => this.updates.touch(this.ids));
+  }
+
+  /** Limits all devices without a limit of their own together; null ends it. */
+  async setSharedRate(rate: Rate | null): Promise<void> {
+    const unsaved = await this.limits.set(EVERYBODY_ELSE, rateIn(true, rate));
+    if (unsaved !== null) throw unsaved;
   }
 
   /** One sentence while the exits are lost, and nobody has chosen the default exit since; else null. */

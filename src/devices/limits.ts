@@ -2,7 +2,6 @@ import { type Static, Type } from "typebox";
 import type { Address } from "../base/address.ts";
 import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { Mac } from "../base/mac.ts";
 import { Queue } from "../base/queue.ts";
 import { listIn, SavedList, type Texts } from "../base/saved.ts";
 import {
@@ -12,6 +11,7 @@ import {
   listLimits,
   loadLimits,
   NO_LIMITS,
+  OTHERS,
 } from "../network/limits-table.ts";
 import { rateText } from "../shared/rates.ts";
 import type { Host } from "../system/host.ts";
@@ -19,6 +19,11 @@ import { type DeviceId, isPrefixId, isRemoteId, parseDeviceId } from "./id.ts";
 import { Rate } from "./schema.ts";
 
 const BYTES_PER_MEGABIT = 125_000;
+
+/** All devices without a limit of their own, which share one. */
+export const EVERYBODY_ELSE = "others";
+/** Who can have a limit. */
+type LimitId = DeviceId | typeof EVERYBODY_ELSE;
 
 const StoredLimit = Type.Object({ id: Type.String(), rate: Rate }, { additionalProperties: false });
 type StoredLimit = Static<typeof StoredLimit>;
@@ -31,7 +36,7 @@ export const LIMITS = new SavedList<StoredLimit>({
   max: 1_000,
   entriesIn: (text) =>
     listIn(StoredLimit)(text).flatMap(({ id, rate: { down, up } }) =>
-      parseDeviceId(id) === id && mayBeLimited(id) && !isFree({ down, up })
+      (id === EVERYBODY_ELSE || (parseDeviceId(id) === id && mayBeLimited(id))) && !isFree({ down, up })
         ? [{ id, rate: { down, up } }]
         : [],
     ),
@@ -48,7 +53,7 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
-type Rates = ReadonlyMap<DeviceId, Rate>;
+type Rates = ReadonlyMap<LimitId, Rate>;
 
 /** How fast devices may send and receive, in the database and in the kernel, which drops what is more. */
 export class Limits {
@@ -67,11 +72,12 @@ export class Limits {
     this.all = storedIn(deps.store);
   }
 
+  /** The devices with a limit of their own. */
   get ids(): DeviceId[] {
-    return [...this.all.keys()];
+    return [...this.all.keys()].flatMap((id) => (id === EVERYBODY_ELSE ? [] : [id]));
   }
 
-  of(id: DeviceId): Rate | null {
+  of(id: LimitId): Rate | null {
     return this.all.get(id) ?? null;
   }
 
@@ -110,7 +116,7 @@ export class Limits {
    * Resolves once the kernel has the limit; null ends it. A lower limit takes effect even if it cannot be saved: then it
    * resolves to what is to be told.
    */
-  set(id: DeviceId, rate: Rate | null): Promise<Unsaved | null> {
+  set(id: LimitId, rate: Rate | null): Promise<Unsaved | null> {
     return this.queue.add(async () => {
       const before = this.all;
       const after = new Map(before);
@@ -119,7 +125,7 @@ export class Limits {
       if (Bun.deepEquals(before, after) && !this.isUnsaved) return null;
       if (after.size > LIMITS.max)
         throw refusal(`${LIMITS.max} devices have one already, the maximum; remove one first`);
-      const unsaved = this.savedOr(after, !isHigher(before.get(id), after.get(id)));
+      const unsaved = this.savedOr(after, !isHigher(effective(before, id), effective(after, id)));
       this.all = after;
       try {
         await this.apply();
@@ -174,16 +180,21 @@ export class Limits {
 
   /** Without a limit there is no table, and no packet costs anything. */
   private text(inside: readonly string[]): string {
-    const limited = [...this.all].map(([id, rate]): Limited => {
-      const isRoad = isPrefixId(id);
-      return {
-        number: this.numberOf(id),
-        mac: isRoad ? null : (id as Mac),
-        addresses: isRoad ? this.deps.addressesOf(id) : [],
+    const limited = [...this.all].map(
+      ([id, rate]): Limited => ({
+        ...this.whoIs(id),
         rate: { down: bytesOf(rate.down), up: bytesOf(rate.up) },
-      };
-    });
+      }),
+    );
     return limited.length === 0 || inside.length === 0 ? NO_LIMITS : limitsFor(limited, inside);
+  }
+
+  private whoIs(id: LimitId): Omit<Limited, "rate"> {
+    if (id === EVERYBODY_ELSE) return { number: OTHERS, mac: null, addresses: [] };
+    const number = this.numberOf(id);
+    return isPrefixId(id)
+      ? { number, mac: null, addresses: this.deps.addressesOf(id) }
+      : { number, mac: id, addresses: [] };
   }
 
   private numberOf(id: DeviceId): number {
@@ -193,7 +204,7 @@ export class Limits {
   }
 }
 
-/** The rate that a client has given; null is none. */
+/** The rate that a client has given for a device or for everybody else; null is none. */
 export function rateIn(isSingle: boolean, rate: Rate | null): Rate | null {
   if (rate === null) return null;
   if (!isSingle) throw refusal("is for single devices, not for a network behind another router");
@@ -209,6 +220,11 @@ function isFree({ down, up }: Rate): boolean {
   return down === null && up === null;
 }
 
+/** The limit that holds for a device: its own, or that of everybody else. */
+function effective(all: Rates, id: LimitId): Rate | undefined {
+  return all.get(id) ?? all.get(EVERYBODY_ELSE);
+}
+
 /** Whether more can pass in a direction than before. */
 function isHigher(before: Rate | undefined, after: Rate | undefined): boolean {
   return (["down", "up"] as const).some(
@@ -221,7 +237,7 @@ function bytesOf(megabits: number | null): number | null {
 }
 
 function storedIn(store: Pick<Texts, "read">): Rates {
-  return new Map(LIMITS.read(store).map(({ id, rate }) => [id as DeviceId, rate]));
+  return new Map(LIMITS.read(store).map(({ id, rate }) => [id as LimitId, rate]));
 }
 
 function refusal(what: string): GatewayError {

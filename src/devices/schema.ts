@@ -54,6 +54,10 @@ export const DeviceList = Type.Object(
     direct_allowed: Type.Boolean({
       description: "whether devices may leave outside the tunnel (portcullis direct on)",
     }),
+    shared_rate: Type.Optional({
+      ...Rate,
+      description: "what all devices without a rate of their own have together; missing without a limit",
+    }),
   },
   { additionalProperties: false },
 );
@@ -101,6 +105,13 @@ export const DefaultExit = Type.Object(
   { additionalProperties: false },
 );
 export type DefaultExit = Static<typeof DefaultExit>;
+
+/** PUT /api/shared-rate. */
+export const SharedRate = Type.Object(
+  { rate: Type.Union([Rate, Type.Null()], { description: "null for no limit" }) },
+  { additionalProperties: false },
+);
+export type SharedRate = Static<typeof SharedRate>;
 
 /** Payload of a `device_update`. */
 export const DeviceUpdate = Type.Object(

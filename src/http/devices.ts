@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { parseAddress, unmapped } from "../base/address.ts";
-import { DefaultExit, DeviceChange, DeviceList, OwnDevice } from "../devices/schema.ts";
+import { DefaultExit, DeviceChange, DeviceList, OwnDevice, SharedRate } from "../devices/schema.ts";
 import { sentenceOf } from "../network/other-routers.ts";
 import { ownNetworkIn } from "../network/own.ts";
 import { answers, done } from "./answers.ts";
@@ -69,6 +69,26 @@ export const deviceRoutes = [
     limit: "connection",
     together: "queued",
     run: ({ devices }, { body }) => devices.setDefaultExit(body.exit),
+  }),
+  route({
+    method: "put",
+    path: "/api/shared-rate",
+    summary: "Limit all other devices together",
+    tag: "Devices",
+    body: SharedRate,
+    example: { rate: { down: 50, up: 10 } },
+    answers: done("the devices without a rate of their own have this one together"),
+    limit: "connection",
+    together: "queued",
+    run: async ({ devices, events }, { body }) => {
+      const tell = () =>
+        events.publish({
+          type: "settings_update",
+          payload: { changed: "settings" },
+          stale: ["/api/devices"],
+        });
+      await devices.setSharedRate(body.rate).finally(tell);
+    },
   }),
 ];
 

@@ -68,7 +68,7 @@ export const EVENTS = {
       },
       { additionalProperties: false },
     ),
-    "a token was made or removed, an address for notifications was added or removed, the connection to the MQTT broker began or ended, or failover, the connection after a restart or the time zone was changed",
+    "a token was made or removed, an address for notifications was added or removed, the connection to the MQTT broker began or ended, or failover, the connection after a restart, the time zone or the shared rate was changed",
   ),
   favourites_update: message(
     "favourites_update",

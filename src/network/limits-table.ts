@@ -14,19 +14,19 @@ export interface ByteRate {
   up: number | null;
 }
 
-/** A device with a limit. */
+/** A device with a limit, or everybody else. */
 export interface Limited {
-  /** The mark of its connections. */
+  /** The mark of the connections. */
   number: number;
-  /** Null for a device on the road, which has none. */
+  /** Null for a device on the road, which has none, and for everybody else. */
   mac: Mac | null;
   /** What a device on the road sends from, as WireGuard has proven. */
   addresses: readonly Address[];
   rate: ByteRate;
 }
 
-/** The mark of the connections of devices without a limit. */
-const OTHERS = 1;
+/** The mark of the connections of devices without a limit of their own, which together can have one. */
+export const OTHERS = 1;
 /** The first number that a device can have. */
 export const FIRST_NUMBER = OTHERS + 1;
 
@@ -55,7 +55,7 @@ ${WAYS.map((way) => limitObjects(limited, way)).join("")}${numbersOf(limited).jo
     ct mark set ether saddr map @macs goto up
     ct mark set ip saddr map @road_4 goto up
     ct mark set ip6 saddr map @road_6 goto up
-    ct mark set ${OTHERS}
+    ct mark set ${OTHERS} goto up
   }
 
   chain up {

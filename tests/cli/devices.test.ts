@@ -61,6 +61,13 @@ test("device limits a device, and the list shows it", async () => {
   );
   expect((await cli("devices")).stdout).toContain("20 Mbit/s down, 5 Mbit/s up");
   expect((await cli("device", TV, "rate", "1/2/3")).stderr).toContain("rate: must be Mbit/s each way");
+  expect((await cli("shared-rate", "50/off")).stdout).toBe(
+    "Devices without a limit of their own are limited to 50 Mbit/s down together.\n",
+  );
+  expect((await cli("devices")).stdout).toContain(
+    "Limit of the devices without one of their own, together: 50 Mbit/s down\n",
+  );
+  await home.parts.devices.setSharedRate(null);
   expect((await cli("device", TV, "rate", "off")).stdout).toBe(`living room (${TV}) has no limit now.\n`);
 });
 

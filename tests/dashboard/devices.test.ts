@@ -187,6 +187,14 @@ test(
     await tab.type("TV receives at most, in Mbit/s", "");
     await tab.click("Save the limit");
     await until(async () => (await tab.text(row("TV")))?.includes("Mbit/s down") === false);
+
+    // Its form has the other button that is called so.
+    await tab.click("Close TV");
+    await tab.type("All others send at most, in Mbit/s", "10");
+    await tab.click("Save the limit");
+    await other.shows("main", "receive and send together. 10 Mbit/s up");
+    expect((await list()).shared_rate).toEqual({ down: null, up: 10 });
+    expect((await rig.gateway.api("PUT", "/api/shared-rate", { rate: null })).status).toBe(200);
   },
   TIMEOUT_MS,
 );

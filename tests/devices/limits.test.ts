@@ -4,7 +4,7 @@ import { type Address, mustParseAddress } from "../../src/base/address.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import type { DeviceId } from "../../src/devices/id.ts";
-import { LIMITS, Limits } from "../../src/devices/limits.ts";
+import { EVERYBODY_ELSE, LIMITS, Limits } from "../../src/devices/limits.ts";
 import { Store } from "../../src/store/store.ts";
 import { FakeHost } from "../fake/host.ts";
 import { newDirectory } from "../tunnel/directory.ts";
@@ -78,6 +78,26 @@ test("the kernel has each device's rates in bytes a second, and none when the la
   expect(lines("elements")).toEqual([`elements = { ${CAMERA} : 3 }`, 'elements = { 3 : "up_3" }']);
   await limits.set(CAMERA, null);
   expect(host.limitsTable).toBeNull();
+});
+
+test("everybody else shares one rate, and a device with its own is not among them", async () => {
+  await limits.set(EVERYBODY_ELSE, { down: 10, up: null });
+  expect(lines("elements")).toEqual(['elements = { 1 : "down_1" }']);
+  expect(lines("ct mark set 1")).toEqual(["ct mark set 1 goto up"]);
+  await limits.set(TV, { down: 20, up: null });
+  expect(lines("elements")).toEqual([
+    `elements = { ${TV} : 2 }`,
+    'elements = { 1 : "down_1", 2 : "down_2" }',
+  ]);
+  expect([limits.ids, limits.of(EVERYBODY_ELSE)]).toEqual([[TV], { down: 10, up: null }]);
+  limits = await fresh();
+  expect(limits.of(EVERYBODY_ELSE)).toEqual({ down: 10, up: null });
+  store.write = () => {
+    throw new GatewayError("storage_full", "The disk is full.");
+  };
+  // That of a device may be higher than the shared one, which it then has no more.
+  await expect(limits.set(CAMERA, { down: 15, up: null })).rejects.toThrow("The disk is full.");
+  expect((await limits.set(CAMERA, { down: 5, up: null }))?.message).toContain("in force");
 });
 
 test("a device on the road is known by its addresses, as they are now", async () => {

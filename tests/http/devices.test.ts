@@ -142,6 +142,23 @@ test("a device has a rate while it is given one, and what is wrong with it is na
   expect((await list()).devices[0]).not.toHaveProperty("rate");
 });
 
+test("devices without a rate share one, and open pages are told", async () => {
+  const listener = await listenTo(home.port);
+  expect((await put("/api/shared-rate", { rate: { down: 50, up: null } })).status).toBe(200);
+  expect((await list()).shared_rate).toEqual({ down: 50, up: null });
+  expect((await put("/api/shared-rate", { rate: { down: null, up: null } })).text).toContain("rate: ");
+  expect((await put("/api/shared-rate", {})).status).toBe(400);
+  expect((await list()).shared_rate).toEqual({ down: 50, up: null });
+  expect((await put("/api/shared-rate", { rate: null })).status).toBe(200);
+  expect(await list()).not.toHaveProperty("shared_rate");
+  // Refused or not, what a page shows may be what it was told before.
+  expect(await listener.received(2)).toContainEqual({
+    type: "settings_update",
+    payload: { changed: "settings" },
+  });
+  expect(await listener.stale(2)).toEqual(["/api/devices"]);
+});
+
 test.each([
   [{}, 400, "name, exit, address or rate is required"],
   [{ name: "" }, 400, "name must be a non-empty string"],

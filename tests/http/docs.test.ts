@@ -53,6 +53,7 @@ const ENDPOINTS = [
   "put /api/devices/{id}",
   "delete /api/devices/{id}",
   "put /api/default-exit",
+  "put /api/shared-rate",
   "get /api/schedules",
   "put /api/schedules/{name}",
   "delete /api/schedules/{name}",

@@ -94,3 +94,24 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "everybody else shares a rate, and a device with its own has that",
+  async () => {
+    const share = async (rate: typeof RATE | null) =>
+      expect((await gateway.api("PUT", "/api/shared-rate", { rate })).status).toBe(200);
+    await share(RATE);
+    await isSlow();
+    const both = await Promise.all(
+      [slow, other].map(({ namespace }) => streamed(lab, namespace, "down", SECONDS)),
+    );
+    const bytes = both.reduce((sum, each) => sum + each.bytes, 0);
+    const ms = Math.max(...both.map((each) => each.ms));
+    expect([isWithin({ bytes, ms }, RATE.down), both]).toEqual([true, both]);
+    await gateway.api("PUT", `/api/devices/${other.mac}`, { rate: { down: 1_000, up: null } });
+    expect(rateOf(await streamed(lab, other.namespace, "down", SECONDS))).toBeGreaterThan(FREE);
+    await share(null);
+    await isFree(slow);
+  },
+  TIMEOUT_MS,
+);

@@ -34,4 +34,12 @@ export function addDeviceCommands(program: Command): void {
     ).argument("<exit>"),
     async (api, [exit = ""]) => (await loadDevices()).setDefaultExit(api, exit),
   );
+  apiCommand(
+    command(
+      program,
+      "shared-rate",
+      "limit the devices that have no limit of their own, together: Mbit/s each way (50), down and up (50/10 or 50/off), or off",
+    ).argument("<rate>"),
+    async (api, [rate = ""]) => (await loadDevices()).setSharedRate(api, rate),
+  );
 }

@@ -7,6 +7,7 @@ import { Pending } from "../parts/pending.tsx";
 import { useDetail } from "../route.ts";
 import { DefaultExit, Direct } from "./devices/default-exit.tsx";
 import { DeviceRow } from "./devices/device-row.tsx";
+import { SharedLimit } from "./devices/limit-form.tsx";
 import { Networks } from "./devices/networks.tsx";
 import { Search } from "./devices/search.tsx";
 import { inOrder, isOfKind, type Kind, matches } from "./devices/selection.ts";
@@ -24,6 +25,7 @@ export function Devices() {
           <DefaultExit list={devices.value} />
           <Found list={devices.value} own={own} />
           <Networks list={devices.value} />
+          <SharedLimit list={devices.value} />
           <Direct isAllowed={devices.value.direct_allowed} />
         </>
       ) : (

@@ -1,38 +1,66 @@
 import { useState } from "preact/hooks";
-import type { Device } from "../../../devices/schema.ts";
+import type { Device, DeviceList, Rate } from "../../../devices/schema.ts";
 import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { titleOf } from "../../exit.ts";
 import { say } from "../../language.ts";
+import { limitText } from "../../limit.ts";
 import { devicePath } from "../../parts/device-exit.tsx";
 import { Field, Form } from "../../parts/form.tsx";
 
 /** How fast a device may be each way. */
 export function LimitForm({ device }: { device: Device }) {
-  const [down, setDown] = useState(textOf(device.rate?.down));
-  const [up, setUp] = useState(textOf(device.rate?.up));
-  const save = async () => {
-    const rate = { down: megabitsOf(down), up: megabitsOf(up) };
-    const isFree = rate.down === null && rate.up === null;
-    await change("PUT", devicePath(device), { rate: isFree ? null : rate });
+  const title = titleOf(device);
+  return (
+    <RateForm
+      rate={device.rate}
+      down={say("{device} receives at most, in Mbit/s", { device: title })}
+      up={say("{device} sends at most, in Mbit/s", { device: title })}
+      save={(rate) => change("PUT", devicePath(device), { rate })}
+    />
+  );
+}
+
+/** What everybody else shares. */
+export function SharedLimit({ list: { shared_rate: rate } }: { list: DeviceList }) {
+  return (
+    <section class="card words">
+      <h2>{say("Limit of all others")}</h2>
+      <p class="quiet">
+        {say("What devices without a limit of their own receive and send together.")}{" "}
+        {rate === undefined ? say("They have no limit.") : limitText(rate)}
+      </p>
+      <RateForm
+        rate={rate}
+        down={say("All others receive at most, in Mbit/s")}
+        up={say("All others send at most, in Mbit/s")}
+        save={(changed) => change("PUT", "shared-rate", { rate: changed })}
+      />
+    </section>
+  );
+}
+
+interface RateFormProps {
+  rate: Rate | undefined;
+  /** What the fields are called. */
+  down: string;
+  up: string;
+  save: (rate: Rate | null) => Promise<unknown>;
+}
+
+function RateForm({ rate, save, ...labels }: RateFormProps) {
+  const [down, setDown] = useState(textOf(rate?.down));
+  const [up, setUp] = useState(textOf(rate?.up));
+  const work = async () => {
+    const chosen = { down: megabitsOf(down), up: megabitsOf(up) };
+    await save(chosen.down === null && chosen.up === null ? null : chosen);
     await refresh("devices");
   };
   const field = { type: "number", min: 0.1, max: 10_000, step: "any" } as const;
   return (
-    <Form work={save} submit={say("Save the limit")} doing={say("Saving…")}>
-      <Field
-        {...field}
-        label={say("{device} receives at most, in Mbit/s", { device: titleOf(device) })}
-        value={down}
-        onValue={setDown}
-      />
-      <Field
-        {...field}
-        label={say("{device} sends at most, in Mbit/s", { device: titleOf(device) })}
-        hint={say("Empty means no limit.")}
-        value={up}
-        onValue={setUp}
-      />
+    <Form work={work} submit={say("Save the limit")} doing={say("Saving…")}>
+      <Field {...field} label={labels.down} value={down} onValue={setDown} />
+      <Field {...field} label={labels.up} hint={say("Empty means no limit.")} value={up} onValue={setUp} />
     </Form>
   );
 }
