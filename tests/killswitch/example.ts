@@ -113,12 +113,21 @@ function named(exit: string, devices: Destination["devices"], ...addresses: stri
   return { prefixes: [], devices, exit: exitTo(exit), addresses: ips(...addresses) };
 }
 
+/** What the gateway asks inside a tunnel before it carries anything. */
+const SERVICE = { address: ip("10.64.0.1"), port: 1337 };
+
 /** A policy for each situation the gateway can be in. */
 export const POLICIES = {
   blocked: BLOCKED,
   connecting: { ...BLOCKED, endpoints: [FIRST] },
   connected: { ...BLOCKED, endpoints: [FIRST], carrying: [FIRST] },
   switching: { ...BLOCKED, endpoints: [FIRST, SECOND], carrying: [FIRST, SECOND] },
+  /** Keys are agreed on in a switch, and in a tunnel that carries nothing yet. */
+  agreeing: {
+    ...BLOCKED,
+    endpoints: [FIRST, ...[SECOND, FURTHER].map((tunnel) => ({ ...tunnel, service: SERVICE }))],
+    carrying: [FIRST],
+  },
   "two-tunnels": { ...BLOCKED, endpoints: [FIRST, FURTHER], carrying: [FIRST, FURTHER] },
   /** One server is reached by a relay, and another one without; a device is direct. */
   "relayed-direct": {
