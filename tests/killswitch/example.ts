@@ -136,7 +136,7 @@ export const POLICIES = {
     devices: [assigned("02:00:00:00:00:05", "direct")],
   },
   /** A switch from one relay to another. */
-  disguised: {
+  "disguised-direct": {
     ...BLOCKED,
     ...{ endpoints: [DISGUISED, RELAYED], carrying: [DISGUISED, RELAYED] },
     devices: [assigned("02:00:00:00:00:05", "direct")],

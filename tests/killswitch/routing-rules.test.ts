@@ -99,7 +99,7 @@ test("only the server of a relay gets what has its mark, at one port of its prot
     "4 22 fwmark 0x134d/0x1fff unreachable",
     "6 22 fwmark 0x134d/0x1fff unreachable",
   ]);
-  const both = relayRules(POLICIES.disguised);
+  const both = relayRules(POLICIES["disguised-direct"]);
   expect(both.slice(0, 2).map(({ text }) => text)).toEqual([
     "to 2001:db8::1/128 ipproto 17 fwmark 0x134d/0x1fff iif lo dport 443 lookup main",
     "to 192.0.2.1/32 ipproto 6 fwmark 0x134d/0x1fff iif lo dport 443 lookup main",
@@ -117,7 +117,7 @@ needsNamespaces.describe("a kernel", () => {
     ["the rules during a lookup", [...RULES, ...exceptionRules(POLICIES.lookup)]],
     ["the rules while the home router is asked", [...RULES, ...routerRules(POLICIES.router)]],
     ["the rules with a relay", [...RULES, ...relayRules(POLICIES["relayed-direct"])]],
-    ["the rules with two relays", [...RULES, ...relayRules(POLICIES.disguised)]],
+    ["the rules with two relays", [...RULES, ...relayRules(POLICIES["disguised-direct"])]],
     ["the rules without the barrier", withoutBarrier(RULES)],
     ["no rules", []],
   ])("has, once they are applied, %s, and a second time nothing changes", (_, wanted) =>
