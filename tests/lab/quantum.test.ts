@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
 import { EphemeralService } from "../../lab/ephemeral-service.ts";
 import { knock } from "../../lab/knock.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { relayServers, relaysAt, UDP2TCP_PORTS } from "../../lab/relayed-servers.ts";
 import { Sniffer } from "../../lab/sniffer.ts";
 import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
@@ -17,21 +17,22 @@ const OTHER = `not (host ${TUNNEL.server4} and tcp port ${PORT})`;
 let lab: Lab;
 let gateway: Gateway;
 let sniffer: Sniffer;
+const relays: Bun.Subprocess[] = [];
 let services: Record<"vpn1" | "vpn2", EphemeralService>;
 
 beforeAll(async () => {
   lab = await createLab({ cards: 2 });
-  const { managedList } = lab.sandbox.files;
-  const list = JSON.parse(readFileSync(managedList, "utf8"));
-  for (const server of list.servers) Object.assign(server, { ephemeral_peers: true });
-  writeFileSync(managedList, JSON.stringify(list));
+  relays.push(...(await relayServers(lab, { ephemeral_peers: true })));
   services = { vpn1: await serve("vpn1"), vpn2: await serve("vpn2") };
   gateway = await lab.startGateway();
   await gateway.keep();
   const endpoints = Object.values(VPN).flatMap(({ v4 }) =>
     [VPN_PORT, ...Object.values(MULTIHOP_PORTS)].map((port) => ({ address: v4, port })),
   );
-  sniffer = await Sniffer.start(lab.namespaces.router, "lan0", { endpoints, direction: "in" });
+  sniffer = await Sniffer.start(lab.namespaces.router, "lan0", {
+    endpoints: [...endpoints, ...relaysAt(UDP2TCP_PORTS)],
+    direction: "in",
+  });
 }, TEST_MS);
 beforeEach(async () => {
   if (!services.vpn1.isRunning) services.vpn1 = await serve("vpn1");
@@ -40,6 +41,7 @@ beforeEach(async () => {
 }, TEST_MS);
 afterAll(async () => {
   for (const service of Object.values(services ?? {})) await service.stop();
+  for (const relay of relays) relay.kill("SIGKILL");
   await lab?.close();
 }, TEST_MS);
 
@@ -232,6 +234,26 @@ test(
     expect(await status()).toMatchObject({ server: "box-vpn-2", via: "box-vpn-1", quantum: true });
     expect(await seenAs()).toBe(VPN.vpn2.v4);
     await lab.delay(0);
+  },
+  TEST_MS,
+);
+
+test(
+  "a tunnel over TCP has such keys, too, and is back with new ones after its relay has ended with the service",
+  async () => {
+    const wanted = { server: "box-vpn-1", transport: "udp2tcp", quantum: "require" };
+    expect((await connect(wanted)).body).toEqual(OK);
+    const there = { server: "box-vpn-1", transport: "udp2tcp", quantum: true };
+    expect(await status()).toMatchObject(there);
+    expect(await seenAs()).toBe(VPN.vpn1.v4);
+    const first = services.vpn1.said("loaded").at(-1);
+    await gateway.kill("SIGKILL");
+    expect(await seenAs()).toBeNull();
+    await gateway.start();
+    await until(async () => (await status()).connected);
+    expect(await status()).toMatchObject(there);
+    expect(await seenAs()).toBe(VPN.vpn1.v4);
+    expect(services.vpn1.said("loaded").at(-1)).not.toBe(first);
   },
   TEST_MS,
 );
