@@ -21,6 +21,7 @@ export function textOf(status: Status, now: number): string {
     server !== "" && ["Traffic", `${bytesText(rx_bytes)} received, ${bytesText(tx_bytes)} sent`],
     ["Kill switch", killSwitchOf(status)],
     isAnyDirect(status) && ["Direct", directOf(status)],
+    status.limited_devices !== undefined && ["Limited", counts(status.limited_devices, "device")],
     ["Servers", PROVIDER_WORDS[status.provider].title],
     error !== null && ["Error", styled("red", printable(error))],
   ];

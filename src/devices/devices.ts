@@ -300,6 +300,11 @@ export class Devices {
       .finally(() => this.updates.touch(this.ids));
   }
 
+  /** The number of devices with a rate of their own. */
+  get limitedCount(): number {
+    return this.limits.ids.length;
+  }
+
   /** Limits all devices without a limit of their own together; null ends it. */
   async setSharedRate(rate: Rate | null): Promise<void> {
     const unsaved = await this.limits.set(EVERYBODY_ELSE, rateIn(true, rate));

@@ -14,6 +14,8 @@ interface Deps {
     /** The number of known devices by exit. */
     counts(): Record<string, number>;
     readonly direct: { devices: readonly unknown[] };
+    /** The number of devices with a rate of their own. */
+    readonly limitedCount: number;
     readonly exitsLost: string | null;
   };
   destinations: {
@@ -46,6 +48,7 @@ export class Overview {
       direct_devices: devices.direct.devices.length,
       direct_destinations: destinations.counts().direct ?? 0,
       ...(ports.length > 0 && { forwarded_ports: ports }),
+      ...(devices.limitedCount > 0 && { limited_devices: devices.limitedCount }),
     };
   }
 

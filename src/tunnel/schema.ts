@@ -71,6 +71,9 @@ export const Status = Type.Object(
         description: "ports of the server that lead to devices; missing if there are none",
       }),
     ),
+    limited_devices: Type.Optional(
+      Type.Integer({ minimum: 1, description: "how many devices have a rate of their own; missing if none" }),
+    ),
   },
   { additionalProperties: false },
 );

@@ -24,3 +24,9 @@ test.each([
     expect(line).toContain(`direct: ${text}`);
   }
 });
+
+test("the status counts the devices that are limited, if there are any", () => {
+  const textWith = (status: Status) => stripVTControlCharacters(textOf(status, 0));
+  expect(textWith({ ...STATUS, limited_devices: 2 })).toMatch(/Limited +2 devices\n/);
+  expect(textWith(STATUS)).not.toContain("Limited");
+});

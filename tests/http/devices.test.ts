@@ -118,6 +118,7 @@ test("an exit of null is the default exit again, and the name stays", async () =
 test("a device has a rate while it is given one, and what is wrong with it is named", async () => {
   expect((await put(`/api/devices/${TV}`, { rate: { down: 20, up: null } })).status).toBe(200);
   expect((await list()).devices).toMatchObject([{ id: TV, rate: { down: 20, up: null } }]);
+  expect((await home.status()).limited_devices).toBe(1);
   expect((await put(`/api/devices/${TV}`, { rate: { down: 0.5, up: 0.1 }, name: "TV" })).status).toBe(200);
   const refused = [
     { down: null, up: null },
@@ -140,6 +141,7 @@ test("a device has a rate while it is given one, and what is wrong with it is na
   expect((await list()).devices).toMatchObject([{ id: TV, name: "TV", rate: { down: 0.5, up: 0.1 } }]);
   expect((await put(`/api/devices/${TV}`, { rate: null })).status).toBe(200);
   expect((await list()).devices[0]).not.toHaveProperty("rate");
+  expect(await home.status()).not.toHaveProperty("limited_devices");
 });
 
 test("devices without a rate share one, and open pages are told", async () => {
