@@ -69,6 +69,7 @@ const LONG = new Set([
     "hops",
     "connections",
     "endpoint-routes",
+    "quality",
     "forged",
     "sandbox",
   ]),

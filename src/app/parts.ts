@@ -48,6 +48,7 @@ import { assertMachine } from "../system/machine.ts";
 import { timeZone } from "../system/time-zone.ts";
 import { ConnectRequests } from "../tunnel/connect-requests.ts";
 import { Overview } from "../tunnel/overview.ts";
+import { QualitySettings } from "../tunnel/quality-settings.ts";
 import { Switches } from "../tunnel/switches.ts";
 import type { Tunnel } from "../tunnel/tunnel.ts";
 import { Tunnels } from "../tunnel/tunnels.ts";
@@ -94,6 +95,7 @@ export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
   /** What is known of the connection to the MQTT broker. */
   mqtt: MqttStatus;
   switches: Switches;
+  qualitySettings: QualitySettings;
   /** What was found damaged, for alerts once there are listeners. */
   damages: [AlertCode, string][];
 }
@@ -121,12 +123,14 @@ export async function partsOn(
   );
   const userspace = process.env.WG_QUICK_USERSPACE_IMPLEMENTATION ?? "wireguard-go";
   const switches = new Switches(settings, store);
+  const qualitySettings = new QualitySettings(store);
   const tunnels = new Tunnels({
     ...killSwitchParts,
     host,
     base: settings.interface,
     userspace,
     autoconnect: switches.autoconnect,
+    qualitySettings,
     register: (server, send) => accounts.register(server, send),
     latest: (server) => {
       const latest = catalogue.server(server.provider, server.name, server.via?.name);
@@ -335,6 +339,7 @@ export async function partsOn(
     https,
     mqtt,
     switches,
+    qualitySettings,
     damages,
   };
 }

@@ -31,6 +31,8 @@ export function publishChanges({ tunnels, overview, devices, catalogue, events, 
     publish(async () => ({ type: "status_change", payload: await overview.statusIn(state), stale }));
   controller.onChange((state) => publishStatus(state));
   controller.onKillSwitch(() => publishStatus());
+  tunnels.main.quality.quality.onChange(() => publishStatus());
+  tunnels.uplink.quality.onChange(() => publishStatus());
   let used = catalogue.current();
   catalogue.onUse(() => {
     const stale: Stale = used === catalogue.current() ? [] : ["/api/servers"];
@@ -39,6 +41,9 @@ export function publishChanges({ tunnels, overview, devices, catalogue, events, 
   });
   tunnels.onTunnel((tunnel) => {
     // Its first change tells that there is another exit.
+    tunnel.quality.quality.onChange(() =>
+      publish(async () => ({ type: "tunnel_update", payload: await overview.rowOf(tunnel) })),
+    );
     let next: Stale = tunnel === tunnels.main ? [] : ["/api/devices"];
     tunnel.controller.onChange((state) => {
       const stale = next;

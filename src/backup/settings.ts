@@ -15,6 +15,7 @@ import { SCHEDULES } from "../schedules/schedule.ts";
 import { TIME_ZONE } from "../schedules/zone.ts";
 import { CURRENT_PROVIDER } from "../servers/catalogue.ts";
 import { FAVOURITES } from "../servers/favourites.ts";
+import { QUALITY } from "../tunnel/quality-settings.ts";
 import { KILL_SWITCH } from "../tunnel/saved-state.ts";
 import { AUTOCONNECT, FAILOVER } from "../tunnel/switches.ts";
 import { MAIN_CONNECTION } from "./tunnels.ts";
@@ -29,6 +30,7 @@ export const CHOICES: readonly BackedUp[] = [
   FAILOVER,
   AUTOCONNECT,
   TIME_ZONE,
+  QUALITY,
 ];
 
 export const LISTS: readonly BackedUp[] = [

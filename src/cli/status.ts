@@ -1,6 +1,6 @@
 import { viaText } from "../servers/hops.ts";
 import { PROVIDER_WORDS } from "../shared/words.ts";
-import { Status } from "../tunnel/schema.ts";
+import { type Quality, Status } from "../tunnel/schema.ts";
 import type { Api } from "./api.ts";
 import { bytesText } from "./bytes.ts";
 import { printable, styled, table } from "./text.ts";
@@ -11,7 +11,7 @@ export function readStatus(api: Api): Promise<Status> {
 
 /** A few aligned lines for people; `now` is in milliseconds since 1970. */
 export function textOf(status: Status, now: number): string {
-  const { server, ip, uptime, latest_handshake, rx_bytes, tx_bytes, error } = status;
+  const { server, ip, uptime, latest_handshake, rx_bytes, tx_bytes, quality, uplink_quality, error } = status;
   const rows: (readonly [string, string] | false)[] = [
     ["State", stateOf(status)],
     server !== "" && ["Server", printable(placed(status))],
@@ -19,6 +19,8 @@ export function textOf(status: Status, now: number): string {
     status.connected && ["Uptime", uptime],
     latest_handshake !== null && ["Handshake", ago(now - Date.parse(latest_handshake))],
     server !== "" && ["Traffic", `${bytesText(rx_bytes)} received, ${bytesText(tx_bytes)} sent`],
+    quality !== undefined && ["Quality", qualityText(quality)],
+    uplink_quality !== undefined && ["Uplink", qualityText(uplink_quality)],
     ["Kill switch", killSwitchOf(status)],
     isAnyDirect(status) && ["Direct", directOf(status)],
     status.limited_devices !== undefined && ["Limited", counts(status.limited_devices, "device")],
@@ -30,10 +32,12 @@ export function textOf(status: Status, now: number): string {
 
 /** One line for a log. */
 export function lineOf(status: Status): string {
-  const { server, error } = status;
+  const { server, quality, uplink_quality, error } = status;
   const parts = [
     stateOf(status),
     server !== "" && printable(placed(status)),
+    isPoor(quality) && qualityText(quality),
+    isPoor(uplink_quality) && `uplink ${qualityText(uplink_quality)}`,
     `kill switch ${killSwitchOf(status)}`,
     isAnyDirect(status) && `direct: ${directOf(status)}`,
     error !== null && printable(error),
@@ -51,6 +55,19 @@ const COLOURS = {
 
 export function stateOf({ state, unanswered }: Pick<Status, "state" | "unanswered">): string {
   return unanswered ? styled("red", `${state}, carries nothing`) : styled(COLOURS[state], state);
+}
+
+function isPoor(quality: Quality | undefined): quality is Quality {
+  return quality !== undefined && quality.state !== "good";
+}
+
+/** `slow, 312 ms (varies by 20.5 ms), 3 % lost`. */
+export function qualityText({ state, round_trip_ms, variation_ms, loss_percent }: Quality): string {
+  const varies = variation_ms === null ? "" : ` (varies by ${variation_ms} ms)`;
+  const takes = round_trip_ms === null ? [] : [`${round_trip_ms} ms${varies}`];
+  return [...(state === "good" ? [] : [styled("yellow", state)]), ...takes, `${loss_percent} % lost`].join(
+    ", ",
+  );
 }
 
 function killSwitchOf({ killswitch_active }: Status): string {

@@ -24,6 +24,7 @@ import type { Host } from "../system/host.ts";
 import type { ConnectRequests } from "../tunnel/connect-requests.ts";
 import type { HttpsClient } from "../tunnel/https-client.ts";
 import type { Overview } from "../tunnel/overview.ts";
+import type { QualitySettings } from "../tunnel/quality-settings.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
 import type { Switches } from "../tunnel/switches.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
@@ -68,6 +69,7 @@ export interface Domain {
   events: EventBus;
   settings: Pick<Settings, "dhcp" | "portMapping">;
   switches: Switches;
+  qualitySettings: QualitySettings;
   mqtt: { shown(): ShownBroker | null };
   host: Pick<Host, "now" | "monotonic" | "sleep" | "read">;
   /** The machine's name. */

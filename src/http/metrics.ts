@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { version } from "../../package.json";
 import type { Histogram } from "../tunnel/histogram.ts";
-import { StateName, type TunnelRow } from "../tunnel/schema.ts";
+import { type Quality, StateName, type TunnelRow } from "../tunnel/schema.ts";
 import { carriedBy } from "../tunnel/state.ts";
 import { answer, Refusal, UNAUTHORIZED } from "./answers.ts";
 import { dnsFamilies } from "./dns-metrics.ts";
@@ -48,7 +48,7 @@ async function figuresOf(domain: Domain) {
 }
 
 function familiesOf(figures: Figures): Family[] {
-  return [...tunnelFamilies(figures), ...ownFamilies(figures), ...figures.dns];
+  return [...tunnelFamilies(figures), ...qualityFamilies(figures), ...ownFamilies(figures), ...figures.dns];
 }
 
 /** Has the names and labels of the common WireGuard exporters, so that their dashboards work, and the tunnel's name. */
@@ -124,6 +124,52 @@ function tunnelFamilies({ tunnels }: Figures): Family[] {
         value: Number(unanswered),
       })),
     },
+  ];
+}
+
+/** Without a series for what was not measured. */
+function qualityFamilies({ tunnels, status }: Figures): Family[] {
+  const of = (read: (quality: Quality) => number | null): { tunnels: Sample[]; uplink: Sample[] } => {
+    const sample = (quality: Quality | undefined, labels: Sample["labels"]): Sample[] => {
+      const value = quality === undefined ? null : read(quality);
+      return value === null ? [] : [{ ...(labels && { labels }), value }];
+    };
+    return {
+      tunnels: tunnels.flatMap(({ row }) => sample(row.quality, { tunnel: row.name })),
+      uplink: sample(status.uplink_quality, undefined),
+    };
+  };
+  const families = (name: string, help: string, samples: ReturnType<typeof of>): Family[] => [
+    {
+      name: `portcullis_tunnel_${name}`,
+      type: "gauge",
+      help: `${help} of questions to the tunnel's resolver.`,
+      samples: samples.tunnels,
+    },
+    {
+      name: `portcullis_uplink_${name}`,
+      type: "gauge",
+      help: `${help} of requests to the uplink's router.`,
+      samples: samples.uplink,
+    },
+  ];
+  const seconds = (ms: number | null) => ms && ms / 1_000;
+  return [
+    ...families(
+      "round_trip_seconds",
+      "Median round trip",
+      of(({ round_trip_ms }) => seconds(round_trip_ms)),
+    ),
+    ...families(
+      "round_trip_variation_seconds",
+      "Average difference between round trips",
+      of(({ variation_ms }) => seconds(variation_ms)),
+    ),
+    ...families(
+      "loss_ratio",
+      "Lost part",
+      of(({ loss_percent }) => loss_percent / 100),
+    ),
   ];
 }
 

@@ -1,4 +1,17 @@
 import { type Static, Type } from "typebox";
+import { QUALITY_BOUNDS } from "../shared/bounds.ts";
+
+const { everySeconds, slowMs, lossyPercent } = QUALITY_BOUNDS;
+const QualityOn = Type.Boolean({ description: "the quality of tunnels and of the uplink is measured" });
+const EverySeconds = Type.Integer({
+  ...everySeconds,
+  description: "from one question to the next while a tunnel is used; an unused one gets one in five minutes",
+});
+const SlowMs = Type.Integer({
+  ...slowMs,
+  description: "a way with this round trip, or a longer one, is slow",
+});
+const LossyPercent = Type.Integer({ ...lossyPercent, description: "a way that loses so many is lossy" });
 
 /** GET /api/settings: what is set on the gateway, and what has become of it. */
 export const ShownSettings = Type.Object(
@@ -14,6 +27,10 @@ export const ShownSettings = Type.Object(
     autoconnect: Type.Boolean({ description: "a start connects to the last server again" }),
     failover: Type.Boolean({ description: "another server of its place replaces one that stays dead" }),
     port_mapping: Type.Boolean({ description: "devices may open ports by themselves" }),
+    quality: Type.Object(
+      { on: QualityOn, every_seconds: EverySeconds, slow_ms: SlowMs, lossy_percent: LossyPercent },
+      { additionalProperties: false, description: "how the quality of tunnels is measured" },
+    ),
     time_zone: Type.String({ description: "in which times of schedules are meant, in IANA's names" }),
     dhcp: Type.Union(
       [
@@ -59,6 +76,17 @@ export const ChangedSettings = Type.Object(
     ),
     autoconnect: Type.Optional(
       Type.Union([Type.Boolean(), Type.Null()], { description: `connect after a restart; ${AS_ROOT}` }),
+    ),
+    quality: Type.Optional(
+      Type.Object(
+        {
+          on: Type.Optional(QualityOn),
+          every_seconds: Type.Optional(EverySeconds),
+          slow_ms: Type.Optional(SlowMs),
+          lossy_percent: Type.Optional(LossyPercent),
+        },
+        { additionalProperties: false, minProperties: 1, description: "what is not given stays" },
+      ),
     ),
     time_zone: Type.Optional(
       Type.Union([Type.String({ maxLength: 64 }), Type.Null()], {

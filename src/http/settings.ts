@@ -26,23 +26,39 @@ export const settingsRoutes = [
   route({
     ...shared,
     method: "put",
-    summary: "Change failover, the connection after a restart, or the time zone of schedules",
+    summary:
+      "Change failover, the connection after a restart, how quality is measured, or the time zone of schedules",
     body: ChangedSettings,
     example: { failover: true },
     answers: answers(ShownSettings, "the settings now; no restart is needed"),
-    run: async (domain, { body: { failover, autoconnect, time_zone } }) => {
+    run: async (domain, { body: { failover, autoconnect, quality, time_zone } }) => {
       const { switches, schedules, events } = domain;
       // It may be refused, and comes first, so that nothing else is changed then.
       if (time_zone !== undefined) await schedules.setZone(time_zone);
       if (failover !== undefined) switches.set("failover", failover);
       if (autoconnect !== undefined) switches.set("autoconnect", autoconnect);
+      if (quality !== undefined) changeQuality(domain, quality);
       events.publish({ type: "settings_update", payload: { changed: "settings" }, stale: [path] });
       return shown(domain);
     },
   }),
 ];
 
-async function shown({ settings, switches, schedules, mqtt, host }: Domain): Promise<Shown> {
+function changeQuality(
+  { qualitySettings, tunnels }: Domain,
+  change: NonNullable<ChangedSettings["quality"]>,
+): void {
+  const { on, every_seconds, slow_ms, lossy_percent } = { ...shownQuality(qualitySettings), ...change };
+  qualitySettings.set({ on, everySeconds: every_seconds, slowMs: slow_ms, lossyPercent: lossy_percent });
+  tunnels.qualityChanged();
+}
+
+function shownQuality({ choice }: Domain["qualitySettings"]): Shown["quality"] {
+  const { on, everySeconds, slowMs, lossyPercent } = choice;
+  return { on, every_seconds: everySeconds, slow_ms: slowMs, lossy_percent: lossyPercent };
+}
+
+async function shown({ settings, switches, qualitySettings, schedules, mqtt, host }: Domain): Promise<Shown> {
   const { portMapping, dhcp } = settings;
   return {
     ...{
@@ -53,6 +69,7 @@ async function shown({ settings, switches, schedules, mqtt, host }: Domain): Pro
       failover: switches.failover,
       port_mapping: portMapping,
     },
+    quality: shownQuality(qualitySettings),
     time_zone: schedules.zone,
     dhcp: dhcp === null ? null : rangesIn((await host.read(DHCP_FILES.config)) ?? ""),
     mqtt: mqtt.shown(),

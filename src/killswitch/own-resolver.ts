@@ -38,15 +38,18 @@ export function redirectToResolver(policy: Policy): string[] {
   ];
 }
 
-/** The resolver's own queries. Main needs no such rule, because it permits everything that the gateway sends. */
+/**
+ * The gateway's own queries: those that measure a tunnel, over UDP, and those of its resolver. Main needs no such rule,
+ * because it permits everything that the gateway sends.
+ */
 export function permitOwnQueries({ resolver, carrying }: Policy): string[] {
-  if (resolver === undefined) return [];
+  const queries = resolver === undefined ? "udp dport 53" : DNS;
   return carrying
     .filter(({ tunnel }) => tunnel !== MAIN)
     .flatMap(({ interface: to, mark, resolvers }) =>
       byFamily("daddr", resolvers).map(
         (resolver) =>
-          `oifname "${to}" ${isMarked(exitMarkOf(mark))} ${resolver} ${DNS} ct state new,established accept comment "queries of the gateway's own resolver"`,
+          `oifname "${to}" ${isMarked(exitMarkOf(mark))} ${resolver} ${queries} ct state new,established accept comment "the gateway's own queries"`,
       ),
     );
 }

@@ -11,6 +11,13 @@ export const MAX_EVENTS = 500;
 /** How long the results of the checks are kept: anyone on the LAN can ask, and each run starts some twenty programs. */
 export const CHECKS_KEPT_MS = 5_000;
 
+/** How often a tunnel is measured, and from when on it counts as slow or lossy. */
+export const QUALITY_BOUNDS = {
+  everySeconds: { minimum: 2, maximum: 300 },
+  slowMs: { minimum: 5, maximum: 2_500 },
+  lossyPercent: { minimum: 1, maximum: 100 },
+} as const;
+
 /** Lists of names that are blocked. */
 export const MAX_LISTS = 8;
 /** Names that stay open whatever a list says. */

@@ -40,6 +40,16 @@ export interface Host {
    */
   probeResolver(resolver: string, sizes: readonly number[]): Promise<number[]>;
   /**
+   * Sends a resolver one small query; returns the milliseconds until its answer, whatever that is, or null. Throws
+   * `GatewayError("unable")` if nothing leads that way.
+   */
+  roundTrip(way: ResolverWay): Promise<number | null>;
+  /**
+   * Sends an ARP request for a router's address; returns the milliseconds until its answer, or null. Throws
+   * `GatewayError("unable")` if the link is gone.
+   */
+  routerRoundTrip(way: RouterWay): Promise<number | null>;
+  /**
    * Sends ICMP echo requests of these sizes, in bytes of the IP packet, that no router may fragment; returns the longest
    * that was answered, or null. Throws `GatewayError("unable")` if the kernel does not permit it; an abort ends it early.
    */
@@ -89,6 +99,22 @@ export interface Host {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
+/** The only way to a resolver. */
+export interface ResolverWay {
+  /** The only interface that queries may leave by. */
+  link: string;
+  /** Their firewall mark. */
+  mark: number;
+  address: string;
+}
+
+/** A router on a cable, and this machine's own address there, both of IPv4. */
+export interface RouterWay {
+  link: string;
+  own: string;
+  router: string;
+}
+
 /** Where echo requests go. */
 export interface Path {
   address: string;
@@ -130,7 +156,12 @@ export interface Direction {
 }
 
 /** What can be listened to. The packets have a valid header, and anything in the rest. */
-export type Heard = "dhcp replies" | "dhcp requests" | "router advertisements" | "router solicitations";
+export type Heard =
+  | "arp replies"
+  | "dhcp replies"
+  | "dhcp requests"
+  | "router advertisements"
+  | "router solicitations";
 
 /** Sends and receives packets on one link, past the firewall and routing. */
 export interface LinkSocket {

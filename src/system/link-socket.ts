@@ -28,8 +28,18 @@ interface Kind {
   filter: readonly Instruction[];
 }
 
-/** What the kernel lets through, from the IP header on. Everything else wakes nobody and takes no memory. */
+/** What the kernel lets through, from the IP header on, or ARP's. Everything else wakes nobody and takes no memory. */
 const KINDS: Record<Heard, Kind> = {
+  "arp replies": {
+    protocol: 0x0806,
+    group: null,
+    filter: [
+      [HALF, 0, 0, 6],
+      [EQUAL, 0, 1, 2],
+      [RETURN, 0, 0, MAX_BYTES],
+      [RETURN, 0, 0, 0],
+    ],
+  },
   "dhcp replies": datagrams(67, 68),
   /** Requests of clients that broadcast them. */
   "dhcp requests": datagrams(68, 67),

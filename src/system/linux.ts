@@ -14,6 +14,8 @@ import type {
   PinnedRequest,
   ProcedureCall,
   RelayPlace,
+  ResolverWay,
+  RouterWay,
   RunOptions,
   SetChange,
   UdpPlace,
@@ -60,6 +62,8 @@ const loadMdns = () => import("./mdns.ts");
 const loadRelays = () => import("./relay/relays.ts");
 const loadPathProbe = () => import("./path-probe.ts");
 const loadResolverProbe = () => import("./resolver-probe.ts");
+const loadRoundTrip = () => import("./round-trip.ts");
+const loadRouterRoundTrip = () => import("./router-round-trip.ts");
 const loadUdpSocket = () => import("./udp-socket.ts");
 /** Children do not inherit the service's environment: no settings, no secrets, and messages in English. */
 const CHILD_ENV = {
@@ -203,6 +207,14 @@ export class LinuxHost implements Host {
 
   async probeResolver(resolver: string, sizes: readonly number[]): Promise<number[]> {
     return (await loadResolverProbe()).probeResolver(resolver, sizes);
+  }
+
+  async roundTrip(way: ResolverWay): Promise<number | null> {
+    return (await loadRoundTrip()).roundTripTo(way);
+  }
+
+  async routerRoundTrip(way: RouterWay): Promise<number | null> {
+    return (await loadRouterRoundTrip()).routerRoundTrip(way);
   }
 
   async probePath(path: Path, sizes: readonly number[], signal?: AbortSignal): Promise<number | null> {

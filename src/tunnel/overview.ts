@@ -42,17 +42,28 @@ export class Overview {
     const { tunnels, catalogue, savedState, devices, destinations, forwards, events } = this.deps;
     const read = await tunnels.main.controller.status(catalogue.current(), state);
     const ports = forwards.portsOf(tunnels.main.name);
+    const uplink = tunnels.uplink.quality.shown;
     return {
       ...read,
       error: read.error ?? savedState.trouble ?? devices.exitsLost ?? events.damage,
       direct_devices: devices.direct.devices.length,
       direct_destinations: destinations.counts().direct ?? 0,
+      ...shownQuality(tunnels.main),
+      ...(uplink !== null && { uplink_quality: uplink }),
       ...(ports.length > 0 && { forwarded_ports: ports }),
       ...(devices.limitedCount > 0 && { limited_devices: devices.limitedCount }),
     };
   }
 
-  async rowOf({ name, controller }: Tunnel, state = controller.state): Promise<TunnelRow> {
-    return { ...(await controller.row(state)), devices: this.deps.devices.counts()[name] ?? 0 };
+  async rowOf(tunnel: Tunnel, state = tunnel.controller.state): Promise<TunnelRow> {
+    return {
+      ...(await tunnel.controller.row(state)),
+      devices: this.deps.devices.counts()[tunnel.name] ?? 0,
+      ...shownQuality(tunnel),
+    };
   }
+}
+
+function shownQuality({ quality: { quality } }: Tunnel): Pick<TunnelRow, "quality"> {
+  return quality.shown === null ? {} : { quality: quality.shown };
 }

@@ -34,6 +34,29 @@ const Keyed = Type.Boolean({
     "whether its keys are safe from quantum computers; missing if that was not asked for, or without a tunnel",
 });
 
+export const Quality = Type.Object(
+  {
+    state: Type.Union([Type.Literal("good"), Type.Literal("slow"), Type.Literal("lossy")]),
+    round_trip_ms: Type.Union([Type.Number({ minimum: 0 }), Type.Null()], {
+      description: "the median until an answer; null if none came",
+    }),
+    variation_ms: Type.Union([Type.Number({ minimum: 0 }), Type.Null()], {
+      description: "how far an answer's time differs from the one before it, on average",
+    }),
+    loss_percent: Type.Number({
+      minimum: 0,
+      maximum: 100,
+      description: "of the questions without an answer",
+    }),
+  },
+  {
+    additionalProperties: false,
+    description:
+      "of the last 30 questions to the tunnel's own resolver, inside the tunnel; missing while nothing was measured",
+  },
+);
+export type Quality = Static<typeof Quality>;
+
 /** GET /api/status: the seven fields of the contract, then the fields that follow from it. */
 export const Status = Type.Object(
   {
@@ -66,6 +89,14 @@ export const Status = Type.Object(
     port: Type.Optional(Port),
     transport: Type.Optional(By),
     quantum: Type.Optional(Keyed),
+    quality: Type.Optional(Quality),
+    uplink_quality: Type.Optional(
+      Type.Object(Quality.properties, {
+        additionalProperties: false,
+        description:
+          "the same of the last 30 ARP requests to the uplink's router; missing while nothing was measured",
+      }),
+    ),
     forwarded_ports: Type.Optional(
       Type.Array(Type.Integer(), {
         description: "ports of the server that lead to devices; missing if there are none",
@@ -104,6 +135,7 @@ export const TunnelRow = Type.Object(
     port: Type.Optional(Port),
     transport: Type.Optional(By),
     quantum: Type.Optional(Keyed),
+    quality: Type.Optional(Quality),
     wanted_via: Type.Optional(
       Type.String({
         description:

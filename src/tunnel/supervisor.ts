@@ -19,6 +19,7 @@ import { resolverInside } from "./mtu.ts";
 import type { SavedState } from "./saved-state.ts";
 import { keepaliveOf, type Session, sameServer } from "./session.ts";
 import { carriedBy, isUnanswered } from "./state.ts";
+import type { TunnelQuality } from "./tunnel-quality.ts";
 import { askedAnew, isCertain, isDoubtful, type Unanswered, unansweredAfter } from "./unanswered.ts";
 
 /**
@@ -49,6 +50,7 @@ interface Deps {
   killSwitch: KillSwitch;
   savedState: SavedState;
   knownWays: Pick<KnownWays, "fellSilent">;
+  quality: Pick<TunnelQuality, "look">;
   /** The tunnel's name. */
   name: string;
   /** Servers that may replace a dead one, the nearest first; none unless the operator allows it. */
@@ -210,6 +212,7 @@ export class Supervisor {
     if (session === null) {
       this.known = null;
       this.busy = false;
+      this.deps.quality.look(null, null);
       return;
     }
     const before = this.known?.session === session ? this.known : null;
@@ -237,7 +240,10 @@ export class Supervisor {
     if (isCertain(unanswered)) controller.unanswered();
     else if (unanswered === null) controller.answered();
     if (isDoubtful(unanswered) && resolver !== null) void this.ask(session, resolver);
-    if (controller.state.name === "connected") this.deps.savedState.saveClock(this.deps.host.now());
+    if (controller.state.name === "connected") {
+      this.deps.savedState.saveClock(this.deps.host.now());
+      this.deps.quality.look(session, sample);
+    }
     if (sample.latestHandshake > 0 && sample.latestHandshake !== before?.sample.latestHandshake)
       this.deps.savedState.saveHandshake(sample.latestHandshake);
     // Last: programs run for it, and meanwhile a person may connect to another server.

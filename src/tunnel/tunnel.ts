@@ -12,11 +12,13 @@ import { KeyAgreement } from "./key-agreement.ts";
 import { KnownWays } from "./known-ways.ts";
 import { limitOf } from "./mtu.ts";
 import { Probe } from "./probe.ts";
+import type { QualitySettings } from "./quality-settings.ts";
 import type { Resolver, Way } from "./resolver.ts";
 import type { RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { Session } from "./session.ts";
 import { Supervisor } from "./supervisor.ts";
+import { TunnelQuality } from "./tunnel-quality.ts";
 
 /** What a tunnel needs from the rest of the gateway. */
 export interface Surroundings {
@@ -28,6 +30,9 @@ export interface Surroundings {
   resolver: Resolver;
   /** Measured round trips to servers, by any tunnel. */
   roundTrips: RoundTrips;
+  qualitySettings: Pick<QualitySettings, "choice">;
+  /** Called with each question that measures the tunnel. */
+  onAsked: () => void;
   /** The tunnel's name: the owner of its part of the kill switch. */
   name: string;
   slot: Slot;
@@ -57,6 +62,8 @@ export interface Tunnel {
   controller: Controller;
   /** Repairs what breaks. */
   supervisor: Supervisor;
+  /** Knows how good it is. */
+  quality: TunnelQuality;
 }
 
 /** Puts the parts of a tunnel together; nothing has touched the kernel yet. */
@@ -69,6 +76,7 @@ export function tunnelIn(surroundings: Surroundings): Tunnel {
   const dialer = new Dialer({ ...surroundings, kernel, knownWays, keyAgreement });
   const probe = new Probe({ ...surroundings, kernel, knownWays });
   const controller = new Controller({ ...surroundings, kernel, dialer, probe });
-  const supervisor = new Supervisor({ ...surroundings, controller, kernel, knownWays });
-  return { name, slot, controller, supervisor };
+  const quality = new TunnelQuality(surroundings);
+  const supervisor = new Supervisor({ ...surroundings, controller, kernel, knownWays, quality });
+  return { name, slot, controller, supervisor, quality };
 }

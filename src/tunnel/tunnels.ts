@@ -22,12 +22,21 @@ import { RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
 import { clashOf } from "./session.ts";
 import { type Surroundings, type Tunnel, tunnelIn } from "./tunnel.ts";
+import { UplinkQuality } from "./uplink-quality.ts";
 
 /** What the tunnels need from the rest of the gateway. */
 export interface TunnelsDeps
   extends Pick<
     Surroundings,
-    "killSwitch" | "repairs" | "userspace" | "autoconnect" | "latest" | "alternatives" | "register" | "log"
+    | "killSwitch"
+    | "repairs"
+    | "userspace"
+    | "autoconnect"
+    | "latest"
+    | "alternatives"
+    | "register"
+    | "qualitySettings"
+    | "log"
   > {
   host: Host;
   savedState: SavedState;
@@ -51,6 +60,8 @@ export class Tunnels {
   readonly killSwitch: KillSwitch;
   readonly roundTrips: RoundTrips;
   readonly machine: Machine;
+  /** Of the uplink to its router. */
+  readonly uplink: UplinkQuality;
   readonly supervisor: MachineSupervisor;
   readonly main: Tunnel;
   /** Sends the gateway's own requests. */
@@ -75,6 +86,7 @@ export class Tunnels {
     this.killSwitch.onDirect = () => void this.otherFirewalls.look(this.killSwitch);
     this.resolver = new Resolver({ ...deps, killSwitch: this.killSwitch });
     this.roundTrips = new RoundTrips(host);
+    this.uplink = new UplinkQuality(deps);
     this.kernel = new Kernel(host, slotOf(MAIN_SLOT, base), deps.userspace, () => null);
     const shared = { ...deps, killSwitch: this.killSwitch, otherFirewalls: this.otherFirewalls };
     const tunnels = () => this.all();
@@ -197,6 +209,12 @@ export class Tunnels {
       if (!this.others.has(name)) this.add(name, slot);
   }
 
+  /** To be called when the settings of the measurement have changed. */
+  qualityChanged(): void {
+    this.uplink.changed();
+    for (const { quality } of this.all()) quality.changed();
+  }
+
   /** Why the links and routes of a tunnel other than `main` may differ from what it requires, or null. */
   get fault(): string | null {
     const faulty = this.all().find(({ name, controller }) => name !== MAIN && controller.unsettled !== null);
@@ -266,6 +284,7 @@ export class Tunnels {
       otherFirewalls: this.otherFirewalls,
       resolver: this.resolver,
       roundTrips: this.roundTrips,
+      onAsked: () => this.uplink.ask(),
       name,
       // A program that contests one tunnel must not delay the repair of another.
       repairs: name === MAIN ? repairs : new Repairs(host, alarm),

@@ -11,6 +11,8 @@ import type {
   PinnedRequest,
   ProcedureCall,
   RelayPlace,
+  ResolverWay,
+  RouterWay,
   RunOptions,
   SetChange,
   UdpPlace,
@@ -66,6 +68,13 @@ export class FakeHost implements Host, Internet {
   readonly hostNames = new Map<string, string>();
   /** Resolvers that answer, and the longest packets that reach them, in bytes. */
   readonly resolvers = new Map<string, number>();
+  /** What the next questions to a tunnel's resolver take, in milliseconds; null, and all after that, are lost. */
+  readonly trips: (number | null)[] = [];
+  /** Where these questions went. */
+  readonly tripsTo: ResolverWay[] = [];
+  /** The same for the uplink's router. */
+  readonly routerTrips: (number | null)[] = [];
+  readonly routerTripsTo: RouterWay[] = [];
   /** Hosts that answer echo requests, and the longest packets that reach them, in bytes. */
   readonly echoing = new Map<string, number>();
   /** What the internet answers to a URL; it is silent to all others, for ever. */
@@ -205,6 +214,16 @@ export class FakeHost implements Host, Internet {
     this.onEvent(`probe ${resolver} ${sizes}`);
     const longest = this.resolvers.get(resolver) ?? -1;
     return sizes.filter((size) => size <= longest);
+  }
+
+  async roundTrip(way: ResolverWay): Promise<number | null> {
+    this.tripsTo.push(way);
+    return this.trips.shift() ?? null;
+  }
+
+  async routerRoundTrip(way: RouterWay): Promise<number | null> {
+    this.routerTripsTo.push(way);
+    return this.routerTrips.shift() ?? null;
   }
 
   async probePath({ address }: Path, sizes: readonly number[]): Promise<number | null> {

@@ -228,3 +228,18 @@ test("figures that cannot be read are an error in JSON, as everywhere", async ()
   const { status, json } = await home.send("GET", "/metrics");
   expect({ status, json }).toEqual({ status: 500, json: { success: false, error: "internal error" } });
 });
+
+test("quality has a series for each tunnel and for the uplink once it is measured, and none before", async () => {
+  const { parts } = home;
+  await parts.connects.connect({ server: "se-1" });
+  expect(await figure("portcullis_tunnel_round_trip_seconds", { tunnel: "main" })).toBeUndefined();
+  const { quality } = parts.tunnels.main.quality;
+  for (const ms of [20, 30, null, null]) quality.add(ms);
+  parts.tunnels.uplink.quality.add(2);
+  expect(await figure("portcullis_tunnel_round_trip_seconds", { tunnel: "main" })).toBe(0.025);
+  expect(await figure("portcullis_tunnel_round_trip_variation_seconds", { tunnel: "main" })).toBe(0.01);
+  expect(await figure("portcullis_tunnel_loss_ratio", { tunnel: "main" })).toBe(0.5);
+  expect(await figure("portcullis_uplink_round_trip_seconds")).toBe(0.002);
+  expect(await figure("portcullis_uplink_round_trip_variation_seconds")).toBeUndefined();
+  expect(await figure("portcullis_uplink_loss_ratio")).toBe(0);
+});

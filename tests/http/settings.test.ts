@@ -15,7 +15,7 @@ test("GET /api/settings answers what root has set, as it is by default", async (
   expect(await read()).toEqual({
     ...{ version, upgrade: null, command: "sudo portcullis install" },
     ...{ autoconnect: true, failover: false, port_mapping: false, time_zone: timeZone() },
-    ...{ dhcp: null, mqtt: null },
+    ...{ quality: { on: true, every_seconds: 10, slow_ms: 300, lossy_percent: 10 }, dhcp: null, mqtt: null },
   });
 });
 
@@ -75,6 +75,16 @@ test("failover, the connection after a restart and the time zone are changed wit
   listener.destroy();
 });
 
+test("how quality is measured is changed without a restart, field by field", async () => {
+  home = await Home.start();
+  await put({ quality: { slow_ms: 150 } });
+  const { status, json } = await put({ quality: { on: false, lossy_percent: 5 } });
+  expect(status).toBe(200);
+  expect(json.quality).toEqual({ on: false, every_seconds: 10, slow_ms: 150, lossy_percent: 5 });
+  expect((await read()).quality).toEqual(json.quality);
+  expect(home.parts.qualitySettings.choice).toMatchObject({ on: false, slowMs: 150 });
+});
+
 test("what is not given stays, and null is what root has set", async () => {
   home = await Home.start();
   await put({ failover: true, time_zone: "Asia/Tokyo" });
@@ -91,6 +101,11 @@ test.each([
   [{}, "body"],
   [{ failover: "yes" }, "failover"],
   [{ dhcp: true }, "dhcp"],
+  [{ quality: {} }, "quality"],
+  [{ failover: true, quality: { every_seconds: 1 } }, "quality"],
+  [{ failover: true, quality: { slow_ms: 2_501 } }, "quality"],
+  [{ failover: true, quality: { lossy_percent: 0 } }, "quality"],
+  [{ failover: true, quality: { on: "yes" } }, "quality"],
   [{ failover: true, time_zone: "Mars/Olympus" }, "time_zone"],
   [{ failover: true, time_zone: "+01:00" }, "time_zone"],
   [{ failover: true, time_zone: "../etc/passwd" }, "time_zone"],

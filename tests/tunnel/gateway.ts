@@ -11,6 +11,7 @@ import { Store } from "../../src/store/store.ts";
 import type { Known } from "../../src/tunnel/adoption.ts";
 import type { Controller } from "../../src/tunnel/controller.ts";
 import type { Register } from "../../src/tunnel/dialer.ts";
+import { QualitySettings } from "../../src/tunnel/quality-settings.ts";
 import { SavedState } from "../../src/tunnel/saved-state.ts";
 import type { TunnelStatus } from "../../src/tunnel/status.ts";
 import { Tunnels } from "../../src/tunnel/tunnels.ts";
@@ -73,6 +74,7 @@ export class Gateway {
   devices!: Devices;
   store!: Store;
   savedState: SavedState;
+  qualitySettings!: QualitySettings;
   readonly log: string[] = [];
   readonly alerts: AlertCode[] = [];
   /** The words of the alerts. */
@@ -157,6 +159,7 @@ export class Gateway {
 
   private remembered(): SavedState {
     this.store = Store.open(this.directory, this.host.now());
+    this.qualitySettings = new QualitySettings(this.store);
     return new SavedState(this.store, (code) => void this.alerts.push(code));
   }
 
@@ -187,6 +190,7 @@ export class Gateway {
       base: BASE,
       userspace: host.userspace,
       autoconnect: this.autoconnect,
+      qualitySettings: this.qualitySettings,
       latest: (server) => this.changed.find(({ name }) => name === server.name) ?? server,
       alternatives: () => this.alternatives,
       log: { info: note, warn: note },

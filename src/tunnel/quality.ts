@@ -1,0 +1,125 @@
+import type { Host } from "../system/host.ts";
+import type { QualityLimits, QualitySettings } from "./quality-settings.ts";
+import type { Quality as Shown } from "./schema.ts";
+
+/** Five minutes of questions, a question each 10 s. */
+const MAX_KEPT = 30;
+/** What is older says nothing about now. */
+const KEPT_MS = 900_000;
+/** Fewer than these say nothing, whatever share of all they are. */
+const FEWEST = { asked: 10, lost: 3, answered: 5 };
+/** A state ends only when its figure is below this part of the limit, so that it does not come and go. */
+const ENDS_AT = { slow: 0.8, lossy: 0.5 };
+
+interface Asked {
+  /** On the monotonic clock. */
+  at: number;
+  /** Until the answer; null if there was none. */
+  ms: number | null;
+}
+
+type State = Shown["state"];
+
+interface Deps {
+  host: Pick<Host, "monotonic">;
+  settings: Pick<QualitySettings, "choice">;
+}
+
+/** How good a way is: what the last questions on it have told. */
+export class Quality {
+  private asked: readonly Asked[] = [];
+  private state: State = "good";
+  private hasAnswered = false;
+  private readonly listeners: (() => void)[] = [];
+
+  constructor(private readonly deps: Deps) {}
+
+  /** Calls back when the state has changed. */
+  onChange(listener: () => void): void {
+    this.listeners.push(listener);
+  }
+
+  /** Whether nobody seems to answer there: some resolvers do not. */
+  get isMute(): boolean {
+    return !this.hasAnswered && this.asked.length >= FEWEST.answered;
+  }
+
+  /** Null as long as nothing has been answered. */
+  get shown(): Shown | null {
+    const asked = this.recent();
+    if (!this.hasAnswered || asked.length === 0) return null;
+    const answered = answeredIn(asked);
+    return {
+      state: this.state,
+      round_trip_ms: answered.length === 0 ? null : tenths(medianOf(answered)),
+      variation_ms: answered.length < 2 ? null : tenths(variationOf(answered)),
+      loss_percent: tenths(lossOf(asked)),
+    };
+  }
+
+  /** Forgets everything: the way is another one. */
+  begin(): void {
+    this.asked = [];
+    this.hasAnswered = false;
+    this.become("good");
+  }
+
+  /** Adds how long a question took until its answer; null if it got none. */
+  add(ms: number | null): void {
+    this.asked = [...this.recent(), { at: this.deps.host.monotonic(), ms }].slice(-MAX_KEPT);
+    this.hasAnswered ||= ms !== null;
+    this.judge();
+  }
+
+  /** To be called when the limits have changed, too. */
+  judge(): void {
+    this.become(this.hasAnswered ? stateOf(this.recent(), this.state, this.deps.settings.choice) : "good");
+  }
+
+  private recent(): readonly Asked[] {
+    const now = this.deps.host.monotonic();
+    return this.asked.filter(({ at }) => now - at <= KEPT_MS);
+  }
+
+  private become(state: State): void {
+    if (state === this.state) return;
+    this.state = state;
+    for (const listener of this.listeners) listener();
+  }
+}
+
+function stateOf(asked: readonly Asked[], before: State, limits: QualityLimits): State {
+  const answered = answeredIn(asked);
+  const isOver = (state: "slow" | "lossy", figure: number, limit: number) =>
+    figure >= (before === state ? ENDS_AT[state] * limit : limit);
+  const tells = asked.length >= FEWEST.asked && asked.length - answered.length >= FEWEST.lost;
+  if ((tells || before === "lossy") && isOver("lossy", lossOf(asked), limits.lossyPercent)) return "lossy";
+  const isSlow = answered.length >= FEWEST.answered && isOver("slow", medianOf(answered), limits.slowMs);
+  return isSlow ? "slow" : "good";
+}
+
+function answeredIn(asked: readonly Asked[]): number[] {
+  return asked.flatMap(({ ms }) => ms ?? []);
+}
+
+/** In percent. */
+function lossOf(asked: readonly Asked[]): number {
+  return asked.length === 0 ? 0 : (100 * (asked.length - answeredIn(asked).length)) / asked.length;
+}
+
+/** A resolver that had to ask others once does not change it. */
+function medianOf(all: readonly number[]): number {
+  const sorted = all.toSorted((a, b) => a - b);
+  const half = (sorted.length - 1) / 2;
+  return ((sorted[Math.floor(half)] ?? 0) + (sorted[Math.ceil(half)] ?? 0)) / 2;
+}
+
+/** How far an answer's time differs from the one before it, on average. */
+function variationOf(all: readonly number[]): number {
+  const steps = all.slice(1).map((ms, index) => Math.abs(ms - (all[index] ?? ms)));
+  return steps.reduce((sum, step) => sum + step, 0) / steps.length;
+}
+
+function tenths(figure: number): number {
+  return Math.round(10 * figure) / 10;
+}
