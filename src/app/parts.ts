@@ -16,6 +16,7 @@ import { Resolver } from "../dns/resolver.ts";
 import { Upstream } from "../dns/upstream.ts";
 import { Forwards } from "../forwards/forwards.ts";
 import { openerFor } from "../forwards/opener-for.ts";
+import { UPLINK } from "../history/quality-ring.ts";
 import type { EventBus } from "../http/event-bus.ts";
 import { journalOf } from "../journal/tunnel-states.ts";
 import { listeningOn } from "../killswitch/own-resolver.ts";
@@ -157,6 +158,9 @@ export async function partsOn(
     controller.onChange(journalOf(name, killSwitchParts.journal, exists));
   });
   tunnels.onTunnel((tunnel) => tunnel.controller.onChange(() => void killSwitchParts.history.read(tunnel)));
+  const { history } = killSwitchParts;
+  tunnels.onTunnel(({ name, quality: { quality } }) => quality.onAsked((ms) => history.noteAsked(name, ms)));
+  tunnels.uplink.quality.onAsked((ms) => history.noteAsked(UPLINK, ms));
   const companyOf = ({ provider, label, registers }: Server) =>
     // The one that registers the gateway, or the one in the record.
     (registers && registrations.current().provider?.name) ??

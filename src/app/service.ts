@@ -13,6 +13,7 @@ import { type Ipv6, lanText } from "../network/host-network.ts";
 import { answerOperator, type OperatorAnswers } from "../operator/operator.ts";
 import type { HttpsRequest, PinnedRequest } from "../system/host.ts";
 import type { StateListener } from "../tunnel/controller.ts";
+import { verdictOn } from "../tunnel/quality-verdict.ts";
 import { carriedBy } from "../tunnel/state.ts";
 import type { Parts } from "./parts.ts";
 import { privateNames } from "./private-names.ts";
@@ -122,16 +123,30 @@ export function answer(parts: Parts, app: App): Service {
 
 /** The addresses may be in a file, for which the start does not wait. */
 async function startNotifications(
-  { notifications, tunnels, events }: Parts,
+  { notifications, tunnels, events, host }: Parts,
   signal: AbortSignal,
 ): Promise<void> {
   await notifications.start(signal);
   events.onAlert((payload) => notifications.tell({ type: "security_alert", payload }));
-  tunnels.onTunnel(({ name, controller }) => {
+  tunnels.onTunnel(({ name, controller, quality }) => {
     const see: StateListener = (state, error) => notifications.see(name, state, error);
     controller.onChange(see);
     see(controller.state, null);
+    quality.quality.onChange(() => tellQuality({ notifications, tunnels, host }, name));
   });
+}
+
+/** A tunnel that has ended is neither good nor bad. */
+function tellQuality(
+  { notifications, tunnels, host }: Pick<Parts, "notifications" | "tunnels" | "host">,
+  tunnel: string,
+): void {
+  const { measured } = tunnels;
+  const quality = measured.tunnels.find(({ name }) => name === tunnel)?.quality;
+  if (quality === undefined) return;
+  const reason = quality.state === "good" ? null : verdictOn(tunnel, measured);
+  const at = new Date(host.now()).toISOString();
+  notifications.tell({ type: "quality", payload: { tunnel, ...quality, reason, at } });
 }
 
 /** The programs that report events take some milliseconds to start. */

@@ -44,6 +44,7 @@ import {
   versionFinding,
 } from "./machine.ts";
 import { ipv6Finding, lanFinding, otherRoutersFinding, resolverFinding, uplinkFinding } from "./network.ts";
+import { qualityFinding } from "./quality.ts";
 import { remoteFinding } from "./remote.ts";
 import type { Check, Checks } from "./schema.ts";
 import { TunnelChecks } from "./tunnels.ts";
@@ -194,6 +195,7 @@ export class Checkup {
       ),
       item("dns", "DNS inside the tunnel", () => inTunnels.insideFinding(dnsFinding)),
       item("mtu", "Packet size in the tunnel", () => inTunnels.insideFinding(mtuFinding)),
+      item("quality", "Quality", () => tunnels && qualityFinding(tunnels.measured)),
       item("ipv6", "IPv6", async () => ipv6Finding(await network(), inTunnels.carriesIpv6)),
       item("forwards", "Forwarded ports", async () => forwardsFinding((await forwards?.list()) ?? [])),
       item("remote", "Remote access", async () => remoteAccess && remoteFinding(await remoteAccess.status())),

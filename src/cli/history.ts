@@ -50,7 +50,17 @@ function textOf(page: HistoryPage, devices: readonly Device[]): string {
     ...page.devices.map((row) => [printable(names.get(row.id) || row.id), ...bytesIn(row)]),
   ];
   const table = rows.length === 0 ? "" : `\n${list(["Who", "Received", "Sent"], rows)}`;
-  return `${barsOf(page)}\n${table}${states}`;
+  return `${barsOf(page)}\n${qualityIn(page)}${table}${states}`;
+}
+
+/** The means of the whole time; nothing if nothing was measured. */
+function qualityIn({ quality }: HistoryPage): string {
+  if (quality.length === 0) return "";
+  const mean = (all: readonly number[]) =>
+    Math.round((10 * all.reduce((sum, each) => sum + each, 0)) / all.length) / 10;
+  const lost = `${mean(quality.map(({ loss_percent }) => loss_percent))} % lost`;
+  const took = quality.flatMap(({ round_trip_ms }) => round_trip_ms ?? []);
+  return `Quality: ${took.length === 0 ? "" : `${mean(took)} ms, `}${lost}\n`;
 }
 
 /** The received and sent bytes together, in equal parts of the time. */

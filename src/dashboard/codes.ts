@@ -116,6 +116,7 @@ export const CHECKS: Readonly<Record<string, string>> = {
   resolver: say("Resolver for server names"),
   dns: say("DNS inside the tunnel"),
   mtu: say("Packet size in the tunnel"),
+  quality: say("Quality"),
   ipv6: say("IPv6"),
   forwards: say("Forwarded ports"),
   remote: say("Remote access"),

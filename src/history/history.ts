@@ -5,7 +5,9 @@ import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { Absences } from "./absences.ts";
 import { Meter, type Metered } from "./meter.ts";
-import { type Carried, LENGTHS_MS, type Minute, Ring, type Subject } from "./ring.ts";
+import { QualityHistory } from "./quality-history.ts";
+import type { QualityRing } from "./quality-ring.ts";
+import { type Carried, LENGTHS_MS, type Minute, type Range, Ring, type Subject } from "./ring.ts";
 
 interface Deps {
   clock: Pick<Host, "now" | "sleep">;
@@ -44,6 +46,7 @@ export class History {
   readonly isKept: boolean;
   readonly ring: Ring;
   readonly absences: Absences;
+  private readonly quality: QualityHistory;
   /** Of the present minute. */
   private readonly gathered = new Map<string, Subject & Carried>();
   /** Of minutes that are over and not written yet. */
@@ -60,6 +63,7 @@ export class History {
     this.isKept = deps.isKept;
     this.ring = new Ring(deps.store);
     this.absences = new Absences(deps.store);
+    this.quality = new QualityHistory(deps.store);
   }
 
   note(kind: Subject["kind"], name: string, { rx, tx }: Carried): void {
@@ -68,6 +72,16 @@ export class History {
     if (!this.gathered.has(key) && this.gathered.size >= MAX_GATHERED) return;
     const { rx: rxBefore, tx: txBefore } = this.gathered.get(key) ?? { rx: 0, tx: 0 };
     this.gathered.set(key, { kind, name, rx: rxBefore + rx, tx: txBefore + tx });
+  }
+
+  /** Adds how long a question on a tunnel, or on the uplink (`UPLINK`), took until its answer; null if it got none. */
+  noteAsked(name: string, ms: number | null): void {
+    if (this.isKept) this.quality.note(name, ms);
+  }
+
+  /** The quality of a tunnel or of the uplink in a range. */
+  qualityIn(name: string, range: Range): ReturnType<QualityRing["series"]> {
+    return this.quality.ring.series(name, range);
   }
 
   /** Whether anything was known about it. */
@@ -87,6 +101,7 @@ export class History {
     if (!this.isKept)
       return void this.attempt(() => {
         this.ring.clear();
+        this.quality.ring.clear();
         this.absences.clear();
       });
     quietly(() => {
@@ -124,8 +139,13 @@ export class History {
     quietly(() => this.absences.end(this.deps.clock.now()));
   }
 
-  /** Writes the minutes that are over. To be called before the figures are read, and once in a while. */
+  /** Writes the minutes that are over. To be called before the figures are read. */
   write(): void {
+    this.attempt(() => this.quality.write());
+    this.writeCarried();
+  }
+
+  private writeCarried(): void {
     this.minutesSinceWrite = 0;
     const minutes = this.complete.splice(0);
     if (minutes.length === 0 || this.attempt(() => this.ring.addAll(minutes))) return;
@@ -134,10 +154,14 @@ export class History {
   }
 
   /** The gathered figures belong to the minute that is half a minute ago. */
+  private get lastMinute(): number {
+    return Math.floor((this.deps.clock.now() - MINUTE_MS / 2) / MINUTE_MS);
+  }
+
   private endMinute(): void {
     const amounts = [...this.gathered.values()];
     if (amounts.length === 0) return;
-    const minute = Math.floor((this.deps.clock.now() - MINUTE_MS / 2) / MINUTE_MS);
+    const minute = this.lastMinute;
     this.complete.push({ minute, amounts });
     this.gathered.clear();
   }
@@ -146,9 +170,11 @@ export class History {
     await this.readTunnels(tunnels());
     // Packets outside the tunnels do not count for any tunnel.
     if (!this.isQuiet || devices.direct.devices.length > 0) await devices.count();
+    this.quality.endMinute(this.lastMinute, !this.isQuiet);
     if (!this.isQuiet) this.endMinute();
     this.minutesSinceWrite += 1;
-    if (this.minutesSinceWrite >= MINUTES_AT_ONCE) this.write();
+    if (this.quality.isDue) this.write();
+    else if (this.minutesSinceWrite >= MINUTES_AT_ONCE) this.writeCarried();
   }
 
   private async readTunnels(tunnels: readonly Metered[]): Promise<void> {

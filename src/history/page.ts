@@ -2,7 +2,9 @@ import { GatewayError } from "../base/errors.ts";
 import { parseMac } from "../base/mac.ts";
 import { nextTurn } from "../base/queue.ts";
 import type { Journal } from "../journal/journal.ts";
+import { MAIN } from "../killswitch/policy.ts";
 import type { History } from "./history.ts";
+import { TENTHS, UPLINK } from "./quality-ring.ts";
 import { type Carried, LENGTHS_MS, type Range, type Ring, type Subject } from "./ring.ts";
 import type { HistoryPage, Resolution } from "./schema.ts";
 import { spansOf } from "./spans.ts";
@@ -10,6 +12,8 @@ import { spansOf } from "./spans.ts";
 export interface HistoryQuery {
   tunnel?: string;
   device?: string;
+  /** Whose quality is shown is the uplink. */
+  uplink?: "true";
   /** ISO 8601. */
   from?: string;
   to?: string;
@@ -17,7 +21,7 @@ export interface HistoryQuery {
 }
 
 interface Sources {
-  history: Pick<History, "isKept" | "ring" | "absences" | "write">;
+  history: Pick<History, "isKept" | "ring" | "absences" | "write" | "qualityIn">;
   journal: Pick<Journal, "during">;
   /** The names of the present tunnels. */
   tunnels: readonly string[];
@@ -53,6 +57,7 @@ export async function pageOf(
       rx_bytes: rx,
       tx_bytes: tx,
     })),
+    quality: qualityIn(query, history, range, (at) => isoOf(at * length)),
     off: history.isKept
       ? history.absences
           .during({ from, until: Math.min(to, now) })
@@ -92,14 +97,36 @@ async function carriedIn(ring: Ring, subject: Subject | null, range: Range) {
   return { series, totals: [...totals.values()].sort(byCarried) };
 }
 
+function qualityIn(
+  { tunnel, device, uplink }: HistoryQuery,
+  history: Sources["history"],
+  range: Range,
+  textOf: (at: number) => string,
+): HistoryPage["quality"] {
+  if (device !== undefined) return [];
+  const name = uplink === undefined ? (tunnel ?? MAIN) : UPLINK;
+  return history.qualityIn(name, range).map(({ at, asked, lost, took, steps }) => {
+    const answered = asked - lost;
+    const mean = (sum: number) => (answered === 0 ? null : Math.round(sum / answered) / TENTHS);
+    return {
+      at: textOf(at),
+      round_trip_ms: mean(took),
+      variation_ms: mean(steps),
+      loss_percent: Math.round((TENTHS * 100 * lost) / asked) / TENTHS,
+    };
+  });
+}
+
 /** The highest figures come first. */
 function byCarried(one: Subject & Carried, other: Subject & Carried): number {
   return other.rx + other.tx - one.rx - one.tx || (one.name < other.name ? -1 : 1);
 }
 
-function subjectIn({ tunnel, device }: HistoryQuery): Subject | null {
+function subjectIn({ tunnel, device, uplink }: HistoryQuery): Subject | null {
   if (tunnel !== undefined && device !== undefined)
     throw new GatewayError("bad_request", "device: give a tunnel or a device, not both");
+  if (uplink !== undefined && (tunnel ?? device) !== undefined)
+    throw new GatewayError("bad_request", "uplink: it has no tunnel and no device; give one of them");
   if (tunnel !== undefined) return { kind: "tunnel", name: tunnel };
   return device === undefined ? null : { kind: "device", name: parseMac(device) ?? device.toLowerCase() };
 }

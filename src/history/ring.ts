@@ -24,7 +24,7 @@ export interface Minute {
 
 export const LENGTHS_MS: Readonly<Record<Resolution, number>> = { minute: 60_000, hour: 3_600_000 };
 /** The number of times that have rows: a day and 61 days of a home that is never quiet. */
-const MAX_KEPT: Readonly<Record<Resolution, number>> = { minute: 1_440, hour: 1_464 };
+export const MAX_KEPT: Readonly<Record<Resolution, number>> = { minute: 1_440, hour: 1_464 };
 /** A device that invents new devices must not fill the disk: this many take 20 MB. */
 const MAX_SUBJECTS = 300;
 /** It must not take the place of tunnels either, which have these in addition. */
@@ -45,7 +45,7 @@ const REMOVED_AT_ONCE = 100;
 const PRUNED_AT_ONCE = 2;
 /** 8 TiB in an hour. A larger or negative number is damaged. */
 const MAX_BYTES = 2 ** 43;
-const MINUTES_PER_HOUR = 60;
+export const MINUTES_PER_HOUR = 60;
 const HOURS_PER_DAY = 24;
 
 /**
@@ -81,11 +81,12 @@ export class Ring {
     const now = { minute, hour: Math.floor(minute / MINUTES_PER_HOUR) };
     const day = Math.floor(now.hour / HOURS_PER_DAY);
     this.times ??= this.store.view((database) => ({
-      minute: timesIn(database, "minute"),
-      hour: timesIn(database, "hour"),
+      minute: timesIn(database, TABLES.minute),
+      hour: timesIn(database, TABLES.hour),
     }));
     const { times } = this;
-    const surplus = (resolution: Resolution) => surplusOf(times[resolution], resolution, now[resolution]);
+    const surplus = (resolution: Resolution) =>
+      surplusOf(times[resolution], MAX_KEPT[resolution], now[resolution]);
     const old = { minute: surplus("minute"), hour: surplus("hour") };
     this.store.atomically((database) => {
       for (const { kind, name, rx, tx } of amounts) {
@@ -311,8 +312,7 @@ function idOf(database: Database, subject: Subject): number | null {
 }
 
 /** Each is found by the key, without reading its rows. */
-function timesIn(database: Database, resolution: Resolution): Set<number> {
-  const table = TABLES[resolution];
+export function timesIn(database: Database, table: string): Set<number> {
   const found = database
     .query(
       `WITH RECURSIVE times(at) AS (
@@ -329,10 +329,22 @@ function timesIn(database: Database, resolution: Resolution): Set<number> {
  * The times that must be removed when there is a new one: those nearest to now stay. After a clock was wrong, its rows
  * go first. While it is wrong, only as many of the others go as there are new ones.
  */
-function surplusOf(times: ReadonlySet<number>, resolution: Resolution, now: number): number[] {
-  const all = [...times.union(new Set([now]))];
-  const most = MAX_KEPT[resolution];
-  if (all.length <= most) return [];
-  const nearestFirst = all.sort((a, b) => Math.abs(a - now) - Math.abs(b - now) || b - a);
-  return nearestFirst.slice(most).slice(-PRUNED_AT_ONCE);
+export function surplusOf(times: ReadonlySet<number>, most: number, now: number): number[] {
+  const surplus = times.size + Number(!times.has(now)) - most;
+  const far: number[] = [];
+  // The farthest is found without sorting them all: that would take some milliseconds of a Pi for each minute.
+  while (far.length < Math.min(surplus, PRUNED_AT_ONCE)) {
+    let farthest: number | null = null;
+    for (const at of times)
+      if (!far.includes(at) && (farthest === null || isFarther(at, farthest, now))) farthest = at;
+    if (farthest === null) break;
+    far.unshift(farthest);
+  }
+  return far;
+}
+
+/** Of two times that are as far, the earlier one. */
+function isFarther(one: number, other: number, now: number): boolean {
+  const [first, second] = [Math.abs(one - now), Math.abs(other - now)];
+  return first > second || (first === second && one < other);
 }

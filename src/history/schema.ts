@@ -42,6 +42,23 @@ export const HistoryPage = Type.Object(
           "what all tunnels, or the given tunnel or device, have carried by minute or hour, oldest first; without those in which nothing was carried",
       },
     ),
+    quality: Type.Array(
+      Type.Object(
+        {
+          at: AT,
+          round_trip_ms: Type.Union([Type.Number({ minimum: 0 }), Type.Null()], {
+            description: "the mean; null if no answer came",
+          }),
+          variation_ms: Type.Union([Type.Number({ minimum: 0 }), Type.Null()]),
+          loss_percent: Type.Number({ minimum: 0, maximum: 100 }),
+        },
+        { additionalProperties: false, description: "begins at `at`" },
+      ),
+      {
+        description:
+          "the quality of the given tunnel, of `main` without one, or of the uplink, by minute or hour, oldest first; none of a device",
+      },
+    ),
     off: Type.Array(Type.Object({ from: AT, until: AT }, { additionalProperties: false }), {
       description:
         "the parts of the range in which the gateway did not run, the time before its first start included, oldest first",

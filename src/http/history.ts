@@ -76,6 +76,12 @@ export const historyRoutes = [
             example: "02:00:00:00:00:20",
           }),
         ),
+        uplink: Type.Optional(
+          Type.Literal("true", {
+            description: "the quality of the uplink in place of a tunnel's",
+            example: "true",
+          }),
+        ),
         from: Type.Optional(
           Type.String({
             pattern: TIME,

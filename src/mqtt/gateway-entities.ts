@@ -6,6 +6,7 @@ import type { Status } from "../tunnel/schema.ts";
 import type { Component, Thing } from "./discovery.ts";
 import { dnsComponents } from "./dns-entities.ts";
 import { exitComponents } from "./exit.ts";
+import { qualityComponents, qualityOf } from "./quality-entities.ts";
 import { GATEWAY } from "./topics.ts";
 
 const COMPONENTS: Record<string, Component> = {
@@ -44,6 +45,7 @@ const COMPONENTS: Record<string, Component> = {
     value_template: "{{ value_json.direct_destinations }}",
     icon: "mdi:shield-off",
   },
+  ...qualityComponents("Uplink", "uplink"),
 };
 
 /** What pauses the lists of blocked names; Home Assistant has none while there is no list, or it may not command. */
@@ -62,7 +64,7 @@ function blockListsFor(isShown: boolean): Record<string, Component> {
 
 /** The entities of the whole gateway. */
 export interface Whole {
-  status: Pick<Status, "killswitch_active" | "direct_devices" | "direct_destinations">;
+  status: Pick<Status, "killswitch_active" | "direct_devices" | "direct_destinations" | "uplink_quality">;
   /** Why the protection does not work as promised; null if it does. */
   problem: string | null;
   alert: SecurityAlert | null;
@@ -98,6 +100,7 @@ export function gatewayThing(
         ...(blockLists.isThere && { block_lists: blockLists.pausedUntilText === null }),
       },
       alert: alert ?? { code: null },
+      uplink: { quality: qualityOf(status.uplink_quality) },
       ...(dns !== null && { dns }),
     },
   };

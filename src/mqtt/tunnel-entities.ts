@@ -1,5 +1,6 @@
 import { StateName, type TunnelRow } from "../tunnel/schema.ts";
 import type { Component, Thing } from "./discovery.ts";
+import { qualityComponents, qualityOf } from "./quality-entities.ts";
 import type { TunnelTraffic } from "./rates.ts";
 import { tunnelKey } from "./topics.ts";
 
@@ -61,6 +62,7 @@ const COMPONENTS: Record<string, Component> = {
   },
   received: { ...RATE, name: "Receiving", value_template: "{{ value_json.received }}" },
   sent: { ...RATE, name: "Sending", value_template: "{{ value_json.sent }}" },
+  ...qualityComponents("", "traffic"),
 };
 
 /** The commands of `main`: the names that it can be connected to, or null if commands are not allowed. */
@@ -98,7 +100,10 @@ export function tunnelThing(
     name: `Portcullis ${row.name}`,
     model: "WireGuard tunnel",
     components: { ...COMPONENTS, ...commands },
-    states: { state: { ...stateOf(row), ...(destinations && destinationIn(row, destinations)) }, traffic },
+    states: {
+      state: { ...stateOf(row), ...(destinations && destinationIn(row, destinations)) },
+      traffic: { ...traffic, quality: qualityOf(row.quality) },
+    },
   };
 }
 

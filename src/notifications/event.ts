@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { type AlertCode, SecurityAlert } from "../base/alert.ts";
+import { Quality } from "../tunnel/schema.ts";
 
 /** A tunnel that should be up carried nothing for a while. */
 export const Outage = Type.Object(
@@ -19,6 +20,20 @@ export const Outage = Type.Object(
 );
 export type Outage = Static<typeof Outage>;
 
+/** A tunnel has become slow or lossy, or is good again. */
+export const QualityChange = Type.Object(
+  {
+    tunnel: Type.String(),
+    ...Quality.properties,
+    /** Sentences that say where the reason is; null if it is good again. */
+    reason: Type.Union([Type.String(), Type.Null()]),
+    /** ISO 8601. */
+    at: Type.String(),
+  },
+  { additionalProperties: false },
+);
+export type QualityChange = Static<typeof QualityChange>;
+
 /** An event that is reported to people. */
 export const NotifiedEvent = Type.Union([
   Type.Object(
@@ -26,6 +41,7 @@ export const NotifiedEvent = Type.Union([
     { additionalProperties: false },
   ),
   Type.Object({ type: Type.Literal("outage"), payload: Outage }, { additionalProperties: false }),
+  Type.Object({ type: Type.Literal("quality"), payload: QualityChange }, { additionalProperties: false }),
 ]);
 export type NotifiedEvent = Static<typeof NotifiedEvent>;
 
@@ -75,11 +91,14 @@ const ALERTS: Record<AlertCode, readonly [cause: string, level: Level]> = {
 
 /** Events of the same cause are reported together. */
 export function causeOf(event: NotifiedEvent): string {
-  return event.type === "outage" ? `outage ${event.payload.tunnel}` : ALERTS[event.payload.code][0];
+  return event.type === "security_alert"
+    ? ALERTS[event.payload.code][0]
+    : `${event.type} ${event.payload.tunnel}`;
 }
 
 export function levelOf(event: NotifiedEvent): Level {
   if (event.type === "outage") return event.payload.to === null ? "normal" : "quiet";
+  if (event.type === "quality") return event.payload.state === "good" ? "quiet" : "normal";
   return ALERTS[event.payload.code][1];
 }
 

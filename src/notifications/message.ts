@@ -1,6 +1,7 @@
 import { redacted } from "../base/secrets.ts";
 import { tunnelTitle } from "../shared/words.ts";
-import { LEVELS, type Level, levelOf, type NotifiedEvent, type Outage } from "./event.ts";
+import { qualityWords } from "../tunnel/quality-verdict.ts";
+import { LEVELS, type Level, levelOf, type NotifiedEvent, type Outage, type QualityChange } from "./event.ts";
 import type { Pending } from "./outbox.ts";
 
 /** A message to a target. */
@@ -46,9 +47,16 @@ function linesOf({ events, count }: Pending, now: number): string[] {
 
 function sentenceOf(event: NotifiedEvent, now: number): string {
   if (event.type === "outage") return outageText(event.payload, now);
-  const { message, at } = event.payload;
+  const { at } = event.payload;
+  const message = event.type === "quality" ? qualityText(event.payload) : event.payload.message;
   const when = Date.parse(at);
   return now - when > LATE_MS ? `${timeOf(when, now)}: ${message}` : message;
+}
+
+function qualityText({ tunnel, reason, ...quality }: QualityChange): string {
+  const again = quality.state === "good" ? " again" : "";
+  const text = `The ${tunnelTitle(tunnel)} is ${qualityWords(quality)}${again}.`;
+  return reason === null ? text : `${text} ${reason}`;
 }
 
 function outageText({ tunnel, from, to, end, reason, unanswered }: Outage, now: number): string {

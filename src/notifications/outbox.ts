@@ -101,7 +101,7 @@ function merged(all: readonly Pending[]): Pending[] {
     byCause.set(each.cause, before === undefined ? each : together(before, each));
   }
   const united = [...byCause.values()];
-  const outages = united.filter(({ events }) => events.every(({ type }) => type === "outage"));
+  const outages = united.filter(({ events }) => events.every(({ type }) => type !== "security_alert"));
   const dropped = outages.slice(0, -MAX_OUTAGES);
   return united.filter((each) => !dropped.includes(each));
 }
@@ -128,5 +128,8 @@ function cut(event: NotifiedEvent): NotifiedEvent {
   if (event.type === "security_alert")
     return { ...event, payload: { ...event.payload, message: short(event.payload.message) } };
   const { reason } = event.payload;
-  return { ...event, payload: { ...event.payload, reason: reason && short(reason) } };
+  const cutReason = reason && short(reason);
+  return event.type === "outage"
+    ? { ...event, payload: { ...event.payload, reason: cutReason } }
+    : { ...event, payload: { ...event.payload, reason: cutReason } };
 }

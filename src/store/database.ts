@@ -45,6 +45,17 @@ const STEPS: readonly (readonly string[])[] = [
     at INTEGER NOT NULL, subject INTEGER NOT NULL, rx INTEGER NOT NULL, tx INTEGER NOT NULL, PRIMARY KEY (at, subject)
   ) STRICT, WITHOUT ROWID`,
   ],
+  // A tunnel's name, or none for the uplink; times in tenths of a millisecond.
+  [
+    `CREATE TABLE history_quality_minutes (
+    at INTEGER NOT NULL, name TEXT NOT NULL, asked INTEGER NOT NULL, lost INTEGER NOT NULL, took INTEGER NOT NULL,
+    steps INTEGER NOT NULL, PRIMARY KEY (at, name)
+  ) STRICT, WITHOUT ROWID`,
+    `CREATE TABLE history_quality_hours (
+    at INTEGER NOT NULL, name TEXT NOT NULL, asked INTEGER NOT NULL, lost INTEGER NOT NULL, took INTEGER NOT NULL,
+    steps INTEGER NOT NULL, PRIMARY KEY (at, name)
+  ) STRICT, WITHOUT ROWID`,
+  ],
 ];
 const VERSION = STEPS.length;
 

@@ -31,12 +31,18 @@ export class Quality {
   private state: State = "good";
   private hasAnswered = false;
   private readonly listeners: (() => void)[] = [];
+  private readonly askedListeners: ((ms: number | null) => void)[] = [];
 
   constructor(private readonly deps: Deps) {}
 
   /** Calls back when the state has changed. */
   onChange(listener: () => void): void {
     this.listeners.push(listener);
+  }
+
+  /** Calls back with how long each question took until its answer; null if it got none. */
+  onAsked(listener: (ms: number | null) => void): void {
+    this.askedListeners.push(listener);
   }
 
   /** Whether nobody seems to answer there: some resolvers do not. */
@@ -68,6 +74,7 @@ export class Quality {
   add(ms: number | null): void {
     this.asked = [...this.recent(), { at: this.deps.host.monotonic(), ms }].slice(-MAX_KEPT);
     this.hasAnswered ||= ms !== null;
+    if (this.hasAnswered) for (const listener of this.askedListeners) listener(ms);
     this.judge();
   }
 

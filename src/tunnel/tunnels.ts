@@ -17,6 +17,7 @@ import { Machine } from "./machine.ts";
 import { MachineSupervisor } from "./machine-supervisor.ts";
 import { nameFault } from "./name.ts";
 import { PathMtu } from "./path-mtu.ts";
+import type { Ways } from "./quality-verdict.ts";
 import { Resolver } from "./resolver.ts";
 import { RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -207,6 +208,14 @@ export class Tunnels {
   takeUpSaved(): void {
     for (const [name, { slot }] of this.deps.savedState.tunnels())
       if (!this.others.has(name)) this.add(name, slot);
+  }
+
+  /** What is measured now. */
+  get measured(): Ways {
+    const tunnels = this.all().flatMap(({ name, quality: { quality } }) =>
+      quality.shown === null ? [] : [{ name, quality: quality.shown }],
+    );
+    return { tunnels, uplink: this.uplink.quality.shown };
   }
 
   /** To be called when the settings of the measurement have changed. */

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { Absences } from "../../src/history/absences.ts";
 import { History, type Sources } from "../../src/history/history.ts";
 import { pageOf } from "../../src/history/page.ts";
+import { QualityRing, UPLINK } from "../../src/history/quality-ring.ts";
 import type { Carried, Ring, Subject } from "../../src/history/ring.ts";
 import { Store } from "../../src/store/store.ts";
 import type { State } from "../../src/tunnel/state.ts";
@@ -366,6 +367,7 @@ test("a long time is read in pieces, between which others have their turn, and g
         history: {
           isKept: true,
           ring,
+          qualityIn: () => [],
           absences: { during: () => [] } as unknown as Absences,
           write: () => {},
         },
@@ -652,4 +654,76 @@ test("the times in which the service did not run are kept, and so is when it ran
       { from: 0, until: 5 * HOUR },
     ]);
     store.close();
+  }));
+
+claim(
+  "quality is kept by minute and by hour where something was carried, and written every 15 minutes",
+  async (world) => {
+    const { host, history } = world;
+    const told = (name: string, resolution: "minute" | "hour") =>
+      history.qualityIn(name, { resolution, ...EVER }).map(({ at, ...figures }) => ({
+        at: at - (resolution === "minute" ? BEGIN : BEGIN / 60),
+        ...figures,
+      }));
+    for (let minute = 0; minute < 20; minute++) {
+      for (const ms of [20, 21.5, null]) history.noteAsked("main", ms);
+      history.noteAsked(UPLINK, 1);
+      // An unused tunnel is asked, too, but nobody needs to know.
+      if (minute % 2 === 0) world.carry(1_000_000);
+      await host.pass(MINUTE_MS);
+    }
+    expect(told("main", "minute").map(({ at }) => at)).toEqual([0, 2, 4, 6, 8, 10, 12, 14]);
+    await history.stop();
+    expect(told("main", "minute")[1]).toEqual({ at: 2, asked: 3, lost: 1, took: 415, steps: 30 });
+    expect(told("main", "minute").map(({ at }) => at)).toEqual([0, 2, 4, 6, 8, 10, 12, 14, 16, 18]);
+    expect(told("main", "hour")).toEqual([{ at: 0, asked: 30, lost: 10, took: 4_150, steps: 285 }]);
+    expect(told(UPLINK, "hour")).toEqual([{ at: 0, asked: 10, lost: 0, took: 100, steps: 0 }]);
+    expect(told("tv", "hour")).toEqual([]);
+  },
+);
+
+claim("quality that a full disk did not take is written later", async (world) => {
+  const { host, history } = world;
+  world.isFull = true;
+  for (let minute = 0; minute < 20; minute++) {
+    history.noteAsked("main", 20);
+    world.carry(1_000_000);
+    await host.pass(MINUTE_MS);
+  }
+  world.isFull = false;
+  history.write();
+  expect(history.qualityIn("main", { resolution: "minute", ...EVER })).toHaveLength(20);
+});
+
+test("as many minutes and hours of quality are kept as of traffic, and a wrong clock does not remove them", () =>
+  inDirectory(async (directory) => {
+    const store = Store.open(directory, 0);
+    const ring = new QualityRing(store);
+    const told = { asked: 6, lost: 0, took: 1_200, steps: 60 };
+    const add = (from: number, count: number) =>
+      ring.addAll(Array.from({ length: count }, (_, n) => ({ minute: from + n, name: "main", told })));
+    add(BEGIN, 1_800);
+    const minutes = () => ring.series("main", { resolution: "minute", ...EVER }).map(({ at }) => at - BEGIN);
+    expect([minutes().length, minutes()[0]]).toEqual([1_440, 360]);
+    add(BEGIN + 525_600, 10);
+    expect(minutes().filter((at) => at < 1_800).length).toBeGreaterThan(1_400);
+    expect(ring.series("main", { resolution: "hour", ...EVER })).toHaveLength(31);
+    ring.clear();
+    expect(minutes()).toEqual([]);
+    store.close();
+  }));
+
+test("with --history off no quality is kept, and what was kept is removed", () =>
+  inDirectory(async (directory) => {
+    const kept = new World(directory);
+    await kept.host.pass(0);
+    kept.history.noteAsked("main", 20);
+    kept.carry(1_000_000);
+    await kept.host.pass(MINUTE_MS);
+    await kept.history.stop();
+    const off = new World(directory, false);
+    await off.host.pass(0);
+    off.history.noteAsked("main", 20);
+    await off.host.pass(20 * MINUTE_MS);
+    expect(off.history.qualityIn("main", { resolution: "hour", ...EVER })).toEqual([]);
   }));

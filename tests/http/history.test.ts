@@ -56,6 +56,7 @@ test("what was carried, by whom, the states and the alerts of the last hour", as
     from: timeOf(Math.floor((now - 3_600_000) / MINUTE_MS) * MINUTE_MS),
     to: timeOf(Math.ceil(now / MINUTE_MS) * MINUTE_MS),
     points: [{ at: timeOf(minute), ...bytes }],
+    quality: [],
     off: [{ from: timeOf(Math.floor((now - 3_600_000) / MINUTE_MS) * MINUTE_MS), until: expect.any(String) }],
     tunnels: [{ name: "main", ...bytes }],
     devices: [{ id: TV, ...tv }],
@@ -140,4 +141,28 @@ test.each([
   const { status, json } = await home.send("GET", `/api/history${query}`);
   expect(status).toBe(400);
   expect(json.error).toContain(field);
+});
+
+test("quality is that of the tunnel, of main without one, or of the uplink, and never of a device", async () => {
+  const { tunnels } = home.parts;
+  await home.connect();
+  await home.host.pass(MINUTE_MS - (home.host.now() % MINUTE_MS));
+  for (const ms of [20, 30, null, 25]) tunnels.main.quality.quality.add(ms);
+  for (const ms of [1, 3]) tunnels.uplink.quality.add(ms);
+  const minute = home.host.now();
+  home.parts.history.note("tunnel", "main", { rx: 2_000_000, tx: 100_000 });
+  await home.host.pass(MINUTE_MS);
+  const main = [{ at: timeOf(minute), round_trip_ms: 25, variation_ms: 5, loss_percent: 25 }];
+  const uplink = [{ at: timeOf(minute), round_trip_ms: 2, variation_ms: 1, loss_percent: 0 }];
+  expect((await read()).quality).toEqual(main);
+  expect((await read("?tunnel=main")).quality).toEqual(main);
+  expect((await read("?uplink=true")).quality).toEqual(uplink);
+  expect((await read("?tunnel=other")).quality).toEqual([]);
+  expect((await read(`?device=${TV}`)).quality).toEqual([]);
+  const hour = (await read("?resolution=hour&uplink=true")).quality;
+  expect(hour.map(({ at: _, ...figures }) => figures)).toEqual(
+    uplink.map(({ at: _, ...figures }) => figures),
+  );
+  for (const other of ["tunnel=main", `device=${TV}`])
+    expect((await home.send("GET", `/api/history?uplink=true&${other}`)).status).toBe(400);
 });

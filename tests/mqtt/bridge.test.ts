@@ -70,6 +70,7 @@ test("everything is retained: discovery, states and that the gateway is there", 
     `${TV_EXIT}/state`,
     "portcullis/pi/gateway/alert",
     "portcullis/pi/gateway/state",
+    "portcullis/pi/gateway/uplink",
     MAIN,
     "portcullis/pi/tunnel/main/traffic",
   ]);
@@ -119,6 +120,22 @@ test("without --mqtt-commands only Home Assistant's status is subscribed to, and
   await shown.pass(3_000);
   expect(main().state).toBe("disconnected");
   expect(shown.lines).toEqual(["MQTT: connected to 127.0.0.1, which is on the LAN"]);
+});
+
+test("a tunnel's quality is told once it is measured, and the uplink's", async () => {
+  shown = await Shown.start();
+  const unknown = { state: null, round_trip_ms: null, variation_ms: null, loss_percent: null };
+  await shown.until(has("portcullis/pi/gateway/uplink"));
+  const quality = () => shown.broker.json("portcullis/pi/tunnel/main/traffic").quality;
+  expect(quality()).toEqual(unknown);
+  const { main, uplink } = shown.home.parts.tunnels;
+  for (const ms of [20, 24, null, 22]) main.quality.quality.add(ms);
+  uplink.quality.add(1.5);
+  await shown.until(() => quality().state !== null);
+  expect(quality()).toEqual({ state: "good", round_trip_ms: 22, variation_ms: 3, loss_percent: 25 });
+  expect(shown.broker.json("portcullis/pi/gateway/uplink").quality).toEqual({
+    ...{ state: "good", round_trip_ms: 1.5, variation_ms: null, loss_percent: 0 },
+  });
 });
 
 const COMMANDS = { mqttCommands: "on" };

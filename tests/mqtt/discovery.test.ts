@@ -106,9 +106,12 @@ const PLATFORMS: Record<string, { required: string[]; more: string[] }> = {
 /** Those that are used, of home-assistant.io/integrations/sensor and /binary_sensor, "Device class"; each with its units. */
 const SENSOR_CLASSES: Record<string, string[] | null> = {
   data_rate: ["Mbit/s"],
+  duration: ["ms"],
   enum: null,
   timestamp: null,
 };
+/** They need no class. */
+const PLAIN_UNITS: unknown[] = [undefined, "%"];
 const BINARY_CLASSES = ["connectivity", "problem"];
 /** home-assistant.io/integrations/mqtt, "Discovery topic". */
 const TOPIC = /^homeassistant\/device\/[a-zA-Z0-9_-]+\/config$/;
@@ -147,7 +150,7 @@ function faultsOf(topic: string, payload: Json): string[] {
 
 function classFaults(part: string, options: Json): string[] {
   const { platform, device_class: kind, state_class, unit_of_measurement: unit } = options;
-  if (kind === undefined) return unit === undefined ? [] : [`${part}: a unit without a class`];
+  if (kind === undefined) return PLAIN_UNITS.includes(unit) ? [] : [`${part}: a unit without a class`];
   if (platform === "binary_sensor") return BINARY_CLASSES.includes(kind) ? [] : [`${part}: class ${kind}`];
   if (platform !== "sensor" || !(kind in SENSOR_CLASSES)) return [`${part}: class ${kind}`];
   const units = SENSOR_CLASSES[kind];

@@ -125,6 +125,31 @@ test("an outage is told on the LAN while it lasts, and elsewhere afterwards, in 
     expect(world.lines).toEqual([]);
   }));
 
+test("a tunnel that becomes slow or lossy is told with the reason, and that it is good again", () =>
+  withWorld([LAN], async (world) => {
+    const { host, notifications } = world;
+    const tell = (state: "good" | "slow" | "lossy", round_trip_ms: number | null, reason: string | null) =>
+      notifications.tell({
+        type: "quality",
+        payload: {
+          ...{ tunnel: "tv", state, round_trip_ms, variation_ms: 2, loss_percent: 12.5, reason },
+          at: new Date(host.now()).toISOString(),
+        },
+      });
+    tell("slow", 412, "The uplink is slow itself.");
+    await host.pass(MINUTE_MS);
+    expect(world.texts(NEAR_HOST)).toEqual([
+      "The tunnel tv is slow (412 ms, 12.5 % lost). The uplink is slow itself.",
+    ]);
+    await host.pass(20 * MINUTE_MS);
+    tell("lossy", null, "It is the line.");
+    tell("good", 20, null);
+    await host.pass(MINUTE_MS);
+    expect(world.texts(NEAR_HOST)).toEqual([
+      "The tunnel tv is lossy (12.5 % lost). It is the line.\nThe tunnel tv is good (20 ms, 12.5 % lost) again.",
+    ]);
+  }));
+
 test("a tunnel that carries nothing is told at once, and that it carries something again", () =>
   withWorld([LAN], async (world) => {
     const { host, notifications } = world;

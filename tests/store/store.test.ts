@@ -67,7 +67,9 @@ test("stored data is there after opening again", () => {
 
 test("a database of the first version is upgraded with its data", () => {
   withStored((directory) => {
-    const history = ["history_subjects", "history_minutes", "history_hours"];
+    const history = ["subjects", "minutes", "hours", "quality_minutes", "quality_hours"].map(
+      (each) => `history_${each}`,
+    );
     for (const table of ["lists", "devices", "events", ...history])
       change(fileOf(directory), `DROP TABLE ${table}`);
     change(fileOf(directory), "PRAGMA user_version = 1");

@@ -25,16 +25,26 @@ export interface PlotProps {
   label: string;
 }
 
+interface Scale {
+  /** At the top, at least. */
+  leastTop: number;
+  text: (value: number) => string;
+}
+
+const RATES: Scale = { leastTop: LEAST_TOP, text: bitRateOf };
+
 interface Special {
   /** The first and the last time. */
   range: (times: ArrayLike<number>) => [from: number, to: number];
   timeText: (seconds: number) => string;
   series?: uPlot.Series;
+  /** What is drawn upwards, if not rates. */
+  scale?: Scale;
   /** Draws behind the lines. */
   ground?: (plot: uPlot) => void;
 }
 
-/** Rates over time: what was received as an area, what was sent as a broken line. */
+/** Figures over time, such as rates: what was received as an area, what was sent as a broken line. */
 export function Plot({ data, special, label }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
@@ -65,7 +75,10 @@ export function Plot({ data, special, label }: PlotProps) {
   return <div ref={place} class="graph" role="img" aria-label={label} />;
 }
 
-function optionsFor(element: HTMLElement, { range, timeText, series, ground }: Special): uPlot.Options {
+function optionsFor(
+  element: HTMLElement,
+  { range, timeText, series, scale: up = RATES, ground }: Special,
+): uPlot.Options {
   const style = getComputedStyle(element);
   // With the letters of the page, which a person may have made larger.
   const scale = Number.parseFloat(getComputedStyle(document.documentElement).fontSize) / SIZES.text;
@@ -87,7 +100,7 @@ function optionsFor(element: HTMLElement, { range, timeText, series, ground }: S
     hooks: { drawClear: ground === undefined ? [] : [ground] },
     scales: {
       x: { range: ({ data: [times] }) => range(times) },
-      y: { range: (_, __, most) => [0, Math.max(LEAST_TOP, (most ?? 0) * 1.1)] },
+      y: { range: (_, __, most) => [0, Math.max(up.leastTop, (most ?? 0) * 1.1)] },
     },
     axes: [
       {
@@ -97,7 +110,7 @@ function optionsFor(element: HTMLElement, { range, timeText, series, ground }: S
         gap: px("gap"),
         space: px("apart"),
       },
-      { ...axis, values: (_, rates) => rates.map(bitRateOf), size: px("rates"), space: px("lines") },
+      { ...axis, values: (_, rates) => rates.map(up.text), size: px("rates"), space: px("lines") },
     ],
     series: [
       {},

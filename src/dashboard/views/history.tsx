@@ -10,6 +10,7 @@ import { Chart } from "./history/chart.tsx";
 import { Choices } from "./history/choices.tsx";
 import { Figures } from "./history/figures.tsx";
 import { useHistoryPage } from "./history/page.ts";
+import { Quality } from "./history/quality.tsx";
 import { LOOKS, type Span, type Whose } from "./history/span.ts";
 import { States } from "./history/states.tsx";
 import { Totals } from "./history/totals.tsx";
@@ -78,6 +79,7 @@ function Shown({ page, span, whose, names, isOpen, onToggle }: ShownProps) {
           <p class="quiet">{say("The gateway keeps no history of the traffic (--history off).")}</p>
         )}
       </section>
+      <Quality {...{ page, span, whose }} />
       {page.kept && <Totals page={page} names={names} />}
       <States page={page} />
     </>

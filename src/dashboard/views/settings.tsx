@@ -10,6 +10,7 @@ import { Forwards } from "./settings/forwards.tsx";
 import { HomeAssistant } from "./settings/home-assistant.tsx";
 import { LanguageChoice } from "./settings/language-choice.tsx";
 import { Notifications } from "./settings/notifications.tsx";
+import { Quality } from "./settings/quality.tsx";
 import { Restore } from "./settings/restore.tsx";
 import { Servers } from "./settings/servers.tsx";
 import { Tokens } from "./settings/tokens.tsx";
@@ -52,6 +53,7 @@ function OfRoot() {
   return (
     <>
       <Servers of={value} />
+      <Quality of={value} />
       <Addresses of={value} />
       <Clock zone={value.time_zone} />
       <HomeAssistant of={value} />

@@ -65,6 +65,9 @@ export function Choices({ span, onSpan, whose, onWhose, page, names }: ChoicesPr
         onChange={({ currentTarget }) => onWhose(currentTarget.value as Whose)}
       >
         <option value="all">{say("All tunnels")}</option>
+        <option value="uplink" selected={whose === "uplink"}>
+          {say("Uplink")}
+        </option>
         {groups.map(({ kind: each, label, options }) => (
           <optgroup key={each} label={label}>
             {options.map(({ name, text }) => (

@@ -43,7 +43,7 @@ export function Figures(props: {
 }
 
 /** When the row begins that a point belongs to, in seconds since 1970; days are the reader's. */
-function beginOf(at: string, rowSeconds: number): number {
+export function beginOf(at: string, rowSeconds: number): number {
   const date = new Date(at);
   if (rowSeconds >= 86_400) return date.setHours(0, 0, 0, 0) / 1_000;
   return Math.floor(date.getTime() / 1_000 / rowSeconds) * rowSeconds;

@@ -39,7 +39,8 @@ function pathOf(span: Span, whose: Whose, minute: number): string {
     from: new Date((to - seconds) * 1_000).toISOString(),
     to: new Date(to * 1_000).toISOString(),
     resolution,
-    ...(kind === "all" || kind === undefined ? {} : { [kind]: name }),
+    ...(kind === "uplink" ? { uplink: "true" } : {}),
+    ...(kind === "tunnel" || kind === "device" ? { [kind]: name } : {}),
   });
   return `history?${query}`;
 }

@@ -3,8 +3,8 @@ import { say } from "../../language.ts";
 /** How far back the view looks. */
 export type Span = "hour" | "day" | "months";
 
-/** Whose traffic is shown: `tunnel <name>` or `device <id>`. */
-export type Whose = "all" | `tunnel ${string}` | `device ${string}`;
+/** Whose traffic is shown: `tunnel <name>` or `device <id>`; of the uplink, its quality. */
+export type Whose = "all" | "uplink" | `tunnel ${string}` | `device ${string}`;
 
 export interface Look {
   title: string;

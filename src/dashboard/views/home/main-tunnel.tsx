@@ -7,6 +7,7 @@ import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Keys } from "../../parts/keys.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { portFact } from "../../parts/port-fact.ts";
+import { qualityFact } from "../../parts/quality-fact.ts";
 import { targetOf } from "../../sentence.ts";
 import type { Answers, Loaded } from "../../store.ts";
 import { useCarried, useNow } from "../../traffic.ts";
@@ -49,6 +50,7 @@ function Session({ row }: { row: TunnelRow }) {
       say("Last handshake"),
       row.latest_handshake === null ? say("none yet") : agoOf(row.latest_handshake, now),
     ],
+    ...qualityFact(row),
     [say("Received"), bytesOf(carried.rx)],
     [say("Sent"), bytesOf(carried.tx)],
   ];

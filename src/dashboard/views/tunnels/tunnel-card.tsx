@@ -14,6 +14,7 @@ import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Keys } from "../../parts/keys.tsx";
 import { portFact } from "../../parts/port-fact.ts";
+import { qualityFact } from "../../parts/quality-fact.ts";
 import { Say } from "../../parts/say.tsx";
 import { Told } from "../../parts/told.tsx";
 import { placeOf, targetOf, viaText } from "../../sentence.ts";
@@ -107,6 +108,7 @@ function Figures({ row }: { row: TunnelRow }) {
       say("Last handshake"),
       row.latest_handshake === null ? say("none yet") : agoOf(row.latest_handshake, now),
     ],
+    ...qualityFact(row),
     [say("Receiving"), rate === null ? bytesOf(row.rx_bytes) : rateOf(rate.rx)],
     [say("Sending"), rate === null ? bytesOf(row.tx_bytes) : rateOf(rate.tx)],
   ];

@@ -1,0 +1,63 @@
+import type { Store } from "../store/store.ts";
+import { QualityRing, TENTHS, type Told, type ToldMinute } from "./quality-ring.ts";
+
+/** More than there are tunnels, and the uplink. */
+const MAX_NAMES = 20;
+/** Written together, because each write wears a memory card. A power cut loses as many. */
+const MINUTES_AT_ONCE = 15;
+/** The most that waits while the disk accepts no writes. */
+const MAX_WAITING = 1_000;
+
+/** What the questions on each way tell, gathered in memory and written a few times in an hour. */
+export class QualityHistory {
+  readonly ring: QualityRing;
+  /** Of the present minute. */
+  private readonly gathered = new Map<string, Told>();
+  /** The last answer on each way. */
+  private readonly last = new Map<string, number>();
+  private waiting: readonly ToldMinute[] = [];
+  private minutesSinceWrite = 0;
+
+  constructor(store: Pick<Store, "atomically" | "view">) {
+    this.ring = new QualityRing(store);
+  }
+
+  /** Adds how long a question took until its answer, in milliseconds; null if it got none. */
+  note(name: string, ms: number | null): void {
+    const told = this.gathered.get(name);
+    if (told === undefined && this.gathered.size >= MAX_NAMES) return;
+    const { asked, lost, took, steps } = told ?? NOTHING;
+    const answer = ms === null ? null : Math.round(ms * TENTHS);
+    const step = answer === null ? 0 : Math.abs(answer - (this.last.get(name) ?? answer));
+    this.gathered.set(name, {
+      asked: asked + 1,
+      lost: lost + Number(answer === null),
+      took: took + (answer ?? 0),
+      steps: steps + step,
+    });
+    if (answer !== null) this.last.set(name, answer);
+  }
+
+  /** The minute is over. One in which nothing was carried is not kept. */
+  endMinute(minute: number, isKept: boolean): void {
+    const told = [...this.gathered].map(([name, each]) => ({ minute, name, told: each }));
+    this.gathered.clear();
+    if (isKept) this.waiting = [...this.waiting, ...told].slice(-MAX_WAITING);
+    this.minutesSinceWrite += 1;
+  }
+
+  get isDue(): boolean {
+    return this.minutesSinceWrite >= MINUTES_AT_ONCE;
+  }
+
+  /** Throws if the disk accepts no writes; what waits stays then. */
+  write(): void {
+    this.minutesSinceWrite = 0;
+    if (this.waiting.length > 0) this.ring.addAll(this.waiting);
+    this.waiting = [];
+    // Tunnels come and go under any name.
+    if (this.last.size > MAX_NAMES) this.last.clear();
+  }
+}
+
+const NOTHING: Told = { asked: 0, lost: 0, took: 0, steps: 0 };
