@@ -1,5 +1,6 @@
 import { viaText } from "../servers/hops.ts";
 import { protocolOf } from "../servers/ways.ts";
+import { BLOCKED_WORDS } from "../shared/words.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
@@ -17,6 +18,7 @@ export interface TunnelFacts {
     | "via"
     | "port"
     | "transport"
+    | "blocked"
     | "wanted"
     | "wanted_via"
     | "wanted_transport"
@@ -78,10 +80,10 @@ function alive({ row, now }: TunnelFacts, title: string): Finding {
   );
 }
 
-function portText({ port, transport, wanted_transport }: TunnelFacts["row"]): string {
+function portText({ port, transport, blocked, wanted_transport }: TunnelFacts["row"]): string {
   if (transport !== undefined) {
-    const why =
-      wanted_transport === undefined ? "because plain WireGuard is blocked here" : "as was asked for";
+    const here = blocked === undefined ? "plain WireGuard is blocked here" : BLOCKED_WORDS[blocked];
+    const why = wanted_transport === undefined ? `because ${here}` : "as was asked for";
     return ` by ${transport} at ${protocolOf(transport).toUpperCase()} port ${port}, ${why}`;
   }
   return port === undefined ? "" : ` at port ${port}, because it does not answer at its usual one from here`;

@@ -1,5 +1,5 @@
 import { viaText } from "../servers/hops.ts";
-import { PROVIDER_WORDS } from "../shared/words.ts";
+import { BLOCKED_WORDS, PROVIDER_WORDS } from "../shared/words.ts";
 import { type Quality, Status } from "../tunnel/schema.ts";
 import type { Api } from "./api.ts";
 import { bytesText } from "./bytes.ts";
@@ -99,10 +99,12 @@ export function placed({
   location,
   via,
   transport,
+  blocked,
   quantum,
-}: Pick<Status, "server" | "location" | "via" | "transport" | "quantum">): string {
+}: Pick<Status, "server" | "location" | "via" | "transport" | "blocked" | "quantum">): string {
   const title = viaText(location === "" ? server : `${server} (${location})`, via);
-  const how = transport === undefined ? "" : ` by ${transport}`;
+  const why = blocked === undefined ? "" : `, because ${BLOCKED_WORDS[blocked]}`;
+  const how = transport === undefined ? "" : ` by ${transport}${why}`;
   const keys = quantum === undefined ? "" : `, ${quantum ? "" : "not "}safe from quantum computers`;
   return `${title}${how}${keys}`;
 }

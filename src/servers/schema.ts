@@ -35,7 +35,11 @@ export const Relayed = Type.Union([
 ]);
 export type Relayed = Static<typeof Relayed>;
 
-/** The same, or `plain`: WireGuard itself, by UDP. */
+/** What the network in between seems to block: WireGuard by its bytes, UDP, or flows of UDP that last. */
+export const Blocked = Type.Union([Type.Literal("wireguard"), Type.Literal("udp"), Type.Literal("flows")]);
+export type Blocked = Static<typeof Blocked>;
+
+/** A way of a relay, or `plain`: WireGuard itself, by UDP. */
 export const Wish = Type.Union([Type.Literal("plain"), ...Relayed.anyOf]);
 export type Wish = Static<typeof Wish>;
 

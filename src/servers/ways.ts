@@ -1,6 +1,6 @@
 import type { Address } from "../base/address.ts";
 import { type PortRange, portsToTry } from "./ports.ts";
-import type { Relayed, Server } from "./schema.ts";
+import type { Blocked, Relayed, Server } from "./schema.ts";
 
 /** A port of a server, and how it is reached there. */
 export interface Way {
@@ -9,6 +9,8 @@ export interface Way {
   address?: Address;
   /** Missing for plain WireGuard. */
   transport?: Relayed;
+  /** A flow of UDP was cut off before. */
+  afterCutOff?: true;
 }
 
 /** Where a disguise is tried: the ports say less then. */
@@ -29,12 +31,28 @@ export function waysToTry(server: WaysTo, known: Way | null, distrusts = false):
   const isTrusted = !distrusts || protocolOf(known?.transport) === "tcp";
   const isKnown = ({ port, transport }: Way) => port === known?.port && transport === known.transport;
   const first = known?.transport !== undefined && isTrusted ? all.filter(isKnown) : [];
-  return [...new Set([...first, ...all])];
+  const ways = [...new Set([...first, ...all])];
+  return distrusts ? ways.map((way) => ({ ...way, afterCutOff: true })) : ways;
 }
 
 /** Which of a server's protocols a way uses. */
 export function protocolOf(transport: Relayed | undefined): "tcp" | "udp" {
   return transport === "udp2tcp" ? "tcp" : "udp";
+}
+
+/**
+ * What a network seems to block if a server was reached in this way, and not in those before it; null if nothing, or if
+ * that cannot be told.
+ */
+export function blockedBefore(
+  { transport, afterCutOff }: Pick<Way, "transport" | "afterCutOff">,
+  server: Pick<Server, Relayed | "transport">,
+): Blocked | null {
+  // What was asked for says nothing of the network.
+  if (transport === undefined || server.transport !== undefined) return null;
+  if (afterCutOff) return "flows";
+  if (protocolOf(transport) === "udp") return "wireguard";
+  return server.lwo !== undefined || server.shadowsocks !== undefined ? "udp" : null;
 }
 
 /** Whether the server can be reached in that way. */

@@ -20,6 +20,13 @@ export const PROVIDER_WORDS = {
   },
 } as const;
 
+/** What a network blocks, if a server is reached in another way than by plain WireGuard. */
+export const BLOCKED_WORDS = {
+  wireguard: "WireGuard is recognised and blocked here",
+  udp: "UDP is blocked here",
+  flows: "UDP is cut off here after a while",
+} as const;
+
 type Provider = keyof typeof PROVIDER_WORDS;
 
 /** The kind of servers that a person has typed, by its word or by the interface's name. */

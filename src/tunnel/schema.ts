@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { Provider, Relayed, VIA, Wish } from "../servers/schema.ts";
+import { Blocked, Provider, Relayed, VIA, Wish } from "../servers/schema.ts";
 
 export const StateName = Type.Union([
   Type.Literal("disconnected"),
@@ -27,6 +27,11 @@ const Port = Type.Integer({
 const By = Type.Union(Relayed.anyOf, {
   description:
     "how the server is reached at `port`: by UDP with a hidden header (`lwo`) or encrypted once more (`shadowsocks`), or inside a TCP connection (`udp2tcp`); missing if by plain WireGuard",
+});
+
+const BlockedHere = Type.Union(Blocked.anyOf, {
+  description:
+    "what the network in between seems to block, because only `transport` gets through: WireGuard by its bytes, all of UDP, or flows of UDP that last; missing if that is not known",
 });
 
 const Keyed = Type.Boolean({
@@ -88,6 +93,7 @@ export const Status = Type.Object(
     via: Type.Optional(VIA),
     port: Type.Optional(Port),
     transport: Type.Optional(By),
+    blocked: Type.Optional(BlockedHere),
     quantum: Type.Optional(Keyed),
     quality: Type.Optional(Quality),
     uplink_quality: Type.Optional(
@@ -134,6 +140,7 @@ export const TunnelRow = Type.Object(
     via: Type.Optional(VIA),
     port: Type.Optional(Port),
     transport: Type.Optional(By),
+    blocked: Type.Optional(BlockedHere),
     quantum: Type.Optional(Keyed),
     quality: Type.Optional(Quality),
     wanted_via: Type.Optional(

@@ -18,6 +18,8 @@ export interface Session {
   endpoint: Endpoint;
   /** The endpoint is reached by a relay, in this way; missing if WireGuard reaches it. */
   transport?: Relayed;
+  /** A flow of UDP was cut off here before. */
+  afterCutOff?: true;
   /** What is used in place of the server's keys; missing if nothing was agreed on. */
   keys?: EphemeralKeys;
 }
@@ -26,11 +28,11 @@ export interface Session {
 export function sessionFor(
   slot: Slot,
   server: Server,
-  { transport, address, port }: Endpoint & Pick<Session, "transport">,
+  { transport, afterCutOff, address, port }: Endpoint & Pick<Session, "transport" | "afterCutOff">,
   other: Session | null,
 ): Session {
   const session = sessionOn(slot, other?.link === slot.links[0] ? 1 : 0, server, { address, port });
-  return transport === undefined ? session : { ...session, transport };
+  return { ...session, ...(transport && { transport }), ...(afterCutOff && { afterCutOff }) };
 }
 
 export function sessionOn(slot: Slot, which: 0 | 1, server: Server, endpoint: Endpoint): Session {

@@ -1,5 +1,6 @@
 import { isIpv4 } from "../base/address.ts";
 import type { Provider } from "../servers/schema.ts";
+import { blockedBefore } from "../servers/ways.ts";
 import type { Interface } from "../wireguard/interface.ts";
 import type { Status, TunnelRow } from "./schema.ts";
 import type { Session } from "./session.ts";
@@ -49,8 +50,11 @@ export function statusOf(
   };
 }
 
-function otherPort({ server, endpoint: { port }, transport }: Session): Pick<Status, "port" | "transport"> {
-  if (transport !== undefined) return { port, transport };
+function otherPort(session: Session): Pick<Status, "port" | "transport" | "blocked"> {
+  const { server, transport, endpoint } = session;
+  const { port } = endpoint;
+  const blocked = blockedBefore(session, server);
+  if (transport !== undefined) return { port, transport, ...(blocked !== null && { blocked }) };
   return port === server.config.peer.endpoint.port ? {} : { port };
 }
 
@@ -81,6 +85,7 @@ export function rowOf(
     via,
     port,
     transport,
+    blocked,
     quantum,
   } = status;
   const figures = { uptime_seconds, latest_handshake, rx_bytes, tx_bytes };
@@ -88,6 +93,7 @@ export function rowOf(
   const other = {
     ...(port !== undefined && { port }),
     ...(transport !== undefined && { transport }),
+    ...(blocked !== undefined && { blocked }),
     ...(wanted_transport !== undefined && { wanted_transport }),
     ...(quantum !== undefined && { quantum }),
     ...(wanted_quantum !== undefined && { wanted_quantum }),

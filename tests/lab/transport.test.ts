@@ -101,13 +101,14 @@ test(
       ip: VPN.vpn1.v4,
       transport: "udp2tcp",
       port: 443,
+      blocked: "udp",
     });
     expect(await seenAs()).toBe(VPN.vpn1.v4);
     const { checks } = (await gateway.api("GET", "/api/checks")).body;
     const { result, found } = checks.find(({ id }: { id: string }) => id === "tunnel:main");
     expect([result, found]).toEqual([
       "ok",
-      expect.stringContaining("by udp2tcp at TCP port 443, because plain WireGuard is blocked here"),
+      expect.stringContaining("by udp2tcp at TCP port 443, because UDP is blocked here"),
     ]);
     const before = await dropped();
     expect((await connect("Netherlands")).body).toEqual({ success: true });
@@ -162,7 +163,7 @@ test(
     expect((await connect()).body).toEqual({ success: true });
     expect(performance.now() - begun).toBeLessThan(FOUND_WITHIN_MS);
     expect(await dropped()).toBeGreaterThan(0);
-    expect(await status()).toMatchObject({ transport: "lwo", port: VPN_PORT });
+    expect(await status()).toMatchObject({ transport: "lwo", port: VPN_PORT, blocked: "wireguard" });
     expect(await seenAs()).toBe(VPN.vpn1.v4);
     // The same router lets everything pass later: what worked there is tried first.
     await hotel("");

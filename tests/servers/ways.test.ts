@@ -2,12 +2,13 @@ import { expect, test } from "bun:test";
 import type { Address } from "../../src/base/address.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import { reachedBy, reachedLike, wishIn } from "../../src/servers/transport.ts";
-import { offersRelay, type Way, waysToTry } from "../../src/servers/ways.ts";
+import { blockedBefore, offersRelay, type Way, waysToTry } from "../../src/servers/ways.ts";
 import { ips } from "../fake/address.ts";
 import { ONE, placeOf, TWO } from "../tunnel/gateway.ts";
 
 const OFFERS: Server = { ...ONE, ports: [[443, 443]], udp2tcp: [443, 80] };
 const PLAIN = [{ port: 51_820 }, { port: 443 }];
+const cutOff = (...ways: Way[]) => ways.map((way) => ({ ...way, afterCutOff: true as const }));
 const TCP = [443, 80].map((port) => ({ port, transport: "udp2tcp" as const }));
 
 test("plain WireGuard is tried first, then what the list offers, and what has worked before all", () => {
@@ -24,7 +25,7 @@ test("plain WireGuard is tried first, then what the list offers, and what has wo
 });
 
 test("where plain WireGuard was cut off it comes last, and what was asked for comes alone", () => {
-  expect(waysToTry(OFFERS, null, true)).toEqual([...TCP, ...PLAIN]);
+  expect(waysToTry(OFFERS, null, true)).toEqual(cutOff(...TCP, ...PLAIN));
   expect(waysToTry({ ...OFFERS, transport: "plain" }, { port: 80, transport: "udp2tcp" }, true)).toEqual(
     PLAIN,
   );
@@ -48,8 +49,10 @@ test("a hidden header comes after plain WireGuard, at few ports, and before TCP"
   ]);
   expect(waysToTry({ ...HIDES, transport: "lwo" }, null)).toEqual(HIDDEN);
   // A flow of UDP was cut off here: TCP is no such flow, also if LWO has worked before.
-  expect(waysToTry(HIDES, null, true)).toEqual([tcp, ...HIDDEN, ...plain]);
-  expect(waysToTry(HIDES, { port: 51_820, transport: "lwo" }, true)).toEqual([tcp, ...HIDDEN, ...plain]);
+  expect(waysToTry(HIDES, null, true)).toEqual(cutOff(tcp, ...HIDDEN, ...plain));
+  expect(waysToTry(HIDES, { port: 51_820, transport: "lwo" }, true)).toEqual(
+    cutOff(tcp, ...HIDDEN, ...plain),
+  );
   expect(offersRelay(HIDES)).toBe(true);
   expect(offersRelay({ udp2tcp: [80] })).toBe(true);
   expect(offersRelay(ONE)).toBe(false);
@@ -83,6 +86,17 @@ test("Shadowsocks comes between them, at an address of its own and at the usual 
   expect(
     waysToTry({ ...both, shadowsocks: { ports: [], addresses: [address as Address] }, transport: by }, null),
   ).toEqual([first, { address, port: 53, transport: by }] as Way[]);
+});
+
+test("what is blocked is told by the way that gets through, unless that was asked for or says nothing", () => {
+  const both: Server = { ...ONE, lwo: true, udp2tcp: [443] };
+  expect(blockedBefore({}, both)).toBeNull();
+  expect(blockedBefore({ transport: "lwo" }, both)).toBe("wireguard");
+  expect(blockedBefore({ transport: "shadowsocks" }, both)).toBe("wireguard");
+  expect(blockedBefore({ transport: "udp2tcp" }, both)).toBe("udp");
+  expect(blockedBefore({ transport: "udp2tcp" }, OFFERS)).toBeNull();
+  expect(blockedBefore({ transport: "udp2tcp", afterCutOff: true }, both)).toBe("flows");
+  expect(blockedBefore({ transport: "udp2tcp" }, { ...both, transport: "udp2tcp" })).toBeNull();
 });
 
 test("a target is reached as was asked, or refused in words", () => {

@@ -209,7 +209,7 @@ describe("a connect", () => {
     noUdp(host);
     const hiding: Server = { ...RELAYED, lwo: true };
     await controller.connect(hiding);
-    const by = { transport: "lwo", port: 51_820 };
+    const by = { transport: "lwo", port: 51_820, blocked: "wireguard" };
     expect(await controller.status("custom")).toMatchObject({ connected: true, ...by });
     expect(host.table).toContain("== 0x0000134d ip daddr 192.0.2.1 udp dport 51820 accept");
     expect(host.table).not.toContain("ip daddr 192.0.2.1 tcp dport");

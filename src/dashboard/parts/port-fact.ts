@@ -3,15 +3,15 @@ import { say } from "../language.ts";
 import type { Fact } from "./facts.tsx";
 
 /** How the server is reached, if that is not by plain WireGuard at its usual port. */
-export function portFact({ port, transport, wanted_transport }: TunnelRow): Fact[] {
+export function portFact({ port, transport, blocked, wanted_transport }: TunnelRow): Fact[] {
   if (port === undefined) return [];
   if (transport === undefined)
     return [[say("Port"), say("{port}, because its usual one does not answer", { port })]];
-  const parts = { port, way: transport };
+  const parts = { port, way: transport, blocked: blocked ?? "" };
   const text =
     wanted_transport === undefined
       ? say(
-          "{port}, {way, select, lwo {by LWO} shadowsocks {by Shadowsocks} other {over TCP}}, because plain WireGuard is blocked here",
+          "{port}, {way, select, lwo {by LWO} shadowsocks {by Shadowsocks} other {over TCP}}, because {blocked, select, wireguard {WireGuard is recognised and blocked here} udp {UDP is blocked here} flows {UDP is cut off here after a while} other {plain WireGuard is blocked here}}",
           parts,
         )
       : say(
