@@ -10,7 +10,9 @@ import { Field, Form } from "../../parts/form.tsx";
 export function Quality({ of: { quality } }: { of: ShownSettings }) {
   const [slow, setSlow] = useState(`${quality.slow_ms}`);
   const [lossy, setLossy] = useState(`${quality.lossy_percent}`);
-  const set = (wanted: Partial<ShownSettings["quality"]>) => change("PUT", "settings", { quality: wanted });
+  const set = async (wanted: Partial<ShownSettings["quality"]>): Promise<void> => {
+    await change("PUT", "settings", { quality: wanted });
+  };
   const { slowMs, lossyPercent } = QUALITY_BOUNDS;
   return (
     <section class="card words">
