@@ -78,7 +78,8 @@ function lookAt(edit: HTMLElement | null): (() => void) | undefined {
   // After the view itself has taken the focus.
   const timer = setTimeout(() => {
     edit.focus({ preventScroll: true });
-    edit.closest("li")?.scrollIntoView({ block: "center" });
+    // Not the row with all its details, which can be higher than the screen.
+    edit.scrollIntoView({ block: "center" });
   });
   return () => clearTimeout(timer);
 }
