@@ -16,7 +16,7 @@ const PACKAGED =
   /^\.\/tests\/(cli\/update|install\/units|package\/.*|release\/signed-tag|update\/(install|sign|update))\.test\.ts$/;
 
 /** The labs that take longest, which start first. */
-const FIRST = namesOf("lab", ["leaks/leaks", "gateway/two-cards", "destinations", "devices"]);
+const FIRST = namesOf("lab", ["leaks/leaks", "gateway/two-cards", "devices", "dns"]);
 
 /** The labs whose devices, tunnels or services have something to do all the time. */
 const HEAVY = new Set(
@@ -28,8 +28,8 @@ const HEAVY = new Set(
 );
 
 /**
- * The suite ends within a quarter of an hour on two busy processors: it plays the leaks, one gateway, a home's devices and
- * destinations, and the page's first steps. `scripts/test --long` runs the rest, which takes hours there.
+ * The suite ends within a quarter of an hour on two busy processors: it plays the leaks, one gateway, a home's devices, a
+ * phone, and the page's first steps. `scripts/test --long` runs the rest, which takes hours there.
  */
 const LONG = new Set([
   // What repeats: rounds of SIGKILL, random changes, hours that pass in minutes, measurements, a build that is made twice.
@@ -74,7 +74,18 @@ const LONG = new Set([
     "sandbox",
   ]),
   ...namesOf("lab", ["upgrade", "update", "checks", "notifications", "schedules", "mqtt", "port-mapping"]),
+  ...namesOf("lab", [
+    "destinations",
+    "cable",
+    "prefix",
+    "arp-flood",
+    "renewal",
+    "identity",
+    "narrow",
+    "overlap",
+  ]),
   ...namesOf("binary", ["https"]),
+  ...namesOf("cli", ["completion"]),
   // Each view of the page.
   ...namesOf("dashboard", ["account", "checks", "destinations", "devices", "firefox", "history", "home"]),
   ...namesOf("dashboard", [
