@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Device, DeviceList, Rate } from "../../../devices/schema.ts";
+import { type Action, useAction } from "../../action.ts";
 import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { titleOf } from "../../exit.ts";
@@ -11,8 +12,11 @@ import { Field, Form } from "../../parts/form.tsx";
 /** How fast a device may be each way. */
 export function LimitForm({ device }: { device: Device }) {
   const title = titleOf(device);
+  const action = useAction();
   return (
     <RateForm
+      key={keyOf(device.rate)}
+      action={action}
       rate={device.rate}
       down={say("{device} receives at most, in Mbit/s", { device: title })}
       up={say("{device} sends at most, in Mbit/s", { device: title })}
@@ -23,6 +27,7 @@ export function LimitForm({ device }: { device: Device }) {
 
 /** What everybody else shares. */
 export function SharedLimit({ list: { shared_rate: rate } }: { list: DeviceList }) {
+  const action = useAction();
   return (
     <section class="card words">
       <h2>{say("Limit of all others")}</h2>
@@ -31,6 +36,8 @@ export function SharedLimit({ list: { shared_rate: rate } }: { list: DeviceList 
         {rate === undefined ? say("They have no limit.") : limitText(rate)}
       </p>
       <RateForm
+        key={keyOf(rate)}
+        action={action}
         rate={rate}
         down={say("All others receive at most, in Mbit/s")}
         up={say("All others send at most, in Mbit/s")}
@@ -42,13 +49,15 @@ export function SharedLimit({ list: { shared_rate: rate } }: { list: DeviceList 
 
 interface RateFormProps {
   rate: Rate | undefined;
+  /** Its outcome outlives the form. */
+  action: Action;
   /** What the fields are called. */
   down: string;
   up: string;
   save: (rate: Rate | null) => Promise<unknown>;
 }
 
-function RateForm({ rate, save, ...labels }: RateFormProps) {
+function RateForm({ rate, action, save, ...labels }: RateFormProps) {
   const [down, setDown] = useState(textOf(rate?.down));
   const [up, setUp] = useState(textOf(rate?.up));
   const work = async () => {
@@ -58,11 +67,16 @@ function RateForm({ rate, save, ...labels }: RateFormProps) {
   };
   const field = { type: "number", min: 0.1, max: 10_000, step: "any" } as const;
   return (
-    <Form work={work} submit={say("Save the limit")} doing={say("Saving…")}>
+    <Form action={action} work={work} submit={say("Save the limit")} doing={say("Saving…")}>
       <Field {...field} label={labels.down} value={down} onValue={setDown} />
       <Field {...field} label={labels.up} hint={say("Empty means no limit.")} value={up} onValue={setUp} />
     </Form>
   );
+}
+
+/** A limit that has changed gets a new form: a field that still had the former one would set it again. */
+function keyOf(rate: Rate | undefined): string {
+  return `${textOf(rate?.down)} ${textOf(rate?.up)}`;
 }
 
 function textOf(megabits: number | null | undefined): string {

@@ -1,19 +1,20 @@
 import { useState } from "preact/hooks";
 import type { ShownSettings } from "../../../http/settings-schema.ts";
 import { QUALITY_BOUNDS } from "../../../shared/bounds.ts";
+import { type Action, useAction } from "../../action.ts";
 import { change } from "../../api.ts";
 import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field, Form } from "../../parts/form.tsx";
 
+type QualitySettings = ShownSettings["quality"];
+
 /** Whether tunnels are measured, and from when on one is slow or lossy. */
 export function Quality({ of: { quality } }: { of: ShownSettings }) {
-  const [slow, setSlow] = useState(`${quality.slow_ms}`);
-  const [lossy, setLossy] = useState(`${quality.lossy_percent}`);
-  const set = async (wanted: Partial<ShownSettings["quality"]>): Promise<void> => {
+  const action = useAction();
+  const set = async (wanted: Partial<QualitySettings>): Promise<void> => {
     await change("PUT", "settings", { quality: wanted });
   };
-  const { slowMs, lossyPercent } = QUALITY_BOUNDS;
   return (
     <section class="card words">
       <h2>{say("Quality")}</h2>
@@ -26,30 +27,13 @@ export function Quality({ of: { quality } }: { of: ShownSettings }) {
           : say("Whether a tunnel is slow or lossy is not measured.")}
       </p>
       {quality.on && (
-        <Form
-          submit={say("Use these limits")}
-          doing={say("Saving…")}
-          work={() => set({ slow_ms: Number(slow), lossy_percent: Number(lossy) })}
-        >
-          <Field
-            label={say("Slow from so many milliseconds on")}
-            type="number"
-            required
-            min={slowMs.minimum}
-            max={slowMs.maximum}
-            value={slow}
-            onValue={setSlow}
-          />
-          <Field
-            label={say("Lossy from so many percent on")}
-            type="number"
-            required
-            min={lossyPercent.minimum}
-            max={lossyPercent.maximum}
-            value={lossy}
-            onValue={setLossy}
-          />
-        </Form>
+        // What has changed gets a new form: a field that still had the former value would set it again.
+        <QualityForm
+          key={`${quality.slow_ms} ${quality.lossy_percent}`}
+          of={quality}
+          action={action}
+          set={set}
+        />
       )}
       <div class="card-buttons">
         <Button doing={say("Saving…")} work={() => set({ on: !quality.on })}>
@@ -57,5 +41,44 @@ export function Quality({ of: { quality } }: { of: ShownSettings }) {
         </Button>
       </div>
     </section>
+  );
+}
+
+function QualityForm(props: {
+  of: QualitySettings;
+  /** Its outcome outlives the form. */
+  action: Action;
+  set: (wanted: Partial<QualitySettings>) => Promise<void>;
+}) {
+  const { of: quality, action, set } = props;
+  const [slow, setSlow] = useState(`${quality.slow_ms}`);
+  const [lossy, setLossy] = useState(`${quality.lossy_percent}`);
+  const { slowMs, lossyPercent } = QUALITY_BOUNDS;
+  return (
+    <Form
+      action={action}
+      submit={say("Use these limits")}
+      doing={say("Saving…")}
+      work={() => set({ slow_ms: Number(slow), lossy_percent: Number(lossy) })}
+    >
+      <Field
+        label={say("Slow from so many milliseconds on")}
+        type="number"
+        required
+        min={slowMs.minimum}
+        max={slowMs.maximum}
+        value={slow}
+        onValue={setSlow}
+      />
+      <Field
+        label={say("Lossy from so many percent on")}
+        type="number"
+        required
+        min={lossyPercent.minimum}
+        max={lossyPercent.maximum}
+        value={lossy}
+        onValue={setLossy}
+      />
+    </Form>
   );
 }
