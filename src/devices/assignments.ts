@@ -142,6 +142,11 @@ export class Assignments {
     });
   }
 
+  /** Throws what `change` would throw before it changes anything. */
+  assertPossible(edit: (decisions: Decisions) => Decisions): void {
+    this.refuseTooMany(this.decisions, edit(this.decisions));
+  }
+
   /** Saves what is in effect and could not be saved, if that is possible now. */
   async saveAgain(): Promise<void> {
     if (!this.isUnsaved) return;

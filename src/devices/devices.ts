@@ -12,6 +12,7 @@ import { Announced, type Nameless } from "./announced.ts";
 import {
   type Assignment,
   Assignments,
+  type Decisions,
   type DeviceStorage,
   idsIn,
   withAssignment,
@@ -98,7 +99,7 @@ export class Devices {
     this.fixed = new FixedAddresses(deps);
     this.limits = new Limits({
       ...deps,
-      addressesOf: (id) => (isPrefixId(id) ? this.remote.addressesOf(id) : []),
+      addressesOf: (id) => (isPrefixId(id) ? this.remote.addressesOf(id) : this.addressesOf(id)),
     });
     this.neighbourhood = new Neighbourhood(
       () => deps.host.monotonic(),
@@ -203,6 +204,9 @@ export class Devices {
     if ([name, given.exit, given.address, rate].every((each) => each === undefined))
       throw new GatewayError("bad_request", "name, exit, address or rate is required");
     if (isPrefixId(id)) this.refuseOverlap(id);
+    const decision = this.decisionOf(id, name, given.exit);
+    // Nothing opens for a moment because of a request that is refused.
+    this.assignments.assertPossible(decision);
     const address = given.address == null ? null : this.choices.address(id, given.address);
     const isAddressed = given.address !== undefined && !isPrefixId(id);
     const former = this.fixed.of(id);
@@ -210,7 +214,7 @@ export class Devices {
     if (isAddressed) await this.fixed.set(id as Mac, address);
     try {
       await this.limited(id, rate, async () => {
-        if (name !== undefined || given.exit !== undefined) await this.decide(id, name, given.exit);
+        if (name !== undefined || given.exit !== undefined) await this.change(id, decision);
       });
     } catch (error) {
       if (isAddressed) await this.fixed.set(id as Mac, former);
@@ -237,12 +241,12 @@ export class Devices {
     if (unsaved !== null) throw unsaved;
   }
 
-  private async decide(
+  private decisionOf(
     id: DeviceId,
     name: string | undefined,
     exit: string | null | undefined,
-  ): Promise<void> {
-    await this.change(
+  ): (decisions: Decisions) => Decisions {
+    return this.edit(
       id,
       (assigned) => ({
         name: name ?? assigned.name,
@@ -284,7 +288,10 @@ export class Devices {
     const isListed = this.ids.includes(id) || this.remote.isKnown(id);
     if (!isListed && wasKnown) return;
     if (!isListed) throw new GatewayError("not_found", "id: there is no such device");
-    await this.change(id, () => ({ name: null, exit: null }), true);
+    await this.change(
+      id,
+      this.edit(id, () => ({ name: null, exit: null }), true),
+    );
     if (!isPrefixId(id)) await this.fixed.set(id, null);
     const unsaved = await this.limits.set(id, null);
     if (unsaved !== null) throw unsaved;
@@ -557,17 +564,19 @@ export class Devices {
   }
 
   /** A person's decision about the exit takes precedence over a schedule. */
-  private async change(
+  private edit(
     id: DeviceId,
     edit: (assigned: Assignment) => Assignment,
     endsScheduled: boolean,
-  ): Promise<void> {
-    await this.assignments
-      .change((decisions) => {
-        const assignment = edit(decisions.assigned.get(id) ?? { name: null, exit: null });
-        return withAssignment(endsScheduled ? withScheduled(decisions, id, null) : decisions, id, assignment);
-      })
-      .finally(() => this.updates.touch([id]));
+  ): (decisions: Decisions) => Decisions {
+    return (decisions) => {
+      const assignment = edit(decisions.assigned.get(id) ?? { name: null, exit: null });
+      return withAssignment(endsScheduled ? withScheduled(decisions, id, null) : decisions, id, assignment);
+    };
+  }
+
+  private async change(id: DeviceId, edit: (decisions: Decisions) => Decisions): Promise<void> {
+    await this.assignments.change(edit).finally(() => this.updates.touch([id]));
   }
 
   private get lanPrefixes(): Prefix[] {

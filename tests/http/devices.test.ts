@@ -139,6 +139,10 @@ test("a device has a rate while it is given one, and what is wrong with it is na
   // The exit does not exist.
   expect((await put(`/api/devices/${TV}`, { rate: { down: 1, up: 1 }, exit: "nowhere" })).status).toBe(404);
   expect((await list()).devices).toMatchObject([{ id: TV, name: "TV", rate: { down: 0.5, up: 0.1 } }]);
+  // What is refused opens nothing, not for a moment either: nothing of it was run.
+  const { length } = home.host.commands;
+  expect((await put(`/api/devices/${TV}`, { rate: null, exit: "nowhere" })).status).toBe(404);
+  expect(home.host.commands.slice(length)).toEqual([]);
   expect((await put(`/api/devices/${TV}`, { rate: null })).status).toBe(200);
   expect((await list()).devices[0]).not.toHaveProperty("rate");
   expect(await home.status()).not.toHaveProperty("limited_devices");
