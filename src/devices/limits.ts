@@ -5,7 +5,8 @@ import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
 import { listIn, SavedList, type Texts } from "../base/saved.ts";
 import {
-  FIRST_NUMBER,
+  addressesFor,
+  isLimiting,
   type Limited,
   limitsFor,
   listLimits,
@@ -48,7 +49,7 @@ export const LIMITS = new SavedList<StoredLimit>({
 interface Deps {
   host: Pick<Host, "run">;
   store: Texts;
-  /** The addresses of a device on the road. */
+  /** The addresses of a device, as far as they are known. */
   addressesOf: (id: DeviceId) => readonly Address[];
   log: Pick<Log, "warn">;
 }
@@ -62,8 +63,10 @@ export class Limits {
   private inside: readonly string[] | null = null;
   /** Numbers are never given twice: a connection keeps its mark until its device sends again. */
   private readonly numbers = new Map<DeviceId, number>();
+  /** Connections outlive the service, too. */
+  private nextNumber = randomNumber();
   /** What was loaded last, and how the kernel lists it. Null if that is not known. */
-  private loaded: { text: string; listing: string | null } | null = null;
+  private loaded: { text: string; addresses: string; listing: string | null } | null = null;
   private isUnsaved = false;
   private isFaulty = false;
   private readonly queue = new Queue();
@@ -106,10 +109,13 @@ export class Limits {
     });
   }
 
-  /** Tries again what has failed, and removes what a former run of the service has left. */
+  /**
+   * Tries again what has failed, and removes what a former run of the service has left. The kernel gets the addresses of
+   * devices as they are now.
+   */
   async lookAfter(): Promise<void> {
     if (this.isUnsaved) await this.queue.add(() => this.save(this.all)).catch(() => {});
-    if (this.loaded === null) await this.queue.add(() => this.settle());
+    if (this.loaded === null || this.all.size > 0) await this.queue.add(() => this.settle());
   }
 
   /**
@@ -125,7 +131,7 @@ export class Limits {
       if (Bun.deepEquals(before, after) && !this.isUnsaved) return null;
       if (after.size > LIMITS.max)
         throw refusal(`${LIMITS.max} devices have one already, the maximum; remove one first`);
-      const unsaved = this.savedOr(after, !isHigher(effective(before, id), effective(after, id)));
+      const unsaved = this.savedOr(after, !isHigher(before, after, id));
       this.all = after;
       try {
         await this.apply();
@@ -171,34 +177,40 @@ export class Limits {
   private async apply(): Promise<void> {
     const { host } = this.deps;
     if (this.inside === null) return;
-    const text = this.text(this.inside);
-    if (text === this.loaded?.text) return;
+    const { text, addresses } = this.wanted(this.inside);
+    const { loaded } = this;
+    if (text === loaded?.text && addresses === loaded.addresses) return;
     this.loaded = null;
-    await loadLimits(host, text);
-    this.loaded = { text, listing: text === NO_LIMITS ? null : await listLimits(host) };
+    await loadLimits(host, text === loaded?.text ? addresses : text + addresses);
+    const listing = text === NO_LIMITS ? null : await listLimits(host);
+    if (text !== NO_LIMITS && !isLimiting(listing))
+      throw new GatewayError("kernel_refused", "the kernel does not list the limits that it was given");
+    this.loaded = { text, addresses, listing };
+    for (const id of this.numbers.keys()) if (!this.all.has(id)) this.numbers.delete(id);
   }
 
   /** Without a limit there is no table, and no packet costs anything. */
-  private text(inside: readonly string[]): string {
+  private wanted(inside: readonly string[]): { text: string; addresses: string } {
+    if (this.all.size === 0 || inside.length === 0) return { text: NO_LIMITS, addresses: "" };
     const limited = [...this.all].map(
       ([id, rate]): Limited => ({
         ...this.whoIs(id),
         rate: { down: bytesOf(rate.down), up: bytesOf(rate.up) },
       }),
     );
-    return limited.length === 0 || inside.length === 0 ? NO_LIMITS : limitsFor(limited, inside);
+    return { text: limitsFor(limited, inside), addresses: addressesFor(limited) };
   }
 
   private whoIs(id: LimitId): Omit<Limited, "rate"> {
     if (id === EVERYBODY_ELSE) return { number: OTHERS, mac: null, addresses: [] };
-    const number = this.numberOf(id);
-    return isPrefixId(id)
-      ? { number, mac: null, addresses: this.deps.addressesOf(id) }
-      : { number, mac: id, addresses: [] };
+    const addresses = this.deps.addressesOf(id);
+    return { number: this.numberOf(id), mac: isPrefixId(id) ? null : id, addresses };
   }
 
   private numberOf(id: DeviceId): number {
-    const number = this.numbers.get(id) ?? FIRST_NUMBER + this.numbers.size;
+    const known = this.numbers.get(id);
+    if (known !== undefined) return known;
+    const number = this.nextNumber++;
     this.numbers.set(id, number);
     return number;
   }
@@ -220,16 +232,19 @@ function isFree({ down, up }: Rate): boolean {
   return down === null && up === null;
 }
 
-/** The limit that holds for a device: its own, or that of everybody else. */
-function effective(all: Rates, id: LimitId): Rate | undefined {
-  return all.get(id) ?? all.get(EVERYBODY_ELSE);
+/** Whether more can pass than before. A device that leaves the shared limit has a rate beside it. */
+function isHigher(before: Rates, after: Rates, id: LimitId): boolean {
+  if (before.has(EVERYBODY_ELSE) && !before.has(id) && after.has(id)) return true;
+  const [former, rate] = [before, after].map((all) => all.get(id) ?? all.get(EVERYBODY_ELSE));
+  return (["down", "up"] as const).some(
+    (way) => (rate?.[way] ?? Number.POSITIVE_INFINITY) > (former?.[way] ?? Number.POSITIVE_INFINITY),
+  );
 }
 
-/** Whether more can pass in a direction than before. */
-function isHigher(before: Rate | undefined, after: Rate | undefined): boolean {
-  return (["down", "up"] as const).some(
-    (way) => (after?.[way] ?? Number.POSITIVE_INFINITY) > (before?.[way] ?? Number.POSITIVE_INFINITY),
-  );
+/** Far above that of everybody else, and others in each run. */
+function randomNumber(): number {
+  const [random = 0] = crypto.getRandomValues(new Uint32Array(1));
+  return 2 ** 24 + (random >>> 8);
 }
 
 function bytesOf(megabits: number | null): number | null {

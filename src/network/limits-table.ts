@@ -20,15 +20,13 @@ export interface Limited {
   number: number;
   /** Null for a device on the road, which has none, and for everybody else. */
   mac: Mac | null;
-  /** What a device on the road sends from, as WireGuard has proven. */
+  /** What it has now, as far as is known. Those of a device on the road are proven by WireGuard. */
   addresses: readonly Address[];
   rate: ByteRate;
 }
 
 /** The mark of the connections of devices without a limit of their own, which together can have one. */
 export const OTHERS = 1;
-/** The first number that a device can have. */
-export const FIRST_NUMBER = OTHERS + 1;
 
 /**
  * The kernel's bucket holds what may pass in a second, and this. Packets are joined to one of up to 64 KiB (GRO), which
@@ -39,11 +37,19 @@ const BURST_BYTES = 65_536;
 /**
  * The table in text for `nft -f -`. A packet costs a few look-ups, however many devices are limited. What a device sends
  * is known by its MAC address. The same packet marks its connection, and so what it receives is known by the mark,
- * whatever addresses it uses.
+ * whatever addresses it uses. Before it sends, and after a limit has ended, the mark says nothing: then what it receives
+ * is known by its address, and else counts as everybody else's.
  */
 export function limitsFor(limited: readonly Limited[], inside: readonly string[]): string {
   const links = `{ ${inside.map((link) => `"${link}"`).join(", ")} }`;
+  const numbers = [...new Set([OTHERS, ...limited.map(({ number }) => number)])];
+  const isShared = limited.some(({ number, rate }) => number === OTHERS && rate.down !== null);
   return `${NO_LIMITS}table ${LIMITS_TABLE} {
+  set numbers {
+    type mark
+    elements = { ${numbers.join(", ")} }
+  }
+
 ${WAYS.map((way) => limitObjects(limited, way)).join("")}${numbersOf(limited).join("")}${WAYS.map((way) => limitMap(limited, way)).join("")}  chain forwarded {
     type filter hook forward priority filter + 5; policy accept;
     iifname ${links} goto sent
@@ -63,10 +69,41 @@ ${WAYS.map((way) => limitObjects(limited, way)).join("")}${numbersOf(limited).jo
   }
 
   chain received {
+    ct mark != @numbers jump unsent
     limit name ct mark map @down drop
   }
+
+  chain unsent {
+    ct mark set ip daddr map @to_4 return
+    ct mark set ip6 daddr map @to_6 return
+${isShared ? `    limit name "down_${OTHERS}" drop\n` : ""}  }
 }
 `;
+}
+
+/**
+ * The addresses that devices receive at, in text for `nft -f -`, before they send. Addresses change often: if the table were replaced
+ * for them, every limit would begin again.
+ */
+export function addressesFor(limited: readonly Limited[]): string {
+  return ([4, 6] as const)
+    .map((family) => {
+      const map = `${LIMITS_TABLE} to_${family}`;
+      const owners = ownersOf(limited, family);
+      const added = owners.length === 0 ? "" : `add element ${map} { ${owners.join(", ")} }\n`;
+      return `flush map ${map}\n${added}`;
+    })
+    .join("");
+}
+
+/** Of two devices with one address, one has it: the kernel refuses both. */
+function ownersOf(limited: readonly Limited[], family: 4 | 6): string[] {
+  const owners = new Map(
+    limited.flatMap(({ number, addresses }) =>
+      addresses.filter((each) => familyOf(each) === family).map((each) => [each, number] as const),
+    ),
+  );
+  return [...owners].map(([address, number]) => `${address} : ${number}`).toSorted();
 }
 
 /** Removes the table, whether it is there or not. */
@@ -97,18 +134,17 @@ function limitMap(limited: readonly Limited[], way: Way): string {
 }
 
 function numbersOf(limited: readonly Limited[]): string[] {
-  const road = (family: 4 | 6) =>
-    limited.flatMap(({ number, addresses }) =>
-      addresses.filter((each) => familyOf(each) === family).map((each) => `${each} : ${number}`),
-    );
+  const road = limited.filter(({ mac }) => mac === null);
   return [
     mapOf(
       "macs",
       "ether_addr : mark",
       limited.flatMap(({ number, mac }) => (mac === null ? [] : [`${mac} : ${number}`])),
     ),
-    mapOf("road_4", "ipv4_addr : mark", road(4)),
-    mapOf("road_6", "ipv6_addr : mark", road(6)),
+    mapOf("road_4", "ipv4_addr : mark", ownersOf(road, 4)),
+    mapOf("road_6", "ipv6_addr : mark", ownersOf(road, 6)),
+    mapOf("to_4", "ipv4_addr : mark", []),
+    mapOf("to_6", "ipv6_addr : mark", []),
   ];
 }
 
@@ -118,7 +154,7 @@ function mapOf(name: string, type: string, elements: readonly string[]): string 
   return `  map ${name} {\n    type ${type}\n${listed}  }\n\n`;
 }
 
-/** Replaces the table in one transaction. */
+/** Replaces the table or the addresses in one transaction. */
 export async function loadLimits(host: Pick<Host, "run">, text: string): Promise<void> {
   await host.run(["nft", "-f", "-"], { stdin: text });
 }
@@ -126,4 +162,9 @@ export async function loadLimits(host: Pick<Host, "run">, text: string): Promise
 /** The table as the kernel has it, without what changes with each packet; null without one. */
 export function listLimits(host: Pick<Host, "run">): Promise<string | null> {
   return host.run(["nft", "-s", "list", "table", ...LIMITS_TABLE.split(" ")]).catch(() => null);
+}
+
+/** Whether a table that is listed so limits anything. Without rules it stands, and does not. */
+export function isLimiting(listing: string | null): boolean {
+  return listing?.includes("limit name ") === true;
 }

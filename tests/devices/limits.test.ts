@@ -5,6 +5,7 @@ import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import type { DeviceId } from "../../src/devices/id.ts";
 import { EVERYBODY_ELSE, LIMITS, Limits } from "../../src/devices/limits.ts";
+import type { Rate } from "../../src/devices/schema.ts";
 import { Store } from "../../src/store/store.ts";
 import { FakeHost } from "../fake/host.ts";
 import { newDirectory } from "../tunnel/directory.ts";
@@ -18,6 +19,7 @@ let store: Store;
 let host: FakeHost;
 let limits: Limits;
 let road: Address[];
+let known: Address[];
 let warnings: string[];
 
 beforeEach(async () => {
@@ -26,6 +28,7 @@ beforeEach(async () => {
   host = new FakeHost();
   host.patient = true;
   road = ["10.200.7.2", "fd00:200::2"].map(mustParseAddress);
+  known = [];
   warnings = [];
   limits = await fresh();
 });
@@ -39,7 +42,7 @@ async function fresh(): Promise<Limits> {
   const made = new Limits({
     host,
     store,
-    addressesOf: () => road,
+    addressesOf: (id) => (id === PHONE ? road : id === TV ? known : []),
     log: { warn: (message) => void warnings.push(message) },
   });
   await made.load();
@@ -51,8 +54,17 @@ async function fresh(): Promise<Limits> {
 const lines = (part: string) =>
   (host.limitsTable ?? "")
     .split("\n")
-    .filter((line) => line.includes(part))
-    .map((line) => line.trim());
+    .map((line) => line.trim().replace(/(?<!\d)\d{8}(?!\d)/g, (number) => `N${Number(number) - first}`))
+    .filter((line) => line.includes(part));
+
+/** The number of the first device that was limited in this run; `lines` calls the numbers from it on N0, N1… */
+let first = 0;
+async function limited(id: DeviceId, rate: Rate): Promise<void> {
+  await limits.set(id, rate);
+  first = numberOf();
+}
+const numberOf = () => Number(/\blimit down_(\d{8})\b/.exec(host.limitsTable ?? "")?.[1]);
+const loads = () => host.commands.filter((command) => command === "nft -f -").length;
 
 test("without a limit there is no table, and nothing was run", async () => {
   expect([host.limitsTable, host.commands]).toEqual([null, []]);
@@ -61,7 +73,7 @@ test("without a limit there is no table, and nothing was run", async () => {
 });
 
 test("the kernel has each device's rates in bytes a second, and none when the last is gone", async () => {
-  await limits.set(TV, { down: 20, up: 0.5 });
+  await limited(TV, { down: 20, up: 0.5 });
   await limits.set(CAMERA, { down: null, up: 1 });
   expect(lines("rate over")).toEqual([
     "rate over 2500000 bytes/second burst 65536 bytes",
@@ -69,25 +81,34 @@ test("the kernel has each device's rates in bytes a second, and none when the la
     "rate over 125000 bytes/second burst 65536 bytes",
   ]);
   expect(lines("elements")).toEqual([
-    `elements = { ${TV} : 2, ${CAMERA} : 3 }`,
-    'elements = { 2 : "down_2" }',
-    'elements = { 2 : "up_2", 3 : "up_3" }',
+    "elements = { 1, N0, N1 }",
+    `elements = { ${TV} : N0, ${CAMERA} : N1 }`,
+    'elements = { N0 : "down_N0" }',
+    'elements = { N0 : "up_N0", N1 : "up_N1" }',
   ]);
   await limits.set(TV, null);
-  // A connection of the TV still has the mark 2, and must not have the camera's limit.
-  expect(lines("elements")).toEqual([`elements = { ${CAMERA} : 3 }`, 'elements = { 3 : "up_3" }']);
+  // A connection of the TV still has its mark, and must not have the camera's limit, nor a later one's.
+  expect(lines("elements")).toEqual([
+    "elements = { 1, N1 }",
+    `elements = { ${CAMERA} : N1 }`,
+    'elements = { N1 : "up_N1" }',
+  ]);
+  await limits.set(TV, { down: 20, up: 0.5 });
+  expect(lines(`elements = { ${CAMERA}`)).toEqual([`elements = { ${CAMERA} : N1, ${TV} : N2 }`]);
+  await limits.set(TV, null);
   await limits.set(CAMERA, null);
   expect(host.limitsTable).toBeNull();
 });
 
 test("everybody else shares one rate, and a device with its own is not among them", async () => {
   await limits.set(EVERYBODY_ELSE, { down: 10, up: null });
-  expect(lines("elements")).toEqual(['elements = { 1 : "down_1" }']);
+  expect(lines("elements")).toEqual(["elements = { 1 }", 'elements = { 1 : "down_1" }']);
   expect(lines("ct mark set 1")).toEqual(["ct mark set 1 goto up"]);
-  await limits.set(TV, { down: 20, up: null });
+  await limited(TV, { down: 20, up: null });
   expect(lines("elements")).toEqual([
-    `elements = { ${TV} : 2 }`,
-    'elements = { 1 : "down_1", 2 : "down_2" }',
+    "elements = { 1, N0 }",
+    `elements = { ${TV} : N0 }`,
+    'elements = { 1 : "down_1", N0 : "down_N0" }',
   ]);
   expect([limits.ids, limits.of(EVERYBODY_ELSE)]).toEqual([[TV], { down: 10, up: null }]);
   limits = await fresh();
@@ -95,25 +116,34 @@ test("everybody else shares one rate, and a device with its own is not among the
   store.write = () => {
     throw new GatewayError("storage_full", "The disk is full.");
   };
-  // That of a device may be higher than the shared one, which it then has no more.
-  await expect(limits.set(CAMERA, { down: 15, up: null })).rejects.toThrow("The disk is full.");
-  expect((await limits.set(CAMERA, { down: 5, up: null }))?.message).toContain("in force");
+  // One that leaves the shared limit has its own beside it, so that more passes together.
+  for (const down of [15, 5])
+    await expect(limits.set(CAMERA, { down, up: null })).rejects.toThrow("The disk is full.");
+  expect((await limits.set(TV, { down: 5, up: null }))?.message).toContain("in force");
+  expect((await limits.set(EVERYBODY_ELSE, { down: 5, up: null }))?.message).toContain("in force");
 });
 
 test("a device on the road is known by its addresses, as they are now", async () => {
-  await limits.set(PHONE, { down: 5, up: 5 });
-  expect(lines(": 2 }")).toEqual(["elements = { 10.200.7.2 : 2 }", "elements = { fd00:200::2 : 2 }"]);
+  await limited(PHONE, { down: 5, up: 5 });
+  expect(lines(": N0 }")).toEqual([
+    "elements = { 10.200.7.2 : N0 }",
+    "elements = { fd00:200::2 : N0 }",
+    "add element inet portcullis_limits to_4 { 10.200.7.2 : N0 }",
+    "add element inet portcullis_limits to_6 { fd00:200::2 : N0 }",
+  ]);
   road = [mustParseAddress("10.201.7.2")];
   await limits.insideIs(["lan0", "portcullis-r"]);
-  expect(lines(": 2 }")).toEqual(["elements = { 10.201.7.2 : 2 }"]);
+  expect(lines("elements = { 10.")).toEqual(["elements = { 10.201.7.2 : N0 }"]);
   expect(lines("iifname")).toEqual(['iifname { "lan0", "portcullis-r" } goto sent']);
 });
 
 test("limits outlive the service, and what a former run has left is removed", async () => {
   await limits.set(TV, { down: 20, up: 5 });
-  const before = host.limitsTable;
+  const before = numberOf();
   limits = await fresh();
-  expect([limits.of(TV), host.limitsTable]).toEqual([{ down: 20, up: 5 }, before]);
+  expect([limits.of(TV), lines("rate over").length]).toEqual([{ down: 20, up: 5 }, 2]);
+  // Connections of the former run still have its marks, which must not be another device's now.
+  expect(numberOf()).not.toBe(before);
   store.write(LIMITS.key, "[]");
   limits = await fresh();
   await limits.lookAfter();
@@ -122,12 +152,61 @@ test("limits outlive the service, and what a former run has left is removed", as
 
 test("a table that another program removes is made again, and one that stands stays", async () => {
   await limits.set(TV, { down: 20, up: 5 });
-  const loads = () => host.commands.filter((command) => command === "nft -f -").length;
   await limits.check();
   expect(loads()).toBe(1);
   host.removeLimits();
   await limits.check();
   expect([loads(), host.limitsTable === null]).toEqual([2, false]);
+});
+
+test("what a device receives before it sends is known by its addresses, and no limit begins again when they change", async () => {
+  await limits.set(EVERYBODY_ELSE, { down: 10, up: null });
+  known = ["192.168.7.20", "fd00::20"].map(mustParseAddress);
+  await limited(TV, { down: 20, up: null });
+  const added = () =>
+    lines("add element").map((line) => line.replace("add element inet portcullis_limits ", ""));
+  expect(added()).toEqual(["to_4 { 192.168.7.20 : N0 }", "to_6 { fd00::20 : N0 }"]);
+  expect(lines("unsent")).toEqual(["ct mark != @numbers jump unsent", "chain unsent {"]);
+  expect(lines('limit name "')).toEqual(['limit name "down_1" drop']);
+  const before = loads();
+  await limits.lookAfter();
+  expect(loads()).toBe(before);
+  const given: unknown[] = [];
+  const { run } = host;
+  host.run = (argv, options) => {
+    given.push(options?.stdin);
+    return run.call(host, argv, options);
+  };
+  known = [mustParseAddress("192.168.7.21")];
+  await limits.lookAfter();
+  expect([added(), loads()]).toEqual([["to_4 { 192.168.7.21 : N0 }"], before + 1]);
+  expect(given[0]).not.toContain("delete table");
+  // Without the table it is made again.
+  known = [];
+  host.removeLimits();
+  await limits.lookAfter();
+  await limits.lookAfter();
+  expect([added(), lines("rate over").length]).toEqual([[], 2]);
+});
+
+test("a table that is gone or empty as soon as it is loaded is told once, and made again", async () => {
+  await limits.set(TV, { down: 20, up: 5 });
+  const { run } = host;
+  for (const left of ["table inet portcullis_limits {\n}\n", null]) {
+    warnings = [];
+    host.removeLimits();
+    host.run = async (argv, options) => {
+      const listed = await run.call(host, argv, options);
+      if (!argv.includes("list")) return listed;
+      return left ?? Promise.reject(new Error("No such file or directory"));
+    };
+    await limits.check();
+    await limits.lookAfter();
+    expect(warnings).toEqual([expect.stringContaining("devices are not limited: ")]);
+    host.run = run;
+    await limits.lookAfter();
+    expect(lines("rate over")).toHaveLength(2);
+  }
 });
 
 test("a kernel that refuses changes nothing and the client is told; later it is tried again", async () => {

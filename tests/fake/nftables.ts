@@ -49,6 +49,8 @@ export class Nftables {
     if (command === `nft -t list table ${BOUNDS_TABLE}`) return this.bounds ?? missing();
     if (command === "nft -f -" && stdin.startsWith(`add table ${LIMITS_TABLE}\n`))
       return this.loadLimits(stdin);
+    if (command === "nft -f -" && stdin.startsWith(`flush map ${LIMITS_TABLE} `))
+      return this.loadLimitsAddresses(stdin);
     if (command === `nft -s list table ${LIMITS_TABLE}`) return this.limits ?? missing();
     const [, noted] = new RegExp(`^nft -j list set ${BOUNDS_TABLE} (\\S+)$`).exec(command) ?? [];
     if (noted !== undefined) return this.refusedJson(noted);
@@ -109,6 +111,13 @@ export class Nftables {
     if (table !== "" && !table.startsWith(`table ${LIMITS_TABLE} {\n`)) unknown(text);
     this.limits = table === "" ? null : table;
     this.tell(`add table ${LIMITS_TABLE}`);
+    return "";
+  }
+
+  private loadLimitsAddresses(text: string): string {
+    const table = this.limits ?? missing();
+    this.limits = table.slice(0, table.indexOf("flush map ")) + text;
+    this.tell(`add element ${LIMITS_TABLE} to_4`);
     return "";
   }
 
