@@ -282,7 +282,7 @@ export async function partsOn(
   });
   const live = liveBackup({
     ...{ ...killSwitchParts, host, catalogue, tunnels, accounts },
-    ...{ forwards, schedules, remoteAccess, blockLists, takeUpAccount: takeUp },
+    ...{ forwards, schedules, remoteAccess, blockLists, qualitySettings, takeUpAccount: takeUp },
   });
   const backups = new ClientBackups({
     ...{ live, store },

@@ -10,6 +10,7 @@ import type { Schedules } from "../schedules/schedules.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
+import type { QualitySettings } from "../tunnel/quality-settings.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
 import type { State } from "../tunnel/state.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
@@ -22,6 +23,7 @@ interface Deps {
   catalogue: Catalogue;
   tunnels: Tunnels;
   savedState: SavedState;
+  qualitySettings: Pick<QualitySettings, "reload">;
   host: Pick<Host, "now">;
   accounts: Pick<Accounts, "beside">;
   /** Makes managed servers use the account in the store. */
@@ -72,7 +74,7 @@ async function restored(
   may: Permissions,
   agree: (changes: Change[]) => void,
 ): Promise<Restored> {
-  const { store, catalogue, tunnels, savedState, takeUpAccount } = deps;
+  const { store, catalogue, tunnels, savedState, qualitySettings, takeUpAccount } = deps;
   const { devices, destinations, blockLists, forwards, schedules, remoteAccess } = deps;
   // One that never had a server is not in the store, which could give its slot to another.
   for (const tunnel of tunnels.all()) await tunnels.dropUnused(tunnel);
@@ -86,6 +88,8 @@ async function restored(
   savedState.reload();
   tunnels.takeUpSaved();
   catalogue.reload();
+  qualitySettings.reload();
+  tunnels.qualityChanged();
   // All begin at once, because a change that a client makes while one still waits would undo what was restored. What
   // fails does not keep the others from it.
   const loads = [

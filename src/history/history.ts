@@ -141,7 +141,8 @@ export class History {
 
   /** Writes the minutes that are over. To be called before the figures are read. */
   write(): void {
-    this.attempt(() => this.quality.write());
+    // Nothing to write says nothing about the disk.
+    if (this.quality.hasWaiting) this.attempt(() => this.quality.write());
     this.writeCarried();
   }
 

@@ -16,7 +16,8 @@ export class QualityHistory {
   /** The last answer on each way. */
   private readonly last = new Map<string, number>();
   private waiting: readonly ToldMinute[] = [];
-  private minutesSinceWrite = 0;
+  /** For how long something has waited since the last attempt to write it. */
+  private minutesWaited = 0;
 
   constructor(store: Pick<Store, "atomically" | "view">) {
     this.ring = new QualityRing(store);
@@ -43,20 +44,24 @@ export class QualityHistory {
     const told = [...this.gathered].map(([name, each]) => ({ minute, name, told: each }));
     this.gathered.clear();
     if (isKept) this.waiting = [...this.waiting, ...told].slice(-MAX_WAITING);
-    this.minutesSinceWrite += 1;
+    if (this.hasWaiting) this.minutesWaited += 1;
+    // Tunnels come and go under any name.
+    if (this.last.size > MAX_NAMES) this.last.clear();
+  }
+
+  get hasWaiting(): boolean {
+    return this.waiting.length > 0;
   }
 
   get isDue(): boolean {
-    return this.minutesSinceWrite >= MINUTES_AT_ONCE;
+    return this.minutesWaited >= MINUTES_AT_ONCE;
   }
 
   /** Throws if the disk accepts no writes; what waits stays then. */
   write(): void {
-    this.minutesSinceWrite = 0;
-    if (this.waiting.length > 0) this.ring.addAll(this.waiting);
+    this.minutesWaited = 0;
+    this.ring.addAll(this.waiting);
     this.waiting = [];
-    // Tunnels come and go under any name.
-    if (this.last.size > MAX_NAMES) this.last.clear();
   }
 }
 

@@ -35,6 +35,11 @@ export class QualitySettings {
     return this.current;
   }
 
+  /** To be called when the store has another choice, as after a restore. */
+  reload(): void {
+    this.current = null;
+  }
+
   set(choice: QualityChoice): void {
     QUALITY.write(this.store, textOf(choice));
     this.current = choice;

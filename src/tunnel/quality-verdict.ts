@@ -1,17 +1,17 @@
 import { tunnelTitle } from "../shared/words.ts";
+import type { Measured } from "./quality.ts";
 import type { Quality } from "./schema.ts";
 
 /** A tunnel that is measured. */
-export interface Way {
+export interface Way extends Measured {
   name: string;
-  quality: Quality;
 }
 
 /** What is measured, beside each other. */
 export interface Ways {
   tunnels: readonly Way[];
   /** Null if it is not measured. */
-  uplink: Quality | null;
+  uplink: Measured | null;
 }
 
 /** `slow (312 ms, 3 % lost)`. */
@@ -20,16 +20,35 @@ export function qualityWords({ state, round_trip_ms, loss_percent }: Quality): s
   return `${state} (${takes}${loss_percent} % lost)`;
 }
 
+/** Whether a way is known to be good. */
+function isGood({ isJudged, quality }: Measured): boolean {
+  return isJudged && quality.state === "good";
+}
+
+/** Whether a way is known to be slow or lossy. */
+export function isPoor({ isJudged, quality }: Measured): boolean {
+  return isJudged && quality.state !== "good";
+}
+
 /** Where the reason is that a tunnel is slow or lossy, as sentences: what is between two good ends is not it. */
 export function verdictOn(name: string, { tunnels, uplink }: Ways): string {
-  if (uplink !== null && uplink.state !== "good")
-    return `The uplink to the home router is ${qualityWords(uplink)} itself: look at its cable or Wi-Fi, and at the router.`;
+  if (uplink !== null && isPoor(uplink))
+    return `The uplink to the home router is ${qualityWords(uplink.quality)} itself: look at its cable or Wi-Fi, and at the router.`;
   const others = tunnels.filter((each) => each.name !== name);
-  const good = others.find(({ quality }) => quality.state === "good");
-  const near = uplink === null ? "" : "The uplink to the home router is good. ";
+  const good = others.find(isGood);
+  const near = nearWords(uplink);
   if (good !== undefined)
     return `${near}The ${tunnelTitle(good.name)} is good by the same line, so it is the server or its provider: try another server.`;
-  return others.length > 0
-    ? `${near}No tunnel is good, so it is the line to the internet: look at what uses it, or ask its provider.`
-    : `${near}It is the line to the internet, the server or its provider: try another server; if that is no better, it is the line.`;
+  if (others.length > 0 && others.every(isPoor))
+    return `${near}No tunnel is good, so it is the line to the internet: look at what uses it, or ask its provider.`;
+  const unknown = others.length > 0 ? "Whether another tunnel is good is not known yet. " : "";
+  return `${near}${unknown}It is the line to the internet, the server or its provider: try another server; if that is no better, it is the line.`;
+}
+
+/** Of an uplink that is not poor; nothing of one that is not measured. */
+function nearWords(uplink: Measured | null): string {
+  if (uplink === null) return "";
+  return uplink.isJudged
+    ? "The uplink to the home router is good. "
+    : "Whether the uplink to the home router is good is not known yet. ";
 }

@@ -4,8 +4,10 @@ import type { Quality as Shown } from "./schema.ts";
 
 /** Five minutes of questions, a question each 10 s. */
 const MAX_KEPT = 30;
-/** What is older says nothing about now. */
+/** What is older says nothing about now, */
 const KEPT_MS = 900_000;
+/** but so many questions are kept however seldom they are asked: with fewer, no state could be told. */
+const KEPT_QUESTIONS = 12;
 /** Fewer than these say nothing, whatever share of all they are. */
 const FEWEST = { asked: 10, lost: 3, answered: 5 };
 /** A state ends only when its figure is below this part of the limit, so that it does not come and go. */
@@ -19,6 +21,13 @@ interface Asked {
 }
 
 type State = Shown["state"];
+
+/** How good a way is. */
+export interface Measured {
+  quality: Shown;
+  /** Whether enough questions were asked to tell its state. */
+  isJudged: boolean;
+}
 
 interface Deps {
   host: Pick<Host, "monotonic">;
@@ -63,6 +72,12 @@ export class Quality {
     };
   }
 
+  /** What is shown, and whether it is more than a guess; null as long as nothing has been answered. */
+  get measured(): Measured | null {
+    const { shown } = this;
+    return shown === null ? null : { quality: shown, isJudged: tells(this.recent(), this.state) };
+  }
+
   /** Forgets everything: the way is another one. */
   begin(): void {
     this.asked = [];
@@ -85,7 +100,8 @@ export class Quality {
 
   private recent(): readonly Asked[] {
     const now = this.deps.host.monotonic();
-    return this.asked.filter(({ at }) => now - at <= KEPT_MS);
+    const keptMs = Math.max(KEPT_MS, KEPT_QUESTIONS * 1_000 * this.deps.settings.choice.everySeconds);
+    return this.asked.filter(({ at }) => now - at <= keptMs);
   }
 
   private become(state: State): void {
@@ -99,10 +115,19 @@ function stateOf(asked: readonly Asked[], before: State, limits: QualityLimits):
   const answered = answeredIn(asked);
   const isOver = (state: "slow" | "lossy", figure: number, limit: number) =>
     figure >= (before === state ? ENDS_AT[state] * limit : limit);
-  const tells = asked.length >= FEWEST.asked && asked.length - answered.length >= FEWEST.lost;
-  if ((tells || before === "lossy") && isOver("lossy", lossOf(asked), limits.lossyPercent)) return "lossy";
-  const isSlow = answered.length >= FEWEST.answered && isOver("slow", medianOf(answered), limits.slowMs);
-  return isSlow ? "slow" : "good";
+  const hasLost = before === "lossy" || asked.length - answered.length >= FEWEST.lost;
+  // Nothing has become better only because what was bad is long ago.
+  const isLossy = tells(asked, "lossy")
+    ? hasLost && isOver("lossy", lossOf(asked), limits.lossyPercent)
+    : before === "lossy";
+  const isSlow = tells(asked, "slow") ? isOver("slow", medianOf(answered), limits.slowMs) : before === "slow";
+  return isLossy ? "lossy" : isSlow ? "slow" : "good";
+}
+
+/** Whether there are enough questions to tell this state, or that it has ended. */
+function tells(asked: readonly Asked[], state: State): boolean {
+  const isEnough = { lossy: asked.length >= FEWEST.asked, slow: answeredIn(asked).length >= FEWEST.answered };
+  return state === "good" ? isEnough.lossy && isEnough.slow : isEnough[state];
 }
 
 function answeredIn(asked: readonly Asked[]): number[] {

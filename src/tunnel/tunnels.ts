@@ -212,10 +212,11 @@ export class Tunnels {
 
   /** What is measured now. */
   get measured(): Ways {
-    const tunnels = this.all().flatMap(({ name, quality: { quality } }) =>
-      quality.shown === null ? [] : [{ name, quality: quality.shown }],
-    );
-    return { tunnels, uplink: this.uplink.quality.shown };
+    const tunnels = this.all().flatMap(({ name, quality: { quality } }) => {
+      const { measured } = quality;
+      return measured === null ? [] : [{ name, ...measured }];
+    });
+    return { tunnels, uplink: this.uplink.quality.measured };
   }
 
   /** To be called when the settings of the measurement have changed. */

@@ -681,6 +681,7 @@ describe("a restore while the service runs", () => {
       catalogue,
       tunnels,
       savedState,
+      qualitySettings: gateway.qualitySettings,
       host,
       accounts: { beside: (work) => work() },
       takeUpAccount: async () => {},
@@ -734,6 +735,22 @@ describe("a restore while the service runs", () => {
       await expect(backup.changes({ ...contents({}), servers: [{}] }, CAREFUL)).rejects.toThrow(
         "the backup is damaged",
       );
+    }));
+
+  test("takes up how quality is measured, at once and whole", () =>
+    inTunnelDirectory(async (directory) => {
+      const { gateway, backup } = await live(directory);
+      const { qualitySettings, tunnels, store } = gateway;
+      const { quality } = tunnels.uplink;
+      for (let asked = 0; asked < 10; asked++) quality.add(20);
+      const here = { ...qualitySettings.choice, lossyPercent: 7 };
+      qualitySettings.set(here);
+      expect(quality.shown?.state).toBe("good");
+      const there = "on, every 30 s, slow from 15 ms, lossy from 5 %";
+      await backup.restore(contents({ quality: there }), { ...CAREFUL, replace: true });
+      expect(quality.shown?.state).toBe("slow");
+      qualitySettings.set({ ...qualitySettings.choice, lossyPercent: 6 });
+      expect(store.read("quality")).toBe("on, every 30 s, slow from 15 ms, lossy from 6 %");
     }));
 
   test("hands the devices to the kill switch", () =>

@@ -13,14 +13,20 @@ const LOSSY: Quality = {
 };
 const NEAR: Quality = { ...GOOD, round_trip_ms: 1 };
 
-const found = (main: Quality | null, second: Quality | null, uplink: Quality | null) =>
-  qualityFinding({
-    tunnels: [
-      ...(main === null ? [] : [{ name: "main", quality: main }]),
-      ...(second === null ? [] : [{ name: "tv", quality: second }]),
-    ],
-    uplink,
+/** Those of the names in `unjudged` have had too few questions. */
+const found = (
+  main: Quality | null,
+  second: Quality | null,
+  uplink: Quality | null,
+  ...unjudged: ("main" | "tv" | "uplink")[]
+) => {
+  const way = <Name extends "main" | "tv" | "uplink">(name: Name, quality: Quality | null) =>
+    quality === null ? [] : [{ name, quality, isJudged: !unjudged.includes(name) }];
+  return qualityFinding({
+    tunnels: [...way("main", main), ...way("tv", second)],
+    uplink: way("uplink", uplink)[0] ?? null,
   });
+};
 
 test("what is not measured is not checked", () => {
   expect(found(null, null, null)).toBeNull();
@@ -70,4 +76,34 @@ test.each([
   const finding = found(main, second, uplink);
   expect(finding?.result).toBe("warning");
   expect(finding?.advice).toMatch(advice);
+});
+
+test.each([
+  [
+    "a tunnel that was hardly asked does not blame the server",
+    found(SLOW, GOOD, NEAR, "tv"),
+    /^Main tunnel: The uplink to the home router is good\. Whether another tunnel is good is not known yet\. It is the line to the internet, the server or its provider/,
+  ],
+  [
+    "nor the line",
+    found(SLOW, LOSSY, NEAR, "tv"),
+    /good\. Whether another tunnel is good is not known yet\. It is the line to the internet, the server/,
+  ],
+  [
+    "an uplink that was hardly asked is neither good nor the reason",
+    found(SLOW, null, { ...NEAR, state: "lossy" }, "uplink"),
+    /^Main tunnel: Whether the uplink to the home router is good is not known yet\. It is the line/,
+  ],
+] as const)("%s", (_, finding, advice) => {
+  expect(finding?.result).toBe("warning");
+  expect(finding?.advice).toMatch(advice);
+});
+
+test("ways that were hardly asked are neither good nor bad, and no device is blamed", () => {
+  expect(found(GOOD, SLOW, NEAR, "main", "tv", "uplink")).toEqual({
+    result: "ok",
+    found:
+      "the main tunnel has had too few questions to tell; the tunnel tv has had too few questions to tell; the uplink to the home router has had too few questions to tell",
+    advice: null,
+  });
 });

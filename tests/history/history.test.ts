@@ -695,6 +695,17 @@ claim("quality that a full disk did not take is written later", async (world) =>
   expect(history.qualityIn("main", { resolution: "minute", ...EVER })).toHaveLength(20);
 });
 
+claim("a full disk is reported once, also while no quality waits", async (world) => {
+  const { host, history } = world;
+  world.isFull = true;
+  for (let minute = 0; minute < 60; minute++) {
+    world.carry(1_000_000);
+    await host.pass(MINUTE_MS);
+    history.write();
+  }
+  expect(world.warnings).toEqual(["the history could not be written: the disk is full"]);
+});
+
 test("as many minutes and hours of quality are kept as of traffic, and a wrong clock does not remove them", () =>
   inDirectory(async (directory) => {
     const store = Store.open(directory, 0);

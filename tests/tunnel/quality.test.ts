@@ -14,13 +14,19 @@ const PATIENCE_MS = 60_000;
 describe("what the answers tell", () => {
   /** Asks all these questions, one each 10 s; null is one without an answer. */
   function after(...all: (number | null)[]) {
+    return atInterval(EVERY_MS, ...all);
+  }
+  function atInterval(everyMs: number, ...all: (number | null)[]) {
     const host = new FakeHost();
-    const quality = new Quality({ host, settings: { choice: CHOICE } });
+    const quality = new Quality({
+      host,
+      settings: { choice: { ...CHOICE, everySeconds: everyMs / 1_000 } },
+    });
     const states: (string | undefined)[] = [];
     quality.onChange(() => states.push(quality.shown?.state));
     const ask = async (more: readonly (number | null)[]) => {
       for (const ms of more) {
-        await host.sleep(EVERY_MS);
+        await host.sleep(everyMs);
         quality.add(ms);
       }
     };
@@ -82,6 +88,38 @@ describe("what the answers tell", () => {
     expect(states).toEqual(["slow"]);
     await ask(many(16, 230));
     expect(states).toEqual(["slow", "good"]);
+  });
+
+  test.each([
+    ["slow", many(30, 400), 5, 4],
+    ["lossy", [...many(20, 20), ...many(10, null)], 10, 9],
+  ] as const)("stays %s until enough new answers tell that it has ended", async (state, all, enough, few) => {
+    const { host, quality, states, ask, asked } = after(...all);
+    await asked;
+    expect(states).toEqual([state]);
+    await host.sleep(1_000_000);
+    await ask(many(few, 20));
+    expect(states).toEqual([state]);
+    expect(quality.measured?.isJudged).toBe(false);
+    await ask(many(enough - few, 20));
+    expect(states).toEqual([state, "good"]);
+  });
+
+  test("tells a state at any interval", async () => {
+    for (const seconds of [60, 90, 300]) {
+      const lossy = atInterval(1_000 * seconds, ...many(7, 20), ...many(3, null));
+      await lossy.asked;
+      expect([seconds, lossy.states]).toEqual([seconds, ["lossy"]]);
+    }
+  });
+
+  test("is judged once both its loss and its round trip can be", async () => {
+    const { quality, ask, asked } = after(...many(9, 20));
+    expect(quality.measured).toBeNull();
+    await asked;
+    expect(quality.measured?.isJudged).toBe(false);
+    await ask([20]);
+    expect(quality.measured).toEqual({ quality: quality.shown as never, isJudged: true });
   });
 
   test("does not flap around a limit", async () => {
