@@ -15,6 +15,7 @@ import { SCHEDULES } from "../schedules/schedule.ts";
 import { TIME_ZONE } from "../schedules/zone.ts";
 import { CURRENT_PROVIDER } from "../servers/catalogue.ts";
 import { FAVOURITES } from "../servers/favourites.ts";
+import { KEY_WISHES } from "../tunnel/key-wishes.ts";
 import { QUALITY } from "../tunnel/quality-settings.ts";
 import { KILL_SWITCH } from "../tunnel/saved-state.ts";
 import { AUTOCONNECT, FAILOVER } from "../tunnel/switches.ts";
@@ -31,6 +32,7 @@ export const CHOICES: readonly BackedUp[] = [
   AUTOCONNECT,
   TIME_ZONE,
   QUALITY,
+  KEY_WISHES,
 ];
 
 export const LISTS: readonly BackedUp[] = [

@@ -1,7 +1,7 @@
 import { GatewayError } from "../base/errors.ts";
 import type { Hops } from "./hops.ts";
 import type { Place } from "./place.ts";
-import type { Quantum, Server } from "./schema.ts";
+import { QUANTUM, type Quantum, type Server } from "./schema.ts";
 
 /** A target whose keys are as was asked. Throws `bad_request` if its provider does not offer that. */
 export function keyedAs<T extends Server | Place | Hops>(target: T, quantum: Quantum = "off"): T {
@@ -35,6 +35,11 @@ function offers(target: Server | Place | Hops): boolean {
  */
 export function keyedLike(server: Server, { quantum }: Pick<Server, "quantum">): Server {
   return quantum === undefined ? server : { ...server, quantum };
+}
+
+/** The one of two wishes that permits less. */
+export function stricter(one: Quantum = "off", other: Quantum = "off"): Quantum {
+  return QUANTUM.indexOf(one) < QUANTUM.indexOf(other) ? other : one;
 }
 
 /** How the keys of a target are to be, if that was asked for. */

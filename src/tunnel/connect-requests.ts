@@ -2,7 +2,7 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { Catalogue, IsMeasured } from "../servers/catalogue.ts";
-import { keyedAs, keyedAsBefore } from "../servers/quantum.ts";
+import { keyedAs, keyedAsBefore, stricter } from "../servers/quantum.ts";
 import type { FavouriteList, Provider, Quantum, Transport } from "../servers/schema.ts";
 import { reachedBy } from "../servers/transport.ts";
 import type { Host } from "../system/host.ts";
@@ -77,6 +77,6 @@ export class ConnectRequests {
     const reached = reachedBy(target, transport);
     if (quantum !== undefined) return keyedAs(reached, quantum);
     const tunnel = tunnels.all().find((each) => each.name === name);
-    return keyedAsBefore(reached, tunnel?.controller.quantum ?? savedState.quantum(name));
+    return keyedAsBefore(reached, stricter(tunnel?.controller.quantum, savedState.quantum(name)));
   }
 }

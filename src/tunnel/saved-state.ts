@@ -6,12 +6,14 @@ import { type Saved, SavedChoice, savedJson, savedNumber, type Texts } from "../
 import { MAIN } from "../killswitch/policy.ts";
 import type { Alarm } from "../killswitch/repairs.ts";
 import { MAIN_SLOT } from "../network/slot.ts";
+import { stricter } from "../servers/quantum.ts";
 import { Provider, type Quantum, Relayed } from "../servers/schema.ts";
 import type { Way } from "../servers/ways.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { CONNECTION, type Connection, type SavedTunnel, savedTunnelsIn, tunnelKey } from "./connection.ts";
 import { SESSION_ENDS_MS } from "./health.ts";
+import { KEY_WISHES } from "./key-wishes.ts";
 
 /** Whether the operator wants the kill switch. A restore turns it off only if that is permitted. */
 export const KILL_SWITCH = new SavedChoice(
@@ -51,12 +53,6 @@ const WAYS = savedJson(
       transport: Type.Optional(Relayed),
     }),
   ),
-  {},
-);
-/** Of which tunnels the keys are to be safe from quantum computers, also while they lead nowhere. */
-const KEYS = savedJson(
-  "quantum",
-  Type.Record(Type.String(), Type.Union([Type.Literal("on"), Type.Literal("require")])),
   {},
 );
 /** A gateway that travels meets many networks. */
@@ -129,6 +125,8 @@ export class SavedState implements Texts {
 
   /** A tunnel other than `main` is first saved when it has a server. */
   saveConnection(connection: Connection | null, tunnel: string = MAIN, slot: number = MAIN_SLOT): void {
+    // The former one may be all that has its wish for keys: of a backup, or of a process that has just ended.
+    this.saveQuantum(this.quantum(tunnel), tunnel);
     if (tunnel === MAIN) {
       if (connection !== null) this.addRecent(connection);
       CONNECTION.write(this, connection);
@@ -167,21 +165,21 @@ export class SavedState implements Texts {
     this.save();
   }
 
-  /** What was last asked for of the keys of a tunnel. */
+  /** What was last asked for of the keys of a tunnel, alone or with the connection. */
   quantum(tunnel: string): Quantum {
-    return this.keys().get(tunnel) ?? "off";
+    return stricter(this.keys().get(tunnel), this.connection(tunnel)?.quantum);
   }
 
   saveQuantum(quantum: Quantum, tunnel: string): void {
-    if (this.quantum(tunnel) === quantum) return;
     const keys = this.keys();
+    if ((keys.get(tunnel) ?? "off") === quantum) return;
     keys.delete(tunnel);
     if (quantum !== "off") keys.set(tunnel, quantum);
-    KEYS.write(this, Object.fromEntries(keys));
+    KEY_WISHES.write(this, Object.fromEntries(keys));
   }
 
   private keys(): Map<string, Exclude<Quantum, "off">> {
-    return new Map(Object.entries(KEYS.read(this)));
+    return new Map(Object.entries(KEY_WISHES.read(this)));
   }
 
   /** When the last known handshake completed, in milliseconds since 1970. */

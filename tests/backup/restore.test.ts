@@ -669,6 +669,34 @@ describe("the tunnels of a backup", () => {
   });
 });
 
+test("what is required of the keys of tunnels is in a backup, and of both the stricter holds after a restore", () => {
+  withStore((store) => {
+    store.write("quantum", '{"main":"require"}');
+    const backup = contentsOf(store, NOW);
+    expect(backup.settings.quantum).toBe('{"main":"require"}');
+    store.write("quantum", '{"main":"on","tv":"require"}');
+    expect(changesBy(holdingsOf(store), backup, CAREFUL)).toContainEqual({
+      ...{ what: "keys safe from quantum computers, tunnel", name: "main" },
+      ...{ before: "on", after: "require", replaces: false },
+    });
+    restoreInto(store, backup, CAREFUL);
+    expect(store.read("quantum")).toBe('{"main":"require","tv":"require"}');
+    restoreInto(store, contents({ quantum: '{"tv":"on"}' }), CAREFUL);
+    expect(store.read("quantum")).toBe('{"main":"require","tv":"require"}');
+  });
+});
+
+test("a connection that was restored keeps its wish for keys when it ends", () =>
+  inTunnelDirectory(async (directory) => {
+    const { savedState, store } = await Gateway.started(directory);
+    const connection = { provider: "custom", name: "one", quantum: "require", since: 1 };
+    store.write("connection", JSON.stringify(connection));
+    savedState.reload();
+    expect(savedState.quantum("main")).toBe("require");
+    savedState.saveConnection(null);
+    expect(savedState.quantum("main")).toBe("require");
+  }));
+
 describe("a restore while the service runs", () => {
   /** A gateway, and its backup. */
   async function live(directory: string, parts: Partial<Parameters<typeof liveBackup>[0]> = {}) {

@@ -121,7 +121,9 @@ describe("a second tunnel", () => {
     const { host, tunnels } = gateway;
     await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
     host.fails = (count) => (host.commands[count - 1] === "ip link del dev wg2" ? "before" : null);
+    gateway.savedState.saveQuantum("require", "tv");
     await expect(settled(gateway, tunnels.remove("tv"))).rejects.toThrow("made to fail");
+    expect(gateway.savedState.quantum("tv")).toBe("require");
     expect(tunnels.all().map(({ name }) => name)).toEqual(["main", "tv"]);
     const other = await tunnels.opened("other");
     expect(other.slot.links).toEqual(["wg4", "wg5"]);
