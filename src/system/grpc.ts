@@ -31,6 +31,8 @@ export async function call(call: ProcedureCall, signal?: AbortSignal): Promise<U
   }, withinMs);
   const stop = () => reject(signal?.reason);
   signal?.addEventListener("abort", stop, { once: true });
+  // Nothing tells of an abort that came while the socket was made.
+  if (signal?.aborted) stop();
   try {
     return await promise;
   } finally {

@@ -118,4 +118,14 @@ needsRoot.describe("an agreement on keys, with another implementation of HTTP/2 
     aborted.abort(new Error("interrupted by a disconnect"));
     expect(await outcome).toBe("interrupted by a disconnect");
   });
+
+  test("ends with the reason of an abort that comes while the socket is made", async () => {
+    await service.behave("silent");
+    const aborted = new AbortController();
+    const place = { link: "lo", mark: 0, address: "127.0.0.1", port: service.port, path: "/a.B/C" };
+    const asked = { ...place, message: new Uint8Array(3), withinMs: SOON_MS };
+    const outcome = call(asked, aborted.signal).catch((error: Error) => error.message);
+    aborted.abort(new Error("interrupted by a disconnect"));
+    expect(await outcome).toBe("interrupted by a disconnect");
+  });
 });
