@@ -1,6 +1,6 @@
 import { type Address, contains, familyOf, isLinkLocal, mustParsePrefix } from "../base/address.ts";
 import type { Lan } from "../network/lan.ts";
-import { ANY_SLOT_MASK, DIRECT_MARK, MAIN_SLOT, markOf } from "../network/slot.ts";
+import { ANY_SLOT_MASK, DIRECT_MARK, MAIN_SLOT, markOf, RELAY_MARK } from "../network/slot.ts";
 import { clientLinks, linkNames, remoteLinks } from "./link.ts";
 import { among, byFamily, chain, DNS, headerOf, hex, isMarked, namesOf, outsideOf } from "./match.ts";
 import { redirectToResolver } from "./own-resolver.ts";
@@ -15,8 +15,8 @@ import {
 } from "./policy.ts";
 import { refuse } from "./strangers.ts";
 
-/** The gateway's own queries. WireGuard's packets to a server on this port have a tunnel's mark. */
-export const OWN_DNS = `meta mark & ${hex(ANY_SLOT_MASK)} != ${hex(markOf(MAIN_SLOT))} ${DNS}`;
+/** WireGuard's packets to a server on this port have a tunnel's mark. */
+const OWN_DNS = `meta mark & ${hex(ANY_SLOT_MASK)} != ${hex(markOf(MAIN_SLOT))} ${DNS}`;
 /**
  * The ports of a resolver on the gateway, including TLS and QUIC (RFC 7858, RFC 9250). DNS over HTTPS looks like a
  * page.
@@ -27,6 +27,12 @@ const OWN_QUERY = "udp dport 53 @th,87,1 1";
 
 /** RFC 4291: all public IPv6 addresses. */
 const PUBLIC = mustParsePrefix("2000::/3");
+
+/** A match for the gateway's own queries. A relay may reach its server on this port, too. */
+export function ownDns({ endpoints }: Pick<Policy, "endpoints">): string {
+  const isRelayed = endpoints.some(({ relay }) => relay !== undefined);
+  return isRelayed ? `${OWN_DNS} ${isMarked(RELAY_MARK, "!=")}` : OWN_DNS;
+}
 
 /** Redirects the queries of the LAN and of the gateway to the tunnel's resolvers, and keeps them inside the tunnel. */
 export function dnsChains(policy: Policy): string[] {
@@ -58,7 +64,9 @@ export function dnsChains(policy: Policy): string[] {
       ...carrying.flatMap((tunnel) => redirect(tunnel, lans, `oifname "${tunnel.interface}" ${OWN_QUERY}`)),
       // Queries to a resolver on a LAN, or by a socket that is bound to the uplink, as systemd-resolved sends them to
       // the resolvers of DHCP.
-      ...outside.flatMap((to) => current.flatMap((tunnel) => redirect(tunnel, lans, `${to} ${OWN_DNS}`))),
+      ...outside.flatMap((to) =>
+        current.flatMap((tunnel) => redirect(tunnel, lans, `${to} ${ownDns(policy)}`)),
+      ),
     ]),
     keepDnsInside(policy),
   ];

@@ -1,4 +1,4 @@
-import { OWN_DNS } from "./dns.ts";
+import { ownDns } from "./dns.ts";
 import { linkNames } from "./link.ts";
 import { among, chain } from "./match.ts";
 import { type FirewallTunnel, mainTunnels, type Policy } from "./policy.ts";
@@ -20,7 +20,7 @@ export function rawOutput(policy: Policy): string {
         .slice(0, 1)
         .map(
           (current) =>
-            `${to} ${OWN_DNS} ct zone set ${current.zone} comment "DNS queries use the current tunnel"`,
+            `${to} ${ownDns(policy)} ct zone set ${current.zone} comment "DNS queries use the current tunnel"`,
         ),
     ),
   ]);

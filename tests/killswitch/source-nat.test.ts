@@ -1,11 +1,13 @@
 import { expect } from "bun:test";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
+import { RELAY_MARK } from "../../src/network/slot.ts";
 import type { Host } from "../../src/system/host.ts";
 import { needsNamespaces } from "../fast.ts";
 import { POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
 
 const PATIENCE_MS = 30_000;
+const KNOCK = `${import.meta.dir}/../../lab/knock.ts`;
 
 /** The gateway of the connected policy, without its routing rules, so that only the firewall blocks. */
 const LINKS = [
@@ -37,6 +39,29 @@ needsNamespaces.test.each(["srcnat", "srcnat - 20"])(
       expect(await counted(host)).toBe(0);
       await host.run(["nft", "delete", "table", "inet", "portcullis"]);
       await query(host, "192.0.2.53");
+      expect(await counted(host)).toBe(1);
+    }),
+  PATIENCE_MS,
+);
+
+needsNamespaces.test(
+  "a relay's packets to its server at port 53 are no DNS query: they leave by the uplink for the server itself",
+  () =>
+    inNamespace(async (host) => {
+      await host.run(["ip", "-batch", "-"], { stdin: `${LINKS.join("\n")}\n` });
+      const tunnels = POLICIES.connected.endpoints.map((each) => ({
+        ...each,
+        endpoint: { ...each.endpoint, port: 53 },
+        relay: "udp" as const,
+      }));
+      const policy = { ...POLICIES.connected, endpoints: tunnels, carrying: tunnels };
+      await host.run(["nft", "-f", "-"], { stdin: rulesetOf(policy) });
+      await host.run(["nft", "-f", "-"], { stdin: otherAt("srcnat") });
+      // Any other program's query to that address is redirected.
+      await query(host, "192.0.2.1");
+      expect(await counted(host)).toBe(0);
+      const to = { sourcePort: 20_000, address: "192.0.2.1", port: 53, isUdp: true, mark: RELAY_MARK };
+      await host.run([process.execPath, KNOCK, JSON.stringify(to)]);
       expect(await counted(host)).toBe(1);
     }),
   PATIENCE_MS,
