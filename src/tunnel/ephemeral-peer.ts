@@ -2,6 +2,7 @@ import { mustParseAddress } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
 import { exitMarkOf } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
+import { PKCS8, publicKeyIn, X25519 } from "../wireguard/webcrypto.ts";
 
 /** What replaces the keys of a session, so that who records it cannot read it with a quantum computer. */
 export interface EphemeralKeys {
@@ -35,15 +36,11 @@ export async function ephemeralKeys(
   signal: AbortSignal,
 ): Promise<EphemeralKeys> {
   const [own, kem] = [await wireguardPair(), await kemPair()];
-  const message = requestOf(await publicKeyIn(parent), own.publicKey, kem.publicKey);
+  const message = requestOf(Uint8Array.fromBase64(await publicKeyIn(parent)), own.publicKey, kem.publicKey);
   const way = { link, mark: exitMarkOf(mark), ...SERVICE };
   const answer = await host.call({ ...way, path: PATH, message, withinMs }, signal);
   return { privateKey: own.privateKey, presharedKey: await kem.secretIn(ciphertextIn(answer)) };
 }
-
-/** In front of the 32 bytes of a private key (RFC 8410, section 7). */
-const PKCS8 = Uint8Array.fromHex("302e020100300506032b656e04220420");
-const X25519 = "X25519";
 
 /** As `generateKeyPair` makes them, but beside the event loop: the first time it takes a tenth of a second. */
 async function wireguardPair(): Promise<{ privateKey: string; publicKey: Uint8Array }> {
@@ -52,15 +49,6 @@ async function wireguardPair(): Promise<{ privateKey: string; publicKey: Uint8Ar
   const privateKey = encoded.subarray(PKCS8.length).toBase64();
   encoded.fill(0);
   return { privateKey, publicKey: new Uint8Array(await crypto.subtle.exportKey("raw", pair.publicKey)) };
-}
-
-/** The same as `publicKeyOf`. */
-async function publicKeyIn(privateKey: string): Promise<Uint8Array> {
-  const encoded = Uint8Array.from([...PKCS8, ...Uint8Array.fromBase64(privateKey)]);
-  const key = await crypto.subtle.importKey("pkcs8", encoded, X25519, true, ["deriveBits"]);
-  encoded.fill(0);
-  const { x = "" } = await crypto.subtle.exportKey("jwk", key);
-  return Uint8Array.fromBase64(x, { alphabet: "base64url" });
 }
 
 /**

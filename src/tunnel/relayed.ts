@@ -1,7 +1,7 @@
 import { type Endpoint, mustParseAddress } from "../base/address.ts";
 import { RELAY_MARK } from "../network/slot.ts";
 import type { Host, OpenRelay, RelayFault, RelayWay } from "../system/host.ts";
-import { publicKeyOf } from "../wireguard/key.ts";
+import { publicKeyIn } from "../wireguard/webcrypto.ts";
 import type { Session } from "./session.ts";
 
 /** A relay as WireGuard is configured for it. */
@@ -23,8 +23,8 @@ export class Relayed {
   /** The session's relay, which is opened unless it is there; null if WireGuard itself reaches the server. */
   async for(session: Session): Promise<RelayTo | null> {
     const { link, endpoint } = session;
+    const way = await wayOf(session);
     const known = this.relays.get(link);
-    const way = wayOf(session);
     const to = way && { ...endpoint, way };
     const isSame = to !== null && Bun.deepEquals(known?.to, to);
     if (!isSame) this.close(link);
@@ -51,10 +51,10 @@ export class Relayed {
   }
 }
 
-function wayOf({ server, transport, keys }: Session): RelayWay | null {
+async function wayOf({ server, transport, keys }: Session): Promise<RelayWay | null> {
   if (transport !== "lwo") return transport === undefined ? null : { by: transport };
   const { interface: own, peer } = server.config;
   // The server hides what it sends by the key that it knows the gateway by.
   const { privateKey } = keys ?? own;
-  return { by: transport, serverKey: peer.publicKey, ownKey: publicKeyOf(privateKey) };
+  return { by: transport, serverKey: peer.publicKey, ownKey: await publicKeyIn(privateKey) };
 }
