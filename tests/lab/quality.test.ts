@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import type { Traffic } from "../../lab/traffic.ts";
 import { until } from "../../lab/until.ts";
-import { VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+import { TUNNEL, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import type { Quality, Status, TunnelRow } from "../../src/tunnel/schema.ts";
 
 const TIMEOUT_MS = 240_000;
@@ -16,6 +16,11 @@ let traffic: Traffic;
 
 beforeAll(async () => {
   lab = await createLab({ cards: 2 });
+  const sniffer = await lab.sniff();
+  // The positive control: what the gateway sends to a tunnel's resolver outside the tunnel is seen.
+  await lab.exec(lab.namespaces.gateway, ["ping", "-c", "1", "-W", "2", TUNNEL.server4]);
+  await until(() => sniffer.peek().leaks.length > 0);
+  await sniffer.stop();
   gateway = await lab.startGateway();
   await ask("PUT", "/api/settings", { quality: { every_seconds: EVERY_SECONDS } });
   await ask("POST", "/api/connect", { server: "box-vpn-1" });
