@@ -28,8 +28,8 @@ const HEAVY = new Set(
 );
 
 /**
- * The suite ends within a quarter of an hour on two busy processors: it plays the leaks, one gateway, a home's devices, a
- * phone, and the page's first steps. `scripts/test --long` runs the rest, which takes hours there.
+ * The suite is to end within a quarter of an hour on two busy processors: it plays the leaks, one gateway, a home's
+ * devices, a phone, and the page's first steps. `scripts/test --long` runs the rest, which takes hours there.
  */
 const LONG = new Set([
   // What repeats: rounds of SIGKILL, random changes, hours that pass in minutes, measurements, a build that is made twice.
