@@ -1,14 +1,22 @@
-import { afterEach, expect } from "bun:test";
+import { afterEach, expect, test } from "bun:test";
 import { until } from "../../lab/until.ts";
 import { mustParseAddress } from "../../src/base/address.ts";
 import { RELAY_MARK } from "../../src/network/slot.ts";
-import type { OpenRelay } from "../../src/system/host.ts";
+import type { OpenRelay, RelayPlace } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { Lwo } from "../../src/system/relay/lwo.ts";
+import { RelayThread } from "../../src/system/relay/relay-thread.ts";
 import { needsRoot } from "../fast.ts";
 
 const LOOPBACK = mustParseAddress("127.0.0.1");
 const [SERVER_KEY, OWN_KEY] = [new Uint8Array(32).fill(0x21), new Uint8Array(32).fill(0x9c)];
+/** Where nothing leads. */
+const NOWHERE: RelayPlace = {
+  mark: RELAY_MARK,
+  address: mustParseAddress("255.255.255.255"),
+  port: 1,
+  way: { by: "lwo", serverKey: SERVER_KEY.toBase64(), ownKey: OWN_KEY.toBase64() },
+};
 const atServer = new Lwo(OWN_KEY, SERVER_KEY);
 const host = new LinuxHost();
 const opened: { close(): unknown }[] = [];
@@ -62,8 +70,7 @@ async function end(
 const server = () => end(0, (bytes) => atServer.show(bytes, bytes.length));
 
 async function relayTo(port: number): Promise<OpenRelay> {
-  const way = { by: "lwo", serverKey: SERVER_KEY.toBase64(), ownKey: OWN_KEY.toBase64() } as const;
-  const relay = await host.openRelay({ mark: RELAY_MARK, address: LOOPBACK, port, way });
+  const relay = await host.openRelay({ ...NOWHERE, address: LOOPBACK, port });
   opened.push(relay);
   return relay;
 }
@@ -118,6 +125,35 @@ needsRoot.test("relays come and go while others carry, and begin again after the
   }
 });
 
+needsRoot.test("a relay opens while the only other one closes and a third is refused", async () => {
+  const far = await server();
+  const thread = new RelayThread(import.meta.resolve("../../src/system/relay/datagram-worker.ts"), true);
+  const there = { ...NOWHERE, address: LOOPBACK, port: far.port };
+  const first = await thread.open(there);
+  const refused = thread.open(NOWHERE).catch((error) => error.code);
+  first.close();
+  const next = thread.open(there);
+  expect(await refused).toBe("unable");
+  const relay = await next;
+  opened.push(relay);
+  (await end(relay.wireguardPort)).send(message(4), relay.port);
+  await until(() => far.received.length === 1);
+});
+
+test("a relay that is opened in a thread that ends is refused", async () => {
+  const ending = URL.createObjectURL(new Blob(["self.onmessage = () => process.exit();"]));
+  const thread = new RelayThread(ending, false);
+  await expect(thread.open(NOWHERE)).rejects.toMatchObject({ code: "unable" });
+  await expect(thread.open(NOWHERE)).rejects.toMatchObject({ code: "unable" });
+});
+
+needsRoot.test("without a free file descriptor a relay is refused, and the next one opens", async () => {
+  const argv = ["prlimit", "--nofile=200", process.execPath, `${import.meta.dir}/without-descriptors.ts`];
+  expect(await host.run(argv)).toBe(
+    "unable: the kernel gives no eventfd for the relay to the server\nopen\n",
+  );
+});
+
 needsRoot.test("a relay goes on after a server that did not listen for a time", async () => {
   const first = await server();
   const relay = await relayTo(first.port);
@@ -136,11 +172,7 @@ needsRoot.test("a relay goes on after a server that did not listen for a time", 
 });
 
 needsRoot.test("a relay to where nothing leads is refused, and the next one opens", async () => {
-  const way = { by: "lwo", serverKey: SERVER_KEY.toBase64(), ownKey: OWN_KEY.toBase64() } as const;
-  const nowhere = mustParseAddress("255.255.255.255");
-  await expect(host.openRelay({ mark: RELAY_MARK, address: nowhere, port: 1, way })).rejects.toMatchObject({
-    code: "unable",
-  });
+  await expect(host.openRelay(NOWHERE)).rejects.toMatchObject({ code: "unable" });
   const far = await server();
   const relay = await relayTo(far.port);
   (await end(relay.wireguardPort)).send(message(3), relay.port);

@@ -29,6 +29,7 @@ self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
     return;
   }
   owed -= 1;
+  if (data.type === "end") return end();
   if (data.type === "close") close(data.id);
   else open(data.id, data.place);
   polled = pollfds([bell, ...[...relays.values()].flatMap(({ wireguard, server }) => [wireguard, server])]);
@@ -53,11 +54,13 @@ function disguiseFor(way: RelayWay): Disguise {
   throw new TypeError(`${way.by} is not by UDP`);
 }
 
-/** With the last relay ends the thread. */
 function close(id: number): void {
   relays.get(id)?.close();
   relays.delete(id);
-  if (relays.size > 0) return;
+}
+
+/** Nothing rings after this message. */
+function end(): void {
   libc().close(bell);
   process.exit();
 }

@@ -7,7 +7,9 @@ export type ToWorker =
   | { type: "open"; id: number; place: RelayPlace }
   | { type: "close"; id: number }
   /** Before all others, to a worker that waits in the kernel. */
-  | { type: "bell"; bell: number };
+  | { type: "bell"; bell: number }
+  /** The last of all. A worker with a bell closes it and ends; only the main thread knows that no relay is to come. */
+  | { type: "end" };
 export type FromWorker =
   | { type: "open"; id: number; port: number; wireguardPort: number }
   | { type: "failed"; id: number; message: string }
@@ -45,9 +47,9 @@ export class RelayThread {
     const id = this.last;
     const known: Known = { opened: Promise.withResolvers(), fault: null };
     this.known.set(id, known);
-    this.worker ??= this.started();
-    this.tell({ type: "open", id, place });
     try {
+      this.worker ??= this.started();
+      this.tell({ type: "open", id, place });
       const { port, wireguardPort } = await known.opened.promise;
       return { port, wireguardPort, fault: () => known.fault, close: () => this.close(id) };
     } catch (error) {
@@ -62,24 +64,26 @@ export class RelayThread {
     if (this.known.size > 0) return;
     // One with a bell ends by itself, and takes the bell along.
     if (this.bell === null) this.worker?.terminate();
+    else this.tell({ type: "end" });
     this.worker = null;
     this.bell = null;
   }
 
+  /** Rings first: a worker that has the message may close the bell, and its number may be of another file then. */
   private tell(message: ToWorker): void {
-    this.worker?.postMessage(message);
     if (this.bell !== null) libc().write(this.bell, ptr(BigUint64Array.of(1n)), 8);
+    this.worker?.postMessage(message);
   }
 
+  /** Throws if the kernel gives no bell. */
   private started(): Worker {
+    const bell = this.needsBell ? newBell() : null;
     const worker = new Worker(this.file, { smol: true });
     worker.onmessage = ({ data }: MessageEvent<FromWorker>) => this.heard(data);
     worker.onerror = () => this.ended(worker);
-    if (this.needsBell) {
-      const bell = libc().eventfd(0, BELL_FLAGS);
-      worker.postMessage({ type: "bell", bell } satisfies ToWorker);
-      this.bell = bell;
-    }
+    worker.addEventListener("close", () => this.ended(worker));
+    if (bell !== null) worker.postMessage({ type: "bell", bell } satisfies ToWorker);
+    this.bell = bell;
     return worker;
   }
 
@@ -101,4 +105,10 @@ export class RelayThread {
       opened.reject(new GatewayError("unable", "the relay to the server has ended"));
     this.known.clear();
   }
+}
+
+function newBell(): number {
+  const bell = libc().eventfd(0, BELL_FLAGS);
+  if (bell < 0) throw new GatewayError("unable", "the kernel gives no eventfd for the relay to the server");
+  return bell;
 }

@@ -7,7 +7,7 @@ declare const self: Worker;
 const relays = new Map<number, Promise<Relay>>();
 
 self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
-  if (data.type === "bell") return;
+  if (data.type === "bell" || data.type === "end") return;
   const { id } = data;
   if (data.type === "close") {
     void relays.get(id)?.then((relay) => relay.close());
