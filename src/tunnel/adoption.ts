@@ -70,7 +70,10 @@ export async function adopted(
     const since = host.monotonic() - Math.max(0, host.now() - began);
     const usable = usableNow(network, server, log);
     if (usable === null) continue;
-    if (isRelayed) return { name: "reconnecting", server: usable, session: null, dead: true, since };
+    // It has its own keys still, and others have been required meanwhile.
+    const isTooWeak = usable.quantum === "require";
+    if (isRelayed || isTooWeak)
+      return { name: "reconnecting", server: usable, session: null, dead: true, since };
     const session = sessionOn(slot, link === slot.links[0] ? 0 : 1, usable, device.peer.endpoint);
     return network.online && host.now() - device.peer.latestHandshake < SESSION_ENDS_MS
       ? { name: "connected", session, since, unanswered: null }

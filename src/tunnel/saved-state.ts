@@ -118,9 +118,11 @@ export class SavedState implements Texts {
     KILL_SWITCH.write(this, wanted ? "on" : "off");
   }
 
+  /** Requires what the tunnel's wish does, even if it comes from the backup of a gateway that did not. */
   connection(tunnel: string = MAIN): Connection | null {
-    if (tunnel === MAIN) return CONNECTION.read(this);
-    return this.tunnels().get(tunnel)?.connection ?? null;
+    const saved = tunnel === MAIN ? CONNECTION.read(this) : this.tunnels().get(tunnel)?.connection;
+    if (saved == null) return null;
+    return this.keys().get(tunnel) === "require" ? { ...saved, quantum: "require" } : saved;
   }
 
   /** A tunnel other than `main` is first saved when it has a server. */

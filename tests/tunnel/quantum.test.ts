@@ -164,6 +164,18 @@ describe("a tunnel that requires keys safe from quantum computers", () => {
     expect(stoodAlways(host)).toBe(true);
   });
 
+  claim("has them after a restart, too, if it was required meanwhile, as by a restore", async (gateway) => {
+    const { host, savedState } = gateway;
+    const { secrets } = serve(host);
+    await gateway.controller.connect(ONE);
+    savedState.saveQuantum("require", "main");
+    await gateway.restart();
+    expect([...host.routes]).toEqual([]);
+    await gateway.look();
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "one", quantum: true });
+    expect(deviceOf(host).presharedKey).toBe(secrets[0]);
+  });
+
   claim("is not taken up as it was while the keys were being agreed on", async (gateway) => {
     const { host } = gateway;
     host.services.set(SERVICE, () => new Promise(() => {}));
