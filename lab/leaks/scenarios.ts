@@ -63,6 +63,12 @@ const LEFT = [
   /^the second tunnel(.s process|.s server| is removed| is switched)/,
   /a rule by name (goes down|leads (to main|the blocked device))/,
   /\bphones?\b/,
+  /^(a failed switch to a server with|connect to a country of|packets of the old tunnel's connections at)/,
+  /^(the table is deleted|a table of another program|a public prefix appears|hosts with private addresses)/,
+  /^a tunnel with both addresses|^DNS to every resolver while (switching|blocked)|^no ICMP redirect/,
+  /^packets in the shape of DHCP|^a device that finds the gateway by a public IPv6 address/,
+  /^the default exit is blocked|^the (direct device is moved|operator withdraws)/,
+  /^a rule by name leads|^a port is forwarded to a device, which is moved/,
 ];
 /** What the suite plays. `scripts/leaks` plays all. */
 export const SUITE_SCENARIOS: readonly Scenario[] = SCENARIOS.filter(

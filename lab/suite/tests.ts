@@ -16,7 +16,7 @@ const PACKAGED =
   /^\.\/tests\/(cli\/update|install\/units|package\/.*|release\/signed-tag|update\/(install|sign|update))\.test\.ts$/;
 
 /** The labs that take longest, which start first. */
-const FIRST = namesOf("lab", ["leaks/leaks", "gateway/two-cards", "devices", "dns"]);
+const FIRST = namesOf("lab", ["leaks/leaks", "gateway/two-cards", "remote/phone", "devices"]);
 
 /** The labs whose devices, tunnels or services have something to do all the time. */
 const HEAVY = new Set(
@@ -37,6 +37,7 @@ const LONG = new Set([
   ...namesOf("binary", ["reproducible"]),
   ...namesOf("tunnel", ["chance"]),
   ...namesOf("servers", ["memory"]),
+  ...namesOf("fake", ["conformance"]),
   // The same gateway in other homes: other routers, cables, DHCP programs, providers.
   ...namesOf("lab", ["gateway/one-card", "other-routers", "remote/router", "dropin", "dhcp", "lan", "mtu"]),
   ...namesOf("lab", [
@@ -84,7 +85,9 @@ const LONG = new Set([
     "narrow",
     "overlap",
   ]),
-  ...namesOf("binary", ["https"]),
+  ...namesOf("lab", ["dns", "arp", "system-calls"]),
+  // Each command of the docs, each section of the documentation page, each way to lose a disk.
+  ...namesOf("binary", ["docs", "swagger", "durability", "https"]),
   ...namesOf("cli", ["completion"]),
   // Each view of the page.
   ...namesOf("dashboard", ["account", "checks", "destinations", "devices", "firefox", "history", "home"]),
@@ -98,7 +101,7 @@ const LONG = new Set([
     "settings",
     "walk",
   ]),
-  ...namesOf("dashboard", ["tunnels"]),
+  ...namesOf("dashboard", ["tunnels", "links", "versions", "widths"]),
 ]);
 
 function namesOf(folder: string, names: readonly string[]): string[] {

@@ -1,0 +1,193 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { until } from "../../lab/until.ts";
+import { LAN } from "../../src/sandbox/topology.ts";
+import { BINARY, Client } from "./client.ts";
+import { type Block, blocksIn, commandsIn, patternOf, rowsIn, sessionIn } from "./page.ts";
+
+/** Network namespaces, and a connect for each row, on a busy machine. */
+export const TIMEOUT_MS = 240_000;
+/** The command line uses one address, which may send five connection requests a second. */
+export const PACE_MS = 250;
+export const ROOT = join(import.meta.dir, "../..");
+/** The page's path in the repository, and its text. */
+export type Texts = ReadonlyMap<string, string>;
+
+export async function textsOf(pages: readonly string[]): Promise<Texts> {
+  const read = async (page: string) => [page, await Bun.file(join(ROOT, page)).text()] as const;
+  return new Map(await Promise.all(pages.map(read)));
+}
+
+/** Blocks that this suite and the sandbox's tests run themselves. */
+const CARRIED_OUT_ELSEWHERE = /^\.\/scripts\/(start|test|build)\b|^\S*\bbun test\b/;
+
+export let lab: Lab;
+export let gateway: Gateway;
+/** Where the commands run, with the files that they name. */
+export let folder: string;
+
+async function open(): Promise<void> {
+  lab = await createLab({ cards: 2, computers: 3 });
+  lab.nameComputers();
+  gateway = await lab.startGateway({ program: [BINARY], flags: ["--gluetun-routes", "on"] });
+  folder = join(lab.sandbox.directory, "docs");
+  mkdirSync(folder);
+  const { files, servers } = lab.sandbox;
+  copyFileSync(files.custom, join(folder, "custom.json"));
+  copyFileSync(files.importBody, join(folder, "import.json"));
+  copyFileSync(files.importConf, join(folder, "work.conf"));
+  writeFileSync(join(folder, "private.key"), `${servers[0].customBody.private_key}\n`);
+  writeFileSync(join(folder, "passphrase"), "a passphrase for the test\n");
+}
+
+interface Typed {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Runs a command in a shell in which the lab's gateway replaces the sandbox's. */
+export async function typed(script: string): Promise<Typed> {
+  const { address } = new Client(gateway.port);
+  // Each curl uses an address of its own, so that no rate limit applies.
+  writeFileSync(join(folder, ".curlrc"), `interface = ${address}\n`);
+  const computers = lab.sandbox.computers.map(
+    ({ name, namespace }) => `${name.toLowerCase()}() { CURL_HOME= ip netns exec ${namespace} "$@"; }\n`,
+  );
+  const phone = `phone() { CURL_HOME= ${lab.sandbox.files.phone} "$@"; }\n`;
+  const around = `sudo() { "$@"; }\nportcullis() { ${BINARY} "$@"; }\n${computers.join("")}${phone}`;
+  const child = Bun.spawn(["bash", "-c", around + script.replaceAll(":5000", `:${gateway.port}`)], {
+    cwd: folder,
+    env: {
+      ...process.env,
+      CURL_HOME: folder,
+      PORTCULLIS_URL: `http://127.0.0.1:${gateway.port}`,
+      PORTCULLIS_STATE_DIR: join(lab.sandbox.directory, "state"),
+      public_key: lab.sandbox.servers[0].publicKey,
+    },
+    stdin: "ignore",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [stdout, stderr, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  return { code, stdout, stderr };
+}
+
+/** The state of a new sandbox. */
+export async function asAtFirst(): Promise<void> {
+  const client = new Client(gateway.port);
+  for (const { id } of (await gateway.api("GET", "/api/destinations")).body.destinations)
+    await gateway.api("DELETE", `/api/destinations/${id}`);
+  await gateway.api("PUT", "/api/dns/lists", { lists: [], exceptions: [] });
+  await client.ask("POST", "/api/provider/managed");
+  expect((await client.ask("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
+}
+
+/** The other tunnels, and the devices' names and exits, are those of a new sandbox too. */
+export async function withoutExits(): Promise<void> {
+  for (const { id } of (await gateway.api("GET", "/api/remote")).body.devices)
+    await gateway.api("DELETE", `/api/remote/devices/${encodeURIComponent(id)}`);
+  expect((await gateway.operate("remote", "off")).code).toBe(0);
+  for (const { id, assigned } of (await gateway.api("GET", "/api/devices")).body.devices)
+    if (assigned) await gateway.api("DELETE", `/api/devices/${id}`);
+  for (const { name } of (await gateway.api("GET", "/api/tunnels")).body.tunnels.slice(1))
+    await gateway.api("DELETE", `/api/tunnels/${name}`);
+}
+
+/** The computers have spoken lately: the kernel forgets the addresses of those that were quiet for a while. */
+export async function heard(): Promise<void> {
+  for (const { namespace } of lab.sandbox.computers)
+    await lab.exec(namespace, ["ping", "-c", "1", "-W", "10", LAN.gateway4]);
+  await until(async () => {
+    const { devices } = (await gateway.api("GET", "/api/devices")).body;
+    return devices.every(({ addresses }: { addresses: string[] }) => addresses.length > 0);
+  });
+}
+
+/** The blocks of the pages in this language. */
+export function blocks(texts: Texts, language: Block["language"]): { page: string; text: string }[] {
+  return [...texts].flatMap(([page, text]) =>
+    blocksIn(text)
+      .filter((block) => block.language === language)
+      .map((block) => ({ page, text: block.text })),
+  );
+}
+
+/** The commands of these pages, in the order of the pages, with one gateway for all. */
+export function testPages(texts: Texts): void {
+  beforeAll(open, TIMEOUT_MS);
+  afterAll(() => lab?.close(), TIMEOUT_MS);
+
+  describe("the commands of a table, one after the other, give the answers beside them", () => {
+    test.each([...texts.keys()].filter((page) => rowsIn(texts.get(page) ?? "").length > 0))(
+      "%s",
+      async (page) => {
+        const text = texts.get(page) ?? "";
+        const variables = blocksIn(text).find((block) => block.text.startsWith("api="))?.text ?? "";
+        await asAtFirst();
+        for (const { command, answer } of rowsIn(text)) {
+          const { stdout } = await typed(`${variables}\n${command}`);
+          expect({ command, stdout }).toEqual({ command, stdout: expect.stringMatching(patternOf(answer)) });
+        }
+      },
+      TIMEOUT_MS,
+    );
+  });
+
+  describe("each command in a block succeeds", () => {
+    test.each(blocks(texts, "sh").map(({ page, text }) => [page, commandsIn(text)] as const))(
+      "%s: %p",
+      async (_, commands) => {
+        await asAtFirst();
+        for (const command of commands) {
+          if (CARRIED_OUT_ELSEWHERE.test(command)) continue;
+          const next = Bun.sleep(PACE_MS);
+          const { code, stdout, stderr } = await typed(command);
+          expect({ command, code, stdout, stderr }).toEqual({ command, code: 0, stdout, stderr });
+          await next;
+        }
+      },
+      TIMEOUT_MS,
+    );
+  });
+
+  describe("each command of a page's session, which may have several blocks, prints what is below it", () => {
+    const pages = [...Map.groupBy(blocks(texts, "shell-session"), ({ page }) => page)];
+    test.each(pages.map(([page, parts]) => [page, parts.flatMap(({ text }) => sessionIn(text))] as const))(
+      "%s: %p",
+      async (_, session) => {
+        await withoutExits();
+        await asAtFirst();
+        await heard();
+        const printed: string[] = [];
+        for (const { command } of session) {
+          const next = Bun.sleep(PACE_MS);
+          // As at a terminal, where curl shows no progress.
+          const { stdout, stderr } = await typed(command.replace(" curl ", " curl -sS "));
+          printed.push(stdout + stderr);
+          await next;
+        }
+        expect(printed).toEqual(
+          session.map(({ answer }) => expect.stringMatching(patternOf(answer)) as unknown as string),
+        );
+        await withoutExits();
+      },
+      TIMEOUT_MS,
+    );
+  });
+
+  const elsewhere = blocks(texts, "console")
+    .flatMap(({ text }) => text.split("\n"))
+    .map((line) => /^\$ (?:sudo )?(?:\.\/)?portcullis ([^#]*)/.exec(line)?.[1]?.trim() ?? "")
+    .filter((words) => words !== "");
+  test.each(elsewhere)(
+    "the command for another machine exists: %s",
+    async (words) => {
+      const { code, stderr } = await typed(`portcullis ${words} --help`);
+      expect({ words, code, stderr }).toEqual({ words, code: 0, stderr: "" });
+    },
+    TIMEOUT_MS,
+  );
+}
