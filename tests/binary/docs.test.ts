@@ -23,9 +23,6 @@ const texts = await textsOf([...new Bun.Glob("docs/*.md").scanSync(ROOT)].toSort
 
 test("the pages have commands", () => {
   expect(blocks(texts, "sh").length).toBeGreaterThanOrEqual(7);
-  expect(blocks(texts, "shell-session").flatMap(({ text }) => sessionIn(text)).length).toBeGreaterThanOrEqual(
-    8,
-  );
   expect(rowsIn(texts.get("docs/interface.md") ?? "").length).toBeGreaterThanOrEqual(13);
   expect(blocks(texts, "console").length).toBeGreaterThanOrEqual(5);
 });
