@@ -6,8 +6,11 @@ import { markOf } from "./marker.ts";
 export interface WireguardEndpoint {
   address: string;
   port: number;
-  /** Where a relay of the gateway's may have its connection. What is in a stream cannot be judged, and of LWO the mark. */
-  protocol?: "tcp" | "lwo";
+  /**
+   * Where a relay of the gateway's may have its connection. What is in a stream cannot be judged, of LWO the mark, and of
+   * AmneziaWG that it is not WireGuard.
+   */
+  protocol?: "tcp" | "lwo" | "amnezia";
 }
 
 export type Finding =
@@ -65,6 +68,7 @@ function packetFinding(packet: Packet, endpoints: readonly WireguardEndpoint[]):
 
 function isOf({ protocol }: WireguardEndpoint, number: 6 | 17, payload: DataView): boolean {
   if (number === 6 || protocol === "tcp") return number === 6 && protocol === "tcp";
+  if (protocol === "amnezia") return !isWireguard(payload);
   return protocol === "lwo" ? isHidden(payload) : isWireguard(payload);
 }
 

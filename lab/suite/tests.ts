@@ -47,6 +47,7 @@ const LONG = new Set([
     "leaks/relayed",
     "transport",
     "shadowsocks",
+    "amnezia",
     "quantum",
     "installation",
   ]),

@@ -81,6 +81,7 @@ function alive({ row, now }: TunnelFacts, title: string): Finding {
 }
 
 function portText({ port, transport, blocked, wanted_transport }: TunnelFacts["row"]): string {
+  if (transport === "amnezia") return ` by AmneziaWG at UDP port ${port}, as its configuration says`;
   if (transport !== undefined) {
     const here = blocked === undefined ? "plain WireGuard is blocked here" : BLOCKED_WORDS[blocked];
     const why = wanted_transport === undefined ? `because ${here}` : "as was asked for";

@@ -104,7 +104,7 @@ export function placed({
 }: Pick<Status, "server" | "location" | "via" | "transport" | "blocked" | "quantum">): string {
   const title = viaText(location === "" ? server : `${server} (${location})`, via);
   const why = blocked === undefined ? "" : `, because ${BLOCKED_WORDS[blocked]}`;
-  const how = transport === undefined ? "" : ` by ${transport}${why}`;
+  const how = transport === undefined ? "" : ` by ${transport === "amnezia" ? "AmneziaWG" : transport}${why}`;
   const keys = quantum === undefined ? "" : `, ${quantum ? "" : "not "}safe from quantum computers`;
   return `${title}${how}${keys}`;
 }

@@ -100,7 +100,7 @@ function tunnelFamilies({ tunnels }: Figures): Family[] {
     {
       name: "portcullis_tunnel_relayed",
       type: "gauge",
-      help: "1 while the server is reached in disguise (lwo, shadowsocks) or over TCP (udp2tcp), because it was asked for or plain WireGuard is blocked.",
+      help: "1 while the server is reached in disguise (lwo, shadowsocks, amnezia) or over TCP (udp2tcp).",
       samples: tunnels.map(({ row: { name, transport } }) => ({
         labels: { tunnel: name },
         value: Number(transport !== undefined),

@@ -38,8 +38,8 @@ const How = Type.Optional(
     description:
       "How the server is reached: `plain` is WireGuard by UDP, at the server's usual port or the list's other ports. " +
       "`lwo` hides WireGuard's header, for networks that recognise it, `shadowsocks` encrypts all of a packet, and " +
-      "`udp2tcp` puts it inside a TCP connection; " +
-      "the server's list has to offer them. " +
+      "`udp2tcp` puts it inside a TCP connection; the server's list has to offer them. `amnezia` is the only way to a " +
+      "server whose configuration has AmneziaWG's settings. " +
       "`auto` tries plain first, then what the list offers. Without it: `auto`.",
   }),
 );

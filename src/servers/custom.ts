@@ -1,5 +1,7 @@
 import { GatewayError } from "../base/errors.ts";
 import { nameIn } from "../base/name.ts";
+import { AMNEZIA_NAMES } from "../wireguard/amnezia.ts";
+import type { AmneziaName } from "../wireguard/amnezia-schema.ts";
 import { fieldOf } from "../wireguard/fields.ts";
 import { configFrom, type FieldName, type Fieldset } from "../wireguard/fieldset.ts";
 import type { Config } from "../wireguard/schema.ts";
@@ -41,6 +43,7 @@ export const FIELDS = {
   endpoint: "endpoint",
   allowedIps: "allowed_ips",
   persistentKeepalive: "persistent_keepalive",
+  ...(Object.fromEntries(AMNEZIA_NAMES.map((name) => [name, name])) as { [Name in AmneziaName]: Name }),
 } as const satisfies Record<FieldName, keyof CustomServer>;
 
 const MAX_LOCATION = 200;

@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { Address } from "../base/address.ts";
+import { AmneziaFields } from "../wireguard/amnezia-schema.ts";
 import type { Config } from "../wireguard/schema.ts";
 import type { PortRange } from "./ports.ts";
 
@@ -27,13 +28,20 @@ export type Managed = Static<typeof Managed>;
 export const OWN_LIST = "list";
 export const MANAGED: readonly Managed[] = ["mullvad", "ivpn", "pia", "nordvpn", OWN_LIST];
 
-/** How a relay gets WireGuard's packets to a server: by UDP in disguise, or inside a TCP connection. */
+/**
+ * How a relay gets WireGuard's packets to a server: by UDP in disguise, or inside a TCP connection. `amnezia` is the only
+ * way to a server whose configuration says so.
+ */
 export const Relayed = Type.Union([
   Type.Literal("lwo"),
   Type.Literal("shadowsocks"),
   Type.Literal("udp2tcp"),
+  Type.Literal("amnezia"),
 ]);
 export type Relayed = Static<typeof Relayed>;
+
+/** The ways that a server may offer besides plain WireGuard. */
+export type Offered = Exclude<Relayed, "amnezia">;
 
 /** What the network in between seems to block: WireGuard by its bytes, UDP, or flows of UDP that last. */
 export const Blocked = Type.Union([Type.Literal("wireguard"), Type.Literal("udp"), Type.Literal("flows")]);
@@ -65,6 +73,7 @@ export const ServerRecord = Type.Object(
     multihop: Type.Optional(
       Type.Literal(true, { description: "present if it can be reached through another server of its list" }),
     ),
+    amnezia: Type.Optional(Type.Literal(true, { description: "present if it is reached by AmneziaWG" })),
   },
   { additionalProperties: false },
 );
@@ -166,6 +175,7 @@ export const CustomServer = Type.Object(
     preshared_key: Type.Optional(Type.String()),
     persistent_keepalive: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535 })),
     mtu: Type.Optional(Type.Integer({ minimum: 576, maximum: 65535 })),
+    ...AmneziaFields,
   },
   { additionalProperties: false },
 );

@@ -1,10 +1,15 @@
 import { isIpv4 } from "../base/address.ts";
 import type { Server, ServerRecord, ServerTree } from "./schema.ts";
+import { isOfAmnezia } from "./ways.ts";
 
 /**
  * The fields of a server that the tree needs. A managed one is listed even without an account, and so without a config.
  */
-export type Listed = Pick<Server, "name" | "label" | "country" | "city" | "multihopPort"> & { ipv4: string };
+export type Listed = Pick<Server, "name" | "label" | "country" | "city" | "multihopPort"> & {
+  ipv4: string;
+  /** It is reached by AmneziaWG. */
+  amnezia?: boolean;
+};
 
 /** Country → city → records, each level sorted. */
 export function treeOf(servers: readonly Listed[]): ServerTree {
@@ -19,7 +24,7 @@ export function treeOf(servers: readonly Listed[]): ServerTree {
 }
 
 export function listed(server: Server): Listed {
-  return { ...server, ipv4: ipv4Of(server) };
+  return { ...server, ipv4: ipv4Of(server), amnezia: isOfAmnezia(server) };
 }
 
 /** The endpoint's address if it is IPv4, otherwise empty. */
@@ -40,9 +45,12 @@ export function placeOf(location: string): { country: string; city: string } {
 export const UNKNOWN = "Unknown";
 
 function recordOf(server: Listed): ServerRecord {
-  const { name, ipv4, label, multihopPort } = server;
+  const { name, ipv4, label, multihopPort, amnezia } = server;
   const multihop = multihopPort === undefined ? {} : { multihop: true as const };
-  return { hostname: name, ipv4, type: "WireGuard", provider: label, ...multihop };
+  return {
+    ...{ hostname: name, ipv4, type: "WireGuard", provider: label, ...multihop },
+    ...(amnezia && { amnezia: true as const }),
+  };
 }
 
 /** Sorted by name. Sorting the groups takes much less time than sorting 20,000 servers. */

@@ -1,6 +1,6 @@
 import type { Address } from "../base/address.ts";
 import { type PortRange, portsToTry } from "./ports.ts";
-import type { Blocked, Relayed, Server } from "./schema.ts";
+import type { Blocked, Offered, Relayed, Server } from "./schema.ts";
 
 /** A port of a server, and how it is reached there. */
 export interface Way {
@@ -24,9 +24,11 @@ const ALL_PORTS: readonly PortRange[] = [[1, 65_535]];
 export function waysToTry(server: WaysTo, known: Way | null, distrusts = false): Way[] {
   const { transport: wish } = server;
   const relayed = ["lwo", "shadowsocks", "udp2tcp"] as const;
+  if (isOfAmnezia(server)) return [{ port: server.config.peer.endpoint.port, transport: "amnezia" }];
   if (wish === "plain") return waysBy(server, undefined, known);
   const inTurn = [undefined, ...relayed];
-  const wished = wish === undefined ? (distrusts ? inTurn.toReversed() : inTurn) : [wish];
+  const wished =
+    wish === undefined || wish === "amnezia" ? (distrusts ? inTurn.toReversed() : inTurn) : [wish];
   const all = wished.flatMap((by) => waysBy(server, by, known));
   const isTrusted = !distrusts || protocolOf(known?.transport) === "tcp";
   const isKnown = ({ port, transport }: Way) => port === known?.port && transport === known.transport;
@@ -46,27 +48,33 @@ export function protocolOf(transport: Relayed | undefined): "tcp" | "udp" {
  */
 export function blockedBefore(
   { transport, afterCutOff }: Pick<Way, "transport" | "afterCutOff">,
-  server: Pick<Server, Relayed | "transport">,
+  server: Pick<Server, Offered | "transport">,
 ): Blocked | null {
-  // What was asked for says nothing of the network.
-  if (transport === undefined || server.transport !== undefined) return null;
+  // What was asked for says nothing of the network, nor does the only way.
+  if (transport === undefined || transport === "amnezia" || server.transport !== undefined) return null;
   if (afterCutOff) return "flows";
   if (protocolOf(transport) === "udp") return "wireguard";
   return server.lwo !== undefined || server.shadowsocks !== undefined ? "udp" : null;
 }
 
 /** Whether the server can be reached in that way. */
-export function offers(server: Pick<Server, Relayed>, transport: Relayed): boolean {
-  return server[transport] !== undefined;
+export function offers(server: WaysTo, transport: Relayed): boolean {
+  const isOnly = isOfAmnezia(server);
+  return transport === "amnezia" ? isOnly : !isOnly && server[transport] !== undefined;
+}
+
+/** Whether a server is reached by AmneziaWG, and in no other way. */
+export function isOfAmnezia({ config }: Pick<WaysTo, "config">): boolean {
+  return config.interface.amnezia !== undefined;
 }
 
 /** The ways that a relay would be needed for. */
-export function offersRelay({ lwo, shadowsocks, udp2tcp }: Pick<Server, Relayed>): boolean {
+export function offersRelay({ lwo, shadowsocks, udp2tcp }: Pick<Server, Offered>): boolean {
   return [lwo, shadowsocks, udp2tcp].some((each) => each !== undefined);
 }
 
 /** With the known port of the same transport first. */
-function waysBy(server: WaysTo, transport: Relayed | undefined, known: Way | null): Way[] {
+function waysBy(server: WaysTo, transport: Offered | undefined, known: Way | null): Way[] {
   const { config, ports = [], udp2tcp = [] } = server;
   const knownPort = known !== null && known.transport === transport ? known.port : null;
   const byUdp = portsToTry(config.peer.endpoint.port, ports, knownPort);
@@ -87,7 +95,7 @@ function byShadowsocks({ shadowsocks }: WaysTo, known: number | null): Way[] {
   return own.flatMap((way, at) => [way, ...usual.slice(at, at + 1)]).concat(usual.slice(own.length));
 }
 
-type WaysTo = Pick<Server, Relayed | "transport"> & {
+type WaysTo = Pick<Server, Offered | "transport"> & {
   ports?: readonly PortRange[];
-  config: { peer: { endpoint: { port: number } } };
+  config: { interface: Pick<Server["config"]["interface"], "amnezia">; peer: { endpoint: { port: number } } };
 };

@@ -57,7 +57,7 @@ export class KnownWays {
     const { last } = this;
     const isShort = last?.session === session && this.deps.host.monotonic() - last.at < SHORT_LIFE_MS;
     const { server, transport } = session;
-    const isCutOff = transport === undefined ? offersRelay(server) : protocolOf(transport) === "udp";
+    const isCutOff = offersRelay(server) && protocolOf(transport) === "udp";
     if (isShort && isCutOff) this.distrusted.add(await this.uplink());
   }
 

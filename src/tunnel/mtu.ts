@@ -21,7 +21,7 @@ export function linkMtuOf(config: Config, uplinkMtu: number): number {
 /**
  * What a relay adds to that. Over TCP, its header has 24 bytes more than UDP's with its timestamps, and each packet's
  * length takes 2; a longer packet gets through, too, but takes two segments. Shadowsocks adds a salt, an address and a
- * tag.
+ * tag. AmneziaWG adds what its configuration says.
  */
 const ADDED_BYTES = { lwo: 0, shadowsocks: 32 + 7 + 16, udp2tcp: 24 + 2 };
 
@@ -37,7 +37,8 @@ export function limitOf(session: Session, network: HostNetwork, known: Known): n
 }
 
 /** What is added to WireGuard's packets, in bytes. */
-export function addedBytes({ transport }: Pick<Session, "transport">): number {
+export function addedBytes({ transport, server }: Pick<Session, "transport" | "server">): number {
+  if (transport === "amnezia") return server.config.interface.amnezia?.s4 ?? 0;
   return transport === undefined ? 0 : ADDED_BYTES[transport];
 }
 

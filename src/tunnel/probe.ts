@@ -5,7 +5,7 @@ import type { Slot } from "../network/slot.ts";
 import { titleOf, viaText } from "../servers/hops.ts";
 import { MAX_ASKED, type Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
-import { offersRelay } from "../servers/ways.ts";
+import { isOfAmnezia, offersRelay } from "../servers/ways.ts";
 import type { Host } from "../system/host.ts";
 import { clockHint } from "./clock.ts";
 import { assertUplink, carriedSince, type Former, silentSince, together, wayOf } from "./dialer.ts";
@@ -69,7 +69,10 @@ export class Probe {
     if (only !== undefined && (await this.isRelayed(only))) return only;
     const known = roundTrips.nearest(servers);
     if (known !== null && roundTrips.wasAsked(place)) return known;
-    const unknown = servers.filter((server) => roundTrips.of(server) === null).slice(0, MAX_ASKED);
+    // One that is reached by AmneziaWG would not answer a plain handshake, which then only shows what it is.
+    const unknown = servers
+      .filter((server) => !isOfAmnezia(server) && roundTrips.of(server) === null)
+      .slice(0, MAX_ASKED);
     if (unknown.length > 0) {
       await this.ask(unknown, former, signal).catch((error: unknown) => {
         signal.throwIfAborted();
@@ -81,7 +84,9 @@ export class Probe {
     const nearest = roundTrips.nearest(servers) ?? servers.find((server) => this.isUsed(server, former));
     if (nearest !== undefined) return nearest;
     // They may answer in another way, which the dialer finds out with one of them.
-    const other = servers.find((server) => server.ports !== undefined || offersRelay(server));
+    const other = servers.find(
+      (server) => server.ports !== undefined || offersRelay(server) || isOfAmnezia(server),
+    );
     if (other !== undefined && this.deps.killSwitch.network.online) return other;
     const hint = clockHint(this.deps.host.now(), this.deps.savedState.handshake());
     throw new GatewayError(

@@ -1,6 +1,7 @@
 import { type Endpoint, mustParseAddress } from "../base/address.ts";
 import { RELAY_MARK } from "../network/slot.ts";
 import type { Host, OpenRelay, RelayFault, RelayWay } from "../system/host.ts";
+import { formOf } from "../wireguard/amnezia.ts";
 import { publicKeyIn } from "../wireguard/webcrypto.ts";
 import type { Session } from "./session.ts";
 
@@ -52,9 +53,13 @@ export class Relayed {
 }
 
 async function wayOf({ server, transport, keys }: Session): Promise<RelayWay | null> {
-  if (transport !== "lwo") return transport === undefined ? null : { by: transport };
+  if (transport === undefined) return null;
+  if (transport !== "lwo" && transport !== "amnezia") return { by: transport };
   const { interface: own, peer } = server.config;
-  // The server hides what it sends by the key that it knows the gateway by.
+  // What the server sends is hidden or signed by the key that it knows the gateway by.
   const { privateKey } = keys ?? own;
-  return { by: transport, serverKey: peer.publicKey, ownKey: await publicKeyIn(privateKey) };
+  const ends = { serverKey: peer.publicKey, ownKey: await publicKeyIn(privateKey) };
+  return transport === "lwo"
+    ? { by: transport, ...ends }
+    : { by: transport, ...ends, form: formOf(own.amnezia ?? {}) };
 }

@@ -26,7 +26,7 @@ const Port = Type.Integer({
 
 const By = Type.Union(Relayed.anyOf, {
   description:
-    "how the server is reached at `port`: by UDP with a hidden header (`lwo`) or encrypted once more (`shadowsocks`), or inside a TCP connection (`udp2tcp`); missing if by plain WireGuard",
+    "how the server is reached at `port`: by UDP with a hidden header (`lwo`) or encrypted once more (`shadowsocks`), by AmneziaWG (`amnezia`), or inside a TCP connection (`udp2tcp`); missing if by plain WireGuard",
 });
 
 const BlockedHere = Type.Union(Blocked.anyOf, {

@@ -1,3 +1,4 @@
+import { AMNEZIA_NAMES, amneziaKey } from "./amnezia.ts";
 import type { StoredConfig } from "./schema.ts";
 
 /** The wg-quick file of a configuration; `parseConfig` returns the same configuration. */
@@ -9,6 +10,10 @@ export function formatConfig(config: StoredConfig): string {
     `Address = ${own.addresses.join(", ")}`,
     own.dns.length + own.searchDomains.length > 0 && `DNS = ${[...own.dns, ...own.searchDomains].join(", ")}`,
     own.mtu !== undefined && `MTU = ${own.mtu}`,
+    ...AMNEZIA_NAMES.map((name) => {
+      const value = own.amnezia?.[name];
+      return value !== undefined && `${amneziaKey(name)} = ${value}`;
+    }),
     "",
     "[Peer]",
     `PublicKey = ${peer.publicKey}`,

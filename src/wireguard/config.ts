@@ -1,6 +1,8 @@
+import { AMNEZIA_NAMES, amneziaKey } from "./amnezia.ts";
+import type { AmneziaName } from "./amnezia-schema.ts";
 import { type Field, refuse } from "./fields.ts";
 import { configFrom, EVERYTHING, type FieldName } from "./fieldset.ts";
-import { inertIn, isHook, isInert, isOfAmneziaWg, isOpenVpn } from "./foreign.ts";
+import { inertIn, isHook, isInert, isOpenVpn, lacking } from "./foreign.ts";
 import { type Line, linesOf, lowerCased, shown } from "./ini.ts";
 import { type Config, MAX_KEEPALIVE_SECONDS } from "./schema.ts";
 
@@ -15,6 +17,9 @@ const KEYS: Record<FieldName, { section: Section; key: string }> = {
   addresses: { section: "Interface", key: "Address" },
   dns: { section: "Interface", key: "DNS" },
   mtu: { section: "Interface", key: "MTU" },
+  ...(Object.fromEntries(
+    AMNEZIA_NAMES.map((name) => [name, { section: "Interface", key: amneziaKey(name) }]),
+  ) as Record<AmneziaName, { section: Section; key: string }>),
   publicKey: { section: "Peer", key: "PublicKey" },
   presharedKey: { section: "Peer", key: "PresharedKey" },
   endpoint: { section: "Peer", key: "Endpoint" },
@@ -66,8 +71,8 @@ function nameOf(line: Line, section: Section | null, field: Field): FieldName | 
   if (section === null) refuse(field.where, "comes before any [Section]");
   if (isHook(key))
     refuse(field.where, "the gateway does not run commands from a configuration; nothing was imported");
-  if (isOfAmneziaWg(key))
-    refuse(field.where, "unknown key; the configuration is for AmneziaWG, not WireGuard");
+  const lack = lacking(key);
+  if (lack !== null) refuse(field.where, lack);
   if (field.text === "") refuse(field.where, "is empty");
   if (isInert(key) && section === "Interface") {
     inertIn(key, field);

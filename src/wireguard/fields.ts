@@ -103,7 +103,7 @@ function isBlank(character: string | undefined): boolean {
   return character === " " || character === "\t";
 }
 
-function numberIn({ text, where }: Field, what: string, least: number, most: number): number {
+export function numberIn({ text, where }: Field, what: string, least: number, most: number): number {
   const number = /^(0|[1-9][0-9]{0,9})$/.test(text) ? Number(text) : Number.NaN;
   if (!(number >= least && number <= most)) {
     refuse(where, `${what} must be a number from ${least} to ${most}, in plain digits`);

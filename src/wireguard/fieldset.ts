@@ -1,5 +1,7 @@
 import { familyOf, isHostName, mustParsePrefix, type Prefix } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
+import { amneziaFrom } from "./amnezia.ts";
+import type { AmneziaName } from "./amnezia-schema.ts";
 import {
   addressIn,
   allowedIpIn,
@@ -25,7 +27,8 @@ export type FieldName =
   | "presharedKey"
   | "endpoint"
   | "allowedIps"
-  | "persistentKeepalive";
+  | "persistentKeepalive"
+  | AmneziaName;
 
 export type Fieldset = Partial<Record<FieldName, readonly Field[]>>;
 
@@ -65,6 +68,7 @@ export function interfaceFrom(fields: Fieldset, names: Names): Config["interface
     dns: dns.filter((entry) => !isHostName(entry)),
     searchDomains: dns.filter(isHostName),
     ...present("mtu", mtuFor(addresses, fields.mtu)),
+    ...present("amnezia", amneziaFrom(fields, names)),
   };
 }
 

@@ -5,10 +5,19 @@ export function isHook(key: string): boolean {
   return ["preup", "postup", "predown", "postdown"].includes(key);
 }
 
-/** The obfuscation settings of amneziawg-tools, whose protocol is not WireGuard's. */
-export function isOfAmneziaWg(key: string): boolean {
-  return /^(jc|jmin|jmax|s[1-4]|h[1-4]|i[1-5]|j[1-3]|itime)$/.test(key);
+/** Why the gateway cannot do what a key of amneziawg-tools asks for; null if it is none of those. */
+export function lacking(key: string): string | null {
+  if (OF_AMNEZIA_3.test(key))
+    return "needs version 3 of AmneziaWG, which is in the package amneziawg and not in the gateway; ask for a configuration of version 2 or 1";
+  return OF_NO_AMNEZIA.test(key)
+    ? "no version of AmneziaWG in use has this key; ask for a newer configuration"
+    : null;
 }
+
+const OF_AMNEZIA_3 =
+  /^(headerprotectionkey|contentpaddingaddition|rekeyaftertime|rekeytimeout|rejectaftertime|keepalivetimeout|maxhandshakeattempts|randomtrailers|disablecookies)$/;
+/** Version 2 has removed what version 1.5 had. */
+const OF_NO_AMNEZIA = /^(j[1-3]|itime)$/;
 
 /** What each client file of OpenVPN has: a directive without a value, the server, or a certificate (openvpn(8)). */
 const OPENVPN =

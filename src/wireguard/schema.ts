@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { type Address, type Prefix, parseAddress, parsePrefix } from "../base/address.ts";
+import { Amnezia } from "./amnezia-schema.ts";
 
 /** Canonical base64 of 32 bytes; see `isKey`. */
 const Key = Type.String({ pattern: "^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$" });
@@ -29,6 +30,7 @@ export const Config = Type.Object(
         searchDomains: Type.Array(Host),
         /** Bytes. */
         mtu: Type.Optional(Type.Integer({ minimum: 576, maximum: 65535 })),
+        amnezia: Type.Optional(Amnezia),
       },
       { additionalProperties: false },
     ),

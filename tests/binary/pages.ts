@@ -37,6 +37,10 @@ async function open(): Promise<void> {
   const { files, servers } = lab.sandbox;
   copyFileSync(files.custom, join(folder, "custom.json"));
   copyFileSync(files.importBody, join(folder, "import.json"));
+  const { customBody } = servers[1];
+  const settings = { jc: 4, jmin: 40, jmax: 70, s1: 15, s2: 30, h1: "5-10", h2: 11, i1: "<b 0xc0ff><r 16>" };
+  const amnezia = { ...customBody, name: "amnezia", ...settings };
+  writeFileSync(join(folder, "amnezia.json"), JSON.stringify(amnezia));
   copyFileSync(files.importConf, join(folder, "work.conf"));
   writeFileSync(join(folder, "private.key"), `${servers[0].customBody.private_key}\n`);
   writeFileSync(join(folder, "passphrase"), "a passphrase for the test\n");

@@ -133,7 +133,8 @@ test("an unknown field is a 400 that names it and the known ones", async () => {
   );
   expect(await refusalOf(JSON.stringify({ ...SERVER, "allowed ips": "" }), "/api/custom/add")).toBe(
     'unknown field "allowed ips": the known ones are name, endpoint, public_key, private_key, address, dns, ' +
-      "allowed_ips, location, preshared_key, persistent_keepalive, mtu",
+      "allowed_ips, location, preshared_key, persistent_keepalive, mtu, jc, jmin, jmax, s1, s2, s3, s4, h1, h2, h3, h4, " +
+      "i1, i2, i3, i4, i5",
   );
 });
 

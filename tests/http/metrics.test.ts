@@ -58,7 +58,7 @@ wireguard_latest_handshake_seconds${labels} 1700000009.95
 # HELP portcullis_tunnel_connected 1 while the tunnel has a live session with a server.
 # TYPE portcullis_tunnel_connected gauge
 portcullis_tunnel_connected{tunnel="main"} 1
-# HELP portcullis_tunnel_relayed 1 while the server is reached in disguise (lwo, shadowsocks) or over TCP (udp2tcp), because it was asked for or plain WireGuard is blocked.
+# HELP portcullis_tunnel_relayed 1 while the server is reached in disguise (lwo, shadowsocks, amnezia) or over TCP (udp2tcp).
 # TYPE portcullis_tunnel_relayed gauge
 portcullis_tunnel_relayed{tunnel="main"} 0
 # HELP portcullis_tunnel_quantum_safe 1 while the tunnel's keys are safe from quantum computers.

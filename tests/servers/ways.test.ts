@@ -127,3 +127,29 @@ test("a server that takes another one's place is reached in the same way, or doe
   expect(reachedLike(TWO, { transport: "udp2tcp" })).toBeNull();
   expect(reachedLike(TWO, {})).toBe(TWO);
 });
+
+const OF_AMNEZIA: Server = {
+  ...OFFERS,
+  config: { ...ONE.config, interface: { ...ONE.config.interface, amnezia: { s1: 5 } } },
+};
+
+test("a server with settings of AmneziaWG is reached by that at its port, whatever else has worked or is offered", () => {
+  const ways: Way[] = [{ port: 51_820, transport: "amnezia" }];
+  expect(waysToTry(OF_AMNEZIA, null)).toEqual(ways);
+  expect(waysToTry(OF_AMNEZIA, { port: 443 }, true)).toEqual(ways);
+  expect(waysToTry({ ...OF_AMNEZIA, transport: "amnezia" }, { port: 80, transport: "udp2tcp" })).toEqual(
+    ways,
+  );
+  expect(blockedBefore({ transport: "amnezia" }, OF_AMNEZIA)).toBeNull();
+});
+
+test("such a server refuses other ways, and others refuse that one", () => {
+  expect(reachedBy(OF_AMNEZIA, "amnezia")).toEqual({ ...OF_AMNEZIA, transport: "amnezia" });
+  for (const wish of ["plain", "udp2tcp", "lwo"] as const)
+    expect(() => reachedBy(OF_AMNEZIA, wish)).toThrow(
+      `does not offer ${wish}; choose another server, or auto`,
+    );
+  expect(() => reachedBy(OFFERS, "amnezia")).toThrow(
+    "does not offer amnezia; choose another server, or auto",
+  );
+});

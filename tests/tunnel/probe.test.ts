@@ -96,6 +96,16 @@ describe("a probe", () => {
     },
   );
 
+  claim("sends no plain handshake to one that is reached by AmneziaWG", async (gateway) => {
+    const { controller, host } = gateway;
+    const { config } = M5;
+    const hidden = { ...M5, config: { ...config, interface: { ...config.interface, amnezia: { s1: 9 } } } };
+    const seen = watchConfigurations(host);
+    await controller.connect(placeOf([M4, hidden, M6]));
+    expect(reachable(seen[0]?.table ?? "")).toEqual([M4, M6].map(endpointOf));
+    for (const { table } of seen) expect(reachable(table)).not.toContain(endpointOf(hidden));
+  });
+
   claim("leaves the live tunnel alone, and nothing behind", async (gateway) => {
     const { controller, host } = gateway;
     await controller.connect(ONE);

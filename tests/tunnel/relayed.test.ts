@@ -1,5 +1,6 @@
 import { expect, spyOn, test } from "bun:test";
 import { MAIN_SLOT, slotOf } from "../../src/network/slot.ts";
+import { addedBytes } from "../../src/tunnel/mtu.ts";
 import { Relayed } from "../../src/tunnel/relayed.ts";
 import { sessionFor } from "../../src/tunnel/session.ts";
 import { generateKeyPair, publicKeyOf } from "../../src/wireguard/key.ts";
@@ -31,4 +32,30 @@ test("a header is hidden by the keys in use: after others were agreed on, a rela
   expect(ownKeys()).toEqual([publicKey]);
   relayed.close(SESSION.link);
   expect(ownKeys()).toEqual([]);
+});
+
+test("AmneziaWG's settings go with the relay", async () => {
+  const relays = new FakeRelays();
+  const relayed = new Relayed({ openRelay: async (place) => relays.open(place) });
+  const { config } = ONE;
+  const server = {
+    ...ONE,
+    config: { ...config, interface: { ...config.interface, amnezia: { s4: 7, h1: "5" } } },
+  };
+  const session = { ...SESSION, server, transport: "amnezia" as const };
+  await relayed.for(session);
+  const [place] = relays.opened.values();
+  expect(place?.way).toMatchObject({
+    ...{ by: "amnezia", serverKey: config.peer.publicKey, ownKey: publicKeyOf(config.interface.privateKey) },
+    form: {
+      padding: [0, 0, 0, 7],
+      headers: [
+        [5, 5],
+        [2, 2],
+        [3, 3],
+        [4, 4],
+      ],
+    },
+  });
+  expect(addedBytes(session)).toBe(7);
 });

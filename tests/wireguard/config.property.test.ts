@@ -19,7 +19,7 @@ test("a configuration that is written and read again is the same", () => {
 
 const WORDS =
   "[Interface] [Peer] PrivateKey Address DNS MTU PublicKey PresharedKey Endpoint AllowedIPs " +
-  "PersistentKeepalive Table FwMark ListenPort SaveConfig PostUp Jc # = ,";
+  "PersistentKeepalive Table FwMark ListenPort SaveConfig PostUp Jc S4 H1 I1 # = ,";
 const name = fc.constantFrom(...WORDS.split(" "));
 const scrap = fc.oneof(
   name,

@@ -334,7 +334,6 @@ describe("values of [Interface] that are refused", () => {
 
 describe("files that are refused", () => {
   const HOOK = "the gateway does not run commands from a configuration; nothing was imported";
-  const AMNEZIA = "unknown key; the configuration is for AmneziaWG, not WireGuard";
   const NEITHER = "is neither a [Section] nor a key = value";
 
   test.each([
@@ -355,10 +354,6 @@ describe("files that are refused", () => {
     expect(messageFor(text)).toBe(
       "config: is an OpenVPN file, and the gateway uses WireGuard: on your provider's website, choose WireGuard instead of OpenVPN and download that file",
     );
-  });
-
-  test.each(["Jc", "Jmin", "jmax", "S1", "S2", "H1", "h4", "I1"])("the AmneziaWG key %s", (name) => {
-    expect(messageFor(inInterface(`${name} = 5`))).toBe(`line 4: ${name}: ${AMNEZIA}`);
   });
 
   test.each([

@@ -103,7 +103,7 @@ function quantumOption(): Option {
 function transportOption(): Option {
   return new Option(
     "--transport <way>",
-    "how to reach it: plain WireGuard, with a hidden header (lwo), encrypted (shadowsocks), inside TCP (udp2tcp), or whatever works (auto, the default)",
+    "how to reach it: plain WireGuard, with a hidden header (lwo), encrypted (shadowsocks), inside TCP (udp2tcp), by AmneziaWG (amnezia), or whatever works (auto, the default)",
   ).choices(TRANSPORTS);
 }
 

@@ -7,6 +7,8 @@ export function portFact({ port, transport, blocked, wanted_transport }: TunnelR
   if (port === undefined) return [];
   if (transport === undefined)
     return [[say("Port"), say("{port}, because its usual one does not answer", { port })]];
+  if (transport === "amnezia")
+    return [[say("Port"), say("{port}, by AmneziaWG, as its configuration says", { port })]];
   const parts = { port, way: transport, blocked: blocked ?? "" };
   const text =
     wanted_transport === undefined

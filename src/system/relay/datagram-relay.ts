@@ -48,8 +48,12 @@ export class DatagramRelay {
   carry(batch: Batch): void {
     const { wireguard, server, disguise } = this;
     const out = batch.receive(wireguard);
-    for (let index = 0; index < out; index++)
-      keep(batch, index, disguise.hide(batch.packets[index] as Uint8Array, batch.lengthOf(index)));
+    for (let index = 0; index < out; index++) {
+      const [packet, length] = [batch.packets[index] as Uint8Array, batch.lengthOf(index)];
+      for (const each of disguise.ahead?.(packet, length) ?? [])
+        libc().send(server, ptr(each), each.length, 0);
+      keep(batch, index, disguise.hide(packet, length));
+    }
     batch.send(server);
     const back = batch.receive(server);
     for (let index = 0; index < back; index++)

@@ -2,6 +2,7 @@ import { ptr } from "bun:ffi";
 import { messageOf } from "../../base/errors.ts";
 import type { RelayPlace, RelayWay } from "../host.ts";
 import { libc } from "../libc.ts";
+import { Amnezia } from "./amnezia.ts";
 import { Batch } from "./batch.ts";
 import { DatagramRelay } from "./datagram-relay.ts";
 import type { Disguise } from "./disguise.ts";
@@ -48,10 +49,10 @@ function open(id: number, place: RelayPlace): void {
 
 /** Throws for a way that is not by UDP. */
 function disguiseFor(way: RelayWay): Disguise {
-  if (way.by === "lwo")
-    return new Lwo(Uint8Array.fromBase64(way.serverKey), Uint8Array.fromBase64(way.ownKey));
   if (way.by === "shadowsocks") return new Shadowsocks();
-  throw new TypeError(`${way.by} is not by UDP`);
+  if (way.by === "udp2tcp") throw new TypeError(`${way.by} is not by UDP`);
+  const keys = [Uint8Array.fromBase64(way.serverKey), Uint8Array.fromBase64(way.ownKey)] as const;
+  return way.by === "lwo" ? new Lwo(...keys) : new Amnezia(way.form, ...keys);
 }
 
 function close(id: number): void {

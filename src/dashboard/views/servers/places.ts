@@ -5,6 +5,8 @@ export interface Listed {
   name: string;
   city: string;
   country: string;
+  /** It is reached by AmneziaWG. */
+  amnezia?: true;
   /** What a search looks at. */
   text: string;
 }
@@ -85,11 +87,12 @@ function isExit({ multihop }: { multihop?: true }): boolean {
 function countryOf(name: string, tree: ServerTree[string]): Country {
   const cities = Object.entries(tree).map(([city, records]) => {
     const text = plain(`${city} ${name}`);
-    const servers = records.map(({ hostname }) => ({
+    const servers = records.map(({ hostname, amnezia }) => ({
       name: hostname,
       city,
       country: name,
-      text: `${plain(hostname)} ${text}`,
+      ...(amnezia && { amnezia }),
+      text: `${plain(hostname)} ${text}${amnezia ? " amneziawg" : ""}`,
     }));
     return { name: city, country: name, servers, text };
   });

@@ -151,9 +151,11 @@ export function Servers({ servers, provider, details, connecting, canRemove, wit
           list="tree"
           provider={provider}
           name={server.name}
-          facts={[withPlace ? placeOf(server) : "", details.roundTrip(provider, server.name) ?? ""].filter(
-            (fact) => fact !== "",
-          )}
+          facts={[
+            withPlace ? placeOf(server) : "",
+            server.amnezia ? say("by AmneziaWG") : "",
+            details.roundTrip(provider, server.name) ?? "",
+          ].filter((fact) => fact !== "")}
           isFavourite={details.isFavourite(provider, server.name)}
           connecting={connecting}
           canRemove={canRemove}

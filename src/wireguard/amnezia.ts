@@ -1,0 +1,119 @@
+import type { AmneziaForm, PacketPart } from "../system/relay/amnezia.ts";
+import { type Amnezia, type AmneziaName, MOST, MOST_DATA_PADDING, MOST_TEXT } from "./amnezia-schema.ts";
+import { type Field, numberIn, refuse } from "./fields.ts";
+
+/** What fits Ethernet after the headers of IPv6 and UDP. */
+const MOST_PACKET_BYTES = 1500 - 40 - 8;
+/** Each is a number of 32 bits. */
+const MOST_NUMBER = 0xffff_ffff;
+
+const bytesUpTo = (most: number) => (field: Field) => numberIn(field, "the length in bytes", 0, most);
+
+const PARSERS: Readonly<Record<AmneziaName, (field: Field) => number | string>> = {
+  jc: (field: Field) => numberIn(field, "how many there are", 0, MOST.junk),
+  ...{ jmin: bytesUpTo(MOST.junkBytes), jmax: bytesUpTo(MOST.junkBytes) },
+  ...{ s1: bytesUpTo(MOST.padding), s2: bytesUpTo(MOST.padding), s3: bytesUpTo(MOST.padding) },
+  s4: bytesUpTo(MOST_DATA_PADDING),
+  ...{ h1: numbersIn, h2: numbersIn, h3: numbersIn, h4: numbersIn },
+  ...{ i1: packetIn, i2: packetIn, i3: packetIn, i4: packetIn, i5: packetIn },
+};
+
+export const AMNEZIA_NAMES = Object.keys(PARSERS) as AmneziaName[];
+
+/** As files have it: `Jmin`. */
+export function amneziaKey(name: AmneziaName): string {
+  return name.charAt(0).toUpperCase() + name.slice(1);
+}
+
+/** Undefined if nothing of it is given. As in `wg`, every value must be valid and the last one counts. */
+export function amneziaFrom(
+  fields: Partial<Record<AmneziaName, readonly Field[]>>,
+  names: Record<AmneziaName, string>,
+): Amnezia | undefined {
+  const given = AMNEZIA_NAMES.flatMap((name) => {
+    const value = (fields[name] ?? []).map(PARSERS[name]).at(-1);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  if (given.length === 0) return undefined;
+  const settings = Object.fromEntries(given) as Amnezia;
+  refuseTogether(settings, (name) => fields[name]?.at(-1)?.where ?? names[name]);
+  return settings;
+}
+
+/** What each value may be, but not all of them together. */
+function refuseTogether(settings: Amnezia, where: (name: AmneziaName) => string): void {
+  const { jc = 0, jmin, jmax, s1 = 0, s2 = 0 } = settings;
+  if (jc > 0 && jmin === undefined) refuse(where("jc"), "needs Jmin, the least length of these packets");
+  if (jc > 0 && jmax === undefined) refuse(where("jc"), "needs Jmax, the greatest length of these packets");
+  if ((jmin ?? 0) > (jmax ?? MOST.junkBytes)) refuse(where("jmax"), "must not be less than Jmin");
+  if (s1 + 56 === s2)
+    refuse(where("s2"), "must not be S1 + 56: both messages of a handshake would be of the same length");
+  const { headers } = formOf(settings);
+  for (const [later, [from, to]] of headers.entries())
+    for (const [earlier, [first, last]] of headers.slice(0, later).entries()) {
+      if (to < first || from > last) continue;
+      const name = `h${later + 1}` as AmneziaName;
+      const other = `h${earlier + 1}` as AmneziaName;
+      const [at, than] = settings[name] === undefined ? [other, name] : [name, other];
+      refuse(where(at), `has a number of ${than.toUpperCase()}: their messages could not be told apart`);
+    }
+}
+
+/** As the relay uses it. What is not given is as in WireGuard. */
+export function formOf(settings: Amnezia): AmneziaForm {
+  const { jc = 0, jmin = 0, jmax = 0, s1 = 0, s2 = 0, s3 = 0, s4 = 0 } = settings;
+  const { h1 = "1", h2 = "2", h3 = "3", h4 = "4", i1, i2, i3, i4, i5 } = settings;
+  return {
+    junk: { count: jc, least: jmin, most: jmax },
+    padding: [s1, s2, s3, s4],
+    headers: [rangeOf(h1), rangeOf(h2), rangeOf(h3), rangeOf(h4)],
+    packets: [i1, i2, i3, i4, i5].filter((text) => text !== undefined).map(partsOf),
+  };
+}
+
+function rangeOf(text: string): [from: number, to: number] {
+  const [from = "", to = from] = text.split("-");
+  return [Number(from), Number(to)];
+}
+
+/** A number, or two with a hyphen between, of 32 bits each. */
+function numbersIn({ text, where }: Field): string {
+  const [first = "", second, ...more] = text.split("-");
+  const numberOf = (part: string) =>
+    numberIn({ text: part, where }, "it, and each end of a range such as 5-10,", 1, MOST_NUMBER);
+  const [from, to] = [numberOf(first), numberOf(second ?? first)];
+  if (more.length > 0 || to < from) refuse(where, "must be a number, or a range such as 5-10");
+  return from === to ? `${from}` : `${from}-${to}`;
+}
+
+const TAG = /<[ \t]*(?:(b)[ \t]+(?:0x)?([0-9A-Fa-f]+)|(rc|rd|r)[ \t]+([1-9][0-9]{0,3})|([tc]))[ \t]*>[ \t]*/y;
+
+/** A packet in AmneziaWG's tags: bytes, random bytes, letters or digits, the time, and a counter. */
+function packetIn({ text, where }: Field): string {
+  if (text.length > MOST_TEXT) refuse(where, `is longer than ${MOST_TEXT} characters`);
+  const tags: string[] = [];
+  for (TAG.lastIndex = 0; TAG.lastIndex < text.length; ) {
+    const [tag, bytes, hex = "", random, count, other] = TAG.exec(text) ?? [];
+    if (tag === undefined || hex.length % 2 !== 0)
+      refuse(where, "must be tags such as <b 0x0102>, <r 10>, <rc 10>, <rd 10>, <t> and <c>");
+    tags.push(bytes ? `<b 0x${hex.toLowerCase()}>` : random ? `<${random} ${count}>` : `<${other}>`);
+  }
+  const packet = tags.join("");
+  if (partsOf(packet).reduce((sum, part) => sum + bytesOf(part), 0) > MOST_PACKET_BYTES)
+    refuse(where, `is a packet of more than ${MOST_PACKET_BYTES} bytes`);
+  return packet;
+}
+
+function partsOf(packet: string): PacketPart[] {
+  return [...packet.matchAll(/<(\w+) ?(?:0x)?(\w*)>/g)].map(([, tag, value = ""]): PacketPart => {
+    if (tag === "b") return { kind: "bytes", hex: value };
+    if (tag === "t") return { kind: "time" };
+    if (tag === "c") return { kind: "counter" };
+    return { kind: tag === "rc" ? "letters" : tag === "rd" ? "digits" : "random", count: Number(value) };
+  });
+}
+
+function bytesOf(part: PacketPart): number {
+  if (part.kind === "bytes") return part.hex.length / 2;
+  return "count" in part ? part.count : 4;
+}

@@ -1,0 +1,166 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { AMNEZIA_LINES, AMNEZIA_PORT, startAmnezia } from "../../lab/amnezia.ts";
+import { knock } from "../../lab/knock.ts";
+import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../lab/lab.ts";
+import { Sniffer } from "../../lab/sniffer.ts";
+import { until } from "../../lab/until.ts";
+import { Wiretap } from "../../lab/wiretap.ts";
+import { RELAY_MARK } from "../../src/network/slot.ts";
+import { INTERNET, UPLINK, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+
+const TEST_MS = 240_000;
+/** WireGuard's messages by their first bytes, whatever the port, are dropped on the way. */
+const NO_WIREGUARD = `table inet hotel { chain forward { type filter hook forward priority 0
+meta l4proto udp @th,64,32 { 0x01000000, 0x02000000, 0x03000000, 0x04000000 } counter drop; }; }`;
+
+let lab: Lab;
+let gateway: Gateway;
+let sniffer: Sniffer;
+const started: Bun.Subprocess[] = [];
+
+beforeAll(async () => {
+  lab = await createLab({ cards: 2 });
+  const { router, vpn1 } = lab.namespaces;
+  const [server] = lab.sandbox.servers;
+  started.push(
+    await startAmnezia(vpn1, VPN_PORT, {
+      serverKey: server.publicKey,
+      clientKey: server.imported.publicKey,
+    }),
+  );
+  expect(await lab.exec(router, ["nft", "-f", "-"], NO_WIREGUARD)).toMatchObject({ code: 0, stderr: "" });
+  gateway = await lab.startGateway();
+  const file = server.importText
+    .replace("[Interface]\n", `[Interface]\n${AMNEZIA_LINES}\n`)
+    .replace(`:${VPN_PORT}\n`, `:${AMNEZIA_PORT}\n`);
+  for (const [name, config] of [
+    ["hidden", file],
+    ["plain", server.importText],
+  ])
+    expect((await gateway.api("POST", "/api/import", { name, config })).body).toMatchObject({
+      success: true,
+    });
+  await gateway.api("POST", "/api/provider/imported");
+  await gateway.keep();
+  sniffer = await Sniffer.start(router, "lan0", {
+    endpoints: [...ENDPOINTS, { address: VPN.vpn1.v4, port: AMNEZIA_PORT, protocol: "amnezia" }],
+    direction: "in",
+  });
+}, TEST_MS);
+beforeEach(() => gateway.reset(), TEST_MS);
+afterAll(async () => {
+  for (const each of started) each.kill("SIGKILL");
+  await lab?.close();
+}, TEST_MS);
+
+const status = async () => (await gateway.api("GET", "/api/status")).body;
+const connect = (name: string, transport?: string) =>
+  gateway.api("POST", "/api/connect", { server: name, ...(transport !== undefined && { transport }) });
+const seenAs = () => lab.fetchFrom(lab.namespaces.client, `http://${INTERNET.host4}/ip`);
+const inGateway = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
+
+async function dropped(): Promise<number> {
+  const { stdout } = await lab.exec(lab.namespaces.router, ["nft", "list", "table", "inet", "hotel"]);
+  return Number(/packets (\d+)/.exec(stdout)?.[1]);
+}
+
+test(
+  "where WireGuard is dropped by its bytes, an imported server with AmneziaWG's settings is reached",
+  async () => {
+    const before = await dropped();
+    expect((await connect("hidden")).body).toEqual({ success: true });
+    expect(await status()).toMatchObject({
+      ...{ connected: true, server: "hidden", ip: VPN.vpn1.v4, transport: "amnezia", port: AMNEZIA_PORT },
+    });
+    expect((await status()).blocked).toBeUndefined();
+    expect(await seenAs()).toBe(VPN.vpn1.v4);
+    // Long packets, too.
+    expect(
+      await lab.exec(lab.namespaces.client, ["ping", "-c1", "-W5", "-s1300", INTERNET.host4]),
+    ).toMatchObject({ code: 0 });
+    expect(await dropped()).toBe(before);
+    const { checks } = (await gateway.api("GET", "/api/checks")).body;
+    const { found } = checks.find(({ id }: { id: string }) => id === "tunnel:main");
+    expect(found).toContain(`by AmneziaWG at UDP port ${AMNEZIA_PORT}, as its configuration says`);
+    const refused = await connect("hidden", "plain");
+    expect([refused.status, refused.body.error]).toEqual([
+      400,
+      "transport: hidden does not offer plain; choose another server, or auto",
+    ]);
+    expect(await seenAs()).toBe(VPN.vpn1.v4);
+    // Positive control.
+    expect((await connect("plain")).status).toBe(500);
+    expect(await dropped()).toBeGreaterThan(before);
+    expect((await connect("plain", "amnezia")).status).toBe(400);
+  },
+  TEST_MS,
+);
+
+test(
+  "before each handshake come the packets of the file and the junk, all from the same port",
+  async () => {
+    const tap = await Wiretap.start(
+      lab.namespaces.router,
+      "lan0",
+      `udp dst port ${AMNEZIA_PORT} and src host ${UPLINK.gateway4}`,
+    );
+    await connect("hidden");
+    const lengths = (await tap.stop()).map((line) => Number(/length (\d+)$/.exec(line)?.[1]));
+    const [first, ...others] = lengths;
+    expect(first).toBe(3 + 16 + 4 + 4 + 4);
+    for (const length of others.slice(0, 5)) expect(length >= 40 && length <= 90).toBeTrue();
+    expect(others[5]).toBe(72 + 148);
+    // A keepalive.
+    expect(others[6]).toBe(9 + 32);
+  },
+  TEST_MS,
+);
+
+test(
+  "SIGKILL of the service lets nothing out, and after the restart the tunnel is back by itself",
+  async () => {
+    await connect("hidden");
+    const traffic = await lab.traffic(lab.namespaces.client);
+    await traffic.sends(50);
+    await gateway.kill("SIGKILL");
+    await traffic.sends(50);
+    expect(await seenAs()).toBeNull();
+    await gateway.start();
+    await until(async () => (await status()).connected);
+    expect(await status()).toMatchObject({ server: "hidden", transport: "amnezia" });
+    expect(await seenAs()).toBe(VPN.vpn1.v4);
+    await traffic.stop();
+  },
+  TEST_MS,
+);
+
+test(
+  "only the relay's own socket may send to the server",
+  async () => {
+    const { gateway: own, client, router } = lab.namespaces;
+    await connect("hidden");
+    const table = (await inGateway("nft", "list", "table", "inet", "portcullis")).stdout;
+    const accepts = table.split("\n").filter((line) => line.includes("dport") && line.includes(VPN.vpn1.v4));
+    expect(accepts).toEqual([
+      expect.stringContaining(`== 0x0000134d ip daddr ${VPN.vpn1.v4} udp dport ${AMNEZIA_PORT} accept`),
+    ]);
+    const to = { address: VPN.vpn1.v4, port: AMNEZIA_PORT, isUdp: true };
+    const filter = "udp and src portrange 20000-20099";
+    const tap = await Wiretap.start(router, "lan0", filter);
+    // Positive control: with the mark, which only root can set, the same packet is permitted.
+    expect(await knock(own, { ...to, sourcePort: 20_001, mark: RELAY_MARK })).toBe(true);
+    expect((await tap.stop()).length).toBeGreaterThan(0);
+    const quiet = await Wiretap.start(router, "lan0", filter);
+    await knock(own, { ...to, sourcePort: 20_002 });
+    await knock(own, { ...to, sourcePort: 20_003, uid: 65_534 });
+    await knock(client, { ...to, sourcePort: 20_004 });
+    expect(await quiet.stop()).toEqual([]);
+  },
+  TEST_MS,
+);
+
+test("nothing of all this has left outside the tunnel", async () => {
+  const { leaks, wireguard, missed } = await sniffer.stop();
+  expect({ leaks, missed }).toEqual({ leaks: [], missed: 0 });
+  expect(wireguard).toBeGreaterThan(0);
+});
