@@ -147,12 +147,14 @@ export async function partsOn(
       killSwitchParts.devices.unlessUsed(tunnel, () =>
         killSwitchParts.destinations.unlessUsed(tunnel, remove),
       ),
+    found: (wanted, tunnel) => connects.found(wanted, tunnel),
     alternatives: (server) =>
       switches.failover
         ? alternativesTo(server, catalogue.all()).flatMap((each) => reachedLike(each, server) ?? [])
         : [],
     alarm: (code, message) => events.alarm(code, message),
   });
+  const connects = new ConnectRequests({ ...killSwitchParts, tunnels, catalogue, host });
   tunnels.onTunnel(({ name, controller }) => {
     const exists = () => name === tunnels.main.name || killSwitchParts.savedState.tunnels().has(name);
     controller.onChange(journalOf(name, killSwitchParts.journal, exists));
@@ -305,7 +307,7 @@ export async function partsOn(
     dns,
     blockLists,
     queryLog,
-    connects: new ConnectRequests({ ...killSwitchParts, tunnels, catalogue, host }),
+    connects,
     controller: tunnels.main.controller,
     httpsClient: tunnels.httpsClient,
     settings,

@@ -6,6 +6,7 @@ import { MAIN_SLOT, MAX_TUNNELS } from "../network/slot.ts";
 import { viaText } from "../servers/hops.ts";
 import { PROVIDER_WORDS } from "../shared/words.ts";
 import { CONNECTION, Connection, savedTunnelsIn, tunnelKey } from "../tunnel/connection.ts";
+import type { OrderTarget } from "../tunnel/order.ts";
 import type { Holdings } from "./holdings.ts";
 
 /** A tunnel other than `main`, in a backup. Its slot is not part of it: another machine may use it for another tunnel. */
@@ -69,11 +70,18 @@ const NO_SERVER = "no server";
 /** The server with its entry, how it is reached and keyed if that was asked for, and what was asked for if it was a place. */
 function serverOf(connection: Connection | null): string {
   if (connection === null) return NO_SERVER;
-  const { provider, name, via, wanted = name, wanted_via = via, transport, quantum } = connection;
+  const { provider, name, via, wanted = name, wanted_via = via, transport, quantum, order } = connection;
   const asked = wanted === name && wanted_via === via ? "" : `, for ${viaText(wanted, wanted_via)}`;
   const how = transport === undefined ? "" : `, ${transport}`;
   const keys = quantum === undefined ? "" : `, keys safe from quantum computers: ${quantum}`;
-  return `${viaText(name, via)} (${PROVIDER_WORDS[provider].word}${asked}${how}${keys})`;
+  const first =
+    order === undefined ? "" : `; the first that works of: ${order.targets.map(targetText).join(", ")}`;
+  return `${viaText(name, via)} (${PROVIDER_WORDS[provider].word}${asked}${how}${keys})${first}`;
+}
+
+function targetText({ provider, server, via, transport }: OrderTarget): string {
+  const how = transport === undefined ? "" : `, ${transport}`;
+  return `${viaText(server, via)} (${PROVIDER_WORDS[provider].word}${how})`;
 }
 
 /** What is known here of the same way is newer. */

@@ -9,8 +9,8 @@ import { DEFAULT_URL } from "./defaults.ts";
 import { Unreachable } from "./exit.ts";
 import { printable } from "./text.ts";
 
-/** The gateway itself closes a request that is silent for a minute. */
-const ANSWER_TIMEOUT_MS = 60_000;
+/** The gateway itself closes a request that is silent for a minute, or for this long if a connect has several targets. */
+const ANSWER_TIMEOUT_MS = 255_000;
 /** Other clients of the same address may use up a second's allowance, but not for ever. */
 const MAX_TRIES = 30;
 

@@ -11,10 +11,12 @@ export function readStatus(api: Api): Promise<Status> {
 
 /** A few aligned lines for people; `now` is in milliseconds since 1970. */
 export function textOf(status: Status, now: number): string {
-  const { server, ip, uptime, latest_handshake, rx_bytes, tx_bytes, quality, uplink_quality, error } = status;
+  const { server, ip, uptime, latest_handshake, rx_bytes, tx_bytes, quality, uplink_quality, order, error } =
+    status;
   const rows: (readonly [string, string] | false)[] = [
     ["State", stateOf(status)],
     server !== "" && ["Server", printable(placed(status))],
+    order !== undefined && ["Order", orderText(order)],
     ip !== "" && ["Address", ip],
     status.connected && ["Uptime", uptime],
     latest_handshake !== null && ["Handshake", ago(now - Date.parse(latest_handshake))],
@@ -68,6 +70,12 @@ export function qualityText({ state, round_trip_ms, variation_ms, loss_percent }
   return [...(state === "good" ? [] : [styled("yellow", state)]), ...takes, `${loss_percent} % lost`].join(
     ", ",
   );
+}
+
+/** `Sweden, work: number 2 of 2`. */
+function orderText({ targets, at }: NonNullable<Status["order"]>): string {
+  const names = targets.map(({ server, via }) => printable(viaText(server, via)));
+  return `${names.join(", ")}: number ${at + 1} of ${names.length}`;
 }
 
 function killSwitchOf({ killswitch_active }: Status): string {

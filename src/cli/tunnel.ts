@@ -9,19 +9,30 @@ import type { Use } from "./provider.ts";
 import { placed, readStatus } from "./status.ts";
 import { printable, styled, table } from "./text.ts";
 
-export async function connect(
-  api: Api,
-  server: string,
-  how: { via?: string; transport?: string; quantum?: string } = {},
-): Promise<Output> {
+export async function connect(api: Api, server: string, { then, ...how }: How = {}): Promise<Output> {
   const { via } = how;
   // The handshake may take seconds, so say what is happening.
   if (process.stderr.isTTY) process.stderr.write(`Connecting to ${printable(viaText(server, via))} …\n`);
-  const json = await api.post("/api/connect", Success, { server, ...how });
+  const json = await api.post("/api/connect", Success, targetsIn(server, { then, ...how }));
   const status = await readStatus(api);
   // The server that was chosen for a country or a city. The tunnel may have moved on since.
   const reached = status.server === "" ? viaText(server, via) : placed(status);
   return { json, text: `Connected to ${printable(reached)}.\n` };
+}
+
+/** How a server is to be reached, and what comes next if it does not work. */
+export interface How {
+  then?: readonly string[] | undefined;
+  via?: string;
+  transport?: string;
+  quantum?: string;
+}
+
+/** The body of a request that connects a tunnel. */
+export function targetsIn(server: string, { then, quantum, ...each }: How): object {
+  if (then === undefined) return { server, ...each, ...(quantum !== undefined && { quantum }) };
+  const targets = [server, ...then].map((name) => ({ server: name, ...each }));
+  return { targets, ...(quantum !== undefined && { quantum }) };
 }
 
 export async function disconnect(api: Api): Promise<Output> {

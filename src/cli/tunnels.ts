@@ -8,6 +8,7 @@ import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
 import { placed, stateOf } from "./status.ts";
 import { list, printable, styled } from "./text.ts";
+import { type How, targetsIn } from "./tunnel.ts";
 
 export async function listTunnels(api: Api, namesOnly: boolean): Promise<Output> {
   const json = await api.get("/api/tunnels", TunnelRows);
@@ -18,7 +19,7 @@ export async function listTunnels(api: Api, namesOnly: boolean): Promise<Output>
 export async function changeTunnel(
   api: Api,
   [name = "", action = "", server]: readonly string[],
-  more: { provider?: string; via?: string; transport?: string; quantum?: string },
+  more: How & { provider?: string },
 ): Promise<Output> {
   const path = `/api/tunnels/${encodeURIComponent(name)}`;
   switch (action) {
@@ -43,6 +44,7 @@ async function connectTunnel(
   {
     name,
     server,
+    provider,
     ...more
   }: Parameters<typeof changeTunnel>[2] & { name: string; server: string | undefined },
 ): Promise<Output> {
@@ -51,7 +53,7 @@ async function connectTunnel(
   const asked = printable(viaText(server, more.via));
   if (process.stderr.isTTY)
     process.stderr.write(`Connecting the ${printable(tunnelTitle(name))} to ${asked} …\n`);
-  const json = await api.put(path, Success, { server, ...more });
+  const json = await api.put(path, Success, { ...(provider && { provider }), ...targetsIn(server, more) });
   const { tunnels } = await api.get("/api/tunnels", TunnelRows);
   // The server that was chosen for a country or a city. The tunnel may have moved on since.
   const row = tunnels.find((each) => each.name === name);
@@ -76,9 +78,10 @@ function textOf(rows: readonly TunnelRow[]): string {
 function assertNoServer(
   action: string,
   server: string | undefined,
-  { via, transport, quantum }: { via?: string; transport?: string; quantum?: string },
+  { then, via, transport, quantum }: How,
 ): void {
   if (server !== undefined) throw usage(`too many arguments: ${action} takes no server`);
+  if (then !== undefined) throw usage(`--then is for connect only`);
   if (via !== undefined) throw usage(`--via is for connect only`);
   if (transport !== undefined) throw usage(`--transport is for connect only`);
   if (quantum !== undefined) throw usage(`--quantum is for connect only`);

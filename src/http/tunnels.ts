@@ -1,7 +1,10 @@
 import { Type } from "typebox";
 import { Provider, Quantum, Transport } from "../servers/schema.ts";
+import { MAX_TARGETS } from "../shared/bounds.ts";
+import type { ConnectRequest } from "../tunnel/connect-requests.ts";
 import { Status } from "../tunnel/schema.ts";
 import { answers, done } from "./answers.ts";
+import type { Domain } from "./domain.ts";
 import { route } from "./route.ts";
 import { Disconnected, TunnelRows } from "./schema.ts";
 
@@ -54,6 +57,36 @@ const Keys = Type.Optional(
   }),
 );
 
+/** As in the body of the requests that connect a tunnel. */
+const Targets = Type.Optional(
+  Type.Array(
+    Type.Object(
+      {
+        server: Type.String({ minLength: 1 }),
+        provider: Type.Optional(Provider),
+        via: Via,
+        transport: How,
+      },
+      { additionalProperties: false },
+    ),
+    {
+      minItems: 1,
+      maxItems: MAX_TARGETS,
+      description:
+        "Instead of `server`, `via` and `transport`: several targets, the best first. The first that works is taken. If it " +
+        "dies later, the others are tried in this order. Without `provider`, a target is of the current one.",
+    },
+  ),
+);
+
+/** With several targets, each may take 26 s. */
+const ANSWER_WITHIN_SECONDS = 255;
+
+function connected({ connects, serverOf }: Domain, request: Request, body: ConnectRequest, name?: string) {
+  if (body.targets !== undefined) serverOf(request)?.timeout(request, ANSWER_WITHIN_SECONDS);
+  return connects.connect(body, name);
+}
+
 const params = { name: Type.String({ example: "tv" }) };
 
 export const tunnelRoutes = [
@@ -64,9 +97,10 @@ export const tunnelRoutes = [
     tag: "Tunnel",
     body: Type.Object(
       {
-        server: Type.String({ minLength: 1, description: DESCRIPTION }),
+        server: Type.Optional(Type.String({ minLength: 1, description: DESCRIPTION })),
         via: Via,
         transport: How,
+        targets: Targets,
         quantum: Keys,
       },
       { additionalProperties: false },
@@ -74,7 +108,7 @@ export const tunnelRoutes = [
     example: { server: SERVER_EXAMPLE },
     answers: done("the handshake with the server succeeded"),
     limit: "connection",
-    run: ({ connects }, { body }) => connects.connect(body),
+    run: (domain, { body, request }) => connected(domain, request, body),
   }),
   route({
     method: "post",
@@ -109,12 +143,15 @@ export const tunnelRoutes = [
     body: Type.Object(
       {
         provider: Type.Optional(Provider),
-        server: Type.String({
-          minLength: 1,
-          description: "as in /api/connect, but of `provider` if one is given",
-        }),
+        server: Type.Optional(
+          Type.String({
+            minLength: 1,
+            description: "as in /api/connect, but of `provider` if one is given",
+          }),
+        ),
         via: Via,
         transport: How,
+        targets: Targets,
         quantum: Keys,
       },
       { additionalProperties: false },
@@ -122,7 +159,7 @@ export const tunnelRoutes = [
     example: { provider: "managed", server: "box-vpn-2" },
     answers: done("the handshake with the server succeeded"),
     limit: "connection",
-    run: ({ connects }, { params, body }) => connects.connect(body, params.name),
+    run: (domain, { params, body, request }) => connected(domain, request, body, params.name),
   }),
   route({
     method: "post",

@@ -8,12 +8,12 @@ import { elsewhere } from "./elsewhere.ts";
  * wait, because the tunnel is being connected. If it throws, the tunnel is as before.
  */
 export async function moveElsewhere(controller: Controller, catalogue: Catalogue): Promise<boolean> {
-  const { state, places, isAsked } = controller;
+  const { state, asked, isAsked } = controller;
   if (isAsked || state.name === "connecting" || state.name === "reconnecting") return false;
   if (state.name !== "connected") return true;
   const { server } = state.session;
   await controller
-    .connect(elsewhere(catalogue, server, places.wanted ?? server.name), places)
+    .connect(elsewhere(catalogue, server, asked.wanted ?? server.name), asked)
     .catch((error: unknown) => {
       // A person's connect or disconnect counts instead.
       if (!(error instanceof GatewayError && error.code === "interrupted")) throw error;

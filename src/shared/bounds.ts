@@ -11,6 +11,9 @@ export const MAX_EVENTS = 500;
 /** How long the results of the checks are kept: anyone on the LAN can ask, and each run starts some twenty programs. */
 export const CHECKS_KEPT_MS = 5_000;
 
+/** The targets of a tunnel, in order. With all of them silent, a connect fails after 4 minutes. */
+export const MAX_TARGETS = 8;
+
 /** How often a tunnel is measured, and from when on it counts as slow or lossy. */
 export const QUALITY_BOUNDS = {
   everySeconds: { minimum: 2, maximum: 300 },

@@ -1,4 +1,4 @@
-import { messageOf } from "../base/errors.ts";
+import { codeOf, GatewayError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { Catalogue, IsMeasured } from "../servers/catalogue.ts";
@@ -7,18 +7,24 @@ import type { FavouriteList, Provider, Quantum, Transport } from "../servers/sch
 import { reachedBy } from "../servers/transport.ts";
 import type { Host } from "../system/host.ts";
 import { CONNECT_BOUNDS_SECONDS, histogramOf, observed } from "./histogram.ts";
+import type { OrderTarget } from "./order.ts";
 import type { SavedState } from "./saved-state.ts";
-import type { Target } from "./target.ts";
+import { sameTarget, type Target } from "./target.ts";
 import type { Tunnels } from "./tunnels.ts";
 
-/** What a tunnel is to be connected to: names of a server or a place; without a provider, they are the current one's. */
-export interface ConnectRequest {
+/** Names of a server or a place; without a provider, they are the current one's. */
+export interface WantedTarget {
   server: string;
   /** Through which it is reached. */
   via?: string;
   provider?: Provider;
   /** How it is reached; `auto` if absent. */
   transport?: Transport;
+}
+
+/** What a tunnel is to be connected to: one target, or several in order, of which the first that works is taken. */
+export interface ConnectRequest extends Partial<WantedTarget> {
+  targets?: readonly WantedTarget[];
   /** Whether its keys are made safe from quantum computers; as before if absent. */
   quantum?: Quantum;
 }
@@ -42,10 +48,10 @@ export class ConnectRequests {
   async connect(request: ConnectRequest, name: string = MAIN): Promise<void> {
     const { tunnels, savedState, host, log } = this.deps;
     // A name that is not a server's must not leave a new tunnel behind.
-    this.targetOf(request, name);
+    this.targetsOf(request, name);
     const tunnel = await tunnels.opened(name);
     const start = host.monotonic();
-    await tunnel.controller.connect(this.targetOf(request, name)).catch(async (error: unknown) => {
+    await tunnel.controller.connect(this.targetsOf(request, name)).catch(async (error: unknown) => {
       await tunnels.dropUnused(tunnel).catch((why: unknown) => log.warn(`${name}: ${messageOf(why)}`));
       throw error;
     });
@@ -67,7 +73,41 @@ export class ConnectRequests {
       }));
   }
 
-  private targetOf({ server, via, provider, transport, quantum }: ConnectRequest, name: string): Target {
+  /** A target of a tunnel's order, as it can be reached now; null if it cannot. */
+  found(wanted: OrderTarget, name: string): Target | null {
+    try {
+      return this.targetOf(wanted, name);
+    } catch {
+      return null;
+    }
+  }
+
+  private targetsOf({ targets, quantum, ...one }: ConnectRequest, name: string): readonly Target[] {
+    const { server, via, transport } = one;
+    if (targets === undefined) {
+      if (server === undefined) throw new GatewayError("bad_request", "server is required");
+      return [this.targetOf({ ...one, server }, name, quantum)];
+    }
+    const other = { server, via, transport };
+    for (const [field, value] of Object.entries(other))
+      if (value !== undefined)
+        throw new GatewayError("bad_request", `${field}: it belongs into each of the targets`);
+    const found = targets.map((each, at) => {
+      const provider = each.provider ?? one.provider;
+      try {
+        return this.targetOf({ ...each, ...(provider && { provider }) }, name, quantum);
+      } catch (error) {
+        throw new GatewayError(codeOf(error), `targets: ${at + 1}: ${messageOf(error)}`);
+      }
+    });
+    for (const [at, each] of found.entries())
+      if (found.slice(0, at).some((other) => sameTarget(each, other)))
+        throw new GatewayError("bad_request", `targets: ${at + 1}: ${each.name} is there twice`);
+    return found;
+  }
+
+  private targetOf(wanted: WantedTarget, name: string, quantum?: Quantum): Target {
+    const { server, via, provider, transport } = wanted;
     const { catalogue, tunnels, savedState } = this.deps;
     const isMeasured: IsMeasured = (...which) => tunnels.roundTrips.has(...which);
     const target =

@@ -1,5 +1,5 @@
 import { switched } from "../base/alert.ts";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { codeOf, GatewayError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
@@ -14,6 +14,7 @@ import { adopted, type Known, rememberedServer } from "./adoption.ts";
 import type { Dialer, Former } from "./dialer.ts";
 import type { Bytes, Kernel } from "./kernel.ts";
 import { KeyConflicts } from "./key-conflicts.ts";
+import type { Order } from "./order.ts";
 import type { Probe } from "./probe.ts";
 import { Requests } from "./requests.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -24,13 +25,13 @@ import { carriedBy, type Event, isUnanswered, type State, transition } from "./s
 import type { TunnelStatus } from "./status.ts";
 import { StatusReader } from "./status-reader.ts";
 import {
+  type Asked,
+  askedIn,
   candidatesOf,
   exitOf,
   isHops,
   isPlace,
   leadsTo,
-  type Places,
-  placesIn,
   type Target,
   type Words,
   wordsOf,
@@ -80,7 +81,7 @@ export class Controller {
   /** The server that is being dialled, which may differ from the state's server. */
   private dialled: Server | null = null;
   /** Where the last connect that failed should have led. */
-  private failed: Target | null = null;
+  private failed: readonly Target[] = [];
   private readonly requests = new Requests();
   private readonly aim: WantedConnection;
   private readonly upkeep: Upkeep;
@@ -191,15 +192,18 @@ export class Controller {
   }
 
   /**
-   * Connects to a server, or to the nearest one of a place, unless the tunnel leads there already. Resolves once traffic
-   * can flow. If it throws, the former tunnel is in place: `no_answer` if the server is silent, `interrupted` if another
-   * connect or a disconnect came, or another code. With `places`, a tunnel that leads there moves too: to one of the
-   * servers that `wanted` has, which is saved as chosen for these places.
+   * Connects to a server, or to the nearest one of a place, unless the tunnel leads there already; of several targets, to
+   * the first that works. Resolves once traffic can flow. If it throws, the former tunnel is in place: `no_answer` if the
+   * server is silent, `interrupted` if another connect or a disconnect came, or another code. With `asked`, a tunnel that
+   * leads there moves too: to one of the servers that `wanted` has, which is saved as chosen for what was asked.
    */
-  connect(wanted: Target, places?: Places): Promise<void> {
+  connect(wanted: Target | readonly Target[], asked?: Asked): Promise<void> {
     if (this.ending !== null)
       return Promise.reject(new GatewayError("interrupted", "the tunnel is being removed"));
-    return this.requests.connect(wanted, (signal, answer) => this.moveTo(wanted, { signal, answer, places }));
+    const targets = "length" in wanted ? wanted : [wanted];
+    return this.requests.connect(targets, (signal, answer) =>
+      this.moveTo(targets, { signal, answer, asked }),
+    );
   }
 
   disconnect(): Promise<void> {
@@ -283,12 +287,12 @@ export class Controller {
 
   /** The status in the current state, or in one that has just been left. */
   status(provider: Provider, state: State = this.current): Promise<TunnelStatus> {
-    return this.reader.status(state, this.error, provider);
+    return this.reader.status(state, this.error, { provider, order: this.order });
   }
 
   /** The tunnel's own figures, in the current state or in one that has just been left. */
   row(state: State = this.current): Promise<Omit<TunnelRow, "devices">> {
-    return this.reader.row(state, this.error, this.words);
+    return this.reader.row(state, this.error, { words: this.words, order: this.order });
   }
 
   /** What the session has carried; zeros without one. */
@@ -296,9 +300,9 @@ export class Controller {
     return this.reader.carried(this.current);
   }
 
-  /** The places that were requested, as they are saved with the server. */
-  get places(): Places {
-    return this.aim.places;
+  /** What was requested, as it is saved with the server. */
+  get asked(): Asked {
+    return this.aim.asked;
   }
 
   /** Whether its keys should be safe from quantum computers, as was asked for with where it should lead. */
@@ -308,8 +312,18 @@ export class Controller {
 
   /** Where the tunnel should lead, or should have led if that failed, in the words of the client. */
   private get words(): (Words & { provider: Provider }) | null {
-    const wanted = this.requests.wanted ?? (this.current.name === "failed" ? this.failed : null);
-    return wanted === null ? this.aim.words : { provider: wanted.provider, ...wordsOf(wanted) };
+    const [wanted] = this.asking;
+    return wanted === undefined ? this.aim.words : { provider: wanted.provider, ...wordsOf(wanted) };
+  }
+
+  /** The targets of which it should take the first that works; null if there is at most one. */
+  private get order(): Order | null {
+    return (this.asking.length > 0 ? askedIn(this.asking, 0) : this.aim.asked).order ?? null;
+  }
+
+  /** What is being asked for, or was in vain. */
+  private get asking(): readonly Target[] {
+    return this.requests.wanted ?? (this.current.name === "failed" ? this.failed : []);
   }
 
   /**
@@ -317,8 +331,7 @@ export class Controller {
    * needs it.
    */
   uses(provider: Provider, name: string): boolean {
-    const { wanted } = this.requests;
-    const candidates = wanted === null ? [] : candidatesOf(exitOf(wanted));
+    const candidates = (this.requests.wanted ?? []).flatMap((wanted) => candidatesOf(exitOf(wanted)));
     return [...candidates, ...this.servers].some(
       (server) => server.provider === provider && server.name === name,
     );
@@ -381,17 +394,17 @@ export class Controller {
    * One attempt to leave `reconnecting`, or a server that carries nothing, with a new interface and a newly resolved
    * endpoint; throws if it fails.
    */
-  redial(server: Server, attempt: AbortSignal): Promise<void> {
+  redial(wanted: Target, attempt: AbortSignal, asked = this.aim.asked): Promise<void> {
     const signal = AbortSignal.any([this.requests.signal, attempt]);
     return this.requests.add(async () => {
       const state = this.current;
       if (!(state.name === "reconnecting" || isUnanswered(state)) || signal.aborted) return;
       const { session, since } = state;
-      const same = session !== null && sameServer(session.server, server);
       try {
         const former = session === null ? null : { session, alive: false, dead: this.isDead };
-        const arrived = await this.dial(server, former, signal);
-        this.arrive(arrived, this.aim.places, same ? since : undefined);
+        const arrived = await this.reach(wanted, former, signal);
+        const same = session !== null && sameServer(session.server, arrived.server);
+        this.arrive(arrived, asked, same ? since : undefined);
       } catch (error) {
         this.dialled = null;
         // While the uplink is down, or the tunnel carries nothing, that explains more than the failure of an attempt.
@@ -441,33 +454,74 @@ export class Controller {
   }
 
   private async moveTo(
-    wanted: Target,
-    { signal, answer, places }: { signal: AbortSignal; answer: () => void; places: Places | undefined },
+    targets: readonly Target[],
+    { signal, answer, asked }: { signal: AbortSignal; answer: () => void; asked: Asked | undefined },
   ): Promise<void> {
     signal.throwIfAborted();
-    const state = this.current;
-    // A request for the place that a live tunnel already leads to does not move the tunnel, unless it can get more there.
-    const isThere =
-      state.name === "connected" && leadsTo(wanted, state.session.server) && !lacksKeys(state.session);
-    if (isThere && places === undefined) return answer();
-    const session = carriedBy(state);
-    const former: Former | null = session && {
-      ...{ session, alive: state.name === "connected" && !isUnanswered(state), dead: this.isDead },
-    };
-    const first = this.choice.first(wanted);
-    if (first !== undefined) this.enter({ type: "dial", server: first });
-    try {
-      this.arrive(await this.reach(wanted, former, signal), places ?? placesIn(wanted));
-    } catch (error) {
-      this.dialled = null;
+    const before = this.current;
+    const session = carriedBy(before);
+    const failures: string[] = [];
+    for (const [at, wanted] of targets.entries()) {
+      const as = asked ?? askedIn(targets, at);
+      if (asked === undefined && leadsThere(before, wanted)) {
+        this.stayAs(as, failures);
+        return answer();
+      }
+      const failure = await this.tryTo(wanted, before, as, signal).then(
+        () => null,
+        (error: unknown) => ({ error }),
+      );
+      if (failure === null) {
+        this.tell(failures);
+        answer();
+        return this.upkeep.retire(session, signal);
+      }
+      failures.push(messageOf(failure.error));
+      const isLast = at === targets.length - 1;
+      if (!isLast && !signal.aborted) {
+        await this.upkeep.settle();
+        continue;
+      }
+      const error = targets.length === 1 || signal.aborted ? failure.error : noneOf(failures, failure.error);
       this.error = messageOf(error);
-      this.failed = wanted;
+      this.failed = targets;
       this.enter({ type: signal.aborted ? "interrupt" : "fail" });
       await this.upkeep.settle();
       throw error;
     }
-    answer();
-    await this.upkeep.retire(session, signal);
+  }
+
+  private async tryTo(wanted: Target, before: State, asked: Asked, signal: AbortSignal): Promise<void> {
+    const session = carriedBy(before);
+    const former: Former | null = session && {
+      ...{ session, alive: before.name === "connected" && !isUnanswered(before), dead: this.isDead },
+    };
+    const first = this.choice.first(wanted);
+    if (first !== undefined) this.enter({ type: "dial", server: first });
+    try {
+      this.arrive(await this.reach(wanted, former, signal), asked);
+    } catch (error) {
+      this.dialled = null;
+      throw error;
+    }
+  }
+
+  /**
+   * A request for the place that a live tunnel already leads to does not move the tunnel, unless it can get more there.
+   * What is better in its order has failed.
+   */
+  private stayAs(asked: Asked, failures: readonly string[]): void {
+    if (this.current.name === "connecting") this.enter({ type: "fail" });
+    this.tell(failures);
+    if (Bun.deepEquals(this.aim.asked.order, asked.order)) return;
+    this.aim.reorder(asked);
+    this.aim.save();
+    // Its row has another order.
+    for (const listener of this.listeners) listener(this.current, this.error);
+  }
+
+  private tell(failures: readonly string[]): void {
+    for (const failure of failures) this.deps.log.warn(`${failure}; the next one of the order is taken`);
   }
 
   /** Finds a place's nearest server first. Listeners are not told of that choice. */
@@ -478,7 +532,7 @@ export class Controller {
       this.dialled = await this.choice.nearest(wanted, former, signal);
       return this.dialled;
     }, signal);
-    this.current = transition(this.current, { type: "dial", server });
+    if (this.current.name === "connecting") this.current = transition(this.current, { type: "dial", server });
     return this.dial(server, former, signal).catch((error) => {
       if (!signal.aborted) probe.roundTrips.forget(server);
       throw error;
@@ -492,10 +546,9 @@ export class Controller {
     return this.deps.dialer.dial(server, former, signal);
   }
 
-  /** Includes the countries and cities that were requested, if any. */
-  private arrive(session: Session, places: Places, since = this.deps.host.monotonic()): void {
+  private arrive(session: Session, asked: Asked, since = this.deps.host.monotonic()): void {
     const { host } = this.deps;
-    this.aim.set(session.server, host.now() - (host.monotonic() - since), places);
+    this.aim.set(session.server, host.now() - (host.monotonic() - since), asked);
     this.aim.save();
     this.dialled = null;
     this.error = null;
@@ -525,6 +578,15 @@ export class Controller {
 /** The message for an uplink that is down. */
 export function outageOf(uplink: string | null): string {
   return uplink === null ? "the uplink is down" : `the uplink ${uplink} is down`;
+}
+
+function leadsThere(state: State, wanted: Target): boolean {
+  return state.name === "connected" && leadsTo(wanted, state.session.server) && !lacksKeys(state.session);
+}
+
+/** What is said if no target of an order works; the last one's failure decides its kind. */
+function noneOf(failures: readonly string[], last: unknown): GatewayError {
+  return new GatewayError(codeOf(last), `none of the ${failures.length} works: ${failures.join("; ")}`);
 }
 
 function unansweredText(server: Server): string {

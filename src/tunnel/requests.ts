@@ -1,6 +1,6 @@
 import { GatewayError } from "../base/errors.ts";
 import { Queue } from "../base/queue.ts";
-import { sameTarget, type Target } from "./target.ts";
+import { sameTargets, type Target } from "./target.ts";
 
 /** Moves a tunnel to its target; calls `answer` once traffic can flow, and may have work left to do then. */
 export type Move = (signal: AbortSignal, answer: () => void) => Promise<void>;
@@ -12,10 +12,10 @@ export type Move = (signal: AbortSignal, answer: () => void) => Promise<void>;
 export class Requests {
   private readonly queue = new Queue();
   private current = new AbortController();
-  private pending: { wanted: Target; outcome: Promise<void> } | null = null;
+  private pending: { wanted: readonly Target[]; outcome: Promise<void> } | null = null;
 
-  /** The target of the connect that is in progress or waits for its turn; null without one. */
-  get wanted(): Target | null {
+  /** The targets of the connect that is in progress or waits for its turn, the best first; null without one. */
+  get wanted(): readonly Target[] | null {
     return this.pending?.wanted ?? null;
   }
 
@@ -24,10 +24,10 @@ export class Requests {
     return this.current.signal;
   }
 
-  /** A second request for the same target shares the outcome of the first. */
-  connect(wanted: Target, move: Move): Promise<void> {
-    if (this.pending !== null && sameTarget(this.pending.wanted, wanted)) return this.pending.outcome;
-    const signal = this.interrupt(`interrupted by a connect to ${wanted.name}`);
+  /** A second request for the same targets shares the outcome of the first. */
+  connect(wanted: readonly Target[], move: Move): Promise<void> {
+    if (this.pending !== null && sameTargets(this.pending.wanted, wanted)) return this.pending.outcome;
+    const signal = this.interrupt(`interrupted by a connect to ${wanted[0]?.name}`);
     const answer = Promise.withResolvers<void>();
     const pending = { wanted, outcome: answer.promise };
     this.pending = pending;

@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { Blocked, Provider, Relayed, VIA, Wish } from "../servers/schema.ts";
+import { Order } from "./order.ts";
 
 export const StateName = Type.Union([
   Type.Literal("disconnected"),
@@ -96,6 +97,7 @@ export const Status = Type.Object(
     blocked: Type.Optional(BlockedHere),
     quantum: Type.Optional(Keyed),
     quality: Type.Optional(Quality),
+    order: Type.Optional(Order),
     uplink_quality: Type.Optional(
       Type.Object(Quality.properties, {
         additionalProperties: false,
@@ -143,6 +145,7 @@ export const TunnelRow = Type.Object(
     blocked: Type.Optional(BlockedHere),
     quantum: Type.Optional(Keyed),
     quality: Type.Optional(Quality),
+    order: Type.Optional(Order),
     wanted_via: Type.Optional(
       Type.String({
         description:

@@ -4,6 +4,7 @@ import type { Provider } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import type { Bytes, Kernel } from "./kernel.ts";
 import { mtuOf } from "./mtu.ts";
+import type { Order } from "./order.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { TunnelRow } from "./schema.ts";
 import { carriedBy, type State } from "./state.ts";
@@ -24,23 +25,28 @@ interface Deps {
 export class StatusReader {
   constructor(private readonly deps: Deps) {}
 
-  async status(state: State, error: string | null, provider: Provider): Promise<TunnelStatus> {
+  async status(
+    state: State,
+    error: string | null,
+    { provider, order }: { provider: Provider; order: Order | null },
+  ): Promise<TunnelStatus> {
     const { killSwitch, otherFirewalls } = this.deps;
     const troubles = [error, killSwitch.foreignRule.message, otherFirewalls.notice.message];
     const [device, stands] = await Promise.all([this.deviceIn(state), killSwitch.stands()]);
-    return this.shown(state, {
+    const shown = this.shown(state, {
       provider,
       device,
       killSwitch: stands,
       error: troubles.filter((trouble) => trouble !== null).join("; ") || null,
     });
+    return { ...shown, ...(order !== null && { order }) };
   }
 
   /** The tunnel's own figures; `wanted` is where it should lead, in the words of the client. */
   async row(
     state: State,
     error: string | null,
-    wanted: (Words & { provider: Provider }) | null,
+    { words: wanted, order }: { words: (Words & { provider: Provider }) | null; order: Order | null },
   ): Promise<Omit<TunnelRow, "devices">> {
     const device = await this.deviceIn(state);
     const quantum = wanted?.quantum ?? this.deps.savedState.quantum(this.deps.name);
@@ -51,6 +57,7 @@ export class StatusReader {
       ...(wanted?.via !== undefined && { wanted_via: wanted.via }),
       ...(wanted?.transport !== undefined && { wanted_transport: wanted.transport }),
       ...(quantum !== "off" && { wanted_quantum: quantum }),
+      ...(order !== null && { order }),
     });
   }
 

@@ -68,7 +68,11 @@ export function rowOf(
     wanted_via,
     wanted_transport,
     wanted_quantum,
-  }: Pick<TunnelRow, "name" | "provider" | "wanted" | "wanted_via" | "wanted_transport" | "wanted_quantum">,
+    order,
+  }: Pick<
+    TunnelRow,
+    "name" | "provider" | "wanted" | "wanted_via" | "wanted_transport" | "wanted_quantum" | "order"
+  >,
 ): Omit<TunnelRow, "devices"> {
   const {
     server,
@@ -97,6 +101,7 @@ export function rowOf(
     ...(wanted_transport !== undefined && { wanted_transport }),
     ...(quantum !== undefined && { quantum }),
     ...(wanted_quantum !== undefined && { wanted_quantum }),
+    ...(order !== undefined && { order }),
   };
   return {
     ...{ name, provider, server, wanted, state, location, ip, ...figures, error, mtu, unanswered },

@@ -16,9 +16,11 @@ import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "./h
 import type { Kernel } from "./kernel.ts";
 import type { KnownWays } from "./known-ways.ts";
 import { resolverInside } from "./mtu.ts";
+import type { OrderTarget } from "./order.ts";
 import type { SavedState } from "./saved-state.ts";
 import { keepaliveOf, type Session, sameServer } from "./session.ts";
 import { carriedBy, isUnanswered } from "./state.ts";
+import { type Asked, isPlace, leadsTo, placesIn, type Target } from "./target.ts";
 import type { TunnelQuality } from "./tunnel-quality.ts";
 import { askedAnew, isCertain, isDoubtful, type Unanswered, unansweredAfter } from "./unanswered.ts";
 
@@ -29,6 +31,8 @@ import { askedAnew, isCertain, isDoubtful, type Unanswered, unansweredAfter } fr
 const LOOK_MS = { busy: 1_000, idle: 1_500 };
 /** A server that stays dead, or carries nothing, for this long is given up if `--failover` allows it. */
 const FAILOVER_AFTER_MS = 60_000;
+/** A target whose tunnel has others is given up after so many dials in vain: people have named what comes next. */
+const DIALS_IN_ORDER = 1;
 /**
  * A server that carried nothing is no alternative for this long. When an account has expired, no server carries
  * anything.
@@ -55,6 +59,7 @@ interface Deps {
   name: string;
   /** Servers that may replace a dead one, the nearest first; none unless the operator allows it. */
   alternatives: (server: Server) => readonly Server[];
+  found: (wanted: OrderTarget, tunnel: string) => Target | null;
   /** The server as its provider lists it now; null if it is gone. */
   latest: (server: Server) => Server | null;
   log: Pick<Log, "warn">;
@@ -69,6 +74,12 @@ interface Effort {
   /** Those of them since the server was given up. */
   elsewhere: number;
   notBefore: number;
+}
+
+/** Where a tunnel may be led, and as what. */
+interface Candidate {
+  target: Target;
+  asked: Asked;
 }
 
 /** Watches one tunnel: notices loss and tampering, and has them repaired. */
@@ -305,43 +316,64 @@ export class Supervisor {
     this.effort ??= { begunAt: now, attempts: 0, elsewhere: 0, notBefore };
     const { effort } = this;
     if (now < effort.notBefore) return;
-    const server =
+    const next =
       state.name === "reconnecting"
         ? this.candidate(state.server, effort)
         : this.elsewhere(state.session.server, effort);
     this.attempt = new AbortController();
-    if (server !== null)
+    if (next !== null)
       await controller
-        .redial(server, this.attempt.signal)
-        .catch((error) => log.warn(`${titleOf(server)}: ${messageOf(error)}`));
+        .redial(next.target, this.attempt.signal, next.asked)
+        .catch((error) => log.warn(`${next.target.name}: ${messageOf(error)}`));
     effort.notBefore = host.monotonic() + pause(effort.attempts);
     effort.attempts += 1;
   }
 
-  /** The next server to be tried in place of a dead one. */
-  private candidate(dead: Server, effort: Effort): Server {
+  /** The next one to be tried in place of a dead server. */
+  private candidate(dead: Server, effort: Effort): Candidate {
+    const { host, controller, latest } = this.deps;
     // Its key or its address may have changed meanwhile.
-    const server = this.deps.latest(dead) ?? dead;
-    if (this.deps.host.monotonic() - effort.begunAt < FAILOVER_AFTER_MS) return server;
-    const ring = [...this.deps.alternatives(server), server];
+    const same = { target: latest(dead) ?? dead, asked: controller.asked };
+    const isGivenUp =
+      controller.asked.order === undefined
+        ? host.monotonic() - effort.begunAt >= FAILOVER_AFTER_MS
+        : effort.attempts >= DIALS_IN_ORDER;
+    if (!isGivenUp) return same;
+    const ring = [...this.others(same.target), same];
     effort.elsewhere += 1;
-    return ring[(effort.elsewhere - 1) % ring.length] ?? server;
+    return ring[(effort.elsewhere - 1) % ring.length] ?? same;
   }
 
   /**
-   * The next server to be tried in place of one that carries nothing; null without `--failover`, or if several others
+   * What may stand in for a server: the other targets of the tunnel's order, the best first, and where it has none,
+   * other servers of its place. A place of which it is one comes in its turn, because the place has others.
+   */
+  private others(server: Server): readonly Candidate[] {
+    const { controller, alternatives, found, name } = this.deps;
+    const { asked } = controller;
+    if (asked.order === undefined) return alternatives(server).map((target) => ({ target, asked }));
+    const { targets, at: present } = asked.order;
+    const others = targets.map((wanted, at) => ({ at, target: found(wanted, name) }));
+    return others.flatMap(({ at, target }) => {
+      if (target === null || (at === present && !isPlace(target))) return [];
+      return { target, asked: { ...placesIn(target), order: { targets, at } } };
+    });
+  }
+
+  /**
+   * The next one to be tried in place of a server that carries nothing; null without another one, or if several others
    * carried nothing either.
    */
-  private elsewhere(server: Server, effort: Effort): Server | null {
+  private elsewhere(server: Server, effort: Effort): Candidate | null {
     const now = this.deps.host.monotonic();
     const others = this.barren.filter(
       (other) => now - other.at < BARREN_MS && !sameServer(other.server, server),
     );
     this.barren = [...others, { server, at: now }];
     if (others.length >= MAX_BARREN_MOVES) return null;
-    const ring = this.deps
-      .alternatives(server)
-      .filter((other) => !this.barren.some((each) => sameServer(each.server, other)));
+    const ring = this.others(server).filter(
+      ({ target }) => !this.barren.some((each) => leadsTo(target, each.server)),
+    );
     effort.elsewhere += 1;
     return ring[(effort.elsewhere - 1) % ring.length] ?? null;
   }

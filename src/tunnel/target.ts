@@ -4,6 +4,7 @@ import { quantumIn } from "../servers/quantum.ts";
 import type { Quantum, Server, Wish } from "../servers/schema.ts";
 import { wishIn } from "../servers/transport.ts";
 import type { Connection } from "./connection.ts";
+import type { OrderTarget } from "./order.ts";
 import { sameServer } from "./session.ts";
 
 /** The target of a connect: a server, the nearest one of a place, or two hops of which one is to be chosen. */
@@ -28,6 +29,16 @@ export function leadsTo(wanted: Target, server: Server): boolean {
   const { via } = server;
   if (isHops(wanted)) return via !== undefined && isMeant(wanted.exit, server) && isMeant(wanted.entry, via);
   return isPlace(wanted) ? via === undefined && isIn(wanted, server) : sameServer(wanted, server);
+}
+
+export function sameTargets(some: readonly Target[], others: readonly Target[]): boolean {
+  return (
+    some.length === others.length &&
+    some.every((one, at) => {
+      const other = others[at];
+      return other !== undefined && sameTarget(one, other);
+    })
+  );
 }
 
 export function sameTarget(one: Target, other: Target): boolean {
@@ -65,15 +76,32 @@ export function wordsOf(wanted: Target): Words {
   };
 }
 
+/** The keys are the tunnel's, whatever target it takes. */
+function orderTargetOf(wanted: Target): OrderTarget {
+  const { quantum: _, ...words } = wordsOf(wanted);
+  return { provider: wanted.provider, ...words };
+}
+
 /** The server at the end of the way. */
 export function exitOf(wanted: Target): Server | Place {
   return isHops(wanted) ? wanted.exit : wanted;
 }
 
-/** The countries and cities that were requested. They are saved with the servers that were chosen for them. */
-export type Places = Pick<Connection, "wanted" | "wanted_via">;
+/**
+ * What was requested: countries and cities, and the order of which they are a part. It is saved with the servers that
+ * were chosen for it.
+ */
+export type Asked = Pick<Connection, "wanted" | "wanted_via" | "order">;
 
-export function placesIn(wanted: Target): Places {
+/** What is requested with the target at this place of an order. */
+export function askedIn(targets: readonly Target[], at: number): Asked {
+  const wanted = targets[at];
+  if (wanted === undefined) return {};
+  const order = targets.length > 1 ? { order: { targets: targets.map(orderTargetOf), at } } : {};
+  return { ...placesIn(wanted), ...order };
+}
+
+export function placesIn(wanted: Target): Omit<Asked, "order"> {
   const { exit, entry } = isHops(wanted) ? wanted : { exit: wanted, entry: null };
   return {
     ...(isPlace(exit) && { wanted: exit.name }),
@@ -85,9 +113,8 @@ export function placesIn(wanted: Target): Places {
 export function connectionTo(
   { provider, name, via, transport, quantum, registers, ...server }: Server,
   since: number,
-  places: Places = {},
+  { wanted, wanted_via, order }: Asked = {},
 ): Connection {
-  const { wanted, wanted_via } = places;
   return {
     provider,
     name,
@@ -96,6 +123,7 @@ export function connectionTo(
     ...(wanted_via !== undefined && { wanted_via }),
     ...(transport !== undefined && { transport }),
     ...(quantum !== undefined && { quantum }),
+    ...(order !== undefined && { order }),
     // A new process could not know what was assigned to this connection.
     ...(registers && { assigned: server }),
     since,

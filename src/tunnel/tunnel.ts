@@ -11,6 +11,7 @@ import { Kernel } from "./kernel.ts";
 import { KeyAgreement } from "./key-agreement.ts";
 import { KnownWays } from "./known-ways.ts";
 import { limitOf } from "./mtu.ts";
+import type { OrderTarget } from "./order.ts";
 import { Probe } from "./probe.ts";
 import type { QualitySettings } from "./quality-settings.ts";
 import type { Resolver, Way } from "./resolver.ts";
@@ -18,6 +19,7 @@ import type { RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { Session } from "./session.ts";
 import { Supervisor } from "./supervisor.ts";
+import type { Target } from "./target.ts";
 import { TunnelQuality } from "./tunnel-quality.ts";
 
 /** What a tunnel needs from the rest of the gateway. */
@@ -42,8 +44,10 @@ export interface Surroundings {
   autoconnect: boolean;
   /** The server as its provider lists it now; null if it is gone. */
   latest: (server: Server) => Server | null;
-  /** Servers that may replace a dead one, the nearest first. */
+  /** Servers that may replace a dead one, the nearest first, where a tunnel has only one target. */
   alternatives: (server: Server) => readonly Server[];
+  /** A target of a tunnel's order, as it can be reached now; null if it cannot. */
+  found: (wanted: OrderTarget, tunnel: string) => Target | null;
   /** The other tunnel that uses this server with the same key, or null. */
   conflictOf: (server: Server) => string | null;
   /** Whether names are looked up through a live tunnel while this one has that former one. */

@@ -35,6 +35,7 @@ export interface TunnelsDeps
     | "autoconnect"
     | "latest"
     | "alternatives"
+    | "found"
     | "register"
     | "qualitySettings"
     | "log"

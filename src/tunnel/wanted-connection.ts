@@ -3,7 +3,7 @@ import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import type { Connection } from "./connection.ts";
 import type { SavedState } from "./saved-state.ts";
-import { connectionTo, isTo, type Places, type Words } from "./target.ts";
+import { type Asked, connectionTo, isTo, type Words } from "./target.ts";
 
 interface Deps {
   host: Pick<Host, "now">;
@@ -24,10 +24,14 @@ export class WantedConnection {
     return this.deps.savedState.connection(this.deps.name);
   }
 
-  /** The places that were requested, as they are saved with the server. */
-  get places(): Places {
-    const { wanted, wanted_via } = this.connection ?? {};
-    return { ...(wanted !== undefined && { wanted }), ...(wanted_via !== undefined && { wanted_via }) };
+  /** What was requested, as it is saved with the server. */
+  get asked(): Asked {
+    const { wanted, wanted_via, order } = this.connection ?? {};
+    return {
+      ...(wanted !== undefined && { wanted }),
+      ...(wanted_via !== undefined && { wanted_via }),
+      ...(order !== undefined && { order }),
+    };
   }
 
   /** The target in the words of the client. */
@@ -54,9 +58,16 @@ export class WantedConnection {
     this.connection = this.saved;
   }
 
-  /** `since` is in milliseconds since 1970; `places` are the countries and cities that were requested, if any. */
-  set(server: Server, since: number, places: Places): void {
-    this.connection = connectionTo(server, since, places);
+  /** `since` is in milliseconds since 1970. */
+  set(server: Server, since: number, asked: Asked): void {
+    this.connection = connectionTo(server, since, asked);
+  }
+
+  /** Another order, of which the present target is a part, or none. */
+  reorder(asked: Asked): void {
+    if (this.connection === null) return;
+    const { wanted: _, wanted_via: __, order: ___, ...connection } = this.connection;
+    this.connection = { ...connection, ...asked };
   }
 
   clear(): void {

@@ -653,6 +653,27 @@ describe("the tunnels of a backup", () => {
     });
   });
 
+  test("are the same only if they have the same targets, which a restore brings back", () => {
+    withStore((store) => {
+      const one = { provider: "managed" as const, name: "se-1", since: 1 };
+      const targets = [
+        { provider: "managed" as const, server: "se-1" },
+        { provider: "custom" as const, server: "work", transport: "plain" as const },
+      ];
+      const backup = {
+        ...contents({}, []),
+        tunnels: [{ name: "tv", connection: { ...one, order: { targets, at: 0 } } }],
+      };
+      store.write("tunnel tv", JSON.stringify({ slot: 3, connection: one }));
+      expect(changesBy(holdingsOf(store), backup, CAREFUL)).toContainEqual({
+        ...{ what: "tunnel", name: "tv", before: "se-1 (account)", replaces: true },
+        after: "se-1 (account); the first that works of: se-1 (account), work (own, plain)",
+      });
+      restoreInto(store, backup, { ...CAREFUL, replace: true });
+      expect(contentsOf(store, NOW).tunnels).toEqual(backup.tunnels);
+    });
+  });
+
   test("are refused if there would be too many, or if a name is invalid or there twice", async () => {
     withStore((store) => {
       for (let slot = 1; slot < 7; slot++)

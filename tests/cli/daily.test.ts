@@ -128,6 +128,30 @@ test("connect --transport reaches a server over TCP, and says so", async () => {
     expect((await portcullis(...wrong)).code).toBe(2);
 });
 
+test("connect --then names what comes next, and the status says which is taken", async () => {
+  const servers = [3, 4].map((number) => ({
+    ...{ hostname: `se-${number}`, country: "Sweden", city: "Malmö", ipv4: `192.0.2.${number}`, port: 51820 },
+    public_key: publicKeyOf(new Uint8Array(32).fill(number).toBase64()),
+  }));
+  home.host.files.set("/etc/servers.json", JSON.stringify({ servers }));
+  await home.parts.catalogue.reloadManaged(home.host, "/etc/servers.json", home.parts.store);
+  expect(await portcullis("connect", "se-3", "--then", "se-4", "--then", "Sweden")).toEqual(
+    ok("Connected to se-3 (Malmö, Sweden).\n"),
+  );
+  expect((await portcullis("status")).stdout).toContain("\nOrder        se-3, se-4, Sweden: number 1 of 3\n");
+  expect(
+    await portcullis("tunnel", "main", "connect", "se-4", "--then", "se-3", "--transport", "plain"),
+  ).toEqual(ok("The main tunnel is connected to se-4 (Malmö, Sweden).\n"));
+  expect((await portcullis("status")).stdout).toContain("\nOrder        se-4, se-3: number 1 of 2\n");
+  expect(await portcullis("connect", "se-3", "--then", "se-5")).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^portcullis: targets: 2: server: /),
+  });
+  expect((await portcullis("tunnel", "main", "disconnect", "--then", "se-3")).code).toBe(2);
+  expect(await portcullis("connect", "se-3")).toEqual(ok("Connected to se-3 (Malmö, Sweden).\n"));
+  expect((await portcullis("status")).stdout).not.toContain("Order");
+});
+
 test("connect --quantum asks for keys that are safe from quantum computers, and says whether they are", async () => {
   const servers = [3, 4].map((number) => ({
     ...{ hostname: `se-${number}`, country: "Sweden", city: "Malmö", ipv4: `192.0.2.${number}`, port: 51820 },

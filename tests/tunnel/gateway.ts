@@ -14,6 +14,7 @@ import type { Register } from "../../src/tunnel/dialer.ts";
 import { QualitySettings } from "../../src/tunnel/quality-settings.ts";
 import { SavedState } from "../../src/tunnel/saved-state.ts";
 import type { TunnelStatus } from "../../src/tunnel/status.ts";
+import type { Target } from "../../src/tunnel/target.ts";
 import { Tunnels } from "../../src/tunnel/tunnels.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { cidrs, ips } from "../fake/address.ts";
@@ -83,6 +84,8 @@ export class Gateway {
   changed: readonly Server[] = [];
   /** What stands in for a dead server, as `--failover` allows it. */
   alternatives: readonly Server[] = [];
+  /** What the names of an order stand for. */
+  targets: readonly Target[] = SERVERS;
   autoconnect = true;
   /** What a server that registers keys assigns. */
   register: Register = () => Promise.reject(new Error("no server registers keys"));
@@ -193,6 +196,7 @@ export class Gateway {
       qualitySettings: this.qualitySettings,
       latest: (server) => this.changed.find(({ name }) => name === server.name) ?? server,
       alternatives: () => this.alternatives,
+      found: ({ server }) => this.targets.find(({ name }) => name === server) ?? null,
       log: { info: note, warn: note },
       alarm,
       onOtherFirewalls: () => this.devices.firewallsChanged(),

@@ -22,8 +22,8 @@ test("a second connect to the same server shares the outcome of the first", asyn
     moves += 1;
     answer();
   };
-  const first = requests.connect(ONE, move);
-  expect(requests.connect({ ...ONE }, move)).toBe(first);
+  const first = requests.connect([ONE], move);
+  expect(requests.connect([{ ...ONE }], move)).toBe(first);
   await first;
   await requests.stop();
   expect([moves, requests.wanted]).toEqual([1, null]);
@@ -31,9 +31,9 @@ test("a second connect to the same server shares the outcome of the first", asyn
 
 test("a connect to another server interrupts the first, and counts from then on", async () => {
   const requests = new Requests();
-  const first = outcomeOf(requests.connect(ONE, untilInterrupted));
-  const second = requests.connect(TWO, async (_, answer) => answer());
-  expect(requests.wanted?.name).toBe("two");
+  const first = outcomeOf(requests.connect([ONE], untilInterrupted));
+  const second = requests.connect([TWO], async (_, answer) => answer());
+  expect(requests.wanted?.[0]?.name).toBe("two");
   expect([await first, await outcomeOf(second), requests.wanted]).toEqual([
     "interrupted by a connect to two",
     "done",
@@ -44,11 +44,11 @@ test("a connect to another server interrupts the first, and counts from then on"
 test("a disconnect comes after what it interrupts, and the same connect is a new one then", async () => {
   const requests = new Requests();
   const order: string[] = [];
-  const first = requests.connect(ONE, (signal, answer) =>
+  const first = requests.connect([ONE], (signal, answer) =>
     untilInterrupted(signal, answer).finally(() => order.push("interrupted")),
   );
   const end = requests.disconnect(async () => void order.push("disconnected"));
-  const again = requests.connect(ONE, async (_, answer) => {
+  const again = requests.connect([ONE], async (_, answer) => {
     order.push("connected");
     answer();
   });
@@ -61,14 +61,14 @@ test("a connect is answered while the rest of its work still has its turn", asyn
   const requests = new Requests();
   const rest = Promise.withResolvers<void>();
   const order: string[] = [];
-  const connected = requests.connect(ONE, async (_, answer) => {
+  const connected = requests.connect([ONE], async (_, answer) => {
     answer();
     await rest.promise;
     order.push("rest");
   });
   const next = requests.add(async () => void order.push("next"));
   await connected;
-  expect([requests.wanted?.name, order]).toEqual(["one", []]);
+  expect([requests.wanted?.[0]?.name, order]).toEqual(["one", []]);
   rest.resolve();
   await next;
   expect(order).toEqual(["rest", "next"]);

@@ -828,3 +828,93 @@ describe("the watch", () => {
     ]);
   });
 });
+
+describe("a tunnel with an order of targets", () => {
+  const orderOf = (gateway: Gateway) => gateway.status().then(({ order }) => order?.at);
+
+  claim("takes the first that works, and keeps the order over a restart", async (gateway) => {
+    const { controller, host } = gateway;
+    host.silent.add(ENDPOINTS.one);
+    const connecting = controller.connect([ONE, TWO]);
+    await host.pass(HANDSHAKE_MS + 2_000);
+    await connecting;
+    const order = {
+      targets: [
+        { provider: "custom" as const, server: "one" },
+        { provider: "custom" as const, server: "two" },
+      ],
+      at: 1,
+    };
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "two", error: null, order });
+    expect((await controller.row()).order).toEqual(order);
+    await gateway.restart();
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "two", order });
+    expect(stoodAlways(host)).toBe(true);
+  });
+
+  claim("none of which works says so of each, and stays where it was", async (gateway) => {
+    const { controller, host } = gateway;
+    await controller.connect(server("three", 3));
+    host.silent.add(ENDPOINTS.one).add(ENDPOINTS.two);
+    const failed = controller.connect([ONE, TWO]).catch((error: Error) => error.message);
+    await host.pass(2 * HANDSHAKE_MS + 4_000);
+    expect(await failed).toMatch(/^none of the 2 works: one did not answer .*; two did not answer /);
+    const status = await gateway.status();
+    expect([status.server, status.connected, status.order]).toEqual(["three", true, undefined]);
+    expect(gateway.savedState.connection()?.order).toBeUndefined();
+  });
+
+  claim("already leads to the second and stays there if the first is silent", async (gateway) => {
+    const { controller, host } = gateway;
+    await controller.connect(TWO);
+    const { link } = (controller.state as { session: { link: string } }).session;
+    host.silent.add(ENDPOINTS.one);
+    const connecting = controller.connect([ONE, TWO]);
+    await host.pass(HANDSHAKE_MS + 2_000);
+    await connecting;
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "two" });
+    expect(controller.state).toMatchObject({ name: "connected", session: { link } });
+    expect(await orderOf(gateway)).toBe(1);
+    expect(gateway.savedState.connection()?.order?.at).toBe(1);
+  });
+
+  claim("moves to the next after one dial in vain, without --failover", async (gateway) => {
+    const { controller, host } = gateway;
+    await controller.connect([ONE, TWO]);
+    expect(await orderOf(gateway)).toBe(0);
+    host.busy = true;
+    await host.pass(3_000);
+    await loseServer(gateway);
+    await host.pass(2 * HANDSHAKE_MS);
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "two", error: null });
+    expect(await orderOf(gateway)).toBe(1);
+    expect(stoodAlways(host)).toBe(true);
+  });
+
+  claim("tries the best first again when the second dies, and skips one that is gone", async (gateway) => {
+    const { controller, host } = gateway;
+    const [one, two, three] = [ONE, TWO, server("three", 3)];
+    await controller.connect([two, one, three]);
+    gateway.targets = [one, three];
+    host.busy = true;
+    await host.pass(3_000);
+    host.silent.add(ENDPOINTS.two);
+    await host.pass(50_000);
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "one" });
+    gateway.targets = [two, one, three];
+    await host.pass(3_000);
+    host.silent.clear();
+    host.silent.add(ENDPOINTS.one);
+    await host.pass(50_000);
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "two", order: { at: 0 } });
+  });
+
+  claim("loses it by a connect to one server", async (gateway) => {
+    const { controller } = gateway;
+    await controller.connect([ONE, TWO]);
+    await controller.connect(ONE);
+    const status = await gateway.status();
+    expect([status.server, status.order]).toEqual(["one", undefined]);
+    expect(gateway.savedState.connection()?.order).toBeUndefined();
+  });
+});

@@ -27,7 +27,7 @@ test("a connection is saved with the places that were asked for, and shown in th
   aim.save();
   const connection = { provider: "custom", name: "one", via: "two", wanted: "Sweden", since: 500 } as const;
   expect(disk.connection()).toEqual(connection);
-  expect(aim.places).toEqual({ wanted: "Sweden" });
+  expect(aim.asked).toEqual({ wanted: "Sweden" });
   expect(aim.words).toEqual({ provider: "custom", server: "Sweden", via: "two" });
 });
 

@@ -4,6 +4,7 @@ import { apiCommand, command, host } from "../api-command.ts";
 import { PROVIDER_CHOICES, providerOption, USE_CHOICES, useIn } from "../provider.ts";
 
 interface How {
+  then?: string[];
   via?: string;
   transport?: string;
   quantum?: string;
@@ -28,6 +29,7 @@ export function addTunnelCommands(program: Command): void {
   apiCommand<How>(
     command(program, "connect", "connect to a server, or to the nearest one of a country or city")
       .argument("<server>")
+      .addOption(thenOption())
       .addOption(viaOption())
       .addOption(transportOption())
       .addOption(quantumOption()),
@@ -50,6 +52,7 @@ export function addTunnelCommands(program: Command): void {
       .addArgument(new Argument("<action>", "what to do").choices(["connect", "disconnect", "remove"]))
       .argument("[server]", "for connect: as for the command connect")
       .addOption(providerOption(PROVIDER_CHOICES))
+      .addOption(thenOption())
       .addOption(viaOption())
       .addOption(transportOption())
       .addOption(quantumOption()),
@@ -85,8 +88,9 @@ export function addTunnelCommands(program: Command): void {
 }
 
 /** Only what was given. */
-function howIn({ via, transport, quantum }: How): How {
+function howIn({ then, via, transport, quantum }: How): How {
   return {
+    ...(then !== undefined && { then }),
     ...(via !== undefined && { via }),
     ...(transport !== undefined && { transport }),
     ...(quantum !== undefined && { quantum }),
@@ -105,6 +109,13 @@ function transportOption(): Option {
     "--transport <way>",
     "how to reach it: plain WireGuard, with a hidden header (lwo), encrypted (shadowsocks), inside TCP (udp2tcp), by AmneziaWG (amnezia), or whatever works (auto, the default)",
   ).choices(TRANSPORTS);
+}
+
+function thenOption(): Option {
+  return new Option(
+    "--then <server>",
+    "what comes next if that does not work, now or later; can be given several times, and --via and --transport hold for each",
+  ).argParser((server: string, others: string[] | undefined) => [...(others ?? []), server]);
 }
 
 function viaOption(): Option {

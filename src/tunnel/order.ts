@@ -1,0 +1,34 @@
+import { type Static, Type } from "typebox";
+import { Provider, VIA, Wish } from "../servers/schema.ts";
+import { MAX_TARGETS } from "../shared/bounds.ts";
+
+/** One target of a tunnel's order: names, as a person gave them. */
+export const OrderTarget = Type.Object(
+  {
+    provider: Provider,
+    server: Type.String({ description: "a server, country or city" }),
+    via: Type.Optional(VIA),
+    transport: Type.Optional(
+      Type.Union(Wish.anyOf, { description: "how it should be reached; missing if in whatever way works" }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type OrderTarget = Static<typeof OrderTarget>;
+
+/** The targets of a tunnel, in a person's own order. The first that works is taken. */
+export const Order = Type.Object(
+  {
+    targets: Type.Array(OrderTarget, { minItems: 2, maxItems: MAX_TARGETS }),
+    at: Type.Integer({
+      minimum: 0,
+      maximum: MAX_TARGETS - 1,
+      description: "which of them the tunnel has taken, or tries first, counted from 0",
+    }),
+  },
+  {
+    additionalProperties: false,
+    description: "where the tunnel should lead, the best first; missing if there is only one target",
+  },
+);
+export type Order = Static<typeof Order>;

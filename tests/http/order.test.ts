@@ -1,0 +1,81 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { Home } from "./home.ts";
+
+const LIST = [1, 2, 3].map((number) => ({
+  ...{ hostname: `se-${number}`, country: number === 3 ? "Norway" : "Sweden", city: `City ${number}` },
+  ...{ ipv4: `192.0.2.1${number}`, port: 51820, public_key: new Uint8Array(32).fill(number).toBase64() },
+  ...{ provider: "Box", ...(number === 1 && { udp2tcp: [443] }) },
+}));
+
+let home: Home;
+beforeEach(async () => {
+  home = await Home.start({}, { "/etc/servers.json": JSON.stringify({ servers: LIST }) });
+});
+afterEach(() => home.stop());
+
+async function send(method: string, path: string, body?: unknown) {
+  const { status, json } = await home.send(method, path, body === undefined ? body : JSON.stringify(body));
+  return { status, ...(json as object) } as { status: number; error?: string };
+}
+
+const connect = (body: object) => send("POST", "/api/connect", body);
+const rows = async () => (await home.send("GET", "/api/tunnels")).json.tunnels;
+const OK = { status: 200, success: true };
+
+test("the first of several targets is taken, and all are told and saved in their order", async () => {
+  const targets = [{ server: "se-1", transport: "plain" }, { server: "Norway" }, { server: "se-1" }];
+  expect(await connect({ targets })).toEqual(OK);
+  const order = { targets: targets.map((each) => ({ provider: "managed", ...each })), at: 0 };
+  expect(await home.status()).toMatchObject({ connected: true, server: "se-1", order });
+  expect((await rows())[0]).toMatchObject({ wanted: "se-1", wanted_transport: "plain", order });
+  expect(home.parts.savedState.connection()).toMatchObject({ name: "se-1", order });
+  // Another order is another wish, though the tunnel is there already.
+  expect(
+    await connect({ targets: [{ server: "Sweden", transport: "plain" }, { server: "Norway" }] }),
+  ).toEqual(OK);
+  expect((await home.status()).order).toMatchObject({ targets: [{ server: "Sweden" }, {}], at: 0 });
+});
+
+test("each tunnel has an order of its own, which ends with a connect to one target or none", async () => {
+  const targets = [{ server: "Norway" }, { server: "se-2", provider: "managed" }];
+  expect(await send("PUT", "/api/tunnels/tv", { provider: "managed", targets })).toEqual(OK);
+  expect((await rows())[1]).toMatchObject({ name: "tv", server: "se-3", order: { at: 0 } });
+  expect(await send("PUT", "/api/tunnels/tv", { targets: [{ server: "se-2" }] })).toEqual(OK);
+  const row = (await rows())[1];
+  expect([row.server, row.order]).toEqual(["se-2", undefined]);
+  expect(await send("PUT", "/api/tunnels/tv", { targets })).toEqual(OK);
+  await send("POST", "/api/tunnels/tv/disconnect");
+  expect((await rows())[1].order).toBeUndefined();
+});
+
+test("what cannot be is refused in words, and changes nothing", async () => {
+  await connect({ server: "se-1" });
+  const [one, two] = [{ server: "se-1" }, { server: "se-2" }];
+  const refused: [object, string | RegExp][] = [
+    [{}, "server is required"],
+    [{ server: "se-1", targets: [one, two] }, "server: it belongs into each of the targets"],
+    [{ via: "se-1", targets: [one, two] }, "via: it belongs into each of the targets"],
+    [{ targets: [one, two, one] }, "targets: 3: se-1 is there twice"],
+    [{ targets: [one, { server: "se-9" }] }, /^targets: 2: server: /],
+    [{ targets: [one, { server: "se-2", transport: "udp2tcp" }] }, /^targets: 2: transport: se-2 does not/],
+    [{ targets: [] }, /^targets/],
+    [{ targets: Array.from({ length: 9 }, () => one) }, /^targets/],
+    [{ targets: [{ ...one, name: "x" }, two] }, /unknown field name/],
+  ];
+  for (const [body, words] of refused) {
+    const { status, error } = await connect(body);
+    expect([status >= 400, error], JSON.stringify(body)).toEqual([
+      true,
+      typeof words === "string" ? words : expect.stringMatching(words),
+    ]);
+  }
+  expect(await home.status()).toMatchObject({ connected: true, server: "se-1" });
+  expect(home.parts.savedState.connection()).not.toHaveProperty("order");
+});
+
+test("a target of the order is found by its names, and one that is gone is not", async () => {
+  await connect({ targets: [{ server: "se-1" }, { server: "se-2" }] });
+  const found = home.parts.connects.found({ provider: "managed", server: "se-2" }, "main");
+  expect(found).toMatchObject({ name: "se-2" });
+  expect(home.parts.connects.found({ provider: "managed", server: "se-9" }, "main")).toBeNull();
+});
