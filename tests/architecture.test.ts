@@ -24,6 +24,7 @@ const ROOMS = [
     "remote",
     "destinations",
     "dns",
+    "speed",
   ],
   ...["certificates", "checks", "providers", "http", "mqtt", "dashboard", "backup", "operator", "app"],
   ...["install", "update", "sandbox", "licenses", "cli", "main.ts"],

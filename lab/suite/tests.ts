@@ -72,6 +72,7 @@ const LONG = new Set([
     "connections",
     "endpoint-routes",
     "quality",
+    "speed",
     "forged",
     "sandbox",
   ]),

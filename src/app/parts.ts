@@ -43,6 +43,8 @@ import { keyedLike } from "../servers/quantum.ts";
 import type { Server } from "../servers/schema.ts";
 import { reachedLike } from "../servers/transport.ts";
 import { Updates } from "../servers/updates.ts";
+import { lookUpInside } from "../speed/look-up.ts";
+import { SpeedTests } from "../speed/speed-tests.ts";
 import type { Host, Send } from "../system/host.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { assertMachine } from "../system/machine.ts";
@@ -97,6 +99,7 @@ export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
   mqtt: MqttStatus;
   switches: Switches;
   qualitySettings: QualitySettings;
+  speedTests: SpeedTests;
   /** What was found damaged, for alerts once there are listeners. */
   damages: [AlertCode, string][];
 }
@@ -294,6 +297,11 @@ export async function partsOn(
   const mqtt = new MqttStatus(settings, () =>
     events.publish({ type: "settings_update", payload: { changed: "mqtt" }, stale: ["/api/settings"] }),
   );
+  const speedTests = new SpeedTests({
+    ...{ host, store, log, tunnels, killSwitch },
+    lookUp: (name, tunnel) => lookUpInside(name, exitResolvers({ to: "tunnel", name: tunnel }, tunnels)),
+    onChange: (running) => events.publish({ type: "speed_update", payload: { running } }),
+  });
   const overview = new Overview({ ...killSwitchParts, tunnels, catalogue, forwards });
   publishChanges({ ...killSwitchParts, tunnels, catalogue, overview });
   const damages: [AlertCode, string][] = [];
@@ -346,6 +354,7 @@ export async function partsOn(
     mqtt,
     switches,
     qualitySettings,
+    speedTests,
     damages,
   };
 }

@@ -16,6 +16,7 @@ import { lineOf, readStatus, textOf } from "./status.ts";
 import { printable, styled } from "./text.ts";
 
 type DnsUpdate = Extract<GatewayEvent, { type: "dns_update" }>["payload"];
+type SpeedUpdate = Extract<GatewayEvent, { type: "speed_update" }>["payload"];
 type Clock = Pick<Host, "now">;
 type Shown = Exclude<GatewayEvent, { type: "traffic" }>;
 
@@ -126,6 +127,8 @@ function sentenceOf(event: Shown): string {
       return `the settings have changed: ${event.payload.changed}`;
     case "favourites_update":
       return `${event.payload.count} favourite servers`;
+    case "speed_update":
+      return speedOf(event.payload);
     case "security_alert":
       return alertOf(event.payload);
   }
@@ -152,6 +155,12 @@ function forwardOf({ name, device, port, protocol, external, state, error }: For
   const at = external === null ? "" : ` at port ${external}`;
   const why = error === null ? "" : `  ${printable(error)}`;
   return `port ${port}/${protocol} of ${printable(name) || device}: ${state}${at}${why}`;
+}
+
+function speedOf({ running }: SpeedUpdate): string {
+  if (running === null) return "the speed test has ended";
+  const rate = running.mbit_per_second === null ? "" : `: ${running.mbit_per_second} Mbit/s`;
+  return `a speed test of the ${printable(tunnelTitle(running.tunnel))}${rate}`;
 }
 
 function alertOf({ code, message }: SecurityAlert): string {

@@ -22,6 +22,7 @@ import type { TargetList } from "../notifications/schema.ts";
 import type { RemoteStatus } from "../remote/schema.ts";
 import type { ScheduleList } from "../schedules/schema.ts";
 import type { FavouriteList } from "../servers/schema.ts";
+import type { SpeedTestList } from "../speed/schema.ts";
 import type { Status } from "../tunnel/schema.ts";
 import type { Connection } from "./connection.ts";
 
@@ -53,6 +54,7 @@ export interface Answers {
   remote: RemoteStatus;
   "round-trips": RoundTripList;
   settings: ShownSettings;
+  "speed-tests": SpeedTestList;
   /** Over HTTPS only. */
   tokens: TokenList;
 }

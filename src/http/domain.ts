@@ -20,6 +20,7 @@ import type { Schedules } from "../schedules/schedules.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Favourites } from "../servers/favourites.ts";
 import type { Updates } from "../servers/updates.ts";
+import type { SpeedTests } from "../speed/speed-tests.ts";
 import type { Host } from "../system/host.ts";
 import type { ConnectRequests } from "../tunnel/connect-requests.ts";
 import type { HttpsClient } from "../tunnel/https-client.ts";
@@ -70,6 +71,7 @@ export interface Domain {
   settings: Pick<Settings, "dhcp" | "portMapping">;
   switches: Switches;
   qualitySettings: QualitySettings;
+  speedTests: SpeedTests;
   mqtt: { shown(): ShownBroker | null };
   host: Pick<Host, "now" | "monotonic" | "sleep" | "read">;
   /** The machine's name. */

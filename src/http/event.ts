@@ -4,6 +4,7 @@ import { DeviceUpdate } from "../devices/schema.ts";
 import { DnsStatus } from "../dns/schema.ts";
 import { Forward, ForwardId } from "../forwards/schema.ts";
 import { Provider } from "../servers/schema.ts";
+import { RunningSpeedTest } from "../speed/schema.ts";
 import { Status, TunnelRow } from "../tunnel/schema.ts";
 import { ManagedChoices } from "./schema.ts";
 import { TrafficUpdate } from "./traffic.ts";
@@ -90,6 +91,11 @@ export const EVENTS = {
     Type.Object({ count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
     "a schedule was made, changed, removed or carried out, or has failed; count is their number now",
   ),
+  speed_update: message(
+    "speed_update",
+    Type.Object({ running: Type.Union([RunningSpeedTest, Type.Null()]) }, { additionalProperties: false }),
+    "a speed test has begun, goes on, which is told once a second, or has ended; then running is null",
+  ),
   security_alert: message(
     "security_alert",
     SecurityAlert,
@@ -134,6 +140,7 @@ const STALE_AFTER: Readonly<Record<Name, Stale>> = {
   destinations_update: ["/api/destinations", "/api/killswitch"],
   dns_update: ["/api/dns", "/api/dns/lists"],
   schedules_update: ["/api/schedules"],
+  speed_update: ["/api/speed-tests"],
   security_alert: [
     "/api/events",
     "/api/checks",

@@ -18,6 +18,7 @@ import type { Route } from "./route.ts";
 import { scheduleRoutes } from "./schedules.ts";
 import { serverRoutes } from "./servers.ts";
 import { settingsRoutes } from "./settings.ts";
+import { speedRoutes } from "./speed-tests.ts";
 import { swaggerRoutes } from "./swagger.ts";
 import { tokenRoutes } from "./tokens.ts";
 import { statusRoute, tunnelRoutes } from "./tunnels.ts";
@@ -33,6 +34,7 @@ export function routesOf(gluetun: boolean): readonly Route[] {
     ...serverRoutes,
     ...accountRoutes,
     ...tunnelRoutes,
+    ...speedRoutes,
     ...ownServerRoutes,
     ...deviceRoutes,
     ...destinationRoutes,

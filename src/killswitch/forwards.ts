@@ -53,6 +53,6 @@ export function permitContacts({ contacts }: Policy): string[] {
     .filter(({ tunnel }) => tunnel !== MAIN)
     .map(({ interface: to, protocol, address, port }) => {
       const match = `oifname "${to}" ${headerOf(familyOf(address))} daddr ${address} ${protocol} dport ${port}`;
-      return `${match} ct state new,established accept comment "requests for forwarded ports, to the server"`;
+      return `${match} ct state new,established accept comment "the gateway's own requests: for forwarded ports, or a speed test"`;
     });
 }

@@ -37,3 +37,13 @@ export const MAX_PAUSE_MINUTES = 60;
 export const MAX_BACKUP_BYTES = 1_048_576;
 /** A shorter passphrase of a backup can be guessed, however slow each guess is. */
 export const LEAST_PASSPHRASE_CHARACTERS = 8;
+
+/** Of a speed test: how long it may take, and how much it may bring. */
+export const SPEED_BOUNDS = {
+  seconds: { minimum: 1, maximum: 30, usual: 10 },
+  megabytes: { minimum: 1, maximum: 1_000, usual: 100 },
+} as const;
+/** The results of speed tests that are kept. */
+export const MAX_SPEED_RESULTS = 20;
+/** The length of an address of https. */
+export const MAX_URL_CHARACTERS = 2_000;

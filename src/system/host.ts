@@ -93,6 +93,16 @@ export interface Host {
    * Throws `GatewayError("unable")` if there is no answer. An abort throws the signal's reason, and nothing more is sent.
    */
   https(request: PinnedRequest, signal?: AbortSignal): Promise<HttpsAnswer>;
+  /**
+   * Downloads from an address by one link only, as much as comes in a bounded time, and keeps nothing of it; `onBytes` gets
+   * how much has come in how many milliseconds. Throws `GatewayError("unable")`. An abort throws the signal's reason, and
+   * ends the connection.
+   */
+  measureDownload(
+    place: SpeedPlace,
+    onBytes: (bytes: number, ms: number) => void,
+    signal: AbortSignal,
+  ): Promise<Downloaded>;
   /** Milliseconds since 1970. */
   now(): number;
   /** Milliseconds on a clock that never jumps. */
@@ -200,6 +210,26 @@ export interface UdpSocket {
   /** What has come in since the last call, or the first part of it; `refused` if nothing listens at the peer. */
   received(): Datagram[] | "refused";
   close(): void;
+}
+
+/** What is downloaded, and the only way to it. */
+export interface SpeedPlace {
+  link: string;
+  /** The firewall mark of what is sent. */
+  mark: number;
+  /** Tried in turn. */
+  addresses: readonly Address[];
+  /** Of https. The server has to prove its host. */
+  url: string;
+  mostBytes: number;
+  /** From the first byte of the answer. */
+  mostMs: number;
+}
+
+/** What has come after the first piece, in the time from that to the last one. */
+export interface Downloaded {
+  bytes: number;
+  ms: number;
 }
 
 /** A relay of WireGuard's packets to a server. */

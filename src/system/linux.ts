@@ -4,6 +4,7 @@ import type { AddressSets } from "./address-sets.ts";
 import type {
   Connection,
   Direction,
+  Downloaded,
   Heard,
   Host,
   HttpsAnswer,
@@ -64,6 +65,7 @@ const loadPathProbe = () => import("./path-probe.ts");
 const loadResolverProbe = () => import("./resolver-probe.ts");
 const loadRoundTrip = () => import("./round-trip.ts");
 const loadRouterRoundTrip = () => import("./router-round-trip.ts");
+const loadSpeed = () => import("./speed/speed-thread.ts");
 const loadUdpSocket = () => import("./udp-socket.ts");
 /** Children do not inherit the service's environment: no settings, no secrets, and messages in English. */
 const CHILD_ENV = {
@@ -237,6 +239,10 @@ export class LinuxHost implements Host {
 
   async call(call: ProcedureCall, signal?: AbortSignal): Promise<Uint8Array> {
     return (await loadGrpc()).call(call, signal);
+  }
+
+  async measureDownload(...given: Parameters<Host["measureDownload"]>): Promise<Downloaded> {
+    return (await loadSpeed()).measureDownload(...given);
   }
 
   async endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]> {

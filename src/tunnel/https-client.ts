@@ -1,12 +1,4 @@
-import {
-  type Address,
-  addressOf,
-  contains,
-  familyOf,
-  isLoopback,
-  type Prefix,
-  parseAddress,
-} from "../base/address.ts";
+import { type Address, addressOf, contains, familyOf, isLoopback, parseAddress } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
@@ -14,7 +6,7 @@ import type { Host, HttpsAnswer, HttpsRequest, PinnedRequest, Send } from "../sy
 import type { Controller } from "./controller.ts";
 import { resolversOf } from "./nameservers.ts";
 import { ownPort, type Resolver, type Way } from "./resolver.ts";
-import type { Session } from "./session.ts";
+import { carries } from "./session.ts";
 import { carriedBy } from "./state.ts";
 
 interface Deps {
@@ -145,15 +137,6 @@ export class HttpsClient {
 
 function noTunnel(): GatewayError {
   return new GatewayError("unable", "there is no tunnel to send this through; connect first");
-}
-
-function carries({ server }: Session, address: Address): boolean {
-  const { interface: own, peer } = server.config;
-  const isOfFamily = (other: Prefix) => familyOf(other) === familyOf(address);
-  return (
-    own.addresses.some(isOfFamily) &&
-    peer.allowedIps.filter(isOfFamily).some((prefix) => contains(prefix, address))
-  );
 }
 
 /** For a machine without a kill switch, on which no service runs. */

@@ -1,4 +1,4 @@
-import { type Address, addressOf, type Endpoint, familyOf } from "../base/address.ts";
+import { type Address, addressOf, contains, type Endpoint, familyOf, type Prefix } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { PolicyPart, TunnelPart } from "../killswitch/policy.ts";
 import { type HostNetwork, networkBeside, takerOf } from "../network/host-network.ts";
@@ -50,6 +50,16 @@ export function keepaliveOf({ config }: Server): number {
 /** Whether keys were asked for that its server did not agree on. */
 export function lacksKeys({ server, keys }: Session): boolean {
   return server.quantum !== undefined && keys === undefined;
+}
+
+/** Whether packets to this address enter the tunnel. */
+export function carries({ server }: Session, address: Address): boolean {
+  const { interface: own, peer } = server.config;
+  const isOfFamily = (other: Prefix) => familyOf(other) === familyOf(address);
+  return (
+    own.addresses.some(isOfFamily) &&
+    peer.allowedIps.filter(isOfFamily).some((prefix) => contains(prefix, address))
+  );
 }
 
 export function sameServer(a: Server, b: Server): boolean {

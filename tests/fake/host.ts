@@ -2,6 +2,7 @@ import { GatewayError } from "../../src/base/errors.ts";
 import type {
   Connection,
   Direction,
+  Downloaded,
   Heard,
   Host,
   HttpsAnswer,
@@ -15,6 +16,7 @@ import type {
   RouterWay,
   RunOptions,
   SetChange,
+  SpeedPlace,
   UdpPlace,
   UdpSocket,
   Watch,
@@ -118,6 +120,10 @@ export class FakeHost implements Host, Internet {
   readonly listening = new Listening();
   readonly datagrams = new Datagrams();
   readonly relays = new FakeRelays();
+  /** What was downloaded to measure a tunnel, and what comes of it. */
+  readonly downloads: SpeedPlace[] = [];
+  download = (_: SpeedPlace, __: (bytes: number, ms: number) => void): Promise<Downloaded> =>
+    Promise.reject(new GatewayError("unable", "nothing answers"));
   /** What services inside tunnels answer, by `address:port`; nothing listens elsewhere. */
   readonly services = new Map<string, (call: ProcedureCall) => Uint8Array | Promise<Uint8Array>>();
 
@@ -243,6 +249,17 @@ export class FakeHost implements Host, Internet {
 
   async openRelay(place: RelayPlace): Promise<OpenRelay> {
     return this.relays.open(place);
+  }
+
+  async measureDownload(
+    place: SpeedPlace,
+    onBytes: (bytes: number, ms: number) => void,
+    signal: AbortSignal,
+  ): Promise<Downloaded> {
+    this.downloads.push(place);
+    const stopped = Promise.withResolvers<never>();
+    signal.addEventListener("abort", () => stopped.reject(signal.reason));
+    return Promise.race([this.download(place, onBytes), stopped.promise]);
   }
 
   async call(call: ProcedureCall): Promise<Uint8Array> {

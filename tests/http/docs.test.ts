@@ -27,6 +27,8 @@ const ENDPOINTS = [
   "put /api/tunnels/{name}",
   "post /api/tunnels/{name}/disconnect",
   "delete /api/tunnels/{name}",
+  "get /api/speed-tests",
+  "post /api/speed-tests",
   "get /api/checks",
   "get /api/killswitch",
   "get /api/network",
@@ -154,6 +156,7 @@ test("each message of /ws is a schema of its own, named as its type", async () =
     "destinations_update",
     "dns_update",
     "schedules_update",
+    "speed_update",
     "security_alert",
     "traffic",
   ]);

@@ -2,6 +2,7 @@ import { Argument, type Command, Option } from "commander";
 import { QUANTUM, TRANSPORTS } from "../../servers/schema.ts";
 import { apiCommand, command, host } from "../api-command.ts";
 import { PROVIDER_CHOICES, providerOption, USE_CHOICES, useIn } from "../provider.ts";
+import type { SpeedFlags } from "../speed.ts";
 
 interface How {
   then?: string[];
@@ -61,6 +62,18 @@ export function addTunnelCommands(program: Command): void {
         ...(provider !== undefined && { provider }),
         ...howIn(how),
       }),
+  );
+  apiCommand<SpeedFlags>(
+    command(
+      program,
+      "speed-test",
+      "measure how fast a tunnel is, by a download from an address that you name, or show the last results",
+    )
+      .argument("[address]", "the https address of a large file; its server learns the tunnel's address")
+      .option("--tunnel <tunnel>", "the tunnel that is measured (default: main)")
+      .option("--seconds <number>", "how long at most, 1 to 30 (default: 10)")
+      .option("--megabytes <number>", "how much at most, 1 to 1000 (default: 100)"),
+    async (api, [address], flags) => (await import("../speed.ts")).speedTest(api, address, flags),
   );
   apiCommand(
     command(

@@ -5,6 +5,7 @@ import { say } from "../language.ts";
 import { FormButton, Outcome } from "../parts/button.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Lead } from "./tunnels/lead.tsx";
+import { Speed } from "./tunnels/speed.tsx";
 import { TunnelCard } from "./tunnels/tunnel-card.tsx";
 
 /** The tunnels: where each leads, who leaves by it, and what can be done about it. */
@@ -25,6 +26,7 @@ export function Tunnels() {
         <Pending of={tunnels} />
       )}
       {tunnels.state === "ready" && <Add />}
+      {tunnels.state === "ready" && <Speed tunnels={tunnels.value.tunnels.map(({ name }) => name)} />}
     </div>
   );
 }

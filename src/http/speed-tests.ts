@@ -1,0 +1,25 @@
+import { SpeedBody, SpeedResult, SpeedTestList } from "../speed/schema.ts";
+import { answers } from "./answers.ts";
+import { route } from "./route.ts";
+
+const shared = { tag: "Tunnels", path: "/api/speed-tests" } as const;
+
+export const speedRoutes = [
+  route({
+    ...shared,
+    method: "get",
+    summary: "Read the results of speed tests, and how far one is that runs",
+    answers: answers(SpeedTestList, "the test that runs, and the results that are kept"),
+    run: ({ speedTests }) => speedTests.list(),
+  }),
+  route({
+    ...shared,
+    method: "post",
+    summary: "Measure how fast a tunnel is, by a download from an address that you name",
+    body: SpeedBody,
+    example: { url: "speed.example.com/100MB.bin" },
+    answers: answers(SpeedResult, "the test has ended; closing the request ends it earlier"),
+    limit: "connection",
+    run: ({ speedTests }, { body, request }) => speedTests.run(body, request.signal),
+  }),
+];

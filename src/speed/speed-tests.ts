@@ -1,0 +1,197 @@
+import { type Address, isHostName, parseAddress } from "../base/address.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { listIn, Saved, type Texts } from "../base/saved.ts";
+import type { KillSwitch } from "../killswitch/killswitch.ts";
+import { MAIN } from "../killswitch/policy.ts";
+import { exitMarkOf } from "../network/slot.ts";
+import { MAX_SPEED_RESULTS, SPEED_BOUNDS } from "../shared/bounds.ts";
+import type { Host, SpeedPlace } from "../system/host.ts";
+import { carries, type Session } from "../tunnel/session.ts";
+import type { Tunnel } from "../tunnel/tunnel.ts";
+import type { Tunnels } from "../tunnel/tunnels.ts";
+import { type RunningSpeedTest, type SpeedBody, SpeedResult, type SpeedTestList } from "./schema.ts";
+
+const BYTES_PER_MEGABYTE = 1_000_000;
+const BITS_PER_BYTE = 8;
+/** The owner of what the kill switch permits for a test; never a tunnel's name. */
+const OWNER = "a speed test";
+const HTTPS_PORT = 443;
+/** How often it is told how far a test is. */
+const TOLD_EVERY_MS = 1_000;
+
+/** Not in backups: they say how good a way was, at one time and in one place. */
+const RESULTS = new Saved<readonly SpeedResult[]>("speed tests", (text) =>
+  listIn(SpeedResult)(text).slice(0, MAX_SPEED_RESULTS),
+);
+
+interface Deps {
+  host: Pick<Host, "measureDownload" | "now" | "monotonic">;
+  store: Texts;
+  log: Pick<Log, "warn">;
+  killSwitch: Pick<KillSwitch, "update">;
+  tunnels: Pick<Tunnels, "named" | "onTunnel" | "onRemoved">;
+  /** The addresses of a name, asked inside the tunnel. */
+  lookUp: (name: string, tunnel: string) => Promise<Address[]>;
+  /** Gets the test that runs, once a second, and null at its end. */
+  onChange: (running: RunningSpeedTest | null) => void;
+}
+
+interface Running {
+  shown: RunningSpeedTest;
+  session: Session;
+  ending: AbortController;
+}
+
+/**
+ * Measures how fast a tunnel is, by a download that a person asks for. One runs at a time. Its connection is bound to the
+ * tunnel's interface, and ends with the session.
+ */
+export class SpeedTests {
+  private running: Running | null = null;
+
+  constructor(private readonly deps: Deps) {
+    const { tunnels } = deps;
+    tunnels.onTunnel((tunnel) => tunnel.controller.onChange(() => this.look(tunnel)));
+    tunnels.onRemoved((name) => this.endOf(name));
+  }
+
+  list(): SpeedTestList {
+    return { running: this.running?.shown ?? null, results: [...RESULTS.read(this.deps.store)] };
+  }
+
+  /** Resolves to the result, which is kept. An abort of the signal ends the test. */
+  async run(asked: SpeedBody, signal: AbortSignal): Promise<SpeedResult> {
+    const { host, tunnels } = this.deps;
+    const url = urlIn(asked.url);
+    if (this.running !== null)
+      throw new GatewayError("unable", "another speed test is under way; wait for its end");
+    const tunnel = tunnels.named(asked.tunnel ?? MAIN, "tunnel");
+    const session = sessionOf(tunnel);
+    const at = new Date(host.now()).toISOString();
+    const shown = {
+      at,
+      tunnel: tunnel.name,
+      url: url.origin + url.pathname,
+      bytes: 0,
+      mbit_per_second: null,
+    };
+    const running: Running = { shown, session, ending: new AbortController() };
+    this.running = running;
+    this.deps.onChange(shown);
+    try {
+      const result = await this.measure(running, { ...asked, url: url.href }, signal);
+      this.keep(result);
+      return result;
+    } finally {
+      this.running = null;
+      this.deps.onChange(null);
+    }
+  }
+
+  private async measure(running: Running, asked: SpeedBody, given: AbortSignal): Promise<SpeedResult> {
+    const { host, lookUp } = this.deps;
+    const { seconds = SPEED_BOUNDS.seconds.usual, megabytes = SPEED_BOUNDS.megabytes.usual } = asked;
+    const { session, ending } = running;
+    const { tunnel, at, url } = running.shown;
+    const signal = AbortSignal.any([ending.signal, given]);
+    const { hostname, host: named } = new URL(asked.url);
+    const found = await lookUp(hostname.replace(/^\[|\]$/g, ""), tunnel);
+    signal.throwIfAborted();
+    const addresses = found.filter((each) => carries(session, each));
+    if (addresses.length === 0) throw new GatewayError("unable", `url: the tunnel does not lead to ${named}`);
+    const place = {
+      ...{ link: session.link, mark: exitMarkOf(session.mark), addresses, url: asked.url },
+      ...{ mostBytes: megabytes * BYTES_PER_MEGABYTE, mostMs: seconds * 1_000 },
+    };
+    const { bytes, ms } = await this.permitted(running, place, () =>
+      host.measureDownload(place, this.told(running), signal),
+    );
+    const took = { bytes, seconds: Math.round(ms) / 1_000, mbit_per_second: rateOf(bytes, ms) };
+    return { at, tunnel, server: session.server.name, url, ...took };
+  }
+
+  /** Of the gateway's own traffic, the kill switch lets other tunnels than main have only what it was told of. */
+  private async permitted<T>(
+    { shown, session }: Running,
+    to: SpeedPlace,
+    work: () => Promise<T>,
+  ): Promise<T> {
+    const { killSwitch } = this.deps;
+    const port = Number(new URL(to.url).port) || HTTPS_PORT;
+    const contacts = to.addresses.map((address) => ({
+      tunnel: shown.tunnel,
+      protocol: "tcp" as const,
+      address,
+      port,
+      endpoint: session.endpoint,
+    }));
+    if (shown.tunnel === MAIN) return work();
+    try {
+      await killSwitch.update(OWNER, { contacts });
+      return await work();
+    } finally {
+      await killSwitch.update(OWNER, null);
+    }
+  }
+
+  /** What is to be told of a test that runs. */
+  private told(running: Running): (bytes: number, ms: number) => void {
+    let toldAt = this.deps.host.monotonic();
+    return (bytes, ms) => {
+      running.shown = { ...running.shown, bytes, mbit_per_second: ms === 0 ? null : rateOf(bytes, ms) };
+      const now = this.deps.host.monotonic();
+      if (now - toldAt < TOLD_EVERY_MS || this.running !== running) return;
+      toldAt = now;
+      this.deps.onChange(running.shown);
+    };
+  }
+
+  /** A full disk must not cost the answer. */
+  private keep(result: SpeedResult): void {
+    const { store, log } = this.deps;
+    try {
+      RESULTS.write(store, [result, ...RESULTS.read(store)].slice(0, MAX_SPEED_RESULTS));
+    } catch (error) {
+      log.warn(`the result of a speed test is not kept: ${messageOf(error)}`);
+    }
+  }
+
+  /** A tunnel has another state. */
+  private look({ name, controller }: Tunnel): void {
+    if (this.running?.shown.tunnel !== name) return;
+    const { state } = controller;
+    if (state.name !== "connected" || state.session !== this.running.session) this.endOf(name);
+  }
+
+  private endOf(tunnel: string): void {
+    if (this.running?.shown.tunnel !== tunnel) return;
+    this.running.ending.abort(
+      new GatewayError("interrupted", "the tunnel has changed, so the speed test has ended"),
+    );
+  }
+}
+
+function sessionOf({ name, controller: { state } }: Tunnel): Session {
+  if (state.name === "connected") return state.session;
+  throw new GatewayError("unable", `tunnel: ${name} is not connected; connect it first`);
+}
+
+function urlIn(text: string): URL {
+  const url = URL.parse(text.includes("://") ? text : `https://${text}`);
+  if (url?.protocol !== "https:")
+    throw refusal("must be an https address, as https://speed.example.com/100MB.bin");
+  if (url.username !== "" || url.password !== "") throw refusal("must have no name and no password");
+  const name = url.hostname.replace(/^\[|\]$/g, "");
+  if (parseAddress(name) === null && !isHostName(name)) throw refusal("must have the name of a server");
+  return url;
+}
+
+function refusal(what: string): GatewayError {
+  return new GatewayError("bad_request", `url: ${what}`);
+}
+
+function rateOf(bytes: number, ms: number): number {
+  const megabits = (BITS_PER_BYTE * bytes) / (ms * 1_000);
+  return Math.round(10 * megabits) / 10;
+}

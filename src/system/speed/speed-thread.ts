@@ -1,0 +1,44 @@
+import { GatewayError } from "../../base/errors.ts";
+import type { Downloaded, SpeedPlace } from "../host.ts";
+import type { OnBytes } from "./download.ts";
+
+export type FromSpeedWorker =
+  | { type: "bytes"; bytes: number; ms: number }
+  | { type: "done"; downloaded: Downloaded }
+  | { type: "failed"; message: string };
+
+/** In the executable it is below the folder of the main file. */
+const WORKER = Bun.main.startsWith("/$bunfs/")
+  ? "/$bunfs/root/system/speed/speed-worker.js"
+  : new URL("./speed-worker.ts", import.meta.url).href;
+
+/**
+ * Downloads in a thread of its own, because a fast line has always more to read, and the loop that repairs the kill
+ * switch must not wait for it. The thread ends with the download, and its connection with the thread.
+ */
+export async function measureDownload(
+  place: SpeedPlace,
+  onBytes: OnBytes,
+  signal: AbortSignal,
+): Promise<Downloaded> {
+  signal.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<Downloaded>();
+  const ended = () => reject(new GatewayError("unable", "the speed test has ended by itself"));
+  const stop = () => reject(signal.reason);
+  const worker = new Worker(WORKER, { smol: true });
+  worker.onmessage = ({ data }: MessageEvent<FromSpeedWorker>) => {
+    if (data.type === "bytes") onBytes(data.bytes, data.ms);
+    else if (data.type === "done") resolve(data.downloaded);
+    else reject(new GatewayError("unable", data.message));
+  };
+  worker.onerror = ended;
+  worker.addEventListener("close", ended);
+  signal.addEventListener("abort", stop, { once: true });
+  worker.postMessage(place);
+  try {
+    return await promise;
+  } finally {
+    signal.removeEventListener("abort", stop);
+    worker.terminate();
+  }
+}
