@@ -2,6 +2,8 @@ import { GatewayError } from "../base/errors.ts";
 import { Success } from "../http/answers.ts";
 import { Providers } from "../http/schema.ts";
 import type { CustomServer, Stored } from "../servers/schema.ts";
+import { AMNEZIA_NAMES } from "../wireguard/amnezia.ts";
+import type { AmneziaName } from "../wireguard/amnezia-schema.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
 import { readSecret } from "./secret.ts";
@@ -19,6 +21,7 @@ export interface AddFlags {
   location?: string;
   persistentKeepalive?: string;
   mtu?: string;
+  amnezia?: string[];
 }
 
 /** Keys come from files, standard input or the terminal, because all users of the machine can see a command line. */
@@ -35,6 +38,7 @@ export async function addServer(api: Api, name: string, flags: AddFlags): Promis
       persistent_keepalive: numberIn("--persistent-keepalive", flags.persistentKeepalive),
     }),
     ...(flags.mtu !== undefined && { mtu: numberIn("--mtu", flags.mtu) }),
+    ...Object.fromEntries((flags.amnezia ?? []).map(settingIn)),
     private_key: (await readSecret(flags.privateKeyFile, "Private key")).trim(),
     ...(flags.presharedKeyFile !== undefined && {
       preshared_key: (await readSecret(flags.presharedKeyFile, "Preshared key")).trim(),
@@ -57,6 +61,18 @@ export async function removeServer(api: Api, name: string, given?: Stored): Prom
 }
 
 const REMOVE: Record<Stored, string> = { custom: "/api/custom/remove", imported: "/api/import" };
+
+/** A field of the request, and its value; the gateway judges it. */
+function settingIn(text: string): [name: AmneziaName, value: number | string] {
+  const [, key = "", value = ""] = /^([^=]*)=(.*)$/.exec(text) ?? [];
+  const name = AMNEZIA_NAMES.find((each) => each === key.toLowerCase());
+  if (name === undefined)
+    throw new GatewayError(
+      "bad_request",
+      `--amnezia: must be one of ${AMNEZIA_NAMES.join(", ")}, as in jc=4`,
+    );
+  return [name, /^(0|[1-9][0-9]{0,9})$/.test(value) ? Number(value) : value];
+}
 
 function numberIn(flag: string, text: string): number {
   if (!/^[0-9]{1,5}$/.test(text)) throw new GatewayError("bad_request", `${flag}: must be a whole number`);

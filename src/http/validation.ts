@@ -52,7 +52,7 @@ function unknownField(name: string, known: readonly string[]): string {
 
 /** A field's name is the client's text: it is quoted, shortened, and not shown if it looks like a secret. */
 function named(field: string): string {
-  if (/^[a-z_]{1,40}$/.test(field)) return field;
+  if (/^[a-z_]{1,40}[0-9]?$/.test(field)) return field;
   if (redacted(field) !== field) return "(a secret)";
   return JSON.stringify(field.length > MAX_NAME ? `${field.slice(0, MAX_NAME)}…` : field);
 }

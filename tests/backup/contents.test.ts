@@ -56,6 +56,18 @@ test("a backup holds the servers and the settings that a restore takes, and pass
     store.close();
   }));
 
+test("settings of AmneziaWG are held and taken back, and what a file may not have is refused", async () => {
+  const held = (amnezia: object) => {
+    const { config } = SERVER;
+    const server = { ...SERVER, config: { ...config, interface: { ...config.interface, amnezia } } };
+    return { ...CONTENTS, servers: [server] };
+  };
+  const good = held({ jc: 3, jmin: 40, jmax: 70, s1: 15, s4: 9, h1: "5-10", i2: "<b 0xc0ff><t>" });
+  expect(await checkedContents(JSON.parse(JSON.stringify(good)))).toEqual(good);
+  for (const wrong of [{ s4: 141 }, { jc: 1 }, { h1: "05" }, { h1: "5", h2: "5" }, { i1: "<r 1453>" }, {}])
+    await expect(checkedContents(JSON.parse(JSON.stringify(held(wrong))))).rejects.toThrow();
+});
+
 test("the check of many servers lets other work go on", async () => {
   const servers = Array.from({ length: 50 }, (_, index) => ({ ...SERVER, name: `server ${index}` }));
   let [turns, checking] = [0, true];

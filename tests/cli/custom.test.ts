@@ -58,6 +58,20 @@ test("add sends each field of the interface; keys come from files", async () => 
   expect(home.parts.catalogue.servers("custom")).toEqual([stored("home", fields)]);
 });
 
+test("add sends settings of AmneziaWG, and what they must be is the gateway's to say", async () => {
+  const given = (...settings: string[]) =>
+    run(home.port, ["add", "home", ...REQUIRED, ...settings.flatMap((each) => ["--amnezia", each])], {
+      stdin: `${PRIVATE}\n`,
+    });
+  expect((await given("s1=0x5")).stderr).toContain("s1 must be a whole number from 0 to 1279");
+  for (const wrong of ["mtu=5", "jc", "=4"])
+    expect((await given(wrong)).stderr).toContain("--amnezia: must be one of jc, jmin, jmax, s1,");
+  expect(home.parts.catalogue.servers("custom")).toEqual([]);
+  expect((await given("Jc=4", "jmin=40", "jmax=70", "h1=77", "H2=5-10", "i1=<b 0x3d><r 16>")).code).toBe(0);
+  const settings = { jc: 4, jmin: 40, jmax: 70, h1: 77, h2: "5-10", i1: "<b 0x3d><r 16>" };
+  expect(home.parts.catalogue.servers("custom")).toEqual([stored("home", settings)]);
+});
+
 test("without files the keys are lines of standard input", async () => {
   const stdin = `${PRIVATE}\n${PRESHARED}\n`;
   const args = ["add", "home", ...REQUIRED, "--preshared-key-file", "-"];

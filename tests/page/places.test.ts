@@ -43,6 +43,12 @@ test("nobody can connect to the place of servers that have none", () => {
   expect(PLACES.servers.map(placeOf)).toContain("");
 });
 
+test("a server that is reached by AmneziaWG says so, and is found by that", () => {
+  const mine = { ...record("mine"), amnezia: true as const };
+  const { servers } = found(placesIn({ Unknown: { Unknown: [mine, record("other")] } }), "amnezia");
+  expect(servers).toMatchObject([{ name: "mine", amnezia: true }]);
+});
+
 test("two hops: every place can be the entry if there is an exit, and the exits are all others with a port for it", () => {
   const record = (hostname: string, multihop?: true) => ({
     ...{ hostname, ipv4: "192.0.2.1", type: "WireGuard" as const, provider: "Managed" },

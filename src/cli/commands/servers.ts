@@ -60,7 +60,12 @@ function addCommand(program: Command): Command {
     .option("--allowed-ips <CIDRs>", "destinations that the server carries (default: all)")
     .option("--location <text>", "the server's place, as City, Country")
     .option("--persistent-keepalive <seconds>", "seconds between keepalives; 0 turns them off")
-    .option("--mtu <bytes>", "size of the largest packet in the tunnel");
+    .option("--mtu <bytes>", "size of the largest packet in the tunnel")
+    .option(
+      "--amnezia <key=value>",
+      "a setting of AmneziaWG, such as jc=4 or h1=5-10; can be given several times",
+      (setting: string, all: string[] = []) => [...all, setting],
+    );
 }
 
 /** The list may have to be fetched outside the tunnel, so only root on the gateway can ask for it. */
