@@ -110,6 +110,23 @@ test("nothing but such messages passes, in both directions", () => {
   expect(amnezia.show(forged, whole)).toBe(0);
 });
 
+test("whatever a stranger sends in the server's name, nothing of a handshake comes of it, and nothing breaks", () => {
+  const amnezia = made();
+  const lengths = [0, 1, 3, 4, 35, 72, 163, 164, 1_500, ...Array.from({ length: 200 }, (_, at) => at)];
+  for (const length of lengths)
+    for (const kind of [1, 2, 3, 4] as const) {
+      const bytes = new Uint8Array(2_000);
+      crypto.getRandomValues(bytes.subarray(0, length));
+      const at = FORM.padding[kind - 1] ?? 0;
+      if (at + 4 <= length) new DataView(bytes.buffer).setUint32(at, FORM.headers[kind - 1]?.[0] ?? 0, true);
+      const shown = amnezia.show(bytes, length);
+      if (shown > 0) expect([...bytes.subarray(0, 4), length - shown]).toEqual([4, 0, 0, 0, 3]);
+    }
+  const next = message(1, 148, SERVER);
+  amnezia.hide(next, 148);
+  expect(next.slice(15 + 132, 15 + 148)).toEqual(new Uint8Array(16));
+});
+
 test("data of the length of a handshake is data, whatever its padding looks like", () => {
   const [first, response, cookie] = FORM.headers;
   const headers = [first, response, cookie, [0x7735_94f0, 0x7735_94ff]] as const;
