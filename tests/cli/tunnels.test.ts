@@ -87,3 +87,26 @@ test("what is wrong is said, and usage errors have their own exit code", async (
   expect((await failed("tv", "disconnect", "se-1"))[0]).toBe(2);
   expect((await failed("tv", "explode"))[0]).toBe(2);
 });
+
+test("a speed test says how fast the tunnel is, and the last results are listed", async () => {
+  const address = "https://192.0.2.80/100MB.bin";
+  home.host.download = async () => ({ bytes: 12_500_000, ms: 1_000 });
+  expect(await portcullis("speed-test")).toEqual(
+    ok("No speed test was made yet; name an https address to download from.\n"),
+  );
+  expect((await portcullis("speed-test", address)).stderr).toBe(
+    "portcullis: tunnel: main is not connected; connect it first\n",
+  );
+  await portcullis("tunnel", "tv", "connect", "Sweden");
+  expect(await portcullis("speed-test", `${address}?key=1`, "--tunnel", "tv", "--megabytes", "20")).toEqual(
+    ok("tv: 100 Mbit/s by se-1 (12.5 MB in 1.0 s)\n"),
+  );
+  expect(home.host.downloads).toMatchObject([{ mostBytes: 20_000_000, mostMs: 10_000 }]);
+  const rows = (await portcullis("speed-test")).stdout.split("\n").map((line) => line.split(/ {2,}/));
+  expect(rows).toEqual([
+    ["Time", "Tunnel", "Server", "Download", "From"],
+    [expect.any(String), "tv", "se-1", "100 Mbit/s", address],
+    [""],
+  ]);
+  expect((await portcullis("speed-test", address, "--seconds", "1s")).code).toBe(2);
+});
