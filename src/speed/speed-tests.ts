@@ -17,6 +17,8 @@ const BITS_PER_BYTE = 8;
 /** The owner of what the kill switch permits for a test; never a tunnel's name. */
 const OWNER = "a speed test";
 const HTTPS_PORT = 443;
+/** Each costs a rule of the firewall, and the time until the next is tried. */
+const MAX_ADDRESSES = 4;
 /** How often it is told how far a test is. */
 const TOLD_EVERY_MS = 1_000;
 
@@ -98,7 +100,7 @@ export class SpeedTests {
     const { hostname, host: named } = new URL(asked.url);
     const found = await lookUp(hostname.replace(/^\[|\]$/g, ""), tunnel);
     signal.throwIfAborted();
-    const addresses = found.filter((each) => carries(session, each));
+    const addresses = found.filter((each) => carries(session, each)).slice(0, MAX_ADDRESSES);
     if (addresses.length === 0) throw new GatewayError("unable", `url: the tunnel does not lead to ${named}`);
     const place = {
       ...{ link: session.link, mark: exitMarkOf(session.mark), addresses, url: asked.url },

@@ -237,3 +237,16 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "a speed test is asked for with an address, and what is wrong is said where it was asked for",
+  async () => {
+    const card = ".tunnels > section.words";
+    await tab.shows(card, "Its server sees a visitor who comes from the tunnel.");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.type("Address of a large file", "https://192.0.2.80/100MB.bin");
+    await tab.click("Measure");
+    await tab.shows(card, "main is not connected; connect it first");
+  },
+  TIMEOUT_MS,
+);

@@ -89,6 +89,13 @@ test("the kill switch permits another tunnel than main the server, as long as a 
   expect(rules()).toEqual([]);
 });
 
+test("of a name with many addresses, a few are tried", async () => {
+  const many = Array.from({ length: 100 }, (_, at) => `192.0.2.${at}`);
+  Reflect.get(home.parts.speedTests, "deps").lookUp = async () => many;
+  await measure({ url: "https://speed.example.com/100MB.bin" });
+  expect(home.host.downloads.map(({ addresses }) => addresses)).toEqual([many.slice(0, 4) as never]);
+});
+
 test("a disconnect ends a test, and there is one at a time", async () => {
   home.host.download = () => new Promise(() => {});
   const first = measure({ url: URL_ASKED });
