@@ -1,5 +1,6 @@
 import ipaddr from "ipaddr.js";
 import { isPrivate } from "../src/base/address.ts";
+import type { Relayed } from "../src/servers/schema.ts";
 import { ip } from "../tests/fake/address.ts";
 import { markOf } from "./marker.ts";
 
@@ -7,10 +8,10 @@ export interface WireguardEndpoint {
   address: string;
   port: number;
   /**
-   * Where a relay of the gateway's may have its connection. What is in a stream cannot be judged, of LWO the mark, and of
-   * AmneziaWG that it is not WireGuard.
+   * Where a relay of the gateway's may send. Of LWO the mark is judged, of Shadowsocks the size, of AmneziaWG that it is
+   * not WireGuard, of a stream nothing.
    */
-  protocol?: "tcp" | "lwo" | "amnezia";
+  transport?: Relayed;
 }
 
 export type Finding =
@@ -66,10 +67,18 @@ function packetFinding(packet: Packet, endpoints: readonly WireguardEndpoint[]):
   return leak(describe(packet));
 }
 
-function isOf({ protocol }: WireguardEndpoint, number: 6 | 17, payload: DataView): boolean {
-  if (number === 6 || protocol === "tcp") return number === 6 && protocol === "tcp";
-  if (protocol === "amnezia") return !isWireguard(payload);
-  return protocol === "lwo" ? isHidden(payload) : isWireguard(payload);
+function isOf({ transport }: WireguardEndpoint, number: 6 | 17, payload: DataView): boolean {
+  if (number === 6 || transport === "udp2tcp") return number === 6 && transport === "udp2tcp";
+  if (transport === "amnezia") return !isWireguard(payload);
+  if (transport === "shadowsocks") return isEncrypted(payload);
+  return transport === "lwo" ? isHidden(payload) : isWireguard(payload);
+}
+
+/** A salt, an IPv4 address with its port, one of WireGuard's messages, and a tag (SIP004). */
+const SHORTEST_ENCRYPTED_BYTES = 32 + 7 + 32 + 16;
+
+function isEncrypted(udp: DataView): boolean {
+  return udp.getUint16(4) - 8 >= SHORTEST_ENCRYPTED_BYTES;
 }
 
 /** A header that is hidden by LWO says so in its second byte. */

@@ -1,4 +1,6 @@
 import { commandIn } from "../src/sandbox/namespace.ts";
+import { startServer } from "./server-program.ts";
+import { SHADOWSOCKS_PORT } from "./shadowsocks.ts";
 
 /** Where the program listens, besides WireGuard. */
 const LWO_PORT = 41_820;
@@ -11,25 +13,20 @@ interface Keys {
 
 /**
  * Starts the server's end of LWO in a namespace, before the WireGuard there, written from its description and without
- * the gateway's code: what comes with the mark of a hidden header goes to the program, whatever the port.
+ * the gateway's code: what comes with the mark of a hidden header goes to the program, whatever the port. What is
+ * encrypted by Shadowsocks has such a mark by chance.
  */
 export async function startLwo(
   namespace: string,
   wireguardPort: number,
   keys: Keys,
 ): Promise<Bun.Subprocess> {
-  const rule = `iifname "wan0" meta l4proto udp @th,72,8 & 0x80 == 0x80 redirect to :${LWO_PORT};`;
+  const rule = `iifname "wan0" udp dport != ${SHADOWSOCKS_PORT} @th,72,8 & 0x80 == 0x80 redirect to :${LWO_PORT};`;
   const table = `table inet lwo { chain in { type nat hook prerouting priority -95; ${rule} }; }`;
   const nft = Bun.spawn(commandIn(namespace, ["nft", table]), { stdin: "ignore", stderr: "inherit" });
   if ((await nft.exited) !== 0) throw new Error("nft refused the server's end of LWO");
   const words = [String(wireguardPort), JSON.stringify(keys)];
-  const child = Bun.spawn(commandIn(namespace, [process.execPath, import.meta.path, ...words]), {
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "inherit",
-  });
-  await child.stdout.getReader().read();
-  return child;
+  return startServer(namespace, [process.execPath, import.meta.path, ...words]);
 }
 
 /** The sizes of initiation, response and cookie, and of what stands before encrypted data. */
@@ -61,6 +58,8 @@ async function serve(wireguardPort: number, { serverKey, clientKey }: Keys): Pro
         clients.set(name, begun);
         (await begun).send(packet);
       },
+      // The client may be out of reach for a while.
+      error() {},
     },
   });
   const inside = (port: number, address: string) =>

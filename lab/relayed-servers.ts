@@ -1,43 +1,62 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import type { VpnServer } from "../src/sandbox/server.ts";
 import { VPN, VPN_PORT } from "../src/sandbox/topology.ts";
+import type { Offered } from "../src/servers/schema.ts";
 import type { WireguardEndpoint } from "./frame.ts";
 import type { Lab } from "./lab.ts";
 import { startLwo } from "./lwo.ts";
+import { SHADOWSOCKS_PORT, startShadowsocks } from "./shadowsocks.ts";
 import { startUdpOverTcp } from "./udp-over-tcp.ts";
 
 /** As at Mullvad's servers, the first to be tried first. */
 export const UDP2TCP_PORTS = [443, 80, 5001];
+/** Where a relay sends to, if nothing else answers there first. */
+export const RELAY_TARGETS = {
+  udp2tcp: { protocol: "tcp", port: 443 },
+  lwo: { protocol: "udp", port: VPN_PORT },
+  shadowsocks: { protocol: "udp", port: SHADOWSOCKS_PORT },
+} as const satisfies Record<Offered, { protocol: "tcp" | "udp"; port: number }>;
+export const RELAYED = ["udp2tcp", "lwo", "shadowsocks"] as const satisfies readonly Offered[];
 
-/** What a sniffer lets pass: relays at these ports. */
-export function relaysAt(ports: readonly number[]): WireguardEndpoint[] {
-  return Object.values(VPN).flatMap(({ v4 }) =>
-    ports.map((port) => ({ address: v4, port, protocol: "tcp" as const })),
-  );
-}
-
-/** The same for what is in disguise. */
-export function disguisedAt(ports: readonly number[]): WireguardEndpoint[] {
-  return Object.values(VPN).flatMap(({ v4 }) =>
-    ports.map((port) => ({ address: v4, port, protocol: "lwo" as const })),
-  );
+/** What a sniffer lets pass: what relays send to these ports, and the answers. */
+export function relaysAt(
+  transport: Offered,
+  ports: readonly number[] = [RELAY_TARGETS[transport].port],
+): WireguardEndpoint[] {
+  return Object.values(VPN).flatMap(({ v4 }) => ports.map((port) => ({ address: v4, port, transport })));
 }
 
 /**
- * Both servers take WireGuard's packets over TCP and with hidden headers, too, and their list says so. Returns what is to
- * be ended.
+ * Both servers take WireGuard's packets in each of these ways, too, and their list says so. Returns what is to be ended.
  */
-export async function relayServers(lab: Lab, more: object = {}): Promise<Bun.Subprocess[]> {
+export async function relayServers(
+  lab: Lab,
+  more: object = {},
+  transports: readonly Offered[] = RELAYED,
+): Promise<Bun.Subprocess[]> {
+  const offered = {
+    udp2tcp: UDP2TCP_PORTS,
+    lwo: true,
+    shadowsocks: [[SHADOWSOCKS_PORT, SHADOWSOCKS_PORT]],
+  };
   const { managedList } = lab.sandbox.files;
   const list = JSON.parse(readFileSync(managedList, "utf8"));
-  for (const server of list.servers) Object.assign(server, { udp2tcp: UDP2TCP_PORTS, lwo: true, ...more });
+  for (const server of list.servers) {
+    for (const transport of transports) server[transport] = offered[transport];
+    Object.assign(server, more);
+  }
   writeFileSync(managedList, JSON.stringify(list));
   const { vpn1, vpn2 } = lab.namespaces;
   const started = [];
   for (const [index, namespace] of [vpn1, vpn2].entries()) {
-    started.push(await startUdpOverTcp(namespace, VPN_PORT, UDP2TCP_PORTS));
     const { publicKey, managed } = lab.sandbox.servers[index] as VpnServer;
-    started.push(await startLwo(namespace, VPN_PORT, { serverKey: publicKey, clientKey: managed.publicKey }));
+    const keys = { serverKey: publicKey, clientKey: managed.publicKey };
+    const start = {
+      udp2tcp: () => startUdpOverTcp(namespace, VPN_PORT, UDP2TCP_PORTS),
+      lwo: () => startLwo(namespace, VPN_PORT, keys),
+      shadowsocks: () => startShadowsocks(namespace, SHADOWSOCKS_PORT),
+    };
+    for (const transport of transports) started.push(await start[transport]());
   }
   return started;
 }

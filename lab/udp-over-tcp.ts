@@ -1,4 +1,4 @@
-import { commandIn } from "../src/sandbox/namespace.ts";
+import { startServer } from "./server-program.ts";
 
 /** What waits for a slow client, in bytes; what comes while there is more is dropped. */
 const MAX_WAITING = 1 << 20;
@@ -7,19 +7,13 @@ const MAX_WAITING = 1 << 20;
  * Starts the server's end of relays in a namespace (mullvad/udp-over-tcp), written from its protocol: each connection to
  * one of the ports has a UDP socket of its own to the WireGuard there.
  */
-export async function startUdpOverTcp(
+export function startUdpOverTcp(
   namespace: string,
   wireguardPort: number,
   ports: readonly number[],
 ): Promise<Bun.Subprocess> {
   const words = [wireguardPort, ...ports].map(String);
-  const child = Bun.spawn(commandIn(namespace, [process.execPath, import.meta.path, ...words]), {
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "inherit",
-  });
-  await child.stdout.getReader().read();
-  return child;
+  return startServer(namespace, [process.execPath, import.meta.path, ...words]);
 }
 
 interface Connection {

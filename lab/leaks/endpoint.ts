@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import { VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+import type { Offered } from "../../src/servers/schema.ts";
 import { type Outcome, Probe, type Target } from "../probe.ts";
+import { RELAY_TARGETS } from "../relayed-servers.ts";
 import { Wiretap } from "../wiretap.ts";
 import type { Scenario } from "./scenario.ts";
 import type { Stage } from "./stage.ts";
@@ -15,6 +17,9 @@ const PAYLOADS = [
   `03000000${"a5".repeat(60)}`,
   `04000000${"a5".repeat(44)}`,
   Buffer.from("none of WireGuard's").toHex(),
+  // As LWO hides an initiation, and as Shadowsocks encrypts one.
+  `01ff0000${"a5".repeat(144)}`,
+  "a5".repeat(203),
 ];
 
 /** The endpoint may be reached outside the tunnel, but only by the tunnel's own packets. */
@@ -27,7 +32,10 @@ export const ENDPOINT_SCENARIOS: readonly Scenario[] = (["connected", "blocked"]
     // A direct device may happen to use one of these ports, for other hosts.
     const toServer = `(dst host ${VPN.vpn1.v4} or dst host ${VPN.vpn1.v6})`;
     const tapped = `udp and src ${ports} and ${toServer}`;
-    const aside = await Wiretap.start(stage.lab.namespaces.router, "lan0", tapped);
+    // The relay's own connection is made before, and has no further SYN.
+    const isOpened = `tcp[tcpflags] & (tcp-syn | tcp-ack) == tcp-syn and dst host ${VPN.vpn1.v4}`;
+    const filter = `(${tapped}) or (${isOpened})`;
+    const aside = await Wiretap.start(stage.lab.namespaces.router, "lan0", filter);
     const outcomes = await probesOf(stage);
     assert.deepEqual(await aside.stop(), []);
     if (from === "connected") await stage.sees(VPN.vpn1.v4);
@@ -35,21 +43,24 @@ export const ENDPOINT_SCENARIOS: readonly Scenario[] = (["connected", "blocked"]
   },
 }));
 
-async function probesOf({ lab }: Stage): Promise<Outcome[]> {
+async function probesOf({ lab, transport }: Stage): Promise<Outcome[]> {
   const { client, gateway } = lab.namespaces;
-  const probes = await Promise.all([client, gateway].map((from) => Probe.start(from, targets())));
+  const probes = await Promise.all([client, gateway].map((from) => Probe.start(from, targets(transport))));
   await Promise.all(probes.map((probe) => probe.sends()));
   return (await Promise.all(probes.map((probe) => probe.stop()))).flat();
 }
 
-function targets(): Target[] {
+function targets(transport: Offered | null): Target[] {
   const { v4, v6 } = VPN.vpn1;
-  const datagrams = [v4, v6].flatMap((address) =>
-    [VPN_PORT, 4_500].flatMap((port) => PAYLOADS.map((payload) => ({ address, port, payload }))),
-  );
-  const connections = [v4, v6].flatMap((address) =>
-    [VPN_PORT, 80].map((port): Target => ({ protocol: "tcp", address, port, payload: "00" })),
-  );
+  const ports = new Set([
+    VPN_PORT,
+    4_500,
+    80,
+    ...(transport === null ? [] : [RELAY_TARGETS[transport].port]),
+  ]);
+  const both = [v4, v6].flatMap((address) => [...ports].map((port) => ({ address, port })));
+  const datagrams = both.flatMap((to) => PAYLOADS.map((payload) => ({ ...to, payload })));
+  const connections = both.map((to): Target => ({ ...to, protocol: "tcp", payload: "00" }));
   return [
     ...datagrams.map((one, index): Target => ({ ...one, protocol: "udp", sourcePort: FIRST_PORT + index })),
     ...connections,

@@ -1,4 +1,6 @@
+import { parseArgs } from "node:util";
 import type { NetworkCards } from "../../src/sandbox/topology.ts";
+import { RELAYED } from "../relayed-servers.ts";
 import { playFresh } from "./fresh.ts";
 import type { Layer } from "./layer.ts";
 import type { Row } from "./row.ts";
@@ -10,19 +12,20 @@ const ALONE = ["routing alone", "firewall alone"] as const;
 const EXITS = ["second", "direct"] as const;
 const WIDTHS = { scenario: 78, cards: 5, layer: 14, number: 9 };
 
-const asJson = process.argv.includes("--json");
-/** The tunnels to managed servers go over TCP. */
-const isRelayed = process.argv.includes("--relayed");
-const words = process.argv
-  .slice(2)
-  .filter((word) => !word.startsWith("--"))
-  .join(" ");
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { json: { type: "boolean" }, transport: { type: "string" } },
+});
+const asJson = values.json === true;
+/** Of the tunnels to managed servers. */
+const transport = RELAYED.find((each) => each === values.transport) ?? null;
+if (transport === null && values.transport !== undefined)
+  refuse(`a transport is one of ${RELAYED.join(", ")}`);
+const words = positionals.join(" ");
 const scenarios = [...SCENARIOS, ...FURTHER_SCENARIOS].filter((scenario) => scenario.name.includes(words));
-const freshScenarios = isRelayed ? [] : FRESH_SCENARIOS.filter((scenario) => scenario.name.includes(words));
-if (scenarios.length + freshScenarios.length === 0) {
-  process.stderr.write(`no scenario has "${words}" in its name\n`);
-  process.exit(2);
-}
+const freshScenarios =
+  transport === null ? FRESH_SCENARIOS.filter((scenario) => scenario.name.includes(words)) : [];
+if (scenarios.length + freshScenarios.length === 0) refuse(`no scenario has "${words}" in its name`);
 const rows: Row[] = [];
 /** Whether the end of a stage with both layers failed. */
 let unclosed = false;
@@ -40,10 +43,15 @@ if (asJson) process.stdout.write(`${JSON.stringify({ leaked, rows }, null, 2)}\n
 else process.stdout.write(closing());
 process.exit(leaked === 0 && broken === 0 && !unclosed ? 0 : 1);
 
+function refuse(why: string): never {
+  process.stderr.write(`${why}\n`);
+  process.exit(2);
+}
+
 /** The whole suite on one stage. */
 async function perform(cards: NetworkCards, layer: Layer): Promise<void> {
   if (!scenarios.some((scenario) => scenario.cards.includes(cards))) return;
-  const stage = await Stage.open(cards, layer, isRelayed);
+  const stage = await Stage.open(cards, layer, transport);
   try {
     for (const scenario of scenarios.filter((one) => one.cards.includes(cards))) {
       add(await stage.play(scenario));

@@ -1,7 +1,8 @@
 import { INTERNET, type NetworkCards, VPN } from "../../src/sandbox/topology.ts";
+import type { Offered } from "../../src/servers/schema.ts";
 import { type Answer, createLab, type Gateway, type Lab, type Ran } from "../lab.ts";
 import { Probe } from "../probe.ts";
-import { relayServers, relaysAt, UDP2TCP_PORTS } from "../relayed-servers.ts";
+import { relayServers, relaysAt } from "../relayed-servers.ts";
 import type { Sniffer } from "../sniffer.ts";
 import type { Traffic } from "../traffic.ts";
 import { Devices } from "./devices.ts";
@@ -45,24 +46,29 @@ export class Stage {
     private readonly network: Network,
     private readonly sniffer: Sniffer,
     private readonly traffics: readonly Traffic[],
-    readonly isRelayed: boolean,
+    /** Of the tunnels to managed servers. */
+    readonly transport: Offered | null,
   ) {}
 
-  /** With `isRelayed`, the tunnels to managed servers go over TCP. */
-  static async open(cards: NetworkCards, layer: Layer = "both", isRelayed = false): Promise<Stage> {
+  /** With a transport, the tunnels to managed servers have a relay. */
+  static async open(
+    cards: NetworkCards,
+    layer: Layer = "both",
+    transport: Offered | null = null,
+  ): Promise<Stage> {
     const lab = await createLab({ cards });
     try {
-      if (isRelayed) await relayServers(lab);
+      if (transport !== null) await relayServers(lab, {}, [transport]);
       const gateway = await lab.startGateway({ starter: await starterFor(lab, layer) });
       const pace = new TokenBucket();
-      const sniffer = await lab.sniff(isRelayed ? relaysAt(UDP2TCP_PORTS.slice(0, 1)) : []);
+      const sniffer = await lab.sniff(transport === null ? [] : relaysAt(transport));
       const devices = await Devices.plugIn(lab, gateway, pace, () => sniffer.leaks);
       const network = await Network.remember(lab);
       // A resolver on the internet answers outside the tunnel too, and then tells whom it saw.
       const options = { resolver: INTERNET.dns4, intervalMs: OFTEN_MS, rarelyMs: RARELY_MS };
       const senders = [lab.namespaces.client, lab.namespaces.gateway];
       const traffics = await Promise.all(senders.map((sender) => lab.traffic(sender, options)));
-      return new Stage(lab, gateway, devices, pace, layer, network, sniffer, traffics, isRelayed);
+      return new Stage(lab, gateway, devices, pace, layer, network, sniffer, traffics, transport);
     } catch (error) {
       await lab.close();
       throw error;
@@ -87,7 +93,7 @@ export class Stage {
 
   async connect(server = SERVER): Promise<Answer> {
     const isManaged = this.lab.sandbox.servers.some(({ hostname }) => hostname === server);
-    const how = this.isRelayed && isManaged ? { transport: "udp2tcp" } : {};
+    const how = this.transport !== null && isManaged ? { transport: this.transport } : {};
     return this.request("/api/connect", { server, ...how });
   }
 

@@ -43,7 +43,7 @@ beforeAll(async () => {
   await gateway.api("POST", "/api/provider/imported");
   await gateway.keep();
   sniffer = await Sniffer.start(router, "lan0", {
-    endpoints: [...ENDPOINTS, { address: VPN.vpn1.v4, port: AMNEZIA_PORT, protocol: "amnezia" }],
+    endpoints: [...ENDPOINTS, { address: VPN.vpn1.v4, port: AMNEZIA_PORT, transport: "amnezia" }],
     direction: "in",
   });
 }, TEST_MS);

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { EphemeralService } from "../../lab/ephemeral-service.ts";
 import { knock } from "../../lab/knock.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { relayServers, relaysAt, UDP2TCP_PORTS } from "../../lab/relayed-servers.ts";
+import { RELAYED, relayServers, relaysAt } from "../../lab/relayed-servers.ts";
 import { Sniffer } from "../../lab/sniffer.ts";
 import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
@@ -30,7 +30,7 @@ beforeAll(async () => {
     [VPN_PORT, ...Object.values(MULTIHOP_PORTS)].map((port) => ({ address: v4, port })),
   );
   sniffer = await Sniffer.start(lab.namespaces.router, "lan0", {
-    endpoints: [...endpoints, ...relaysAt(UDP2TCP_PORTS)],
+    endpoints: [...endpoints, ...RELAYED.flatMap((transport) => relaysAt(transport))],
     direction: "in",
   });
 }, TEST_MS);
