@@ -52,7 +52,8 @@ export function blockedBefore(
 ): Blocked | null {
   // What was asked for says nothing of the network, nor does the only way.
   if (transport === undefined || transport === "amnezia" || server.transport !== undefined) return null;
-  if (afterCutOff) return "flows";
+  // By UDP, the server was reached before anything else by UDP was tried.
+  if (afterCutOff) return protocolOf(transport) === "tcp" ? "flows" : null;
   if (protocolOf(transport) === "udp") return "wireguard";
   return server.lwo !== undefined || server.shadowsocks !== undefined ? "udp" : null;
 }

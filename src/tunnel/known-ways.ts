@@ -11,6 +11,8 @@ import { uplinkNames } from "./uplink-name.ts";
  * began is taken for that.
  */
 const SHORT_LIFE_MS = 60_000;
+/** So long the uplink is distrusted for it: it may have been the server, and UDP costs less. */
+const DISTRUST_MS = 3_600_000;
 
 interface Deps {
   host: Pick<Host, "run" | "sleep" | "monotonic">;
@@ -21,8 +23,8 @@ interface Deps {
 /** What is known of how servers are reached from this uplink. */
 export class KnownWays {
   private last: { session: Session; at: number } | null = null;
-  /** Uplinks by which a flow of UDP was cut off. This is not saved, because it may have been the server. */
-  private readonly distrusted = new Set<string>();
+  /** Uplinks by which a flow of UDP was cut off, and until when that counts. This is not saved. */
+  private readonly distrusted = new Map<string, number>();
 
   constructor(private readonly deps: Deps) {}
 
@@ -33,7 +35,7 @@ export class KnownWays {
     const isNeeded = savedState.hasServerWays() || this.distrusted.size > 0;
     const name = isNeeded && killSwitch.network.online ? await this.uplink() : null;
     const known = name === null ? null : savedState.serverWay(name);
-    const ways = waysToTry(server, known, name !== null && this.distrusted.has(name));
+    const ways = waysToTry(server, known, name !== null && this.distrusts(name));
     const [first = { port }, ...others] = ways;
     return killSwitch.network.online ? [first, ...others] : [first];
   }
@@ -47,7 +49,7 @@ export class KnownWays {
     // What was asked for says nothing of the uplink.
     if (![undefined, "plain"].includes(server.transport) || (isUsual && !savedState.hasServerWays())) return;
     const names = await uplinkNames(host, killSwitch.network);
-    if (transport !== undefined && names.some((name) => this.distrusted.has(name))) return;
+    if (transport !== undefined && names.some((name) => this.distrusts(name))) return;
     const way = isUsual ? null : { port: endpoint.port, ...(transport !== undefined && { transport }) };
     for (const name of names) savedState.saveServerWay(name, way);
   }
@@ -57,8 +59,15 @@ export class KnownWays {
     const { last } = this;
     const isShort = last?.session === session && this.deps.host.monotonic() - last.at < SHORT_LIFE_MS;
     const { server, transport } = session;
-    const isCutOff = offersRelay(server) && protocolOf(transport) === "udp";
-    if (isShort && isCutOff) this.distrusted.add(await this.uplink());
+    if (!isShort) return;
+    // No flow of UDP is cut off there: it was the server.
+    if (protocolOf(transport) === "tcp") this.distrusted.delete(await this.uplink());
+    else if (offersRelay(server))
+      this.distrusted.set(await this.uplink(), this.deps.host.monotonic() + DISTRUST_MS);
+  }
+
+  private distrusts(uplink: string): boolean {
+    return this.deps.host.monotonic() < (this.distrusted.get(uplink) ?? 0);
   }
 
   private async uplink(): Promise<string> {

@@ -96,6 +96,7 @@ test("what is blocked is told by the way that gets through, unless that was aske
   expect(blockedBefore({ transport: "udp2tcp" }, both)).toBe("udp");
   expect(blockedBefore({ transport: "udp2tcp" }, OFFERS)).toBeNull();
   expect(blockedBefore({ transport: "udp2tcp", afterCutOff: true }, both)).toBe("flows");
+  expect(blockedBefore({ transport: "lwo", afterCutOff: true }, both)).toBeNull();
   expect(blockedBefore({ transport: "udp2tcp" }, { ...both, transport: "udp2tcp" })).toBeNull();
 });
 

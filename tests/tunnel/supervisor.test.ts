@@ -71,24 +71,56 @@ claim("a server is known to be lost before the gateway looks for the router's na
   expect(states[0]).toBe("reconnecting");
 });
 
+/** Server one, which takes TCP as well, has fallen silent soon, and is connected over TCP. */
+async function cutOff(gateway: Gateway): Promise<Server> {
+  const { controller, host } = gateway;
+  const relayed = { ...ONE, udp2tcp: [443] };
+  gateway.changed = [relayed];
+  await controller.connect(relayed);
+  host.busy = true;
+  await host.pass(3_000);
+  // It answers handshakes: the network lets the first packets pass.
+  host.onEvent = () => void (controller.state.name === "reconnecting" && host.silent.clear());
+  host.silent.add(ENDPOINTS.one);
+  await host.pass(20_000);
+  expect(host.silent.size).toBe(0);
+  host.onEvent = () => {};
+  expect(await gateway.status()).toMatchObject({ transport: "udp2tcp", blocked: "flows" });
+  return relayed;
+}
+
+/** While it looks for the router's name, time has to go by. */
+async function connectAnew({ controller, host }: Gateway, to: Server): Promise<void> {
+  await controller.disconnect();
+  await Promise.all([controller.connect(to), host.pass(1_000)]);
+}
+
+claim("an hour after UDP was cut off it is trusted again, without a restart", async (gateway) => {
+  const relayed = await cutOff(gateway);
+  await connectAnew(gateway, relayed);
+  expect(await gateway.status()).toMatchObject({ transport: "udp2tcp" });
+  await gateway.host.pass(3_600_000);
+  await connectAnew(gateway, relayed);
+  expect((await gateway.status()).transport).toBeUndefined();
+});
+
+claim("UDP is trusted again if TCP falls silent as soon, because then it is the server", async (gateway) => {
+  const { host } = gateway;
+  const relayed = await cutOff(gateway);
+  host.relays.faults.set("192.0.2.1:443", "silent");
+  await host.pass(MAX_PAUSE_MS);
+  host.relays.faults.clear();
+  await connectAnew(gateway, relayed);
+  expect((await gateway.status()).transport).toBeUndefined();
+});
+
 claim(
-  "plain WireGuard that falls silent soon is followed by a relay, and the next day is trusted",
+  "plain WireGuard that falls silent soon is followed by a relay, and is trusted after a restart",
   async (gateway) => {
-    const { controller, host } = gateway;
-    const relayed = { ...ONE, udp2tcp: [443] };
-    gateway.changed = [relayed];
-    await controller.connect(relayed);
-    host.busy = true;
-    await host.pass(3_000);
-    // It answers handshakes: the network lets the first packets pass.
-    host.onEvent = () => void (controller.state.name === "reconnecting" && host.silent.clear());
-    host.silent.add(ENDPOINTS.one);
-    await host.pass(20_000);
-    expect(host.silent.size).toBe(0);
-    expect(await gateway.status()).toMatchObject({ connected: true, transport: "udp2tcp", port: 443 });
+    const relayed = await cutOff(gateway);
     expect(gateway.store.read("server_ways")).toBeNull();
     await gateway.restart();
-    await controller.disconnect();
+    await gateway.controller.disconnect();
     await gateway.controller.connect(relayed);
     expect((await gateway.status()).transport).toBeUndefined();
   },
