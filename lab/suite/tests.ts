@@ -73,6 +73,7 @@ const LONG = new Set([
     "endpoint-routes",
     "quality",
     "speed",
+    "order",
     "forged",
     "sandbox",
   ]),

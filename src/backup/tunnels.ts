@@ -6,7 +6,7 @@ import { MAIN_SLOT, MAX_TUNNELS } from "../network/slot.ts";
 import { viaText } from "../servers/hops.ts";
 import { PROVIDER_WORDS } from "../shared/words.ts";
 import { CONNECTION, Connection, savedTunnelsIn, tunnelKey } from "../tunnel/connection.ts";
-import type { OrderTarget } from "../tunnel/order.ts";
+import type { Order, OrderTarget } from "../tunnel/order.ts";
 import type { Holdings } from "./holdings.ts";
 
 /** A tunnel other than `main`, in a backup. Its slot is not part of it: another machine may use it for another tunnel. */
@@ -75,8 +75,15 @@ function serverOf(connection: Connection | null): string {
   const how = transport === undefined ? "" : `, ${transport}`;
   const keys = quantum === undefined ? "" : `, keys safe from quantum computers: ${quantum}`;
   const first =
-    order === undefined ? "" : `; the first that works of: ${order.targets.map(targetText).join(", ")}`;
+    order === undefined
+      ? ""
+      : `; the first that works of: ${order.targets.map(targetText).join(", ")}${backText(order)}`;
   return `${viaText(name, via)} (${PROVIDER_WORDS[provider].word}${asked}${how}${keys})${first}`;
+}
+
+function backText({ back_after_minutes, back_when_quiet }: Order): string {
+  if (back_after_minutes === undefined) return "";
+  return `, back after ${back_after_minutes} min${back_when_quiet ? " at a quiet time" : ""}`;
 }
 
 function targetText({ provider, server, via, transport }: OrderTarget): string {

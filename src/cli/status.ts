@@ -72,10 +72,14 @@ export function qualityText({ state, round_trip_ms, variation_ms, loss_percent }
   );
 }
 
-/** `Sweden, work: number 2 of 2`. */
-function orderText({ targets, at }: NonNullable<Status["order"]>): string {
+/** `Sweden, work: number 2 of 2, a better one is tried each 10 min`. */
+function orderText({ targets, at, back_after_minutes }: NonNullable<Status["order"]>): string {
   const names = targets.map(({ server, via }) => printable(viaText(server, via)));
-  return `${names.join(", ")}: number ${at + 1} of ${names.length}`;
+  const back =
+    at === 0 || back_after_minutes === undefined
+      ? ""
+      : `, a better one is tried each ${back_after_minutes} min`;
+  return `${names.join(", ")}: number ${at + 1} of ${names.length}${back}`;
 }
 
 function killSwitchOf({ killswitch_active }: Status): string {

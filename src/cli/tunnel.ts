@@ -9,11 +9,11 @@ import type { Use } from "./provider.ts";
 import { placed, readStatus } from "./status.ts";
 import { printable, styled, table } from "./text.ts";
 
-export async function connect(api: Api, server: string, { then, ...how }: How = {}): Promise<Output> {
+export async function connect(api: Api, server: string, how: How = {}): Promise<Output> {
   const { via } = how;
   // The handshake may take seconds, so say what is happening.
   if (process.stderr.isTTY) process.stderr.write(`Connecting to ${printable(viaText(server, via))} …\n`);
-  const json = await api.post("/api/connect", Success, targetsIn(server, { then, ...how }));
+  const json = await api.post("/api/connect", Success, targetsIn(server, how));
   const status = await readStatus(api);
   // The server that was chosen for a country or a city. The tunnel may have moved on since.
   const reached = status.server === "" ? viaText(server, via) : placed(status);
@@ -22,17 +22,24 @@ export async function connect(api: Api, server: string, { then, ...how }: How = 
 
 /** How a server is to be reached, and what comes next if it does not work. */
 export interface How {
-  then?: readonly string[] | undefined;
+  then?: readonly string[];
+  back?: number;
+  quiet?: true;
   via?: string;
   transport?: string;
   quantum?: string;
 }
 
 /** The body of a request that connects a tunnel. */
-export function targetsIn(server: string, { then, quantum, ...each }: How): object {
-  if (then === undefined) return { server, ...each, ...(quantum !== undefined && { quantum }) };
+export function targetsIn(server: string, { then, back, quiet, quantum, ...each }: How): object {
+  const keys = quantum === undefined ? {} : { quantum };
+  const way = {
+    ...(back !== undefined && { back_after_minutes: back }),
+    ...(quiet !== undefined && { back_when_quiet: true }),
+  };
+  if (then === undefined) return { server, ...each, ...keys, ...way };
   const targets = [server, ...then].map((name) => ({ server: name, ...each }));
-  return { targets, ...(quantum !== undefined && { quantum }) };
+  return { targets, ...keys, ...way };
 }
 
 export async function disconnect(api: Api): Promise<Output> {

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { Provider, Quantum, Transport } from "../servers/schema.ts";
-import { MAX_TARGETS } from "../shared/bounds.ts";
+import { BACK_MINUTES, MAX_BACK_MINUTES, MAX_TARGETS } from "../shared/bounds.ts";
 import type { ConnectRequest } from "../tunnel/connect-requests.ts";
 import { Status } from "../tunnel/schema.ts";
 import { answers, done } from "./answers.ts";
@@ -79,6 +79,23 @@ const Targets = Type.Optional(
   ),
 );
 
+/** As in the body of the requests that connect a tunnel. */
+const BACK = {
+  back_after_minutes: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: MAX_BACK_MINUTES,
+      description: `With targets: how long after a move a better target is tried again, beside the live tunnel, and each time after that. 0 is never. Without it: ${BACK_MINUTES}.`,
+    }),
+  ),
+  back_when_quiet: Type.Optional(
+    Type.Boolean({
+      description:
+        "With targets: try it only once the tunnel has carried little for a minute. Without it: false.",
+    }),
+  ),
+};
+
 /** With several targets, each may take 26 s. */
 const ANSWER_WITHIN_SECONDS = 255;
 
@@ -101,6 +118,7 @@ export const tunnelRoutes = [
         via: Via,
         transport: How,
         targets: Targets,
+        ...BACK,
         quantum: Keys,
       },
       { additionalProperties: false },
@@ -152,6 +170,7 @@ export const tunnelRoutes = [
         via: Via,
         transport: How,
         targets: Targets,
+        ...BACK,
         quantum: Keys,
       },
       { additionalProperties: false },

@@ -13,6 +13,10 @@ export const CHECKS_KEPT_MS = 5_000;
 
 /** The targets of a tunnel, in order. With all of them silent, a connect fails after 4 minutes. */
 export const MAX_TARGETS = 8;
+/** Until a better target of a tunnel is tried again: a day. */
+export const MAX_BACK_MINUTES = 1_440;
+/** The same if nothing else is asked for. */
+export const BACK_MINUTES = 10;
 
 /** How often a tunnel is measured, and from when on it counts as slow or lossy. */
 export const QUALITY_BOUNDS = {

@@ -5,9 +5,10 @@ import type { Catalogue, IsMeasured } from "../servers/catalogue.ts";
 import { keyedAs, keyedAsBefore, stricter } from "../servers/quantum.ts";
 import type { FavouriteList, Provider, Quantum, Transport } from "../servers/schema.ts";
 import { reachedBy } from "../servers/transport.ts";
+import { BACK_MINUTES } from "../shared/bounds.ts";
 import type { Host } from "../system/host.ts";
 import { CONNECT_BOUNDS_SECONDS, histogramOf, observed } from "./histogram.ts";
-import type { OrderTarget } from "./order.ts";
+import type { Back, OrderTarget } from "./order.ts";
 import type { SavedState } from "./saved-state.ts";
 import { sameTarget, type Target } from "./target.ts";
 import type { Tunnels } from "./tunnels.ts";
@@ -25,6 +26,10 @@ export interface WantedTarget {
 /** What a tunnel is to be connected to: one target, or several in order, of which the first that works is taken. */
 export interface ConnectRequest extends Partial<WantedTarget> {
   targets?: readonly WantedTarget[];
+  /** After how long a better target than the present one is tried again; never if 0. */
+  back_after_minutes?: number;
+  /** Only once the tunnel has carried little for a minute. */
+  back_when_quiet?: boolean;
   /** Whether its keys are made safe from quantum computers; as before if absent. */
   quantum?: Quantum;
 }
@@ -51,7 +56,8 @@ export class ConnectRequests {
     this.targetsOf(request, name);
     const tunnel = await tunnels.opened(name);
     const start = host.monotonic();
-    await tunnel.controller.connect(this.targetsOf(request, name)).catch(async (error: unknown) => {
+    const targets = this.targetsOf(request, name);
+    await tunnel.controller.connect(targets, undefined, backIn(request)).catch(async (error: unknown) => {
       await tunnels.dropUnused(tunnel).catch((why: unknown) => log.warn(`${name}: ${messageOf(why)}`));
       throw error;
     });
@@ -82,9 +88,14 @@ export class ConnectRequests {
     }
   }
 
-  private targetsOf({ targets, quantum, ...one }: ConnectRequest, name: string): readonly Target[] {
+  private targetsOf(
+    { targets, quantum, back_after_minutes, back_when_quiet, ...one }: ConnectRequest,
+    name: string,
+  ): readonly Target[] {
     const { server, via, transport } = one;
     if (targets === undefined) {
+      for (const [field, value] of Object.entries({ back_after_minutes, back_when_quiet }))
+        if (value !== undefined) throw new GatewayError("bad_request", `${field}: it needs targets`);
       if (server === undefined) throw new GatewayError("bad_request", "server is required");
       return [this.targetOf({ ...one, server }, name, quantum)];
     }
@@ -119,4 +130,9 @@ export class ConnectRequests {
     const tunnel = tunnels.all().find((each) => each.name === name);
     return keyedAsBefore(reached, stricter(tunnel?.controller.quantum, savedState.quantum(name)));
   }
+}
+
+function backIn({ back_after_minutes = BACK_MINUTES, back_when_quiet = false }: ConnectRequest): Back {
+  if (back_after_minutes === 0) return {};
+  return { back_after_minutes, ...(back_when_quiet && { back_when_quiet: true as const }) };
 }

@@ -14,7 +14,7 @@ import { adopted, type Known, rememberedServer } from "./adoption.ts";
 import type { Dialer, Former } from "./dialer.ts";
 import type { Bytes, Kernel } from "./kernel.ts";
 import { KeyConflicts } from "./key-conflicts.ts";
-import type { Order } from "./order.ts";
+import type { Back, Order } from "./order.ts";
 import type { Probe } from "./probe.ts";
 import { Requests } from "./requests.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -65,6 +65,14 @@ export interface Left {
   links: readonly string[];
   known: Known;
   network: HostNetwork;
+}
+
+/** How a connect is carried out. */
+interface Moving {
+  signal: AbortSignal;
+  answer: () => void;
+  asked: Asked | undefined;
+  back: Back;
 }
 
 /** `error` says why the tunnel is in that state, if something failed. */
@@ -197,12 +205,12 @@ export class Controller {
    * server is silent, `interrupted` if another connect or a disconnect came, or another code. With `asked`, a tunnel that
    * leads there moves too: to one of the servers that `wanted` has, which is saved as chosen for what was asked.
    */
-  connect(wanted: Target | readonly Target[], asked?: Asked): Promise<void> {
+  connect(wanted: Target | readonly Target[], asked?: Asked, back: Back = {}): Promise<void> {
     if (this.ending !== null)
       return Promise.reject(new GatewayError("interrupted", "the tunnel is being removed"));
     const targets = "length" in wanted ? wanted : [wanted];
     return this.requests.connect(targets, (signal, answer) =>
-      this.moveTo(targets, { signal, answer, asked }),
+      this.moveTo(targets, { signal, answer, asked, back }),
     );
   }
 
@@ -318,7 +326,7 @@ export class Controller {
 
   /** The targets of which it should take the first that works; null if there is at most one. */
   private get order(): Order | null {
-    return (this.asking.length > 0 ? askedIn(this.asking, 0) : this.aim.asked).order ?? null;
+    return (this.asking.length > 0 ? askedIn(this.asking, 0, {}) : this.aim.asked).order ?? null;
   }
 
   /** What is being asked for, or was in vain. */
@@ -417,6 +425,32 @@ export class Controller {
     });
   }
 
+  /**
+   * One attempt to lead a live tunnel to one of these. Its session carries traffic meanwhile, and stays if none of them
+   * answers. Nobody is told of such an attempt: for devices, nothing has changed.
+   */
+  goBack(better: readonly { target: Target; asked: Asked }[], attempt: AbortSignal): Promise<void> {
+    const signal = AbortSignal.any([this.requests.signal, attempt]);
+    return this.requests.add(async () => {
+      for (const { target, asked } of better) {
+        const state = this.current;
+        if (signal.aborted || state.name !== "connected" || isUnanswered(state)) return;
+        const { session } = state;
+        try {
+          this.arrive(await this.reach(target, { session, alive: true, dead: false }, signal), asked);
+        } catch (error) {
+          this.dialled = null;
+          // What was permitted for the attempt is closed again.
+          await this.upkeep.settle();
+          if (!signal.aborted) this.deps.log.info(`not going back yet: ${messageOf(error)}`);
+          continue;
+        }
+        this.deps.log.info(`${target.name} answers again: back at it`);
+        return this.upkeep.retire(session, signal);
+      }
+    });
+  }
+
   /** Restores addresses and routes that another program has removed; without its interface the tunnel is lost. */
   checkTunnel(): Promise<void> {
     return this.requests.add(async () => {
@@ -453,16 +487,13 @@ export class Controller {
     if (!this.upkeep.fits) await this.requests.add(() => this.upkeep.fit());
   }
 
-  private async moveTo(
-    targets: readonly Target[],
-    { signal, answer, asked }: { signal: AbortSignal; answer: () => void; asked: Asked | undefined },
-  ): Promise<void> {
+  private async moveTo(targets: readonly Target[], { signal, answer, asked, back }: Moving): Promise<void> {
     signal.throwIfAborted();
     const before = this.current;
     const session = carriedBy(before);
     const failures: string[] = [];
     for (const [at, wanted] of targets.entries()) {
-      const as = asked ?? askedIn(targets, at);
+      const as = asked ?? askedIn(targets, at, back);
       if (asked === undefined && leadsThere(before, wanted)) {
         this.stayAs(as, failures);
         return answer();

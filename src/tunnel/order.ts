@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { Provider, VIA, Wish } from "../servers/schema.ts";
-import { MAX_TARGETS } from "../shared/bounds.ts";
+import { MAX_BACK_MINUTES, MAX_TARGETS } from "../shared/bounds.ts";
 
 /** One target of a tunnel's order: names, as a person gave them. */
 export const OrderTarget = Type.Object(
@@ -25,6 +25,16 @@ export const Order = Type.Object(
       maximum: MAX_TARGETS - 1,
       description: "which of them the tunnel has taken, or tries first, counted from 0",
     }),
+    back_after_minutes: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_BACK_MINUTES,
+        description: "after how long a better target is tried again, each time; missing if never",
+      }),
+    ),
+    back_when_quiet: Type.Optional(
+      Type.Literal(true, { description: "it is tried only once the tunnel has carried little for a minute" }),
+    ),
   },
   {
     additionalProperties: false,
@@ -32,3 +42,6 @@ export const Order = Type.Object(
   },
 );
 export type Order = Static<typeof Order>;
+
+/** When a tunnel goes back to a better target. */
+export type Back = Pick<Order, "back_after_minutes" | "back_when_quiet">;

@@ -23,6 +23,7 @@ import { carriedBy, isUnanswered } from "./state.ts";
 import { type Asked, isPlace, leadsTo, placesIn, type Target } from "./target.ts";
 import type { TunnelQuality } from "./tunnel-quality.ts";
 import { askedAnew, isCertain, isDoubtful, type Unanswered, unansweredAfter } from "./unanswered.ts";
+import type { WayBack } from "./way-back.ts";
 
 /**
  * How often the tunnel is checked. Under traffic, a dead server must be noticed within 15 s: one check that sees the
@@ -55,6 +56,7 @@ interface Deps {
   savedState: SavedState;
   knownWays: Pick<KnownWays, "fellSilent">;
   quality: Pick<TunnelQuality, "look">;
+  wayBack: Pick<WayBack, "look" | "stop">;
   /** The tunnel's name. */
   name: string;
   /** Servers that may replace a dead one, the nearest first; none unless the operator allows it. */
@@ -116,6 +118,7 @@ export class Supervisor {
     this.backstop.checked();
     controller.onChange((state) => {
       if (state.name === "connected") this.arrived(state.session, signal);
+      else this.deps.wayBack.stop();
     });
     while (!signal.aborted) {
       await this.look().catch((error) => log.warn(messageOf(error)));
@@ -254,6 +257,7 @@ export class Supervisor {
     if (controller.state.name === "connected") {
       this.deps.savedState.saveClock(this.deps.host.now());
       this.deps.quality.look(session, sample);
+      if (!isUnanswered(controller.state)) this.deps.wayBack.look(session, sample);
     }
     if (sample.latestHandshake > 0 && sample.latestHandshake !== before?.sample.latestHandshake)
       this.deps.savedState.saveHandshake(sample.latestHandshake);
@@ -352,11 +356,12 @@ export class Supervisor {
     const { controller, alternatives, found, name } = this.deps;
     const { asked } = controller;
     if (asked.order === undefined) return alternatives(server).map((target) => ({ target, asked }));
-    const { targets, at: present } = asked.order;
+    const { order } = asked;
+    const { targets, at: present } = order;
     const others = targets.map((wanted, at) => ({ at, target: found(wanted, name) }));
     return others.flatMap(({ at, target }) => {
       if (target === null || (at === present && !isPlace(target))) return [];
-      return { target, asked: { ...placesIn(target), order: { targets, at } } };
+      return { target, asked: { ...placesIn(target), order: { ...order, at } } };
     });
   }
 

@@ -4,7 +4,7 @@ import { quantumIn } from "../servers/quantum.ts";
 import type { Quantum, Server, Wish } from "../servers/schema.ts";
 import { wishIn } from "../servers/transport.ts";
 import type { Connection } from "./connection.ts";
-import type { OrderTarget } from "./order.ts";
+import type { Back, OrderTarget } from "./order.ts";
 import { sameServer } from "./session.ts";
 
 /** The target of a connect: a server, the nearest one of a place, or two hops of which one is to be chosen. */
@@ -94,10 +94,10 @@ export function exitOf(wanted: Target): Server | Place {
 export type Asked = Pick<Connection, "wanted" | "wanted_via" | "order">;
 
 /** What is requested with the target at this place of an order. */
-export function askedIn(targets: readonly Target[], at: number): Asked {
+export function askedIn(targets: readonly Target[], at: number, back: Back): Asked {
   const wanted = targets[at];
   if (wanted === undefined) return {};
-  const order = targets.length > 1 ? { order: { targets: targets.map(orderTargetOf), at } } : {};
+  const order = targets.length > 1 ? { order: { targets: targets.map(orderTargetOf), at, ...back } } : {};
   return { ...placesIn(wanted), ...order };
 }
 

@@ -21,6 +21,7 @@ import type { Session } from "./session.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { Target } from "./target.ts";
 import { TunnelQuality } from "./tunnel-quality.ts";
+import { WayBack } from "./way-back.ts";
 
 /** What a tunnel needs from the rest of the gateway. */
 export interface Surroundings {
@@ -81,6 +82,7 @@ export function tunnelIn(surroundings: Surroundings): Tunnel {
   const probe = new Probe({ ...surroundings, kernel, knownWays });
   const controller = new Controller({ ...surroundings, kernel, dialer, probe });
   const quality = new TunnelQuality(surroundings);
-  const supervisor = new Supervisor({ ...surroundings, controller, kernel, knownWays, quality });
+  const wayBack = new WayBack({ ...surroundings, controller });
+  const supervisor = new Supervisor({ ...surroundings, controller, kernel, knownWays, quality, wayBack });
   return { name, slot, controller, supervisor, quality };
 }

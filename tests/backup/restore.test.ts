@@ -662,12 +662,21 @@ describe("the tunnels of a backup", () => {
       ];
       const backup = {
         ...contents({}, []),
-        tunnels: [{ name: "tv", connection: { ...one, order: { targets, at: 0 } } }],
+        tunnels: [
+          {
+            name: "tv",
+            connection: {
+              ...one,
+              order: { targets, at: 0, back_after_minutes: 5, back_when_quiet: true as const },
+            },
+          },
+        ],
       };
       store.write("tunnel tv", JSON.stringify({ slot: 3, connection: one }));
       expect(changesBy(holdingsOf(store), backup, CAREFUL)).toContainEqual({
         ...{ what: "tunnel", name: "tv", before: "se-1 (account)", replaces: true },
-        after: "se-1 (account); the first that works of: se-1 (account), work (own, plain)",
+        after:
+          "se-1 (account); the first that works of: se-1 (account), work (own, plain), back after 5 min at a quiet time",
       });
       restoreInto(store, backup, { ...CAREFUL, replace: true });
       expect(contentsOf(store, NOW).tunnels).toEqual(backup.tunnels);

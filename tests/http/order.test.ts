@@ -25,7 +25,9 @@ const OK = { status: 200, success: true };
 test("the first of several targets is taken, and all are told and saved in their order", async () => {
   const targets = [{ server: "se-1", transport: "plain" }, { server: "Norway" }, { server: "se-1" }];
   expect(await connect({ targets })).toEqual(OK);
-  const order = { targets: targets.map((each) => ({ provider: "managed", ...each })), at: 0 };
+  const order = {
+    ...{ targets: targets.map((each) => ({ provider: "managed", ...each })), at: 0, back_after_minutes: 10 },
+  };
   expect(await home.status()).toMatchObject({ connected: true, server: "se-1", order });
   expect((await rows())[0]).toMatchObject({ wanted: "se-1", wanted_transport: "plain", order });
   expect(home.parts.savedState.connection()).toMatchObject({ name: "se-1", order });
@@ -34,6 +36,21 @@ test("the first of several targets is taken, and all are told and saved in their
     await connect({ targets: [{ server: "Sweden", transport: "plain" }, { server: "Norway" }] }),
   ).toEqual(OK);
   expect((await home.status()).order).toMatchObject({ targets: [{ server: "Sweden" }, {}], at: 0 });
+});
+
+test("when to go back is kept with the order, or that it never does", async () => {
+  const targets = [{ server: "se-1" }, { server: "se-2" }];
+  expect(await connect({ targets, back_after_minutes: 90, back_when_quiet: true })).toEqual(OK);
+  expect((await home.status()).order).toMatchObject({ back_after_minutes: 90, back_when_quiet: true });
+  expect(await connect({ targets, back_after_minutes: 0 })).toEqual(OK);
+  expect(home.parts.savedState.connection()?.order).not.toHaveProperty("back_after_minutes");
+  for (const wrong of [-1, 1.5, 1_441, "soon"])
+    expect((await connect({ targets, back_after_minutes: wrong })).status).toBe(400);
+  expect(await connect({ server: "se-1", back_after_minutes: 5 })).toMatchObject({
+    status: 400,
+    error: "back_after_minutes: it needs targets",
+  });
+  expect((await home.status()).order).not.toHaveProperty("back_after_minutes");
 });
 
 test("each tunnel has an order of its own, which ends with a connect to one target or none", async () => {

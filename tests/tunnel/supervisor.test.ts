@@ -941,6 +941,60 @@ describe("a tunnel with an order of targets", () => {
     expect(await gateway.status()).toMatchObject({ connected: true, server: "two", order: { at: 0 } });
   });
 
+  claim(
+    "goes back to the better one beside the live tunnel, with a permission that ends with each attempt",
+    async (gateway) => {
+      const { controller, host } = gateway;
+      host.silent.add(ENDPOINTS.one);
+      const connecting = controller.connect([ONE, TWO], undefined, { back_after_minutes: 10 });
+      await host.pass(HANDSHAKE_MS + 2_000);
+      await connecting;
+      host.busy = true;
+      await host.pass(5_000);
+      const states = new Set<string>();
+      controller.onChange((state) => void states.add(state.name));
+      const permits = () => host.table?.includes("192.0.2.1 ") || host.table?.includes("192.0.2.1,");
+      const [before, attempts] = [kernelState(host), attemptsOn(gateway)];
+      expect(permits()).toBe(false);
+      await host.pass(590_000);
+      expect(attempts).toEqual([]);
+      await host.pass(13_000);
+      expect(permits()).toBe(true);
+      await host.pass(12_000);
+      expect(attempts.map(({ endpoint }) => endpoint)).toEqual([ENDPOINTS.one]);
+      expect(permits()).toBe(false);
+      expect(kernelState(host)).toEqual(before);
+      expect(await gateway.status()).toMatchObject({ connected: true, server: "two", error: null });
+      expect([...states]).toEqual([]);
+      host.silent.clear();
+      await host.pass(615_000);
+      expect(await gateway.status()).toMatchObject({ connected: true, server: "one", order: { at: 0 } });
+      expect([...states]).toEqual(["connected"]);
+      expect(attempts).toHaveLength(2);
+      await host.pass(700_000);
+      expect(attempts).toHaveLength(2);
+      expect(stoodAlways(host)).toBe(true);
+    },
+  );
+
+  claim("dials at once when the live server dies in the middle of an attempt to go back", async (gateway) => {
+    const { controller, host } = gateway;
+    host.silent.add(ENDPOINTS.one);
+    const connecting = controller.connect([ONE, TWO], undefined, { back_after_minutes: 1 });
+    await host.pass(HANDSHAKE_MS + 2_000);
+    await connecting;
+    host.busy = true;
+    await host.pass(50_000);
+    host.silent.add(ENDPOINTS.two);
+    for (let waited = 0; controller.state.name === "connected" && waited < 20_000; waited += 100)
+      await host.pass(100);
+    expect(controller.state.name).toBe("reconnecting");
+    host.silent.clear();
+    await host.pass(3_000);
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "two" });
+    expect(stoodAlways(host)).toBe(true);
+  });
+
   claim("loses it by a connect to one server", async (gateway) => {
     const { controller } = gateway;
     await controller.connect([ONE, TWO]);

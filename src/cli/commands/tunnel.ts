@@ -1,11 +1,14 @@
-import { Argument, type Command, Option } from "commander";
+import { Argument, type Command, InvalidArgumentError, Option } from "commander";
 import { QUANTUM, TRANSPORTS } from "../../servers/schema.ts";
+import { BACK_MINUTES, MAX_BACK_MINUTES } from "../../shared/bounds.ts";
 import { apiCommand, command, host } from "../api-command.ts";
 import { PROVIDER_CHOICES, providerOption, USE_CHOICES, useIn } from "../provider.ts";
 import type { SpeedFlags } from "../speed.ts";
 
 interface How {
   then?: string[];
+  back?: number;
+  quiet?: true;
   via?: string;
   transport?: string;
   quantum?: string;
@@ -31,6 +34,8 @@ export function addTunnelCommands(program: Command): void {
     command(program, "connect", "connect to a server, or to the nearest one of a country or city")
       .argument("<server>")
       .addOption(thenOption())
+      .addOption(backOption())
+      .option("--quiet", "with --then: go back only once the tunnel has carried little for a minute")
       .addOption(viaOption())
       .addOption(transportOption())
       .addOption(quantumOption()),
@@ -54,6 +59,8 @@ export function addTunnelCommands(program: Command): void {
       .argument("[server]", "for connect: as for the command connect")
       .addOption(providerOption(PROVIDER_CHOICES))
       .addOption(thenOption())
+      .addOption(backOption())
+      .option("--quiet", "with --then: go back only once the tunnel has carried little for a minute")
       .addOption(viaOption())
       .addOption(transportOption())
       .addOption(quantumOption()),
@@ -101,9 +108,11 @@ export function addTunnelCommands(program: Command): void {
 }
 
 /** Only what was given. */
-function howIn({ then, via, transport, quantum }: How): How {
+function howIn({ then, back, quiet, via, transport, quantum }: How): How {
   return {
     ...(then !== undefined && { then }),
+    ...(back !== undefined && { back }),
+    ...(quiet !== undefined && { quiet }),
     ...(via !== undefined && { via }),
     ...(transport !== undefined && { transport }),
     ...(quantum !== undefined && { quantum }),
@@ -129,6 +138,16 @@ function thenOption(): Option {
     "--then <server>",
     "what comes next if that does not work, now or later; can be given several times, and --via and --transport hold for each",
   ).argParser((server: string, others: string[] | undefined) => [...(others ?? []), server]);
+}
+
+function backOption(): Option {
+  return new Option(
+    "--back <minutes>",
+    `with --then: after how long a better server is tried again, beside the live tunnel; 0 is never (default: ${BACK_MINUTES})`,
+  ).argParser((text) => {
+    if (/^\d{1,4}$/.test(text) && Number(text) <= MAX_BACK_MINUTES) return Number(text);
+    throw new InvalidArgumentError(`It is a number of minutes from 0 to ${MAX_BACK_MINUTES}.`);
+  });
 }
 
 function viaOption(): Option {
