@@ -14,7 +14,7 @@ const BYTES = 100_000_000;
 /** A former tunnel goes a second after a switch. */
 const AFTERMATH_MS = 2_000;
 const PAGE = `http://${INTERNET.host4}/ip`;
-const WAYS = ["plain", "lwo", "udp2tcp"] as const;
+const WAYS = ["plain", "lwo", "shadowsocks", "udp2tcp"] as const;
 
 type Way = (typeof WAYS)[number];
 
@@ -43,7 +43,7 @@ async function connect(lab: Lab, gateway: Gateway, transport: Way): Promise<void
 }
 
 async function measureStreams(lab: Lab, gateway: Gateway, rounds: number): Promise<Measurement[]> {
-  const none = (): Record<Way, number[]> => ({ plain: [], lwo: [], udp2tcp: [] });
+  const none = (): Record<Way, number[]> => ({ plain: [], lwo: [], shadowsocks: [], udp2tcp: [] });
   const [rates, processor, memory] = [none(), none(), none()];
   for (let round = 0; round < rounds; round += 1)
     for (const way of round % 2 === 0 ? WAYS : WAYS.toReversed()) {
