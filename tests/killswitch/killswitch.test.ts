@@ -11,7 +11,7 @@ import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, kernelState, ONE, stoodAlways, TWO } from "../tunnel/gateway.ts";
 import { assigned, EXEMPTION, FIRST, FURTHER, LOOKUP, NETWORK, POLICIES } from "./example.ts";
 
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 const MINUTE_MS = 60_000;
 
 /** A test with a gateway that is watched; time passes only in `host.pass`. */

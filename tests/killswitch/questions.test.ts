@@ -3,7 +3,7 @@ import type { FakeHost } from "../fake/host.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, ONE } from "../tunnel/gateway.ts";
 
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 180_000;
 const LISTING = "nft -s -n list table inet portcullis";
 const RULES = ["ip -j -4 rule show", "ip -j -6 rule show"];
 const LOAD = "nft -e -s -n -f -";

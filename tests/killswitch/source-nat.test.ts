@@ -6,7 +6,7 @@ import { needsNamespaces } from "../fast.ts";
 import { POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
 
-const PATIENCE_MS = 30_000;
+const PATIENCE_MS = 180_000;
 const KNOCK = `${import.meta.dir}/../../lab/knock.ts`;
 
 /** The gateway of the connected policy, without its routing rules, so that only the firewall blocks. */

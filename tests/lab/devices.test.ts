@@ -12,7 +12,7 @@ import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 const APPEARS_WITHIN_MS = 5_000;
 /** The kernel asks a neighbour six times, a second apart, after it has waited for five. */
 const FAILS_WITHIN_MS = 30_000;
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 240_000;
 /** What the pings take; a connection or two come on top. */
 const PING_BYTES = 100_000;
 

@@ -6,7 +6,7 @@ import { Sniffer } from "../../lab/sniffer.ts";
 import { until } from "../../lab/until.ts";
 import { INTERNET, VPN_PORT } from "../../src/sandbox/topology.ts";
 
-const TIMEOUT_MS = 120_000;
+const TIMEOUT_MS = 240_000;
 const PORT = 53;
 const PAGE = `http://${INTERNET.host4}/ip`;
 
