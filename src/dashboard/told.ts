@@ -1,4 +1,5 @@
 import type { SecurityAlert } from "../base/alert.ts";
+import type { Moved } from "../tunnel/moved.ts";
 import type { StateName } from "../tunnel/schema.ts";
 import { say } from "./language.ts";
 import { type Tone, viaText } from "./sentence.ts";
@@ -38,13 +39,23 @@ interface Told {
   location: string;
   via?: string;
   unanswered?: boolean;
+  moved?: Moved;
 }
 
 /** What has happened: "Tunnel tv: connected to Oslo, Norway (no-1)." */
 export function eventText(told: Told): string {
-  return say(
+  const text = say(
     "{tunnel, select, main {Main tunnel} other {Tunnel {tunnel}}}: {state, select, unanswered {{where} carries nothing} connected {connected to {where}} connecting {connecting to {where}} reconnecting {no answer from {where}; the gateway keeps trying, and its devices are blocked meanwhile} failed {the connection to {where} failed} other {disconnected}}.",
     partsOf(told),
+  );
+  return told.moved === undefined ? text : `${text} ${movedText(told.moved)}`;
+}
+
+/** Why nobody had to ask for it. */
+function movedText({ from, because }: Moved): string {
+  return say(
+    "{because, select, silent {It moved there because {from} does not answer.} carries_nothing {It moved there because {from} carries nothing.} other {It went back there from {from}, because the better target answers again.}}",
+    { from, because },
   );
 }
 

@@ -11,7 +11,7 @@ export function spansOf(entries: readonly JournalEntry[], tunnels: ReadonlySet<s
   const changes = entries.filter((entry): entry is Change => entry.type === "tunnel_state");
   const spans: Span[] = [];
   const open = new Map<string, Span>();
-  for (const { id, type, at, ...change } of changes) {
+  for (const { id, type, at, moved: _, ...change } of changes) {
     const last = open.get(change.tunnel);
     // After a restart of the service, the same state occurs again.
     if (last !== undefined && Bun.deepEquals(last, { ...change, from: last.from, until: null })) continue;

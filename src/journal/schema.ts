@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import { AlertCode } from "../base/alert.ts";
 import { VIA } from "../servers/schema.ts";
+import { Moved } from "../tunnel/moved.ts";
 import { StateName } from "../tunnel/schema.ts";
 
 const AT = Type.String({ description: "ISO 8601" });
@@ -34,6 +35,7 @@ export const JournalEntry = Type.Union([
       via: Type.Optional(VIA),
       error: Type.Union([Type.String(), Type.Null()], { description: "why it is so, if something failed" }),
       unanswered: Type.Optional(UNANSWERED),
+      moved: Type.Optional(Moved),
     },
     { additionalProperties: false },
   ),

@@ -30,6 +30,7 @@ function happeningOf(
   const { name = "", location = "", via } = server ?? {};
   const through = via === undefined ? {} : { via: via.name };
   const unanswered = isUnanswered(state) ? { unanswered: true } : {};
+  const moved = state.name === "connected" && state.moved !== undefined ? { moved: state.moved } : {};
   return {
     type: "tunnel_state",
     tunnel,
@@ -39,5 +40,6 @@ function happeningOf(
     ...through,
     error,
     ...unanswered,
+    ...moved,
   };
 }

@@ -14,6 +14,7 @@ import { adopted, type Known, rememberedServer } from "./adoption.ts";
 import type { Dialer, Former } from "./dialer.ts";
 import type { Bytes, Kernel } from "./kernel.ts";
 import { KeyConflicts } from "./key-conflicts.ts";
+import type { Moved } from "./moved.ts";
 import type { Back, Order } from "./order.ts";
 import type { Probe } from "./probe.ts";
 import { Requests } from "./requests.ts";
@@ -21,7 +22,15 @@ import type { SavedState } from "./saved-state.ts";
 import type { TunnelRow } from "./schema.ts";
 import { ServerPicker } from "./server-picker.ts";
 import { lacksKeys, lastingClashOf, type Session, sameServer } from "./session.ts";
-import { carriedBy, type Event, isUnanswered, type State, transition } from "./state.ts";
+import {
+  type Connected,
+  carriedBy,
+  type Event,
+  isUnanswered,
+  type Reconnecting,
+  type State,
+  transition,
+} from "./state.ts";
 import type { TunnelStatus } from "./status.ts";
 import { StatusReader } from "./status-reader.ts";
 import {
@@ -412,7 +421,8 @@ export class Controller {
         const former = session === null ? null : { session, alive: false, dead: this.isDead };
         const arrived = await this.reach(wanted, former, signal);
         const same = session !== null && sameServer(session.server, arrived.server);
-        this.arrive(arrived, asked, same ? since : undefined);
+        if (same) this.arrive(arrived, asked, { since });
+        else this.arrive(arrived, asked, { moved: movedFrom(state) });
       } catch (error) {
         this.dialled = null;
         // While the uplink is down, or the tunnel carries nothing, that explains more than the failure of an attempt.
@@ -437,7 +447,8 @@ export class Controller {
         if (signal.aborted || state.name !== "connected" || isUnanswered(state)) return;
         const { session } = state;
         try {
-          this.arrive(await this.reach(target, { session, alive: true, dead: false }, signal), asked);
+          const arrived = await this.reach(target, { session, alive: true, dead: false }, signal);
+          this.arrive(arrived, asked, { moved: { from: session.server.name, because: "better_answers" } });
         } catch (error) {
           this.dialled = null;
           // What was permitted for the attempt is closed again.
@@ -577,13 +588,17 @@ export class Controller {
     return this.deps.dialer.dial(server, former, signal);
   }
 
-  private arrive(session: Session, asked: Asked, since = this.deps.host.monotonic()): void {
+  private arrive(
+    session: Session,
+    asked: Asked,
+    { since = this.deps.host.monotonic(), moved }: { since?: number; moved?: Moved } = {},
+  ): void {
     const { host } = this.deps;
     this.aim.set(session.server, host.now() - (host.monotonic() - since), asked);
     this.aim.save();
     this.dialled = null;
     this.error = null;
-    this.enter({ type: "arrive", session, since });
+    this.enter({ type: "arrive", session, since, ...(moved !== undefined && { moved }) });
   }
 
   private async endTunnel(): Promise<void> {
@@ -609,6 +624,12 @@ export class Controller {
 /** The message for an uplink that is down. */
 export function outageOf(uplink: string | null): string {
   return uplink === null ? "the uplink is down" : `the uplink ${uplink} is down`;
+}
+
+function movedFrom(state: Reconnecting | Connected): Moved {
+  return state.name === "connected"
+    ? { from: state.session.server.name, because: "carries_nothing" }
+    : { from: state.server.name, because: "silent" };
 }
 
 function leadsThere(state: State, wanted: Target): boolean {

@@ -1,4 +1,5 @@
 import type { Server } from "../servers/schema.ts";
+import type { Moved } from "./moved.ts";
 import type { Session } from "./session.ts";
 
 /** The state of a tunnel. */
@@ -17,6 +18,8 @@ export interface Connected {
   since: number;
   /** Since when it is known that only handshakes come back for sent data; null if that is not the case. */
   unanswered: number | null;
+  /** Why it has just moved here by itself, if it has. */
+  moved?: Moved;
 }
 
 /** The server is tried until it answers. Without a session, everything is blocked meanwhile. */
@@ -34,7 +37,7 @@ export type Event =
   /** A connect was requested. */
   | { type: "dial"; server: Server }
   /** A session has completed its handshake, and traffic is routed into it. */
-  | { type: "arrive"; session: Session; since: number }
+  | { type: "arrive"; session: Session; since: number; moved?: Moved }
   /** The dial failed. */
   | { type: "fail" }
   /** Another connect or a disconnect came during a dial. */
@@ -59,7 +62,7 @@ export function transition(state: State, event: Event): State {
     case "dial":
       return { name: "connecting", server: event.server, former: formerOf(state) };
     case "arrive":
-      return { name: "connected", session: event.session, since: event.since, unanswered: null };
+      return connectedBy(event);
     case "fail":
       return state.name === "connecting" ? (state.former ?? { name: "failed", server: state.server }) : state;
     case "interrupt":
@@ -84,7 +87,7 @@ export function transition(state: State, event: Event): State {
         : state;
     case "unanswered":
       return state.name === "connected" && !isUnanswered(state)
-        ? { ...state, unanswered: event.since }
+        ? { name: "connected", session: state.session, since: state.since, unanswered: event.since }
         : state;
     case "answered":
       return isUnanswered(state) ? { ...state, unanswered: null } : state;
@@ -114,6 +117,10 @@ export function carriedBy(state: State): Session | null {
     case "failed":
       return null;
   }
+}
+
+function connectedBy({ session, since, moved }: Extract<Event, { type: "arrive" }>): Connected {
+  return { name: "connected", session, since, unanswered: null, ...(moved !== undefined && { moved }) };
 }
 
 /** The state to return to if a dial fails. */

@@ -1,10 +1,14 @@
 import { describe, expect, test } from "bun:test";
+import { checkerOf } from "../../src/base/checker.ts";
+import { type Happening, JournalEntry } from "../../src/journal/schema.ts";
+import { journalOf } from "../../src/journal/tunnel-states.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import { cidr } from "../fake/address.ts";
 import type { FakeHost } from "../fake/host.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, kernelState, ONE, server, stoodAlways, TWO } from "./gateway.ts";
 
+const entrySchema = checkerOf(JournalEntry);
 const PATIENCE_MS = 60_000;
 const HANDSHAKE_MS = 10_000;
 const MAX_PAUSE_MS = 60_000;
@@ -921,6 +925,29 @@ describe("a tunnel with an order of targets", () => {
     expect(await gateway.status()).toMatchObject({ connected: true, server: "two", error: null });
     expect(await orderOf(gateway)).toBe(1);
     expect(stoodAlways(host)).toBe(true);
+  });
+
+  claim("tells the journal why it has moved, and why it is back", async (gateway) => {
+    const { controller, host } = gateway;
+    const told: Happening[] = [];
+    controller.onChange(journalOf("main", { add: (happening) => void told.push(happening) }));
+    await controller.connect([ONE, TWO], undefined, { back_after_minutes: 1 });
+    host.busy = true;
+    await host.pass(3_000);
+    host.silent.add(ENDPOINTS.one);
+    await host.pass(50_000);
+    host.silent.clear();
+    await host.pass(70_000);
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "one" });
+    expect(told).toMatchObject([
+      { state: "connected", server: "one" },
+      { state: "reconnecting", server: "one" },
+      { state: "connected", server: "two", moved: { from: "one", because: "silent" } },
+      { state: "connected", server: "one", moved: { from: "two", because: "better_answers" } },
+    ]);
+    expect(told[0]).not.toHaveProperty("moved");
+    for (const each of told)
+      expect(entrySchema.Check({ id: 1, at: "2026-03-01T00:00:00Z", ...each })).toBe(true);
   });
 
   claim("tries the best first again when the second dies, and skips one that is gone", async (gateway) => {

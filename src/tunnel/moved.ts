@@ -1,0 +1,17 @@
+import { type Static, Type } from "typebox";
+
+/** Why a tunnel leads elsewhere than before, though nobody has asked for it now. */
+export const Moved = Type.Object(
+  {
+    from: Type.String({ description: "the server before" }),
+    because: Type.Union(
+      [Type.Literal("silent"), Type.Literal("carries_nothing"), Type.Literal("better_answers")],
+      {
+        description:
+          "the server before did not answer, or answered handshakes and carried nothing, or a better target of the order answers again",
+      },
+    ),
+  },
+  { additionalProperties: false, description: "that the tunnel has moved by itself; missing otherwise" },
+);
+export type Moved = Static<typeof Moved>;
