@@ -5,10 +5,11 @@ import { SHADOWSOCKS_PORT } from "./shadowsocks.ts";
 /** Where the program listens, besides WireGuard. */
 const LWO_PORT = 41_820;
 
-interface Keys {
+interface Server {
   /** Base64. */
   serverKey: string;
-  clientKey: string;
+  /** Of the WireGuard in the same namespace. */
+  wireguard: string;
 }
 
 /**
@@ -19,13 +20,13 @@ interface Keys {
 export async function startLwo(
   namespace: string,
   wireguardPort: number,
-  keys: Keys,
+  server: Server,
 ): Promise<Bun.Subprocess> {
   const rule = `iifname "wan0" udp dport != ${SHADOWSOCKS_PORT} @th,72,8 & 0x80 == 0x80 redirect to :${LWO_PORT};`;
   const table = `table inet lwo { chain in { type nat hook prerouting priority -95; ${rule} }; }`;
   const nft = Bun.spawn(commandIn(namespace, ["nft", table]), { stdin: "ignore", stderr: "inherit" });
   if ((await nft.exited) !== 0) throw new Error("nft refused the server's end of LWO");
-  const words = [String(wireguardPort), JSON.stringify(keys)];
+  const words = [String(wireguardPort), JSON.stringify(server)];
   return startServer(namespace, [process.execPath, import.meta.path, ...words]);
 }
 
@@ -42,8 +43,15 @@ function crossed(packet: Buffer, key: Buffer, type: number): boolean {
   return true;
 }
 
-async function serve(wireguardPort: number, { serverKey, clientKey }: Keys): Promise<void> {
-  const [own, theirs] = [Buffer.from(serverKey, "base64"), Buffer.from(clientKey, "base64")];
+/** The key of the peer that WireGuard answers at this port, which is one client's alone; null if it knows none. */
+async function keyAt(wireguard: string, port: number): Promise<Buffer | null> {
+  const wg = Bun.spawn(["wg", "show", wireguard, "endpoints"], { stdin: "ignore", stdout: "pipe" });
+  const line = (await wg.stdout.text()).split("\n").find((each) => each.endsWith(`:${port}`));
+  return line === undefined ? null : Buffer.from(line.split("\t")[0] ?? "", "base64");
+}
+
+async function serve(wireguardPort: number, { serverKey, wireguard }: Server): Promise<void> {
+  const own = Buffer.from(serverKey, "base64");
   /** A socket to WireGuard for each client, so that its answers find back. */
   const clients = new Map<string, Promise<Bun.udp.ConnectedSocket<"buffer">>>();
   const outside = await Bun.udpSocket({
@@ -62,18 +70,22 @@ async function serve(wireguardPort: number, { serverKey, clientKey }: Keys): Pro
       error() {},
     },
   });
-  const inside = (port: number, address: string) =>
-    Bun.udpSocket({
+  const inside = (port: number, address: string) => {
+    /** Once it is known: a client may have several keys, one after the other. */
+    let theirs: Buffer | null = null;
+    return Bun.udpSocket({
       connect: { hostname: "127.0.0.1", port: wireguardPort },
       socket: {
-        data(_, packet) {
-          if (!crossed(packet, theirs, packet.readUInt8(0))) return;
+        async data(socket, packet) {
+          theirs ??= await keyAt(wireguard, socket.port);
+          if (theirs === null || !crossed(packet, theirs, packet.readUInt8(0))) return;
           packet.writeUInt8(0x80 + Math.floor(Math.random() * 0x80), 1);
           outside.send(packet, port, address);
         },
         error() {},
       },
     });
+  };
   console.log("listening");
 }
 

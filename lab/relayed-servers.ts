@@ -46,14 +46,13 @@ export async function relayServers(
     Object.assign(server, more);
   }
   writeFileSync(managedList, JSON.stringify(list));
-  const { vpn1, vpn2 } = lab.namespaces;
   const started = [];
-  for (const [index, namespace] of [vpn1, vpn2].entries()) {
-    const { publicKey, managed } = lab.sandbox.servers[index] as VpnServer;
-    const keys = { serverKey: publicKey, clientKey: managed.publicKey };
+  for (const [index, role] of (["vpn1", "vpn2"] as const).entries()) {
+    const [namespace, wireguard] = [lab.namespaces[role], lab.sandbox.serverInterfaces[role]];
+    const { publicKey } = lab.sandbox.servers[index] as VpnServer;
     const start = {
       udp2tcp: () => startUdpOverTcp(namespace, VPN_PORT, UDP2TCP_PORTS),
-      lwo: () => startLwo(namespace, VPN_PORT, keys),
+      lwo: () => startLwo(namespace, VPN_PORT, { serverKey: publicKey, wireguard }),
       shadowsocks: () => startShadowsocks(namespace, SHADOWSOCKS_PORT),
     };
     for (const transport of transports) started.push(await start[transport]());
