@@ -46,6 +46,7 @@ const LONG = new Set([
     "leaks/fresh",
     "leaks/relayed",
     "transport",
+    "relayed",
     "shadowsocks",
     "amnezia",
     "quantum",
