@@ -175,7 +175,13 @@ test("the page in the browser takes only types, what is shared, and what makes a
   const values = outer.filter(({ type }) => type === undefined);
   expect(new Set(values.map(({ target }) => target))).toEqual(
     new Set([
-      ...["shared/bounds.ts", "shared/words.ts", "shared/zip.ts", "shared/config-files.ts"],
+      ...[
+        "shared/bounds.ts",
+        "shared/quotas.ts",
+        "shared/words.ts",
+        "shared/zip.ts",
+        "shared/config-files.ts",
+      ],
       ...["shared/qr-code.ts", "wireguard/key.ts", "remote/client-file.ts"],
     ]),
   );

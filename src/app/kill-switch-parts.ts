@@ -23,8 +23,10 @@ import { OtherRouters } from "../network/other-routers.ts";
 import { allSlots, remoteLinkOf } from "../network/slot.ts";
 import { keepUla } from "../network/ula.ts";
 import { RemoteDevices } from "../remote/devices.ts";
+import { TIME_ZONE, zoneIn } from "../schedules/zone.ts";
 import { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
+import { timeZone } from "../system/time-zone.ts";
 import { SavedState } from "../tunnel/saved-state.ts";
 
 /** The parts that the kill switch needs, wired together. A start loads the others while the kernel is at work. */
@@ -85,6 +87,7 @@ export function killSwitchPartsOn(
     remote,
     tunnelNames: () => [MAIN, ...[...savedState.tunnels().keys()].sort()],
     alarm,
+    zone: () => zoneIn(TIME_ZONE.read(store)) ?? timeZone(),
     forgetHistory: (id) => history.forget({ kind: "device", name: id }),
     onCarried: (id, carried) => history.note("device", id, carried),
     publish: (payload) => events.publish({ type: "device_update", payload }),

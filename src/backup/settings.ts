@@ -4,6 +4,7 @@ import { DESTINATIONS } from "../destinations/saved.ts";
 import { DEFAULT_EXIT, DIRECT } from "../devices/assignments.ts";
 import { FIXED_ADDRESSES } from "../devices/fixed.ts";
 import { LIMITS } from "../devices/limits.ts";
+import { QUOTAS } from "../devices/quotas.ts";
 import { BLOCK_LISTS } from "../dns/backed-up.ts";
 import { FORWARDS } from "../forwards/saved.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
@@ -42,6 +43,7 @@ export const LISTS: readonly BackedUp[] = [
   SCHEDULES,
   FIXED_ADDRESSES,
   LIMITS,
+  QUOTAS,
   FAVOURITES,
   REMOTE_ACCESS,
   REMOTE_KEY,

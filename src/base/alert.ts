@@ -55,6 +55,8 @@ export const AlertCode = Type.Union([
   Type.Literal("list_damaged"),
   /** A tunnel did not move, or a device did not get its exit. */
   Type.Literal("schedule_failed"),
+  /** A device has used up its quota, and is blocked for the rest of the day or month. */
+  Type.Literal("quota_used"),
   /** A new list has less than half of the servers; the current one is kept. */
   Type.Literal("list_shrunk"),
 ]);

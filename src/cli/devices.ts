@@ -3,6 +3,7 @@ import { parseMac } from "../base/mac.ts";
 import { type Device, DeviceList } from "../devices/schema.ts";
 import { Success } from "../http/answers.ts";
 import { TunnelRows } from "../http/schema.ts";
+import { BYTES_PER_MEGABYTE, parseQuota, quotaText } from "../shared/quotas.ts";
 import { parseRate, rateText } from "../shared/rates.ts";
 import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import type { Api } from "./api.ts";
@@ -27,6 +28,7 @@ export async function changeDevice(
   if (text === undefined) throw usage(`missing argument: which ${action}?`);
   if (action === "address") return fixDevice(api, device, text);
   if (action === "rate") return limitDevice(api, device, text);
+  if (action === "quota") return setQuota(api, device, text);
   return action === "exit" ? moveDevice(api, device, text) : nameDevice(api, device, text);
 }
 
@@ -54,6 +56,16 @@ async function limitDevice(api: Api, device: string, text: string): Promise<Outp
     json,
     text: rate === null ? `${title} has no limit now.\n` : `${title} is limited to ${rateText(rate)}.\n`,
   };
+}
+
+/** `off` means any amount. */
+async function setQuota(api: Api, device: string, text: string): Promise<Output> {
+  const quota = text === "off" ? null : parseQuota(text);
+  if (quota === undefined) throw usage("quota: must be such as 500MB/day or 20GB/month, or off");
+  const { id, title } = await deviceOf(api, device);
+  const json = await api.put(pathOf(id), Success, { quota });
+  const has = quota === null ? "has no quota now" : `is blocked after ${quotaText(quota)}`;
+  return { json, text: `${title} ${has}.\n` };
 }
 
 /** `off` means no limit. */
@@ -89,7 +101,10 @@ async function stateOf(api: Api, exit: string): Promise<string> {
 async function forgetDevice(api: Api, device: string): Promise<Output> {
   const { id, title } = await deviceOf(api, device);
   const json = await api.delete(pathOf(id), Success);
-  return { json, text: `${title} now has the default exit, and no name, address or limit of its own.\n` };
+  return {
+    json,
+    text: `${title} now has the default exit, and no name, address, limit or quota of its own.\n`,
+  };
 }
 
 export async function setDefaultExit(api: Api, exit: string): Promise<Output> {
@@ -153,11 +168,25 @@ function textOf({ devices, default_exit, shared_rate }: DeviceList): string {
   const rest = `Default exit, for devices without one of their own: ${default_exit}\n${shared}`;
   if (devices.length === 0) return `No device has been seen yet.\n${rest}`;
   const isLimited = devices.some(({ rate }) => rate !== undefined);
-  const titles = ["Device", "Exit", "State", "Id", "Address", ...(isLimited ? ["Limit"] : [])];
-  return `${list(titles, devices.map(rowOf))}${rest}`;
+  const hasQuota = devices.some(({ quota }) => quota !== undefined);
+  const titles = [
+    "Device",
+    "Exit",
+    "State",
+    "Id",
+    "Address",
+    ...(isLimited ? ["Limit"] : []),
+    ...(hasQuota ? ["Quota"] : []),
+  ];
+  const rows = devices.map((device) => [
+    ...rowOf(device),
+    ...(isLimited ? [device.rate === undefined ? "" : rateText(device.rate)] : []),
+    ...(hasQuota ? [quotaOf(device)] : []),
+  ]);
+  return `${list(titles, rows)}${rest}`;
 }
 
-function rowOf({ id, name, addresses, exit, assigned, online, rate }: Device): string[] {
+function rowOf({ id, name, addresses, exit, assigned, online }: Device): string[] {
   const [address = "", ...others] = addresses;
   return [
     styled("cyan", printable(name) || "-"),
@@ -165,6 +194,10 @@ function rowOf({ id, name, addresses, exit, assigned, online, rate }: Device): s
     online ? styled("green", "online") : styled("dim", "offline"),
     id,
     others.length > 0 ? `${address} +${others.length}` : address,
-    ...(rate === undefined ? [] : [rateText(rate)]),
   ];
+}
+
+function quotaOf({ quota }: Device): string {
+  if (quota === undefined) return "";
+  return `${Math.floor(quota.used_bytes / BYTES_PER_MEGABYTE)} of ${quotaText(quota)}`;
 }

@@ -7,7 +7,9 @@ import { nameIn } from "../base/name.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Lan } from "../network/lan.ts";
 import type { Neighbour } from "../network/neighbours.ts";
+import { quotaText } from "../shared/quotas.ts";
 import type { Host } from "../system/host.ts";
+import { timeZone } from "../system/time-zone.ts";
 import { Announced, type Nameless } from "./announced.ts";
 import {
   type Assignment,
@@ -27,10 +29,12 @@ import { leasedNames } from "./leases.ts";
 import { EVERYBODY_ELSE, Limits, rateIn } from "./limits.ts";
 import { NeighbourTable } from "./neighbour-table.ts";
 import { Neighbourhood, type Presence, SILENT_MS } from "./neighbourhood.ts";
+import { Quotas, quotaIn } from "./quotas.ts";
 import { NOBODY, type OnTheRoad } from "./remote.ts";
 import { RoutedNetworks } from "./routed-networks.ts";
 import { Rows } from "./rows.ts";
-import type { Device, DeviceChange, DeviceList, DeviceUpdate, Rate } from "./schema.ts";
+import type { Device, DeviceChange, DeviceList, DeviceUpdate, Quota, Rate } from "./schema.ts";
+import { titlesOf } from "./title.ts";
 import { type Figures, Traffic } from "./traffic.ts";
 import { Updates } from "./updates.ts";
 
@@ -49,6 +53,8 @@ interface Deps {
   /** Null if the gateway does not serve DHCP. */
   dhcp: DhcpHosts | null;
   remote?: OnTheRoad;
+  /** The time zone in which the days of quotas begin. */
+  zone?: () => string;
   /** Called with the bytes that a device has carried between two readings. */
   onCarried?: (id: DeviceId, carried: Figures) => void;
   /** Forgets what it has carried in the past. Returns whether anything was known about it. */
@@ -97,8 +103,14 @@ export class Devices {
       (id) => this.remote.isKnown(id),
     );
     this.fixed = new FixedAddresses(deps);
+    const quotas = new Quotas({
+      ...deps,
+      zone: deps.zone ?? timeZone,
+      onUsedUp: (id, quota) => this.tellUsedUp(id, quota),
+    });
     this.limits = new Limits({
       ...deps,
+      quotas,
       addressesOf: (id) => (isPrefixId(id) ? this.remote.addressesOf(id) : this.addressesOf(id)),
     });
     this.neighbourhood = new Neighbourhood(
@@ -110,6 +122,7 @@ export class Devices {
           scheduled.has(mac) ||
           this.fixed.of(mac) !== null ||
           this.limits.of(mac) !== null ||
+          this.limits.quotaOf(mac) !== null ||
           this.isNeeded(mac)
         );
       },
@@ -164,7 +177,7 @@ export class Devices {
   }
 
   async list(): Promise<DeviceList> {
-    await this.count();
+    await Promise.all([this.count(), this.limits.count()]);
     const { defaultExit, directAllowed } = this.assignments.current;
     const sharedRate = this.limits.of(EVERYBODY_ELSE);
     return {
@@ -195,14 +208,15 @@ export class Devices {
     return device ?? null;
   }
 
-  /** Gives a device a name, an exit, an address, a rate or several of them; resolves once the kernel has them. */
+  /** Gives a device a name, an exit, an address, a rate, a quota or several of them; resolves once the kernel has them. */
   async assign(idText: string, given: DeviceChange): Promise<void> {
     const id = deviceIdIn(idText);
     const name = given.name === undefined ? undefined : nameIn("name", given.name);
     const isSingle = !isPrefixId(id) || this.remote.isKnown(id);
     const rate = given.rate === undefined ? undefined : rateIn(isSingle, given.rate);
-    if ([name, given.exit, given.address, rate].every((each) => each === undefined))
-      throw new GatewayError("bad_request", "name, exit, address or rate is required");
+    const quota = given.quota === undefined ? undefined : quotaIn(isSingle, given.quota);
+    if ([name, given.exit, given.address, rate, quota].every((each) => each === undefined))
+      throw new GatewayError("bad_request", "name, exit, address, rate or quota is required");
     if (isPrefixId(id)) this.refuseOverlap(id);
     const decision = this.decisionOf(id, name, given.exit);
     // Nothing opens for a moment because of a request that is refused.
@@ -213,7 +227,7 @@ export class Devices {
     // This comes first, because another request may take the address while the kernel gets the exit.
     if (isAddressed) await this.fixed.set(id as Mac, address);
     try {
-      await this.limited(id, rate, async () => {
+      await this.limited(id, { rate, quota }, async () => {
         if (name !== undefined || given.exit !== undefined) await this.change(id, decision);
       });
     } catch (error) {
@@ -223,22 +237,36 @@ export class Devices {
     this.updates.touch([id]);
   }
 
-  /** Limits a device, and runs the rest of the change. If that fails, the device has its former limit. */
+  /** Limits a device, and runs the rest of the change. If that fails, the device has its former limits. */
   private async limited(
     id: DeviceId,
-    rate: Rate | null | undefined,
+    { rate, quota }: { rate: Rate | null | undefined; quota: Quota | null | undefined },
     rest: () => Promise<void>,
   ): Promise<void> {
-    const former = this.limits.of(id);
+    const [former, formerQuota] = [this.limits.of(id), this.limits.quotaOf(id)?.quota ?? null];
     const unsaved = rate === undefined ? null : await this.limits.set(id, rate);
+    let unsavedQuota: Unsaved | null = null;
     try {
+      // A quota ends last, because it would begin again.
+      if (quota != null) unsavedQuota = await this.limits.setQuota(id, quota);
       await rest();
+      if (quota === null) unsavedQuota = await this.limits.setQuota(id, null);
     } catch (error) {
       // What is in force without being saved is so for the limit, too.
-      if (rate !== undefined && !(error instanceof Unsaved)) await this.limits.set(id, former);
+      if (error instanceof Unsaved) throw error;
+      if (rate !== undefined) await this.limits.set(id, former);
+      if (quota != null) await this.limits.setQuota(id, formerQuota);
       throw error;
     }
-    if (unsaved !== null) throw unsaved;
+    if (unsaved !== null || unsavedQuota !== null) throw unsaved ?? unsavedQuota;
+  }
+
+  private tellUsedUp(id: DeviceId, quota: Quota): void {
+    const title = titlesOf([id], this.assignments.current);
+    const end = quota.every === "day" ? "midnight" : "the end of the month";
+    const message = `${title} has used its quota of ${quotaText(quota)}, and is blocked until ${end}.`;
+    this.deps.alarm("quota_used", message);
+    this.updates.touch([id]);
   }
 
   private decisionOf(
@@ -281,7 +309,7 @@ export class Devices {
       .finally(() => this.updates.touch([id]));
   }
 
-  /** Forgets the name, the exit, the address, the limit and the history of a device. */
+  /** Forgets the name, the exit, the address, the limit, the quota and the history of a device. */
   async forget(idText: string): Promise<void> {
     const id = deviceIdIn(idText);
     const wasKnown = this.deps.forgetHistory?.(id) === true;
@@ -293,8 +321,8 @@ export class Devices {
       this.edit(id, () => ({ name: null, exit: null }), true),
     );
     if (!isPrefixId(id)) await this.fixed.set(id, null);
-    const unsaved = await this.limits.set(id, null);
-    if (unsaved !== null) throw unsaved;
+    const unsaved = [await this.limits.set(id, null), await this.limits.setQuota(id, null)];
+    for (const each of unsaved) if (each !== null) throw each;
   }
 
   async setDefaultExit(text: string): Promise<void> {
@@ -309,7 +337,7 @@ export class Devices {
 
   /** The number of devices with a rate of their own. */
   get limitedCount(): number {
-    return this.limits.ids.length;
+    return this.limits.rated.length;
   }
 
   /** Limits all devices without a limit of their own together; null ends it. */

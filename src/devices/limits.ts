@@ -17,7 +17,8 @@ import {
 import { rateText } from "../shared/rates.ts";
 import type { Host } from "../system/host.ts";
 import { type DeviceId, isPrefixId, isRemoteId, parseDeviceId } from "./id.ts";
-import { Rate } from "./schema.ts";
+import type { Quotas } from "./quotas.ts";
+import { type Quota, Rate } from "./schema.ts";
 
 const BYTES_PER_MEGABIT = 125_000;
 
@@ -49,6 +50,7 @@ export const LIMITS = new SavedList<StoredLimit>({
 interface Deps {
   host: Pick<Host, "run">;
   store: Texts;
+  quotas: Quotas;
   /** The addresses of a device, as far as they are known. */
   addressesOf: (id: DeviceId) => readonly Address[];
   log: Pick<Log, "warn">;
@@ -75,9 +77,22 @@ export class Limits {
     this.all = storedIn(deps.store);
   }
 
-  /** The devices with a limit of their own. */
-  get ids(): DeviceId[] {
+  /** The devices with a rate of their own. */
+  get rated(): DeviceId[] {
     return [...this.all.keys()].flatMap((id) => (id === EVERYBODY_ELSE ? [] : [id]));
+  }
+
+  /** The devices with a rate or a quota. */
+  get ids(): DeviceId[] {
+    return [...new Set([...this.rated, ...this.deps.quotas.ids])];
+  }
+
+  quotaOf(id: DeviceId): ReturnType<Quotas["of"]> {
+    return this.deps.quotas.of(id);
+  }
+
+  private get isNone(): boolean {
+    return this.all.size === 0 && this.deps.quotas.ids.length === 0;
   }
 
   of(id: LimitId): Rate | null {
@@ -88,6 +103,7 @@ export class Limits {
   load(): Promise<void> {
     return this.queue.add(async () => {
       this.all = storedIn(this.deps.store);
+      this.deps.quotas.load();
       this.isUnsaved = false;
       await this.settle();
     });
@@ -96,13 +112,14 @@ export class Limits {
   /** To be called when the interfaces are first known and when they change, and when devices on the road have changed. */
   async insideIs(inside: readonly string[]): Promise<void> {
     this.inside = inside;
-    if (this.all.size > 0) await this.queue.add(() => this.settle());
+    if (!this.isNone) await this.queue.add(() => this.settle());
   }
 
-  /** Another program has changed the firewall, and may have removed the table. */
+  /** The firewall has changed: another program may have removed the table, or the kernel says that a quota is used up. */
   async check(): Promise<void> {
-    if (this.all.size === 0) return;
+    if (this.isNone) return;
     await this.queue.add(async () => {
+      await this.deps.quotas.read();
       if (this.loaded !== null && (await listLimits(this.deps.host)) !== this.loaded.listing)
         this.loaded = null;
       await this.settle();
@@ -115,7 +132,11 @@ export class Limits {
    */
   async lookAfter(): Promise<void> {
     if (this.isUnsaved) await this.queue.add(() => this.save(this.all)).catch(() => {});
-    if (this.loaded === null || this.all.size > 0) await this.queue.add(() => this.settle());
+    if (this.loaded !== null && this.isNone) return;
+    await this.queue.add(async () => {
+      await this.deps.quotas.lookAfter();
+      await this.settle();
+    });
   }
 
   /**
@@ -141,6 +162,28 @@ export class Limits {
         throw error;
       }
       return unsaved;
+    });
+  }
+
+  /** Reads what devices have used. */
+  async count(): Promise<void> {
+    await this.queue.add(() => this.deps.quotas.read());
+  }
+
+  /** The same for a quota: what only closes takes effect even if it cannot be saved. */
+  setQuota(id: DeviceId, quota: Quota | null): Promise<Unsaved | null> {
+    return this.queue.add(async () => {
+      const { quotas } = this.deps;
+      await quotas.read();
+      const changed = quotas.change(id, quota);
+      if (changed === null) return null;
+      try {
+        await this.apply();
+      } catch (error) {
+        changed.undo();
+        throw error;
+      }
+      return changed.unsaved;
     });
   }
 
@@ -177,31 +220,42 @@ export class Limits {
   private async apply(): Promise<void> {
     const { host } = this.deps;
     if (this.inside === null) return;
-    const { text, addresses } = this.wanted(this.inside);
+    this.deps.quotas.renew();
+    const { text, addresses } = this.wanted(this.inside, false);
     const { loaded } = this;
     if (text === loaded?.text && addresses === loaded.addresses) return;
     this.loaded = null;
-    await loadLimits(host, text === loaded?.text ? addresses : text + addresses);
+    if (text === loaded?.text) await loadLimits(host, addresses);
+    else {
+      // The new table goes on counting where the former one ends, that of a former run, too.
+      await this.deps.quotas.read();
+      await loadLimits(host, this.wanted(this.inside, true).text + addresses);
+    }
     const listing = text === NO_LIMITS ? null : await listLimits(host);
     if (text !== NO_LIMITS && !isLimiting(listing))
       throw new GatewayError("kernel_refused", "the kernel does not list the limits that it was given");
     this.loaded = { text, addresses, listing };
-    for (const id of this.numbers.keys()) if (!this.all.has(id)) this.numbers.delete(id);
+    const limited = new Set(this.ids);
+    for (const id of this.numbers.keys()) if (!limited.has(id)) this.numbers.delete(id);
   }
 
-  /** Without a limit there is no table, and no packet costs anything. */
-  private wanted(inside: readonly string[]): { text: string; addresses: string } {
-    if (this.all.size === 0 || inside.length === 0) return { text: NO_LIMITS, addresses: "" };
-    const limited = [...this.all].map(
-      ([id, rate]): Limited => ({
+  /** Without a limit there is no table, and no packet costs anything. What was used changes with each packet. */
+  private wanted(inside: readonly string[], withUsed: boolean): { text: string; addresses: string } {
+    if (this.isNone || inside.length === 0) return { text: NO_LIMITS, addresses: "" };
+    const limited = [...new Set([...this.all.keys(), ...this.deps.quotas.ids])].map((id): Limited => {
+      const rate = this.all.get(id) ?? null;
+      const quota = id === EVERYBODY_ELSE ? null : this.deps.quotas.loadedFor(id);
+      return {
         ...this.whoIs(id),
-        rate: { down: bytesOf(rate.down), up: bytesOf(rate.up) },
-      }),
-    );
+        rate: { down: bytesOf(rate?.down ?? null), up: bytesOf(rate?.up ?? null) },
+        isShared: rate === null,
+        quota: quota && { ...quota, used: withUsed ? quota.used : 0 },
+      };
+    });
     return { text: limitsFor(limited, inside), addresses: addressesFor(limited) };
   }
 
-  private whoIs(id: LimitId): Omit<Limited, "rate"> {
+  private whoIs(id: LimitId): Pick<Limited, "number" | "mac" | "addresses"> {
     if (id === EVERYBODY_ELSE) return { number: OTHERS, mac: null, addresses: [] };
     const addresses = this.deps.addressesOf(id);
     return { number: this.numberOf(id), mac: isPrefixId(id) ? null : id, addresses };

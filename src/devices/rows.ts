@@ -14,7 +14,7 @@ interface Deps {
   host: Pick<Host, "read" | "now" | "monotonic">;
   assignments: Assignments;
   fixed: FixedAddresses;
-  limits: Pick<Limits, "of">;
+  limits: Pick<Limits, "of" | "quotaOf">;
   traffic: Traffic<DeviceId>;
   announced: Announced;
   /** All devices. */
@@ -39,6 +39,7 @@ export class Rows {
     const { name, exit } = assignments.of(id);
     const { rx, tx } = traffic.of(id);
     const rate = limits.of(id);
+    const quota = limits.quotaOf(id);
     const presence = this.deps.presence(id);
     const heardAt = presence?.heardAt ?? null;
     return {
@@ -55,6 +56,7 @@ export class Rows {
       tx_bytes: tx,
       fixed_address: fixed.of(id),
       ...(rate !== null && { rate }),
+      ...(quota !== null && { quota: { ...quota.quota, used_bytes: quota.usedBytes } }),
       ...(this.deps.isRemote(id) && { kind: "remote" as const }),
     };
   }

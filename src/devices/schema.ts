@@ -12,6 +12,20 @@ export const Rate = Type.Object(
 );
 export type Rate = Static<typeof Rate>;
 
+/** How much a device may send and receive together. */
+export const Quota = Type.Object(
+  {
+    megabytes: Type.Integer({
+      minimum: 1,
+      maximum: 10_000_000,
+      description: "sent and received together, in millions of bytes",
+    }),
+    every: Type.Union([Type.Literal("day"), Type.Literal("month")]),
+  },
+  { additionalProperties: false },
+);
+export type Quota = Static<typeof Quota>;
+
 /** A device of the LAN. */
 export const Device = Type.Object(
   {
@@ -37,6 +51,15 @@ export const Device = Type.Object(
       description: "the IPv4 address that a person chose, and the gateway's DHCP server gives to it",
     }),
     rate: Type.Optional({ ...Rate, description: "only of a device with a limit" }),
+    quota: Type.Optional(
+      Type.Object(
+        {
+          ...Quota.properties,
+          used_bytes: Type.Integer({ description: "in the present day or month, as read last" }),
+        },
+        { additionalProperties: false, description: "only of a device with a quota" },
+      ),
+    ),
     kind: Type.Optional(
       Type.Literal("remote", { description: "only of a device that comes in from the road" }),
     ),
@@ -93,6 +116,11 @@ export const DeviceChange = Type.Object(
     ),
     rate: Type.Optional(
       Type.Union([Rate, Type.Null()], { description: "how fast it may be; null for no limit" }),
+    ),
+    quota: Type.Optional(
+      Type.Union([Quota, Type.Null()], {
+        description: "how much it may send and receive until it is blocked; null for any amount",
+      }),
     ),
   },
   { additionalProperties: false },

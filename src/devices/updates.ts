@@ -1,6 +1,7 @@
+import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
 import type { Host } from "../system/host.ts";
 import type { DeviceId } from "./id.ts";
-import type { Device, DeviceUpdate } from "./schema.ts";
+import type { Device, DeviceUpdate, Quota } from "./schema.ts";
 
 /** Changes are gathered this long, because one device causes several at once. */
 const GATHERED_MS = 200;
@@ -8,14 +9,15 @@ const GATHERED_MS = 200;
 const MAX_AT_ONCE = 50;
 
 /** The fields that listeners are told. They read the rest, such as whether a person chose the exit. */
-type Told = DeviceUpdate & Pick<Device, "named" | "assigned" | "rate">;
+type Row = DeviceUpdate & Pick<Device, "named" | "assigned" | "rate" | "quota">;
+type Told = Omit<Row, "quota"> & ReturnType<typeof quotaTold>;
 
 interface Deps {
   clock: Pick<Host, "sleep">;
   /** The ids of all devices. */
   known: () => ReadonlySet<DeviceId>;
   /** The devices with these ids as they are now, without those that no longer exist. */
-  rowsOf: (ids: readonly DeviceId[]) => Promise<readonly Told[]>;
+  rowsOf: (ids: readonly DeviceId[]) => Promise<readonly Row[]>;
   publish: (update: DeviceUpdate) => void;
   /** No device has this id any more. */
   publishRemoved: (id: DeviceId) => void;
@@ -49,7 +51,7 @@ export class Updates {
     const ids = [...this.changed].slice(0, MAX_AT_ONCE);
     for (const id of ids) this.changed.delete(id);
     const rows = await this.deps.rowsOf(ids);
-    const byId = new Map<string, Told>(rows.map((row) => [row.id, row]));
+    const byId = new Map<string, Row>(rows.map((row) => [row.id, row]));
     for (const id of ids) this.tellOf(id, byId.get(id));
     for (const listener of this.onTold) listener();
     this.isGathering = false;
@@ -67,15 +69,31 @@ export class Updates {
     return gone;
   }
 
-  private tellOf(id: DeviceId, row: Told | undefined): void {
+  private tellOf(id: DeviceId, row: Row | undefined): void {
     if (row === undefined) {
       this.told.delete(id);
       return;
     }
-    const { name, named, exit, assigned, online, rate } = row;
-    const told = { id, name, named, exit, assigned, online, ...(rate !== undefined && { rate }) };
+    const { name, named, exit, assigned, online, rate, quota } = row;
+    const told: Told = {
+      id,
+      name,
+      named,
+      exit,
+      assigned,
+      online,
+      ...(rate !== undefined && { rate }),
+      ...quotaTold(quota),
+    };
     if (Bun.deepEquals(this.told.get(id), told)) return;
     this.told.set(id, told);
     this.deps.publish({ id, name, exit, online });
   }
+}
+
+/** What is used changes all the time; that it is used up does not. */
+function quotaTold(quota: Device["quota"]): { quota?: Quota; isUsedUp?: boolean } {
+  if (quota === undefined) return {};
+  const { used_bytes, ...allowed } = quota;
+  return { quota: allowed, isUsedUp: used_bytes >= quota.megabytes * BYTES_PER_MEGABYTE };
 }

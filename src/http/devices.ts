@@ -35,7 +35,7 @@ export const deviceRoutes = [
   route({
     method: "put",
     path: "/api/devices/:id",
-    summary: "Name a device, or choose its exit, address or limit",
+    summary: "Name a device, or choose its exit, address, limit or quota",
     tag: "Devices",
     params,
     body: DeviceChange,
@@ -49,10 +49,10 @@ export const deviceRoutes = [
   route({
     method: "delete",
     path: "/api/devices/:id",
-    summary: "Forget a device's name, exit, address and limit",
+    summary: "Forget a device's name, exit, address, limit and quota",
     tag: "Devices",
     params,
-    answers: done("the device has no name, exit, address or limit of its own"),
+    answers: done("the device has no name, exit, address, limit or quota of its own"),
     limit: "connection",
     slash: true,
     together: "queued",

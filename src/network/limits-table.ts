@@ -1,6 +1,7 @@
 import { type Address, familyOf } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
 import type { Host } from "../system/host.ts";
+import { listNft, type NftObject } from "../system/nft.ts";
 
 /**
  * A separate table that only drops: nothing passes because of it, whatever it contains. The kill switch replaces its own
@@ -23,6 +24,10 @@ export interface Limited {
   /** What it has now, as far as is known. Those of a device on the road are proven by WireGuard. */
   addresses: readonly Address[];
   rate: ByteRate;
+  /** Whether it has none of its own: everybody else's counts, if there is one. */
+  isShared: boolean;
+  /** What it may send and receive together, and has already. */
+  quota: { name: string; bytes: number; used: number } | null;
 }
 
 /** The mark of the connections of devices without a limit of their own, which together can have one. */
@@ -44,13 +49,17 @@ export function limitsFor(limited: readonly Limited[], inside: readonly string[]
   const links = `{ ${inside.map((link) => `"${link}"`).join(", ")} }`;
   const numbers = [...new Set([OTHERS, ...limited.map(({ number }) => number)])];
   const isShared = limited.some(({ number, rate }) => number === OTHERS && rate.down !== null);
+  // After the rate, so that what that drops is not counted.
+  const quota = limited.some((each) => each.quota !== null)
+    ? "    quota name ct mark map @quotas drop\n"
+    : "";
   return `${NO_LIMITS}table ${LIMITS_TABLE} {
   set numbers {
     type mark
     elements = { ${numbers.join(", ")} }
   }
 
-${WAYS.map((way) => limitObjects(limited, way)).join("")}${numbersOf(limited).join("")}${WAYS.map((way) => limitMap(limited, way)).join("")}  chain forwarded {
+${WAYS.map((way) => limitObjects(limited, way)).join("")}${quotasOf(limited)}${numbersOf(limited).join("")}${WAYS.map((way) => limitMap(limited, way)).join("")}  chain forwarded {
     type filter hook forward priority filter + 5; policy accept;
     iifname ${links} goto sent
     goto received
@@ -66,12 +75,12 @@ ${WAYS.map((way) => limitObjects(limited, way)).join("")}${numbersOf(limited).jo
 
   chain up {
     limit name ct mark map @up drop
-  }
+${quota}  }
 
   chain received {
     ct mark != @numbers jump unsent
     limit name ct mark map @down drop
-  }
+${quota}  }
 
   chain unsent {
     ct mark set ip daddr map @to_4 return
@@ -125,12 +134,26 @@ function limitObjects(limited: readonly Limited[], way: Way): string {
 }
 
 function limitMap(limited: readonly Limited[], way: Way): string {
-  const numbers = limited.flatMap(({ number, rate }) => (rate[way] === null ? [] : [number]));
+  const others = limited.find(({ number }) => number === OTHERS)?.rate[way] ?? null;
   return mapOf(
     way,
     "mark : limit",
-    numbers.map((number) => `${number} : "${way}_${number}"`),
+    limited.flatMap(({ number, rate, isShared }) => {
+      if (rate[way] !== null) return [`${number} : "${way}_${number}"`];
+      return isShared && others !== null ? [`${number} : "${way}_${OTHERS}"`] : [];
+    }),
   );
+}
+
+/** Nothing without one. */
+function quotasOf(limited: readonly Limited[]): string {
+  const all = limited.flatMap(({ number, quota }) => (quota === null ? [] : [{ number, ...quota }]));
+  if (all.length === 0) return "";
+  const objects = all.map(
+    ({ name, bytes, used }) => `  quota ${name} {\n    over ${bytes} bytes used ${used} bytes\n  }\n\n`,
+  );
+  const elements = all.map(({ number, name }) => `${number} : "${name}"`);
+  return `${objects.join("")}${mapOf("quotas", "mark : quota", elements)}`;
 }
 
 function numbersOf(limited: readonly Limited[]): string[] {
@@ -162,6 +185,13 @@ export async function loadLimits(host: Pick<Host, "run">, text: string): Promise
 /** The table as the kernel has it, without what changes with each packet; null without one. */
 export function listLimits(host: Pick<Host, "run">): Promise<string | null> {
   return host.run(["nft", "-s", "list", "table", ...LIMITS_TABLE.split(" ")]).catch(() => null);
+}
+
+/** The bytes that each quota in the kernel has counted, by its name; what is over the quota is left out. */
+export async function readQuotas(host: Pick<Host, "run">): Promise<ReadonlyMap<string, number>> {
+  const table = LIMITS_TABLE.split(" ");
+  const listed = await listNft(host, ["quotas", "table", ...table]).catch((): NftObject[] => []);
+  return new Map(listed.flatMap(({ quota }) => (quota ? [[quota.name, quota.used ?? 0]] : [])));
 }
 
 /** Whether a table that is listed so limits anything. Without rules it stands, and does not. */

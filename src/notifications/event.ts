@@ -85,6 +85,7 @@ const ALERTS: Record<AlertCode, readonly [cause: string, level: Level]> = {
   state_not_saved: ["saving", "normal"],
   state_saved: ["saving", "quiet"],
   schedule_failed: ["schedule", "normal"],
+  quota_used: ["quota", "normal"],
   list_damaged: ["list", "normal"],
   list_shrunk: ["list", "quiet"],
 };

@@ -5,6 +5,7 @@ export interface NftObject {
   table?: { handle: number };
   chain?: { family: string; table: string; name: string; type?: string; hook?: string; policy?: string };
   rule?: { family: string; table: string; chain: string };
+  quota?: { name: string; used?: number };
   set?: { name: string; elem?: { elem?: NftElement }[] };
 }
 

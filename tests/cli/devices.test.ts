@@ -71,6 +71,16 @@ test("device limits a device, and the list shows it", async () => {
   expect((await cli("device", TV, "rate", "off")).stdout).toBe(`living room (${TV}) has no limit now.\n`);
 });
 
+test("device gives a device a quota, and the list shows what was used", async () => {
+  expect((await cli("device", TV, "quota", "20GB/month")).stdout).toBe(
+    `living room (${TV}) is blocked after 20000 MB a month.\n`,
+  );
+  home.host.useQuotas(7_000_000);
+  expect((await cli("devices")).stdout).toContain("7 of 20000 MB a month");
+  expect((await cli("device", TV, "quota", "20")).stderr).toContain("quota: must be such as 500MB/day");
+  expect((await cli("device", TV, "quota", "off")).stdout).toBe(`living room (${TV}) has no quota now.\n`);
+});
+
 test("device and default-exit choose exits, and say what is refused", async () => {
   expect(await cli("device", "living room", "exit", "blocked")).toMatchObject({
     code: 0,
@@ -129,7 +139,7 @@ test("an address is refused while the gateway serves no DHCP, and an action need
 test("forget gives a device the default exit and its own name again", async () => {
   expect(await cli("device", "living room", "forget")).toMatchObject({
     code: 0,
-    stdout: `living room now has the default exit, and no name, address or limit of its own.\n`,
+    stdout: `living room now has the default exit, and no name, address, limit or quota of its own.\n`,
   });
   expect((await home.parts.devices.list()).devices[0]).toMatchObject({ id: TV, name: "", assigned: false });
   expect((await cli("device", TV, "forget", "now")).code).toBe(2);

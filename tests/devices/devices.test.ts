@@ -438,7 +438,7 @@ const NOT_DIRECT =
   "exit: no device may leave directly, outside the tunnel; to allow it, type on the gateway: sudo portcullis direct on";
 
 test.each([
-  [TV, {}, refusal("bad_request", "name, exit, address or rate is required")],
+  [TV, {}, refusal("bad_request", "name, exit, address, rate or quota is required")],
   [TV, { exit: "oslo" }, refusal("not_found", NO_TUNNEL)],
   [TV, { exit: "" }, refusal("not_found", NO_TUNNEL)],
   [TV, { exit: "Main" }, refusal("not_found", NO_TUNNEL)],

@@ -5,7 +5,9 @@ import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import type { DeviceId } from "../../src/devices/id.ts";
 import { EVERYBODY_ELSE, LIMITS, Limits } from "../../src/devices/limits.ts";
+import { QUOTAS, Quotas } from "../../src/devices/quotas.ts";
 import type { Rate } from "../../src/devices/schema.ts";
+import { quotaText } from "../../src/shared/quotas.ts";
 import { Store } from "../../src/store/store.ts";
 import { FakeHost } from "../fake/host.ts";
 import { newDirectory } from "../tunnel/directory.ts";
@@ -21,6 +23,8 @@ let limits: Limits;
 let road: Address[];
 let known: Address[];
 let warnings: string[];
+let usedUp: string[];
+let zone: string;
 
 beforeEach(async () => {
   directory = newDirectory();
@@ -30,6 +34,8 @@ beforeEach(async () => {
   road = ["10.200.7.2", "fd00:200::2"].map(mustParseAddress);
   known = [];
   warnings = [];
+  usedUp = [];
+  zone = "UTC";
   limits = await fresh();
 });
 afterEach(() => {
@@ -39,9 +45,16 @@ afterEach(() => {
 
 /** As the service starts. */
 async function fresh(): Promise<Limits> {
+  const quotas = new Quotas({
+    ...{ host, store },
+    zone: () => zone,
+    onUsedUp: (id, quota) => void usedUp.push(`${id} ${quotaText(quota)}`),
+    log: { warn: (message) => void warnings.push(message) },
+  });
   const made = new Limits({
     host,
     store,
+    quotas,
     addressesOf: (id) => (id === PHONE ? road : id === TV ? known : []),
     log: { warn: (message) => void warnings.push(message) },
   });
@@ -256,4 +269,117 @@ test("what the database or a backup has that is no limit is left out", () => {
   expect(LIMITS.parse(JSON.stringify(texts))).toEqual([{ id: TV, rate }]);
   expect(LIMITS.isValid(LIMITS.format([{ id: TV, rate }]))).toBe(true);
   expect(LIMITS.isValid("nonsense")).toBe(false);
+});
+
+const FULL_BYTES = 500_000_000;
+const QUOTA = { megabytes: 500, every: "day" } as const;
+const used = () => limits.quotaOf(TV)?.usedBytes;
+
+function fullDisk(): () => void {
+  const { write } = store;
+  store.write = () => {
+    throw new GatewayError("storage_full", "The disk is full.");
+  };
+  return () => {
+    store.write = write;
+  };
+}
+
+test("the kernel blocks a device after its quota, which is told once and begins again at local midnight", async () => {
+  zone = "Europe/Berlin";
+  host.setClock(Date.parse("2026-11-28T12:00:00Z") - host.monotonic());
+  await limits.setQuota(TV, QUOTA);
+  expect(lines("quota")).toEqual([
+    expect.stringContaining("quota used_2026_11_28_02_00_"),
+    "map quotas {",
+    "type mark : quota",
+    "quota name ct mark map @quotas drop",
+    "quota name ct mark map @quotas drop",
+  ]);
+  expect(lines("over ")).toEqual(["over 500000000 bytes used 0 bytes"]);
+  host.useQuotas(FULL_BYTES - 1);
+  await limits.count();
+  expect([used(), usedUp]).toEqual([FULL_BYTES - 1, []]);
+  host.useQuotas(5_000);
+  // The kernel says that it is used up.
+  await limits.check();
+  await limits.check();
+  expect([used(), usedUp]).toEqual([FULL_BYTES, [`${TV} 500 MB a day`]]);
+  // 23:59 in Berlin, and then midnight.
+  host.setClock(Date.parse("2026-11-28T22:59:00Z") - host.monotonic());
+  await limits.lookAfter();
+  expect(lines("over ")).toEqual(["over 500000000 bytes used 500004999 bytes"]);
+  host.setClock(Date.parse("2026-11-28T23:00:00Z") - host.monotonic());
+  await limits.lookAfter();
+  expect([used(), lines("over ")]).toEqual([0, ["over 500000000 bytes used 0 bytes"]]);
+  // A clock that is not set yet gives nothing back.
+  host.useQuotas(70);
+  await limits.count();
+  host.setClock(-host.monotonic());
+  limits = await fresh();
+  expect(used()).toBe(70);
+  host.setClock(Date.parse("2026-11-29T12:00:00Z") - host.monotonic());
+  await limits.lookAfter();
+  expect(used()).toBe(70);
+  await limits.setQuota(TV, null);
+  expect([host.limitsTable, used()]).toEqual([null, undefined]);
+});
+
+test("what was used outlives another limit, a restart, a table that is removed, and a reboot", async () => {
+  await limits.setQuota(TV, QUOTA);
+  host.useQuotas(1_000);
+  await limits.set(CAMERA, { down: 1, up: 1 });
+  expect(lines("used ")).toContain("over 500000000 bytes used 1000 bytes");
+  limits = await fresh();
+  expect(lines("used ")).toContain("over 500000000 bytes used 1000 bytes");
+  host.useQuotas(1_000);
+  await limits.count();
+  host.removeLimits();
+  await limits.check();
+  expect(lines("used ")).toContain("over 500000000 bytes used 2000 bytes");
+  await host.pass(300_000);
+  await limits.lookAfter();
+  host.removeLimits();
+  limits = await fresh();
+  expect([lines("used ").at(0), used()]).toEqual(["over 500000000 bytes used 2000 bytes", 2_000]);
+  // Another quota keeps it; for a month, too.
+  await limits.setQuota(TV, { megabytes: 1, every: "month" });
+  expect(lines("used ")).toContain("over 1000000 bytes used 2000 bytes");
+});
+
+test("a device with a quota and no rate still shares that of everybody else", async () => {
+  await limits.set(EVERYBODY_ELSE, { down: 10, up: null });
+  await limits.setQuota(TV, QUOTA);
+  first = Number(/(\d{8}) : "used_/.exec(host.limitsTable ?? "")?.[1]);
+  expect(lines("down_1")).toContain('elements = { 1 : "down_1", N0 : "down_1" }');
+});
+
+test("a quota that closes takes effect even if it cannot be saved, and one that opens does not", async () => {
+  const heal = fullDisk();
+  expect((await limits.setQuota(TV, QUOTA))?.message).toContain("in force");
+  expect((await limits.setQuota(TV, { megabytes: 400, every: "day" }))?.message).toContain("in force");
+  for (const more of [QUOTA, { megabytes: 401, every: "month" } as const, null])
+    await expect(limits.setQuota(TV, more)).rejects.toThrow("The disk is full.");
+  expect(limits.quotaOf(TV)?.quota).toEqual({ megabytes: 400, every: "day" });
+  heal();
+  await limits.lookAfter();
+  expect(QUOTAS.read(store)).toEqual([{ id: TV, quota: { megabytes: 400, every: "day" } }]);
+  host.fails = () => "before";
+  await expect(limits.setQuota(TV, null)).rejects.toThrow();
+  expect(QUOTAS.read(store)).toHaveLength(1);
+});
+
+test("what the database or a backup has that is no quota is left out", () => {
+  const texts = [
+    { id: TV, quota: QUOTA },
+    { id: "10.8.0.0/24", quota: QUOTA },
+    { id: "tv", quota: QUOTA },
+    { id: CAMERA, quota: { megabytes: 0, every: "day" } },
+    { id: CAMERA, quota: { megabytes: 1, every: "year" } },
+  ];
+  expect(QUOTAS.parse(JSON.stringify(texts))).toEqual([{ id: TV, quota: QUOTA }]);
+  expect(QUOTAS.isValid(QUOTAS.format([{ id: TV, quota: QUOTA }]))).toBe(true);
+  expect(QUOTAS.changes(null, QUOTAS.format([{ id: TV, quota: QUOTA }]))).toMatchObject([
+    { what: "quota", name: TV, after: "500 MB a day" },
+  ]);
 });

@@ -359,6 +359,11 @@ export class FakeHost implements Host, Internet {
     return this.nftables.limits;
   }
 
+  /** Each device with a quota sends and receives so much. */
+  useQuotas(bytes: number): void {
+    this.nftables.use(bytes);
+  }
+
   /** Another program removes the limits of devices. */
   removeLimits(): void {
     this.nftables.removeLimits();

@@ -51,7 +51,9 @@ export class Nftables {
       return this.loadLimits(stdin);
     if (command === "nft -f -" && stdin.startsWith(`flush map ${LIMITS_TABLE} `))
       return this.loadLimitsAddresses(stdin);
-    if (command === `nft -s list table ${LIMITS_TABLE}`) return this.limits ?? missing();
+    if (command === `nft -s list table ${LIMITS_TABLE}`)
+      return this.limits?.replaceAll(/ used \d+ bytes/g, "") ?? missing();
+    if (command === `nft -j list quotas table ${LIMITS_TABLE}`) return this.quotasJson();
     const [, noted] = new RegExp(`^nft -j list set ${BOUNDS_TABLE} (\\S+)$`).exec(command) ?? [];
     if (noted !== undefined) return this.refusedJson(noted);
     if (command === "nft -f -") return this.changeElements(stdin);
@@ -104,6 +106,22 @@ export class Nftables {
   removeLimits(): void {
     this.limits = null;
     this.tell(`delete table ${LIMITS_TABLE}`);
+  }
+
+  /** Devices with quotas have sent and received so much. */
+  use(bytes: number): void {
+    this.limits =
+      this.limits?.replaceAll(/ used (\d+) bytes/g, (_, used) => ` used ${Number(used) + bytes} bytes`) ??
+      null;
+  }
+
+  private quotasJson(): string {
+    const table = this.limits ?? missing();
+    const all = [...table.matchAll(/quota (\S+) \{\n {4}over (\d+) bytes used (\d+) bytes/g)];
+    const nftables = all.map(([, name, bytes, used]) => ({
+      quota: { name, bytes: Number(bytes), used: Math.min(Number(used), Number(bytes)), inv: true },
+    }));
+    return JSON.stringify({ nftables: [{ metainfo: {} }, ...nftables] });
   }
 
   private loadLimits(text: string): string {

@@ -148,6 +148,33 @@ test("a device has a rate while it is given one, and what is wrong with it is na
   expect(await home.status()).not.toHaveProperty("limited_devices");
 });
 
+test("a device has a quota while it is given one, and what is wrong with it is named", async () => {
+  const quota = { megabytes: 500, every: "day" };
+  expect((await put(`/api/devices/${TV}`, { quota })).status).toBe(200);
+  home.host.useQuotas(1_234);
+  expect((await list()).devices).toMatchObject([{ id: TV, quota: { ...quota, used_bytes: 1_234 } }]);
+  expect(await home.status()).not.toHaveProperty("limited_devices");
+  for (const wrong of [{ ...quota, megabytes: 0 }, { ...quota, every: "year" }, { megabytes: 1 }, "1"]) {
+    const { status, text } = await put(`/api/devices/${TV}`, { quota: wrong });
+    expect([status, text]).toEqual([400, expect.stringContaining("quota")]);
+  }
+  expect((await put("/api/devices/10.8.0.0%2F24", { quota })).text).toContain(
+    "quota: is for single devices, not for a network behind another router",
+  );
+  expect((await put(`/api/devices/${TV}`, { quota: null, exit: "nowhere" })).status).toBe(404);
+  home.host.useQuotas(500_000_000);
+  await list();
+  const { events } = (await home.send("GET", "/api/events")).json;
+  expect(events).toContainEqual(
+    expect.objectContaining({
+      code: "quota_used",
+      message: `${TV} has used its quota of 500 MB a day, and is blocked until midnight.`,
+    }),
+  );
+  expect((await home.send("DELETE", `/api/devices/${TV}`)).status).toBe(200);
+  expect(home.host.limitsTable).toBeNull();
+});
+
 test("devices without a rate share one, and open pages are told", async () => {
   const listener = await listenTo(home.port);
   expect((await put("/api/shared-rate", { rate: { down: 50, up: null } })).status).toBe(200);
@@ -166,7 +193,7 @@ test("devices without a rate share one, and open pages are told", async () => {
 });
 
 test.each([
-  [{}, 400, "name, exit, address or rate is required"],
+  [{}, 400, "name, exit, address, rate or quota is required"],
   [{ name: "" }, 400, "name must be a non-empty string"],
   [{ name: null }, 400, "name must be a non-empty string"],
   [{ name: "x".repeat(65) }, 400, "name: must have 1 to 64 characters"],

@@ -96,6 +96,25 @@ test(
 );
 
 test(
+  "a device is blocked at the byte of its quota, and the one beside it is not",
+  async () => {
+    await limit(null);
+    const megabytes = 3;
+    // Positive control.
+    expect((await streamed(lab, slow.namespace, "down", 2)).bytes).toBeGreaterThan(megabytes * 1_000_000);
+    const quota = { megabytes, every: "day" };
+    expect((await gateway.api("PUT", `/api/devices/${slow.mac}`, { quota })).status).toBe(200);
+    const { bytes } = await streamed(lab, slow.namespace, "down", SECONDS);
+    // Headers and acknowledgements count, too, and packets that are sent again.
+    expect(bytes).toBeLessThanOrEqual(megabytes * 1_000_000);
+    expect(bytes).toBeGreaterThan(megabytes * 800_000);
+    expect(rateOf(await streamed(lab, other.namespace, "down", SECONDS))).toBeGreaterThan(FREE);
+    expect((await gateway.api("PUT", `/api/devices/${slow.mac}`, { quota: null })).status).toBe(200);
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "everybody else shares a rate, and a device with its own has that",
   async () => {
     const share = async (rate: typeof RATE | null) =>

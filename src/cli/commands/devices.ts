@@ -14,15 +14,22 @@ export function addDeviceCommands(program: Command): void {
     command(
       program,
       "device",
-      "choose the exit of a device, name it, give it an address or a limit, or forget all four",
+      "choose the exit of a device, name it, give it an address, a limit or a quota, or forget all of it",
     )
       .argument("<device>", "its id or its name")
       .addArgument(
-        new Argument("<action>", "what to do").choices(["exit", "name", "address", "rate", "forget"]),
+        new Argument("<action>", "what to do").choices([
+          "exit",
+          "name",
+          "address",
+          "rate",
+          "quota",
+          "forget",
+        ]),
       )
       .argument(
-        "[exit, name, address or rate]",
-        "for exit: a tunnel, or blocked; for name: 1 to 64 characters; for address: an IPv4 address that the gateway's DHCP server then gives to it, or auto; for rate: Mbit/s each way (20), down and up (20/5 or 20/off), or off",
+        "[exit, name, address, rate or quota]",
+        "for exit: a tunnel, or blocked; for name: 1 to 64 characters; for address: an IPv4 address that the gateway's DHCP server then gives to it, or auto; for rate: Mbit/s each way (20), down and up (20/5 or 20/off), or off; for quota: how much until it is blocked, such as 500MB/day or 20GB/month, or off",
       ),
     async (api, args) => (await loadDevices()).changeDevice(api, args),
   );

@@ -12,6 +12,7 @@ import { devicePath } from "../../parts/device-exit.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Field, Form } from "../../parts/form.tsx";
 import { LimitForm } from "./limit-form.tsx";
+import { QuotaForm } from "./quota-form.tsx";
 
 /** Everything that is known of a device, its name to be changed, and what forgets it. */
 export function DeviceDetails({ device, onClose }: { device: Device; onClose: () => void }) {
@@ -44,8 +45,11 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
         />
       </Form>
       {!isNetwork(device) && <LimitForm device={device} />}
+      {!isNetwork(device) && (
+        <QuotaForm key={`${device.quota?.megabytes} ${device.quota?.every}`} device={device} />
+      )}
       <DeviceFacts device={device} />
-      {(device.named || device.assigned || device.rate !== undefined) && !isRemote(device) && (
+      {isGiven(device) && !isRemote(device) && (
         <Button
           kind="danger"
           doing={say("Forgetting…")}
@@ -56,6 +60,7 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
             text: [
               whatForgettingDoes(device),
               ...(device.rate === undefined ? [] : [say("Its limit ends, too.")]),
+              ...(device.quota === undefined ? [] : [say("Its quota ends, too.")]),
             ].join(" "),
             confirm: say("Forget"),
           }}
@@ -65,6 +70,11 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
       )}
     </div>
   );
+}
+
+/** Whether people have given it anything that can be forgotten. */
+function isGiven({ named, assigned, rate, quota }: Device): boolean {
+  return named || assigned || rate !== undefined || quota !== undefined;
 }
 
 function whatForgettingDoes(device: Device): string {

@@ -8,6 +8,7 @@ import { DeviceExit } from "../../parts/device-exit.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { useExits, useIsDiverted } from "../../protection.ts";
+import { quotaText } from "../../quota.ts";
 import { showDetail, useDetail } from "../../route.ts";
 import { useDeviceRate, useNow } from "../../traffic.ts";
 import { DeviceDetails } from "./device-details.tsx";
@@ -42,6 +43,7 @@ export function DeviceRow({ device, list, isOwn }: DeviceRowProps) {
             {isNew(device) && !isNetwork(device) && <span class="label new">{say("New")}</span>}
             {device.exit === "direct" && <span class="label direct">{say("Outside every tunnel")}</span>}
             {device.rate !== undefined && <span class="label limit">{limitText(device.rate)}</span>}
+            {device.quota !== undefined && <span class="label limit">{quotaText(device.quota)}</span>}
           </p>
           <p class="quiet small">
             {addressesOf(device)}

@@ -1,0 +1,242 @@
+import { type Static, Type } from "typebox";
+import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { listIn, SavedList, savedJson, type Texts } from "../base/saved.ts";
+import { readQuotas } from "../network/limits-table.ts";
+import { BYTES_PER_MEGABYTE, quotaText } from "../shared/quotas.ts";
+import type { Host } from "../system/host.ts";
+import { type DeviceId, isRemoteId, parseDeviceId } from "./id.ts";
+import { Quota } from "./schema.ts";
+
+const StoredQuota = Type.Object({ id: Type.String(), quota: Quota }, { additionalProperties: false });
+
+/** The quotas that people have given devices. */
+export const QUOTAS = new SavedList<Static<typeof StoredQuota>>({
+  key: "quotas",
+  what: "quota",
+  /** Anyone on the LAN may give them. */
+  max: 1_000,
+  entriesIn: (text) =>
+    listIn(StoredQuota)(text).flatMap(({ id, quota: { megabytes, every } }) =>
+      parseDeviceId(id) === id && (!id.includes("/") || isRemoteId(id))
+        ? [{ id, quota: { megabytes, every } }]
+        : [],
+    ),
+  format: (all) => JSON.stringify(all.toSorted((a, b) => (a.id < b.id ? -1 : 1))),
+  nameOf: ({ id }) => id,
+  wordsOf: ({ quota }) => quotaText(quota),
+});
+
+/** What was used in the present day or month: its date, such as 2026-11-28 or 2026-11. */
+const Used = Type.Object({ period: Type.String(), bytes: Type.Number({ minimum: 0 }) });
+type Used = Static<typeof Used>;
+const USED = savedJson("quotas_used", Type.Record(Type.String(), Used), null);
+
+/** Each writing wears the disk. What was used since the last one is forgotten with the kernel's memory. */
+const SAVE_EVERY_MS = 300_000;
+/** A program a minute at most. */
+const READ_EVERY_MS = 60_000;
+
+interface Deps {
+  host: Pick<Host, "run" | "now" | "monotonic">;
+  store: Texts;
+  /** In which days and months begin. */
+  zone: () => string;
+  onUsedUp: (id: DeviceId, quota: Quota) => void;
+  log: Pick<Log, "warn">;
+}
+
+/** A quota as the kernel gets it. */
+interface Loaded {
+  name: string;
+  bytes: number;
+  used: number;
+}
+
+type All = ReadonlyMap<DeviceId, Quota>;
+
+/** How much devices may send and receive in a day or month, and what they have used. The kernel counts and drops. */
+export class Quotas {
+  private all: All = new Map();
+  private used = new Map<DeviceId, Used>();
+  private readAt = Number.NEGATIVE_INFINITY;
+  private savedAt = 0;
+  /** What the database has of what was used. */
+  private saved = "";
+  private isUnsaved = false;
+  private isFaulty = false;
+
+  constructor(private readonly deps: Deps) {
+    this.load();
+  }
+
+  get ids(): DeviceId[] {
+    return [...this.all.keys()];
+  }
+
+  of(id: DeviceId): { quota: Quota; usedBytes: number } | null {
+    const quota = this.all.get(id);
+    const bytes = this.used.get(id)?.bytes ?? 0;
+    return quota === undefined ? null : { quota, usedBytes: Math.min(bytes, bytesOf(quota)) };
+  }
+
+  /** Reads them again. What is known to be used stays, because the database has less. */
+  load(): void {
+    const { store } = this.deps;
+    this.all = new Map(QUOTAS.read(store).map(({ id, quota }) => [id as DeviceId, quota]));
+    const stored = Object.entries(USED.read(store) ?? {}) as [DeviceId, Used][];
+    this.used = new Map([...stored, ...this.used].filter(([id]) => this.all.has(id)));
+    this.isUnsaved = false;
+  }
+
+  /** What the kernel is to have for this device; null without a quota. */
+  loadedFor(id: DeviceId): Loaded | null {
+    const [quota, used] = [this.all.get(id), this.used.get(id)];
+    if (quota === undefined || used === undefined) return null;
+    const bytes = bytesOf(quota);
+    return { name: nameIn(id, used), bytes, used: Math.min(used.bytes, bytes) };
+  }
+
+  /**
+   * Begins a new day or month. If the clock goes back, as before it is set after a start, the later one lasts:
+   * otherwise a restart would give a device its quota again.
+   */
+  renew(): void {
+    let isNew = false;
+    for (const [id, { every }] of this.all) {
+      const period = this.periodOf(every);
+      const used = this.used.get(id);
+      if (used?.period.length === period.length && used.period >= period) continue;
+      const isOther = used !== undefined && used.period.length !== period.length;
+      this.used.set(id, { period, bytes: isOther ? used.bytes : 0 });
+      isNew = true;
+    }
+    if (isNew) this.saveUsed();
+  }
+
+  /** Takes over what the kernel has counted, and tells of what is used up. */
+  async read(): Promise<void> {
+    if (this.all.size === 0) return;
+    this.readAt = this.deps.host.monotonic();
+    const counted = await readQuotas(this.deps.host);
+    for (const [id, quota] of this.all) {
+      const used = this.used.get(id);
+      const bytes = used && counted.get(nameIn(id, used));
+      if (used === undefined || bytes === undefined || bytes <= used.bytes) continue;
+      const isNew = used.bytes < bytesOf(quota) && bytes >= bytesOf(quota);
+      this.used.set(id, { ...used, bytes });
+      if (!isNew) continue;
+      this.saveUsed();
+      this.deps.onUsedUp(id, quota);
+    }
+  }
+
+  /** Reads and saves from time to time. */
+  async lookAfter(): Promise<void> {
+    if (this.isUnsaved) this.trySave();
+    const now = this.deps.host.monotonic();
+    if (now - this.readAt >= READ_EVERY_MS) await this.read();
+    if (now - this.savedAt >= SAVE_EVERY_MS) this.saveUsed();
+  }
+
+  /** What `of` would be after the change; null if it is the same. A change that opens throws if it cannot be saved. */
+  change(id: DeviceId, quota: Quota | null): { unsaved: Unsaved | null; undo: () => void } | null {
+    const [before, used] = [this.all, this.used];
+    const after = new Map(before);
+    if (quota === null) after.delete(id);
+    else after.set(id, { megabytes: quota.megabytes, every: quota.every });
+    if (Bun.deepEquals(before, after) && !this.isUnsaved) return null;
+    if (after.size > QUOTAS.max)
+      throw refusal(`${QUOTAS.max} devices have one already, the maximum; remove one first`);
+    this.all = after;
+    const unsaved = this.savedOr(before, opens(before.get(id), quota));
+    this.used = new Map([...used].filter(([each]) => after.has(each)));
+    const undo = () => {
+      this.all = before;
+      this.used = used;
+      if (unsaved === null) this.trySave();
+    };
+    return { unsaved, undo };
+  }
+
+  private savedOr(before: All, isOpening: boolean): Unsaved | null {
+    try {
+      this.save();
+      return null;
+    } catch (error) {
+      if (isOpening) {
+        this.all = before;
+        throw error;
+      }
+      this.isUnsaved = true;
+      return new Unsaved(error);
+    }
+  }
+
+  private save(): void {
+    QUOTAS.write(
+      this.deps.store,
+      [...this.all].map(([id, quota]) => ({ id, quota })),
+    );
+    this.isUnsaved = false;
+  }
+
+  private trySave(): void {
+    try {
+      this.save();
+    } catch {
+      // The client that made the change was told.
+      this.isUnsaved = true;
+    }
+  }
+
+  private saveUsed(): void {
+    const used = Object.fromEntries(this.used);
+    const text = JSON.stringify(used);
+    if (text === this.saved) return;
+    this.savedAt = this.deps.host.monotonic();
+    try {
+      USED.write(this.deps.store, used);
+      this.saved = text;
+      this.isFaulty = false;
+    } catch (error) {
+      if (!this.isFaulty)
+        this.deps.log.warn(`what devices have used of their quotas could not be saved: ${messageOf(error)}`);
+      this.isFaulty = true;
+    }
+  }
+
+  private periodOf(every: Quota["every"]): string {
+    const today = Temporal.Instant.fromEpochMilliseconds(Math.floor(this.deps.host.now()))
+      .toZonedDateTimeISO(this.deps.zone())
+      .toPlainDate();
+    return every === "day" ? today.toString() : today.toPlainYearMonth().toString();
+  }
+}
+
+/** The quota that a client has given; null is none. */
+export function quotaIn(isSingle: boolean, quota: Quota | null): Quota | null {
+  if (quota !== null && !isSingle)
+    throw refusal("is for single devices, not for a network behind another router");
+  return quota;
+}
+
+/** Whether more can pass than before. */
+function opens(before: Quota | undefined, after: Quota | null): boolean {
+  if (before === undefined) return false;
+  if (after === null || after.megabytes > before.megabytes) return true;
+  return before.every === "month" && after.every === "day";
+}
+
+function bytesOf({ megabytes }: Quota): number {
+  return megabytes * BYTES_PER_MEGABYTE;
+}
+
+/** In the kernel. A table that is left from yesterday says nothing of today. */
+function nameIn(id: DeviceId, { period }: Used): string {
+  return `used_${period}_${id}`.replaceAll(/[^0-9a-z]/g, "_");
+}
+
+function refusal(what: string): GatewayError {
+  return new GatewayError("bad_request", `quota: ${what}`);
+}
