@@ -17,6 +17,25 @@ test("a head is read wherever it is cut, and the rest is the body", () => {
   }
 });
 
+test("heads that only announce the answer are skipped, wherever they are cut, but not for ever", () => {
+  const early = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
+  const all = `${early}HTTP/1.1 100 Continue\r\n\r\n${HEAD}`;
+  for (let cut = 0; cut < all.length; cut++) {
+    const head = new AnswerHead();
+    expect(head.read(bytes(all.slice(0, cut)))).toBeNull();
+    const rest = head.read(bytes(`${all.slice(cut)}body`));
+    expect([new TextDecoder().decode(rest ?? undefined), head.length]).toEqual(["body", 12]);
+  }
+  const long = early.replace("</a>", `<${"a".repeat(5_000)}>`);
+  const endless = new AnswerHead();
+  const more = () => endless.read(bytes(long));
+  for (let length = long.length; length <= 65_536; length += long.length) expect(more()).toBeNull();
+  expect(more).toThrow("it does not come to its answer");
+  expect(() => new AnswerHead().read(bytes("HTTP/1.1 101 Switching Protocols\r\n\r\n"))).toThrow(
+    "it answers 101",
+  );
+});
+
 test("without a length, the body ends with the connection", () => {
   const head = new AnswerHead();
   expect(head.read(bytes("HTTP/1.0 200 OK\r\n\r\n"))?.length).toBe(0);

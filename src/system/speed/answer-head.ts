@@ -1,10 +1,14 @@
-/** Longer heads are refused, as browsers refuse them. */
+/** Longer heads are refused, as browsers refuse them, and so are more of them in a row. */
 const MOST_BYTES = 65_536;
 const END = "\r\n\r\n";
+/** What precedes an answer, as 103 (Early Hints). After 101 another protocol would be spoken. */
+const INTERIM = /^HTTP\/1\.[01] 1(?!01)\d\d/;
 
 /** The head of an HTTP answer (RFC 9112), as it comes in. */
 export class AnswerHead {
   private text = "";
+  /** Where the head begins, in the text: after those that only announce it. */
+  private start = 0;
   isRead = false;
   /** Of the body; null if the end of the connection is its end. */
   length: number | null = null;
@@ -13,14 +17,21 @@ export class AnswerHead {
   read(bytes: Uint8Array): Uint8Array | null {
     const before = this.text.length;
     this.text += Buffer.from(bytes.subarray(0, MOST_BYTES + 1)).toString("latin1");
-    const end = this.text.indexOf(END);
-    if (end < 0 && this.text.length > MOST_BYTES) throw new Error("it does not come to its answer");
-    if (end < 0) return null;
-    const head = this.text.slice(0, end);
-    this.text = "";
-    this.take(head);
-    this.isRead = true;
-    return bytes.subarray(end + END.length - before);
+    for (let end = this.end; end >= 0; end = this.end) {
+      const head = this.text.slice(this.start, end);
+      this.start = end + END.length;
+      if (INTERIM.test(head)) continue;
+      this.text = "";
+      this.take(head);
+      this.isRead = true;
+      return bytes.subarray(this.start - before);
+    }
+    if (this.text.length > MOST_BYTES) throw new Error("it does not come to its answer");
+    return null;
+  }
+
+  private get end(): number {
+    return this.text.indexOf(END, this.start);
   }
 
   private take(head: string): void {

@@ -5,7 +5,7 @@ import { AnswerHead } from "./answer-head.ts";
 
 /** Longest wait for a connection to one address, TLS included, before the next one is tried. */
 const CONNECT_TIMEOUT_MS = 5_000;
-/** A connection that carries nothing for so long carries nothing any more. */
+/** A connection that carries nothing for so long carries nothing any more. The whole head has to come as soon. */
 const STALLED_AFTER_MS = 5_000;
 /** How often it is told how much has come. */
 const TOLD_EVERY_MS = 250;
@@ -84,7 +84,8 @@ async function secured({ link, mark, url }: SpeedPlace, address: string): Promis
   };
 }
 
-async function exchange(
+/** Asks, and measures what comes. */
+export async function exchange(
   { socket, listen }: Secured,
   place: SpeedPlace,
   onBytes: OnBytes,
@@ -97,16 +98,16 @@ async function exchange(
     if (downloaded.bytes >= LEAST.bytes && downloaded.ms >= LEAST.ms) resolve(downloaded);
     else reject(new Error("too little comes from there to tell a rate; name a larger file"));
   };
-  const stalled = setTimeout(
-    () => reject(new Error(`nothing has come for ${STALLED_AFTER_MS / 1_000} s`)),
-    STALLED_AFTER_MS,
-  );
+  const stalled = setTimeout(() => {
+    const what = head.isRead ? "nothing has come for" : "its answer has not begun within";
+    reject(new Error(`${what} ${STALLED_AFTER_MS / 1_000} s`));
+  }, STALLED_AFTER_MS);
   const telling = setInterval(() => onBytes(body.downloaded.bytes, body.downloaded.ms), TOLD_EVERY_MS);
   let over: ReturnType<typeof setTimeout> | undefined;
   const hear = (bytes: Uint8Array) => {
-    stalled.refresh();
     const rest = head.isRead ? bytes : head.read(bytes);
     if (rest === null) return;
+    stalled.refresh();
     over ??= setTimeout(finish, place.mostMs);
     body.add(rest.length);
     if (body.isFull || body.received >= (head.length ?? Number.POSITIVE_INFINITY)) finish();

@@ -7,6 +7,9 @@ export type FromSpeedWorker =
   | { type: "done"; downloaded: Downloaded }
   | { type: "failed"; message: string };
 
+/** For what precedes the answer: four addresses and the head, 5 s each, and the start of the thread. */
+const MAX_BEFORE_MS = 30_000;
+
 /** In the executable it is below the folder of the main file. */
 const WORKER = Bun.main.startsWith("/$bunfs/")
   ? "/$bunfs/root/system/speed/speed-worker.js"
@@ -26,6 +29,10 @@ export async function measureDownload(
   const ended = () => reject(new GatewayError("unable", "the speed test has ended by itself"));
   const stop = () => reject(signal.reason);
   const worker = new Worker(WORKER, { smol: true });
+  const late = setTimeout(
+    () => reject(new GatewayError("unable", "the speed test has not ended in time")),
+    MAX_BEFORE_MS + place.mostMs,
+  );
   worker.onmessage = ({ data }: MessageEvent<FromSpeedWorker>) => {
     if (data.type === "bytes") onBytes(data.bytes, data.ms);
     else if (data.type === "done") resolve(data.downloaded);
@@ -38,6 +45,7 @@ export async function measureDownload(
   try {
     return await promise;
   } finally {
+    clearTimeout(late);
     signal.removeEventListener("abort", stop);
     worker.terminate();
   }
