@@ -2,6 +2,9 @@ import { SpeedBody, SpeedResult, SpeedTestList } from "../speed/schema.ts";
 import { answers } from "./answers.ts";
 import { route } from "./route.ts";
 
+/** What is silent until its end may take a minute and more: the name, silent addresses, and the longest download. */
+const ANSWER_WITHIN_SECONDS = 120;
+
 const shared = { tag: "Tunnels", path: "/api/speed-tests" } as const;
 
 export const speedRoutes = [
@@ -20,6 +23,9 @@ export const speedRoutes = [
     example: { url: "speed.example.com/100MB.bin" },
     answers: answers(SpeedResult, "the test has ended; closing the request ends it earlier"),
     limit: "connection",
-    run: ({ speedTests }, { body, request }) => speedTests.run(body, request.signal),
+    run: ({ speedTests, serverOf }, { body, request }) => {
+      serverOf(request)?.timeout(request, ANSWER_WITHIN_SECONDS);
+      return speedTests.run(body, request.signal);
+    },
   }),
 ];

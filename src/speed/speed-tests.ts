@@ -98,8 +98,7 @@ export class SpeedTests {
     const { tunnel, at, url } = running.shown;
     const signal = AbortSignal.any([ending.signal, given]);
     const { hostname, host: named } = new URL(asked.url);
-    const found = await lookUp(hostname.replace(/^\[|\]$/g, ""), tunnel);
-    signal.throwIfAborted();
+    const found = await unlessAborted(signal, lookUp(hostname.replace(/^\[|\]$/g, ""), tunnel));
     const addresses = found.filter((each) => carries(session, each)).slice(0, MAX_ADDRESSES);
     if (addresses.length === 0) throw new GatewayError("unable", `url: the tunnel does not lead to ${named}`);
     const place = {
@@ -179,14 +178,30 @@ function sessionOf({ name, controller: { state } }: Tunnel): Session {
   throw new GatewayError("unable", `tunnel: ${name} is not connected; connect it first`);
 }
 
+/** Only what is at the start; what follows a `?` may hold another address. */
+const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
+
 function urlIn(text: string): URL {
-  const url = URL.parse(text.includes("://") ? text : `https://${text}`);
+  const url = URL.parse(SCHEME.test(text) ? text : `https://${text}`);
   if (url?.protocol !== "https:")
     throw refusal("must be an https address, as https://speed.example.com/100MB.bin");
   if (url.username !== "" || url.password !== "") throw refusal("must have no name and no password");
   const name = url.hostname.replace(/^\[|\]$/g, "");
   if (parseAddress(name) === null && !isHostName(name)) throw refusal("must have the name of a server");
   return url;
+}
+
+/** The result of a work that knows of no signal, which nobody waits for after an abort. */
+async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(signal.reason);
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener("abort", stop);
+  }
 }
 
 function refusal(what: string): GatewayError {

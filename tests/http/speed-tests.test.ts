@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import type { GatewayEvent } from "../../src/http/event.ts";
 import { MAX_SPEED_RESULTS } from "../../src/shared/bounds.ts";
 import { BODY } from "../servers/example.ts";
@@ -73,6 +73,12 @@ test("only https is asked, without a name and a password, and only what the tunn
   expect(await error({ url: URL_ASKED })).toBe("tunnel: main is not connected; connect it first");
 });
 
+test("an address without its scheme may hold another one", async () => {
+  const url = "192.0.2.80/x?u=http://y";
+  expect((await measure({ url })).status).toBe(200);
+  expect(home.host.downloads.map((each) => each.url)).toEqual([`https://${url}`]);
+});
+
 test("the kill switch permits another tunnel than main the server, as long as a test runs", async () => {
   home.parts.catalogue.addCustom({ ...BODY, private_key: new Uint8Array(32).fill(8).toBase64() });
   const made = { server: BODY.name, provider: "custom" };
@@ -108,6 +114,27 @@ test("a disconnect ends a test, and there is one at a time", async () => {
   expect((await first).json.error).toBe("the tunnel has changed, so the speed test has ended");
   expect(await list()).toEqual({ running: null, results: [] });
   expect(told.at(-1)).toBeNull();
+});
+
+test("a disconnect ends a test whose name nobody answers for", async () => {
+  const asked = Promise.withResolvers<void>();
+  Reflect.get(home.parts.speedTests, "deps").lookUp = () => {
+    asked.resolve();
+    return new Promise(() => {});
+  };
+  const first = measure({ url: "https://speed.example.com/100MB.bin" });
+  await asked.promise;
+  await home.send("POST", "/api/disconnect");
+  expect((await first).json.error).toBe("the tunnel has changed, so the speed test has ended");
+  expect((await list()).running).toBeNull();
+});
+
+test("a test may be silent for longer than other requests", async () => {
+  const server = home.app.app.server;
+  if (server === null) throw new Error("it does not listen");
+  const timeout = spyOn(server, "timeout");
+  await measure({ url: URL_ASKED });
+  expect(timeout.mock.calls.map(([, seconds]) => seconds)).toEqual([120]);
 });
 
 test("a result that cannot be kept is answered all the same", async () => {
