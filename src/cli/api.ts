@@ -9,8 +9,10 @@ import { DEFAULT_URL } from "./defaults.ts";
 import { Unreachable } from "./exit.ts";
 import { printable } from "./text.ts";
 
-/** The gateway itself closes a request that is silent for a minute, or for this long if a connect has several targets. */
-const ANSWER_TIMEOUT_MS = 255_000;
+/** The gateway itself closes a request that is silent for a minute. */
+const ANSWER_TIMEOUT_MS = 60_000;
+/** And for this long, one that may take longer: a connect with several targets, or a speed test. */
+export const LONG_ANSWER_TIMEOUT_MS = 255_000;
 /** Other clients of the same address may use up a second's allowance, but not for ever. */
 const MAX_TRIES = 30;
 
@@ -31,12 +33,22 @@ export class Api {
     return this.ask("GET", path, schema);
   }
 
-  post<Schema extends TSchema>(path: string, schema: Schema, body?: object): Promise<Static<Schema>> {
-    return this.ask("POST", path, schema, body);
+  post<Schema extends TSchema>(
+    path: string,
+    schema: Schema,
+    body?: object,
+    withinMs?: number,
+  ): Promise<Static<Schema>> {
+    return this.ask("POST", path, schema, body, withinMs);
   }
 
-  put<Schema extends TSchema>(path: string, schema: Schema, body: object): Promise<Static<Schema>> {
-    return this.ask("PUT", path, schema, body);
+  put<Schema extends TSchema>(
+    path: string,
+    schema: Schema,
+    body: object,
+    withinMs?: number,
+  ): Promise<Static<Schema>> {
+    return this.ask("PUT", path, schema, body, withinMs);
   }
 
   patch<Schema extends TSchema>(path: string, schema: Schema, body: object): Promise<Static<Schema>> {
@@ -53,8 +65,9 @@ export class Api {
     path: string,
     schema: Schema,
     body?: object,
+    withinMs = ANSWER_TIMEOUT_MS,
   ): Promise<Static<Schema>> {
-    const response = await this.patiently(method, path, body);
+    const response = await this.patiently(method, path, withinMs, body);
     const answer: unknown = await response.json().catch(() => null);
     if (response.ok) return this.read(schema, answer);
     const hint = response.status === 401 && this.token === null ? WITHOUT_TOKEN : "";
@@ -67,9 +80,9 @@ export class Api {
   }
 
   /** Waits and tries again if there were too many requests. */
-  private async patiently(method: string, path: string, body?: object): Promise<Response> {
+  private async patiently(method: string, path: string, withinMs: number, body?: object): Promise<Response> {
     for (let tries = 1; ; tries += 1) {
-      const response = await this.send(method, path, body);
+      const response = await this.send(method, path, withinMs, body);
       if (response.status === 401 && this.token === null) {
         this.token = await ownToken(this.origin);
         if (this.token !== null) continue;
@@ -79,14 +92,14 @@ export class Api {
     }
   }
 
-  private async send(method: string, path: string, body?: object): Promise<Response> {
+  private async send(method: string, path: string, withinMs: number, body?: object): Promise<Response> {
     try {
       return await fetch(`${this.origin}${path}`, {
         method,
         redirect: "manual",
         // Keys are sent to the gateway, which is on the LAN, so the environment's proxy must not see them.
         proxy: false,
-        signal: AbortSignal.timeout(ANSWER_TIMEOUT_MS),
+        signal: AbortSignal.timeout(withinMs),
         headers: { ...this.headers, ...(body && { "content-type": "application/json" }) },
         ...(body && { body: JSON.stringify(body) }),
       });

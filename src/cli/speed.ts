@@ -1,6 +1,6 @@
 import { GatewayError } from "../base/errors.ts";
 import { SpeedResult, SpeedTestList } from "../speed/schema.ts";
-import type { Api } from "./api.ts";
+import { type Api, LONG_ANSWER_TIMEOUT_MS } from "./api.ts";
 import { host, type Output } from "./api-command.ts";
 import { list, printable } from "./text.ts";
 
@@ -17,14 +17,15 @@ export interface SpeedFlags {
 export async function speedTest(api: Api, url: string | undefined, flags: SpeedFlags): Promise<Output> {
   if (url === undefined) return results(api);
   const { tunnel, seconds, megabytes } = flags;
+  const body = {
+    url,
+    ...(tunnel !== undefined && { tunnel }),
+    ...(seconds !== undefined && { seconds: numberIn("--seconds", seconds) }),
+    ...(megabytes !== undefined && { megabytes: numberIn("--megabytes", megabytes) }),
+  };
   const result = await withProgress(
     api,
-    api.post("/api/speed-tests", SpeedResult, {
-      url,
-      ...(tunnel !== undefined && { tunnel }),
-      ...(seconds !== undefined && { seconds: numberIn("--seconds", seconds) }),
-      ...(megabytes !== undefined && { megabytes: numberIn("--megabytes", megabytes) }),
-    }),
+    api.post("/api/speed-tests", SpeedResult, body, LONG_ANSWER_TIMEOUT_MS),
   );
   const { server, bytes, seconds: took, mbit_per_second } = result;
   const text = `${result.tunnel}: ${mbit_per_second} Mbit/s by ${printable(server)} (${megabytesOf(bytes)} MB in ${took.toFixed(1)} s)\n`;

@@ -3,7 +3,7 @@ import { Disconnected, KeyPair, Providers, Switched } from "../http/schema.ts";
 import { viaText } from "../servers/hops.ts";
 import type { Provider } from "../servers/schema.ts";
 import { PROVIDER_WORDS } from "../shared/words.ts";
-import type { Api } from "./api.ts";
+import { type Api, LONG_ANSWER_TIMEOUT_MS } from "./api.ts";
 import type { Output } from "./api-command.ts";
 import type { Use } from "./provider.ts";
 import { placed, readStatus } from "./status.ts";
@@ -13,7 +13,7 @@ export async function connect(api: Api, server: string, how: How = {}): Promise<
   const { via } = how;
   // The handshake may take seconds, so say what is happening.
   if (process.stderr.isTTY) process.stderr.write(`Connecting to ${printable(viaText(server, via))} …\n`);
-  const json = await api.post("/api/connect", Success, targetsIn(server, how));
+  const json = await api.post("/api/connect", Success, targetsIn(server, how), withinOf(how));
   const status = await readStatus(api);
   // The server that was chosen for a country or a city. The tunnel may have moved on since.
   const reached = status.server === "" ? viaText(server, via) : placed(status);
@@ -40,6 +40,11 @@ export function targetsIn(server: string, { then, back, quiet, quantum, ...each 
   if (then === undefined) return { server, ...each, ...keys, ...way };
   const targets = [server, ...then].map((name) => ({ server: name, ...each }));
   return { targets, ...keys, ...way };
+}
+
+/** How long a connect may take; as usual if it is undefined. Each of several targets takes its time. */
+export function withinOf({ then }: How): number | undefined {
+  return then === undefined ? undefined : LONG_ANSWER_TIMEOUT_MS;
 }
 
 export async function disconnect(api: Api): Promise<Output> {

@@ -8,7 +8,7 @@ import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
 import { placed, stateOf } from "./status.ts";
 import { list, printable, styled } from "./text.ts";
-import { type How, targetsIn } from "./tunnel.ts";
+import { type How, targetsIn, withinOf } from "./tunnel.ts";
 
 export async function listTunnels(api: Api, namesOnly: boolean): Promise<Output> {
   const json = await api.get("/api/tunnels", TunnelRows);
@@ -53,7 +53,12 @@ async function connectTunnel(
   const asked = printable(viaText(server, more.via));
   if (process.stderr.isTTY)
     process.stderr.write(`Connecting the ${printable(tunnelTitle(name))} to ${asked} …\n`);
-  const json = await api.put(path, Success, { ...(provider && { provider }), ...targetsIn(server, more) });
+  const json = await api.put(
+    path,
+    Success,
+    { ...(provider && { provider }), ...targetsIn(server, more) },
+    withinOf(more),
+  );
   const { tunnels } = await api.get("/api/tunnels", TunnelRows);
   // The server that was chosen for a country or a city. The tunnel may have moved on since.
   const row = tunnels.find((each) => each.name === name);
