@@ -1,5 +1,6 @@
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { change, pathOf } from "./api.ts";
+import { sameTargets } from "./order.ts";
 
 /** Leads a tunnel again to where it should lead. */
 export async function leadAgain({
@@ -9,11 +10,15 @@ export async function leadAgain({
   wanted_via,
   wanted_transport,
   wanted_quantum,
+  order,
 }: TunnelRow): Promise<void> {
-  await change("PUT", pathOf("tunnels", name), {
+  const one = {
     server: wanted,
     ...(wanted_via !== undefined && { via: wanted_via }),
     ...(wanted_transport !== undefined && { transport: wanted_transport }),
+  };
+  await change("PUT", pathOf("tunnels", name), {
+    ...(order === undefined ? one : sameTargets(order)),
     ...(wanted_quantum !== undefined && { quantum: wanted_quantum }),
     ...(provider !== null && { provider }),
   });

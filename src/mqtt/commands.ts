@@ -8,7 +8,7 @@ import { GATEWAY, type Key, listKey, tunnelKey } from "./topics.ts";
 
 /** The parts that Home Assistant may change. They check their input. */
 export interface Commanded {
-  connects: Pick<ConnectRequests, "connect" | "recent">;
+  connects: Pick<ConnectRequests, "connect" | "last">;
   tunnels: Pick<Tunnels, "main">;
   devices: Pick<Devices, "assign" | "setDefaultExit">;
   blockLists: Pick<BlockLists, "pause" | "list" | "turn">;
@@ -49,11 +49,10 @@ function isOn(payload: string): boolean {
   throw new GatewayError("bad_request", "the payload must be ON or OFF");
 }
 
-/** The server that `main` was connected to last. */
+/** How `main` was connected last. */
 function lastOf({ connects }: Commanded) {
-  const [last] = connects.recent();
-  if (last === undefined)
+  const last = connects.last();
+  if (last === null)
     throw new GatewayError("bad_request", "the tunnel has never been connected: choose a server first");
-  const { provider, server, via } = last;
-  return { provider, server, ...(via !== undefined && { via }) };
+  return last;
 }

@@ -67,16 +67,32 @@ export class ConnectRequests {
 
   /** The servers that `main` was connected to last and that there still are, the latest first. */
   recent(): FavouriteList["recent"] {
+    return this.known().map(({ provider, name, via, since }) => ({
+      provider,
+      server: name,
+      ...(via !== undefined && { via }),
+      at: new Date(since).toISOString(),
+    }));
+  }
+
+  /** How `main` was connected last, with its order if it had one; null if it never was. */
+  last(): ConnectRequest | null {
+    const [last] = this.known();
+    if (last === undefined) return null;
+    const { provider, name, via, order } = last;
+    // One that is gone is passed over, as it was while the tunnel was up.
+    const targets = (order?.targets ?? []).filter((each) => this.found(each, MAIN) !== null);
+    if (order === undefined || targets.length === 0)
+      return { provider, server: name, ...(via !== undefined && { via }) };
+    const { back_after_minutes = 0, back_when_quiet = false } = order;
+    return { targets, back_after_minutes, back_when_quiet };
+  }
+
+  private known(): ReturnType<SavedState["recent"]> {
     const { catalogue, savedState } = this.deps;
     return savedState
       .recent()
-      .filter(({ provider, name, via = name }) => [name, via].every((each) => catalogue.has(provider, each)))
-      .map(({ provider, name, via, since }) => ({
-        provider,
-        server: name,
-        ...(via !== undefined && { via }),
-        at: new Date(since).toISOString(),
-      }));
+      .filter(({ provider, name, via = name }) => [name, via].every((each) => catalogue.has(provider, each)));
   }
 
   /** A target of a tunnel's order, as it can be reached now; null if it cannot. */

@@ -14,6 +14,7 @@ import type { Host } from "../system/host.ts";
 import { CONNECTION, type Connection, type SavedTunnel, savedTunnelsIn, tunnelKey } from "./connection.ts";
 import { SESSION_ENDS_MS } from "./health.ts";
 import { KEY_WISHES } from "./key-wishes.ts";
+import { Order } from "./order.ts";
 
 /** Whether the operator wants the kill switch. A restore turns it off only if that is permitted. */
 export const KILL_SWITCH = new SavedChoice(
@@ -30,6 +31,8 @@ const Recent = Type.Object({
   provider: Provider,
   name: Type.String(),
   via: Type.Optional(Type.String()),
+  /** The targets of which it was one. */
+  order: Type.Optional(Order),
   since: Type.Number({ minimum: 0, maximum: LATEST_MS }),
 });
 type Recent = Static<typeof Recent>;
@@ -142,11 +145,15 @@ export class SavedState implements Texts {
   }
 
   /** Saved in the same write as the connection, so that it needs no write of its own. */
-  private addRecent({ provider, name, via, since }: Connection): void {
+  private addRecent({ provider, name, via, order, since }: Connection): void {
     const others = this.recent().filter(
       (each) => each.provider !== provider || each.name !== name || each.via !== via,
     );
-    const latest = { provider, name, ...(via !== undefined && { via }), since };
+    const latest = {
+      ...{ provider, name, since },
+      ...(via !== undefined && { via }),
+      ...(order !== undefined && { order }),
+    };
     const recent = [latest, ...others].slice(0, MAX_RECENT);
     this.values[RECENT.key] = RECENT.format(recent);
     this.unsaved.add(RECENT.key);

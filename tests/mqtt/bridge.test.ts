@@ -161,6 +161,22 @@ test("a select connects the tunnel, the switch disconnects it and connects it ag
   expect(main()).toMatchObject({ on: true, server: "se-1", destination: "se-1" });
 });
 
+test("off and on brings the order of targets back", async () => {
+  shown = await Shown.start(COMMANDS);
+  await shown.until(has(MAIN));
+  const { connects, controller } = shown.home.parts;
+  const targets = [{ server: "se-1" }, { server: "Sweden" }];
+  await connects.connect({ targets, back_after_minutes: 30, back_when_quiet: true });
+  const { order } = controller.asked;
+  expect(order).toMatchObject({ targets, at: 0, back_after_minutes: 30, back_when_quiet: true });
+  await shown.until(() => main().state === "connected");
+  shown.broker.publish("portcullis/pi/tunnel/main/connection/set", "OFF");
+  await shown.until(() => main().state === "disconnected");
+  shown.broker.publish("portcullis/pi/tunnel/main/connection/set", "ON");
+  await shown.until(() => main().state === "connected");
+  expect(controller.asked.order).toEqual(order);
+});
+
 test("selects move a device and the default exit", async () => {
   shown = await Shown.start(COMMANDS);
   await named();

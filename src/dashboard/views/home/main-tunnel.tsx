@@ -3,6 +3,7 @@ import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { connectedSince, refresh } from "../../answers.ts";
 import { agoOf, bytesOf, timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
+import { orderFacts } from "../../order.ts";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Keys } from "../../parts/keys.tsx";
 import { Pending } from "../../parts/pending.tsx";
@@ -51,6 +52,7 @@ function Session({ row }: { row: TunnelRow }) {
       row.latest_handshake === null ? say("none yet") : agoOf(row.latest_handshake, now),
     ],
     ...qualityFact(row),
+    ...orderFacts(row),
     [say("Received"), bytesOf(carried.rx)],
     [say("Sent"), bytesOf(carried.tx)],
   ];

@@ -4,6 +4,7 @@ import { type Action, useAction } from "../../action.ts";
 import { change } from "../../api.ts";
 import { itsWords } from "../../codes.ts";
 import { say } from "../../language.ts";
+import { sameTargets } from "../../order.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
@@ -165,7 +166,8 @@ function targetOf({ tunnels }: Known, events: JournalPage | null, [latest]: Rece
   const provider = isAgain ? main.provider : latest?.provider;
   const via = isAgain ? main.wanted_via : latest?.via;
   if (server === undefined) return null;
-  const body = { server, ...(via !== undefined && { via }), ...(provider != null && { provider }) };
+  const one = { server, ...(via !== undefined && { via }), ...(provider != null && { provider }) };
+  const body = isAgain && main.order !== undefined ? sameTargets(main.order) : one;
   return {
     shown: viaText(placeOf(server, events), via),
     isAgain,

@@ -1,9 +1,11 @@
 import type { ComponentChildren } from "preact";
 import type { Provider } from "../../../servers/schema.ts";
+import type { Order } from "../../../tunnel/order.ts";
 import { useMayChange } from "../../access.ts";
 import { useAction } from "../../action.ts";
 import { change, pathOf } from "../../api.ts";
 import { say } from "../../language.ts";
+import { targetsText } from "../../order.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { answerOf } from "../../store.ts";
@@ -98,6 +100,7 @@ export function ConnectedTag() {
 
 function Connect({ at, connecting, to }: { at: string; connecting: Connecting; to: Way }) {
   const { server: place, via } = to;
+  const order = connecting.main?.order;
   return (
     <Button
       action={connecting.action}
@@ -108,10 +111,23 @@ function Connect({ at, connecting, to }: { at: string; connecting: Connecting; t
           : say("Connect to {place} via {via}", { place, via })
       }
       work={() => connecting.connect(at, to)}
+      {...(order !== undefined && { ask: askAbout(order, place) })}
     >
       {say("Connect")}
     </Button>
   );
+}
+
+/** One target replaces all that the tunnel has. */
+function askAbout(order: Order, place: string) {
+  return {
+    title: say("Replace the targets?"),
+    text: say(
+      "The main tunnel has targets in order: {targets}. If you connect it to {place}, it has only this one.",
+      { targets: targetsText(order), place },
+    ),
+    confirm: say("Connect"),
+  };
 }
 
 function RowOutcome({ connecting, at }: { connecting: Connecting; at: string }) {

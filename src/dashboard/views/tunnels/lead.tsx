@@ -1,11 +1,13 @@
 import { useId, useState } from "preact/hooks";
 import type { Provider, Quantum } from "../../../servers/schema.ts";
 import { TUNNEL_NAME } from "../../../shared/bounds.ts";
+import type { Order } from "../../../tunnel/order.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import type { Action } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
 import { say } from "../../language.ts";
+import { targetsText } from "../../order.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field, Form, Select } from "../../parts/form.tsx";
 import type { Option } from "../../parts/options.tsx";
@@ -82,6 +84,7 @@ export function Lead({ row, action, onClose }: LeadProps) {
             options={KEYS}
           />
         )}
+        {row?.order !== undefined && <p>{whatEnds(row.order)}</p>}
         {row !== undefined && <p class="quiet small">{whatMovingDoes(row)}</p>}
       </Form>
     </Dialog>
@@ -90,6 +93,12 @@ export function Lead({ row, action, onClose }: LeadProps) {
 
 function titleOf({ name }: TunnelRow): string {
   return say("Move the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}}", { tunnel: name });
+}
+
+function whatEnds(order: Order): string {
+  return say("This one replaces the targets that the tunnel has now: {targets}.", {
+    targets: targetsText(order),
+  });
 }
 
 function whatMovingDoes({ state, wanted, wanted_via }: TunnelRow): string {

@@ -9,6 +9,7 @@ import { titleOf } from "../../exit.ts";
 import { agoOf, bytesOf, rateOf, sentenceFrom, someOf, timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { leadAgain } from "../../lead-again.ts";
+import { orderFacts } from "../../order.ts";
 import { Button, FormButton, Outcome } from "../../parts/button.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -109,6 +110,7 @@ function Figures({ row }: { row: TunnelRow }) {
       row.latest_handshake === null ? say("none yet") : agoOf(row.latest_handshake, now),
     ],
     ...qualityFact(row),
+    ...orderFacts(row),
     [say("Receiving"), rate === null ? bytesOf(row.rx_bytes) : rateOf(rate.rx)],
     [say("Sending"), rate === null ? bytesOf(row.tx_bytes) : rateOf(rate.tx)],
   ];
