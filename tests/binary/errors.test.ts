@@ -54,11 +54,11 @@ const BODIES: [request: string, body: string | Uint8Array, error: string][] = [
   [CONNECT, "{}", "server is required"],
   [ADD, custom({ name: undefined }), "name is required"],
   [IMPORT, '{"name":"a"}', "config is required"],
-  [CONNECT, '{"servers":"a"}', "unknown field servers: the known ones are server, via, transport, quantum"],
+  [CONNECT, '{"servers":"a"}', "unknown field servers: the known ones are server, via, transport, targets, back_after_minutes, back_when_quiet, quantum"],
   [
     CONNECT,
     '{"server":"a","__proto__":{}}',
-    "unknown field __proto__: the known ones are server, via, transport, quantum",
+    "unknown field __proto__: the known ones are server, via, transport, targets, back_after_minutes, back_when_quiet, quantum",
   ],
   [IMPORT, '{"name":"a","conf":"b"}', "unknown field conf: the known ones are name, config"],
   [CONNECT, '{"server":"a","server":"b"}', "body has server twice"],
