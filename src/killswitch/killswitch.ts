@@ -153,6 +153,11 @@ export class KillSwitch {
     if (this.own !== null) await this.load(this.own);
   }
 
+  /** To be called when the kill switch has been turned on. */
+  async enforce(): Promise<void> {
+    if (this.own !== null) await this.load(this.own);
+  }
+
   /** To be called when the machine's own network is first known, and when it changes. */
   async updateNetwork(network: HostNetwork): Promise<void> {
     this.own = network;

@@ -99,6 +99,8 @@ export class Controller {
   private dialled: Server | null = null;
   /** Where the last connect that failed should have led. */
   private failed: readonly Target[] = [];
+  /** The targets of a connect that has led to one of them, and may have work left to do. */
+  private reached: readonly Target[] | null = null;
   private readonly requests = new Requests();
   private readonly aim: WantedConnection;
   private readonly upkeep: Upkeep;
@@ -251,7 +253,12 @@ export class Controller {
 
   /** For the operator only; HTTP clients cannot reach it. */
   setKillSwitch(wanted: boolean): Promise<void> {
-    const { savedState, alarm } = this.deps;
+    const { savedState, killSwitch, alarm } = this.deps;
+    if (wanted) {
+      // A connect that tries one target after the other may take minutes, and what closes does not wait for it.
+      savedState.saveKillSwitch(true);
+      void killSwitch.enforce().catch(() => {});
+    }
     return this.requests.add(async () => {
       savedState.saveKillSwitch(wanted);
       if (wanted !== this.switchTold) alarm(...switched(wanted));
@@ -340,7 +347,9 @@ export class Controller {
 
   /** What is being asked for, or was in vain. */
   private get asking(): readonly Target[] {
-    return this.requests.wanted ?? (this.current.name === "failed" ? this.failed : []);
+    const { wanted } = this.requests;
+    if (wanted !== null && wanted !== this.reached) return wanted;
+    return this.current.name === "failed" ? this.failed : [];
   }
 
   /**
@@ -534,14 +543,20 @@ export class Controller {
   }
 
   private async tryTo(wanted: Target, before: State, asked: Asked, signal: AbortSignal): Promise<void> {
-    const session = carriedBy(before);
-    const former: Former | null = session && {
-      ...{ session, alive: before.name === "connected" && !isUnanswered(before), dead: this.isDead },
+    const carrying = carriedBy(before);
+    const former: Former | null = carrying && {
+      ...{
+        session: carrying,
+        alive: before.name === "connected" && !isUnanswered(before),
+        dead: this.isDead,
+      },
     };
     const first = this.choice.first(wanted);
     if (first !== undefined) this.enter({ type: "dial", server: first });
     try {
-      this.arrive(await this.reach(wanted, former, signal), asked);
+      const session = await this.reach(wanted, former, signal);
+      this.reached = this.requests.wanted;
+      this.arrive(session, asked);
     } catch (error) {
       this.dialled = null;
       throw error;
@@ -553,6 +568,7 @@ export class Controller {
    * What is better in its order has failed.
    */
   private stayAs(asked: Asked, failures: readonly string[]): void {
+    this.reached = this.requests.wanted;
     if (this.current.name === "connecting") this.enter({ type: "fail" });
     this.tell(failures);
     if (Bun.deepEquals(this.aim.asked.order, asked.order)) return;

@@ -65,8 +65,9 @@ export class Probe {
     const [only] = servers;
     // A handshake with a server that registers keys would need a registration.
     if (only !== undefined && (servers.length === 1 || only.registers)) return only;
-    // A handshake by UDP would not be answered.
-    if (only !== undefined && (await this.isRelayed(only))) return only;
+    // A handshake by UDP would not be answered. What is reached by AmneziaWG says nothing of the others.
+    const first = servers.find((server) => !isOfAmnezia(server)) ?? only;
+    if (first !== undefined && (await this.isRelayed(first))) return first;
     const known = roundTrips.nearest(servers);
     if (known !== null && roundTrips.wasAsked(place)) return known;
     // One that is reached by AmneziaWG would not answer a plain handshake, which then only shows what it is.

@@ -20,7 +20,7 @@ import type { OrderTarget } from "./order.ts";
 import type { SavedState } from "./saved-state.ts";
 import { keepaliveOf, type Session, sameServer } from "./session.ts";
 import { carriedBy, isUnanswered } from "./state.ts";
-import { type Asked, isPlace, leadsTo, placesIn, type Target } from "./target.ts";
+import { type Asked, isHops, isPlace, leadsTo, placesIn, type Target } from "./target.ts";
 import type { TunnelQuality } from "./tunnel-quality.ts";
 import { askedAnew, isCertain, isDoubtful, type Unanswered, unansweredAfter } from "./unanswered.ts";
 import type { WayBack } from "./way-back.ts";
@@ -357,10 +357,10 @@ export class Supervisor {
     const { asked } = controller;
     if (asked.order === undefined) return alternatives(server).map((target) => ({ target, asked }));
     const { order } = asked;
-    const { targets, at: present } = order;
-    const others = targets.map((wanted, at) => ({ at, target: found(wanted, name) }));
+    const others = order.targets.map((wanted, at) => ({ at, target: found(wanted, name) }));
     return others.flatMap(({ at, target }) => {
-      if (target === null || (at === present && !isPlace(target))) return [];
+      // After a schedule's move, the present server may be none of them.
+      if (target === null || (!isPlace(target) && leadsTo(target, server))) return [];
       return { target, asked: { ...placesIn(target), order: { ...order, at } } };
     });
   }
@@ -376,9 +376,12 @@ export class Supervisor {
     );
     this.barren = [...others, { server, at: now }];
     if (others.length >= MAX_BARREN_MOVES) return null;
-    const ring = this.others(server).filter(
-      ({ target }) => !this.barren.some((each) => leadsTo(target, each.server)),
-    );
+    // Another way to a server that answers handshakes leads to the same.
+    const isBarren = (target: Target) =>
+      this.barren.some((each) =>
+        isPlace(target) || isHops(target) ? leadsTo(target, each.server) : sameServer(target, each.server),
+      );
+    const ring = this.others(server).filter(({ target }) => !isBarren(target));
     effort.elsewhere += 1;
     return ring[(effort.elsewhere - 1) % ring.length] ?? null;
   }

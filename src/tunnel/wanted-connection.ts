@@ -50,7 +50,9 @@ export class WantedConnection {
   adopt(server: Server): void {
     const { saved } = this;
     this.connection =
-      saved !== null && isTo(saved, server) ? saved : connectionTo(server, this.deps.host.now());
+      saved !== null && isTo(saved, server)
+        ? saved
+        : connectionTo(server, this.deps.host.now(), orderWith(server, saved));
   }
 
   /** Returns to the saved target. */
@@ -82,4 +84,13 @@ export class WantedConnection {
   saveIfChanged(): void {
     if (!Bun.deepEquals(this.connection, this.saved)) this.save();
   }
+}
+
+/** The saved order if the server is one of its targets: a move in it was interrupted before it was saved. */
+function orderWith({ provider, name, via }: Server, saved: Connection | null): Asked {
+  const order = saved?.order;
+  const at = order?.targets.findIndex(
+    (each) => each.provider === provider && each.server === name && each.via === via?.name,
+  );
+  return order === undefined || at === undefined || at < 0 ? {} : { order: { ...order, at } };
 }

@@ -10,6 +10,11 @@ import { candidatesOf, exitOf, placesIn, type Target } from "./target.ts";
 /** A time is quiet in which a tunnel has carried no more than this, both ways: less than any call, film or download. */
 const QUIET = { bytes: 250_000, ms: 60_000 };
 
+/** A way back has lasted when the tunnel is there so long after. */
+const LASTING_MS = 3_600_000;
+/** With the usual ten minutes, such a server is tried again after half a day at the latest. */
+const MOST_PATIENCE = 64;
+
 interface Deps {
   host: Pick<Host, "monotonic">;
   controller: Pick<Controller, "asked" | "goBack">;
@@ -30,6 +35,10 @@ export class WayBack {
   /** Since when the tunnel has carried little, and what it had carried by then. */
   private quiet = { since: 0, bytes: 0 };
   private attempt: AbortController | null = null;
+  /** Which target it was led back to, and when. */
+  private led: { to: number; at: number } | null = null;
+  /** How many times as long as was asked for it waits: twice as long after each way back that did not last. */
+  private patience = 1;
 
   constructor(private readonly deps: Deps) {}
 
@@ -42,12 +51,23 @@ export class WayBack {
       this.triedAt = now;
       this.quiet = { since: now, bytes };
     }
+    this.judge(now);
     if (bytes - this.quiet.bytes > QUIET.bytes) this.quiet = { since: now, bytes };
     const { order } = this.deps.controller.asked;
     const minutes = order?.back_after_minutes;
-    if (this.attempt !== null || minutes === undefined || now - this.triedAt < minutes * 60_000) return;
+    if (this.attempt !== null || minutes === undefined) return;
+    if (now - this.triedAt < minutes * this.patience * 60_000) return;
     if (order?.back_when_quiet && now - this.quiet.since < QUIET.ms) return;
     void this.tryBetter(session);
+  }
+
+  /** A server may answer handshakes and carry nothing, or come and go: it is not gone back to again and again. */
+  private judge(now: number): void {
+    if (this.led === null) return;
+    const isLeft = (this.deps.controller.asked.order?.at ?? 0) > this.led.to;
+    if (!isLeft && now - this.led.at < LASTING_MS) return;
+    this.patience = isLeft ? Math.min(this.patience * 2, MOST_PATIENCE) : 1;
+    this.led = null;
   }
 
   /** Ends an attempt: the tunnel has lost its server, and the next dial must not wait. */
@@ -59,6 +79,7 @@ export class WayBack {
     const { controller, host, log } = this.deps;
     const attempt = new AbortController();
     this.attempt = attempt;
+    const before = controller.asked.order?.at ?? 0;
     try {
       await controller.goBack(this.betterThan(session), attempt.signal);
     } catch (error) {
@@ -66,6 +87,8 @@ export class WayBack {
     }
     this.attempt = null;
     this.triedAt = host.monotonic();
+    const to = controller.asked.order?.at ?? before;
+    if (to < before) this.led = { to, at: this.triedAt };
   }
 
   /**

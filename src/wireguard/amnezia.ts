@@ -25,13 +25,21 @@ export function amneziaKey(name: AmneziaName): string {
   return name.charAt(0).toUpperCase() + name.slice(1);
 }
 
+/** The app writes what it does not use as `I2 = `; the tools take that for not given. */
+export function isLeftOut(name: string, { text }: Field): boolean {
+  return /^[hi][1-5]$/.test(name) && text.trim() === "";
+}
+
 /** Undefined if nothing of it is given. As in `wg`, every value must be valid and the last one counts. */
 export function amneziaFrom(
   fields: Partial<Record<AmneziaName, readonly Field[]>>,
   names: Record<AmneziaName, string>,
 ): Amnezia | undefined {
   const given = AMNEZIA_NAMES.flatMap((name) => {
-    const value = (fields[name] ?? []).map(PARSERS[name]).at(-1);
+    const value = (fields[name] ?? [])
+      .filter((field) => !isLeftOut(name, field))
+      .map(PARSERS[name])
+      .at(-1);
     return value === undefined ? [] : [[name, value] as const];
   });
   if (given.length === 0) return undefined;
@@ -98,6 +106,7 @@ function packetIn({ text, where }: Field): string {
       refuse(where, "must be tags such as <b 0x0102>, <r 10>, <rc 10>, <rd 10>, <t> and <c>");
     tags.push(bytes ? `<b 0x${hex.toLowerCase()}>` : random ? `<${random} ${count}>` : `<${other}>`);
   }
+  if (tags.length === 0) refuse(where, "is empty");
   const packet = tags.join("");
   if (partsOf(packet).reduce((sum, part) => sum + bytesOf(part), 0) > MOST_PACKET_BYTES)
     refuse(where, `is a packet of more than ${MOST_PACKET_BYTES} bytes`);

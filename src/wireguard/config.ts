@@ -1,4 +1,4 @@
-import { AMNEZIA_NAMES, amneziaKey } from "./amnezia.ts";
+import { AMNEZIA_NAMES, amneziaKey, isLeftOut } from "./amnezia.ts";
 import type { AmneziaName } from "./amnezia-schema.ts";
 import { type Field, refuse } from "./fields.ts";
 import { configFrom, EVERYTHING, type FieldName } from "./fieldset.ts";
@@ -73,12 +73,12 @@ function nameOf(line: Line, section: Section | null, field: Field): FieldName | 
     refuse(field.where, "the gateway does not run commands from a configuration; nothing was imported");
   const lack = lacking(key);
   if (lack !== null) refuse(field.where, lack);
-  if (field.text === "") refuse(field.where, "is empty");
+  const name = BY_KEY.get(key);
+  if (field.text === "" && !isLeftOut(name ?? "", field)) refuse(field.where, "is empty");
   if (isInert(key) && section === "Interface") {
     inertIn(key, field);
     return "inert";
   }
-  const name = BY_KEY.get(key);
   if (name === undefined) refuse(field.where, `unknown key in [${section}]`);
   if (KEYS[name].section !== section)
     refuse(field.where, `belongs in [${KEYS[name].section}], not in [${section}]`);

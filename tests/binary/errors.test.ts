@@ -54,7 +54,11 @@ const BODIES: [request: string, body: string | Uint8Array, error: string][] = [
   [CONNECT, "{}", "server is required"],
   [ADD, custom({ name: undefined }), "name is required"],
   [IMPORT, '{"name":"a"}', "config is required"],
-  [CONNECT, '{"servers":"a"}', "unknown field servers: the known ones are server, via, transport, targets, back_after_minutes, back_when_quiet, quantum"],
+  [
+    CONNECT,
+    '{"servers":"a"}',
+    "unknown field servers: the known ones are server, via, transport, targets, back_after_minutes, back_when_quiet, quantum",
+  ],
   [
     CONNECT,
     '{"server":"a","__proto__":{}}',

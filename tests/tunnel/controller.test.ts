@@ -485,6 +485,21 @@ describe("the operator's switch", () => {
     expect(kernelState(host)).toBe(before);
     expect(await gateway.tunnels.killSwitch.stands()).toBe(true);
   });
+
+  claim("taken up while a connect is in progress, it closes the gateway at once", async (gateway) => {
+    const { controller, host } = gateway;
+    await controller.setKillSwitch(false);
+    host.silent.add(ENDPOINT.one);
+    const connecting = controller.connect(ONE).catch(() => "in vain");
+    const up = controller.setKillSwitch(true);
+    const began = host.monotonic();
+    for (let turn = 0; turn < 10_000 && host.table === null; turn += 1) await Promise.resolve();
+    // A dial in vain takes ten seconds.
+    expect([host.table === null, host.monotonic() - began < 10_000]).toEqual([false, true]);
+    await host.pass(60_000);
+    await Promise.all([connecting, up]);
+    expect(await gateway.tunnels.killSwitch.stands()).toBe(true);
+  });
 });
 
 describe("the lookup of a server's name", () => {

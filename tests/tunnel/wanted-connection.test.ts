@@ -52,3 +52,14 @@ test("what is cleared leads nowhere, and a start finds nothing to return to", ()
   aim.save();
   expect([aim.words, aim.saved]).toEqual([null, null]);
 });
+
+test("a move in an order that was interrupted before it was saved keeps the order, and what is none of it does not", () => {
+  const targets = [ONE, TWO].map(({ provider, name }) => ({ provider, server: name }));
+  const order = { targets, at: 1, back_after_minutes: 10 };
+  const saved: Connection = { provider: "custom", name: "two", order, since: 500 };
+  const aim = aimOn(new Disk(saved));
+  aim.adopt(ONE);
+  expect(aim.asked).toEqual({ order: { ...order, at: 0 } });
+  aim.adopt({ ...ONE, name: "three" });
+  expect(aim.asked).toEqual({});
+});

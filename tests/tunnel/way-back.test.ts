@@ -14,6 +14,8 @@ class Tunnel {
   bytes = 0;
   readonly tried: string[][] = [];
   private session = { server: THREE } as Session;
+  /** Whether the best target answers and carries nothing, so that the tunnel soon leaves it again. */
+  isHollow = false;
   private readonly wayBack: WayBack;
 
   constructor(
@@ -27,7 +29,10 @@ class Tunnel {
         get asked() {
           return { order: { targets: TARGETS, at: 2, ...tunnel.order } };
         },
-        goBack: async (better) => void this.tried.push(better.map(({ target }) => target.name)),
+        goBack: async (better) => {
+          this.tried.push(better.map(({ target }) => target.name));
+          if (this.isHollow) this.order = { ...this.order, at: 0 };
+        },
       },
       found: ({ server }) => named(server),
       name: "main",
@@ -43,6 +48,10 @@ class Tunnel {
       this.wayBack.look(this.session, { rxBytes: this.bytes, txBytes: 0 } as Sample);
       await Promise.resolve();
       await Promise.resolve();
+      if (this.order.at === 0 && second % 30 === 29) {
+        this.order = { ...this.order, at: 2 };
+        this.moves();
+      }
     }
   }
 
@@ -90,4 +99,12 @@ test("what is gone, and another way to the present server, are left out", async 
   );
   await same.passes(2);
   expect(same.tried).toEqual([[]]);
+});
+
+test("a better target that is left soon after each way back is tried more and more rarely", async () => {
+  const tunnel = new Tunnel({ back_after_minutes: 1 });
+  tunnel.isHollow = true;
+  await tunnel.passes(120);
+  expect(tunnel.tried.length).toBeGreaterThan(3);
+  expect(tunnel.tried.length).toBeLessThan(9);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { CUSTOM_EXAMPLE } from "../../src/http/own-servers.ts";
 import { customServer } from "../../src/servers/custom.ts";
-import { formOf } from "../../src/wireguard/amnezia.ts";
+import { amneziaFrom, formOf } from "../../src/wireguard/amnezia.ts";
 import { parseConfig } from "../../src/wireguard/config.ts";
 import { formatConfig } from "../../src/wireguard/config-text.ts";
 
@@ -179,4 +179,12 @@ test.each(["J1", "J3", "Itime"])("%s, which is gone, is refused", (key) => {
   expect(messageFor(`${key} = 5`)).toBe(
     `line 4: ${key}: no version of AmneziaWG in use has this key; ask for a newer configuration`,
   );
+});
+
+test("what the app writes as empty is not given, in a file and by itself", () => {
+  const lines = ["Jc = 4", "Jmin = 40", "Jmax = 70", "H1 =", "I1 = <b 0x01>", "I2 = ", "I3 = ", "I5 ="];
+  const { config } = parseConfig(file(...lines));
+  expect(config.interface.amnezia).toEqual({ jc: 4, jmin: 40, jmax: 70, i1: "<b 0x01>" });
+  const fields = { i1: [{ text: "", where: "i1" }], i2: [{ text: "  ", where: "i2" }] };
+  expect(amneziaFrom(fields, {} as Parameters<typeof amneziaFrom>[1])).toBeUndefined();
 });
