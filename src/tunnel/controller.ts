@@ -99,6 +99,8 @@ export class Controller {
   private dialled: Server | null = null;
   /** Where the last connect that failed should have led. */
   private failed: readonly Target[] = [];
+  /** What the operator asked for last. */
+  private switchWanted = true;
   /** The targets of a connect that has led to one of them, and may have work left to do. */
   private reached: readonly Target[] | null = null;
   private readonly requests = new Requests();
@@ -254,12 +256,16 @@ export class Controller {
   /** For the operator only; HTTP clients cannot reach it. */
   setKillSwitch(wanted: boolean): Promise<void> {
     const { savedState, killSwitch, alarm } = this.deps;
+    this.switchWanted = wanted;
     if (wanted) {
       // A connect that tries one target after the other may take minutes, and what closes does not wait for it.
       savedState.saveKillSwitch(true);
       void killSwitch.enforce().catch(() => {});
     }
     return this.requests.add(async () => {
+      // One that waited for a connect must not open what has been closed since.
+      if (!wanted && this.switchWanted)
+        throw new GatewayError("interrupted", "interrupted by turning the kill switch on");
       savedState.saveKillSwitch(wanted);
       if (wanted !== this.switchTold) alarm(...switched(wanted));
       this.switchTold = wanted;

@@ -501,6 +501,19 @@ describe("the operator's switch", () => {
   });
 });
 
+describe("the operator's switch, asked twice during a connect,", () => {
+  claim("is never down after it was taken up again", async (gateway) => {
+    const { controller, host } = gateway;
+    host.silent.add(ENDPOINT.one);
+    const connecting = controller.connect(ONE).catch(() => "in vain");
+    const down = controller.setKillSwitch(false);
+    const up = controller.setKillSwitch(true);
+    await expect(down).rejects.toMatchObject({ code: "interrupted" });
+    await Promise.all([connecting, up]);
+    expect(stoodAlways(host)).toBe(true);
+  });
+});
+
 describe("the lookup of a server's name", () => {
   const NAMED = {
     ...ONE,
