@@ -15,7 +15,7 @@ export interface Visit {
   status: number;
 }
 
-/** `https://internet.test/` in the lab's internet: shows the files of a folder, and notes who comes. */
+/** `https://internet.test/` in the lab's internet: shows the files of a folder and some downloads, and notes who comes. */
 export class Website {
   private constructor(
     private readonly folder: string,
@@ -62,6 +62,27 @@ export class Website {
   }
 }
 
+const PIECE = new Uint8Array(65_536);
+
+/** What a speed test may find; `silent` sends no more after a while. */
+const DOWNLOADS: Record<string, () => Response> = {
+  endless: () => new Response(silentAfter(Number.POSITIVE_INFINITY)),
+  silent: () => new Response(silentAfter(8)),
+  small: () => new Response("small"),
+  moved: () => Response.redirect("https://internet.test/endless"),
+};
+
+function silentAfter(pieces: number): ReadableStream {
+  let left = pieces;
+  return new ReadableStream({
+    pull: async (controller) => {
+      left -= 1;
+      if (left >= 0) controller.enqueue(PIECE);
+      else await new Promise(() => {});
+    },
+  });
+}
+
 function serve(folder: string): void {
   const textOf = (name: string) =>
     existsSync(join(folder, name)) ? readFileSync(join(folder, name), "utf8") : null;
@@ -69,8 +90,11 @@ function serve(folder: string): void {
     hostname: INTERNET.host4,
     port: 443,
     tls: { cert: textOf("certificate.pem") ?? "", key: textOf("key.pem") ?? "" },
+    idleTimeout: 0,
     fetch: async (request, server) => {
       const path = new URL(request.url).pathname.slice(1);
+      const download = DOWNLOADS[path];
+      if (download !== undefined) return download();
       const file = join(folder, `page-${path}`);
       const page = existsSync(file) ? readFileSync(file) : null;
       const etag = page === null ? "" : `"${Bun.hash(page)}"`;

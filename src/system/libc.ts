@@ -37,6 +37,7 @@ function opened() {
     write: { args: ["i32", "ptr", "usize"], returns: "i64" },
     if_nametoindex: { args: ["ptr"], returns: "u32" },
     inet_pton: { args: ["i32", "ptr", "ptr"], returns: "i32" },
+    memfd_create: { args: ["ptr", "u32"], returns: "i32" },
     aio_write: { args: ["ptr"], returns: "i32" },
     aio_error: { args: ["ptr"], returns: "i32" },
     aio_return: { args: ["ptr"], returns: "i64" },
@@ -44,6 +45,14 @@ function opened() {
     __errno_location: { args: [], returns: "ptr" },
     close: { args: ["i32"], returns: "i32" },
   }).symbols;
+}
+
+/** memfd_create(2). The programs that this one starts do not inherit it. */
+const MFD_CLOEXEC = 1;
+
+/** The descriptor of a file in memory, which is gone once nobody has it open; negative if the kernel gives none. */
+export function memoryFile(name: string): number {
+  return libc().memfd_create(ptr(Buffer.from(`${name}\0`)), MFD_CLOEXEC);
 }
 
 /** Packets that have come in, at most `most`, each with its sender: a `sockaddr` of `addressBytes`. */

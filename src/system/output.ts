@@ -1,12 +1,11 @@
-import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
-
-const FOLDER = "/dev/shm";
-/** open(2): a file without a name in that folder, gone once nobody has it open. Node has no constant for it. */
-const O_TMPFILE = 0o20000000 | constants.O_DIRECTORY;
+import { closeSync, fstatSync, readSync } from "node:fs";
+import { GatewayError } from "../base/errors.ts";
+import { memoryFile } from "./libc.ts";
 
 /**
  * What a program prints, in memory of the kernel. `nft` makes a system call for each word (libnftables, `nft_print`): by a
- * pipe, each wakes this program up, which then takes ten times as long for a listing.
+ * pipe, each wakes this program up, which then takes ten times as long for a listing. No file of `/dev/shm`: whoever
+ * fills that folder would cut a listing short.
  */
 export class Output {
   private readonly parts: Buffer[] = [];
@@ -18,13 +17,11 @@ export class Output {
     readonly file: number,
   ) {}
 
-  /** Null where there is no such folder. */
-  static open(): Output | null {
-    try {
-      return new Output(openSync(FOLDER, constants.O_RDWR | O_TMPFILE, 0o600));
-    } catch {
-      return null;
-    }
+  static open(): Output {
+    const file = memoryFile("output");
+    if (file < 0)
+      throw new GatewayError("kernel_refused", "The kernel gives no memory for what a program prints.");
+    return new Output(file);
   }
 
   /** Whether `text`, which is ASCII, has been printed so far. */

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { SpeedServer } from "../../lab/speed-server.ts";
 import { until } from "../../lab/until.ts";
+import { Website } from "../../lab/website.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import type { RunningSpeedTest, SpeedResult } from "../../src/speed/schema.ts";
 
@@ -9,12 +9,12 @@ const TIMEOUT_MS = 240_000;
 const ENDLESS = "https://internet.test/endless";
 
 let lab: Lab;
-let server: SpeedServer;
+let server: Website;
 let gateway: Gateway;
 
 beforeAll(async () => {
   lab = await createLab({ cards: 2 });
-  server = await SpeedServer.start(lab);
+  server = await Website.start(lab);
   gateway = await lab.startGateway({ environment: server.environment });
   await ask("POST", "/api/connect", { server: "box-vpn-1" });
   await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
