@@ -27,7 +27,7 @@ const FORM: AmneziaForm = {
     [2_000_000_000, 2_000_000_009],
   ],
   packets: [
-    [{ kind: "bytes", hex: "c0ffee" }, { kind: "time" }, { kind: "counter" }],
+    [{ kind: "bytes", hex: "c0ffee" }, { kind: "time" }],
     [
       { kind: "letters", count: 300 },
       { kind: "digits", count: 300 },
@@ -144,15 +144,27 @@ test("before an initiation come the packets, and then junk of these lengths", ()
   const amnezia = made();
   const initiation = message(1, 148, SERVER);
   const [first, second, ...junk] = amnezia.ahead(initiation, 148);
-  expect(Buffer.from(first ?? []).toString("hex")).toBe("c0ffee6553f10000000001");
+  expect(Buffer.from(first ?? []).toString("hex")).toBe("c0ffee6553f100");
   expect(Buffer.from(second ?? []).toString("latin1")).toMatch(/^[A-Za-z]{300}[0-9]{300}/);
   expect(junk.length).toBe(5);
   for (const { length } of junk) expect(length >= 40 && length <= 42).toBeTrue();
-  const [again] = amnezia.ahead(initiation, 148);
-  expect(Buffer.from(again ?? []).toString("hex")).toBe("c0ffee6553f10000000003");
   for (const [type, length] of MESSAGES.slice(1))
     expect(amnezia.ahead(message(type, length, SERVER), length)).toEqual([]);
   expect(made(PLAIN).ahead(initiation, 148)).toEqual([]);
+});
+
+test("the counter begins at a random number before each initiation, and counts its packets", () => {
+  const packets = Array.from({ length: 5 }, () => [{ kind: "counter" }] as const);
+  const amnezia = made({ ...FORM, packets });
+  const firsts = Array.from({ length: 8 }, () => {
+    const ahead = amnezia.ahead(message(1, 148, SERVER), 148).slice(0, 5);
+    const [first = 0, ...others] = ahead.map((bytes) => new DataView(bytes.buffer).getUint32(0));
+    expect(others).toEqual([1, 2, 3, 4].map((at) => (first + at) % 2 ** 32));
+    return first;
+  });
+  expect(new Set(firsts).size).toBe(8);
+  // Eight numbers below this are less likely than one in 10^19.
+  expect(Math.max(...firsts)).toBeGreaterThan(2 ** 24);
 });
 
 test("without settings all is as WireGuard made it", () => {

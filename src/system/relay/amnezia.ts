@@ -8,7 +8,7 @@ import { isWireGuard, SHORTEST_BYTES } from "./frames.ts";
 export type PacketPart =
   | { kind: "bytes"; hex: string }
   | { kind: "random" | "letters" | "digits"; count: number }
-  /** Seconds since 1970, and how many of these packets there were: four bytes each, the highest first. */
+  /** Seconds since 1970, and a number that is one higher in each next packet: four bytes each, the highest first. */
   | { kind: "time" }
   | { kind: "counter" };
 
@@ -48,7 +48,6 @@ export class Amnezia implements Disguise {
   /** Of the last message of a handshake that was sent: a cookie is an answer to it. */
   private lastCode = new Uint8Array(MAC_BYTES);
   private cookie: { bytes: Uint8Array; at: number } | null = null;
-  private count = 0;
 
   constructor(
     private readonly form: AmneziaForm,
@@ -64,7 +63,9 @@ export class Amnezia implements Disguise {
   ahead(bytes: Uint8Array, length: number): Uint8Array<ArrayBuffer>[] {
     if (kindOf(bytes, length) !== INITIATION) return [];
     const { packets, junk } = this.form;
-    const made = packets.map((parts) => this.packet(parts));
+    // As AmneziaWG's module does: at random before each handshake. A count from the start would tell how many there were.
+    const first = viewOf(random(4)).getUint32(0);
+    const made = packets.map((parts, at) => this.packet(parts, first + at));
     for (let count = 0; count < junk.count; count++) made.push(random(between(junk.least, junk.most)));
     return made.filter(({ length }) => length > 0);
   }
@@ -133,15 +134,14 @@ export class Amnezia implements Disguise {
     return bytes !== null;
   }
 
-  private packet(parts: readonly PacketPart[]): Uint8Array<ArrayBuffer> {
-    this.count += 1;
-    return new Uint8Array(Buffer.concat(parts.map((part) => this.bytesOf(part))));
+  private packet(parts: readonly PacketPart[], counter: number): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(Buffer.concat(parts.map((part) => this.bytesOf(part, counter))));
   }
 
-  private bytesOf(part: PacketPart): Uint8Array {
+  private bytesOf(part: PacketPart, counter: number): Uint8Array {
     if (part.kind === "bytes") return Buffer.from(part.hex, "hex");
     if (part.kind === "time") return number(Math.floor(this.now() / 1_000));
-    if (part.kind === "counter") return number(this.count);
+    if (part.kind === "counter") return number(counter);
     const bytes = random(part.count);
     if (part.kind === "random") return bytes;
     const letters = part.kind === "letters" ? LETTERS : DIGITS;
