@@ -1,6 +1,6 @@
 import type { AlertCode } from "../base/alert.ts";
+import { TokenBucket } from "../base/token-bucket.ts";
 import type { Host } from "../system/host.ts";
-import { TokenBucket } from "./token-bucket.ts";
 
 /** Limits repairs against a program that undoes them: this many at once, then one per interval. */
 const REPAIRS = { burst: 5, everyMs: 1_000 };

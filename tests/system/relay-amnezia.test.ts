@@ -36,7 +36,14 @@ const FORM: AmneziaForm = {
   ],
 };
 const NOW = 1_700_000_000_123;
-const made = (form = FORM, server = SERVER, own = OWN) => new Amnezia(form, server, own, () => NOW);
+const made = (form = FORM, server = SERVER, own = OWN) =>
+  new Amnezia(form, server, own, { now: () => NOW, monotonic: () => 0 });
+/** The same, after a handshake has begun, which the server may answer. */
+function begun(form = FORM): Amnezia {
+  const amnezia = made(form);
+  amnezia.hide(message(1, 148, SERVER), 148);
+  return amnezia;
+}
 /** What the server has: its own key is the other one's. */
 const atServer = () => made(FORM, OWN, SERVER);
 
@@ -85,13 +92,13 @@ test.each(MESSAGES)(
   (type, length, padding) => {
     const bytes = message(type, length, OWN);
     atServer().hide(bytes, length);
-    expect(made().show(bytes, padding + length)).toBe(length);
+    expect(begun().show(bytes, padding + length)).toBe(length);
     expect(bytes.slice(0, length)).toEqual(message(type, length, OWN).slice(0, length));
   },
 );
 
 test("nothing but such messages passes, in both directions", () => {
-  const amnezia = made();
+  const amnezia = begun();
   expect(amnezia.hide(message(5, 200, SERVER), 200)).toBe(0);
   expect(amnezia.hide(message(1, 200, SERVER), 200)).toBe(0);
   expect(amnezia.hide(message(4, 31, SERVER), 31)).toBe(0);
@@ -111,7 +118,7 @@ test("nothing but such messages passes, in both directions", () => {
 });
 
 test("whatever a stranger sends in the server's name, nothing of a handshake comes of it, and nothing breaks", () => {
-  const amnezia = made();
+  const amnezia = begun();
   const lengths = [0, 1, 3, 4, 35, 72, 163, 164, 1_500, ...Array.from({ length: 200 }, (_, at) => at)];
   for (const length of lengths)
     for (const kind of [1, 2, 3, 4] as const) {
@@ -137,7 +144,7 @@ test("data of the length of a handshake is data, whatever its padding looks like
   const [from, to] = response;
   const number = new DataView(bytes.buffer).getUint32(0, true);
   expect(number >= from && number <= to).toBeTrue();
-  expect(made(form).show(bytes, 92)).toBe(89);
+  expect(begun(form).show(bytes, 92)).toBe(89);
 });
 
 test("before an initiation come the packets, and then junk of these lengths", () => {
@@ -179,12 +186,12 @@ test("without settings all is as WireGuard made it", () => {
 function cookieMessage(cookie: Uint8Array, answered: Uint8Array): Uint8Array {
   const nonce = new Uint8Array(24).fill(0x5a);
   const sealed = xchacha20poly1305(hashed("cookie--", SERVER), nonce, answered).encrypt(cookie);
-  return Buffer.concat([new Uint8Array(8), Uint8Array.of(7, 0, 0, 0, 1, 2, 3, 4), nonce, sealed]);
+  return Buffer.concat([new Uint8Array(8), Uint8Array.of(7, 0, 0, 0, 7, 7, 7, 7), nonce, sealed]);
 }
 
 test("a cookie is used in the next initiation, until the server has another secret", () => {
-  let now = NOW;
-  const amnezia = new Amnezia(FORM, SERVER, OWN, () => now);
+  let now = 0;
+  const amnezia = new Amnezia(FORM, SERVER, OWN, { now: Date.now, monotonic: () => now });
   const next = () => {
     const bytes = message(1, 148, SERVER);
     amnezia.hide(bytes, 148);
@@ -204,4 +211,41 @@ test("a cookie is used in the next initiation, until the server has another secr
   now += 120_000;
   expect(next().slice(132)).toEqual(new Uint8Array(16));
   expect(reply.length).toBe(72);
+});
+
+/** A message of the server's in disguise, with this number of whom it answers, or who sends it. */
+function fromServer(type: 1 | 2, answered: number): [bytes: Uint8Array<ArrayBuffer>, length: number] {
+  const length = type === 1 ? 148 : 92;
+  const bytes = message(type, length, OWN);
+  new DataView(bytes.buffer).setUint32(type === 1 ? 4 : 8, answered);
+  return [bytes, atServer().hide(bytes, length)];
+}
+
+test("of what a stranger sends in the server's name 20 a second are examined, and the server's answer gets through", () => {
+  let now = 0;
+  const amnezia = new Amnezia(FORM, SERVER, OWN, { now: Date.now, monotonic: () => now });
+  const passed = (type: 1 | 2, answered = 0x0707_0707) =>
+    Array.from({ length: 30 }, () => amnezia.show(...fromServer(type, answered))).filter(
+      (shown) => shown > 0,
+    );
+  // All of them are right, but the gateway has asked nothing yet.
+  expect(passed(2)).toEqual([]);
+  amnezia.hide(message(1, 148, SERVER), 148);
+  expect(passed(1).length).toBe(20);
+  expect(passed(2, 0x0707_0708)).toEqual([]);
+  expect(amnezia.show(...fromServer(2, 0x0707_0707))).toBe(92);
+  expect(passed(2).length).toBe(19);
+  now += 1_000;
+  expect([passed(1).length, passed(2).length]).toEqual([20, 20]);
+});
+
+test("each initiation has a number of its own, and only the last one is answered", () => {
+  const amnezia = made();
+  for (const number of [1, 2]) {
+    const initiation = message(1, 148, SERVER);
+    new DataView(initiation.buffer).setUint32(4, number);
+    amnezia.hide(initiation, 148);
+  }
+  expect(amnezia.show(...fromServer(2, 1))).toBe(0);
+  expect(amnezia.show(...fromServer(2, 2))).toBe(92);
 });

@@ -1,5 +1,6 @@
 import { randomFillSync } from "node:crypto";
 import { blake2s } from "@noble/hashes/blake2.js";
+import { TokenBucket } from "../../base/token-bucket.ts";
 import { COOKIE_BYTES, cookieIn } from "./cookie.ts";
 import type { Disguise } from "./disguise.ts";
 import { isWireGuard, SHORTEST_BYTES } from "./frames.ts";
@@ -21,6 +22,10 @@ export interface AmneziaForm {
   headers: readonly [Range, Range, Range, Range];
   packets: readonly (readonly PacketPart[])[];
 }
+interface Clock {
+  now(): number;
+  monotonic(): number;
+}
 type Range = readonly [from: number, to: number];
 
 /** WireGuard's types of messages (white paper, 5.4). */
@@ -28,8 +33,13 @@ const [INITIATION, RESPONSE, COOKIE, DATA] = [1, 2, 3, 4] as const;
 type Kind = typeof INITIATION | typeof RESPONSE | typeof COOKIE | typeof DATA;
 /** Their lengths; of data, the shortest. */
 const BYTES = { 1: 148, 2: 92, 3: 64, 4: SHORTEST_BYTES };
+/** Where a handshake has its sender's number, and where an answer has the number of what it answers. */
+const SENDER_AT = 4;
+const ANSWERED_AT = { [INITIATION]: null, [RESPONSE]: 8, [COOKIE]: 4 };
 /** The two codes at the end of both messages of a handshake. */
 const MAC_BYTES = 16;
+/** So many of each kind are examined; WireGuard itself takes 20 handshakes a second from one address. */
+const EXAMINED = { burst: 20, everyMs: 50 };
 /** A server changes its secret so often; a cookie is not used for that long. */
 const COOKIE_LIVES_MS = 115_000;
 
@@ -45,15 +55,16 @@ export class Amnezia implements Disguise {
   private readonly toServer: Uint8Array;
   private readonly toUs: Uint8Array;
   private readonly cookieKey: Uint8Array;
-  /** Of the last message of a handshake that was sent: a cookie is an answer to it. */
-  private lastCode = new Uint8Array(MAC_BYTES);
+  /** Of the last message of a handshake that was sent: what answers it has the number, and a cookie is for the code. */
+  private last: { number: number; code: Uint8Array } | null = null;
+  private readonly examined = { [INITIATION]: limit(), [RESPONSE]: limit(), [COOKIE]: limit() };
   private cookie: { bytes: Uint8Array; at: number } | null = null;
 
   constructor(
     private readonly form: AmneziaForm,
     serverKey: Uint8Array,
     ownKey: Uint8Array,
-    private readonly now: () => number = Date.now,
+    private readonly clock: Clock = { now: Date.now, monotonic: () => performance.now() },
   ) {
     this.toServer = labelled("mac1----", serverKey);
     this.toUs = labelled("mac1----", ownKey);
@@ -91,6 +102,7 @@ export class Amnezia implements Disguise {
       const padding = this.paddingOf(kind);
       const message = bytes.subarray(padding, length);
       if (!isOfLength(kind, message.length) || !this.isOf(kind, message)) continue;
+      if (kind !== DATA && !this.mayBe(kind, message)) continue;
       if (kind === COOKIE) {
         // It is used here: WireGuard's own code is not what the server has seen.
         if (this.takeCookie(message)) return 0;
@@ -119,18 +131,30 @@ export class Amnezia implements Disguise {
     return type >= from && type <= to;
   }
 
+  /**
+   * Whether a handshake is worth computing codes for. Anybody can send in the server's name, so that must cost little:
+   * an answer has the number of what it answers, which nobody knows who has not seen that, and initiations, which have
+   * no such number, do not keep it away.
+   */
+  private mayBe(kind: Exclude<Kind, typeof DATA>, message: Uint8Array): boolean {
+    const at = ANSWERED_AT[kind];
+    if (at !== null && viewOf(message).getUint32(at) !== this.last?.number) return false;
+    return this.examined[kind].allows(this.clock.monotonic());
+  }
+
   /** With the cookie, too, if the server has sent one lately. */
   private sign(message: Uint8Array): void {
     resign(message, this.toServer);
     const end = message.length - MAC_BYTES;
-    this.lastCode = message.slice(end - MAC_BYTES, end);
-    if (this.cookie !== null && this.now() - this.cookie.at < COOKIE_LIVES_MS)
+    this.last = { number: viewOf(message).getUint32(SENDER_AT), code: message.slice(end - MAC_BYTES, end) };
+    if (this.cookie !== null && this.clock.monotonic() - this.cookie.at < COOKIE_LIVES_MS)
       message.set(code(message.subarray(0, end), this.cookie.bytes), end);
   }
 
   private takeCookie(message: Uint8Array): boolean {
-    const bytes = cookieIn(message.subarray(8, 8 + COOKIE_BYTES), this.cookieKey, this.lastCode);
-    if (bytes !== null) this.cookie = { bytes, at: this.now() };
+    if (this.last === null) return false;
+    const bytes = cookieIn(message.subarray(8, 8 + COOKIE_BYTES), this.cookieKey, this.last.code);
+    if (bytes !== null) this.cookie = { bytes, at: this.clock.monotonic() };
     return bytes !== null;
   }
 
@@ -140,7 +164,7 @@ export class Amnezia implements Disguise {
 
   private bytesOf(part: PacketPart, counter: number): Uint8Array {
     if (part.kind === "bytes") return Buffer.from(part.hex, "hex");
-    if (part.kind === "time") return number(Math.floor(this.now() / 1_000));
+    if (part.kind === "time") return number(Math.floor(this.clock.now() / 1_000));
     if (part.kind === "counter") return number(counter);
     const bytes = random(part.count);
     if (part.kind === "random") return bytes;
@@ -178,6 +202,10 @@ function code(bytes: Uint8Array, key: Uint8Array): Uint8Array {
 
 function labelled(label: string, key: Uint8Array): Uint8Array {
   return blake2s(Buffer.concat([Buffer.from(label), key]));
+}
+
+function limit(): TokenBucket {
+  return new TokenBucket(EXAMINED.burst, EXAMINED.everyMs);
 }
 
 function writeType(bytes: Uint8Array, type: number): void {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { TokenBucket } from "../../src/killswitch/token-bucket.ts";
+import { TokenBucket } from "../../src/base/token-bucket.ts";
 
 describe("a token bucket", () => {
   const BURST = 5;
