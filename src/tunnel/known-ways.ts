@@ -32,6 +32,7 @@ export class KnownWays {
   async to(server: Server): Promise<[Way, ...Way[]]> {
     const { killSwitch, savedState } = this.deps;
     const { port } = server.config.peer.endpoint;
+    this.forgetExpired();
     const isNeeded = savedState.hasServerWays() || this.distrusted.size > 0;
     const name = isNeeded && killSwitch.network.online ? await this.uplink() : null;
     const known = name === null ? null : savedState.serverWay(name);
@@ -46,8 +47,7 @@ export class KnownWays {
     this.last = { session, at: host.monotonic() };
     const { server, endpoint, transport } = session;
     const isUsual = transport === undefined && endpoint.port === server.config.peer.endpoint.port;
-    // What was asked for says nothing of the uplink.
-    if (![undefined, "plain"].includes(server.transport) || (isUsual && !savedState.hasServerWays())) return;
+    if (isAskedFor(server) || (isUsual && !savedState.hasServerWays())) return;
     const names = await uplinkNames(host, killSwitch.network);
     if (transport !== undefined && names.some((name) => this.distrusts(name))) return;
     const way = isUsual ? null : { port: endpoint.port, ...(transport !== undefined && { transport }) };
@@ -59,7 +59,7 @@ export class KnownWays {
     const { last } = this;
     const isShort = last?.session === session && this.deps.host.monotonic() - last.at < SHORT_LIFE_MS;
     const { server, transport } = session;
-    if (!isShort) return;
+    if (!isShort || isAskedFor(server)) return;
     // No flow of UDP is cut off there: it was the server.
     if (protocolOf(transport) === "tcp") this.distrusted.delete(await this.uplink());
     else if (offersRelay(server))
@@ -70,9 +70,19 @@ export class KnownWays {
     return this.deps.host.monotonic() < (this.distrusted.get(uplink) ?? 0);
   }
 
+  /** While there is one, each dial asks for the name of the uplink. */
+  private forgetExpired(): void {
+    for (const uplink of this.distrusted.keys()) if (!this.distrusts(uplink)) this.distrusted.delete(uplink);
+  }
+
   private async uplink(): Promise<string> {
     const { host, killSwitch } = this.deps;
     const [name] = await uplinkNames(host, killSwitch.network);
     return name;
   }
+}
+
+/** By a relay: what was asked for says nothing of the uplink. */
+function isAskedFor({ transport }: Server): boolean {
+  return transport !== undefined && transport !== "plain";
 }

@@ -104,8 +104,23 @@ claim("an hour after UDP was cut off it is trusted again, without a restart", as
   await connectAnew(gateway, relayed);
   expect(await gateway.status()).toMatchObject({ transport: "udp2tcp" });
   await gateway.host.pass(3_600_000);
+  const looks: string[] = [];
+  gateway.host.onEvent = (event) => void (/^ip .*neigh/.test(event) && looks.push(event));
   await connectAnew(gateway, relayed);
   expect((await gateway.status()).transport).toBeUndefined();
+  // Nothing is left that would ask for the uplink's name.
+  expect(looks).toEqual([]);
+});
+
+claim("what was asked for does not bring back the trust in UDP when it falls silent", async (gateway) => {
+  const { host } = gateway;
+  const relayed = await cutOff(gateway);
+  await connectAnew(gateway, { ...relayed, udp2tcp: [443, 80], transport: "udp2tcp" });
+  for (const port of [443, 80]) host.relays.faults.set(`192.0.2.1:${port}`, "silent");
+  await host.pass(MAX_PAUSE_MS);
+  host.relays.faults.clear();
+  await connectAnew(gateway, relayed);
+  expect(await gateway.status()).toMatchObject({ transport: "udp2tcp", blocked: "flows" });
 });
 
 claim("UDP is trusted again if TCP falls silent as soon, because then it is the server", async (gateway) => {
