@@ -94,7 +94,8 @@ function numbersIn({ text, where }: Field): string {
   return from === to ? `${from}` : `${from}-${to}`;
 }
 
-const TAG = /<[ \t]*(?:(b)[ \t]+(?:0x)?([0-9A-Fa-f]+)|(rc|rd|r)[ \t]+([1-9][0-9]{0,3})|([tc]))[ \t]*>[ \t]*/y;
+const TAG =
+  /<[ \t]*(?:(b)[ \t]+(?:0x)?([0-9A-Fa-f]+)|(rc|rd|r)[ \t]+(0|[1-9][0-9]{0,3})|([tc]))[ \t]*>[ \t]*/y;
 
 /** A packet in AmneziaWG's tags: bytes, random bytes, letters or digits, the time, and a counter. */
 function packetIn({ text, where }: Field): string {
@@ -104,6 +105,8 @@ function packetIn({ text, where }: Field): string {
     const [tag, bytes, hex = "", random, count, other] = TAG.exec(text) ?? [];
     if (tag === undefined || hex.length % 2 !== 0)
       refuse(where, "must be tags such as <b 0x0102>, <r 10>, <rc 10>, <rd 10>, <t> and <c>");
+    // Of no byte, as AmneziaWG's tools accept it.
+    if (count === "0") continue;
     tags.push(bytes ? `<b 0x${hex.toLowerCase()}>` : random ? `<${random} ${count}>` : `<${other}>`);
   }
   if (tags.length === 0) refuse(where, "is empty");

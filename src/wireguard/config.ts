@@ -2,7 +2,7 @@ import { AMNEZIA_NAMES, amneziaKey, isLeftOut } from "./amnezia.ts";
 import type { AmneziaName } from "./amnezia-schema.ts";
 import { type Field, refuse } from "./fields.ts";
 import { configFrom, EVERYTHING, type FieldName } from "./fieldset.ts";
-import { inertIn, isHook, isInert, isOpenVpn, lacking } from "./foreign.ts";
+import { isHook, isInert, isOpenVpn, lacking } from "./foreign.ts";
 import { type Line, linesOf, lowerCased, shown } from "./ini.ts";
 import { type Config, MAX_KEEPALIVE_SECONDS } from "./schema.ts";
 
@@ -75,10 +75,7 @@ function nameOf(line: Line, section: Section | null, field: Field): FieldName | 
   if (lack !== null) refuse(field.where, lack);
   const name = BY_KEY.get(key);
   if (field.text === "" && !isLeftOut(name ?? "", field)) refuse(field.where, "is empty");
-  if (isInert(key) && section === "Interface") {
-    inertIn(key, field);
-    return "inert";
-  }
+  if (isInert(section, key, field)) return "inert";
   if (name === undefined) refuse(field.where, `unknown key in [${section}]`);
   if (KEYS[name].section !== section)
     refuse(field.where, `belongs in [${KEYS[name].section}], not in [${section}]`);

@@ -27,24 +27,29 @@ export function isOpenVpn(text: string): boolean {
   return OPENVPN.test(text) && !/^[ \t]*\[/m.test(text);
 }
 
-/** Keys of `[Interface]` that wg and wg-quick know, but whose values the gateway chooses itself. */
-export function isInert(key: string): key is Inert {
-  return Object.hasOwn(INERT, key);
+/**
+ * Whether wg, wg-quick or amneziawg-tools know the key there, but the gateway chooses its value itself. Even such a key
+ * must have a value that they would accept.
+ */
+export function isInert(section: keyof typeof INERT, key: string, field: Field): boolean {
+  const check = new Map(Object.entries<(field: Field) => unknown>(INERT[section])).get(key);
+  check?.(field);
+  return check !== undefined;
 }
 
-type Inert = "saveconfig" | "table" | "fwmark" | "listenport";
-
-/** Even a key without effect must have a value that wg or wg-quick would accept. */
-export function inertIn(key: Inert, field: Field): void {
-  INERT[key](field);
-}
-
-const INERT: Record<Inert, (field: Field) => unknown> = {
-  saveconfig: (field) => matching(field, /^(true|false)$/, "must be true or false"),
-  table: (field) => matching(field, /^[A-Za-z0-9_.-]{1,64}$/, "must be off, auto or a routing table"),
-  fwmark: (field) => matching(field, MARK, "must be off or a 32-bit number"),
-  // 0 is any port (wg(8)).
-  listenport: (field) => field.text === "0" || portIn(field),
+const INERT = {
+  Interface: {
+    saveconfig: (field: Field) => matching(field, /^(true|false)$/, "must be true or false"),
+    table: (field: Field) =>
+      matching(field, /^[A-Za-z0-9_.-]{1,64}$/, "must be off, auto or a routing table"),
+    fwmark: (field: Field) => matching(field, MARK, "must be off or a 32-bit number"),
+    // 0 is any port (wg(8)).
+    listenport: (field: Field) => field.text === "0" || portIn(field),
+  },
+  Peer: {
+    // A server's mark of who speaks AmneziaWG; what its messages look like is said in `[Interface]`.
+    advancedsecurity: (field: Field) => matching(field, /^(on|off|[0-9]{1,10})$/i, "must be on or off"),
+  },
 };
 
 const MARK = /^(off|0|[1-9][0-9]{0,9}|0x[0-9a-f]{1,8})$/i;

@@ -153,17 +153,45 @@ describe("bounds", () => {
 
   test("a packet is of known tags, and fits a cable", () => {
     const text = "line 4: I1: must be tags such as <b 0x0102>, <r 10>, <rc 10>, <rd 10>, <t> and <c>";
-    for (const wrong of ["x", "<b 0x1>", "<b xy>", "<r 0>", "<r -1>", "<q>", "<t", "<r 1>x", "<b 0x>", "<d>"])
+    for (const wrong of [
+      "x",
+      "<b 0x1>",
+      "<b xy>",
+      "<r 00>",
+      "<r -1>",
+      "<q>",
+      "<t",
+      "<r 1>x",
+      "<b 0x>",
+      "<d>",
+    ])
       expect(messageFor(`I1 = ${wrong}`)).toBe(text);
     expect(messageFor("I1 = <r 1452>")).toBe("accepted");
     expect(messageFor("I1 = <r 1449><t>")).toBe("line 4: I1: is a packet of more than 1452 bytes");
     expect(messageFor(`I1 = ${"<t>".repeat(1_400)}`)).toBe("line 4: I1: is longer than 4096 characters");
   });
 
+  test("a tag of no bytes is read and left out, but a packet has some", () => {
+    expect(settingsOf("I1 = <r 0><b 0x01><rc 0>", "I2 = <t><rd 0>")).toEqual({ i1: "<b 0x01>", i2: "<t>" });
+    expect(messageFor("I1 = <r 0>")).toBe("line 4: I1: is empty");
+  });
+
   test("they belong to the interface", () => {
     const text = file().replace("[Peer]\n", "[Peer]\nJc = 0\n");
     expect(() => parseConfig(text)).toThrow("Jc: belongs in [Interface], not in [Peer]");
   });
+});
+
+test("a peer's AdvancedSecurity is read, and warned of", () => {
+  const withIt = (value: string) =>
+    file("S1 = 9").replace("[Peer]\n", `[Peer]\nAdvancedSecurity = ${value}\n`);
+  for (const value of ["on", "off", "1"]) {
+    const { config, warnings } = parseConfig(withIt(value));
+    expect(config.interface.amnezia).toEqual({ s1: 9 });
+    expect(warnings).toEqual(["line 6: AdvancedSecurity: has no effect; the gateway sets this itself"]);
+  }
+  expect(() => parseConfig(withIt("perhaps"))).toThrow("line 6: AdvancedSecurity: must be on or off");
+  expect(messageFor("AdvancedSecurity = on")).toBe("line 4: AdvancedSecurity: unknown key in [Interface]");
 });
 
 test.each(["HeaderProtectionKey", "ContentPaddingAddition", "RandomTrailers", "RekeyAfterTime"])(
