@@ -36,6 +36,7 @@ import { StatusReader } from "./status-reader.ts";
 import {
   type Asked,
   askedIn,
+  type Candidate,
   candidatesOf,
   exitOf,
   isHops,
@@ -103,6 +104,7 @@ export class Controller {
   private switchWanted = true;
   /** The targets of a connect that has led to one of them, and may have work left to do. */
   private reached: readonly Target[] | null = null;
+  private isGoingBack = false;
   private readonly requests = new Requests();
   private readonly aim: WantedConnection;
   private readonly upkeep: Upkeep;
@@ -132,6 +134,16 @@ export class Controller {
     return this.current;
   }
 
+  /** The state without regard to a dial: during a connect, that of the former tunnel, if there is one. */
+  get standing(): State | null {
+    return this.current.name === "connecting" ? this.current.former : this.current;
+  }
+
+  /** Whether it is being led elsewhere, which may take minutes. */
+  get isMoving(): boolean {
+    return this.isAsked || this.isGoingBack;
+  }
+
   get network(): HostNetwork {
     return this.deps.killSwitch.network;
   }
@@ -152,19 +164,18 @@ export class Controller {
 
   /** Whether its server answers, even if only by handshakes. */
   get isAlive(): boolean {
-    const state = this.current.name === "connecting" ? this.current.former : this.current;
-    return state?.name === "connected";
+    return this.standing?.name === "connected";
   }
 
   /** Whether packets that are sent into the tunnel are answered. */
   get carriesData(): boolean {
-    const state = this.current.name === "connecting" ? this.current.former : this.current;
+    const state = this.standing;
     return state?.name === "connected" && !isUnanswered(state);
   }
 
   /** Whether its server is known not to answer. */
   private get isDead(): boolean {
-    const state = this.current.name === "connecting" ? this.current.former : this.current;
+    const state = this.standing;
     return state?.name === "reconnecting" && state.dead;
   }
 
@@ -381,14 +392,15 @@ export class Controller {
    * continues until another one is up. Routes stay, so that nothing leaves outside the tunnel.
    */
   lost(why: string, dead = true): void {
-    const before = this.current;
-    const isKnown = before.name === "reconnecting" && (before.dead || !dead);
-    if ((before.name !== "connected" && before.name !== "reconnecting") || isKnown) return;
+    const before = this.standing;
+    const isKnown = before?.name === "reconnecting" && (before.dead || !dead);
+    if ((before?.name !== "connected" && before?.name !== "reconnecting") || isKnown) return;
     this.deps.log.warn(`${why}; reconnecting`);
     if (before.name === "connected") this.deps.probe.roundTrips.forget(before.session.server);
     this.error = why;
     this.enter({ type: "lost", dead });
-    if (dead) this.updateKillSwitch();
+    // A connect permits what it dials, and knows of the loss at its next target.
+    if (dead && this.current.name !== "connecting") this.updateKillSwitch();
   }
 
   recovered(): void {
@@ -454,27 +466,33 @@ export class Controller {
    * One attempt to lead a live tunnel to one of these. Its session carries traffic meanwhile, and stays if none of them
    * answers. Nobody is told of such an attempt: for devices, nothing has changed.
    */
-  goBack(better: readonly { target: Target; asked: Asked }[], attempt: AbortSignal): Promise<void> {
+  async goBack(better: readonly Candidate[], attempt: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([this.requests.signal, attempt]);
-    return this.requests.add(async () => {
-      for (const { target, asked } of better) {
-        const state = this.current;
-        if (signal.aborted || state.name !== "connected" || isUnanswered(state)) return;
-        const { session } = state;
-        try {
-          const arrived = await this.reach(target, { session, alive: true, dead: false }, signal);
-          this.arrive(arrived, asked, { moved: { from: session.server.name, because: "better_answers" } });
-        } catch (error) {
-          this.dialled = null;
-          // What was permitted for the attempt is closed again.
-          await this.upkeep.settle();
-          if (!signal.aborted) this.deps.log.info(`not going back yet: ${messageOf(error)}`);
-          continue;
-        }
-        this.deps.log.info(`${target.name} answers again: back at it`);
-        return this.upkeep.retire(session, signal);
-      }
-    });
+    this.isGoingBack = true;
+    try {
+      for (const each of better) if (await this.requests.add(() => this.tryBeside(each, signal))) return;
+    } finally {
+      this.isGoingBack = false;
+    }
+  }
+
+  private async tryBeside({ target, asked }: Candidate, signal: AbortSignal): Promise<boolean> {
+    const state = this.current;
+    if (signal.aborted || state.name !== "connected" || isUnanswered(state)) return false;
+    const { session } = state;
+    try {
+      const arrived = await this.reach(target, { session, alive: true, dead: false }, signal);
+      this.arrive(arrived, asked, { moved: { from: session.server.name, because: "better_answers" } });
+    } catch (error) {
+      this.dialled = null;
+      // What was permitted for the attempt is closed again.
+      await this.upkeep.settle();
+      if (!signal.aborted) this.deps.log.info(`not going back yet: ${messageOf(error)}`);
+      return false;
+    }
+    this.deps.log.info(`${target.name} answers again: back at it`);
+    await this.upkeep.retire(session, signal);
+    return true;
   }
 
   /** Restores addresses and routes that another program has removed; without its interface the tunnel is lost. */
@@ -513,50 +531,65 @@ export class Controller {
     if (!this.upkeep.fits) await this.requests.add(() => this.upkeep.fit());
   }
 
-  private async moveTo(targets: readonly Target[], { signal, answer, asked, back }: Moving): Promise<void> {
-    signal.throwIfAborted();
-    const before = this.current;
-    const session = carriedBy(before);
+  private async moveTo(targets: readonly Target[], moving: Moving): Promise<void> {
     const failures: string[] = [];
-    for (const [at, wanted] of targets.entries()) {
-      const as = asked ?? askedIn(targets, at, back);
-      if (asked === undefined && leadsThere(before, wanted)) {
-        this.stayAs(as, failures);
-        return answer();
-      }
-      const failure = await this.tryTo(wanted, before, as, signal).then(
-        () => null,
-        (error: unknown) => ({ error }),
-      );
-      if (failure === null) {
-        this.tell(failures);
-        answer();
-        return this.upkeep.retire(session, signal);
-      }
-      failures.push(messageOf(failure.error));
-      const isLast = at === targets.length - 1;
-      if (!isLast && !signal.aborted) {
-        await this.upkeep.settle();
-        continue;
-      }
-      const error = targets.length === 1 || signal.aborted ? failure.error : noneOf(failures, failure.error);
-      this.error = messageOf(error);
-      this.failed = targets;
-      this.enter({ type: signal.aborted ? "interrupt" : "fail" });
-      await this.upkeep.settle();
-      throw error;
-    }
+    for (const at of targets.keys())
+      if (await this.requests.add(() => this.tryTarget(targets, at, failures, moving))) return;
   }
 
-  private async tryTo(wanted: Target, before: State, asked: Asked, signal: AbortSignal): Promise<void> {
-    const carrying = carriedBy(before);
-    const former: Former | null = carrying && {
-      ...{
-        session: carrying,
-        alive: before.name === "connected" && !isUnanswered(before),
-        dead: this.isDead,
-      },
-    };
+  /**
+   * Whether the tunnel leads to this target now; throws if there is no other one. Each has a turn of its own, so that
+   * other work for the tunnel waits for one dial at most.
+   */
+  private async tryTarget(
+    targets: readonly Target[],
+    at: number,
+    failures: string[],
+    { signal, answer, asked, back }: Moving,
+  ): Promise<boolean> {
+    const wanted = targets[at] as Target;
+    const as = asked ?? askedIn(targets, at, back);
+    const session = carriedBy(this.current);
+    // Interrupted before its turn, it has changed nothing.
+    if (this.current.name !== "connecting") signal.throwIfAborted();
+    if (!signal.aborted && asked === undefined && leadsThere(this.standing, wanted)) {
+      this.stayAs(as, failures);
+      answer();
+      return true;
+    }
+    try {
+      await this.tryTo(wanted, as, signal);
+    } catch (error) {
+      failures.push(messageOf(error));
+      if (at < targets.length - 1 && !signal.aborted) await this.upkeep.settle();
+      if (at < targets.length - 1 && !signal.aborted) return false;
+      return this.fail(targets, failures, error, signal);
+    }
+    this.tell(failures);
+    answer();
+    await this.upkeep.retire(session, signal);
+    return true;
+  }
+
+  /** Returns to where the tunnel was before, and throws why. */
+  private async fail(
+    targets: readonly Target[],
+    failures: readonly string[],
+    last: unknown,
+    { aborted }: AbortSignal,
+  ): Promise<never> {
+    const error = targets.length === 1 || aborted ? last : noneOf(failures, last);
+    this.error = messageOf(error);
+    this.failed = targets;
+    this.enter({ type: aborted ? "interrupt" : "fail" });
+    await this.upkeep.settle();
+    throw error;
+  }
+
+  private async tryTo(wanted: Target, asked: Asked, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    const carrying = carriedBy(this.current);
+    const former = carrying && { session: carrying, alive: this.carriesData, dead: this.isDead };
     const first = this.choice.first(wanted);
     if (first !== undefined) this.enter({ type: "dial", server: first });
     try {
@@ -654,8 +687,8 @@ function movedFrom(state: Reconnecting | Connected): Moved {
     : { from: state.server.name, because: "silent" };
 }
 
-function leadsThere(state: State, wanted: Target): boolean {
-  return state.name === "connected" && leadsTo(wanted, state.session.server) && !lacksKeys(state.session);
+function leadsThere(state: State | null, wanted: Target): boolean {
+  return state?.name === "connected" && leadsTo(wanted, state.session.server) && !lacksKeys(state.session);
 }
 
 /** What is said if no target of an order works; the last one's failure decides its kind. */

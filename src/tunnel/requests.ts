@@ -2,7 +2,10 @@ import { GatewayError } from "../base/errors.ts";
 import { Queue } from "../base/queue.ts";
 import { sameTargets, type Target } from "./target.ts";
 
-/** Moves a tunnel to its target; calls `answer` once traffic can flow, and may have work left to do then. */
+/**
+ * Moves a tunnel to its target, in turns that it adds itself; calls `answer` once traffic can flow, and may have work left
+ * to do then.
+ */
 export type Move = (signal: AbortSignal, answer: () => void) => Promise<void>;
 
 /**
@@ -31,8 +34,7 @@ export class Requests {
     const answer = Promise.withResolvers<void>();
     const pending = { wanted, outcome: answer.promise };
     this.pending = pending;
-    this.queue
-      .add(() => move(signal, answer.resolve))
+    move(signal, answer.resolve)
       .finally(() => {
         if (this.pending === pending) this.pending = null;
       })

@@ -58,6 +58,11 @@ export type Event =
 
 /** The next state. An event that has no meaning in a state changes nothing. */
 export function transition(state: State, event: Event): State {
+  // A former tunnel can be lost during a dial.
+  if (state.name === "connecting" && (event.type === "lost" || event.type === "drop")) {
+    const former = state.former && formerOf(transition(state.former, event));
+    return former === state.former ? state : { ...state, former };
+  }
   switch (event.type) {
     case "dial":
       return { name: "connecting", server: event.server, former: formerOf(state) };

@@ -20,7 +20,7 @@ import type { OrderTarget } from "./order.ts";
 import type { SavedState } from "./saved-state.ts";
 import { keepaliveOf, type Session, sameServer } from "./session.ts";
 import { carriedBy, isUnanswered } from "./state.ts";
-import { type Asked, isHops, isPlace, leadsTo, placesIn, type Target } from "./target.ts";
+import { type Candidate, isHops, isPlace, leadsTo, placesIn, type Target } from "./target.ts";
 import type { TunnelQuality } from "./tunnel-quality.ts";
 import { askedAnew, isCertain, isDoubtful, type Unanswered, unansweredAfter } from "./unanswered.ts";
 import type { WayBack } from "./way-back.ts";
@@ -78,12 +78,6 @@ interface Effort {
   notBefore: number;
 }
 
-/** Where a tunnel may be led, and as what. */
-interface Candidate {
-  target: Target;
-  asked: Asked;
-}
-
 /** Watches one tunnel: notices loss and tampering, and has them repaired. */
 export class Supervisor {
   private known: {
@@ -130,8 +124,9 @@ export class Supervisor {
 
   /** One check: repairs what failed to apply, decides whether the server is alive, and dials a dead one again. */
   async look(): Promise<void> {
-    // A failed repair must not prevent noticing that the server is dead.
-    await this.repair().catch((error) => this.deps.log.warn(messageOf(error)));
+    const { controller, log } = this.deps;
+    // Neither a repair that fails nor one that waits for a dial must prevent noticing that the server is dead.
+    if (!controller.isMoving) await this.repair().catch((error) => log.warn(messageOf(error)));
     await this.judge();
     await this.tryAgain();
   }
@@ -217,12 +212,13 @@ export class Supervisor {
 
   private async judge(): Promise<void> {
     const { controller, kernel, knownWays } = this.deps;
-    const { state } = controller;
+    // During a connect, that of the former tunnel, which is needed again if the new one does not come up.
+    const state = controller.standing;
+    const isDialling = controller.state !== state;
     const adopted = this.first;
     this.first = false;
-    // The facts about the former tunnel are needed again if the new one does not come up.
-    if (state.name === "connecting") return;
-    const session = carriedBy(state);
+    if (isDialling && state?.name !== "connected") return;
+    const session = state && carriedBy(state);
     if (session === null) {
       this.known = null;
       this.busy = false;
@@ -233,7 +229,7 @@ export class Supervisor {
     const keepaliveMs = keepaliveOf(session.server) * 1_000;
     const mayRest = state.name === "connected" && !isUnanswered(state) && this.isQuiet(before);
     const sample = await kernel.sample(session.link, before?.sample ?? null, mayRest);
-    if (controller.state !== state) return;
+    if (controller.standing !== state) return;
     if (sample === null) return controller.lost("the tunnel's interface is gone");
     const evidence =
       before === null
@@ -253,7 +249,7 @@ export class Supervisor {
     else if (before !== null && heardIn(before.sample, sample)) controller.recovered();
     if (isCertain(unanswered)) controller.unanswered();
     else if (unanswered === null) controller.answered();
-    if (isDoubtful(unanswered) && resolver !== null) void this.ask(session, resolver);
+    if (isDoubtful(unanswered) && !isDialling && resolver !== null) void this.ask(session, resolver);
     if (controller.state.name === "connected") {
       this.deps.savedState.saveClock(this.deps.host.now());
       this.deps.quality.look(session, sample);

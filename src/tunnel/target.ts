@@ -93,6 +93,12 @@ export function exitOf(wanted: Target): Server | Place {
  */
 export type Asked = Pick<Connection, "wanted" | "wanted_via" | "order">;
 
+/** Where a tunnel may be led by itself, and as what. */
+export interface Candidate {
+  target: Target;
+  asked: Asked;
+}
+
 /** What is requested with the target at this place of an order. */
 export function askedIn(targets: readonly Target[], at: number, back: Back): Asked {
   const wanted = targets[at];

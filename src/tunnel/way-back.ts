@@ -5,7 +5,7 @@ import type { Controller } from "./controller.ts";
 import type { Sample } from "./health.ts";
 import type { OrderTarget } from "./order.ts";
 import type { Session } from "./session.ts";
-import { candidatesOf, exitOf, placesIn, type Target } from "./target.ts";
+import { type Candidate, candidatesOf, exitOf, placesIn, type Target } from "./target.ts";
 
 /** A time is quiet in which a tunnel has carried no more than this, both ways: less than any call, film or download. */
 const QUIET = { bytes: 250_000, ms: 60_000 };
@@ -95,7 +95,7 @@ export class WayBack {
    * Without other ways to the present server: it would take both for one tunnel, and a handshake by the one would end the
    * other.
    */
-  private betterThan({ server }: Session): { target: Target; asked: Controller["asked"] }[] {
+  private betterThan({ server }: Session): Candidate[] {
     const { controller, found, name } = this.deps;
     const { order } = controller.asked;
     if (order === undefined) return [];

@@ -2,12 +2,16 @@ import { expect, test } from "bun:test";
 import { type Move, Requests } from "../../src/tunnel/requests.ts";
 import { ONE, TWO } from "./gateway.ts";
 
-/** A move that ends when its request is interrupted, with the interruption's words. */
-const untilInterrupted: Move = (signal) =>
-  new Promise((_, reject) => {
-    signal.throwIfAborted();
-    signal.addEventListener("abort", () => reject(signal.reason));
-  });
+/** A move of one turn, which ends when its request is interrupted, with the interruption's words. */
+const untilInterrupted =
+  (requests: Requests, ended = () => {}): Move =>
+  (signal) =>
+    requests.add(() =>
+      new Promise<void>((_, reject) => {
+        signal.throwIfAborted();
+        signal.addEventListener("abort", () => reject(signal.reason));
+      }).finally(ended),
+    );
 
 const outcomeOf = (work: Promise<unknown>) =>
   work.then(
@@ -31,7 +35,7 @@ test("a second connect to the same server shares the outcome of the first", asyn
 
 test("a connect to another server interrupts the first, and counts from then on", async () => {
   const requests = new Requests();
-  const first = outcomeOf(requests.connect([ONE], untilInterrupted));
+  const first = outcomeOf(requests.connect([ONE], untilInterrupted(requests)));
   const second = requests.connect([TWO], async (_, answer) => answer());
   expect(requests.wanted?.[0]?.name).toBe("two");
   expect([await first, await outcomeOf(second), requests.wanted]).toEqual([
@@ -44,14 +48,17 @@ test("a connect to another server interrupts the first, and counts from then on"
 test("a disconnect comes after what it interrupts, and the same connect is a new one then", async () => {
   const requests = new Requests();
   const order: string[] = [];
-  const first = requests.connect([ONE], (signal, answer) =>
-    untilInterrupted(signal, answer).finally(() => order.push("interrupted")),
+  const first = requests.connect(
+    [ONE],
+    untilInterrupted(requests, () => order.push("interrupted")),
   );
   const end = requests.disconnect(async () => void order.push("disconnected"));
-  const again = requests.connect([ONE], async (_, answer) => {
-    order.push("connected");
-    answer();
-  });
+  const again = requests.connect([ONE], (_, answer) =>
+    requests.add(async () => {
+      order.push("connected");
+      answer();
+    }),
+  );
   expect(await outcomeOf(first)).toBe("interrupted by a disconnect");
   await Promise.all([end, again]);
   expect(order).toEqual(["interrupted", "disconnected", "connected"]);
@@ -61,11 +68,13 @@ test("a connect is answered while the rest of its work still has its turn", asyn
   const requests = new Requests();
   const rest = Promise.withResolvers<void>();
   const order: string[] = [];
-  const connected = requests.connect([ONE], async (_, answer) => {
-    answer();
-    await rest.promise;
-    order.push("rest");
-  });
+  const connected = requests.connect([ONE], (_, answer) =>
+    requests.add(async () => {
+      answer();
+      await rest.promise;
+      order.push("rest");
+    }),
+  );
   const next = requests.add(async () => void order.push("next"));
   await connected;
   expect([requests.wanted?.[0]?.name, order]).toEqual(["one", []]);

@@ -1037,6 +1037,64 @@ describe("a tunnel with an order of targets", () => {
     expect(stoodAlways(host)).toBe(true);
   });
 
+  claim(
+    "knows of the live server's death in the middle of an attempt, also when a check is due",
+    async (gateway) => {
+      const { controller, host } = gateway;
+      const [three, four] = [server("three", 3), server("four", 4)];
+      gateway.targets = [ONE, TWO, four, three];
+      host.silent.add(ENDPOINTS.one).add(ENDPOINTS.two).add("192.0.2.4:51820");
+      // The attempt after four minutes lasts half a minute, and five minutes after the start a check is due.
+      await host.pass(10_000);
+      const connecting = controller.connect([ONE, TWO, four, three], undefined, { back_after_minutes: 4 });
+      await host.pass(3 * HANDSHAKE_MS + 2_000);
+      await connecting;
+      host.busy = true;
+      const attempts = attemptsOn(gateway);
+      while (attempts.length === 0) await host.pass(100);
+      await host.pass(6_000);
+      host.silent.add(ENDPOINTS.three);
+      await host.pass(14_500);
+      expect(controller.state.name).toBe("reconnecting");
+    },
+  );
+
+  claim("is not led to a target that has died while the better ones were tried", async (gateway) => {
+    const { controller, host } = gateway;
+    const three = server("three", 3);
+    await controller.connect(three);
+    host.busy = true;
+    await host.pass(3_000);
+    host.silent.add(ENDPOINTS.one).add(ENDPOINTS.two).add(ENDPOINTS.three);
+    const failed = controller.connect([ONE, TWO, three]).catch((error: Error) => error.message);
+    await host.pass(16_000);
+    expect([controller.state.name, controller.standing]).toMatchObject([
+      "connecting",
+      { name: "reconnecting", dead: true },
+    ]);
+    await host.pass(2 * HANDSHAKE_MS);
+    expect(await failed).toMatch(/^none of the 3 works: /);
+    expect(controller.state).toMatchObject({ name: "reconnecting", dead: true });
+    expect(stoodAlways(host)).toBe(true);
+  });
+
+  claim("is cared for between two targets, and a disconnect ends what comes next", async (gateway) => {
+    const { controller, host } = gateway;
+    host.silent.add(ENDPOINTS.one).add(ENDPOINTS.two);
+    const failed = controller.connect([ONE, TWO, server("three", 3)]).catch((error: Error) => error.message);
+    await host.pass(1_000);
+    let isChecked = false;
+    void controller.checkTunnel().then(() => {
+      isChecked = true;
+    });
+    await host.pass(HANDSHAKE_MS + 1_000);
+    expect([isChecked, controller.state.name]).toEqual([true, "connecting"]);
+    await controller.disconnect();
+    expect([await failed, controller.state.name]).toEqual(["interrupted by a disconnect", "disconnected"]);
+    expect((await gateway.status()).error).toBeNull();
+    expect(stoodAlways(host)).toBe(true);
+  });
+
   claim("loses it by a connect to one server", async (gateway) => {
     const { controller } = gateway;
     await controller.connect([ONE, TWO]);
