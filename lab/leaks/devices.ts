@@ -52,6 +52,8 @@ export class Devices {
   /** What the sniffer has seen, and how many of its lines. */
   private readonly atRouter = new Map<string, Sighting>();
   private read = 0;
+  /** The devices that have several exits. */
+  private readonly ordered = new Set<number>();
 
   private constructor(
     private readonly lab: Lab,
@@ -101,6 +103,14 @@ export class Devices {
   /** Every packet that is sent after it returns counts for the exit, and no other. */
   async assign(device: number, exit: Exit): Promise<void> {
     await ask(this.request, "PUT", `/api/devices/${this.numbered(device).mac}`, { exit });
+    this.ordered.delete(device);
+    await this.next(device, exit);
+  }
+
+  /** Gives it several exits; in force is this one of them. */
+  async assignOrder(device: number, exits: readonly Exit[], exit: Exit): Promise<void> {
+    this.ordered.add(device);
+    await ask(this.request, "PUT", `/api/devices/${this.numbered(device).mac}`, { exit: exits });
     await this.next(device, exit);
   }
 
@@ -155,7 +165,7 @@ export class Devices {
     const second = await this.second();
     if (second?.server !== SECOND.server || second.state === "disconnected") await this.lead();
     for (const [index, exit] of EXITS.entries()) {
-      if (this.exitOf(index + 1) === exit) continue;
+      if (this.exitOf(index + 1) === exit && !this.ordered.has(index + 1)) continue;
       if (exit === "direct") await allowDirect(this.gateway, "on");
       await this.assign(index + 1, exit);
     }

@@ -68,6 +68,32 @@ export const EXIT_SCENARIOS: readonly Scenario[] = [
       await stage.served();
     }
   }),
+  ofSecond(
+    "a device with several exits in order moves when the first is disconnected, and is given it again",
+    async (stage) => {
+      await stage.devices.assignOrder(1, ["second", "main", "blocked"], "second");
+      await stage.served();
+      await stage.devices.disconnect();
+      await stage.devices.areLed(1, "main");
+      await stage.served();
+      await stage.devices.lead();
+      await stage.devices.assign(1, "second");
+      await stage.served();
+    },
+  ),
+  ofSecond(
+    "a device with several exits in order moves when the process of the first is killed",
+    async (stage) => {
+      await stage.devices.assignOrder(1, ["second", "main"], "second");
+      await stage.served();
+      for (const pid of await tunnelProcesses(stage, SECOND_SLOT)) process.kill(pid, "SIGKILL");
+      await stage.devices.areLed(1, "main");
+      await stage.served();
+      await stage.mended();
+      await stage.devices.assign(1, "second");
+      await stage.served();
+    },
+  ),
   {
     name: "the default exit is blocked, and main again",
     cards: [2, 1],

@@ -69,6 +69,7 @@ const LEFT = [
   /^packets in the shape of DHCP|^a device that finds the gateway by a public IPv6 address/,
   /^the default exit is blocked|^the (direct device is moved|operator withdraws)/,
   /^a rule by name leads|^a port is forwarded to a device, which is moved/,
+  /^a device with several exits/,
 ];
 /** What the suite plays. `scripts/leaks` plays all. */
 export const SUITE_SCENARIOS: readonly Scenario[] = SCENARIOS.filter(

@@ -22,7 +22,16 @@ const FIRST = namesOf("lab", ["leaks/leaks", "gateway/two-cards", "remote/phone"
 const HEAVY = new Set(
   namesOf("lab", [
     ...["leaks/leaks", "leaks/fresh", "moves", "direct", "kills", "gateway/one-card", "gateway/two-cards"],
-    ...["exits", "pair", "lost-exits", "destinations", "names", "remote/phone", "remote/phones"],
+    ...[
+      "exits",
+      "exits-in-order",
+      "pair",
+      "lost-exits",
+      "destinations",
+      "names",
+      "remote/phone",
+      "remote/phones",
+    ],
     "supervision",
   ]),
 );
@@ -60,6 +69,7 @@ const LONG = new Set([
     "pair",
     "lost-exits",
     "exits",
+    "exits-in-order",
     "switched-dns",
     "names",
     "three-rules",

@@ -144,6 +144,7 @@ export async function partsOn(
       killSwitchParts.devices.firewallsChanged();
       void killSwitchParts.bounds.check();
     },
+    onAdopted: () => tunnels.all().forEach(tellDevices),
     onLost: (link) => remoteAccess.lost(link),
     onNeighbour: (neighbour) => killSwitchParts.devices.saw(neighbour),
     unlessUsed: (tunnel, remove) =>
@@ -163,6 +164,10 @@ export async function partsOn(
     controller.onChange(journalOf(name, killSwitchParts.journal, exists));
   });
   tunnels.onTunnel((tunnel) => tunnel.controller.onChange(() => void killSwitchParts.history.read(tunnel)));
+  const tellDevices = ({ name, controller }: Tunnel) =>
+    killSwitchParts.devices.tunnelIs(name, controller.carriesData);
+  tunnels.onTunnel((tunnel) => tunnel.controller.onChange(() => tellDevices(tunnel)));
+  tunnels.onRemoved((name) => killSwitchParts.devices.tunnelIs(name, false));
   const { history } = killSwitchParts;
   tunnels.onTunnel(({ name, quality: { quality } }) => quality.onAsked((ms) => history.noteAsked(name, ms)));
   tunnels.uplink.quality.onAsked((ms) => history.noteAsked(UPLINK, ms));

@@ -3,7 +3,7 @@ import { isName } from "../base/name.ts";
 import { type Change, rowChanges } from "../base/saved.ts";
 import { DESTINATIONS } from "../destinations/saved.ts";
 import { MAX_ASSIGNED, MAX_PREFIXES } from "../devices/assignments.ts";
-import { parseDefaultExit, parseExit } from "../devices/exit.ts";
+import { parseDefaultOrder, parseOrder } from "../devices/exit-order.ts";
 import { isRemoteId, parseDeviceId } from "../devices/id.ts";
 import { REMOTE_PEERS } from "../remote/saved.ts";
 import type { StoredDevice } from "../store/store.ts";
@@ -25,7 +25,7 @@ export function readable(device: StoredDevice): StoredDevice {
 export function isValidDevice({ id, name, exit }: StoredDevice): boolean {
   const isNamed = name === null || isName(name);
   const isNetwork = id.includes("/") && !isRemoteId(id);
-  const isAssigned = exit === null || (isNetwork ? parseDefaultExit(exit) : parseExit(exit)) !== null;
+  const isAssigned = exit === null || (isNetwork ? parseDefaultOrder(exit) : parseOrder(exit)) !== null;
   return parseDeviceId(id) === id && isNamed && isAssigned && (name !== null || exit !== null);
 }
 
@@ -56,7 +56,7 @@ function rowsOf({ devices }: Holdings): Map<string, string> {
   return new Map(
     devices.map(({ id, name, exit }) => [
       id,
-      `${name === null ? "" : `named ${name}, `}exit ${exit ?? "default"}`,
+      `${name === null ? "" : `named ${name}, `}exit ${exit?.replaceAll(",", ", then ") ?? "default"}`,
     ]),
   );
 }

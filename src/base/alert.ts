@@ -57,6 +57,8 @@ export const AlertCode = Type.Union([
   Type.Literal("schedule_failed"),
   /** A device has used up its quota, and is blocked for the rest of the day or month. */
   Type.Literal("quota_used"),
+  /** A device with several exits leaves by another of them. */
+  Type.Literal("exit_moved"),
   /** A new list has less than half of the servers; the current one is kept. */
   Type.Literal("list_shrunk"),
 ]);

@@ -83,19 +83,30 @@ async function nameDevice(api: Api, device: string, name: string): Promise<Outpu
   return { json, text: `${id} is now ${printable(name)}.\n` };
 }
 
-async function moveDevice(api: Api, device: string, exit: string): Promise<Output> {
+/** Several exits are taken in their order. */
+async function moveDevice(api: Api, device: string, text: string): Promise<Output> {
+  const exits = text.split(",").map((each) => each.trim());
   const { id, title } = await deviceOf(api, device);
-  const json = await api.put(pathOf(id), Success, { exit });
-  return { json, text: `The exit of ${title} is now ${printable(exit)}.\n${await stateOf(api, exit)}` };
+  const [only = "", ...others] = exits;
+  if (others.length > 0) {
+    const json = await api.put(pathOf(id), Success, { exit: exits });
+    const order = exits.map(printable).join(", then ");
+    const now = `${title} now leaves by the first of these that is up: ${order}.\n`;
+    return { json, text: `${now}${await stateOf(api, exits)}` };
+  }
+  const json = await api.put(pathOf(id), Success, { exit: only });
+  return { json, text: `The exit of ${title} is now ${printable(only)}.\n${await stateOf(api, exits)}` };
 }
 
-/** A device whose tunnel is down is refused, which may not be the intention. */
-async function stateOf(api: Api, exit: string): Promise<string> {
+/** A device whose tunnels are down is refused, which may not be the intention. */
+async function stateOf(api: Api, exits: readonly string[]): Promise<string> {
   const { tunnels } = await api.get("/api/tunnels", TunnelRows);
-  const state = tunnels.find(({ name }) => name === exit)?.state ?? "connected";
-  return state === "connected"
-    ? ""
-    : `The ${tunnelTitle(exit)} ${STATE_WORDS[state]}: until it is connected, the device has no internet.\n`;
+  const own = tunnels.filter(({ name }) => exits.includes(name));
+  const [first] = own;
+  if (first === undefined || own.some(({ state }) => state === "connected")) return "";
+  if (own.length > 1) return "None of them is up: until one is connected, the device has no internet.\n";
+  const { name, state } = first;
+  return `The ${tunnelTitle(name)} ${STATE_WORDS[state]}: until it is connected, the device has no internet.\n`;
 }
 
 async function forgetDevice(api: Api, device: string): Promise<Output> {
@@ -186,11 +197,12 @@ function textOf({ devices, default_exit, shared_rate }: DeviceList): string {
   return `${list(titles, rows)}${rest}`;
 }
 
-function rowOf({ id, name, addresses, exit, assigned, online }: Device): string[] {
+function rowOf({ id, name, addresses, exit, exit_order: order, assigned, online }: Device): string[] {
   const [address = "", ...others] = addresses;
+  const chosen = order === undefined ? exit : `${exit} (of ${order.join(", ")})`;
   return [
     styled("cyan", printable(name) || "-"),
-    assigned ? exit : `${exit} (default)`,
+    assigned ? chosen : `${exit} (default)`,
     online ? styled("green", "online") : styled("dim", "offline"),
     id,
     others.length > 0 ? `${address} +${others.length}` : address,

@@ -86,6 +86,7 @@ const ALERTS: Readonly<Record<AlertCode, string>> = {
   list_damaged: say("The list of servers was damaged."),
   schedule_failed: say("A schedule has failed."),
   quota_used: say("A device has used its quota."),
+  exit_moved: say("Devices leave by another of their exits."),
   list_shrunk: say("The new list of servers is much shorter, so the former one is kept."),
 };
 

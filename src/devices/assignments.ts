@@ -12,13 +12,15 @@ import {
 } from "../killswitch/policy.ts";
 import { EXITS_LOST } from "../store/exits.ts";
 import type { StoredDevice } from "../store/store.ts";
-import { formatExit, parseDefaultExit, parseExit } from "./exit.ts";
+import { formatExit, parseDefaultExit } from "./exit.ts";
+import { asOrder, type ExitOrder, formatOrder, parseOrder } from "./exit-order.ts";
+import type { ExitsInForce } from "./exits-in-force.ts";
 import { type DeviceId, isPrefixId, isRemoteId, parseDeviceId } from "./id.ts";
 
 /** What a person has given a device; null for what they have not given. */
 export interface Assignment {
   name: string | null;
-  exit: Exit | null;
+  exit: ExitOrder | null;
 }
 
 /** Everything that people have decided about devices. */
@@ -76,6 +78,7 @@ export class Assignments {
     private readonly killSwitch: { update(owner: string, part: PolicyPart): Promise<void> },
     /** Gets the decisions before and after each change that the kernel has. */
     private readonly onChange: (before: Decisions, after: Decisions) => void,
+    private readonly inForce: Pick<ExitsInForce, "of" | "keep">,
     /** Whether it is a device on the road: those have a limit of their own. */
     private readonly isRemote: (id: DeviceId) => boolean = () => false,
   ) {
@@ -90,8 +93,19 @@ export class Assignments {
     return this.decisions.assigned.get(id) ?? NONE;
   }
 
+  /** The exit in force. */
   exitOf(id: DeviceId): Exit {
-    return decidedExit(this.decisions, id);
+    return this.inForce.of(this.orderOf(id));
+  }
+
+  orderOf(id: DeviceId): ExitOrder {
+    return decidedOrder(this.decisions, id);
+  }
+
+  /** Gives the kill switch the exits that are in force now. A change that is under way does the same. */
+  move(): void {
+    // The kill switch tells of a failure, and keeps trying.
+    void this.apply().catch(() => {});
   }
 
   /** Hands the decisions to the kill switch, after the start or after another writer has changed the database. */
@@ -101,7 +115,7 @@ export class Assignments {
       this.decisions = decisionsIn(this.store);
       this.isUnsaved = false;
       await this.apply();
-      this.onChange(before, this.decisions);
+      this.changed(before);
     });
   }
 
@@ -116,7 +130,9 @@ export class Assignments {
       const after = edit(before);
       this.refuseTooMany(before, after);
       this.decisions = after;
-      const applied = Bun.deepEquals(partOf(before), partOf(after)) ? Promise.resolve() : this.apply();
+      const applied = Bun.deepEquals(this.partOf(before), this.partOf(after))
+        ? Promise.resolve()
+        : this.apply();
       applied.catch(() => {});
       let isSaved = false;
       try {
@@ -129,7 +145,7 @@ export class Assignments {
         if (!isSaved && (onlyCloses(before, after) || (this.isUnsaved && Bun.deepEquals(before, after)))) {
           this.isUnsaved = true;
           await applied;
-          this.onChange(before, after);
+          this.changed(before);
           throw new Unsaved(error);
         }
         this.decisions = before;
@@ -138,7 +154,7 @@ export class Assignments {
         if (isSaved) this.save(after, before);
         throw error;
       }
-      this.onChange(before, after);
+      this.changed(before);
     });
   }
 
@@ -171,7 +187,23 @@ export class Assignments {
   }
 
   private apply(): Promise<void> {
-    return this.killSwitch.update(OWNER, partOf(this.decisions));
+    return this.killSwitch.update(OWNER, this.partOf(this.decisions));
+  }
+
+  private changed(before: Decisions): void {
+    this.inForce.keep(idsIn(this.decisions).map((id) => this.orderOf(id)));
+    this.onChange(before, this.decisions);
+  }
+
+  private partOf(decisions: Decisions): PolicyPart {
+    const devices: AssignedDevice[] = [];
+    const routed: DecidedPrefix[] = [];
+    for (const id of idsIn(decisions)) {
+      const exit = this.inForce.of(decidedOrder(decisions, id));
+      if (isPrefixId(id)) routed.push({ prefix: id, exit });
+      else if (isDecided(decisions, id)) devices.push({ id, exit });
+    }
+    return { devices, routed, defaultExit: decisions.defaultExit };
   }
 
   private save(former: Decisions, after: Decisions): void {
@@ -181,7 +213,7 @@ export class Assignments {
       for (const id of ids) {
         const { name, exit } = after.assigned.get(id) ?? NONE;
         if (Bun.deepEquals(before.assigned.get(id) ?? NONE, { name, exit })) continue;
-        this.store.saveDevice({ id, name, exit: exit && formatExit(exit) });
+        this.store.saveDevice({ id, name, exit: exit && formatOrder(exit) });
       }
       if (after.defaultExit !== before.defaultExit)
         DEFAULT_EXIT.write(this.store, formatExit(after.defaultExit));
@@ -202,17 +234,34 @@ function onlyCloses(before: Decisions, after: Decisions): boolean {
   if (after.directAllowed && !before.directAllowed) return false;
   const ids = new Set([...idsIn(before), ...idsIn(after)]);
   const moves = [
-    { from: before.defaultExit, to: after.defaultExit },
-    ...[...ids].map((id) => ({ from: decidedExit(before, id), to: decidedExit(after, id) })),
+    { from: asOrder([before.defaultExit]), to: asOrder([after.defaultExit]) },
+    ...[...ids].map((id) => ({ from: decidedOrder(before, id), to: decidedOrder(after, id) })),
   ].filter(({ from, to }) => !Bun.deepEquals(from, to));
   return (
-    moves.every(({ from, to }) => to.to === "blocked" || from.to === "direct") &&
+    moves.every(({ from, to }) => from[0].to === "direct" || isPartOf(waysIn(to), waysIn(from))) &&
     (moves.length > 0 || after.directAllowed !== before.directAllowed)
   );
 }
 
-function decidedExit({ assigned, scheduled, defaultExit }: Decisions, id: DeviceId): Exit {
-  return scheduled.get(id) ?? assigned.get(id)?.exit ?? defaultExit;
+/** The exits by which something can leave. */
+function waysIn(order: ExitOrder): Exit[] {
+  return order.filter(({ to }) => to !== "blocked");
+}
+
+/** Whether the second begins with the first. */
+function isPartOf(first: readonly Exit[], second: readonly Exit[]): boolean {
+  return Bun.deepEquals(first, second.slice(0, first.length));
+}
+
+function decidedOrder({ assigned, scheduled, defaultExit }: Decisions, id: DeviceId): ExitOrder {
+  const temporary = scheduled.get(id);
+  if (temporary !== undefined) return asOrder([temporary]);
+  return assigned.get(id)?.exit ?? asOrder([defaultExit]);
+}
+
+/** Whether it has another exit than the default one, or the same by somebody's choice. */
+function isDecided({ assigned, scheduled }: Decisions, id: DeviceId): boolean {
+  return scheduled.has(id) || (assigned.get(id)?.exit ?? null) !== null;
 }
 
 /** The decisions with another assignment of one device. */
@@ -232,12 +281,12 @@ export function withScheduled(decisions: Decisions, id: DeviceId, exit: Exit | n
   return { ...decisions, scheduled };
 }
 
-/** The devices that have been given this exit. */
+/** The devices that have been given this exit, alone or among others. */
 export function idsOn(exit: string, { assigned, scheduled }: Decisions): DeviceId[] {
-  const given = [...assigned].map(([id, each]) => [id, each.exit] as const);
-  return [
-    ...new Map([...given, ...scheduled].filter(([, each]) => each && formatExit(each) === exit)).keys(),
-  ];
+  const given = [...assigned].map(([id, each]) => [id, each.exit ?? []] as const);
+  const temporary = [...scheduled].map(([id, each]) => [id, [each]] as const);
+  const has = (order: readonly Exit[]) => order.some((each) => formatExit(each) === exit);
+  return [...new Map([...given, ...temporary].filter(([, order]) => has(order))).keys()];
 }
 
 /** The ids of all devices about which something was decided. */
@@ -251,18 +300,6 @@ function refuseTooManyDevices(decisions: Decisions): void {
     "bad_request",
     `id: ${MAX_ASSIGNED} devices already have a name or an exit, the maximum; remove one first`,
   );
-}
-
-function partOf(decisions: Decisions): PolicyPart {
-  const { assigned, scheduled, defaultExit } = decisions;
-  const devices: AssignedDevice[] = [];
-  const routed: DecidedPrefix[] = [];
-  for (const id of idsIn(decisions)) {
-    const exit = scheduled.get(id) ?? assigned.get(id)?.exit ?? null;
-    if (isPrefixId(id)) routed.push({ prefix: id, exit: exit ?? defaultExit });
-    else if (exit !== null) devices.push({ id, exit });
-  }
-  return { devices, routed, defaultExit };
 }
 
 function decisionsIn(store: DeviceStorage): Decisions {
@@ -302,7 +339,9 @@ function mayBeDirect(id: DeviceId): boolean {
 }
 
 /** An exit that this version cannot read, or that is not allowed, means blocked. */
-function storedExit(text: string, directAllowed: boolean): Exit {
-  const exit = parseExit(text);
-  return exit === null || (exit.to === "direct" && !directAllowed) ? { to: "blocked" } : exit;
+function storedExit(text: string, directAllowed: boolean): ExitOrder {
+  const order = parseOrder(text);
+  return order === null || (order[0].to === "direct" && !directAllowed)
+    ? asOrder([{ to: "blocked" }])
+    : order;
 }

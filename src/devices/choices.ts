@@ -1,8 +1,9 @@
 import type { Address, Prefix } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
-import type { DefaultExit, Exit } from "../killswitch/policy.ts";
+import type { DefaultExit } from "../killswitch/policy.ts";
 import { type Assignments, idsOn } from "./assignments.ts";
 import { defaultExitIn, type Exits, exitIn, formatExit } from "./exit.ts";
+import { asOrder, type ExitOrder, orderFault } from "./exit-order.ts";
 import type { FixedAddresses } from "./fixed.ts";
 import { type DeviceId, isPrefixId } from "./id.ts";
 import type { Neighbourhood } from "./neighbourhood.ts";
@@ -28,13 +29,17 @@ export class Choices {
     return { tunnels: this.deps.tunnelNames(), directAllowed };
   }
 
-  exit(id: DeviceId, text: string): Exit {
-    if (text === "direct" && isPrefixId(id) && !this.deps.isRemote(id))
+  /** Several are taken in their order. */
+  exit(id: DeviceId, given: string | readonly string[]): ExitOrder {
+    const texts = typeof given === "string" ? [given] : given;
+    const fault = orderFault(texts);
+    if (fault !== null) throw new GatewayError("bad_request", `exit: ${fault}`);
+    if (texts.includes("direct") && isPrefixId(id) && !this.deps.isRemote(id))
       throw new GatewayError(
         "bad_request",
         "exit: direct is for single devices, not for a network behind another router",
       );
-    return exitIn(text, this.exits);
+    return asOrder(texts.map((text) => exitIn(text, this.exits)));
   }
 
   defaultExit(text: string): DefaultExit {

@@ -23,6 +23,8 @@ import {
 import { Choices } from "./choices.ts";
 import { type Direct, directChange, directIn, withDirect } from "./direct.ts";
 import { type Exits, exitIn, formatExit, namesOf } from "./exit.ts";
+import { formatOrder } from "./exit-order.ts";
+import { ExitsInForce, type Move } from "./exits-in-force.ts";
 import { type DhcpHosts, FixedAddresses } from "./fixed.ts";
 import { type DeviceId, deviceIdIn, isPrefixId } from "./id.ts";
 import { leasedNames } from "./leases.ts";
@@ -75,6 +77,7 @@ export class Devices {
   private readonly neighbourhood: Neighbourhood;
   private readonly table: NeighbourTable;
   private readonly networks: RoutedNetworks;
+  private readonly inForce: ExitsInForce;
   private readonly assignments: Assignments;
   private readonly fixed: FixedAddresses;
   private readonly limits: Limits;
@@ -93,6 +96,18 @@ export class Devices {
 
   constructor(private readonly deps: Deps) {
     this.remote = deps.remote ?? NOBODY;
+    this.inForce = new ExitsInForce({
+      clock: deps.host,
+      onChange: (orders) => {
+        this.assignments.move();
+        const texts = new Set(orders.map(formatOrder));
+        const { current } = this.assignments;
+        this.updates.touch(
+          idsIn(current).filter((id) => texts.has(formatOrder(this.assignments.orderOf(id)))),
+        );
+      },
+      onMoved: (moves) => this.tellMoved(moves),
+    });
     this.assignments = new Assignments(
       deps.store,
       deps.killSwitch,
@@ -100,6 +115,7 @@ export class Devices {
         const change = directChange(before, after);
         if (change !== null) deps.alarm("direct_changed", change);
       },
+      this.inForce,
       (id) => this.remote.isKnown(id),
     );
     this.fixed = new FixedAddresses(deps);
@@ -269,10 +285,19 @@ export class Devices {
     this.updates.touch([id]);
   }
 
+  /** In one sentence for all devices that have moved from the same exit to the same. */
+  private tellMoved(moves: readonly Move[]): void {
+    const { current } = this.assignments;
+    const headed = new Map(moves.map((move) => [formatOrder(move.order), headOf(move)]));
+    const byHead = Map.groupBy(idsIn(current), (id) => headed.get(formatOrder(this.assignments.orderOf(id))));
+    for (const [head, ids] of byHead)
+      if (head !== undefined) this.deps.alarm("exit_moved", `${head}: ${titlesOf(ids, current)}.`);
+  }
+
   private decisionOf(
     id: DeviceId,
     name: string | undefined,
-    exit: string | null | undefined,
+    exit: DeviceChange["exit"],
   ): (decisions: Decisions) => Decisions {
     return this.edit(
       id,
@@ -408,7 +433,7 @@ export class Devices {
     this.updates.touch(this.ids);
   }
 
-  /** The exit of a device, in words. */
+  /** The exit of a device that is in force, in words. */
   exitOf(id: DeviceId): string {
     return formatExit(this.assignments.exitOf(id));
   }
@@ -450,6 +475,11 @@ export class Devices {
     this.table.saw(neighbour);
   }
 
+  /** To be called when a tunnel begins or ceases to carry traffic, and with what a start has found. */
+  tunnelIs(name: string, isUp: boolean): void {
+    this.inForce.tunnelIs(name, isUp);
+  }
+
   /** To be called when the interfaces of the LAN are first known, and when they change. */
   lanIs(
     lans: readonly Lan[],
@@ -482,6 +512,7 @@ export class Devices {
   async watch(signal: AbortSignal): Promise<void> {
     void this.keepCounting(signal);
     void this.announced.watch(signal);
+    void this.inForce.watch(signal);
     for (;;) {
       await this.deps.host.sleep(SILENCE_EVERY_MS, signal);
       if (signal.aborted) return;
@@ -610,6 +641,14 @@ export class Devices {
   private get lanPrefixes(): Prefix[] {
     return (this.lans ?? []).flatMap((lan) => lan.prefixes);
   }
+}
+
+/** Why devices with this order have moved. */
+function headOf({ order, from, to }: Move): string {
+  const names = order.map(formatExit);
+  const [former, present] = [formatExit(from), formatExit(to)];
+  const why = names.indexOf(present) < names.indexOf(former) ? `${present} is up` : `${former} is down`;
+  return `Moved from ${former} to ${present}, because ${why}`;
 }
 
 function linksOf(lans: readonly Lan[]): string[] {

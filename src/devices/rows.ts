@@ -41,6 +41,7 @@ export class Rows {
     const rate = limits.of(id);
     const quota = limits.quotaOf(id);
     const presence = this.deps.presence(id);
+    const order = assignments.orderOf(id);
     const heardAt = presence?.heardAt ?? null;
     return {
       id,
@@ -49,6 +50,7 @@ export class Rows {
       addresses: [...(presence?.addresses ?? [])],
       interface: presence?.interface ?? null,
       exit: formatExit(assignments.exitOf(id)),
+      ...(order.length > 1 && { exit_order: order.map(formatExit) }),
       assigned: exit !== null || assignments.current.scheduled.has(id),
       online: presence?.isOnline ?? false,
       seen_at: heardAt === null ? null : new Date(host.now() - (host.monotonic() - heardAt)).toISOString(),

@@ -38,6 +38,12 @@ export const Device = Type.Object(
     addresses: Type.Array(Type.String()),
     interface: Type.Union([Type.String(), Type.Null()], { description: "where it was seen last" }),
     exit: Type.String({ description: "name of a tunnel, blocked, or direct" }),
+    exit_order: Type.Optional(
+      Type.Array(Type.String(), {
+        description:
+          "only of a device with several exits: in their order; exit is the first of them that is up, or the one where the device stays until then",
+      }),
+    ),
     assigned: Type.Boolean({
       description: "whether a person or a schedule chose the exit; else it is the default exit",
     }),
@@ -104,8 +110,9 @@ export const DeviceChange = Type.Object(
   {
     name: Type.Optional(Type.String({ minLength: 1, description: "1 to 64 characters" })),
     exit: Type.Optional(
-      Type.Union([Type.String({ minLength: 1 }), Type.Null()], {
-        description: "name of a tunnel, blocked, or direct; null for the default exit again",
+      Type.Union([Type.String({ minLength: 1 }), Type.Array(Type.String()), Type.Null()], {
+        description:
+          "name of a tunnel, blocked, or direct; or several tunnels in order, of which the first that is up is taken, and after them blocked, if you like; null for the default exit again",
       }),
     ),
     address: Type.Optional(

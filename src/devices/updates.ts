@@ -9,7 +9,7 @@ const GATHERED_MS = 200;
 const MAX_AT_ONCE = 50;
 
 /** The fields that listeners are told. They read the rest, such as whether a person chose the exit. */
-type Row = DeviceUpdate & Pick<Device, "named" | "assigned" | "rate" | "quota">;
+type Row = DeviceUpdate & Pick<Device, "named" | "exit_order" | "assigned" | "rate" | "quota">;
 type Told = Omit<Row, "quota"> & ReturnType<typeof quotaTold>;
 
 interface Deps {
@@ -74,7 +74,7 @@ export class Updates {
       this.told.delete(id);
       return;
     }
-    const { name, named, exit, assigned, online, rate, quota } = row;
+    const { name, named, exit, exit_order, assigned, online, rate, quota } = row;
     const told: Told = {
       id,
       name,
@@ -82,6 +82,7 @@ export class Updates {
       exit,
       assigned,
       online,
+      ...(exit_order !== undefined && { exit_order }),
       ...(rate !== undefined && { rate }),
       ...quotaTold(quota),
     };

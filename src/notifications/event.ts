@@ -86,6 +86,7 @@ const ALERTS: Record<AlertCode, readonly [cause: string, level: Level]> = {
   state_saved: ["saving", "quiet"],
   schedule_failed: ["schedule", "normal"],
   quota_used: ["quota", "normal"],
+  exit_moved: ["exits in order", "quiet"],
   list_damaged: ["list", "normal"],
   list_shrunk: ["list", "quiet"],
 };

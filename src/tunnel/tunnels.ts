@@ -47,6 +47,8 @@ export interface TunnelsDeps
   /** Base name of all tunnels' interfaces. */
   base: string;
   alarm: Alarm;
+  /** Called at a start when it is known which tunnels are up, and before the kill switch is loaded. */
+  onAdopted?: () => void;
   /** Gets each change of the kernel's neighbour table, or null if some may have been missed. */
   onNeighbour: (neighbour: Neighbour | null) => void;
   /** An interface may have lost something; null for any. */
@@ -173,6 +175,7 @@ export class Tunnels {
     const links = seen === null ? await this.kernel.links() : [];
     const left = { links, known, network };
     await this.each((controller) => controller.adopt(left));
+    this.deps.onAdopted?.();
     await this.killSwitch.updateNetwork(network);
     await this.each((controller) => controller.begin(left));
     await this.removeOrphans(links);

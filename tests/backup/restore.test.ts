@@ -42,9 +42,15 @@ test("a backup says blocked of exits that are damaged, as they are here", () => 
   withStore((store) => {
     store.write("default_exit", "a b");
     store.saveDevice({ id: "02:00:00:00:00:01", name: "tv", exit: "bad exit" });
+    store.saveDevice({ id: "02:00:00:00:00:02", name: null, exit: "main,direct" });
+    store.saveDevice({ id: "02:00:00:00:00:03", name: null, exit: "amsterdam,main,blocked" });
     const { settings, devices } = contentsOf(store, 0);
     expect(settings.default_exit).toBe("blocked");
-    expect(devices).toEqual([{ id: "02:00:00:00:00:01", name: "tv", exit: "blocked" }]);
+    expect(devices).toEqual([
+      { id: "02:00:00:00:00:01", name: "tv", exit: "blocked" },
+      { id: "02:00:00:00:00:02", name: null, exit: "blocked" },
+      { id: "02:00:00:00:00:03", name: null, exit: "amsterdam,main,blocked" },
+    ]);
   });
 });
 
@@ -391,6 +397,19 @@ describe("the devices of a backup", () => {
       );
       expect(store.devices()).toEqual([PHONE]);
     });
+  });
+
+  test("have their exits in order, which is told before; one that is no order is refused", async () => {
+    withStore((store) => {
+      const given = { ...TV, exit: "amsterdam,main,blocked" };
+      expect(changesBy(holdingsOf(store), withDevices([given]), CAREFUL)).toMatchObject([
+        { what: "device", before: null, after: "named TV, exit amsterdam, then main, then blocked" },
+      ]);
+      restoreInto(store, withDevices([given]), CAREFUL);
+      expect(store.devices()).toEqual([given]);
+    });
+    const text = JSON.stringify(withDevices([{ ...TV, exit: "blocked,main" }]));
+    await expect(checkedContents(JSON.parse(text))).rejects.toThrow("is invalid");
   });
 
   test("stay, with the default exit, if the backup is older than devices", () => {

@@ -91,6 +91,15 @@ test("device and default-exit choose exits, and say what is refused", async () =
 The main tunnel is disconnected: until it is connected, the device has no internet.
 `,
   );
+  expect((await cli("device", "living room", "exit", "main,blocked")).stdout).toBe(
+    `living room now leaves by the first of these that is up: main, then blocked.
+The main tunnel is disconnected: until it is connected, the device has no internet.
+`,
+  );
+  expect((await cli("devices")).stdout).toContain("  blocked (of main, blocked)  ");
+  expect((await cli("device", "living room", "exit", "blocked, main")).stderr).toContain(
+    "exit: blocked must be the last of the list",
+  );
   expect((await cli("default-exit", "blocked")).stdout).toBe(
     "Devices without an exit of their own now have the exit blocked.\n",
   );

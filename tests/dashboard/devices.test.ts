@@ -110,6 +110,30 @@ test(
 );
 
 test(
+  "a device with several exits shows them and the one in force, and gets one exit only after a question",
+  async () => {
+    const order = ["amsterdam", "main", "blocked"];
+    await rig.gateway.api("PUT", TV, { exit: order });
+    await until(async () => (await exitOn(tab, "TV")) === "in order: amsterdam, main, and blocked");
+    await tab.shows(row("TV"), "Now: amsterdam · Amsterdam, Netherlands");
+    expect(await tab.barriers()).toEqual([]);
+    await rig.gateway.api("POST", "/api/tunnels/amsterdam/disconnect");
+    await tab.shows(row("TV"), "Now: main · Gothenburg, Sweden");
+    await tab.choose("Exit of TV", "blocked · no internet");
+    await tab.shows(DIALOG, "TV has several exits in order: amsterdam, main, and blocked.");
+    await tab.press("Escape");
+    await until(async () => (await exitOn(tab, "TV")) === "in order: amsterdam, main, and blocked");
+    const isTv = ({ name }: Device) => name === "TV";
+    expect((await list()).devices.find(isTv)).toMatchObject({ exit: "main", exit_order: order });
+    await tab.choose("Exit of TV", "blocked · no internet");
+    await tab.click("Replace the order");
+    await until(async () => (await exitOf("TV")) === "blocked");
+    expect((await list()).devices.find(isTv)).not.toHaveProperty("exit_order");
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "while the kill switch is off, no device without a tunnel is shown as blocked",
   async () => {
     const iconOf = (name: string) =>

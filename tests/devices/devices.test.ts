@@ -615,6 +615,175 @@ test("the devices are counted by exit", async () => {
   expect(world.devices.counts()).toEqual({ main: 1, amsterdam: 1, blocked: 0, direct: 0 });
 });
 
+describe("several exits in order", () => {
+  const ORDER = ["amsterdam", "main", "blocked"];
+  const exitOf = async () => (await world.row(TV))?.exit;
+  const inKernel = () => world.parts.at(-1)?.devices;
+  const by = (name: string) => [{ id: TV, exit: { to: "tunnel" as const, name } }];
+  const BLOCKED = [{ id: TV, exit: { to: "blocked" as const } }];
+  const alertsOf = (code: string) => world.alerts.filter((each) => each.startsWith(code));
+  beforeEach(async () => {
+    world.devices.tunnelIs("main", true);
+    world.devices.tunnelIs("amsterdam", true);
+    await world.devices.assign(TV, { name: "TV", exit: ORDER });
+    await world.host.pass(2_000);
+    world.told.length = 0;
+  });
+
+  test("the first that is up is in force, in the kernel and in the list, and the order is shown beside it", async () => {
+    expect(await world.row(TV)).toMatchObject({ exit: "amsterdam", exit_order: ORDER, assigned: true });
+    expect(inKernel()).toEqual(by("amsterdam"));
+    expect(world.devices.counts()).toEqual({ main: 0, amsterdam: 1, blocked: 0, direct: 0 });
+    expect(alertsOf("exit_moved")).toEqual([]);
+  });
+
+  test("a tunnel that fails is left in the same turn, and listeners and people are told", async () => {
+    world.devices.tunnelIs("amsterdam", false);
+    expect(inKernel()).toEqual(by("main"));
+    world.devices.tunnelIs("main", false);
+    expect(inKernel()).toEqual(BLOCKED);
+    world.devices.tunnelIs("main", true);
+    expect(inKernel()).toEqual(by("main"));
+    await world.host.pass(2_000);
+    expect(world.told).toEqual([{ id: TV, name: "TV", exit: "main", online: false }]);
+    expect(alertsOf("exit_moved")).toEqual([
+      `exit_moved: Moved from amsterdam to main, because amsterdam is down: TV (${TV}).`,
+    ]);
+  });
+
+  test("a better tunnel is taken again when it has been up for a minute, and later if it fails soon again", async () => {
+    world.devices.tunnelIs("amsterdam", false);
+    await world.host.pass(2_000);
+    world.devices.tunnelIs("amsterdam", true);
+    await world.host.pass(59_000);
+    expect(inKernel()).toEqual(by("main"));
+    await world.host.pass(3_000);
+    expect(inKernel()).toEqual(by("amsterdam"));
+    expect(alertsOf("exit_moved").at(-1)).toBe(
+      `exit_moved: Moved from main to amsterdam, because amsterdam is up: TV (${TV}).`,
+    );
+    world.devices.tunnelIs("amsterdam", false);
+    world.devices.tunnelIs("amsterdam", true);
+    await world.host.pass(119_000);
+    expect(inKernel()).toEqual(by("main"));
+    await world.host.pass(2_000);
+    expect(inKernel()).toEqual(by("amsterdam"));
+  });
+
+  test("however a tunnel flaps, a device moves once", async () => {
+    const { length } = world.parts;
+    for (let count = 0; count < 30; count += 1) {
+      world.devices.tunnelIs("amsterdam", false);
+      await world.host.pass(500);
+      world.devices.tunnelIs("amsterdam", true);
+      await world.host.pass(500);
+    }
+    expect(world.parts.length).toBe(length + 1);
+    expect(alertsOf("exit_moved").length).toBe(1);
+  });
+
+  test("without blocked, a device whose tunnels are all down stays at one of them, which refuses it", async () => {
+    await world.devices.assign(TV, { exit: ["amsterdam", "main"] });
+    world.devices.tunnelIs("amsterdam", false);
+    world.devices.tunnelIs("main", false);
+    expect(inKernel()).toEqual(by("main"));
+    world.devices.tunnelIs("amsterdam", true);
+    expect(inKernel()).toEqual(by("amsterdam"));
+  });
+
+  test("are kept over a restart; before a tunnel is known to be up, everything is refused", async () => {
+    const { length } = world.parts;
+    const devices = world.fresh();
+    await devices.load();
+    expect(inKernel()).toEqual(BLOCKED);
+    devices.tunnelIs("main", true);
+    devices.tunnelIs("amsterdam", true);
+    expect(inKernel()).toEqual(by("amsterdam"));
+    expect(world.parts.slice(length).map((part) => part.devices)).toEqual([
+      BLOCKED,
+      by("main"),
+      by("amsterdam"),
+    ]);
+    expect(alertsOf("exit_moved")).toEqual([]);
+  });
+
+  test("a person's choice begins with the first that is up, and one exit ends the order", async () => {
+    world.devices.tunnelIs("amsterdam", false);
+    world.devices.tunnelIs("amsterdam", true);
+    expect(await exitOf()).toBe("main");
+    await world.devices.assign(TV, { exit: "blocked" });
+    expect(await world.row(TV)).not.toHaveProperty("exit_order");
+    await world.devices.assign(TV, { exit: ORDER });
+    expect(inKernel()).toEqual(by("amsterdam"));
+    await world.devices.assign(TV, { name: "Television" });
+    expect(await world.row(TV)).toMatchObject({ name: "Television", exit_order: ORDER });
+  });
+
+  test("a schedule's exit precedes them, and they are there again afterwards", async () => {
+    await world.devices.schedule(TV, "blocked");
+    expect(inKernel()).toEqual(BLOCKED);
+    expect(await world.row(TV)).not.toHaveProperty("exit_order");
+    world.devices.tunnelIs("amsterdam", false);
+    expect(inKernel()).toEqual(BLOCKED);
+    await world.devices.schedule(TV, null);
+    expect(await world.row(TV)).toMatchObject({ exit: "main", exit_order: ORDER });
+  });
+
+  test.each([
+    [["amsterdam", "oslo"], "exit: there is no such tunnel; the exits are main, amsterdam, blocked"],
+    [["amsterdam", "amsterdam"], 'exit: "amsterdam" is in the list twice'],
+    [["blocked", "main"], "exit: blocked must be the last of the list"],
+    [["amsterdam", "direct"], "exit: direct cannot be one of several"],
+    [[], "exit: must be 1 to 9 exits"],
+    ["amsterdam,main", "exit: there is no such tunnel"],
+  ])("%j are refused, and nothing has changed", async (exit, message) => {
+    await world.devices.setDirect(true).catch(() => {});
+    const { length } = world.parts;
+    if (message.includes("no such tunnel")) await world.devices.setDirect(false);
+    await expect(world.devices.assign(TV, { exit })).rejects.toThrow(message);
+    expect(world.parts.length).toBe(length);
+    expect(await world.row(TV)).toMatchObject({ exit: "amsterdam", exit_order: ORDER });
+  });
+
+  test("a tunnel that is one of them is not removed", async () => {
+    await expect(world.devices.unlessUsed("main", async () => {})).rejects.toThrow(
+      "name: main is the default exit",
+    );
+    await expect(world.devices.unlessUsed("amsterdam", async () => {})).rejects.toThrow(
+      `name: amsterdam is the exit of TV (${TV}); choose another exit for them first`,
+    );
+  });
+
+  test.each(["amsterdam,", "blocked,main", "amsterdam,direct", "main,main", "amsterdam,Not An Exit"])(
+    "whatever the database says: %j means blocked",
+    async (exit) => {
+      await world.devices.setDirect(true);
+      world.store.saveDevice({ id: TV, name: null, exit });
+      await world.devices.load();
+      expect(inKernel()).toEqual(BLOCKED);
+      world.devices.tunnelIs("amsterdam", false);
+      expect(inKernel()).toEqual(BLOCKED);
+    },
+  );
+
+  test("a network behind another router can have them too", async () => {
+    await world.devices.assign(OFFICE, { exit: ["amsterdam", "main"] });
+    world.devices.tunnelIs("amsterdam", false);
+    expect(world.parts.at(-1)?.routed).toEqual([
+      { prefix: mustParsePrefix(OFFICE), exit: { to: "tunnel", name: "main" } },
+    ]);
+    expect(await world.row(OFFICE)).toMatchObject({ exit: "main", exit_order: ["amsterdam", "main"] });
+  });
+
+  test("if the kernel refuses a move, the exit in force is still the one that people see, and is tried again", async () => {
+    world.load = async () => {
+      throw new Error("nft: no");
+    };
+    world.devices.tunnelIs("amsterdam", false);
+    expect([inKernel(), await exitOf()]).toEqual([by("main"), "main"]);
+  });
+});
+
 describe("an exit by schedule", () => {
   const exitOf = async () => (await world.row(TV))?.exit;
 
@@ -1018,6 +1187,7 @@ describe("on a disk that takes no writes", () => {
     await expect(world.devices.assign(PHONE, { name: "Phone" })).rejects.toThrow(refused);
     await expect(world.devices.setDefaultExit("main")).rejects.toThrow(refused);
     await expect(world.devices.schedule(TV, "main")).rejects.toThrow(refused);
+    await expect(world.devices.assign(PHONE, { exit: ["main", "amsterdam"] })).rejects.toThrow(refused);
     await expect(world.devices.setDirect(true)).rejects.toThrow(refused);
     expect(await exits()).toEqual(["blocked", "blocked", "main"]);
     await world.host.pass(15_000);

@@ -223,6 +223,43 @@ test("PUT of the exit direct is refused until the operator allows it; then it is
   expect(await list()).toMatchObject({ devices: [], exits: ["main", "blocked"], direct_allowed: false });
 });
 
+test("PUT of several exits in order, and what is wrong with a list is named", async () => {
+  expect(outcome(await put(`/api/devices/${TV}`, { exit: ["main", "blocked"] }))).toEqual([
+    200,
+    '{"success":true}',
+  ]);
+  const order = { id: TV, exit: "blocked", exit_order: ["main", "blocked"], assigned: true };
+  expect((await list()).devices).toMatchObject([order]);
+  for (const [exit, status, error] of [
+    [[], 400, "exit: must be 1 to 9 exits"],
+    [["main", "main"], 400, 'exit: "main" is in the list twice'],
+    [["blocked", "main"], 400, "exit: blocked must be the last of the list"],
+    [["main", "direct"], 400, "exit: direct cannot be one of several"],
+    [["main", 1], 400, "exit"],
+    [[""], 404, "exit: there is no such tunnel"],
+    [Array.from({ length: 10 }, (_, at) => `t${at}`), 400, "exit: must be 1 to 9 exits"],
+    [["main", "oslo"], 404, "exit: there is no such tunnel"],
+    ["main,blocked", 404, "exit: there is no such tunnel"],
+  ] as const) {
+    const refused = await put(`/api/devices/${TV}`, { exit });
+    expect([exit, refused.status, refused.json.error]).toEqual([
+      exit,
+      status,
+      expect.stringContaining(error),
+    ]);
+  }
+  expect((await list()).devices).toMatchObject([order]);
+});
+
+test("a device with several exits leaves by a tunnel from its first handshake until it is disconnected", async () => {
+  await put(`/api/devices/${TV}`, { exit: ["main", "blocked"] });
+  const exit = async () => (await list()).devices[0].exit;
+  expect((await home.send("POST", "/api/connect", '{"server":"se-1"}')).status).toBe(200);
+  expect(await exit()).toBe("main");
+  expect((await home.send("POST", "/api/disconnect")).status).toBe(200);
+  expect(await exit()).toBe("blocked");
+});
+
 test("PUT of an exit, and of the default exit", async () => {
   await hear(PHONE, "192.168.7.30");
   expect(outcome(await put(`/api/devices/${TV}`, { exit: "blocked" }))).toEqual([200, '{"success":true}']);

@@ -1,7 +1,8 @@
 import type { Device, DeviceList } from "../../devices/schema.ts";
 import { knownOf, refresh, useAnswer } from "../answers.ts";
 import { change, pathOf } from "../api.ts";
-import { type ExitState, isNetwork, titleOf } from "../exit.ts";
+import { type ExitState, exitName, isNetwork, titleOf } from "../exit.ts";
+import { listOf } from "../format.ts";
 import { say } from "../language.ts";
 import { useExits } from "../protection.ts";
 import { momentOf, type Schedule } from "../schedule.ts";
@@ -19,26 +20,33 @@ interface DeviceExitProps {
 
 /** The option for no exit of its own; no tunnel has this name. */
 const DEFAULT = "";
+/** Between the exits of an order; no exit has it in its name. */
+const COMMA = ",";
 
 /** Where the device leaves, as a choice. */
 export function DeviceExit({ device, list }: DeviceExitProps) {
   const title = titleOf(device);
   const exitOf = useExits();
-  const { trouble } = exitOf(device.exit);
+  const { trouble, text } = exitOf(device.exit);
+  const order = device.exit_order;
   return (
     <div class="device-exit">
-      <span class="device-verb quiet small">{verbFor(device.exit)}</span>
+      <span class="device-verb quiet small">{order ? say("leaves") : verbFor(device.exit)}</span>
       <AutosaveSelect
         label={say("Exit of {title}", { title })}
-        value={device.assigned ? device.exit : DEFAULT}
+        value={device.assigned ? (order?.join(COMMA) ?? device.exit) : DEFAULT}
         options={optionsFor(device, list, exitOf)}
         from={list}
         save={async (exit) => {
-          await change("PUT", devicePath(device), { exit: exit === DEFAULT ? null : exit });
+          await change("PUT", devicePath(device), { exit: bodyOf(exit) });
           void refresh("devices");
         }}
-        ask={(exit) => (exit === "direct" ? questionAbout(device) : null)}
+        ask={(exit) => {
+          if (exit === "direct") return questionAbout(device);
+          return order && exit !== order.join(COMMA) ? questionAboutOrder(device, order) : null;
+        }}
       />
+      {order && <p class="small">{say("Now: {exit}", { exit: text })}</p>}
       <BySchedule id={device.id} />
       {trouble !== null && <p class="small">{trouble}</p>}
     </div>
@@ -80,15 +88,41 @@ export function devicePath({ id }: Pick<Device, "id">): string {
 function optionsFor(device: Device, list: DeviceList, exitOf: (exit: string) => ExitState): Option[] {
   const exits = list.exits.filter((exit) => exit !== "direct" || !isNetwork(device));
   const own = device.assigned && !exits.includes(device.exit) ? [device.exit] : [];
+  const order = device.exit_order;
   return [
+    ...(order
+      ? [{ value: order.join(COMMA), text: say("in order: {exits}", { exits: namesIn(order) }) }]
+      : []),
     { value: DEFAULT, text: defaultText(exitOf(list.default_exit)) },
     ...[...exits, ...own].map((exit) => ({ value: exit, text: exitOf(exit).text })),
   ];
 }
 
+/** A list is an order, and null is the default exit. */
+function bodyOf(chosen: string): string | string[] | null {
+  if (chosen.includes(COMMA)) return chosen.split(COMMA);
+  return chosen === DEFAULT ? null : chosen;
+}
+
+function namesIn(order: readonly string[]): string {
+  return listOf(order.map(exitName));
+}
+
 /** The card of the default exit names its tunnel. */
 export function defaultText({ text, detail, tone }: ExitState): string {
   return say("default: {exit}", { exit: tone === "protected" ? detail : text });
+}
+
+function questionAboutOrder(device: Device, order: readonly string[]): Question {
+  const title = titleOf(device);
+  return {
+    title: say("Give {title} one exit only?", { title }),
+    text: say(
+      "{title} has several exits in order: {exits}. If you go on, it has only the one that you have chosen, and no internet while that is down.",
+      { title, exits: namesIn(order) },
+    ),
+    confirm: say("Replace the order"),
+  };
 }
 
 function questionAbout(device: Device): Question {

@@ -1,0 +1,66 @@
+import type { Exit } from "../killswitch/policy.ts";
+import { MAX_TUNNELS } from "../network/slot.ts";
+import { formatExit, parseExit } from "./exit.ts";
+
+/** Where a device leaves: by the first of these that is up. Most devices have only one. */
+export type ExitOrder = readonly [Exit, ...Exit[]];
+
+/** Each tunnel once, and `blocked`. */
+export const MAX_EXITS = MAX_TUNNELS + 1;
+
+/** What is known of the tunnels. */
+export interface Ways {
+  isUp: (tunnel: string) => boolean;
+  /** Whether it is up for so long that a device may leave another tunnel for it. */
+  isSteady: (tunnel: string) => boolean;
+}
+
+/**
+ * The exit in force: the first that is up. A device stays at a tunnel that is up until a better one is steady. If none
+ * is up, it stays where it is: that exit is down, so the device is refused.
+ */
+export function exitInForce(order: ExitOrder, { isUp, isSteady }: Ways, present: Exit | null): Exit {
+  const at = present === null ? -1 : order.findIndex((each) => isSame(each, present));
+  const isServed = present?.to === "tunnel" && isUp(present.name);
+  const found = order.find((exit, place) =>
+    exit.to !== "tunnel" ? true : isServed && place < at ? isSteady(exit.name) : isUp(exit.name),
+  );
+  return found ?? order[at] ?? order[0];
+}
+
+export function isSame(one: Exit, other: Exit): boolean {
+  return formatExit(one) === formatExit(other);
+}
+
+/** Why these are no order, as the rest of a sentence that begins with the field; null if they are. */
+export function orderFault(exits: readonly string[]): string | null {
+  const twice = exits.find((exit, at) => exits.indexOf(exit) < at);
+  if (exits.length === 0 || exits.length > MAX_EXITS) return `must be 1 to ${MAX_EXITS} exits`;
+  if (twice !== undefined) return `${JSON.stringify(twice)} is in the list twice`;
+  if (exits.length > 1 && exits.includes("direct"))
+    return "direct cannot be one of several, because a tunnel that fails must never lead a device outside the tunnel";
+  return exits.slice(0, -1).includes("blocked")
+    ? "blocked must be the last of the list, because nothing after it would ever be taken"
+    : null;
+}
+
+/** Null if the text cannot be any order. */
+export function parseOrder(text: string): ExitOrder | null {
+  const texts = text.split(",");
+  const exits = texts.flatMap((each) => parseExit(each) ?? []);
+  return exits.length === texts.length && orderFault(texts) === null ? asOrder(exits) : null;
+}
+
+/** The same without `direct`. */
+export function parseDefaultOrder(text: string): ExitOrder | null {
+  const order = parseOrder(text);
+  return order?.some(({ to }) => to === "direct") ? null : order;
+}
+
+export function asOrder([first, ...others]: readonly Exit[]): ExitOrder {
+  return [first ?? { to: "blocked" }, ...others];
+}
+
+export function formatOrder(order: ExitOrder): string {
+  return order.map(formatExit).join(",");
+}
