@@ -5,7 +5,7 @@ import { MAIN_SLOT, MAX_TUNNELS } from "../network/slot.ts";
 import { Provider, Wish } from "../servers/schema.ts";
 import { Config } from "../wireguard/schema.ts";
 import { isTunnelName } from "./name.ts";
-import { Order } from "./order.ts";
+import { SavedOrder } from "./order.ts";
 
 /** The value is printed to terminals. */
 const Shown = Type.String({ pattern: "^[^\\p{Cc}\\p{Cf}]{0,256}$" });
@@ -32,7 +32,7 @@ export const Connection = Type.Object({
   /** How its keys are to be, if that was requested. */
   quantum: Type.Optional(Type.Union([Type.Literal("on"), Type.Literal("require")])),
   /** The targets of which this is one; missing if it is the only one. */
-  order: Type.Optional(Order),
+  order: Type.Optional(SavedOrder),
   /** The server, if its provider assigned the configuration for this connection only. */
   assigned: Type.Optional(Assigned),
   /** Milliseconds since 1970. */

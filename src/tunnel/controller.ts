@@ -15,9 +15,9 @@ import type { Dialer, Former } from "./dialer.ts";
 import type { Bytes, Kernel } from "./kernel.ts";
 import { KeyConflicts } from "./key-conflicts.ts";
 import type { Moved } from "./moved.ts";
-import type { Back, Order } from "./order.ts";
+import type { Back, Order, OrderTarget } from "./order.ts";
 import type { Probe } from "./probe.ts";
-import { Requests } from "./requests.ts";
+import { type Move, Requests } from "./requests.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { TunnelRow } from "./schema.ts";
 import { ServerPicker } from "./server-picker.ts";
@@ -42,6 +42,7 @@ import {
   isHops,
   isPlace,
   leadsTo,
+  placesIn,
   type Target,
   type Words,
   wordsOf,
@@ -65,6 +66,8 @@ interface Deps {
   conflictOf: (server: Server) => string | null;
   /** Whether a start reconnects to the last server. */
   autoconnect: boolean;
+  /** A target of the tunnel's order, as it can be reached now; null if it cannot. */
+  found: (wanted: OrderTarget, tunnel: string) => Target | null;
   log: Pick<Log, "info" | "warn">;
   alarm: Alarm;
 }
@@ -214,13 +217,30 @@ export class Controller {
         `reconnecting to ${titleOf(this.current.server)}: its relay has ended with the service`,
       );
     const { saved } = this.aim;
-    const server = autoconnect && saved !== null ? rememberedServer(saved, known) : null;
+    const last = autoconnect && saved !== null ? rememberedServer(saved, known) : null;
+    // It may have left its list meanwhile.
+    const next = last === null && autoconnect ? this.firstInOrder(saved?.order) : null;
+    const server = last ?? next?.server ?? null;
     if (server === null) return;
     const fault = this.keyConflicts.faultOf(server);
     if (fault !== null) return log.warn(`not reconnecting to ${titleOf(server)}: ${fault}`);
-    log.info(`reconnecting to ${titleOf(server)}, as before the restart`);
+    if (next === null) log.info(`reconnecting to ${titleOf(server)}, as before the restart`);
+    else log.info(`connecting to ${titleOf(server)}: ${saved?.name} is no longer in its list`);
     this.aim.resume();
+    if (next !== null) this.aim.set(server, host.now(), next.asked);
     this.enter({ type: "resume", server, since: host.monotonic() });
+  }
+
+  /** The best target of an order that there still is, and a server of it; null without one. */
+  private firstInOrder(order: Order | undefined): { server: Server; asked: Asked } | null {
+    const { found, name } = this.deps;
+    for (const [at, wanted] of order?.targets.entries() ?? []) {
+      const target = found(wanted, name);
+      const server = target && this.choice.first(target);
+      if (order && target && server)
+        return { server, asked: { ...placesIn(target), order: { ...order, at } } };
+    }
+    return null;
   }
 
   /**
@@ -233,9 +253,9 @@ export class Controller {
     if (this.ending !== null)
       return Promise.reject(new GatewayError("interrupted", "the tunnel is being removed"));
     const targets = "length" in wanted ? wanted : [wanted];
-    return this.requests.connect(targets, (signal, answer) =>
-      this.moveTo(targets, { signal, answer, asked, back }),
-    );
+    const move: Move = (signal, answer) => this.moveTo(targets, { signal, answer, asked, back });
+    // One target has no way back.
+    return this.requests.connect(targets, move, targets.length > 1 ? back : {});
   }
 
   disconnect(): Promise<void> {

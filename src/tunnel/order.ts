@@ -43,5 +43,8 @@ export const Order = Type.Object(
 );
 export type Order = Static<typeof Order>;
 
+/** The same as it is saved: what was changed by hand, and takes a target that is not there, is refused. */
+export const SavedOrder = Type.Refine(Order, ({ targets, at }) => at < targets.length);
+
 /** When a tunnel goes back to a better target. */
 export type Back = Pick<Order, "back_after_minutes" | "back_when_quiet">;

@@ -1,5 +1,6 @@
 import { GatewayError } from "../base/errors.ts";
 import { Queue } from "../base/queue.ts";
+import type { Back } from "./order.ts";
 import { sameTargets, type Target } from "./target.ts";
 
 /**
@@ -15,7 +16,7 @@ export type Move = (signal: AbortSignal, answer: () => void) => Promise<void>;
 export class Requests {
   private readonly queue = new Queue();
   private current = new AbortController();
-  private pending: { wanted: readonly Target[]; outcome: Promise<void> } | null = null;
+  private pending: { wanted: readonly Target[]; back: Back; outcome: Promise<void> } | null = null;
 
   /** The targets of the connect that is in progress or waits for its turn, the best first; null without one. */
   get wanted(): readonly Target[] | null {
@@ -27,12 +28,13 @@ export class Requests {
     return this.current.signal;
   }
 
-  /** A second request for the same targets shares the outcome of the first. */
-  connect(wanted: readonly Target[], move: Move): Promise<void> {
-    if (this.pending !== null && sameTargets(this.pending.wanted, wanted)) return this.pending.outcome;
+  /** A second request for the same shares the outcome of the first. */
+  connect(wanted: readonly Target[], move: Move, back: Back = {}): Promise<void> {
+    const isSame = this.pending !== null && sameTargets(this.pending.wanted, wanted);
+    if (isSame && Bun.deepEquals(this.pending?.back, back)) return this.pending?.outcome as Promise<void>;
     const signal = this.interrupt(`interrupted by a connect to ${wanted[0]?.name}`);
     const answer = Promise.withResolvers<void>();
-    const pending = { wanted, outcome: answer.promise };
+    const pending = { wanted, back, outcome: answer.promise };
     this.pending = pending;
     move(signal, answer.resolve)
       .finally(() => {

@@ -14,7 +14,7 @@ import type { Host } from "../system/host.ts";
 import { CONNECTION, type Connection, type SavedTunnel, savedTunnelsIn, tunnelKey } from "./connection.ts";
 import { SESSION_ENDS_MS } from "./health.ts";
 import { KEY_WISHES } from "./key-wishes.ts";
-import { Order } from "./order.ts";
+import { SavedOrder } from "./order.ts";
 
 /** Whether the operator wants the kill switch. A restore turns it off only if that is permitted. */
 export const KILL_SWITCH = new SavedChoice(
@@ -32,7 +32,7 @@ const Recent = Type.Object({
   name: Type.String(),
   via: Type.Optional(Type.String()),
   /** The targets of which it was one. */
-  order: Type.Optional(Order),
+  order: Type.Optional(SavedOrder),
   since: Type.Number({ minimum: 0, maximum: LATEST_MS }),
 });
 type Recent = Static<typeof Recent>;

@@ -1,10 +1,10 @@
-import { type Hops, placeVia, reachedVia } from "../servers/hops.ts";
+import { type Hops, pairOf, placeVia, reachedVia } from "../servers/hops.ts";
 import type { Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Former } from "./dialer.ts";
 import type { KeyConflicts } from "./key-conflicts.ts";
 import type { Probe } from "./probe.ts";
-import { candidatesOf, exitOf, isPlace, type Target } from "./target.ts";
+import { candidatesOf, exitOf, isHops, isPlace, type Target } from "./target.ts";
 
 interface Deps {
   probe: Pick<Probe, "nearest">;
@@ -17,7 +17,11 @@ export class ServerPicker {
 
   /** A server that stands for the target until one is chosen; undefined if the target has none. */
   first(wanted: Target): Server | undefined {
-    return candidatesOf(this.deps.keyConflicts.without(exitOf(wanted)))[0];
+    const exits = candidatesOf(this.deps.keyConflicts.without(exitOf(wanted)));
+    if (!isHops(wanted)) return exits[0];
+    const entries = candidatesOf(wanted.entry);
+    const pairs = exits.values().flatMap((exit) => entries.map((entry) => pairOf(exit, entry)));
+    return pairs.find((pair) => pair !== null) ?? undefined;
   }
 
   /** Chooses the entry first, by its own round trip. The round trip of an exit is measured through it. */

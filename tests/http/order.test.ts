@@ -53,6 +53,15 @@ test("when to go back is kept with the order, or that it never does", async () =
   expect((await home.status()).order).not.toHaveProperty("back_after_minutes");
 });
 
+test("of two connects to the same targets at once, the wish of the second when to go back is kept", async () => {
+  const targets = [{ server: "se-1" }, { server: "se-2" }];
+  const first = connect({ targets, back_after_minutes: 5 });
+  const second = connect({ targets, back_after_minutes: 7 });
+  expect(await second).toEqual(OK);
+  await first;
+  expect((await home.status()).order).toMatchObject({ back_after_minutes: 7 });
+});
+
 test("each tunnel has an order of its own, which ends with a connect to one target or none", async () => {
   const targets = [{ server: "Norway" }, { server: "se-2", provider: "managed" }];
   expect(await send("PUT", "/api/tunnels/tv", { provider: "managed", targets })).toEqual(OK);

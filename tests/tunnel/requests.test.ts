@@ -33,6 +33,15 @@ test("a second connect to the same server shares the outcome of the first", asyn
   expect([moves, requests.wanted]).toEqual([1, null]);
 });
 
+test("a connect to the same targets with another wish when to go back is another one", async () => {
+  const requests = new Requests();
+  const first = outcomeOf(
+    requests.connect([ONE, TWO], untilInterrupted(requests), { back_after_minutes: 5 }),
+  );
+  const second = requests.connect([ONE, TWO], async (_, answer) => answer(), { back_after_minutes: 7 });
+  expect([await first, await outcomeOf(second)]).toEqual(["interrupted by a connect to one", "done"]);
+});
+
 test("a connect to another server interrupts the first, and counts from then on", async () => {
   const requests = new Requests();
   const first = outcomeOf(requests.connect([ONE], untilInterrupted(requests)));

@@ -503,6 +503,19 @@ describe("a restart with the tunnel gone", () => {
     expect(await gateway.status()).toMatchObject({ connected: true, server: "one", error: null });
   });
 
+  claim("takes the next target of its order if the server has left its list", async (gateway) => {
+    const GONE = server("gone", 9);
+    gateway.targets = [TWO, ONE];
+    await gateway.controller.connect([GONE, TWO, ONE]);
+    gateway.host.silent.add(ENDPOINTS.two);
+    await restarted(gateway);
+    expect(await gateway.status()).toMatchObject({ state: "reconnecting", connected: false });
+    expect((await gateway.controller.row()).order).toMatchObject({ at: 1 });
+    await gateway.host.pass(60_000);
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "one", order: { at: 2 } });
+    expect(stoodAlways(gateway.host)).toBe(true);
+  });
+
   claim("goes on trying a server that does not answer", async (gateway) => {
     await gateway.controller.connect(ONE);
     gateway.host.silent.add(ENDPOINTS.one);

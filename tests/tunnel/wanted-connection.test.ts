@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { slotOf } from "../../src/network/slot.ts";
-import type { Connection } from "../../src/tunnel/connection.ts";
+import { CONNECTION, type Connection, savedTunnelsIn } from "../../src/tunnel/connection.ts";
 import { WantedConnection } from "../../src/tunnel/wanted-connection.ts";
 import { ONE, TWO } from "./gateway.ts";
 
@@ -62,4 +62,17 @@ test("a move in an order that was interrupted before it was saved keeps the orde
   expect(aim.asked).toEqual({ order: { ...order, at: 0 } });
   aim.adopt({ ...ONE, name: "three" });
   expect(aim.asked).toEqual({});
+});
+
+test("a saved order that has taken a target which is not there is refused", () => {
+  const targets = [ONE, TWO].map(({ provider, name }) => ({ provider, server: name }));
+  const savedAt = (at: number) => ({ provider: "custom", name: "one", order: { targets, at }, since: 1 });
+  const isRead = (at: number) => [
+    CONNECTION.parse(JSON.stringify(savedAt(at))) !== null,
+    savedTunnelsIn({ "tunnel tv": JSON.stringify({ slot: 3, connection: savedAt(at) }) }).has("tv"),
+  ];
+  expect([isRead(1), isRead(2)]).toEqual([
+    [true, true],
+    [false, false],
+  ]);
 });
