@@ -18,7 +18,8 @@ export function sentenceFor(
     errors[0];
   if (error === undefined) return `${whole} is not valid`;
   if (error.keyword === "additionalProperties") {
-    return unknownField(error.params.additionalProperties[0] ?? "", Object.keys(propertiesOf(schema)));
+    const within = error.instancePath.split("/").slice(1);
+    return unknownField(within, error.params.additionalProperties[0] ?? "", schemaAt(schema, within));
   }
   const [field, ...inner] = error.instancePath.split("/").slice(1);
   if (error.keyword === "required" && field === undefined) {
@@ -34,6 +35,7 @@ interface JsonSchema {
   const?: unknown;
   anyOf?: readonly JsonSchema[];
   properties?: Record<string, JsonSchema>;
+  items?: JsonSchema;
   minimum?: number;
   maximum?: number;
   minLength?: number;
@@ -46,8 +48,23 @@ function propertiesOf(schema: JsonSchema): Record<string, JsonSchema> {
   return schema.properties ?? {};
 }
 
-function unknownField(name: string, known: readonly string[]): string {
-  return `unknown field ${named(name)}: the known ones are ${known.join(", ")}`;
+/** The schema of the value at this place. */
+function schemaAt(schema: JsonSchema, within: readonly string[]): JsonSchema {
+  return within.reduce((outer, part) => propertiesOf(outer)[part] ?? outer.items ?? {}, schema);
+}
+
+function unknownField(within: readonly string[], name: string, schema: JsonSchema): string {
+  const known = Object.keys(propertiesOf(schema));
+  return `unknown field ${placeOf(within)}${named(name)}: the known ones are ${known.join(", ")}`;
+}
+
+/** `targets[1].` for the second one of `targets`. */
+function placeOf(within: readonly string[]): string {
+  return (
+    within
+      .map((part, at) => (/^\d+$/.test(part) ? `[${part}]` : `${at > 0 ? "." : ""}${named(part)}`))
+      .join("") + (within.length > 0 ? "." : "")
+  );
 }
 
 /** A field's name is the client's text: it is quoted, shortened, and not shown if it looks like a secret. */

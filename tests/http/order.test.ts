@@ -86,7 +86,10 @@ test("what cannot be is refused in words, and changes nothing", async () => {
     [{ targets: [one, { server: "se-2", transport: "udp2tcp" }] }, /^targets: 2: transport: se-2 does not/],
     [{ targets: [] }, /^targets/],
     [{ targets: Array.from({ length: 9 }, () => one) }, /^targets/],
-    [{ targets: [{ ...one, name: "x" }, two] }, /unknown field name/],
+    [
+      { targets: [one, { ...two, name: "x" }] },
+      "unknown field targets[1].name: the known ones are server, provider, via, transport",
+    ],
   ];
   for (const [body, words] of refused) {
     const { status, error } = await connect(body);
