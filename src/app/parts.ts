@@ -167,7 +167,7 @@ export async function partsOn(
   const tellDevices = ({ name, controller }: Tunnel) =>
     killSwitchParts.devices.tunnelIs(name, controller.carriesData);
   tunnels.onTunnel((tunnel) => tunnel.controller.onChange(() => tellDevices(tunnel)));
-  tunnels.onRemoved((name) => killSwitchParts.devices.tunnelIs(name, false));
+  tunnels.onRemoved((name) => killSwitchParts.devices.tunnelRemoved(name));
   const { history } = killSwitchParts;
   tunnels.onTunnel(({ name, quality: { quality } }) => quality.onAsked((ms) => history.noteAsked(name, ms)));
   tunnels.uplink.quality.onAsked((ms) => history.noteAsked(UPLINK, ms));

@@ -480,6 +480,10 @@ export class Devices {
     this.inForce.tunnelIs(name, isUp);
   }
 
+  tunnelRemoved(name: string): void {
+    this.inForce.forget(name);
+  }
+
   /** To be called when the interfaces of the LAN are first known, and when they change. */
   lanIs(
     lans: readonly Lan[],

@@ -94,6 +94,12 @@ export class ExitsInForce {
     this.waiting.abort();
   }
 
+  /** To be called when a tunnel has been removed: another one may get its name. */
+  forget(name: string): void {
+    this.tunnelIs(name, false);
+    this.tunnels.delete(name);
+  }
+
   /** Returns to better tunnels in time, and tells of moves, until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
     for (const inUse of this.orders.values()) inUse.told = inUse.present;

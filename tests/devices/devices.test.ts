@@ -670,6 +670,13 @@ describe("several exits in order", () => {
     expect(inKernel()).toEqual(by("amsterdam"));
   });
 
+  test("a tunnel that gets the name of one that was removed is taken at once", async () => {
+    world.devices.tunnelRemoved("amsterdam");
+    expect(inKernel()).toEqual(by("main"));
+    world.devices.tunnelIs("amsterdam", true);
+    expect(inKernel()).toEqual(by("amsterdam"));
+  });
+
   test("however a tunnel flaps, a device moves once", async () => {
     const { length } = world.parts;
     for (let count = 0; count < 30; count += 1) {
