@@ -54,9 +54,11 @@ export class Kernel {
     this.relayed = new Relayed(host);
   }
 
-  /** Brings up the session's interface, without a peer for now. */
-  async open({ link, server }: Session, uplinkMtu: number): Promise<void> {
+  /** Brings up the session's interface, without a peer for now, and its relay, for which no handshake waits then. */
+  async open(session: Session, uplinkMtu: number): Promise<void> {
+    const { link, server } = session;
     await this.wireguard.create(link, linkLines(link, server.config, uplinkMtu));
+    await this.relayed.for(session);
   }
 
   /**

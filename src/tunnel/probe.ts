@@ -65,17 +65,15 @@ export class Probe {
     const [only] = servers;
     // A handshake with a server that registers keys would need a registration.
     if (only !== undefined && (servers.length === 1 || only.registers)) return only;
-    // A handshake by UDP would not be answered. What is reached by AmneziaWG says nothing of the others.
-    const first = servers.find((server) => !isOfAmnezia(server)) ?? only;
+    // A handshake by UDP would not be answered. What is reached by AmneziaWG alone is asked by it.
+    const first = servers.find((server) => !isOfAmnezia(server));
     if (first !== undefined && (await this.isRelayed(first))) return first;
     const known = roundTrips.nearest(servers);
     if (known !== null && roundTrips.wasAsked(place)) return known;
-    // One that is reached by AmneziaWG would not answer a plain handshake, which then only shows what it is.
-    const unknown = servers
-      .filter((server) => !isOfAmnezia(server) && roundTrips.of(server) === null)
-      .slice(0, MAX_ASKED);
+    const unknown = servers.filter((server) => roundTrips.of(server) === null).slice(0, MAX_ASKED);
+    const asked = new Set<string>();
     if (unknown.length > 0) {
-      await this.ask(unknown, former, signal).catch((error: unknown) => {
+      await this.ask(unknown, asked, former, signal).catch((error: unknown) => {
         signal.throwIfAborted();
         if (known === null) throw error;
       });
@@ -86,24 +84,34 @@ export class Probe {
     if (nearest !== undefined) return nearest;
     // They may answer in another way, which the dialer finds out with one of them.
     const other = servers.find(
-      (server) => server.ports !== undefined || offersRelay(server) || isOfAmnezia(server),
+      (server) =>
+        server.ports !== undefined || offersRelay(server) || (isOfAmnezia(server) && !asked.has(server.name)),
     );
     if (other !== undefined && this.deps.killSwitch.network.online) return other;
     const hint = clockHint(this.deps.host.now(), this.deps.savedState.handshake());
     throw new GatewayError(
       "no_answer",
-      `none of the ${unknown.length} servers tried in ${viaText(place.name, only?.via?.name)} answered the WireGuard handshake${hint === "" ? "" : `.${hint}`}`,
+      `none of the ${asked.size} servers tried in ${viaText(place.name, only?.via?.name)} answered the WireGuard handshake${hint === "" ? "" : `.${hint}`}`,
     );
   }
 
-  private async ask(servers: readonly Server[], former: Former | null, signal: AbortSignal): Promise<void> {
+  /** Adds the names of those that were asked. Those with a relay come last, one after the other. */
+  private async ask(
+    servers: readonly Server[],
+    asked: Set<string>,
+    former: Former | null,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { killSwitch } = this.deps;
     assertUplink(killSwitch.network);
     const sessions = await this.sessionsFor(servers, former, signal);
     let best = Number.POSITIVE_INFINITY;
     const began = this.deps.host.monotonic();
-    for (const round of roundsOf(sessions)) {
+    const rounds = roundsOf(sessions);
+    const isRelayed = ([{ transport }]: Round) => transport !== undefined;
+    for (const round of rounds.toSorted((a, b) => Number(isRelayed(a)) - Number(isRelayed(b)))) {
       if (this.deps.host.monotonic() - began > ROUNDS_MS) break;
+      for (const { server } of round) asked.add(server.name);
       for (const [server, ms] of await this.play(round, former, best, signal)) {
         this.roundTrips.save(server, ms);
         best = Math.min(best, ms);
@@ -127,7 +135,10 @@ export class Probe {
       try {
         const [{ port }] = await this.deps.knownWays.to(server);
         const [address] = await resolver.resolve(host, wayOf(name, former, looksUpInside(former)), signal);
-        sessions.push(sessionFor(slot, withoutRoutes(server), { address, port }, former?.session ?? null));
+        // A plain handshake would not be answered, and only show what it is.
+        const by = isOfAmnezia(server) ? { transport: "amnezia" as const } : {};
+        const end = { address, port, ...by };
+        sessions.push(sessionFor(slot, withoutRoutes(server), end, former?.session ?? null));
       } catch (error) {
         signal.throwIfAborted();
         failure = error;

@@ -1,7 +1,7 @@
 import type { Server } from "../servers/schema.ts";
 import type { Session } from "./session.ts";
 
-/** Sessions that fit on one interface: the same own key, and each server's key once. */
+/** Sessions that fit on one interface: the same own key, and each server's key once. One with a relay is alone. */
 export type Round = readonly [Session, ...Session[]];
 
 /** As few rounds as possible, because they run one after the other. */
@@ -11,6 +11,8 @@ export function roundsOf(sessions: readonly Session[]): Round[] {
     const { config } = session.server;
     const round = rounds.find(
       (those) =>
+        session.transport === undefined &&
+        those[0].transport === undefined &&
         those[0].server.config.interface.privateKey === config.interface.privateKey &&
         those.every((other) => other.server.config.peer.publicKey !== config.peer.publicKey),
     );

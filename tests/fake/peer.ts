@@ -39,7 +39,7 @@ export interface Internet {
   /** Endpoints that hear nothing, and ask for a handshake again and again. */
   readonly deaf: ReadonlySet<string>;
   /** Those on loopback lead to servers. */
-  readonly relays: { carries(endpoint: string): boolean };
+  readonly relays: { carries(endpoint: string): boolean; serverAt(endpoint: string): string };
   /** Endpoints that answer handshakes, and drop what is inside the tunnel. */
   readonly hollow: ReadonlySet<string>;
   /** Milliseconds that the first handshake with an endpoint takes; no time where none is given. */
@@ -73,7 +73,7 @@ export function newPeer(told: ToldPeer, at: number): FakePeer {
 /** A peer that is reached for the first time shakes hands. */
 export function meet(peer: FakePeer, internet: Internet): void {
   if (peer.latestHandshake !== 0 || !internet.online || !isHeard(peer, internet)) return;
-  const takes = internet.roundTrips.get(peer.endpoint);
+  const takes = internet.roundTrips.get(internet.relays.serverAt(peer.endpoint));
   const at = takes === undefined ? internet.monotonic() : peer.knownAt + takes;
   if (at > internet.monotonic()) return;
   shakeHands(peer, at, internet);

@@ -25,6 +25,12 @@ export class FakeRelays {
     };
   }
 
+  /** The server, `address:port`, that WireGuard reaches there. */
+  serverAt(endpoint: string): string {
+    const place = this.opened.get(Number(/^127\.0\.0\.1:(\d+)$/.exec(endpoint)?.[1]));
+    return place === undefined ? endpoint : `${place.address}:${place.port}`;
+  }
+
   /** Whether what WireGuard sends there reaches a server. */
   carries(endpoint: string): boolean {
     const [, port] = /^127\.0\.0\.1:(\d+)$/.exec(endpoint) ?? [];

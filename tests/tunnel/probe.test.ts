@@ -40,6 +40,16 @@ function endpointOf({ config }: Server): string {
   return `${config.peer.endpoint.host}:${config.peer.endpoint.port}`;
 }
 
+function byAmnezia(server: Server): Server {
+  const { config } = server;
+  return { ...server, config: { ...config, interface: { ...config.interface, amnezia: { s1: 9 } } } };
+}
+
+/** What permits the relay's socket. */
+function relayedTo({ config: { peer } }: Server): string {
+  return `== 0x0000134d ip daddr ${peer.endpoint.host} udp dport ${peer.endpoint.port} accept`;
+}
+
 /** At each configuration of an interface: whom it knows by then, and what the firewall lets out to servers. */
 function watchConfigurations(host: FakeHost) {
   const seen: { table: string; addresses: readonly string[] }[] = [];
@@ -96,14 +106,50 @@ describe("a probe", () => {
     },
   );
 
-  claim("sends no plain handshake to one that is reached by AmneziaWG", async (gateway) => {
+  claim(
+    "asks one that is reached by AmneziaWG after the others, by a relay, and never in plain",
+    async (gateway) => {
+      const { controller, host } = gateway;
+      const hidden = byAmnezia(M5);
+      const seen = watchConfigurations(host);
+      distances(host, [M4, hidden, M6], [90, 20, 70]);
+      await controller.connect(placeOf([M4, hidden, M6]));
+      expect(seen.map(({ table }) => reachable(table))).toEqual([[M4, M6].map(endpointOf), [], []]);
+      expect(seen.map(({ table }) => table.includes(relayedTo(hidden)))).toEqual([false, true, true]);
+      expect(await gateway.status()).toMatchObject({ server: "m5", transport: "amnezia" });
+      expect(host.relays.opened.size).toBe(1);
+    },
+  );
+
+  claim("finds the nearest of a place whose servers are all reached by AmneziaWG", async (gateway) => {
     const { controller, host } = gateway;
-    const { config } = M5;
-    const hidden = { ...M5, config: { ...config, interface: { ...config.interface, amnezia: { s1: 9 } } } };
-    const seen = watchConfigurations(host);
-    await controller.connect(placeOf([M4, hidden, M6]));
-    expect(reachable(seen[0]?.table ?? "")).toEqual([M4, M6].map(endpointOf));
-    for (const { table } of seen) expect(reachable(table)).not.toContain(endpointOf(hidden));
+    const hidden = MANAGED.map(byAmnezia);
+    distances(host, hidden, [90, 34, 20, 70]);
+    host.relays.faults.set(endpointOf(M6), "silent");
+    await controller.connect(placeOf(hidden));
+    expect(await gateway.status()).toMatchObject({ server: "m5", transport: "amnezia" });
+    expect(host.relays.opened.size).toBe(1);
+  });
+
+  claim("dials one by AmneziaWG that there was no time to ask, and says if none is left", async (gateway) => {
+    const { controller, host } = gateway;
+    const hidden = MANAGED.map(byAmnezia);
+    for (const each of [M4, M5]) host.relays.faults.set(endpointOf(each), "silent");
+    await controller.connect(placeOf(hidden));
+    expect(await current(gateway)).toBe("m6");
+    await controller.disconnect();
+    await expect(controller.connect(placeOf(hidden.slice(0, 2)))).rejects.toThrow(
+      "none of the 2 servers tried in Sweden answered the WireGuard handshake",
+    );
+    expect(host.relays.opened.size).toBe(0);
+  });
+
+  claim("goes on in a place whose first server is reached by AmneziaWG", async (gateway) => {
+    const { controller, host } = gateway;
+    const place = placeOf([byAmnezia(M4), M5, M6]);
+    distances(host, [M4, M5, M6], [90, 50, 20]);
+    await controller.connect(place);
+    expect(await current(gateway)).toBe("m6");
   });
 
   claim("leaves the live tunnel alone, and nothing behind", async (gateway) => {

@@ -386,7 +386,7 @@ describe("two tunnels to one server with one key", () => {
     await ended;
     expect(b.state.name).toBe("connecting");
     await host.pass(10_000);
-    expect(await measuring).toContain("none of the 3 servers");
+    expect(await measuring).toContain("none of the 2 servers");
   });
 
   claim("are avoided by choosing another server of a place", async (gateway) => {
