@@ -1,5 +1,5 @@
 import { blake2s } from "@noble/hashes/blake2.js";
-import { commandIn } from "../src/sandbox/namespace.ts";
+import { startServer } from "./server-program.ts";
 
 /** Where the program listens, besides WireGuard. */
 export const AMNEZIA_PORT = 41_194;
@@ -26,6 +26,13 @@ H2 = 7654321
 H3 = 200-299
 H4 = 3000000000-3999999999
 I1 = <b 0xc0ffee><r 16><rd 4><t><c>`;
+/** The same in a request. */
+export const AMNEZIA_SETTINGS: Record<string, string | number> = Object.fromEntries(
+  AMNEZIA_LINES.split("\n").map((line) => {
+    const [key = "", value = ""] = line.split(" = ");
+    return [key.toLowerCase(), /^[JS]/.test(key) ? Number(value) : value];
+  }),
+);
 const SAME_AS_LINES: Pick<Setting, "S" | "H"> = {
   S: [72, 31, 20, 9],
   H: [
@@ -46,13 +53,7 @@ export async function startAmnezia(
   keys: Pick<Setting, "serverKey" | "clientKey">,
 ): Promise<Bun.Subprocess> {
   const words = [String(wireguardPort), JSON.stringify({ ...keys, ...SAME_AS_LINES })];
-  const child = Bun.spawn(commandIn(namespace, [process.execPath, import.meta.path, ...words]), {
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "inherit",
-  });
-  await child.stdout.getReader().read();
-  return child;
+  return startServer(namespace, [process.execPath, import.meta.path, ...words]);
 }
 
 /** Initiation, response and cookie have these sizes; data is of 32 bytes or more. */
@@ -109,6 +110,8 @@ async function serve(wireguardPort: number, setting: Setting): Promise<void> {
         clients.set(name, begun);
         (await begun).send(inner);
       },
+      // The client may be out of reach for a while.
+      error() {},
     },
   });
   const inside = (port: number, address: string) =>

@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import type { VpnServer } from "../src/sandbox/server.ts";
-import { VPN, VPN_PORT } from "../src/sandbox/topology.ts";
-import type { Offered } from "../src/servers/schema.ts";
+import { TUNNEL, VPN, VPN_PORT } from "../src/sandbox/topology.ts";
+import type { CustomServer, Offered, Relayed } from "../src/servers/schema.ts";
+import { AMNEZIA_PORT, AMNEZIA_SETTINGS, startAmnezia } from "./amnezia.ts";
 import type { WireguardEndpoint } from "./frame.ts";
 import type { Lab } from "./lab.ts";
 import { startLwo } from "./lwo.ts";
@@ -15,12 +16,15 @@ export const RELAY_TARGETS = {
   udp2tcp: { protocol: "tcp", port: 443 },
   lwo: { protocol: "udp", port: VPN_PORT },
   shadowsocks: { protocol: "udp", port: SHADOWSOCKS_PORT },
-} as const satisfies Record<Offered, { protocol: "tcp" | "udp"; port: number }>;
+  amnezia: { protocol: "udp", port: AMNEZIA_PORT },
+} as const satisfies Record<Relayed, { protocol: "tcp" | "udp"; port: number }>;
 export const RELAYED = ["udp2tcp", "lwo", "shadowsocks"] as const satisfies readonly Offered[];
+/** With the one that no list offers. */
+export const TRANSPORTS = [...RELAYED, "amnezia"] as const satisfies readonly Relayed[];
 
 /** What a sniffer lets pass: what relays send to these ports, and the answers. */
 export function relaysAt(
-  transport: Offered,
+  transport: Relayed,
   ports: readonly number[] = [RELAY_TARGETS[transport].port],
 ): WireguardEndpoint[] {
   return Object.values(VPN).flatMap(({ v4 }) => ports.map((port) => ({ address: v4, port, transport })));
@@ -58,4 +62,28 @@ export async function relayServers(
     for (const transport of transports) started.push(await start[transport]());
   }
   return started;
+}
+
+/**
+ * Both servers speak AmneziaWG, too. Returns them as servers of one's own, with the names and keys of the managed ones:
+ * what else knows a managed server knows them.
+ */
+export async function amneziaServers(lab: Lab): Promise<CustomServer[]> {
+  const own = [];
+  for (const [index, role] of (["vpn1", "vpn2"] as const).entries()) {
+    const { hostname, city, country, publicKey, managed } = lab.sandbox.servers[index] as VpnServer;
+    const keys = { serverKey: publicKey, clientKey: managed.publicKey };
+    await startAmnezia(lab.namespaces[role], VPN_PORT, keys);
+    own.push({
+      ...{ name: hostname, location: `${city}, ${country}`, endpoint: `${VPN[role].v4}:${AMNEZIA_PORT}` },
+      ...{ public_key: publicKey, private_key: managed.privateKey },
+      ...{
+        address: managed.address,
+        dns: `${TUNNEL.server4},${TUNNEL.server6}`,
+        allowed_ips: "0.0.0.0/0,::/0",
+      },
+      ...AMNEZIA_SETTINGS,
+    });
+  }
+  return own;
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
-import type { Offered } from "../../src/servers/schema.ts";
+import type { Relayed } from "../../src/servers/schema.ts";
 import { type Outcome, Probe, type Target } from "../probe.ts";
 import { RELAY_TARGETS } from "../relayed-servers.ts";
 import { Wiretap } from "../wiretap.ts";
@@ -50,7 +50,7 @@ async function probesOf({ lab, transport }: Stage): Promise<Outcome[]> {
   return (await Promise.all(probes.map((probe) => probe.stop()))).flat();
 }
 
-function targets(transport: Offered | null): Target[] {
+function targets(transport: Relayed | null): Target[] {
   const { v4, v6 } = VPN.vpn1;
   const ports = new Set([
     VPN_PORT,

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import type { NetworkCards } from "../../src/sandbox/topology.ts";
-import { RELAYED } from "../relayed-servers.ts";
+import { TRANSPORTS } from "../relayed-servers.ts";
 import { playFresh } from "./fresh.ts";
 import type { Layer } from "./layer.ts";
 import type { Row } from "./row.ts";
@@ -17,10 +17,10 @@ const { values, positionals } = parseArgs({
   options: { json: { type: "boolean" }, transport: { type: "string" } },
 });
 const asJson = values.json === true;
-/** Of the tunnels to managed servers. */
-const transport = RELAYED.find((each) => each === values.transport) ?? null;
+/** Of main's tunnel. */
+const transport = TRANSPORTS.find((each) => each === values.transport) ?? null;
 if (transport === null && values.transport !== undefined)
-  refuse(`a transport is one of ${RELAYED.join(", ")}`);
+  refuse(`a transport is one of ${TRANSPORTS.join(", ")}`);
 const words = positionals.join(" ");
 const scenarios = [...SCENARIOS, ...FURTHER_SCENARIOS].filter((scenario) => scenario.name.includes(words));
 const freshScenarios =

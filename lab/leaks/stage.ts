@@ -1,8 +1,8 @@
 import { INTERNET, type NetworkCards, VPN } from "../../src/sandbox/topology.ts";
-import type { Offered } from "../../src/servers/schema.ts";
+import type { Relayed } from "../../src/servers/schema.ts";
 import { type Answer, createLab, type Gateway, type Lab, type Ran } from "../lab.ts";
 import { Probe } from "../probe.ts";
-import { relayServers, relaysAt } from "../relayed-servers.ts";
+import { amneziaServers, relayServers, relaysAt } from "../relayed-servers.ts";
 import type { Sniffer } from "../sniffer.ts";
 import type { Traffic } from "../traffic.ts";
 import { Devices } from "./devices.ts";
@@ -34,7 +34,7 @@ const NOTHING = { frames: 0, wireguard: 0, arp: 0, ndp: 0, dhcp: 0, mdns: 0, lea
  */
 export class Stage {
   private turn: Promise<unknown> = Promise.resolve();
-  private provider = "managed";
+  private provider: string;
   private last: Count = { caught: NOTHING, traffic: [], sightings: [] };
 
   private constructor(
@@ -46,19 +46,24 @@ export class Stage {
     private readonly network: Network,
     private readonly sniffer: Sniffer,
     private readonly traffics: readonly Traffic[],
-    /** Of the tunnels to managed servers. */
-    readonly transport: Offered | null,
-  ) {}
+    /** Of main's tunnel. */
+    readonly transport: Relayed | null,
+  ) {
+    this.provider = this.home;
+  }
 
-  /** With a transport, the tunnels to managed servers have a relay. */
+  /**
+   * With a transport, main's tunnel has a relay. No list has servers by AmneziaWG: main's are servers of one's own then,
+   * with the names of the managed ones.
+   */
   static async open(
     cards: NetworkCards,
     layer: Layer = "both",
-    transport: Offered | null = null,
+    transport: Relayed | null = null,
   ): Promise<Stage> {
     const lab = await createLab({ cards });
     try {
-      if (transport !== null) await relayServers(lab, {}, [transport]);
+      if (transport !== null && transport !== "amnezia") await relayServers(lab, {}, [transport]);
       const gateway = await lab.startGateway({ starter: await starterFor(lab, layer) });
       const pace = new TokenBucket();
       const sniffer = await lab.sniff(transport === null ? [] : relaysAt(transport));
@@ -68,11 +73,18 @@ export class Stage {
       const options = { resolver: INTERNET.dns4, intervalMs: OFTEN_MS, rarelyMs: RARELY_MS };
       const senders = [lab.namespaces.client, lab.namespaces.gateway];
       const traffics = await Promise.all(senders.map((sender) => lab.traffic(sender, options)));
-      return new Stage(lab, gateway, devices, pace, layer, network, sniffer, traffics, transport);
+      const stage = new Stage(lab, gateway, devices, pace, layer, network, sniffer, traffics, transport);
+      if (transport === "amnezia") await stage.addAmnezia();
+      return stage;
     } catch (error) {
       await lab.close();
       throw error;
     }
+  }
+
+  /** The provider of main's servers. */
+  private get home(): "managed" | "custom" {
+    return this.transport === "amnezia" ? "custom" : "managed";
   }
 
   get cards(): NetworkCards {
@@ -179,6 +191,14 @@ export class Stage {
     }
   }
 
+  private async addAmnezia(): Promise<void> {
+    for (const server of await amneziaServers(this.lab)) {
+      const { status, body } = await this.request("/api/custom/add", server);
+      if (status !== 200) throw new Error(`a server by AmneziaWG is refused: ${body.error}`);
+    }
+    await this.request(`/api/provider/${this.home}`);
+  }
+
   private async playNow(scenario: Scenario): Promise<Row> {
     await this.bring(scenario.from);
     await this.devices.sumUp();
@@ -231,7 +251,7 @@ export class Stage {
       if ((await this.brokenAfter(MENDED_SOON_MS)) !== null) await this.disconnect();
       await this.mended();
     }
-    if (this.provider !== "managed") await this.request("/api/provider/managed");
+    if (this.provider !== this.home) await this.request(`/api/provider/${this.home}`);
     if (unrestored !== null) await this.devices.restore();
   }
 

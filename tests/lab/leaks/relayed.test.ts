@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Layer } from "../../../lab/leaks/layer.ts";
 import { SCENARIOS } from "../../../lab/leaks/scenarios.ts";
 import { Stage } from "../../../lab/leaks/stage.ts";
-import { RELAYED } from "../../../lab/relayed-servers.ts";
+import { TRANSPORTS } from "../../../lab/relayed-servers.ts";
 import type { NetworkCards } from "../../../src/sandbox/topology.ts";
 
 const TIMEOUT_MS = 600_000;
@@ -27,7 +27,7 @@ test("there are scenarios of each kind", () => {
   expect(scenarios.length).toBe(9);
 });
 
-describe.each(RELAYED.flatMap((transport) => STAGES.map((stage) => [transport, ...stage] as const)))(
+describe.each(TRANSPORTS.flatMap((transport) => STAGES.map((stage) => [transport, ...stage] as const)))(
   "a tunnel by %s, on a gateway with %i network card(s), %s",
   (transport, cards, layer) => {
     let stage: Stage;
