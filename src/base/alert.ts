@@ -55,7 +55,7 @@ export const AlertCode = Type.Union([
   Type.Literal("list_damaged"),
   /** A tunnel did not move, or a device did not get its exit. */
   Type.Literal("schedule_failed"),
-  /** A device has used up its quota, and is blocked for the rest of the day or month. */
+  /** A device has used up its quota of the day or month. The message says what it may still do. */
   Type.Literal("quota_used"),
   /** A device with several exits leaves by another of them. */
   Type.Literal("exit_moved"),

@@ -1,9 +1,9 @@
 import { GatewayError } from "../base/errors.ts";
 import { parseMac } from "../base/mac.ts";
-import { type Device, DeviceList } from "../devices/schema.ts";
+import { type Device, DeviceList, type Quota } from "../devices/schema.ts";
 import { Success } from "../http/answers.ts";
 import { TunnelRows } from "../http/schema.ts";
-import { BYTES_PER_MEGABYTE, parseQuota, quotaText } from "../shared/quotas.ts";
+import { amountText, BYTES_PER_MEGABYTE, parseAmount, quotaText } from "../shared/quotas.ts";
 import { parseRate, rateText } from "../shared/rates.ts";
 import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import type { Api } from "./api.ts";
@@ -19,8 +19,9 @@ export async function listDevices(api: Api, only: { names?: true; exits?: true }
 
 export async function changeDevice(
   api: Api,
-  [device = "", action = "", text]: readonly string[],
+  [device = "", action = "", text, end]: readonly string[],
 ): Promise<Output> {
+  if (end !== undefined && action !== "quota") throw usage("too many arguments: only a quota has an end");
   if (action === "forget") {
     if (text !== undefined) throw usage(`too many arguments: ${action} takes no value`);
     return forgetDevice(api, device);
@@ -28,7 +29,7 @@ export async function changeDevice(
   if (text === undefined) throw usage(`missing argument: which ${action}?`);
   if (action === "address") return fixDevice(api, device, text);
   if (action === "rate") return limitDevice(api, device, text);
-  if (action === "quota") return setQuota(api, device, text);
+  if (action === "quota") return setQuota(api, device, text, end);
   return action === "exit" ? moveDevice(api, device, text) : nameDevice(api, device, text);
 }
 
@@ -59,13 +60,28 @@ async function limitDevice(api: Api, device: string, text: string): Promise<Outp
 }
 
 /** `off` means any amount. */
-async function setQuota(api: Api, device: string, text: string): Promise<Output> {
-  const quota = text === "off" ? null : parseQuota(text);
-  if (quota === undefined) throw usage("quota: must be such as 500MB/day or 20GB/month, or off");
+async function setQuota(api: Api, device: string, text: string, end?: string): Promise<Output> {
+  const quota = text === "off" ? null : quotaIn(text, end ?? "blocked");
+  if (quota === null && end !== undefined) throw usage("too many arguments: off has no end");
   const { id, title } = await deviceOf(api, device);
   const json = await api.put(pathOf(id), Success, { quota });
-  const has = quota === null ? "has no quota now" : `is blocked after ${quotaText(quota)}`;
-  return { json, text: `${title} ${has}.\n` };
+  return { json, text: `${title} ${quota === null ? "has no quota now" : whatHappens(quota)}.\n` };
+}
+
+function quotaIn(text: string, end: string): Quota {
+  const amount = parseAmount(text);
+  if (amount === undefined) throw usage("quota: must be such as 500MB/day or 20GB/month, or off");
+  const at_end = end === "blocked" || end === "told" ? end : parseRate(end);
+  if (at_end === undefined)
+    throw usage("quota: its end must be blocked, told, or Mbit/s each way, such as 1 or 2/0.5");
+  return { ...amount, at_end };
+}
+
+function whatHappens(quota: Quota): string {
+  const { at_end } = quota;
+  if (at_end === "told") return `may use ${amountText(quota)}; more is only told`;
+  const state = at_end === "blocked" ? "blocked" : `limited to ${rateText(at_end)}`;
+  return `is ${state} after ${amountText(quota)}`;
 }
 
 /** `off` means no limit. */

@@ -7,7 +7,8 @@ import { nameIn } from "../base/name.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Lan } from "../network/lan.ts";
 import type { Neighbour } from "../network/neighbours.ts";
-import { quotaText } from "../shared/quotas.ts";
+import { amountText } from "../shared/quotas.ts";
+import { rateText } from "../shared/rates.ts";
 import type { Host } from "../system/host.ts";
 import { timeZone } from "../system/time-zone.ts";
 import { Announced, type Nameless } from "./announced.ts";
@@ -280,8 +281,10 @@ export class Devices {
   private tellUsedUp(id: DeviceId, quota: Quota): void {
     const title = titlesOf([id], this.assignments.current);
     const end = quota.every === "day" ? "midnight" : "the end of the month";
-    const message = `${title} has used its quota of ${quotaText(quota)}, and is blocked until ${end}.`;
-    this.deps.alarm("quota_used", message);
+    const used = `${title} has used its quota of ${amountText(quota)}`;
+    const { at_end } = quota;
+    const state = at_end === "blocked" ? "blocked" : at_end !== "told" && `limited to ${rateText(at_end)}`;
+    this.deps.alarm("quota_used", state ? `${used}, and is ${state} until ${end}.` : `${used}.`);
     this.updates.touch([id]);
   }
 

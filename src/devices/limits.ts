@@ -6,6 +6,7 @@ import { Queue } from "../base/queue.ts";
 import { listIn, SavedList, type Texts } from "../base/saved.ts";
 import {
   addressesFor,
+  type ByteRate,
   isLimiting,
   type Limited,
   limitsFor,
@@ -247,9 +248,13 @@ export class Limits {
       const quota = id === EVERYBODY_ELSE ? null : this.deps.quotas.loadedFor(id);
       return {
         ...this.whoIs(id),
-        rate: { down: bytesOf(rate?.down ?? null), up: bytesOf(rate?.up ?? null) },
+        rate: byteRateOf(rate ?? { down: null, up: null }),
         isShared: rate === null,
-        quota: quota && { ...quota, used: withUsed ? quota.used : 0 },
+        quota: quota && {
+          ...quota,
+          used: withUsed ? quota.used : 0,
+          atEnd: typeof quota.atEnd === "object" ? byteRateOf(quota.atEnd) : quota.atEnd,
+        },
       };
     });
     return { text: limitsFor(limited, inside), addresses: addressesFor(limited) };
@@ -301,8 +306,10 @@ function randomNumber(): number {
   return 2 ** 24 + (random >>> 8);
 }
 
-function bytesOf(megabits: number | null): number | null {
-  return megabits === null ? null : Math.round(megabits * BYTES_PER_MEGABIT);
+function byteRateOf({ down, up }: Rate): ByteRate {
+  const bytesOf = (megabits: number | null) =>
+    megabits === null ? null : Math.round(megabits * BYTES_PER_MEGABIT);
+  return { down: bytesOf(down), up: bytesOf(up) };
 }
 
 function storedIn(store: Pick<Texts, "read">): Rates {

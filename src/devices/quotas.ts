@@ -6,20 +6,21 @@ import { readQuotas } from "../network/limits-table.ts";
 import { BYTES_PER_MEGABYTE, quotaText } from "../shared/quotas.ts";
 import type { Host } from "../system/host.ts";
 import { type DeviceId, isRemoteId, parseDeviceId } from "./id.ts";
-import { Quota } from "./schema.ts";
+import { GivenQuota, type Quota, type Rate } from "./schema.ts";
 
-const StoredQuota = Type.Object({ id: Type.String(), quota: Quota }, { additionalProperties: false });
+/** Quotas of former versions have no `at_end`. */
+const StoredQuota = Type.Object({ id: Type.String(), quota: GivenQuota }, { additionalProperties: false });
 
 /** The quotas that people have given devices. */
-export const QUOTAS = new SavedList<Static<typeof StoredQuota>>({
+export const QUOTAS = new SavedList<{ id: string; quota: Quota }>({
   key: "quotas",
   what: "quota",
   /** Anyone on the LAN may give them. */
   max: 1_000,
   entriesIn: (text) =>
-    listIn(StoredQuota)(text).flatMap(({ id, quota: { megabytes, every } }) =>
-      parseDeviceId(id) === id && (!id.includes("/") || isRemoteId(id))
-        ? [{ id, quota: { megabytes, every } }]
+    listIn(StoredQuota)(text).flatMap(({ id, quota }) =>
+      parseDeviceId(id) === id && (!id.includes("/") || isRemoteId(id)) && !isEndless(quota)
+        ? [{ id, quota: wholeOf(quota) }]
         : [],
     ),
   format: (all) => JSON.stringify(all.toSorted((a, b) => (a.id < b.id ? -1 : 1))),
@@ -51,6 +52,7 @@ interface Loaded {
   name: string;
   bytes: number;
   used: number;
+  atEnd: Quota["at_end"];
 }
 
 type All = ReadonlyMap<DeviceId, Quota>;
@@ -94,7 +96,7 @@ export class Quotas {
     const [quota, used] = [this.all.get(id), this.used.get(id)];
     if (quota === undefined || used === undefined) return null;
     const bytes = bytesOf(quota);
-    return { name: nameIn(id, used), bytes, used: Math.min(used.bytes, bytes) };
+    return { name: nameIn(id, used), bytes, used: Math.min(used.bytes, bytes), atEnd: quota.at_end };
   }
 
   /**
@@ -144,7 +146,7 @@ export class Quotas {
     const [before, used] = [this.all, this.used];
     const after = new Map(before);
     if (quota === null) after.delete(id);
-    else after.set(id, { megabytes: quota.megabytes, every: quota.every });
+    else after.set(id, quota);
     if (Bun.deepEquals(before, after) && !this.isUnsaved) return null;
     if (after.size > QUOTAS.max)
       throw refusal(`${QUOTAS.max} devices have one already, the maximum; remove one first`);
@@ -215,17 +217,38 @@ export class Quotas {
 }
 
 /** The quota that a client has given; null is none. */
-export function quotaIn(isSingle: boolean, quota: Quota | null): Quota | null {
-  if (quota !== null && !isSingle)
-    throw refusal("is for single devices, not for a network behind another router");
-  return quota;
+export function quotaIn(isSingle: boolean, quota: GivenQuota | null): Quota | null {
+  if (quota === null) return null;
+  if (!isSingle) throw refusal("is for single devices, not for a network behind another router");
+  if (isEndless(quota)) throw refusal("at_end: down or up is required; told for no limit");
+  return wholeOf(quota);
+}
+
+/** Whether its end would be a rate that limits nothing. */
+function isEndless({ at_end }: GivenQuota): boolean {
+  return typeof at_end === "object" && at_end.down === null && at_end.up === null;
+}
+
+/** A copy that has what the client may leave out, and nothing else. */
+function wholeOf({ megabytes, every, at_end = "blocked" }: GivenQuota): Quota {
+  const end = typeof at_end === "object" ? { down: at_end.down, up: at_end.up } : at_end;
+  return { megabytes, every, at_end: end };
 }
 
 /** Whether more can pass than before. */
 function opens(before: Quota | undefined, after: Quota | null): boolean {
-  if (before === undefined) return false;
+  if (before === undefined || before.at_end === "told") return false;
   if (after === null || after.megabytes > before.megabytes) return true;
-  return before.every === "month" && after.every === "day";
+  if (before.every === "month" && after.every === "day") return true;
+  const [former, rate] = [rateAtEnd(before), rateAtEnd(after)];
+  return (["down", "up"] as const).some(
+    (way) => (rate[way] ?? Number.POSITIVE_INFINITY) > (former[way] ?? Number.POSITIVE_INFINITY),
+  );
+}
+
+function rateAtEnd({ at_end }: Quota): Rate {
+  if (at_end === "blocked") return { down: 0, up: 0 };
+  return at_end === "told" ? { down: null, up: null } : at_end;
 }
 
 function bytesOf({ megabytes }: Quota): number {

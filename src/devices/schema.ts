@@ -12,19 +12,29 @@ export const Rate = Type.Object(
 );
 export type Rate = Static<typeof Rate>;
 
+const AtEnd = Type.Union([Type.Literal("blocked"), Type.Literal("told"), Rate], {
+  description: "what the end of it does: blocked, a rate that then holds, or told and nothing else",
+});
+
+const QUOTA = {
+  megabytes: Type.Integer({
+    minimum: 1,
+    maximum: 10_000_000,
+    description: "sent and received together, in millions of bytes",
+  }),
+  every: Type.Union([Type.Literal("day"), Type.Literal("month")]),
+};
+
 /** How much a device may send and receive together. */
-export const Quota = Type.Object(
-  {
-    megabytes: Type.Integer({
-      minimum: 1,
-      maximum: 10_000_000,
-      description: "sent and received together, in millions of bytes",
-    }),
-    every: Type.Union([Type.Literal("day"), Type.Literal("month")]),
-  },
+export const Quota = Type.Object({ ...QUOTA, at_end: AtEnd }, { additionalProperties: false });
+export type Quota = Static<typeof Quota>;
+
+/** The same as a client gives it. Without `at_end` the device is blocked. */
+export const GivenQuota = Type.Object(
+  { ...QUOTA, at_end: Type.Optional(AtEnd) },
   { additionalProperties: false },
 );
-export type Quota = Static<typeof Quota>;
+export type GivenQuota = Static<typeof GivenQuota>;
 
 /** A device of the LAN. */
 export const Device = Type.Object(
@@ -125,8 +135,8 @@ export const DeviceChange = Type.Object(
       Type.Union([Rate, Type.Null()], { description: "how fast it may be; null for no limit" }),
     ),
     quota: Type.Optional(
-      Type.Union([Quota, Type.Null()], {
-        description: "how much it may send and receive until it is blocked; null for any amount",
+      Type.Union([GivenQuota, Type.Null()], {
+        description: "how much it may send and receive, and what happens then; null for any amount",
       }),
     ),
   },

@@ -26,8 +26,8 @@ export interface Limited {
   rate: ByteRate;
   /** Whether it has none of its own: everybody else's counts, if there is one. */
   isShared: boolean;
-  /** What it may send and receive together, and has already. */
-  quota: { name: string; bytes: number; used: number } | null;
+  /** What it may send and receive together, has already, and what it has after that. */
+  quota: { name: string; bytes: number; used: number; atEnd: "blocked" | "told" | ByteRate } | null;
 }
 
 /** The mark of the connections of devices without a limit of their own, which together can have one. */
@@ -50,9 +50,8 @@ export function limitsFor(limited: readonly Limited[], inside: readonly string[]
   const numbers = [...new Set([OTHERS, ...limited.map(({ number }) => number)])];
   const isShared = limited.some(({ number, rate }) => number === OTHERS && rate.down !== null);
   // After the rate, so that what that drops is not counted.
-  const quota = limited.some((each) => each.quota !== null)
-    ? "    quota name ct mark map @quotas drop\n"
-    : "";
+  const hasQuota = limited.some((each) => each.quota !== null);
+  const quota = (way: Way) => (hasQuota ? `    quota name ct mark map @quotas goto over_${way}\n` : "");
   return `${NO_LIMITS}table ${LIMITS_TABLE} {
   set numbers {
     type mark
@@ -75,14 +74,14 @@ ${WAYS.map((way) => limitObjects(limited, way)).join("")}${quotasOf(limited)}${n
 
   chain up {
     limit name ct mark map @up drop
-${quota}  }
+${quota("up")}  }
 
   chain received {
     ct mark != @numbers jump unsent
     limit name ct mark map @down drop
-${quota}  }
+${quota("down")}  }
 
-  chain unsent {
+${hasQuota ? WAYS.map((way) => overChain(limited, way)).join("") : ""}  chain unsent {
     ct mark set ip daddr map @to_4 return
     ct mark set ip6 daddr map @to_6 return
 ${isShared ? `    limit name "down_${OTHERS}" drop\n` : ""}  }
@@ -123,14 +122,32 @@ type Way = (typeof WAYS)[number];
 
 function limitObjects(limited: readonly Limited[], way: Way): string {
   return limited
-    .flatMap(({ number, rate }) =>
-      rate[way] === null ? [] : [{ name: `${way}_${number}`, bytes: rate[way] }],
-    )
-    .map(
-      ({ name, bytes }) =>
-        `  limit ${name} {\n    rate over ${bytes} bytes/second burst ${BURST_BYTES} bytes\n  }\n\n`,
+    .flatMap(({ number, rate, quota }) => [
+      { name: `${way}_${number}`, bytes: rate[way] },
+      { name: `over_${way}_${number}`, bytes: slowOf(quota)?.[way] ?? null },
+    ])
+    .map(({ name, bytes }) =>
+      bytes === null
+        ? ""
+        : `  limit ${name} {\n    rate over ${bytes} bytes/second burst ${BURST_BYTES} bytes\n  }\n\n`,
     )
     .join("");
+}
+
+/** The rate after a quota; null if there is none. */
+function slowOf(quota: Limited["quota"]): ByteRate | null {
+  return typeof quota?.atEnd === "object" ? quota.atEnd : null;
+}
+
+/** What happens to a packet that is over a quota. Whoever is not named here is blocked. */
+function overChain(limited: readonly Limited[], way: Way): string {
+  const isSlow = limited.some(({ quota }) => slowOf(quota) !== null);
+  const isSpared = limited.some(({ quota }) => quota !== null && quota.atEnd !== "blocked");
+  return `  chain over_${way} {
+${isSlow ? `    limit name ct mark map @over_${way} drop\n` : ""}${isSpared ? "    ct mark @spared return\n" : ""}    drop
+  }
+
+`;
 }
 
 function limitMap(limited: readonly Limited[], way: Way): string {
@@ -153,7 +170,24 @@ function quotasOf(limited: readonly Limited[]): string {
     ({ name, bytes, used }) => `  quota ${name} {\n    over ${bytes} bytes used ${used} bytes\n  }\n\n`,
   );
   const elements = all.map(({ number, name }) => `${number} : "${name}"`);
-  return `${objects.join("")}${mapOf("quotas", "mark : quota", elements)}`;
+  return `${objects.join("")}${mapOf("quotas", "mark : quota", elements)}${sparedOf(limited)}${slowMapsOf(limited)}`;
+}
+
+/** Who is not blocked after a quota. */
+function sparedOf(limited: readonly Limited[]): string {
+  const spared = limited.filter(({ quota }) => quota !== null && quota.atEnd !== "blocked");
+  if (spared.length === 0) return "";
+  const elements = spared.map(({ number }) => number).join(", ");
+  return `  set spared {\n    type mark\n    elements = { ${elements} }\n  }\n\n`;
+}
+
+function slowMapsOf(limited: readonly Limited[]): string {
+  if (limited.every(({ quota }) => slowOf(quota) === null)) return "";
+  const elements = (way: Way) =>
+    limited.flatMap(({ number, quota }) =>
+      slowOf(quota)?.[way] == null ? [] : [`${number} : "over_${way}_${number}"`],
+    );
+  return WAYS.map((way) => mapOf(`over_${way}`, "mark : limit", elements(way))).join("");
 }
 
 function numbersOf(limited: readonly Limited[]): string[] {

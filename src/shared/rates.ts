@@ -1,5 +1,5 @@
 /** Megabits a second to and from a device; null if that way is free. */
-interface Rate {
+export interface Rate {
   readonly down: number | null;
   readonly up: number | null;
 }

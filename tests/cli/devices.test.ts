@@ -76,8 +76,12 @@ test("device gives a device a quota, and the list shows what was used", async ()
     `living room (${TV}) is blocked after 20000 MB a month.\n`,
   );
   home.host.useQuotas(7_000_000);
-  expect((await cli("devices")).stdout).toContain("7 of 20000 MB a month");
+  expect((await cli("devices")).stdout).toContain("7 of 20000 MB a month, then blocked");
   expect((await cli("device", TV, "quota", "20")).stderr).toContain("quota: must be such as 500MB/day");
+  expect((await cli("device", TV, "quota", "500MB/day", "2/0.5")).stdout).toBe(
+    `living room (${TV}) is limited to 2 Mbit/s down, 0.5 Mbit/s up after 500 MB a day.\n`,
+  );
+  expect((await cli("device", TV, "quota", "1MB/day", "slow")).stderr).toContain("its end must be blocked,");
   expect((await cli("device", TV, "quota", "off")).stdout).toBe(`living room (${TV}) has no quota now.\n`);
 });
 

@@ -6,7 +6,7 @@ import type { Mac } from "../../src/base/mac.ts";
 import type { DeviceId } from "../../src/devices/id.ts";
 import { EVERYBODY_ELSE, LIMITS, Limits } from "../../src/devices/limits.ts";
 import { QUOTAS, Quotas } from "../../src/devices/quotas.ts";
-import type { Rate } from "../../src/devices/schema.ts";
+import type { Quota, Rate } from "../../src/devices/schema.ts";
 import { quotaText } from "../../src/shared/quotas.ts";
 import { Store } from "../../src/store/store.ts";
 import { FakeHost } from "../fake/host.ts";
@@ -272,7 +272,7 @@ test("what the database or a backup has that is no limit is left out", () => {
 });
 
 const FULL_BYTES = 500_000_000;
-const QUOTA = { megabytes: 500, every: "day" } as const;
+const QUOTA: Quota = { megabytes: 500, every: "day", at_end: "blocked" };
 const used = () => limits.quotaOf(TV)?.usedBytes;
 
 function fullDisk(): () => void {
@@ -293,8 +293,8 @@ test("the kernel blocks a device after its quota, which is told once and begins 
     expect.stringContaining("quota used_2026_11_28_02_00_"),
     "map quotas {",
     "type mark : quota",
-    "quota name ct mark map @quotas drop",
-    "quota name ct mark map @quotas drop",
+    "quota name ct mark map @quotas goto over_up",
+    "quota name ct mark map @quotas goto over_down",
   ]);
   expect(lines("over ")).toEqual(["over 500000000 bytes used 0 bytes"]);
   host.useQuotas(FULL_BYTES - 1);
@@ -304,7 +304,7 @@ test("the kernel blocks a device after its quota, which is told once and begins 
   // The kernel says that it is used up.
   await limits.check();
   await limits.check();
-  expect([used(), usedUp]).toEqual([FULL_BYTES, [`${TV} 500 MB a day`]]);
+  expect([used(), usedUp]).toEqual([FULL_BYTES, [`${TV} 500 MB a day, then blocked`]]);
   // 23:59 in Berlin, and then midnight.
   host.setClock(Date.parse("2026-11-28T22:59:00Z") - host.monotonic());
   await limits.lookAfter();
@@ -343,8 +343,57 @@ test("what was used outlives another limit, a restart, a table that is removed, 
   limits = await fresh();
   expect([lines("used ").at(0), used()]).toEqual(["over 500000000 bytes used 2000 bytes", 2_000]);
   // Another quota keeps it; for a month, too.
-  await limits.setQuota(TV, { megabytes: 1, every: "month" });
+  await limits.setQuota(TV, { ...QUOTA, megabytes: 1, every: "month" });
   expect(lines("used ")).toContain("over 1000000 bytes used 2000 bytes");
+});
+
+const SLOW: Rate = { down: 2, up: null };
+const chain = (name: string) => {
+  const [, text = ""] = (host.limitsTable ?? "").split(`chain ${name} {\n`);
+  return text
+    .slice(0, text.indexOf("}"))
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "");
+};
+
+test("after a quota that does not block, its rate or nothing holds, and whoever is not named is blocked", async () => {
+  await limits.setQuota(TV, QUOTA);
+  expect([chain("over_up"), chain("over_down")]).toEqual([["drop"], ["drop"]]);
+  await limits.setQuota(PHONE, { ...QUOTA, at_end: "told" });
+  expect(chain("over_up")).toEqual(["ct mark @spared return", "drop"]);
+  await limited(CAMERA, { down: 20, up: 20 });
+  await limits.setQuota(CAMERA, { ...QUOTA, at_end: SLOW });
+  for (const way of ["up", "down"])
+    expect(chain(`over_${way}`)).toEqual([
+      `limit name ct mark map @over_${way} drop`,
+      "ct mark @spared return",
+      "drop",
+    ]);
+  expect(lines('elements = { N0 : "over')).toEqual(['elements = { N0 : "over_down_N0" }']);
+  expect(lines("elements = { N0, ")).toEqual(["elements = { N0, N-1 }"]);
+  expect(lines("rate over 250000 ")).toHaveLength(1);
+  // Its end is in force again after a restart.
+  const before = chain("over_up");
+  host.removeLimits();
+  limits = await fresh();
+  expect(chain("over_up")).toEqual(before);
+});
+
+test("what only tells closes nothing, so it may end without being saved, and a slower end, too", async () => {
+  await limits.setQuota(TV, { ...QUOTA, at_end: "told" });
+  fullDisk();
+  for (const [quota, isOpening] of [
+    [{ ...QUOTA, megabytes: 900, at_end: "told" }, false],
+    [{ ...QUOTA, at_end: { down: 2, up: 2 } }, false],
+    [{ ...QUOTA, at_end: { down: 1, up: null } }, true],
+    [{ ...QUOTA, at_end: { down: 1, up: 2 } }, false],
+    [QUOTA, false],
+  ] as [Quota, boolean][]) {
+    const set = limits.setQuota(TV, quota);
+    if (isOpening) await expect(set).rejects.toThrow("The disk is full.");
+    else expect((await set)?.message).toContain("in force");
+  }
 });
 
 test("a device with a quota and no rate still shares that of everybody else", async () => {
@@ -357,13 +406,15 @@ test("a device with a quota and no rate still shares that of everybody else", as
 test("a quota that closes takes effect even if it cannot be saved, and one that opens does not", async () => {
   const heal = fullDisk();
   expect((await limits.setQuota(TV, QUOTA))?.message).toContain("in force");
-  expect((await limits.setQuota(TV, { megabytes: 400, every: "day" }))?.message).toContain("in force");
-  for (const more of [QUOTA, { megabytes: 401, every: "month" } as const, null])
+  const less: Quota = { ...QUOTA, megabytes: 400 };
+  expect((await limits.setQuota(TV, less))?.message).toContain("in force");
+  const looser = [{ at_end: "told" }, { at_end: SLOW }, { megabytes: 401, every: "month" }] as const;
+  for (const more of [QUOTA, ...looser.map((each) => ({ ...less, ...each })), null])
     await expect(limits.setQuota(TV, more)).rejects.toThrow("The disk is full.");
-  expect(limits.quotaOf(TV)?.quota).toEqual({ megabytes: 400, every: "day" });
+  expect(limits.quotaOf(TV)?.quota).toEqual(less);
   heal();
   await limits.lookAfter();
-  expect(QUOTAS.read(store)).toEqual([{ id: TV, quota: { megabytes: 400, every: "day" } }]);
+  expect(QUOTAS.read(store)).toEqual([{ id: TV, quota: less }]);
   host.fails = () => "before";
   await expect(limits.setQuota(TV, null)).rejects.toThrow();
   expect(QUOTAS.read(store)).toHaveLength(1);
@@ -376,10 +427,22 @@ test("what the database or a backup has that is no quota is left out", () => {
     { id: "tv", quota: QUOTA },
     { id: CAMERA, quota: { megabytes: 0, every: "day" } },
     { id: CAMERA, quota: { megabytes: 1, every: "year" } },
+    { id: CAMERA, quota: { ...QUOTA, at_end: "slow" } },
+    { id: CAMERA, quota: { ...QUOTA, at_end: { down: null, up: null } } },
+    // As former versions have written it.
+    { id: PHONE, quota: { megabytes: 1, every: "month" } },
   ];
-  expect(QUOTAS.parse(JSON.stringify(texts))).toEqual([{ id: TV, quota: QUOTA }]);
+  expect(QUOTAS.parse(JSON.stringify(texts))).toEqual([
+    { id: TV, quota: QUOTA },
+    { id: PHONE, quota: { megabytes: 1, every: "month", at_end: "blocked" } },
+  ]);
   expect(QUOTAS.isValid(QUOTAS.format([{ id: TV, quota: QUOTA }]))).toBe(true);
   expect(QUOTAS.changes(null, QUOTAS.format([{ id: TV, quota: QUOTA }]))).toMatchObject([
-    { what: "quota", name: TV, after: "500 MB a day" },
+    { what: "quota", name: TV, after: "500 MB a day, then blocked" },
   ]);
+  const changed = QUOTAS.changes(
+    QUOTAS.format([{ id: TV, quota: QUOTA }]),
+    QUOTAS.format([{ id: TV, quota: { ...QUOTA, at_end: SLOW } }]),
+  );
+  expect(changed).toMatchObject([{ after: "500 MB a day, then 2 Mbit/s down" }]);
 });

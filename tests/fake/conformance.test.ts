@@ -1,5 +1,6 @@
 import { describe, expect } from "bun:test";
 import { until } from "../../lab/until.ts";
+import type { Mac } from "../../src/base/mac.ts";
 import { settingsFrom } from "../../src/base/settings.ts";
 import { chainsEchoed, chainsListed, finalRulesStand, sameChains } from "../../src/killswitch/listing.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
@@ -7,6 +8,16 @@ import { applyRules, exceptionRules, readRules, rulesFor } from "../../src/kills
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { droppingChains, listTable, loadTable } from "../../src/killswitch/table.ts";
 import { hostNetworkOf } from "../../src/network/host-network.ts";
+import {
+  addressesFor,
+  isLimiting,
+  type Limited,
+  limitsFor,
+  listLimits,
+  loadLimits,
+  NO_LIMITS,
+  readQuotas,
+} from "../../src/network/limits-table.ts";
 import type { Host, SetChange } from "../../src/system/host.ts";
 import { mtuTo } from "../../src/system/ip.ts";
 import { formatEndpoint } from "../../src/wireguard/config-text.ts";
@@ -333,6 +344,46 @@ describe("a server that answers", () => {
     };
     const expected = JSON.stringify(await counted(fake));
     await until(async () => JSON.stringify(await counted(real)) === expected);
+  });
+});
+
+const MAC = "02:00:00:00:00:20" as Mac;
+const QUOTAS: Limited["quota"][] = [
+  { name: "used_2026_11_28_a", bytes: 3_000_000, used: 1_000, atEnd: "blocked" },
+  { name: "used_2026_11_28_b", bytes: 3_000_000, used: 3_000_000, atEnd: "told" },
+  { name: "used_2026_11_c", bytes: 4_000_000, used: 4_000_000, atEnd: { down: 125_000, up: null } },
+  null,
+];
+
+describe("the limits' table", () => {
+  alike("has each quota as it was loaded, without what is over it, and is gone afterwards", async (both) => {
+    const limitedBy = (quota: Limited["quota"], number: number): Limited => ({
+      ...{
+        number: number + 100,
+        mac: MAC.replace("20", `2${number}`) as Mac,
+        addresses: [ip("192.168.7.20")],
+      },
+      ...{ rate: { down: number === 3 ? 1_000 : null, up: null }, isShared: false, quota },
+    });
+    const show = () =>
+      both.ask(async (host) => [
+        [...(await readQuotas(host))].toSorted(),
+        isLimiting(await listLimits(host)),
+      ]);
+    expect(await show()).toEqual([[], false]);
+    for (const count of [1, 2, 3, 4]) {
+      const limited = QUOTAS.slice(0, count).map(limitedBy);
+      await both.ask((host) => loadLimits(host, limitsFor(limited, ["lan0"]) + addressesFor(limited)));
+      const [quotas, limits] = await show();
+      expect([quotas, limits]).toEqual([expect.any(Array), true]);
+      expect(quotas).toHaveLength(Math.min(count, 3));
+    }
+    // More than all of it cannot be used.
+    const overdrawn = limitedBy({ name: "used_d", bytes: 1, used: 2, atEnd: "blocked" }, 1);
+    expect(await both.play("nft -f -", limitsFor([overdrawn], ["lan0"]))).toBe("refused");
+    expect((await show())[0]).toHaveLength(3);
+    await both.ask((host) => loadLimits(host, NO_LIMITS));
+    expect(await show()).toEqual([[], false]);
   });
 });
 

@@ -127,6 +127,9 @@ export class Nftables {
   private loadLimits(text: string): string {
     const table = text.slice(text.indexOf("\n", text.indexOf("\n") + 1) + 1);
     if (table !== "" && !table.startsWith(`table ${LIMITS_TABLE} {\n`)) unknown(text);
+    const quotas = table.matchAll(/over (\d+) bytes used (\d+) bytes/g);
+    if ([...quotas].some(([, bytes, used]) => Number(used) > Number(bytes)))
+      fail("Error: Could not process rule: Invalid argument");
     this.limits = table === "" ? null : table;
     this.tell(`add table ${LIMITS_TABLE}`);
     return "";

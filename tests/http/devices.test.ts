@@ -152,9 +152,15 @@ test("a device has a quota while it is given one, and what is wrong with it is n
   const quota = { megabytes: 500, every: "day" };
   expect((await put(`/api/devices/${TV}`, { quota })).status).toBe(200);
   home.host.useQuotas(1_234);
-  expect((await list()).devices).toMatchObject([{ id: TV, quota: { ...quota, used_bytes: 1_234 } }]);
+  expect((await list()).devices).toMatchObject([
+    { id: TV, quota: { ...quota, at_end: "blocked", used_bytes: 1_234 } },
+  ]);
   expect(await home.status()).not.toHaveProperty("limited_devices");
-  for (const wrong of [{ ...quota, megabytes: 0 }, { ...quota, every: "year" }, { megabytes: 1 }, "1"]) {
+  const ends = ["slow", 1, { down: 1 }, { down: null, up: null }, { down: 0, up: 1 }];
+  for (const wrong of [
+    ...[{ ...quota, megabytes: 0 }, { ...quota, every: "year" }, { megabytes: 1 }, "1"],
+    ...ends.map((at_end) => ({ ...quota, at_end })),
+  ]) {
     const { status, text } = await put(`/api/devices/${TV}`, { quota: wrong });
     expect([status, text]).toEqual([400, expect.stringContaining("quota")]);
   }
@@ -173,6 +179,23 @@ test("a device has a quota while it is given one, and what is wrong with it is n
   );
   expect((await home.send("DELETE", `/api/devices/${TV}`)).status).toBe(200);
   expect(home.host.limitsTable).toBeNull();
+});
+
+test.each([
+  [{ down: 1, up: 1 }, ", and is limited to 1 Mbit/s each way until the end of the month."],
+  ["told", "."],
+])("the end of a quota is told with what it does: %p", async (at_end, then) => {
+  const quota = { megabytes: 3, every: "month", at_end };
+  expect((await put(`/api/devices/${TV}`, { quota })).status).toBe(200);
+  home.host.useQuotas(3_000_000);
+  expect((await list()).devices).toMatchObject([{ id: TV, quota: { ...quota, used_bytes: 3_000_000 } }]);
+  await list();
+  const { events } = (await home.send("GET", "/api/events")).json;
+  const told = events.filter(({ code }: { code?: string }) => code === "quota_used");
+  expect(told.map(({ message }: { message: string }) => message)).toContain(
+    `${TV} has used its quota of 3 MB a month${then}`,
+  );
+  expect((await home.send("DELETE", `/api/devices/${TV}`)).status).toBe(200);
 });
 
 test("devices without a rate share one, and open pages are told", async () => {

@@ -29,7 +29,11 @@ export function addDeviceCommands(program: Command): void {
       )
       .argument(
         "[exit, name, address, rate or quota]",
-        "for exit: a tunnel, or blocked, or several of which the first that is up is taken (amsterdam,main,blocked); for name: 1 to 64 characters; for address: an IPv4 address that the gateway's DHCP server then gives to it, or auto; for rate: Mbit/s each way (20), down and up (20/5 or 20/off), or off; for quota: how much until it is blocked, such as 500MB/day or 20GB/month, or off",
+        "for exit: a tunnel, or blocked, or several of which the first that is up is taken (amsterdam,main,blocked); for name: 1 to 64 characters; for address: an IPv4 address that the gateway's DHCP server then gives to it, or auto; for rate: Mbit/s each way (20), down and up (20/5 or 20/off), or off; for quota: how much, such as 500MB/day or 20GB/month, or off",
+      )
+      .argument(
+        "[end of the quota]",
+        "what the device has then: blocked (the default), a rate as above, or told, which only tells you",
       ),
     async (api, args) => (await loadDevices()).changeDevice(api, args),
   );

@@ -45,9 +45,7 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
         />
       </Form>
       {!isNetwork(device) && <LimitForm device={device} />}
-      {!isNetwork(device) && (
-        <QuotaForm key={`${device.quota?.megabytes} ${device.quota?.every}`} device={device} />
-      )}
+      {!isNetwork(device) && <QuotaForm device={device} />}
       <DeviceFacts device={device} />
       {isGiven(device) && !isRemote(device) && (
         <Button

@@ -7,7 +7,8 @@ import { titleOf } from "../../exit.ts";
 import { say } from "../../language.ts";
 import { limitText } from "../../limit.ts";
 import { devicePath } from "../../parts/device-exit.tsx";
-import { Field, Form } from "../../parts/form.tsx";
+import { Form } from "../../parts/form.tsx";
+import { RateFields, rateIn, typedOf } from "./rate-fields.tsx";
 
 /** How fast a device may be each way. */
 export function LimitForm({ device }: { device: Device }) {
@@ -58,31 +59,20 @@ interface RateFormProps {
 }
 
 function RateForm({ rate, action, save, ...labels }: RateFormProps) {
-  const [down, setDown] = useState(textOf(rate?.down));
-  const [up, setUp] = useState(textOf(rate?.up));
+  const [typed, setTyped] = useState(typedOf(rate));
   const work = async () => {
-    const chosen = { down: megabitsOf(down), up: megabitsOf(up) };
+    const chosen = rateIn(typed);
     await save(chosen.down === null && chosen.up === null ? null : chosen);
     await refresh("devices");
   };
-  const field = { type: "number", min: 0.1, max: 10_000, step: "any" } as const;
   return (
     <Form action={action} work={work} submit={say("Save the limit")} doing={say("Saving…")}>
-      <Field {...field} label={labels.down} value={down} onValue={setDown} />
-      <Field {...field} label={labels.up} hint={say("Empty means no limit.")} value={up} onValue={setUp} />
+      <RateFields {...labels} typed={typed} onTyped={setTyped} hint={say("Empty means no limit.")} />
     </Form>
   );
 }
 
 /** A limit that has changed gets a new form: a field that still had the former one would set it again. */
 function keyOf(rate: Rate | undefined): string {
-  return `${textOf(rate?.down)} ${textOf(rate?.up)}`;
-}
-
-function textOf(megabits: number | null | undefined): string {
-  return megabits == null ? "" : String(megabits);
-}
-
-function megabitsOf(text: string): number | null {
-  return text === "" ? null : Number(text);
+  return JSON.stringify([rate?.down, rate?.up]);
 }
