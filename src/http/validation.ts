@@ -89,6 +89,8 @@ function wanted(schema: JsonSchema): string {
       return "null";
     case "object":
       return "a JSON object";
+    case "array":
+      return "a list";
     default:
       return typeof schema.type === "string" ? `of type ${schema.type}` : "of another type";
   }

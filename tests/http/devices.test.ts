@@ -111,7 +111,7 @@ test("an exit of null is the default exit again, and the name stays", async () =
     { id: TV, name: "TV", named: true, exit: "main", assigned: false },
   ]);
   expect((await put(`/api/devices/${TV}`, { exit: 1 })).text).toContain(
-    "exit must be a non-empty string or null",
+    "exit must be a non-empty string, a list or null",
   );
 });
 
