@@ -77,13 +77,17 @@ function serverOf(connection: Connection | null): string {
   const first =
     order === undefined
       ? ""
-      : `; the first that works of: ${order.targets.map(targetText).join(", ")}${backText(order)}`;
+      : `; the first that works of: ${order.targets.map(targetText).join(", ")}${backText(order)}${leftText(order)}`;
   return `${viaText(name, via)} (${PROVIDER_WORDS[provider].word}${asked}${how}${keys})${first}`;
 }
 
 function backText({ back_after_minutes, back_when_quiet }: Order): string {
   if (back_after_minutes === undefined) return "";
   return `, back after ${back_after_minutes} min${back_when_quiet ? " at a quiet time" : ""}`;
+}
+
+function leftText({ move_when }: Order): string {
+  return move_when === undefined ? "" : `, left when ${move_when.join(" or ")}`;
 }
 
 function targetText({ provider, server, via, transport }: OrderTarget): string {

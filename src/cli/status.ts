@@ -73,13 +73,14 @@ export function qualityText({ state, round_trip_ms, variation_ms, loss_percent }
 }
 
 /** `Sweden, work: number 2 of 2, a better one is tried each 10 min`. */
-function orderText({ targets, at, back_after_minutes }: NonNullable<Status["order"]>): string {
+function orderText({ targets, at, back_after_minutes, move_when }: NonNullable<Status["order"]>): string {
   const names = targets.map(({ server, via }) => printable(viaText(server, via)));
   const back =
     at === 0 || back_after_minutes === undefined
       ? ""
       : `, a better one is tried each ${back_after_minutes} min`;
-  return `${names.join(", ")}: number ${at + 1} of ${names.length}${back}`;
+  const left = move_when === undefined ? "" : `, left when ${move_when.join(" or ")}`;
+  return `${names.join(", ")}: number ${at + 1} of ${names.length}${back}${left}`;
 }
 
 function killSwitchOf({ killswitch_active }: Status): string {

@@ -25,17 +25,19 @@ export interface How {
   then?: readonly string[];
   back?: number;
   quiet?: true;
+  leave?: readonly string[];
   via?: string;
   transport?: string;
   quantum?: string;
 }
 
 /** The body of a request that connects a tunnel. */
-export function targetsIn(server: string, { then, back, quiet, quantum, ...each }: How): object {
+export function targetsIn(server: string, { then, back, quiet, leave, quantum, ...each }: How): object {
   const keys = quantum === undefined ? {} : { quantum };
   const way = {
     ...(back !== undefined && { back_after_minutes: back }),
     ...(quiet !== undefined && { back_when_quiet: true }),
+    ...(leave !== undefined && { move_when: leave }),
   };
   if (then === undefined) return { server, ...each, ...keys, ...way };
   const targets = [server, ...then].map((name) => ({ server: name, ...each }));

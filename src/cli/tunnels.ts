@@ -83,12 +83,13 @@ function textOf(rows: readonly TunnelRow[]): string {
 function assertNoServer(
   action: string,
   server: string | undefined,
-  { then, back, quiet, via, transport, quantum }: How,
+  { then, back, quiet, leave, via, transport, quantum }: How,
 ): void {
   if (server !== undefined) throw usage(`too many arguments: ${action} takes no server`);
   if (then !== undefined) throw usage(`--then is for connect only`);
   if (back !== undefined) throw usage(`--back is for connect only`);
   if (quiet !== undefined) throw usage(`--quiet is for connect only`);
+  if (leave !== undefined) throw usage(`--leave is for connect only`);
   if (via !== undefined) throw usage(`--via is for connect only`);
   if (transport !== undefined) throw usage(`--transport is for connect only`);
   if (quantum !== undefined) throw usage(`--quantum is for connect only`);

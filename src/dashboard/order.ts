@@ -11,6 +11,7 @@ export function orderFacts({ order }: Pick<TunnelRow, "order">): (readonly [term
   return [
     [say("Targets, the best first"), shown.join(" · ")],
     [say("Back to a better one"), backText(order)],
+    [say("A target is left"), leftText(order)],
   ];
 }
 
@@ -22,12 +23,19 @@ function backText({ back_after_minutes: minutes, back_when_quiet }: Order): stri
   );
 }
 
+function leftText({ move_when = [] }: Order): string {
+  return say(
+    "{when, select, both {when it is dead, slow or lossy} slow {when it is dead or slow} lossy {when it is dead or lossy} other {when it is dead}}",
+    { when: move_when.length > 1 ? "both" : (move_when[0] ?? "dead") },
+  );
+}
+
 /** The names of the targets, for a question. */
 export function targetsText({ targets }: Order): string {
   return targets.map(({ server, via }) => viaText(server, via)).join(" · ");
 }
 
 /** The part of a connect that asks for the same targets again. */
-export function sameTargets({ targets, back_after_minutes = 0, back_when_quiet }: Order) {
-  return { targets, back_after_minutes, back_when_quiet: back_when_quiet === true };
+export function sameTargets({ targets, back_after_minutes = 0, back_when_quiet, move_when = [] }: Order) {
+  return { targets, back_after_minutes, back_when_quiet: back_when_quiet === true, move_when };
 }

@@ -2,6 +2,7 @@ import { Type } from "typebox";
 import { Provider, Quantum, Transport } from "../servers/schema.ts";
 import { BACK_MINUTES, MAX_BACK_MINUTES, MAX_TARGETS } from "../shared/bounds.ts";
 import type { ConnectRequest } from "../tunnel/connect-requests.ts";
+import { MoveWhen } from "../tunnel/order.ts";
 import { Status } from "../tunnel/schema.ts";
 import { answers, done } from "./answers.ts";
 import type { Domain } from "./domain.ts";
@@ -80,7 +81,7 @@ const Targets = Type.Optional(
 );
 
 /** As in the body of the requests that connect a tunnel. */
-const BACK = {
+const RULES = {
   back_after_minutes: Type.Optional(
     Type.Integer({
       minimum: 0,
@@ -92,6 +93,14 @@ const BACK = {
     Type.Boolean({
       description:
         "With targets: try it only once the tunnel has carried little for a minute. Without it: false.",
+    }),
+  ),
+  move_when: Type.Optional(
+    Type.Array(MoveWhen, {
+      maxItems: 2,
+      uniqueItems: true,
+      description:
+        "With targets: leave one not only when it is dead, but also when the tunnel's `quality` is `slow` or `lossy` there, once another one answers beside it. Without it: only when it is dead.",
     }),
   ),
 };
@@ -118,7 +127,7 @@ export const tunnelRoutes = [
         via: Via,
         transport: How,
         targets: Targets,
-        ...BACK,
+        ...RULES,
         quantum: Keys,
       },
       { additionalProperties: false },
@@ -170,7 +179,7 @@ export const tunnelRoutes = [
         via: Via,
         transport: How,
         targets: Targets,
-        ...BACK,
+        ...RULES,
         quantum: Keys,
       },
       { additionalProperties: false },

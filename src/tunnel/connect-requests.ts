@@ -8,7 +8,7 @@ import { reachedBy } from "../servers/transport.ts";
 import { BACK_MINUTES } from "../shared/bounds.ts";
 import type { Host } from "../system/host.ts";
 import { CONNECT_BOUNDS_SECONDS, histogramOf, observed } from "./histogram.ts";
-import type { Back, OrderTarget } from "./order.ts";
+import type { MoveWhen, OrderTarget, Rules } from "./order.ts";
 import type { SavedState } from "./saved-state.ts";
 import { sameTarget, type Target } from "./target.ts";
 import type { Tunnels } from "./tunnels.ts";
@@ -30,6 +30,8 @@ export interface ConnectRequest extends Partial<WantedTarget> {
   back_after_minutes?: number;
   /** Only once the tunnel has carried little for a minute. */
   back_when_quiet?: boolean;
+  /** In which states a target is left whose server answers. */
+  move_when?: readonly MoveWhen[];
   /** Whether its keys are made safe from quantum computers; as before if absent. */
   quantum?: Quantum;
 }
@@ -57,7 +59,7 @@ export class ConnectRequests {
     const tunnel = await tunnels.opened(name);
     const start = host.monotonic();
     const targets = this.targetsOf(request, name);
-    await tunnel.controller.connect(targets, undefined, backIn(request)).catch(async (error: unknown) => {
+    await tunnel.controller.connect(targets, undefined, rulesIn(request)).catch(async (error: unknown) => {
       await tunnels.dropUnused(tunnel).catch((why: unknown) => log.warn(`${name}: ${messageOf(why)}`));
       throw error;
     });
@@ -84,8 +86,8 @@ export class ConnectRequests {
     const targets = (order?.targets ?? []).filter((each) => this.found(each, MAIN) !== null);
     if (order === undefined || targets.length === 0)
       return { provider, server: name, ...(via !== undefined && { via }) };
-    const { back_after_minutes = 0, back_when_quiet = false } = order;
-    return { targets, back_after_minutes, back_when_quiet };
+    const { back_after_minutes = 0, back_when_quiet = false, move_when } = order;
+    return { targets, back_after_minutes, back_when_quiet, ...(move_when !== undefined && { move_when }) };
   }
 
   private known(): ReturnType<SavedState["recent"]> {
@@ -105,12 +107,12 @@ export class ConnectRequests {
   }
 
   private targetsOf(
-    { targets, quantum, back_after_minutes, back_when_quiet, ...one }: ConnectRequest,
+    { targets, quantum, back_after_minutes, back_when_quiet, move_when, ...one }: ConnectRequest,
     name: string,
   ): readonly Target[] {
     const { server, via, transport } = one;
     if (targets === undefined) {
-      for (const [field, value] of Object.entries({ back_after_minutes, back_when_quiet }))
+      for (const [field, value] of Object.entries({ back_after_minutes, back_when_quiet, move_when }))
         if (value !== undefined) throw new GatewayError("bad_request", `${field}: it needs targets`);
       if (server === undefined) throw new GatewayError("bad_request", "server is required");
       return [this.targetOf({ ...one, server }, name, quantum)];
@@ -148,7 +150,14 @@ export class ConnectRequests {
   }
 }
 
-function backIn({ back_after_minutes = BACK_MINUTES, back_when_quiet = false }: ConnectRequest): Back {
-  if (back_after_minutes === 0) return {};
-  return { back_after_minutes, ...(back_when_quiet && { back_when_quiet: true as const }) };
+function rulesIn({
+  back_after_minutes = BACK_MINUTES,
+  back_when_quiet = false,
+  move_when = [],
+}: ConnectRequest): Rules {
+  return {
+    ...(back_after_minutes > 0 && { back_after_minutes }),
+    ...(back_after_minutes > 0 && back_when_quiet && { back_when_quiet: true as const }),
+    ...(move_when.length > 0 && { move_when: [...move_when] }),
+  };
 }

@@ -15,7 +15,7 @@ import type { Dialer, Former } from "./dialer.ts";
 import type { Bytes, Kernel } from "./kernel.ts";
 import { KeyConflicts } from "./key-conflicts.ts";
 import type { Moved } from "./moved.ts";
-import type { Back, Order, OrderTarget } from "./order.ts";
+import type { Order, OrderTarget, Rules } from "./order.ts";
 import type { Probe } from "./probe.ts";
 import { type Move, Requests } from "./requests.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -85,7 +85,7 @@ interface Moving {
   signal: AbortSignal;
   answer: () => void;
   asked: Asked | undefined;
-  back: Back;
+  rules: Rules;
 }
 
 /** `error` says why the tunnel is in that state, if something failed. */
@@ -107,7 +107,7 @@ export class Controller {
   private switchWanted = true;
   /** The targets of a connect that has led to one of them, and may have work left to do. */
   private reached: readonly Target[] | null = null;
-  private isGoingBack = false;
+  private isMovingBeside = false;
   private readonly requests = new Requests();
   private readonly aim: WantedConnection;
   private readonly upkeep: Upkeep;
@@ -144,7 +144,7 @@ export class Controller {
 
   /** Whether it is being led elsewhere, which may take minutes. */
   get isMoving(): boolean {
-    return this.isAsked || this.isGoingBack;
+    return this.isAsked || this.isMovingBeside;
   }
 
   get network(): HostNetwork {
@@ -249,13 +249,13 @@ export class Controller {
    * server is silent, `interrupted` if another connect or a disconnect came, or another code. With `asked`, a tunnel that
    * leads there moves too: to one of the servers that `wanted` has, which is saved as chosen for what was asked.
    */
-  connect(wanted: Target | readonly Target[], asked?: Asked, back: Back = {}): Promise<void> {
+  connect(wanted: Target | readonly Target[], asked?: Asked, rules: Rules = {}): Promise<void> {
     if (this.ending !== null)
       return Promise.reject(new GatewayError("interrupted", "the tunnel is being removed"));
     const targets = "length" in wanted ? wanted : [wanted];
-    const move: Move = (signal, answer) => this.moveTo(targets, { signal, answer, asked, back });
-    // One target has no way back.
-    return this.requests.connect(targets, move, targets.length > 1 ? back : {});
+    const move: Move = (signal, answer) => this.moveTo(targets, { signal, answer, asked, rules });
+    // They are of no meaning for one target.
+    return this.requests.connect(targets, move, targets.length > 1 ? rules : {});
   }
 
   disconnect(): Promise<void> {
@@ -483,34 +483,45 @@ export class Controller {
   }
 
   /**
-   * One attempt to lead a live tunnel to one of these. Its session carries traffic meanwhile, and stays if none of them
-   * answers. Nobody is told of such an attempt: for devices, nothing has changed.
+   * One attempt to lead a live tunnel to one of these; returns whether it was. Its session carries traffic meanwhile, and
+   * stays if none of them answers. Nobody is told of such an attempt: for devices, nothing has changed.
    */
-  async goBack(better: readonly Candidate[], attempt: AbortSignal): Promise<void> {
+  async moveBeside(
+    others: readonly Candidate[],
+    because: Moved["because"],
+    attempt: AbortSignal,
+  ): Promise<boolean> {
+    if (this.isMovingBeside) return false;
     const signal = AbortSignal.any([this.requests.signal, attempt]);
-    this.isGoingBack = true;
+    this.isMovingBeside = true;
     try {
-      for (const each of better) if (await this.requests.add(() => this.tryBeside(each, signal))) return;
+      for (const each of others)
+        if (await this.requests.add(() => this.tryBeside(each, because, signal))) return true;
+      return false;
     } finally {
-      this.isGoingBack = false;
+      this.isMovingBeside = false;
     }
   }
 
-  private async tryBeside({ target, asked }: Candidate, signal: AbortSignal): Promise<boolean> {
+  private async tryBeside(
+    { target, asked }: Candidate,
+    because: Moved["because"],
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const state = this.current;
     if (signal.aborted || state.name !== "connected" || isUnanswered(state)) return false;
     const { session } = state;
     try {
       const arrived = await this.reach(target, { session, alive: true, dead: false }, signal);
-      this.arrive(arrived, asked, { moved: { from: session.server.name, because: "better_answers" } });
+      this.arrive(arrived, asked, { moved: { from: session.server.name, because } });
     } catch (error) {
       this.dialled = null;
       // What was permitted for the attempt is closed again.
       await this.upkeep.settle();
-      if (!signal.aborted) this.deps.log.info(`not going back yet: ${messageOf(error)}`);
+      if (!signal.aborted) this.deps.log.info(`staying at ${titleOf(session.server)}: ${messageOf(error)}`);
       return false;
     }
-    this.deps.log.info(`${target.name} answers again: back at it`);
+    this.deps.log.info(movedText(session.server, target, because));
     await this.upkeep.retire(session, signal);
     return true;
   }
@@ -565,10 +576,10 @@ export class Controller {
     targets: readonly Target[],
     at: number,
     failures: string[],
-    { signal, answer, asked, back }: Moving,
+    { signal, answer, asked, rules }: Moving,
   ): Promise<boolean> {
     const wanted = targets[at] as Target;
-    const as = asked ?? askedIn(targets, at, back);
+    const as = asked ?? askedIn(targets, at, rules);
     const session = carriedBy(this.current);
     // Interrupted before its turn, it has changed nothing.
     if (this.current.name !== "connecting") signal.throwIfAborted();
@@ -705,6 +716,12 @@ function movedFrom(state: Reconnecting | Connected): Moved {
   return state.name === "connected"
     ? { from: state.session.server.name, because: "carries_nothing" }
     : { from: state.server.name, because: "silent" };
+}
+
+function movedText(from: Server, { name }: Target, because: Moved["because"]): string {
+  return because === "better_answers"
+    ? `${name} answers again: back at it`
+    : `${titleOf(from)} is ${because}: moved to ${name}`;
 }
 
 function leadsThere(state: State | null, wanted: Target): boolean {

@@ -5,10 +5,16 @@ export const Moved = Type.Object(
   {
     from: Type.String({ description: "the server before" }),
     because: Type.Union(
-      [Type.Literal("silent"), Type.Literal("carries_nothing"), Type.Literal("better_answers")],
+      [
+        Type.Literal("silent"),
+        Type.Literal("carries_nothing"),
+        Type.Literal("better_answers"),
+        Type.Literal("slow"),
+        Type.Literal("lossy"),
+      ],
       {
         description:
-          "the server before did not answer, or answered handshakes and carried nothing, or a better target of the order answers again",
+          "the server before did not answer, or answered handshakes and carried nothing, or a better target of the order answers again, or the server before was slow or lossy and the order says that it is left then",
       },
     ),
   },

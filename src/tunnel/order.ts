@@ -16,6 +16,10 @@ export const OrderTarget = Type.Object(
 );
 export type OrderTarget = Static<typeof OrderTarget>;
 
+/** Why a tunnel leaves a target whose server answers. */
+export const MoveWhen = Type.Union([Type.Literal("slow"), Type.Literal("lossy")]);
+export type MoveWhen = Static<typeof MoveWhen>;
+
 /** The targets of a tunnel, in a person's own order. The first that works is taken. */
 export const Order = Type.Object(
   {
@@ -35,6 +39,15 @@ export const Order = Type.Object(
     back_when_quiet: Type.Optional(
       Type.Literal(true, { description: "it is tried only once the tunnel has carried little for a minute" }),
     ),
+    move_when: Type.Optional(
+      Type.Array(MoveWhen, {
+        minItems: 1,
+        maxItems: 2,
+        uniqueItems: true,
+        description:
+          "the states of `quality` in which a target is left for another one that answers; missing if it is left only when it is dead",
+      }),
+    ),
   },
   {
     additionalProperties: false,
@@ -46,5 +59,5 @@ export type Order = Static<typeof Order>;
 /** The same as it is saved: what was changed by hand, and takes a target that is not there, is refused. */
 export const SavedOrder = Type.Refine(Order, ({ targets, at }) => at < targets.length);
 
-/** When a tunnel goes back to a better target. */
-export type Back = Pick<Order, "back_after_minutes" | "back_when_quiet">;
+/** When a tunnel goes back to a better target, and when it leaves one. */
+export type Rules = Pick<Order, "back_after_minutes" | "back_when_quiet" | "move_when">;

@@ -24,6 +24,7 @@ import { type Candidate, isHops, isPlace, leadsTo, placesIn, type Target } from 
 import type { TunnelQuality } from "./tunnel-quality.ts";
 import { askedAnew, isCertain, isDoubtful, type Unanswered, unansweredAfter } from "./unanswered.ts";
 import type { WayBack } from "./way-back.ts";
+import type { WayOut } from "./way-out.ts";
 
 /**
  * How often the tunnel is checked. Under traffic, a dead server must be noticed within 15 s: one check that sees the
@@ -57,6 +58,7 @@ interface Deps {
   knownWays: Pick<KnownWays, "fellSilent">;
   quality: Pick<TunnelQuality, "look">;
   wayBack: Pick<WayBack, "look" | "stop">;
+  wayOut: Pick<WayOut, "look" | "stop">;
   /** The tunnel's name. */
   name: string;
   /** Servers that may replace a dead one, the nearest first; none unless the operator allows it. */
@@ -111,8 +113,9 @@ export class Supervisor {
     const { host, controller, log } = this.deps;
     this.backstop.checked();
     controller.onChange((state) => {
-      if (state.name === "connected") this.arrived(state.session, signal);
-      else this.deps.wayBack.stop();
+      if (state.name === "connected") return this.arrived(state.session, signal);
+      this.deps.wayBack.stop();
+      this.deps.wayOut.stop();
     });
     while (!signal.aborted) {
       await this.look().catch((error) => log.warn(messageOf(error)));
@@ -253,7 +256,10 @@ export class Supervisor {
     if (controller.state.name === "connected") {
       this.deps.savedState.saveClock(this.deps.host.now());
       this.deps.quality.look(session, sample);
-      if (!isUnanswered(controller.state)) this.deps.wayBack.look(session, sample);
+      if (!isUnanswered(controller.state)) {
+        this.deps.wayOut.look(session);
+        this.deps.wayBack.look(session, sample);
+      }
     }
     if (sample.latestHandshake > 0 && sample.latestHandshake !== before?.sample.latestHandshake)
       this.deps.savedState.saveHandshake(sample.latestHandshake);

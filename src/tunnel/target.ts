@@ -4,7 +4,7 @@ import { quantumIn } from "../servers/quantum.ts";
 import type { Quantum, Server, Wish } from "../servers/schema.ts";
 import { wishIn } from "../servers/transport.ts";
 import type { Connection } from "./connection.ts";
-import type { Back, OrderTarget } from "./order.ts";
+import type { Order, OrderTarget, Rules } from "./order.ts";
 import { sameServer } from "./session.ts";
 
 /** The target of a connect: a server, the nearest one of a place, or two hops of which one is to be chosen. */
@@ -99,11 +99,28 @@ export interface Candidate {
   asked: Asked;
 }
 
+/**
+ * What a tunnel can be led to beside its live session, the best first. Without other ways to the present server: it would
+ * take both for one tunnel, and a handshake by the one would end the other.
+ */
+export function besideOf(
+  order: Order,
+  { provider, name }: Server,
+  found: (wanted: OrderTarget) => Target | null,
+): Candidate[] {
+  const isPresent = (other: Server) => other.provider === provider && other.name === name;
+  return order.targets.flatMap((wanted, at) => {
+    const target = found(wanted);
+    if (at === order.at || target === null || candidatesOf(exitOf(target)).some(isPresent)) return [];
+    return { target, asked: { ...placesIn(target), order: { ...order, at } } };
+  });
+}
+
 /** What is requested with the target at this place of an order. */
-export function askedIn(targets: readonly Target[], at: number, back: Back): Asked {
+export function askedIn(targets: readonly Target[], at: number, rules: Rules): Asked {
   const wanted = targets[at];
   if (wanted === undefined) return {};
-  const order = targets.length > 1 ? { order: { targets: targets.map(orderTargetOf), at, ...back } } : {};
+  const order = targets.length > 1 ? { order: { targets: targets.map(orderTargetOf), at, ...rules } } : {};
   return { ...placesIn(wanted), ...order };
 }
 

@@ -22,6 +22,7 @@ import { Supervisor } from "./supervisor.ts";
 import type { Target } from "./target.ts";
 import { TunnelQuality } from "./tunnel-quality.ts";
 import { WayBack } from "./way-back.ts";
+import { WayOut } from "./way-out.ts";
 
 /** What a tunnel needs from the rest of the gateway. */
 export interface Surroundings {
@@ -36,6 +37,8 @@ export interface Surroundings {
   qualitySettings: Pick<QualitySettings, "choice">;
   /** Called with each question that measures the tunnel. */
   onAsked: () => void;
+  /** Whether the uplink itself is slow or lossy. */
+  isUplinkPoor: () => boolean;
   /** The tunnel's name: the owner of its part of the kill switch. */
   name: string;
   slot: Slot;
@@ -83,6 +86,10 @@ export function tunnelIn(surroundings: Surroundings): Tunnel {
   const controller = new Controller({ ...surroundings, kernel, dialer, probe });
   const quality = new TunnelQuality(surroundings);
   const wayBack = new WayBack({ ...surroundings, controller });
-  const supervisor = new Supervisor({ ...surroundings, controller, kernel, knownWays, quality, wayBack });
+  const wayOut = new WayOut({ ...surroundings, controller, quality });
+  const supervisor = new Supervisor({
+    ...surroundings,
+    ...{ controller, kernel, knownWays, quality, wayBack, wayOut },
+  });
   return { name, slot, controller, supervisor, quality };
 }

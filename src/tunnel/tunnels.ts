@@ -17,7 +17,7 @@ import { Machine } from "./machine.ts";
 import { MachineSupervisor } from "./machine-supervisor.ts";
 import { nameFault } from "./name.ts";
 import { PathMtu } from "./path-mtu.ts";
-import type { Ways } from "./quality-verdict.ts";
+import { isPoor, type Ways } from "./quality-verdict.ts";
 import { Resolver } from "./resolver.ts";
 import { RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -301,6 +301,7 @@ export class Tunnels {
       resolver: this.resolver,
       roundTrips: this.roundTrips,
       onAsked: () => this.uplink.ask(),
+      isUplinkPoor: () => this.uplink.quality.measured !== null && isPoor(this.uplink.quality.measured),
       name,
       // A program that contests one tunnel must not delay the repair of another.
       repairs: name === MAIN ? repairs : new Repairs(host, alarm),

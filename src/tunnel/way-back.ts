@@ -5,7 +5,7 @@ import type { Controller } from "./controller.ts";
 import type { Sample } from "./health.ts";
 import type { OrderTarget } from "./order.ts";
 import type { Session } from "./session.ts";
-import { type Candidate, candidatesOf, exitOf, placesIn, type Target } from "./target.ts";
+import { besideOf, type Candidate, type Target } from "./target.ts";
 
 /** A time is quiet in which a tunnel has carried no more than this, both ways: less than any call, film or download. */
 const QUIET = { bytes: 250_000, ms: 60_000 };
@@ -17,7 +17,7 @@ const MOST_PATIENCE = 64;
 
 interface Deps {
   host: Pick<Host, "monotonic">;
-  controller: Pick<Controller, "asked" | "goBack">;
+  controller: Pick<Controller, "asked" | "moveBeside">;
   found: (wanted: OrderTarget, tunnel: string) => Target | null;
   /** The tunnel's name. */
   name: string;
@@ -81,7 +81,7 @@ export class WayBack {
     this.attempt = attempt;
     const before = controller.asked.order?.at ?? 0;
     try {
-      await controller.goBack(this.betterThan(session), attempt.signal);
+      await controller.moveBeside(this.betterThan(session), "better_answers", attempt.signal);
     } catch (error) {
       log.info(messageOf(error));
     }
@@ -91,20 +91,11 @@ export class WayBack {
     if (to < before) this.led = { to, at: this.triedAt };
   }
 
-  /**
-   * Without other ways to the present server: it would take both for one tunnel, and a handshake by the one would end the
-   * other.
-   */
   private betterThan({ server }: Session): Candidate[] {
     const { controller, found, name } = this.deps;
     const { order } = controller.asked;
     if (order === undefined) return [];
-    const isPresent = (other: { provider: string; name: string }) =>
-      other.provider === server.provider && other.name === server.name;
-    return order.targets.slice(0, order.at).flatMap((wanted, at) => {
-      const target = found(wanted, name);
-      if (target === null || candidatesOf(exitOf(target)).some(isPresent)) return [];
-      return { target, asked: { ...placesIn(target), order: { ...order, at } } };
-    });
+    const isBetter = ({ asked }: Candidate) => (asked.order?.at ?? order.at) < order.at;
+    return besideOf(order, server, (wanted) => found(wanted, name)).filter(isBetter);
   }
 }

@@ -686,7 +686,10 @@ describe("the tunnels of a backup", () => {
             name: "tv",
             connection: {
               ...one,
-              order: { targets, at: 0, back_after_minutes: 5, back_when_quiet: true as const },
+              order: {
+                ...{ targets, at: 0, back_after_minutes: 5, back_when_quiet: true as const },
+                move_when: ["slow" as const, "lossy" as const],
+              },
             },
           },
         ],
@@ -695,7 +698,7 @@ describe("the tunnels of a backup", () => {
       expect(changesBy(holdingsOf(store), backup, CAREFUL)).toContainEqual({
         ...{ what: "tunnel", name: "tv", before: "se-1 (account)", replaces: true },
         after:
-          "se-1 (account); the first that works of: se-1 (account), work (own, plain), back after 5 min at a quiet time",
+          "se-1 (account); the first that works of: se-1 (account), work (own, plain), back after 5 min at a quiet time, left when slow or lossy",
       });
       restoreInto(store, backup, { ...CAREFUL, replace: true });
       expect(contentsOf(store, NOW).tunnels).toEqual(backup.tunnels);

@@ -57,12 +57,12 @@ const BODIES: [request: string, body: string | Uint8Array, error: string][] = [
   [
     CONNECT,
     '{"servers":"a"}',
-    "unknown field servers: the known ones are server, via, transport, targets, back_after_minutes, back_when_quiet, quantum",
+    "unknown field servers: the known ones are server, via, transport, targets, back_after_minutes, back_when_quiet, move_when, quantum",
   ],
   [
     CONNECT,
     '{"server":"a","__proto__":{}}',
-    "unknown field __proto__: the known ones are server, via, transport, targets, back_after_minutes, back_when_quiet, quantum",
+    "unknown field __proto__: the known ones are server, via, transport, targets, back_after_minutes, back_when_quiet, move_when, quantum",
   ],
   [IMPORT, '{"name":"a","conf":"b"}', "unknown field conf: the known ones are name, config"],
   [CONNECT, '{"server":"a","server":"b"}', "body has server twice"],

@@ -142,18 +142,23 @@ test("connect --then names what comes next, and the status says which is taken",
   expect(
     await portcullis(
       ...["tunnel", "main", "connect", "se-4", "--then", "se-3", "--transport", "plain", "--back", "30"],
-      "--quiet",
+      ...["--quiet", "--leave", "slow,lossy"],
     ),
   ).toEqual(ok("The main tunnel is connected to se-4 (Malmö, Sweden).\n"));
-  expect((await portcullis("status")).stdout).toContain("\nOrder        se-4, se-3: number 1 of 2\n");
+  expect((await portcullis("status")).stdout).toContain(
+    "\nOrder        se-4, se-3: number 1 of 2, left when slow or lossy\n",
+  );
   expect(home.parts.savedState.connection()?.order).toMatchObject({
     back_after_minutes: 30,
     back_when_quiet: true,
+    move_when: ["slow", "lossy"],
   });
   for (const wrong of [
     ["connect", "se-4", "--then", "se-3", "--back", "soon"],
     ["tunnel", "main", "disconnect", "--back", "1"],
     ["tunnel", "main", "disconnect", "--quiet"],
+    ["tunnel", "main", "disconnect", "--leave", "slow"],
+    ["connect", "se-4", "--then", "se-3", "--leave", "slow,slow"],
   ])
     expect((await portcullis(...wrong)).code).toBe(2);
   expect(await portcullis("connect", "se-3", "--then", "se-5")).toMatchObject({

@@ -126,10 +126,10 @@ test("a missing field is a 400 that names it", async () => {
 
 test("an unknown field is a 400 that names it and the known ones", async () => {
   expect(await refusalOf('{"servre":"a"}')).toBe(
-    "unknown field servre: the known ones are server, via, transport, targets, back_after_minutes, back_when_quiet, quantum",
+    "unknown field servre: the known ones are server, via, transport, targets, back_after_minutes, back_when_quiet, move_when, quantum",
   );
   expect(await refusalOf('{"server":"a","__proto__":{}}')).toBe(
-    "unknown field __proto__: the known ones are server, via, transport, targets, back_after_minutes, back_when_quiet, quantum",
+    "unknown field __proto__: the known ones are server, via, transport, targets, back_after_minutes, back_when_quiet, move_when, quantum",
   );
   expect(await refusalOf(JSON.stringify({ ...SERVER, "allowed ips": "" }), "/api/custom/add")).toBe(
     'unknown field "allowed ips": the known ones are name, endpoint, public_key, private_key, address, dns, ' +

@@ -53,6 +53,25 @@ test("when to go back is kept with the order, or that it never does", async () =
   expect((await home.status()).order).not.toHaveProperty("back_after_minutes");
 });
 
+test("in which states a target is left is kept with the order", async () => {
+  const targets = [{ server: "se-1" }, { server: "se-2" }];
+  expect(await connect({ targets, move_when: ["lossy", "slow"] })).toEqual(OK);
+  expect((await home.status()).order).toMatchObject({ move_when: ["lossy", "slow"] });
+  expect(home.parts.connects.last()).toMatchObject({ targets: [{}, {}], move_when: ["lossy", "slow"] });
+  for (const wrong of [["dead"], ["slow", "slow"], "slow", ["slow", "lossy", "good"]])
+    expect(await connect({ targets, move_when: wrong })).toMatchObject({
+      status: 400,
+      error: expect.stringMatching(/^move_when/),
+    });
+  expect(await connect({ server: "se-1", move_when: ["slow"] })).toMatchObject({
+    status: 400,
+    error: "move_when: it needs targets",
+  });
+  expect((await home.status()).order).toMatchObject({ move_when: ["lossy", "slow"] });
+  expect(await connect({ targets, move_when: [] })).toEqual(OK);
+  expect((await home.status()).order).not.toHaveProperty("move_when");
+});
+
 test("of two connects to the same targets at once, the wish of the second when to go back is kept", async () => {
   const targets = [{ server: "se-1" }, { server: "se-2" }];
   const first = connect({ targets, back_after_minutes: 5 });

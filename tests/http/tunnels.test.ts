@@ -122,7 +122,7 @@ test("an unknown server, provider or field is refused, and no tunnel is left beh
     "provider must be managed, custom or imported",
   );
   expect((await lead("tv", { ...SE1, sever: "x" })).error).toBe(
-    "unknown field sever: the known ones are provider, server, via, transport, targets, back_after_minutes, back_when_quiet, quantum",
+    "unknown field sever: the known ones are provider, server, via, transport, targets, back_after_minutes, back_when_quiet, move_when, quantum",
   );
   expect(await rows()).toHaveLength(1);
 });

@@ -22,9 +22,23 @@ test("the order of a tunnel says which target is taken, and when it goes back", 
   );
 });
 
+test("the order of a tunnel says when a target is left", () => {
+  const leftOf = (change: Partial<Order>) => orderFacts({ order: { ...ORDER, ...change } })[2]?.[1];
+  expect([leftOf({}), leftOf({ move_when: ["slow"] }), leftOf({ move_when: ["lossy", "slow"] })]).toEqual([
+    "when it is dead",
+    "when it is dead or slow",
+    "when it is dead, slow or lossy",
+  ]);
+});
+
 test("the same targets are asked for again, with what was chosen for the way back", () => {
   const { targets } = ORDER;
-  expect(sameTargets(ORDER)).toEqual({ targets, back_after_minutes: 0, back_when_quiet: false });
-  const back = { back_after_minutes: 5, back_when_quiet: true as const };
+  expect(sameTargets(ORDER)).toEqual({
+    ...{ targets, back_after_minutes: 0, back_when_quiet: false, move_when: [] },
+  });
+  const back = {
+    ...{ back_after_minutes: 5, back_when_quiet: true as const },
+    move_when: ["lossy" as const],
+  };
   expect(sameTargets({ ...ORDER, ...back })).toEqual({ targets, ...back });
 });

@@ -978,6 +978,33 @@ describe("a tunnel with an order of targets", () => {
       expect(entrySchema.Check({ id: 1, at: "2026-03-01T00:00:00Z", ...each })).toBe(true);
   });
 
+  claim(
+    "leaves a slow target for one that answers beside it, and has it back after its time",
+    async (gateway) => {
+      const { controller, host } = gateway;
+      const told: Happening[] = [];
+      await controller.connect([ONE, TWO], undefined, { back_after_minutes: 10, move_when: ["slow"] });
+      controller.onChange(journalOf("main", { add: (happening) => void told.push(happening) }));
+      host.busy = true;
+      host.silent.add(ENDPOINTS.two);
+      host.trips.push(...Array.from({ length: 60 }, () => 900));
+      const [before, attempts] = [kernelState(host), attemptsOn(gateway)];
+      await host.pass(230_000);
+      expect([attempts.map(({ endpoint }) => endpoint), told]).toEqual([[ENDPOINTS.two], []]);
+      expect(kernelState(host)).toEqual(before);
+      host.silent.clear();
+      await host.pass(180_000);
+      expect(await gateway.status()).toMatchObject({ connected: true, server: "two", order: { at: 1 } });
+      host.trips.length = 0;
+      await host.pass(500_000);
+      expect(told).toMatchObject([{ server: "two", moved: { from: "one", because: "slow" } }]);
+      await host.pass(200_000);
+      expect(told[1]).toMatchObject({ server: "one", moved: { from: "two", because: "better_answers" } });
+      expect(entrySchema.Check({ id: 1, at: "2026-03-01T00:00:00Z", ...told[0] })).toBe(true);
+      expect(stoodAlways(host)).toBe(true);
+    },
+  );
+
   claim("tries the best first again when the second dies, and skips one that is gone", async (gateway) => {
     const { controller, host } = gateway;
     const [one, two, three] = [ONE, TWO, server("three", 3)];

@@ -29,9 +29,10 @@ class Tunnel {
         get asked() {
           return { order: { targets: TARGETS, at: 2, ...tunnel.order } };
         },
-        goBack: async (better) => {
+        moveBeside: async (better) => {
           this.tried.push(better.map(({ target }) => target.name));
           if (this.isHollow) this.order = { ...this.order, at: 0 };
+          return this.isHollow;
         },
       },
       found: ({ server }) => named(server),

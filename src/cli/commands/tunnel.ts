@@ -9,6 +9,7 @@ interface How {
   then?: string[];
   back?: number;
   quiet?: true;
+  leave?: string[];
   via?: string;
   transport?: string;
   quantum?: string;
@@ -36,6 +37,7 @@ export function addTunnelCommands(program: Command): void {
       .addOption(thenOption())
       .addOption(backOption())
       .option("--quiet", "with --then: go back only once the tunnel has carried little for a minute")
+      .addOption(leaveOption())
       .addOption(viaOption())
       .addOption(transportOption())
       .addOption(quantumOption()),
@@ -61,6 +63,7 @@ export function addTunnelCommands(program: Command): void {
       .addOption(thenOption())
       .addOption(backOption())
       .option("--quiet", "with --then: go back only once the tunnel has carried little for a minute")
+      .addOption(leaveOption())
       .addOption(viaOption())
       .addOption(transportOption())
       .addOption(quantumOption()),
@@ -108,11 +111,12 @@ export function addTunnelCommands(program: Command): void {
 }
 
 /** Only what was given. */
-function howIn({ then, back, quiet, via, transport, quantum }: How): How {
+function howIn({ then, back, quiet, leave, via, transport, quantum }: How): How {
   return {
     ...(then !== undefined && { then }),
     ...(back !== undefined && { back }),
     ...(quiet !== undefined && { quiet }),
+    ...(leave !== undefined && { leave }),
     ...(via !== undefined && { via }),
     ...(transport !== undefined && { transport }),
     ...(quantum !== undefined && { quantum }),
@@ -147,6 +151,17 @@ function backOption(): Option {
   ).argParser((text) => {
     if (/^\d{1,4}$/.test(text) && Number(text) <= MAX_BACK_MINUTES) return Number(text);
     throw new InvalidArgumentError(`It is a number of minutes from 0 to ${MAX_BACK_MINUTES}.`);
+  });
+}
+
+function leaveOption(): Option {
+  return new Option(
+    "--leave <states>",
+    "with --then: leave a server not only when it is dead, but also when the tunnel is slow, lossy, or either (slow,lossy)",
+  ).argParser((text) => {
+    const states = text.split(",");
+    if (/^(slow|lossy)(,(slow|lossy))?$/.test(text) && new Set(states).size === states.length) return states;
+    throw new InvalidArgumentError("It is slow, lossy, or slow,lossy.");
   });
 }
 

@@ -1,0 +1,101 @@
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import { BACK_MINUTES } from "../shared/bounds.ts";
+import type { Host } from "../system/host.ts";
+import type { Controller } from "./controller.ts";
+import type { MoveWhen, OrderTarget } from "./order.ts";
+import type { Quality } from "./quality.ts";
+import type { Session } from "./session.ts";
+import { besideOf, type Target } from "./target.ts";
+
+/** A tunnel is not led away before it has been there so long, and after an attempt in vain. */
+const STAYS_MS = 180_000;
+/** Who moves again so soon after a target was to be tried again moves in vain: no target is good. */
+const IN_VAIN_MS = 3_600_000;
+/** With the usual ten minutes, a target is taken again after half a day at the latest. */
+const MOST_PATIENCE = 64;
+
+interface Deps {
+  host: Pick<Host, "monotonic">;
+  controller: Pick<Controller, "asked" | "moveBeside">;
+  quality: { quality: Pick<Quality, "measured"> };
+  /** Whether the uplink itself is slow or lossy: no other server helps then. */
+  isUplinkPoor: () => boolean;
+  found: (wanted: OrderTarget, tunnel: string) => Target | null;
+  /** The tunnel's name. */
+  name: string;
+  log: Pick<Log, "info">;
+}
+
+/**
+ * Leads a live tunnel away from a target that has become slow or lossy, where its order says so, once another target
+ * answers. It has no timer: who looks at the tunnel lets it look, too.
+ */
+export class WayOut {
+  private session: Session | null = null;
+  /** When the tunnel came to this server, or was to be led away from it. */
+  private since = 0;
+  /** Until when the targets that were left are not taken again. */
+  private readonly heldUntil = new Map<string, number>();
+  /** How many times as long as a better target waits they are held. */
+  private patience = 1;
+  private triesAgainAt = Number.NEGATIVE_INFINITY;
+  private attempt: AbortController | null = null;
+
+  constructor(private readonly deps: Deps) {}
+
+  /** To be called with each look at a tunnel that works. */
+  look(session: Session): void {
+    const now = this.deps.host.monotonic();
+    if (session !== this.session) {
+      this.session = session;
+      this.since = now;
+    }
+    if (this.attempt !== null || now - this.since < STAYS_MS) return;
+    const why = this.reason();
+    if (why !== null) void this.leave(session, why);
+  }
+
+  /** Ends an attempt: the tunnel has lost its server, and the next dial must not wait. */
+  stop(): void {
+    this.attempt?.abort();
+  }
+
+  private reason(): MoveWhen | null {
+    const { controller, quality, isUplinkPoor } = this.deps;
+    const { measured } = quality.quality;
+    if (!measured?.isJudged) return null;
+    const why = controller.asked.order?.move_when?.find((each) => each === measured.quality.state);
+    return why === undefined || isUplinkPoor() ? null : why;
+  }
+
+  private async leave(session: Session, why: MoveWhen): Promise<void> {
+    const { controller, host, log, found, name } = this.deps;
+    const { order } = controller.asked;
+    if (order === undefined) return;
+    const attempt = new AbortController();
+    this.attempt = attempt;
+    const now = host.monotonic();
+    const left = JSON.stringify(order.targets[order.at]);
+    const others = besideOf(order, session.server, (wanted) => found(wanted, name)).filter(
+      ({ asked }) => now >= (this.heldUntil.get(JSON.stringify(asked.order?.targets[asked.order.at])) ?? 0),
+    );
+    try {
+      if (await controller.moveBeside(others, why, attempt.signal)) this.hold(left, order.back_after_minutes);
+    } catch (error) {
+      log.info(messageOf(error));
+    }
+    this.attempt = null;
+    this.since = host.monotonic();
+  }
+
+  /** The target is not taken again for a while, and for longer each time if no target is good. */
+  private hold(left: string, minutes = BACK_MINUTES): void {
+    const now = this.deps.host.monotonic();
+    for (const [target, until] of this.heldUntil) if (now >= until) this.heldUntil.delete(target);
+    const isInVain = now - this.triesAgainAt < IN_VAIN_MS;
+    this.patience = isInVain ? Math.min(2 * this.patience, MOST_PATIENCE) : 1;
+    this.triesAgainAt = now + minutes * this.patience * 60_000;
+    this.heldUntil.set(left, this.triesAgainAt);
+  }
+}

@@ -1,0 +1,108 @@
+import { expect, test } from "bun:test";
+import type { Order } from "../../src/tunnel/order.ts";
+import type { Session } from "../../src/tunnel/session.ts";
+import { WayOut } from "../../src/tunnel/way-out.ts";
+import { SERVERS } from "./gateway.ts";
+
+const TARGETS = SERVERS.map(({ provider, name }) => ({ provider, server: name }));
+
+/** A tunnel to the first of three targets, and where it was to be led because it is poor. */
+class Tunnel {
+  now = 0;
+  state: "good" | "slow" | "lossy" = "lossy";
+  isJudged = true;
+  isUplinkPoor = false;
+  /** Whether another target answers. */
+  answers = true;
+  readonly tried: string[] = [];
+  at = 0;
+  private session = { server: SERVERS[0] } as Session;
+  private readonly wayOut: WayOut;
+
+  constructor(order: Partial<Order>) {
+    const tunnel = this;
+    this.wayOut = new WayOut({
+      host: { monotonic: () => this.now },
+      controller: {
+        get asked() {
+          return { order: { targets: TARGETS, at: tunnel.at, ...order } };
+        },
+        moveBeside: async (others, because) => {
+          this.tried.push(`${because}: ${others.map(({ target }) => target.name).join(", ")}`);
+          const at = others[0]?.asked.order?.at;
+          if (!this.answers || at === undefined) return false;
+          this.at = at;
+          this.session = { server: SERVERS[at] } as Session;
+          return true;
+        },
+      },
+      quality: {
+        quality: {
+          get measured() {
+            const { state, isJudged } = tunnel;
+            const quality = { state, round_trip_ms: 1, variation_ms: 1, loss_percent: 20 };
+            return { quality, isJudged };
+          },
+        },
+      },
+      isUplinkPoor: () => this.isUplinkPoor,
+      found: ({ server }) => SERVERS.find(({ name }) => name === server) ?? null,
+      name: "main",
+      log: { info: () => {} },
+    });
+  }
+
+  async passes(minutes: number): Promise<void> {
+    for (let second = 0; second < minutes * 60; second += 10) {
+      this.now += 10_000;
+      this.wayOut.look(this.session);
+      await Promise.resolve();
+      await Promise.resolve();
+    }
+  }
+}
+
+test("a lossy target is left for the best other one once it was there for three minutes", async () => {
+  const tunnel = new Tunnel({ move_when: ["lossy"] });
+  await tunnel.passes(2.5);
+  expect(tunnel.tried).toEqual([]);
+  await tunnel.passes(1);
+  expect([tunnel.tried, tunnel.at]).toEqual([["lossy: two, three"], 1]);
+});
+
+test("nothing is left where nobody asked for it, which is not judged yet, or whose uplink is poor itself", async () => {
+  const unasked = new Tunnel({});
+  const other = new Tunnel({ move_when: ["slow"] });
+  const unjudged = new Tunnel({ move_when: ["lossy"] });
+  unjudged.isJudged = false;
+  const poor = new Tunnel({ move_when: ["lossy"] });
+  poor.isUplinkPoor = true;
+  for (const tunnel of [unasked, other, unjudged, poor]) {
+    await tunnel.passes(60);
+    expect(tunnel.tried).toEqual([]);
+  }
+  poor.isUplinkPoor = false;
+  await poor.passes(1);
+  expect(poor.tried).toHaveLength(1);
+});
+
+test("a target stays if no other one answers, and the others are tried again after three minutes", async () => {
+  const tunnel = new Tunnel({ move_when: ["slow", "lossy"] });
+  tunnel.state = "slow";
+  tunnel.answers = false;
+  await tunnel.passes(7);
+  expect([tunnel.tried, tunnel.at]).toEqual([["slow: two, three", "slow: two, three"], 0]);
+});
+
+test("a target that was left is not taken again before its time, which grows while no target is good", async () => {
+  const tunnel = new Tunnel({ move_when: ["lossy"], back_after_minutes: 20 });
+  await tunnel.passes(10);
+  expect([tunnel.tried.slice(0, 3), tunnel.at]).toEqual([
+    ["lossy: two, three", "lossy: three", "lossy: "],
+    2,
+  ]);
+  await tunnel.passes(24 * 60);
+  const moves = tunnel.tried.filter((each) => !each.endsWith(": "));
+  expect(moves.length).toBeGreaterThan(3);
+  expect(moves.length).toBeLessThan(14);
+});
