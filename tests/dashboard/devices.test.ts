@@ -224,6 +224,34 @@ test(
 );
 
 test(
+  "a device has a quota in its row, and what happens at its end",
+  async () => {
+    const quota = async () => (await list()).devices.find(({ name }: Device) => name === "TV")?.quota;
+    await tab.click("Edit TV");
+    await tab.type("Quota of TV, in MB", "500");
+    await tab.click("Save the quota");
+    await other.shows(row("TV"), "of 500 MB today, then blocked");
+    await tab.choose("The quota begins again", "each month");
+    await tab.choose("At the end of the quota", "The device is slower");
+    await tab.click("Save the quota");
+    await tab.shows(row("TV"), "Quota: at_end: down or up is required; told for no limit.");
+    await tab.type("TV then receives at most, in Mbit/s", "1.5");
+    await tab.click("Save the quota");
+    await other.shows(row("TV"), "of 500 MB this month, then 1.5 Mbit/s down");
+    expect(await quota()).toMatchObject({ megabytes: 500, every: "month", at_end: { down: 1.5, up: null } });
+    expect(await tab.barriers()).toEqual([]);
+    await tab.choose("At the end of the quota", "Only an alert");
+    await tab.click("Save the quota");
+    await other.shows(row("TV"), "then only told");
+    await tab.type("Quota of TV, in MB", "");
+    await tab.click("Save the quota");
+    await until(async () => (await quota()) === undefined);
+    await tab.click("Close TV");
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "direct is offered only if the operator allows it, asks first, and is marked plainly",
   async () => {
     const options = () =>
