@@ -1005,6 +1005,28 @@ describe("a tunnel with an order of targets", () => {
     },
   );
 
+  claim("tells at its arrival which target it has taken", async (gateway) => {
+    const { controller, host } = gateway;
+    host.silent.add(ENDPOINTS.one);
+    const rows: ReturnType<typeof controller.row>[] = [];
+    controller.onChange((state) => void (state.name === "connected" && rows.push(controller.row(state))));
+    const connecting = controller.connect([ONE, TWO]);
+    await host.pass(HANDSHAKE_MS + 2_000);
+    await connecting;
+    expect((await Promise.all(rows)).map(({ wanted, order }) => [wanted, order?.at])).toEqual([["two", 1]]);
+  });
+
+  claim("takes its best target when the server dies to which a schedule has moved it", async (gateway) => {
+    const { controller, host } = gateway;
+    await controller.connect([ONE, TWO]);
+    await controller.connect(server("three", 3), controller.asked);
+    host.busy = true;
+    await host.pass(3_000);
+    host.silent.add(ENDPOINTS.three);
+    await host.pass(50_000);
+    expect(await gateway.status()).toMatchObject({ connected: true, server: "one", order: { at: 0 } });
+  });
+
   claim("tries the best first again when the second dies, and skips one that is gone", async (gateway) => {
     const { controller, host } = gateway;
     const [one, two, three] = [ONE, TWO, server("three", 3)];
