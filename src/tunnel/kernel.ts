@@ -54,10 +54,16 @@ export class Kernel {
     this.relayed = new Relayed(host);
   }
 
-  /** Brings up the session's interface, without a peer for now, and its relay, for which no handshake waits then. */
-  async open(session: Session, uplinkMtu: number): Promise<void> {
-    const { link, server } = session;
+  /** Brings up the session's interface, without a peer for now. */
+  async open({ link, server }: Session, uplinkMtu: number): Promise<void> {
     await this.wireguard.create(link, linkLines(link, server.config, uplinkMtu));
+  }
+
+  /**
+   * Opens the session's relay, if it has one, so that no handshake waits for that. To be called once the kill switch
+   * permits the session: before, its socket has no route.
+   */
+  async openRelay(session: Session): Promise<void> {
     await this.relayed.for(session);
   }
 

@@ -173,6 +173,7 @@ export class Probe {
       killSwitch.update(name, partOf(carrying, [...silent, first, ...others])),
       kernel.open(first, killSwitch.network.uplinkMtu),
     ]);
+    await kernel.openRelay(first);
     const answered = await this.answers([first, ...others], best, signal);
     await together([kernel.close(first.link), killSwitch.update(name, partOf(carrying, silent))]);
     return answered;

@@ -247,7 +247,14 @@ export class FakeHost implements Host, Internet {
     return this.datagrams.open(place);
   }
 
+  /** The kernel connects no marked socket before a routing rule leads it somewhere. */
   async openRelay(place: RelayPlace): Promise<OpenRelay> {
+    const { address, port } = place;
+    const isKept = this.rules["-4"].some((rule) => rule.includes(" unreachable"));
+    const isLed = this.rules["-4"].some(
+      (rule) => rule.includes(`to ${address}/32 `) && rule.includes(` dport ${port} lookup main`),
+    );
+    if (isKept && !isLed) throw new GatewayError("unable", `no socket can send to ${address}`);
     return this.relays.open(place);
   }
 
