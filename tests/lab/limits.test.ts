@@ -34,6 +34,14 @@ const limit = async (rate: typeof RATE | null) =>
 const table = async () =>
   (await lab.exec(lab.namespaces.gateway, ["nft", "list", "table", "inet", "portcullis_limits"])).stdout;
 
+const QUOTA_BYTES = 1_000_000;
+const setQuota = async (quota: unknown) =>
+  expect((await gateway.api("PUT", `/api/devices/${slow.mac}`, { quota })).status).toBe(200);
+const used = async (): Promise<number> => {
+  const { devices } = (await gateway.api("GET", "/api/devices")).body;
+  return devices.find(({ id }: { id: string }) => id === slow.mac).quota.used_bytes;
+};
+
 /** Megabits a second. */
 const rateOf = ({ bytes, ms }: Carried) => (bytes * 8) / 1_000 / ms;
 
@@ -48,9 +56,9 @@ async function bothWays({ namespace }: LanDevice, address?: string): Promise<[Ca
   return [down, await streamed(lab, namespace, "up", SECONDS, address)];
 }
 
-async function isSlow(address?: string): Promise<void> {
+async function isSlow(address?: string, rate = RATE): Promise<void> {
   const [down, up] = await bothWays(slow, address);
-  expect([isWithin(down, RATE.down), isWithin(up, RATE.up), down, up]).toEqual([true, true, down, up]);
+  expect([isWithin(down, rate.down), isWithin(up, rate.up), down, up]).toEqual([true, true, down, up]);
 }
 
 async function isFree(device: LanDevice): Promise<void> {
@@ -99,17 +107,67 @@ test(
   "a device is blocked at the byte of its quota, and the one beside it is not",
   async () => {
     await limit(null);
-    const megabytes = 3;
+    const carries = async ({ namespace }: LanDevice) =>
+      (await streamed(lab, namespace, "down", SECONDS)).bytes;
     // Positive control.
-    expect((await streamed(lab, slow.namespace, "down", 2)).bytes).toBeGreaterThan(megabytes * 1_000_000);
-    const quota = { megabytes, every: "day" };
-    expect((await gateway.api("PUT", `/api/devices/${slow.mac}`, { quota })).status).toBe(200);
-    const { bytes } = await streamed(lab, slow.namespace, "down", SECONDS);
+    expect(await carries(slow)).toBeGreaterThan(2 * QUOTA_BYTES);
+    await setQuota({ megabytes: 1, every: "day" });
+    const bytes = await carries(slow);
     // Headers and acknowledgements count, too, and packets that are sent again.
-    expect(bytes).toBeLessThanOrEqual(megabytes * 1_000_000);
-    expect(bytes).toBeGreaterThan(megabytes * 800_000);
-    expect(rateOf(await streamed(lab, other.namespace, "down", SECONDS))).toBeGreaterThan(FREE);
-    expect((await gateway.api("PUT", `/api/devices/${slow.mac}`, { quota: null })).status).toBe(200);
+    expect(bytes).toBeLessThanOrEqual(QUOTA_BYTES);
+    expect(bytes).toBeGreaterThan(0.8 * QUOTA_BYTES);
+    expect(await carries(other)).toBeGreaterThan(2 * QUOTA_BYTES);
+    await setQuota(null);
+  },
+  TIMEOUT_MS,
+);
+
+const reaches = async ({ namespace }: LanDevice) =>
+  (await lab.exec(namespace, ["ping", "-c", "1", "-W", "2", INTERNET.host4])).code === 0;
+
+test(
+  "after its quota a device is slower, or is only told of",
+  async () => {
+    const quota = { megabytes: 1, every: "day" };
+    await setQuota({ ...quota, at_end: "told" });
+    for (const carried of await bothWays(slow)) expect(carried.bytes).toBeGreaterThan(2 * QUOTA_BYTES);
+    expect(await used()).toBe(QUOTA_BYTES);
+    const { events } = (await gateway.api("GET", "/api/events")).body;
+    expect(events.filter(({ code }: { code?: string }) => code === "quota_used").length).toBeGreaterThan(0);
+    // What was used counts for the other end, too.
+    const rate = { down: 0.8, up: 0.4 };
+    await setQuota({ ...quota, at_end: rate });
+    const beside = async () => (await streamed(lab, other.namespace, "down", SECONDS)).bytes;
+    const [, bytes] = await Promise.all([isSlow(INTERNET.host4, rate), beside()]);
+    expect(bytes).toBeGreaterThan(2 * QUOTA_BYTES);
+    await isSlow(INTERNET.host6, rate);
+    await setQuota(null);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "what was used of a quota outlives the service, and a table that another program removes",
+  async () => {
+    await setQuota({ megabytes: 1_000, every: "day" });
+    await streamed(lab, slow.namespace, "down", SECONDS);
+    const before = await used();
+    expect(before).toBeGreaterThan(QUOTA_BYTES);
+    await gateway.kill("SIGKILL");
+    await gateway.restart();
+    expect(await used()).toBeGreaterThanOrEqual(before);
+    await lab.exec(lab.namespaces.gateway, ["nft", "delete", "table", "inet", "portcullis_limits"]);
+    await until(async () => (await table()).includes(slow.mac));
+    expect(await used()).toBeGreaterThanOrEqual(before);
+    // Positive control.
+    expect(await reaches(slow)).toBe(true);
+    await setQuota({ megabytes: 1, every: "day" });
+    expect([await reaches(slow), await reaches(other)]).toEqual([false, true]);
+    await gateway.kill("SIGKILL");
+    await gateway.restart();
+    expect([await reaches(slow), await reaches(other)]).toEqual([false, true]);
+    await setQuota(null);
+    expect(await reaches(slow)).toBe(true);
   },
   TIMEOUT_MS,
 );
