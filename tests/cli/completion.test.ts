@@ -119,7 +119,14 @@ test("bash completes servers by name, quoted, except names that look like option
 
 test("bash completes each place of a command by itself, whatever options come before it", async () => {
   expect(await bash("device", "liv")).toEqual(["living\\ room"]);
-  expect(await bash("device", "living\\ room", "")).toEqual(["exit", "name", "address", "rate", "quota", "forget"]);
+  expect(await bash("device", "living\\ room", "")).toEqual([
+    "exit",
+    "name",
+    "address",
+    "rate",
+    "quota",
+    "forget",
+  ]);
   expect(await bash("device", "--url", "name", "tv", "na")).toEqual(["name"]);
   expect(await bash("device", "--json", "tv", "exit", "")).toEqual(["main", "blocked"]);
   expect(await bash("default-exit", "b")).toEqual(["blocked"]);
