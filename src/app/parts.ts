@@ -144,7 +144,10 @@ export async function partsOn(
       killSwitchParts.devices.firewallsChanged();
       void killSwitchParts.bounds.check();
     },
-    onAdopted: () => tunnels.all().forEach(tellDevices),
+    onAdopted: () =>
+      killSwitchParts.devices.tunnelsAre(
+        tunnels.all().map(({ name, controller }) => [name, controller.carriesData] as const),
+      ),
     onLost: (link) => remoteAccess.lost(link),
     onNeighbour: (neighbour) => killSwitchParts.devices.saw(neighbour),
     unlessUsed: (tunnel, remove) =>
@@ -164,9 +167,9 @@ export async function partsOn(
     controller.onChange(journalOf(name, killSwitchParts.journal, exists));
   });
   tunnels.onTunnel((tunnel) => tunnel.controller.onChange(() => void killSwitchParts.history.read(tunnel)));
-  const tellDevices = ({ name, controller }: Tunnel) =>
-    killSwitchParts.devices.tunnelIs(name, controller.carriesData);
-  tunnels.onTunnel((tunnel) => tunnel.controller.onChange(() => tellDevices(tunnel)));
+  tunnels.onTunnel(({ name, controller }) =>
+    controller.onChange(() => killSwitchParts.devices.tunnelIs(name, controller.carriesData)),
+  );
   tunnels.onRemoved((name) => killSwitchParts.devices.tunnelRemoved(name));
   const { history } = killSwitchParts;
   tunnels.onTunnel(({ name, quality: { quality } }) => quality.onAsked((ms) => history.noteAsked(name, ms)));

@@ -149,6 +149,7 @@ export class Assignments {
           throw new Unsaved(error);
         }
         this.decisions = before;
+        this.keepOrders();
         // The kill switch keeps trying to load the last decisions.
         await this.apply().catch(() => {});
         if (isSaved) this.save(after, before);
@@ -191,8 +192,12 @@ export class Assignments {
   }
 
   private changed(before: Decisions): void {
-    this.inForce.keep(idsIn(this.decisions).map((id) => this.orderOf(id)));
+    this.keepOrders();
     this.onChange(before, this.decisions);
+  }
+
+  private keepOrders(): void {
+    this.inForce.keep(idsIn(this.decisions).map((id) => this.orderOf(id)));
   }
 
   private partOf(decisions: Decisions): PolicyPart {

@@ -478,9 +478,14 @@ export class Devices {
     this.table.saw(neighbour);
   }
 
-  /** To be called when a tunnel begins or ceases to carry traffic, and with what a start has found. */
+  /** To be called when a tunnel begins or ceases to carry traffic. */
   tunnelIs(name: string, isUp: boolean): void {
     this.inForce.tunnelIs(name, isUp);
+  }
+
+  /** To be called with what a start has found, before the kill switch is loaded. */
+  tunnelsAre(found: readonly (readonly [name: string, isUp: boolean])[]): void {
+    this.inForce.tunnelsAre(found);
   }
 
   tunnelRemoved(name: string): void {

@@ -34,8 +34,9 @@ export function isSame(one: Exit, other: Exit): boolean {
 
 /** Why these are no order, as the rest of a sentence that begins with the field; null if they are. */
 export function orderFault(exits: readonly string[]): string | null {
-  const twice = exits.find((exit, at) => exits.indexOf(exit) < at);
+  // First of all: the rest looks at each exit for each other one.
   if (exits.length === 0 || exits.length > MAX_EXITS) return `must be 1 to ${MAX_EXITS} exits`;
+  const twice = exits.find((exit, at) => exits.indexOf(exit) < at);
   if (twice !== undefined) return `${JSON.stringify(twice)} is in the list twice`;
   if (exits.length > 1 && exits.includes("direct"))
     return "direct cannot be one of several, because a tunnel that fails must never lead a device outside the tunnel";
@@ -46,7 +47,8 @@ export function orderFault(exits: readonly string[]): string | null {
 
 /** Null if the text cannot be any order. */
 export function parseOrder(text: string): ExitOrder | null {
-  const texts = text.split(",");
+  const texts = text.split(",", MAX_EXITS + 1);
+  if (texts.length > MAX_EXITS) return null;
   const exits = texts.flatMap((each) => parseExit(each) ?? []);
   return exits.length === texts.length && orderFault(texts) === null ? asOrder(exits) : null;
 }

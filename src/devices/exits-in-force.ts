@@ -56,6 +56,7 @@ export class ExitsInForce {
   private readonly tunnels = new Map<string, Known>();
   /** By text. */
   private readonly orders = new Map<string, InUse>();
+  private isLooking = false;
   private isTelling = false;
   /** Whether people are told: what a start finds is no move. */
   private isWatched = false;
@@ -80,18 +81,37 @@ export class ExitsInForce {
     for (const text of this.orders.keys()) if (!kept.has(text)) this.orders.delete(text);
   }
 
-  /** To be called when a tunnel begins or ceases to carry traffic; the same again changes nothing. */
+  /**
+   * To be called when a tunnel begins or ceases to carry traffic; the same again changes nothing. Devices move at the end
+   * of this turn: an uplink that is lost takes all tunnels down, one after the other, and nobody gains by a move then.
+   */
   tunnelIs(name: string, isUp: boolean): void {
+    if (!this.note(name, isUp) || this.isLooking) return;
+    this.isLooking = true;
+    queueMicrotask(() => {
+      this.isLooking = false;
+      this.look();
+      this.waiting.abort();
+    });
+  }
+
+  /** To be called with what a start has found, before the kill switch is loaded. */
+  tunnelsAre(found: readonly (readonly [name: string, isUp: boolean])[]): void {
+    for (const [name, isUp] of found) this.note(name, isUp);
+    this.look();
+  }
+
+  /** Whether it was not known. */
+  private note(name: string, isUp: boolean): boolean {
     const known = this.tunnels.get(name) ?? { upSince: null, holdMs: 0 };
-    if (isUp === (known.upSince !== null)) return;
+    if (isUp === (known.upSince !== null)) return false;
     const now = this.deps.clock.monotonic();
     const wasUpMs = known.upSince === null ? null : now - known.upSince;
     this.tunnels.set(name, {
       upSince: isUp ? now : null,
       holdMs: wasUpMs === null ? known.holdMs : nextHold(known.holdMs, wasUpMs),
     });
-    this.look();
-    this.waiting.abort();
+    return true;
   }
 
   /** To be called when a tunnel has been removed: another one may get its name. */

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { checkerOf } from "../base/checker.ts";
 import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { listIn, SavedList, savedJson, type Texts } from "../base/saved.ts";
@@ -8,8 +9,18 @@ import type { Host } from "../system/host.ts";
 import { type DeviceId, isRemoteId, parseDeviceId } from "./id.ts";
 import { GivenQuota, type Quota, type Rate } from "./schema.ts";
 
-/** Quotas of former versions have no `at_end`. */
-const StoredQuota = Type.Object({ id: Type.String(), quota: GivenQuota }, { additionalProperties: false });
+/** Quotas of former versions have no `at_end`, and those of later ones may have another. */
+const StoredQuota = Type.Object(
+  {
+    id: Type.String(),
+    quota: Type.Object(
+      { ...GivenQuota.properties, at_end: Type.Optional(Type.Unknown()) },
+      { additionalProperties: false },
+    ),
+  },
+  { additionalProperties: false },
+);
+const given = checkerOf(GivenQuota);
 
 /** The quotas that people have given devices. */
 export const QUOTAS = new SavedList<{ id: string; quota: Quota }>({
@@ -19,11 +30,20 @@ export const QUOTAS = new SavedList<{ id: string; quota: Quota }>({
   max: 1_000,
   entriesIn: (text) =>
     listIn(StoredQuota)(text).flatMap(({ id, quota }) =>
-      parseDeviceId(id) === id && (!id.includes("/") || isRemoteId(id)) && !isEndless(quota)
-        ? [{ id, quota: wholeOf(quota) }]
+      parseDeviceId(id) === id && (!id.includes("/") || isRemoteId(id))
+        ? [{ id, quota: wholeOf(readable(quota)) }]
         : [],
     ),
-  format: (all) => JSON.stringify(all.toSorted((a, b) => (a.id < b.id ? -1 : 1))),
+  format: (all) =>
+    JSON.stringify(
+      all
+        .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+        .map(({ id, quota: { at_end, ...amount } }) => ({
+          id,
+          // As former versions know it.
+          quota: at_end === "blocked" ? amount : { ...amount, at_end },
+        })),
+    ),
   nameOf: ({ id }) => id,
   wordsOf: ({ quota }) => quotaText(quota),
 });
@@ -225,6 +245,12 @@ export function quotaIn(isSingle: boolean, quota: GivenQuota | null): Quota | nu
 }
 
 /** Whether its end would be a rate that limits nothing. */
+/** What cannot be read of a quota's end blocks, as what cannot be read of an exit does. */
+function readable(quota: Static<typeof StoredQuota>["quota"]): GivenQuota {
+  const { megabytes, every } = quota;
+  return given.Check(quota) && !isEndless(quota) ? quota : { megabytes, every };
+}
+
 function isEndless({ at_end }: GivenQuota): boolean {
   return typeof at_end === "object" && at_end.down === null && at_end.up === null;
 }

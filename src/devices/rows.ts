@@ -41,7 +41,6 @@ export class Rows {
     const rate = limits.of(id);
     const quota = limits.quotaOf(id);
     const presence = this.deps.presence(id);
-    const order = assignments.orderOf(id);
     const heardAt = presence?.heardAt ?? null;
     return {
       id,
@@ -50,7 +49,8 @@ export class Rows {
       addresses: [...(presence?.addresses ?? [])],
       interface: presence?.interface ?? null,
       exit: formatExit(assignments.exitOf(id)),
-      ...(order.length > 1 && { exit_order: order.map(formatExit) }),
+      // Also while a schedule has given it one exit: afterwards the order holds again.
+      ...(exit !== null && exit.length > 1 && { exit_order: exit.map(formatExit) }),
       assigned: exit !== null || assignments.current.scheduled.has(id),
       online: presence?.isOnline ?? false,
       seen_at: heardAt === null ? null : new Date(host.now() - (host.monotonic() - heardAt)).toISOString(),

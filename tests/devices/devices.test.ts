@@ -621,10 +621,14 @@ describe("several exits in order", () => {
   const inKernel = () => world.parts.at(-1)?.devices;
   const by = (name: string) => [{ id: TV, exit: { to: "tunnel" as const, name } }];
   const BLOCKED = [{ id: TV, exit: { to: "blocked" as const } }];
+  const tunnelIs = async (name: string, isUp: boolean) => {
+    world.devices.tunnelIs(name, isUp);
+    await Promise.resolve();
+  };
   const alertsOf = (code: string) => world.alerts.filter((each) => each.startsWith(code));
   beforeEach(async () => {
-    world.devices.tunnelIs("main", true);
-    world.devices.tunnelIs("amsterdam", true);
+    await tunnelIs("main", true);
+    await tunnelIs("amsterdam", true);
     await world.devices.assign(TV, { name: "TV", exit: ORDER });
     await world.host.pass(2_000);
     world.told.length = 0;
@@ -638,11 +642,11 @@ describe("several exits in order", () => {
   });
 
   test("a tunnel that fails is left in the same turn, and listeners and people are told", async () => {
-    world.devices.tunnelIs("amsterdam", false);
+    await tunnelIs("amsterdam", false);
     expect(inKernel()).toEqual(by("main"));
-    world.devices.tunnelIs("main", false);
+    await tunnelIs("main", false);
     expect(inKernel()).toEqual(BLOCKED);
-    world.devices.tunnelIs("main", true);
+    await tunnelIs("main", true);
     expect(inKernel()).toEqual(by("main"));
     await world.host.pass(2_000);
     expect(world.told).toEqual([{ id: TV, name: "TV", exit: "main", online: false }]);
@@ -651,10 +655,19 @@ describe("several exits in order", () => {
     ]);
   });
 
-  test("a better tunnel is taken again when it has been up for a minute, and later if it fails soon again", async () => {
+  test("if all its tunnels are lost at once, as with the uplink, a device stays where it is", async () => {
+    await world.devices.assign(TV, { exit: ["amsterdam", "main"] });
+    const { length } = world.parts;
     world.devices.tunnelIs("amsterdam", false);
+    await tunnelIs("main", false);
+    expect(world.parts.length).toBe(length);
+    expect(inKernel()).toEqual(by("amsterdam"));
+  });
+
+  test("a better tunnel is taken again when it has been up for a minute, and later if it fails soon again", async () => {
+    await tunnelIs("amsterdam", false);
     await world.host.pass(2_000);
-    world.devices.tunnelIs("amsterdam", true);
+    await tunnelIs("amsterdam", true);
     await world.host.pass(59_000);
     expect(inKernel()).toEqual(by("main"));
     await world.host.pass(3_000);
@@ -662,8 +675,8 @@ describe("several exits in order", () => {
     expect(alertsOf("exit_moved").at(-1)).toBe(
       `exit_moved: Moved from main to amsterdam, because amsterdam is up: TV (${TV}).`,
     );
-    world.devices.tunnelIs("amsterdam", false);
-    world.devices.tunnelIs("amsterdam", true);
+    await tunnelIs("amsterdam", false);
+    await tunnelIs("amsterdam", true);
     await world.host.pass(119_000);
     expect(inKernel()).toEqual(by("main"));
     await world.host.pass(2_000);
@@ -672,17 +685,18 @@ describe("several exits in order", () => {
 
   test("a tunnel that gets the name of one that was removed is taken at once", async () => {
     world.devices.tunnelRemoved("amsterdam");
+    await Promise.resolve();
     expect(inKernel()).toEqual(by("main"));
-    world.devices.tunnelIs("amsterdam", true);
+    await tunnelIs("amsterdam", true);
     expect(inKernel()).toEqual(by("amsterdam"));
   });
 
   test("however a tunnel flaps, a device moves once", async () => {
     const { length } = world.parts;
     for (let count = 0; count < 30; count += 1) {
-      world.devices.tunnelIs("amsterdam", false);
+      await tunnelIs("amsterdam", false);
       await world.host.pass(500);
-      world.devices.tunnelIs("amsterdam", true);
+      await tunnelIs("amsterdam", true);
       await world.host.pass(500);
     }
     expect(world.parts.length).toBe(length + 1);
@@ -691,10 +705,10 @@ describe("several exits in order", () => {
 
   test("without blocked, a device whose tunnels are all down stays at one of them, which refuses it", async () => {
     await world.devices.assign(TV, { exit: ["amsterdam", "main"] });
-    world.devices.tunnelIs("amsterdam", false);
-    world.devices.tunnelIs("main", false);
+    await tunnelIs("amsterdam", false);
+    await tunnelIs("main", false);
     expect(inKernel()).toEqual(by("main"));
-    world.devices.tunnelIs("amsterdam", true);
+    await tunnelIs("amsterdam", true);
     expect(inKernel()).toEqual(by("amsterdam"));
   });
 
@@ -703,20 +717,17 @@ describe("several exits in order", () => {
     const devices = world.fresh();
     await devices.load();
     expect(inKernel()).toEqual(BLOCKED);
-    devices.tunnelIs("main", true);
-    devices.tunnelIs("amsterdam", true);
-    expect(inKernel()).toEqual(by("amsterdam"));
-    expect(world.parts.slice(length).map((part) => part.devices)).toEqual([
-      BLOCKED,
-      by("main"),
-      by("amsterdam"),
+    devices.tunnelsAre([
+      ["main", true],
+      ["amsterdam", true],
     ]);
+    expect(world.parts.slice(length).map((part) => part.devices)).toEqual([BLOCKED, by("amsterdam")]);
     expect(alertsOf("exit_moved")).toEqual([]);
   });
 
   test("a person's choice begins with the first that is up, and one exit ends the order", async () => {
-    world.devices.tunnelIs("amsterdam", false);
-    world.devices.tunnelIs("amsterdam", true);
+    await tunnelIs("amsterdam", false);
+    await tunnelIs("amsterdam", true);
     expect(await exitOf()).toBe("main");
     await world.devices.assign(TV, { exit: "blocked" });
     expect(await world.row(TV)).not.toHaveProperty("exit_order");
@@ -729,8 +740,8 @@ describe("several exits in order", () => {
   test("a schedule's exit precedes them, and they are there again afterwards", async () => {
     await world.devices.schedule(TV, "blocked");
     expect(inKernel()).toEqual(BLOCKED);
-    expect(await world.row(TV)).not.toHaveProperty("exit_order");
-    world.devices.tunnelIs("amsterdam", false);
+    expect(await world.row(TV)).toMatchObject({ exit: "blocked", exit_order: ORDER });
+    await tunnelIs("amsterdam", false);
     expect(inKernel()).toEqual(BLOCKED);
     await world.devices.schedule(TV, null);
     expect(await world.row(TV)).toMatchObject({ exit: "main", exit_order: ORDER });
@@ -768,14 +779,14 @@ describe("several exits in order", () => {
       world.store.saveDevice({ id: TV, name: null, exit });
       await world.devices.load();
       expect(inKernel()).toEqual(BLOCKED);
-      world.devices.tunnelIs("amsterdam", false);
+      await tunnelIs("amsterdam", false);
       expect(inKernel()).toEqual(BLOCKED);
     },
   );
 
   test("a network behind another router can have them too", async () => {
     await world.devices.assign(OFFICE, { exit: ["amsterdam", "main"] });
-    world.devices.tunnelIs("amsterdam", false);
+    await tunnelIs("amsterdam", false);
     expect(world.parts.at(-1)?.routed).toEqual([
       { prefix: mustParsePrefix(OFFICE), exit: { to: "tunnel", name: "main" } },
     ]);
@@ -786,7 +797,7 @@ describe("several exits in order", () => {
     world.load = async () => {
       throw new Error("nft: no");
     };
-    world.devices.tunnelIs("amsterdam", false);
+    await tunnelIs("amsterdam", false);
     expect([inKernel(), await exitOf()]).toEqual([by("main"), "main"]);
   });
 });

@@ -428,15 +428,21 @@ test("what the database or a backup has that is no quota is left out", () => {
     { id: CAMERA, quota: { megabytes: 0, every: "day" } },
     { id: CAMERA, quota: { megabytes: 1, every: "year" } },
     { id: CAMERA, quota: { ...QUOTA, at_end: "slow" } },
-    { id: CAMERA, quota: { ...QUOTA, at_end: { down: null, up: null } } },
     // As former versions have written it.
     { id: PHONE, quota: { megabytes: 1, every: "month" } },
   ];
   expect(QUOTAS.parse(JSON.stringify(texts))).toEqual([
     { id: TV, quota: QUOTA },
+    // Of a later version, or damaged.
+    { id: CAMERA, quota: QUOTA },
     { id: PHONE, quota: { megabytes: 1, every: "month", at_end: "blocked" } },
   ]);
   expect(QUOTAS.isValid(QUOTAS.format([{ id: TV, quota: QUOTA }]))).toBe(true);
+  const former = [{ id: PHONE, quota: { megabytes: 1, every: "month" } }];
+  expect(QUOTAS.isValid(JSON.stringify(former))).toBe(true);
+  const endless = [{ id: TV, quota: { ...QUOTA, at_end: { down: null, up: null } } }];
+  expect(QUOTAS.parse(JSON.stringify(endless))).toEqual([{ id: TV, quota: QUOTA }]);
+  expect(QUOTAS.isValid(JSON.stringify([{ id: TV, quota: { ...QUOTA, at_end: "slow" } }]))).toBe(false);
   expect(QUOTAS.changes(null, QUOTAS.format([{ id: TV, quota: QUOTA }]))).toMatchObject([
     { what: "quota", name: TV, after: "500 MB a day, then blocked" },
   ]);
