@@ -47,12 +47,16 @@ function opened() {
   }).symbols;
 }
 
-/** memfd_create(2). The programs that this one starts do not inherit it. */
+/** memfd_create(2). The programs that this one starts do not inherit it, and nobody runs it. */
 const MFD_CLOEXEC = 1;
+const MFD_NOEXEC_SEAL = 8;
 
 /** The descriptor of a file in memory, which is gone once nobody has it open; negative if the kernel gives none. */
 export function memoryFile(name: string): number {
-  return libc().memfd_create(ptr(Buffer.from(`${name}\0`)), MFD_CLOEXEC);
+  const text = ptr(Buffer.from(`${name}\0`));
+  const file = libc().memfd_create(text, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+  // Before Linux 6.3 there is no such flag; since then it can be obligatory (vm.memfd_noexec).
+  return file >= 0 ? file : libc().memfd_create(text, MFD_CLOEXEC);
 }
 
 /** Packets that have come in, at most `most`, each with its sender: a `sockaddr` of `addressBytes`. */

@@ -3,12 +3,18 @@ import { readlinkSync } from "node:fs";
 import { until } from "../../lab/until.ts";
 import { Output } from "../../src/system/output.ts";
 
+function opened(): Output {
+  const output = Output.open();
+  if (output === null) throw new Error("the kernel gives no file in memory");
+  return output;
+}
+
 /** The program waits where it reads a line, until `goOn`. */
 async function printing(
   script: string,
   work: (output: Output, ended: Promise<number>, goOn: () => void) => Promise<void>,
 ): Promise<void> {
-  const output = Output.open();
+  const output = opened();
   const child = Bun.spawn(["sh", "-c", script], { stdin: "pipe", stdout: output.file });
   try {
     await work(output, child.exited, () => {
@@ -39,7 +45,7 @@ test("a text is found although it comes in two parts", () =>
   }));
 
 test("a closed one has nothing more, so that no other file is read in its place", async () => {
-  const output = Output.open();
+  const output = opened();
   output.close();
   expect([output.has("x"), output.text()]).toEqual([false, ""]);
 });
