@@ -218,29 +218,48 @@ export class Controller {
       );
     const { saved } = this.aim;
     const last = autoconnect && saved !== null ? rememberedServer(saved, known) : null;
-    // It may have left its list meanwhile.
-    const next = last === null && autoconnect ? this.firstInOrder(saved?.order) : null;
-    const server = last ?? next?.server ?? null;
-    if (server === null) return;
-    const fault = this.keyConflicts.faultOf(server);
-    if (fault !== null) return log.warn(`not reconnecting to ${titleOf(server)}: ${fault}`);
-    if (next === null) log.info(`reconnecting to ${titleOf(server)}, as before the restart`);
-    else log.info(`connecting to ${titleOf(server)}: ${saved?.name} is no longer in its list`);
+    if (last === null) return;
+    const fault = this.keyConflicts.faultOf(last);
+    if (fault !== null) return log.warn(`not reconnecting to ${titleOf(last)}: ${fault}`);
+    log.info(`reconnecting to ${titleOf(last)}, as before the restart`);
     this.aim.resume();
-    if (next !== null) this.aim.set(server, host.now(), next.asked);
-    this.enter({ type: "resume", server, since: host.monotonic() });
+    this.enter({ type: "resume", server: last, since: host.monotonic() });
   }
 
-  /** The best target of an order that there still is, and a server of it; null without one. */
-  private firstInOrder(order: Order | undefined): { server: Server; asked: Asked } | null {
+  /**
+   * If the last server has left its list, or another tunnel has it now, connects to the best other target of the order.
+   * To be called once all tunnels have begun: their own servers are not taken from them.
+   */
+  beginElsewhere(): void {
+    const { autoconnect, host, log } = this.deps;
+    const { saved } = this.aim;
+    if (!autoconnect || saved?.order === undefined || this.current.name !== "disconnected") return;
+    const next = this.firstInOrder(saved.order);
+    if (next === null) return;
+    log.info(`connecting to ${titleOf(next.server)}: ${saved.name} cannot be reached again`);
+    this.aim.resume();
+    this.aim.set(next.server, host.now(), next.asked);
+    this.enter({ type: "resume", server: next.server, since: host.monotonic() });
+  }
+
+  /** The best target of an order that can be had, and a server of it; null without one. */
+  private firstInOrder(order: Order): { server: Server; asked: Asked } | null {
     const { found, name } = this.deps;
-    for (const [at, wanted] of order?.targets.entries() ?? []) {
+    for (const [at, wanted] of order.targets.entries()) {
       const target = found(wanted, name);
-      const server = target && this.choice.first(target);
-      if (order && target && server)
-        return { server, asked: { ...placesIn(target), order: { ...order, at } } };
+      const server = target && this.freeOf(target);
+      if (target && server) return { server, asked: { ...placesIn(target), order: { ...order, at } } };
     }
     return null;
+  }
+
+  /** The target's first server; null if other tunnels have all of them. */
+  private freeOf(target: Target): Server | null {
+    try {
+      return this.choice.first(target) ?? null;
+    } catch {
+      return null;
+    }
   }
 
   /**
@@ -254,8 +273,8 @@ export class Controller {
       return Promise.reject(new GatewayError("interrupted", "the tunnel is being removed"));
     const targets = "length" in wanted ? wanted : [wanted];
     const move: Move = (signal, answer) => this.moveTo(targets, { signal, answer, asked, rules });
-    // They are of no meaning for one target.
-    return this.requests.connect(targets, move, targets.length > 1 ? rules : {});
+    // Rules are of no meaning for one target. What the gateway itself asks for is not what a person does.
+    return this.requests.connect(targets, move, asked ?? (targets.length > 1 ? rules : {}));
   }
 
   disconnect(): Promise<void> {
@@ -491,7 +510,8 @@ export class Controller {
     because: Moved["because"],
     attempt: AbortSignal,
   ): Promise<boolean> {
-    if (this.isMovingBeside) return false;
+    // A connect that waits for its turn is what a person wants last.
+    if (this.isMoving) return false;
     const signal = AbortSignal.any([this.requests.signal, attempt]);
     this.isMovingBeside = true;
     try {

@@ -1,6 +1,5 @@
 import { GatewayError } from "../base/errors.ts";
 import { Queue } from "../base/queue.ts";
-import type { Rules } from "./order.ts";
 import { sameTargets, type Target } from "./target.ts";
 
 /**
@@ -16,7 +15,7 @@ export type Move = (signal: AbortSignal, answer: () => void) => Promise<void>;
 export class Requests {
   private readonly queue = new Queue();
   private current = new AbortController();
-  private pending: { wanted: readonly Target[]; rules: Rules; outcome: Promise<void> } | null = null;
+  private pending: { wanted: readonly Target[]; how: object; outcome: Promise<void> } | null = null;
 
   /** The targets of the connect that is in progress or waits for its turn, the best first; null without one. */
   get wanted(): readonly Target[] | null {
@@ -28,13 +27,13 @@ export class Requests {
     return this.current.signal;
   }
 
-  /** A second request for the same shares the outcome of the first. */
-  connect(wanted: readonly Target[], move: Move, rules: Rules = {}): Promise<void> {
+  /** A second request for the same, and the same `how`, shares the outcome of the first. */
+  connect(wanted: readonly Target[], move: Move, how: object = {}): Promise<void> {
     const isSame = this.pending !== null && sameTargets(this.pending.wanted, wanted);
-    if (isSame && Bun.deepEquals(this.pending?.rules, rules)) return this.pending?.outcome as Promise<void>;
+    if (isSame && Bun.deepEquals(this.pending?.how, how)) return this.pending?.outcome as Promise<void>;
     const signal = this.interrupt(`interrupted by a connect to ${wanted[0]?.name}`);
     const answer = Promise.withResolvers<void>();
-    const pending = { wanted, rules, outcome: answer.promise };
+    const pending = { wanted, how, outcome: answer.promise };
     this.pending = pending;
     move(signal, answer.resolve)
       .finally(() => {

@@ -178,6 +178,7 @@ export class Tunnels {
     this.deps.onAdopted?.();
     await this.killSwitch.updateNetwork(network);
     await this.each((controller) => controller.begin(left));
+    await this.each(async (controller) => controller.beginElsewhere());
     await this.removeOrphans(links);
     await this.machine.setSysctls();
   }

@@ -6,7 +6,7 @@ import type { Server } from "../../src/servers/schema.ts";
 import { cidr } from "../fake/address.ts";
 import type { FakeHost } from "../fake/host.ts";
 import { inDirectory } from "./directory.ts";
-import { Gateway, kernelState, ONE, server, stoodAlways, TWO } from "./gateway.ts";
+import { Gateway, kernelState, ONE, placeOf, server, stoodAlways, TWO } from "./gateway.ts";
 
 const entrySchema = checkerOf(JournalEntry);
 const PATIENCE_MS = 60_000;
@@ -516,6 +516,43 @@ describe("a restart with the tunnel gone", () => {
     expect(stoodAlways(gateway.host)).toBe(true);
   });
 
+  describe("whose taken server has left its list", () => {
+    const GONE = server("gone", 9);
+    const serverOf = (gateway: Gateway, name: string) => {
+      const { state } = gateway.tunnels.named(name).controller;
+      return state.name === "connected" ? state.session.server.name : state.name;
+    };
+    async function booted(gateway: Gateway): Promise<void> {
+      await gateway.host.pass(1_000);
+      for (const link of [...gateway.host.links.keys()].filter((each) => each.startsWith("wg")))
+        gateway.host.removeLink(link);
+      await gateway.restart();
+      gateway.watch();
+      await gateway.host.pass(120_000);
+    }
+
+    claim("passes over a target that another tunnel has", async (gateway) => {
+      gateway.targets = [TWO, ONE];
+      const other = await gateway.tunnels.opened("other");
+      await gateway.controller.connect([GONE, TWO, ONE]);
+      await other.controller.connect(TWO);
+      await gateway.host.pass(1_000);
+      await gateway.restart();
+      gateway.watch();
+      await gateway.host.pass(60_000);
+      expect(["main", "other"].map((name) => serverOf(gateway, name))).toEqual(["one", "two"]);
+    });
+
+    claim("takes no server from another tunnel that had it before a boot", async (gateway) => {
+      gateway.targets = [TWO, ONE];
+      const other = await gateway.tunnels.opened("other");
+      await gateway.controller.connect([GONE, TWO, ONE]);
+      await other.controller.connect(TWO);
+      await booted(gateway);
+      expect(["main", "other"].map((name) => serverOf(gateway, name))).toEqual(["one", "two"]);
+    });
+  });
+
   claim("goes on trying a server that does not answer", async (gateway) => {
     await gateway.controller.connect(ONE);
     gateway.host.silent.add(ENDPOINTS.one);
@@ -554,6 +591,41 @@ describe("a restart with the tunnel gone", () => {
     await gateway.host.pass(120_000);
     expect(await gateway.status()).toMatchObject({ state: "disconnected" });
   });
+});
+
+describe("a connected tunnel", () => {
+  claimConnected(
+    "is not led beside while a person's connect waits for its turn",
+    async ({ controller, host }) => {
+      await controller.connect([ONE, TWO]);
+      const { order } = controller.asked;
+      const busy = Promise.withResolvers<void>();
+      // The connect interrupts it, and waits for its end.
+      controller.beside(() => busy.promise).catch(() => {});
+      const connect = controller.connect(ONE);
+      const asked = order ? { order: { ...order, at: 1 } } : {};
+      const moved = controller.moveBeside([{ target: TWO, asked }], "slow", new AbortController().signal);
+      busy.resolve();
+      await host.pass(10_000);
+      await connect;
+      expect(await moved).toBe(false);
+      expect(controller.asked.order).toBeUndefined();
+    },
+  );
+
+  claimConnected(
+    "keeps a person's wish that is the same as a schedule's move",
+    async ({ controller, host }) => {
+      await controller.connect([ONE, TWO]);
+      const place = placeOf([ONE, TWO]);
+      const schedule = controller.connect(place, controller.asked);
+      schedule.catch(() => {});
+      const person = controller.connect(place);
+      await host.pass(10_000);
+      await person;
+      expect(controller.asked.order).toBeUndefined();
+    },
+  );
 });
 
 describe("the tunnel's interface", () => {
