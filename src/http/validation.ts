@@ -26,8 +26,16 @@ export function sentenceFor(
     return `${error.params.requiredProperties[0]} is required`;
   }
   if (field === undefined) return `${whole} must be ${wanted(schema)}`;
+  if (error.keyword === "uniqueItems") return `${named(field)} has an entry twice`;
   if (inner.length > 0) return `${named(field)} contains a value that is not valid`;
-  return `${named(field)} must be ${wanted(propertiesOf(schema)[field] ?? {})}`;
+  const wantedField = propertiesOf(schema)[field] ?? {};
+  if (error.keyword === "minItems" || error.keyword === "maxItems")
+    return `${named(field)} must have ${countIn(wantedField)} entries`;
+  return `${named(field)} must be ${wanted(wantedField)}`;
+}
+
+function countIn({ minItems = 0, maxItems }: JsonSchema): string {
+  return maxItems === undefined ? `${minItems} or more` : `${minItems} to ${maxItems}`;
 }
 
 interface JsonSchema {
@@ -36,6 +44,8 @@ interface JsonSchema {
   anyOf?: readonly JsonSchema[];
   properties?: Record<string, JsonSchema>;
   items?: JsonSchema;
+  minItems?: number;
+  maxItems?: number;
   minimum?: number;
   maximum?: number;
   minLength?: number;
