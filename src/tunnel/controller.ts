@@ -194,7 +194,8 @@ export class Controller {
       this.current = (await adopted(this.deps, { present, known, network })) ?? this.current;
     const state = this.current;
     const server = state.name === "reconnecting" ? state.server : carriedBy(state)?.server;
-    if (server !== undefined) this.aim.adopt(server);
+    const { found, name } = this.deps;
+    if (server !== undefined) this.aim.adopt(server, (wanted) => found(wanted, name));
     await this.upkeep.updateKillSwitch();
   }
 
@@ -609,7 +610,7 @@ export class Controller {
       return true;
     }
     try {
-      await this.tryTo(wanted, as, signal);
+      await this.tryTo(targets, at, as, signal);
     } catch (error) {
       failures.push(messageOf(error));
       if (at < targets.length - 1 && !signal.aborted) await this.upkeep.settle();
@@ -637,7 +638,13 @@ export class Controller {
     throw error;
   }
 
-  private async tryTo(wanted: Target, asked: Asked, signal: AbortSignal): Promise<void> {
+  private async tryTo(
+    targets: readonly Target[],
+    at: number,
+    asked: Asked,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const wanted = targets[at] as Target;
     signal.throwIfAborted();
     const carrying = carriedBy(this.current);
     const former = carrying && { session: carrying, alive: this.carriesData, dead: this.isDead };
@@ -645,7 +652,7 @@ export class Controller {
     if (first !== undefined) this.enter({ type: "dial", server: first });
     try {
       const session = await this.reach(wanted, former, signal);
-      this.reached = this.requests.wanted;
+      this.reached = targets;
       this.arrive(session, asked);
     } catch (error) {
       this.dialled = null;

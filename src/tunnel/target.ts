@@ -111,7 +111,7 @@ export function besideOf(
   const isPresent = (other: Server) => other.provider === provider && other.name === name;
   return order.targets.flatMap((wanted, at) => {
     const target = found(wanted);
-    if (at === order.at || target === null || candidatesOf(exitOf(target)).some(isPresent)) return [];
+    if (target === null || candidatesOf(exitOf(target)).some(isPresent)) return [];
     return { target, asked: { ...placesIn(target), order: { ...order, at } } };
   });
 }

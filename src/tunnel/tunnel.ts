@@ -85,8 +85,8 @@ export function tunnelIn(surroundings: Surroundings): Tunnel {
   const probe = new Probe({ ...surroundings, kernel, knownWays });
   const controller = new Controller({ ...surroundings, kernel, dialer, probe });
   const quality = new TunnelQuality(surroundings);
-  const wayBack = new WayBack({ ...surroundings, controller });
   const wayOut = new WayOut({ ...surroundings, controller, quality });
+  const wayBack = new WayBack({ ...surroundings, controller, isHeld: (target) => wayOut.holds(target) });
   const supervisor = new Supervisor({
     ...surroundings,
     ...{ controller, kernel, knownWays, quality, wayBack, wayOut },

@@ -2,8 +2,9 @@ import type { Slot } from "../network/slot.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import type { Connection } from "./connection.ts";
+import type { OrderTarget } from "./order.ts";
 import type { SavedState } from "./saved-state.ts";
-import { type Asked, connectionTo, isTo, type Words } from "./target.ts";
+import { type Asked, connectionTo, isTo, leadsTo, placesIn, type Target, type Words } from "./target.ts";
 
 interface Deps {
   host: Pick<Host, "now">;
@@ -46,13 +47,13 @@ export class WantedConnection {
     };
   }
 
-  /** Records a server that the tunnel already leads to. */
-  adopt(server: Server): void {
+  /** Records a server that the tunnel already leads to. `found` is how a target of an order can be reached now. */
+  adopt(server: Server, found: (wanted: OrderTarget) => Target | null): void {
     const { saved } = this;
     this.connection =
       saved !== null && isTo(saved, server)
         ? saved
-        : connectionTo(server, this.deps.host.now(), orderWith(server, saved));
+        : connectionTo(server, this.deps.host.now(), orderWith(server, saved, found));
   }
 
   /** Returns to the saved target. */
@@ -86,11 +87,16 @@ export class WantedConnection {
   }
 }
 
-/** The saved order if the server is one of its targets: a move in it was interrupted before it was saved. */
-function orderWith({ provider, name, via }: Server, saved: Connection | null): Asked {
-  const order = saved?.order;
-  const at = order?.targets.findIndex(
-    (each) => each.provider === provider && each.server === name && each.via === via?.name,
-  );
-  return order === undefined || at === undefined || at < 0 ? {} : { order: { ...order, at } };
+/** The saved order if the server is of one of its targets: a move in it was interrupted before it was saved. */
+function orderWith(
+  server: Server,
+  saved: Connection | null,
+  found: (wanted: OrderTarget) => Target | null,
+): Asked {
+  for (const [at, wanted] of saved?.order?.targets.entries() ?? []) {
+    const target = found(wanted);
+    if (saved?.order && target !== null && leadsTo(target, server))
+      return { ...placesIn(target), order: { ...saved.order, at } };
+  }
+  return {};
 }

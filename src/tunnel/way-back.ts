@@ -19,6 +19,8 @@ interface Deps {
   host: Pick<Host, "monotonic">;
   controller: Pick<Controller, "asked" | "moveBeside">;
   found: (wanted: OrderTarget, tunnel: string) => Target | null;
+  /** Whether a target was left because it was slow or lossy, and is not taken again yet. */
+  isHeld: (target: OrderTarget | undefined) => boolean;
   /** The tunnel's name. */
   name: string;
   log: Pick<Log, "info">;
@@ -92,10 +94,11 @@ export class WayBack {
   }
 
   private betterThan({ server }: Session): Candidate[] {
-    const { controller, found, name } = this.deps;
+    const { controller, found, isHeld, name } = this.deps;
     const { order } = controller.asked;
     if (order === undefined) return [];
-    const isBetter = ({ asked }: Candidate) => (asked.order?.at ?? order.at) < order.at;
+    const isBetter = ({ asked: { order: its = order } }: Candidate) =>
+      its.at < order.at && !isHeld(order.targets[its.at]);
     return besideOf(order, server, (wanted) => found(wanted, name)).filter(isBetter);
   }
 }

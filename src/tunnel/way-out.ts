@@ -6,7 +6,7 @@ import type { Controller } from "./controller.ts";
 import type { MoveWhen, OrderTarget } from "./order.ts";
 import type { Quality } from "./quality.ts";
 import type { Session } from "./session.ts";
-import { besideOf, type Target } from "./target.ts";
+import { besideOf, leadsTo, type Target } from "./target.ts";
 
 /** A tunnel is not led away before it has been there so long, and after an attempt in vain. */
 const STAYS_MS = 180_000;
@@ -33,6 +33,8 @@ interface Deps {
  */
 export class WayOut {
   private session: Session | null = null;
+  /** The same list as long as the tunnel moves in it. */
+  private targets: readonly OrderTarget[] | null = null;
   /** When the tunnel came to this server, or was to be led away from it. */
   private since = 0;
   /** Until when the targets that were left are not taken again. */
@@ -44,9 +46,16 @@ export class WayOut {
 
   constructor(private readonly deps: Deps) {}
 
+  /** Whether a target was left and is not taken again yet. */
+  holds(target: OrderTarget | undefined): boolean {
+    return this.deps.host.monotonic() < (this.heldUntil.get(JSON.stringify(target)) ?? 0);
+  }
+
   /** To be called with each look at a tunnel that works. */
   look(session: Session): void {
     const now = this.deps.host.monotonic();
+    const targets = this.deps.controller.asked.order?.targets ?? null;
+    if (targets !== this.targets) this.begin(targets);
     if (session !== this.session) {
       this.session = session;
       this.since = now;
@@ -59,6 +68,13 @@ export class WayOut {
   /** Ends an attempt: the tunnel has lost its server, and the next dial must not wait. */
   stop(): void {
     this.attempt?.abort();
+  }
+
+  /** Another connect is another wish: nothing of the former order is held. */
+  private begin(targets: readonly OrderTarget[] | null): void {
+    this.targets = targets;
+    this.heldUntil.clear();
+    this.patience = 1;
   }
 
   private reason(): MoveWhen | null {
@@ -75,13 +91,16 @@ export class WayOut {
     if (order === undefined) return;
     const attempt = new AbortController();
     this.attempt = attempt;
-    const now = host.monotonic();
-    const left = JSON.stringify(order.targets[order.at]);
+    const left = order.targets[order.at];
     const others = besideOf(order, session.server, (wanted) => found(wanted, name)).filter(
-      ({ asked }) => now >= (this.heldUntil.get(JSON.stringify(asked.order?.targets[asked.order.at])) ?? 0),
+      ({ asked }) => !this.holds(asked.order?.targets[asked.order.at]),
     );
     try {
-      if (await controller.moveBeside(others, why, attempt.signal)) this.hold(left, order.back_after_minutes);
+      const isMoved = await controller.moveBeside(others, why, attempt.signal);
+      // After a schedule's move, the server that was left is none of that target.
+      const target = left && found(left, name);
+      if (isMoved && target && leadsTo(target, session.server))
+        this.hold(JSON.stringify(left), order.back_after_minutes);
     } catch (error) {
       log.info(messageOf(error));
     }

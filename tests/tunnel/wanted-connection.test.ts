@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { slotOf } from "../../src/network/slot.ts";
 import { CONNECTION, type Connection, savedTunnelsIn } from "../../src/tunnel/connection.ts";
 import { WantedConnection } from "../../src/tunnel/wanted-connection.ts";
-import { ONE, TWO } from "./gateway.ts";
+import { ONE, placeOf, TWO } from "./gateway.ts";
 
 const NOW = 1_000;
 
@@ -16,6 +16,10 @@ class Disk {
     this.writes += 1;
   };
 }
+
+/** As a target can be reached now: a country of one server, too. */
+const found = ({ server }: { server: string }) =>
+  server === "Atlantis" ? placeOf([ONE]) : ([ONE, TWO].find(({ name }) => name === server) ?? null);
 
 const aimOn = (savedState: Disk) =>
   new WantedConnection({ host: { now: () => NOW }, savedState, name: "main", slot: slotOf(0, "wg") });
@@ -35,10 +39,10 @@ test("a tunnel that is up keeps its saved connection, and another server gets on
   const saved: Connection = { provider: "custom", name: "one", wanted: "Sweden", since: 500 };
   const disk = new Disk(saved);
   const aim = aimOn(disk);
-  aim.adopt(ONE);
+  aim.adopt(ONE, found);
   aim.saveIfChanged();
   expect([disk.writes, disk.connection()]).toEqual([0, saved]);
-  aim.adopt(TWO);
+  aim.adopt(TWO, found);
   aim.saveIfChanged();
   expect([disk.writes, disk.connection()]).toEqual([1, { provider: "custom", name: "two", since: NOW }]);
 });
@@ -58,10 +62,17 @@ test("a move in an order that was interrupted before it was saved keeps the orde
   const order = { targets, at: 1, back_after_minutes: 10 };
   const saved: Connection = { provider: "custom", name: "two", order, since: 500 };
   const aim = aimOn(new Disk(saved));
-  aim.adopt(ONE);
+  aim.adopt(ONE, found);
   expect(aim.asked).toEqual({ order: { ...order, at: 0 } });
-  aim.adopt({ ...ONE, name: "three" });
+  aim.adopt({ ...ONE, name: "three" }, found);
   expect(aim.asked).toEqual({});
+  const place = { provider: "custom", server: "Atlantis" } as const;
+  const toPlace = aimOn(new Disk({ ...saved, order: { ...order, targets: [place, ...targets.slice(1)] } }));
+  toPlace.adopt(ONE, found);
+  expect(toPlace.asked).toMatchObject({
+    wanted: placeOf([ONE]).name,
+    order: { targets: [place, {}], at: 0 },
+  });
 });
 
 test("a saved order that has taken a target which is not there is refused", () => {

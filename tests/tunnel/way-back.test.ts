@@ -13,6 +13,8 @@ class Tunnel {
   now = 0;
   bytes = 0;
   readonly tried: string[][] = [];
+  /** What was left because it was slow. */
+  readonly held: string[] = [];
   private session = { server: THREE } as Session;
   /** Whether the best target answers and carries nothing, so that the tunnel soon leaves it again. */
   isHollow = false;
@@ -36,6 +38,7 @@ class Tunnel {
         },
       },
       found: ({ server }) => named(server),
+      isHeld: (target) => target !== undefined && this.held.includes(target.server),
       name: "main",
       log: { info: () => {} },
     });
@@ -100,6 +103,15 @@ test("what is gone, and another way to the present server, are left out", async 
   );
   await same.passes(2);
   expect(same.tried).toEqual([[]]);
+});
+
+test("a target that was left because it was slow is left out until its time has come", async () => {
+  const tunnel = new Tunnel({ back_after_minutes: 1 });
+  tunnel.held.push("one");
+  await tunnel.passes(2);
+  tunnel.held.pop();
+  await tunnel.passes(1);
+  expect(tunnel.tried).toEqual([["two"], ["one", "two"]]);
 });
 
 test("a better target that is left soon after each way back is tried more and more rarely", async () => {

@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
+import type { Server } from "../../src/servers/schema.ts";
 import type { Order } from "../../src/tunnel/order.ts";
 import type { Session } from "../../src/tunnel/session.ts";
 import { WayOut } from "../../src/tunnel/way-out.ts";
-import { SERVERS } from "./gateway.ts";
+import { SERVERS, THREE } from "./gateway.ts";
 
 const TARGETS = SERVERS.map(({ provider, name }) => ({ provider, server: name }));
 
@@ -16,6 +17,8 @@ class Tunnel {
   answers = true;
   readonly tried: string[] = [];
   at = 0;
+  /** Another list after another connect. */
+  targets = TARGETS;
   private session = { server: SERVERS[0] } as Session;
   private readonly wayOut: WayOut;
 
@@ -25,7 +28,7 @@ class Tunnel {
       host: { monotonic: () => this.now },
       controller: {
         get asked() {
-          return { order: { targets: TARGETS, at: tunnel.at, ...order } };
+          return { order: { targets: tunnel.targets, at: tunnel.at, ...order } };
         },
         moveBeside: async (others, because) => {
           this.tried.push(`${because}: ${others.map(({ target }) => target.name).join(", ")}`);
@@ -50,6 +53,11 @@ class Tunnel {
       name: "main",
       log: { info: () => {} },
     });
+  }
+
+  /** By a schedule, which leaves the order as it is. */
+  leads(server: Server): void {
+    this.session = { server } as Session;
   }
 
   async passes(minutes: number): Promise<void> {
@@ -105,4 +113,21 @@ test("a target that was left is not taken again before its time, which grows whi
   const moves = tunnel.tried.filter((each) => !each.endsWith(": "));
   expect(moves.length).toBeGreaterThan(3);
   expect(moves.length).toBeLessThan(14);
+});
+
+test("another connect is another wish: what was left before is taken again", async () => {
+  const tunnel = new Tunnel({ move_when: ["lossy"], back_after_minutes: 1_000 });
+  await tunnel.passes(4);
+  tunnel.targets = [...TARGETS];
+  await tunnel.passes(4);
+  expect(tunnel.tried).toEqual(["lossy: two, three", "lossy: one, three"]);
+});
+
+test("after a schedule's move, the order's own target may be taken, and is not held for what it did not do", async () => {
+  const tunnel = new Tunnel({ move_when: ["lossy"], back_after_minutes: 1_000 });
+  tunnel.leads(THREE);
+  await tunnel.passes(4);
+  expect([tunnel.tried, tunnel.at]).toEqual([["lossy: one, two"], 0]);
+  await tunnel.passes(4);
+  expect(tunnel.tried.at(-1)).toBe("lossy: two, three");
 });
