@@ -184,6 +184,7 @@ export class Limits {
         changed.undo();
         throw error;
       }
+      changed.tell();
       return changed.unsaved;
     });
   }

@@ -161,8 +161,14 @@ export class Quotas {
     if (now - this.savedAt >= SAVE_EVERY_MS) this.saveUsed();
   }
 
-  /** What `of` would be after the change; null if it is the same. A change that opens throws if it cannot be saved. */
-  change(id: DeviceId, quota: Quota | null): { unsaved: Unsaved | null; undo: () => void } | null {
+  /**
+   * Gives a device a quota; null if it has it already. A change that opens throws if it cannot be saved. `tell` is for
+   * when the kernel has it: what was used may be more than it allows.
+   */
+  change(
+    id: DeviceId,
+    quota: Quota | null,
+  ): { unsaved: Unsaved | null; undo: () => void; tell: () => void } | null {
     const [before, used] = [this.all, this.used];
     const after = new Map(before);
     if (quota === null) after.delete(id);
@@ -178,7 +184,13 @@ export class Quotas {
       this.used = used;
       if (unsaved === null) this.trySave();
     };
-    return { unsaved, undo };
+    const tell = () => {
+      const former = before.get(id);
+      const bytes = this.used.get(id)?.bytes ?? 0;
+      if (quota === null || bytes < bytesOf(quota) || (former && bytes >= bytesOf(former))) return;
+      this.deps.onUsedUp(id, quota);
+    };
+    return { unsaved, undo, tell };
   }
 
   private savedOr(before: All, isOpening: boolean): Unsaved | null {

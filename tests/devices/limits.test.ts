@@ -325,6 +325,16 @@ test("the kernel blocks a device after its quota, which is told once and begins 
   expect([host.limitsTable, used()]).toEqual([null, undefined]);
 });
 
+test("a quota that is lowered below what was used is told, and one that was used up already is not told again", async () => {
+  await limits.setQuota(TV, QUOTA);
+  host.useQuotas(200_000_000);
+  await limits.setQuota(TV, { ...QUOTA, megabytes: 300 });
+  expect(usedUp).toEqual([]);
+  await limits.setQuota(TV, { ...QUOTA, megabytes: 150 });
+  await limits.setQuota(TV, { ...QUOTA, megabytes: 100 });
+  expect(usedUp).toEqual([`${TV} 150 MB a day, then blocked`]);
+});
+
 test("what was used outlives another limit, a restart, a table that is removed, and a reboot", async () => {
   await limits.setQuota(TV, QUOTA);
   host.useQuotas(1_000);
