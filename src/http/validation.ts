@@ -17,14 +17,12 @@ export function sentenceFor(
     errors.find((each) => each.keyword === "required") ??
     errors[0];
   if (error === undefined) return `${whole} is not valid`;
-  if (error.keyword === "additionalProperties") {
-    const within = error.instancePath.split("/").slice(1);
+  const within = error.instancePath.split("/").slice(1);
+  if (error.keyword === "additionalProperties")
     return unknownField(within, error.params.additionalProperties[0] ?? "", schemaAt(schema, within));
-  }
-  const [field, ...inner] = error.instancePath.split("/").slice(1);
-  if (error.keyword === "required" && field === undefined) {
-    return `${error.params.requiredProperties[0]} is required`;
-  }
+  if (error.keyword === "required")
+    return `${placeOf(within)}${error.params.requiredProperties[0]} is required`;
+  const [field, ...inner] = within;
   if (field === undefined) return `${whole} must be ${wanted(schema)}`;
   if (error.keyword === "uniqueItems") return `${named(field)} has an entry twice`;
   if (inner.length > 0) return `${named(field)} contains a value that is not valid`;

@@ -103,6 +103,7 @@ test("what cannot be is refused in words, and changes nothing", async () => {
     [{ targets: [one, two, one] }, "targets: 3: se-1 is there twice"],
     [{ targets: [one, { server: "se-9" }] }, /^targets: 2: server: /],
     [{ targets: [one, { server: "se-2", transport: "udp2tcp" }] }, /^targets: 2: transport: se-2 does not/],
+    [{ targets: [one, { provider: "managed" }] }, "targets[1].server is required"],
     [{ targets: [] }, "targets must have 1 to 8 entries"],
     [{ targets: Array.from({ length: 9 }, () => one) }, "targets must have 1 to 8 entries"],
     [
