@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { LanDevice } from "../../lab/lan-device.ts";
-import { type Mark, Marker, markIn } from "../../lab/marker.ts";
+import type { Mark } from "../../lab/marker.ts";
+import { type Seen, seenAt, tableOf } from "../../lab/places.ts";
 import { until } from "../../lab/until.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 
 /** Some connects and restarts, and seconds of traffic, on a busy machine. */
@@ -20,7 +20,6 @@ const HOST = ["203.0.113.64/26", `${INTERNET.host6}/128`];
 const ELSEWHERE = ["198.51.100.0/24"];
 const NUMBERS = [1, 2, 3] as const;
 type Device = (typeof NUMBERS)[number];
-type Place = "main" | "second" | "clear";
 
 let lab: Lab;
 let gateway: Gateway;
@@ -62,42 +61,14 @@ const isRefused = (device: Device) => lab.isRefused(namespaceOf(device), PAGE);
 const allow = async (wanted: "on" | "off") => expect((await gateway.operate("direct", wanted)).code).toBe(0);
 
 /** What each place saw of each device during the work. */
-async function seenDuring(work: () => Promise<unknown>) {
-  const { vpn1, vpn2 } = lab.sandbox.serverInterfaces;
-  const filter = "udp or tcp or ip6";
-  const [sniffer, ...taps] = await Promise.all([
-    lab.sniff(),
-    Wiretap.start(lab.namespaces.vpn1, vpn1, filter),
-    Wiretap.start(lab.namespaces.vpn2, vpn2, filter),
-    Wiretap.start(lab.namespaces.router, "lan0", filter),
-  ]);
-  const markers = await Promise.all(NUMBERS.map((each) => Marker.start(namespaceOf(each), each)));
-  await work().finally(() => Promise.all(markers.map((marker) => marker.stop())));
-  const marks = async (tap: Wiretap) =>
-    (await tap.stop()).flatMap((line) => {
-      // Answers and errors have the mark as well.
-      const mark = / > (203\.0\.113|2001:db8|10\.64\.0\.1\.|fd64::1\.)/.test(line) ? markIn(line) : null;
-      return mark === null ? [] : [mark];
-    });
-  const [{ leaks }, [main = [], second = [], clear = []]] = await Promise.all([
-    sniffer.stop(),
-    Promise.all(taps.map(marks)),
-  ]);
-  return { main, second, clear, leaks };
-}
+const seenDuring = (work: () => Promise<unknown>) =>
+  seenAt(
+    lab,
+    NUMBERS.map((each) => [each, namespaceOf(each)] as const),
+    work,
+  );
 
-type Seen = Record<Place, readonly Mark[]>;
-const kinds = (marks: readonly Mark[], device: Device) =>
-  [...new Set(marks.filter((mark) => mark.device === device).map(({ kind }) => kind))].sort();
-
-/** Which kinds of packets of each device were seen at each place. */
-function table({ main, second, clear }: Seen) {
-  return NUMBERS.map((device) => ({
-    main: kinds(main, device),
-    second: kinds(second, device),
-    clear: kinds(clear, device),
-  }));
-}
+const table = (seen: Seen) => tableOf(seen, NUMBERS);
 const DNS: Mark["kind"][] = ["dns4"];
 const OTHERS: Mark["kind"][] = ["tcp4", "tcp6", "udp4", "udp6"];
 const BY_MAIN = { main: [...DNS, ...OTHERS], second: [], clear: [] };

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { LanDevice } from "../../lab/lan-device.ts";
-import { type Mark, Marker, markIn } from "../../lab/marker.ts";
+import type { Mark } from "../../lab/marker.ts";
+import { kindsOf, seenAt } from "../../lab/places.ts";
 import { until } from "../../lab/until.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import type { Device } from "../../src/devices/schema.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 
@@ -48,29 +48,8 @@ const isAt = (exit: string) => async () => {
 
 /** Which kinds of packets of the device each place saw during the work, and what leaked besides. */
 async function seenDuring(work: () => Promise<unknown>) {
-  const { vpn1, vpn2 } = lab.sandbox.serverInterfaces;
-  const filter = "udp or tcp or ip6";
-  const [sniffer, ...taps] = await Promise.all([
-    lab.sniff(),
-    Wiretap.start(lab.namespaces.vpn1, vpn1, filter),
-    Wiretap.start(lab.namespaces.vpn2, vpn2, filter),
-    Wiretap.start(lab.namespaces.router, "lan0", filter),
-  ]);
-  const marker = await Marker.start(device.namespace, 1);
-  await work().finally(() => marker.stop());
-  const kinds = async (tap: Wiretap) => {
-    const marks = (await tap.stop()).flatMap((line) => {
-      // Answers and errors have the mark as well.
-      const mark = / > (203\.0\.113|2001:db8|10\.64\.0\.1\.|fd64::1\.)/.test(line) ? markIn(line) : null;
-      return mark === null ? [] : [mark.kind];
-    });
-    return [...new Set(marks)].sort();
-  };
-  const [{ leaks }, [main, second, clear]] = await Promise.all([
-    sniffer.stop(),
-    Promise.all(taps.map(kinds)),
-  ]);
-  return { main, second, clear, leaks };
+  const { main, second, clear, leaks } = await seenAt(lab, [[1, device.namespace]], work);
+  return { main: kindsOf(main, 1), second: kindsOf(second, 1), clear: kindsOf(clear, 1), leaks };
 }
 
 test(

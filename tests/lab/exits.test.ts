@@ -4,7 +4,7 @@ import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { LanDevice } from "../../lab/lan-device.ts";
 import { craftedBodies } from "../../lab/leaks/crafted.ts";
 import { Listener } from "../../lab/listener.ts";
-import { type Mark, Marker, markIn } from "../../lab/marker.ts";
+import type { Mark } from "../../lab/marker.ts";
 import {
   datagramFrame,
   fragmentFrames,
@@ -13,6 +13,7 @@ import {
   UDP,
   udpBytes,
 } from "../../lab/packet.ts";
+import { kindsOf, type Place, type Seen, seenAt, tableOf } from "../../lab/places.ts";
 import type { Traffic } from "../../lab/traffic.ts";
 import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
@@ -30,7 +31,6 @@ const FLUSHES = 5;
 const IN_TABLE = "inet portcullis";
 const NUMBERS = [1, 2, 3] as const;
 type Device = (typeof NUMBERS)[number];
-type Place = "main" | "second" | "clear";
 
 let lab: Lab;
 let gateway: Gateway;
@@ -79,44 +79,16 @@ const pageOf = (device: Device) => lab.fetchFrom(namespaceOf(device), PAGE);
 const isRefused = (device: Device) => lab.isRefused(namespaceOf(device), PAGE);
 
 /** What each place saw of each device during the work. */
-async function seenDuring(
-  work: () => Promise<unknown>,
-): Promise<{ at: (place: Place) => readonly Mark[]; leaks: string[] }> {
-  const { vpn1, vpn2 } = lab.sandbox.serverInterfaces;
-  const filter = "udp or tcp or ip6";
-  const [sniffer, ...taps] = await Promise.all([
-    lab.sniff(),
-    Wiretap.start(lab.namespaces.vpn1, vpn1, filter),
-    Wiretap.start(lab.namespaces.vpn2, vpn2, filter),
-    Wiretap.start(lab.namespaces.router, "lan0", filter),
-  ]);
-  const markers = await Promise.all(NUMBERS.map((each) => Marker.start(namespaceOf(each), each)));
-  await work().finally(() => Promise.all(markers.map((marker) => marker.stop())));
-  const marks = async (tap: Wiretap) =>
-    (await tap.stop()).flatMap((line) => {
-      // Answers and errors have the mark as well.
-      const mark = / > (203\.0\.113|2001:db8|10\.64\.0\.1\.|fd64::1\.)/.test(line) ? markIn(line) : null;
-      return mark === null ? [] : [mark];
-    });
-  const [{ leaks }, [main = [], second = [], clear = []]] = await Promise.all([
-    sniffer.stop(),
-    Promise.all(taps.map(marks)),
-  ]);
-  return { at: (place) => ({ main, second, clear })[place], leaks };
-}
+const seenDuring = (work: () => Promise<unknown>) =>
+  seenAt(
+    lab,
+    NUMBERS.map((each) => [each, namespaceOf(each)] as const),
+    work,
+  );
 
-const kinds = (marks: readonly Mark[], device: Device) =>
-  [...new Set(marks.filter((mark) => mark.device === device).map(({ kind }) => kind))].sort();
 const ALL_KINDS: Mark["kind"][] = ["dns4", "tcp4", "tcp6", "udp4", "udp6"];
 
-/** Which kinds of packets of each device were seen at each place. */
-function table(seen: Awaited<ReturnType<typeof seenDuring>>) {
-  return NUMBERS.map((device) => ({
-    main: kinds(seen.at("main"), device),
-    second: kinds(seen.at("second"), device),
-    clear: kinds(seen.at("clear"), device),
-  }));
-}
+const table = (seen: Seen) => tableOf(seen, NUMBERS);
 const BY_MAIN: Record<Place, Mark["kind"][]> = { main: ALL_KINDS, second: [], clear: [] };
 const BY_SECOND: typeof BY_MAIN = { main: [], second: ALL_KINDS, clear: [] };
 const NOWHERE: typeof BY_MAIN = { main: [], second: [], clear: [] };
@@ -299,8 +271,8 @@ test(
         await Bun.sleep(MOMENT_MS);
       }),
     );
-    expect(seen.at("main").filter(({ device }) => device !== 3)).toEqual([]);
-    expect([seen.at("clear"), seen.leaks]).toEqual([[], []]);
+    expect(seen.main.filter(({ device }) => device !== 3)).toEqual([]);
+    expect([seen.clear, seen.leaks]).toEqual([[], []]);
     await lead();
     const others = await seenDuring(async () => {
       await ask("POST", "/api/disconnect");
@@ -308,8 +280,8 @@ test(
       expect(await lab.isRefused(lab.namespaces.client, PAGE)).toBe(true);
       expect(await pageOf(1)).toContain(VPN.vpn2.v4);
     });
-    expect(others.at("second").filter(({ device }) => device !== 1)).toEqual([]);
-    expect([others.at("clear"), others.leaks]).toEqual([[], []]);
+    expect(others.second.filter(({ device }) => device !== 1)).toEqual([]);
+    expect([others.clear, others.leaks]).toEqual([[], []]);
   },
   TIMEOUT_MS,
 );
@@ -413,9 +385,9 @@ test(
       await inside("nft", "flush", "ruleset");
       await Bun.sleep(MOMENT_MS);
     });
-    expect([kinds(routing.at("main"), 1), kinds(routing.at("second"), 3)]).toEqual([[], []]);
-    expect([kinds(routing.at("main"), 2), kinds(routing.at("second"), 2)]).toEqual([[], []]);
-    expect([routing.at("clear"), routing.leaks]).toEqual([[], []]);
+    expect([kindsOf(routing.main, 1), kindsOf(routing.second, 3)]).toEqual([[], []]);
+    expect([kindsOf(routing.main, 2), kindsOf(routing.second, 2)]).toEqual([[], []]);
+    expect([routing.clear, routing.leaks]).toEqual([[], []]);
     await gateway.start();
     await until(async () => (await pageOf(1)) !== null);
     await gateway.kill("SIGKILL");
@@ -425,9 +397,9 @@ test(
           await inside("ip", family, "rule", "del", "priority", priority);
       await Bun.sleep(MOMENT_MS);
     });
-    expect([kinds(firewall.at("main"), 1), kinds(firewall.at("second"), 3)]).toEqual([[], []]);
-    expect([kinds(firewall.at("main"), 2), kinds(firewall.at("second"), 2)]).toEqual([[], []]);
-    expect([firewall.at("clear"), firewall.leaks]).toEqual([[], []]);
+    expect([kindsOf(firewall.main, 1), kindsOf(firewall.second, 3)]).toEqual([[], []]);
+    expect([kindsOf(firewall.main, 2), kindsOf(firewall.second, 2)]).toEqual([[], []]);
+    expect([firewall.clear, firewall.leaks]).toEqual([[], []]);
   },
   TIMEOUT_MS,
 );
