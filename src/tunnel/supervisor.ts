@@ -201,9 +201,11 @@ export class Supervisor {
 
   /** Whether the tunnel's packets may have left from one of these addresses. */
   private mayUse(addresses: readonly Address[]): boolean {
-    const { state } = this.deps.controller;
-    if (state.name !== "connected") return false;
-    return addresses.some((address) => familyOf(address) === familyOf(state.session.endpoint.address));
+    // During a connect it is the former tunnel that sends, and that stays if the new one does not come up.
+    const { standing } = this.deps.controller;
+    if (standing?.name !== "connected") return false;
+    const family = familyOf(standing.session.endpoint.address);
+    return addresses.some((address) => familyOf(address) === family);
   }
 
   /** Makes the next attempt now. An attempt in progress began before the change of the network. */

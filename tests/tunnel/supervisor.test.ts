@@ -438,6 +438,27 @@ describe("an uplink that is down", () => {
     expect((await controller.inspection()).stands).toBe(true);
   });
 
+  claimConnected(
+    "that gets another address during a connect leaves a former tunnel that is dialled again",
+    async (gateway) => {
+      const { host, controller } = gateway;
+      const readdress = async (address: string) => {
+        host.links.get("up0")?.addresses.splice(0, 1, `${address}/24`);
+        host.tell("ip", `[ADDR]3: up0    inet ${address}/24 scope global up0`);
+        await host.pass(2_000);
+      };
+      await readdress("198.51.100.2");
+      const attempts = attemptsOn(gateway);
+      host.silent.add(ENDPOINTS.two);
+      const connecting = controller.connect(TWO).catch(() => {});
+      await readdress("198.51.100.3");
+      await host.pass(HANDSHAKE_MS + 5_000);
+      await connecting;
+      expect(attempts.map(({ endpoint }) => endpoint)).toEqual([ENDPOINTS.two, ENDPOINTS.one]);
+      expect(await gateway.status()).toMatchObject({ connected: true, server: "one" });
+    },
+  );
+
   claim("when the service starts is told of the tunnel that is up, too", async (gateway) => {
     const { host, controller } = gateway;
     await controller.connect(ONE);
