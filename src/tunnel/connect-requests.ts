@@ -8,7 +8,7 @@ import { reachedBy } from "../servers/transport.ts";
 import { BACK_MINUTES } from "../shared/bounds.ts";
 import type { Host } from "../system/host.ts";
 import { CONNECT_BOUNDS_SECONDS, histogramOf, observed } from "./histogram.ts";
-import type { MoveWhen, OrderTarget, Rules } from "./order.ts";
+import { MOVES_WHEN, type MoveWhen, type OrderTarget, type Rules } from "./order.ts";
 import type { SavedState } from "./saved-state.ts";
 import { sameTarget, type Target } from "./target.ts";
 import type { Tunnels } from "./tunnels.ts";
@@ -86,6 +86,7 @@ export class ConnectRequests {
     const targets = (order?.targets ?? []).filter((each) => this.found(each, MAIN) !== null);
     if (order === undefined || targets.length === 0)
       return { provider, server: name, ...(via !== undefined && { via }) };
+    if (targets.length === 1) return { targets };
     const { back_after_minutes = 0, back_when_quiet = false, move_when } = order;
     return { targets, back_after_minutes, back_when_quiet, ...(move_when !== undefined && { move_when }) };
   }
@@ -121,6 +122,8 @@ export class ConnectRequests {
     for (const [field, value] of Object.entries(other))
       if (value !== undefined)
         throw new GatewayError("bad_request", `${field}: it belongs into each of the targets`);
+    if (targets.length === 1 && move_when !== undefined && move_when.length > 0)
+      throw new GatewayError("bad_request", "move_when: it needs another target to move to");
     const found = targets.map((each, at) => {
       const provider = each.provider ?? one.provider;
       try {
@@ -158,6 +161,6 @@ function rulesIn({
   return {
     ...(back_after_minutes > 0 && { back_after_minutes }),
     ...(back_after_minutes > 0 && back_when_quiet && { back_when_quiet: true as const }),
-    ...(move_when.length > 0 && { move_when: [...move_when] }),
+    ...(move_when.length > 0 && { move_when: MOVES_WHEN.filter((each) => move_when.includes(each)) }),
   };
 }

@@ -19,6 +19,8 @@ export type OrderTarget = Static<typeof OrderTarget>;
 /** Why a tunnel leaves a target whose server answers. */
 export const MoveWhen = Type.Union([Type.Literal("slow"), Type.Literal("lossy")]);
 export type MoveWhen = Static<typeof MoveWhen>;
+/** In the order in which they are kept, so that the same wish has the same form. */
+export const MOVES_WHEN: readonly MoveWhen[] = ["slow", "lossy"];
 
 /** The targets of a tunnel, in a person's own order. The first that works is taken. */
 export const Order = Type.Object(

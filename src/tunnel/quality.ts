@@ -21,6 +21,7 @@ interface Asked {
 }
 
 type State = Shown["state"];
+type Fault = Exclude<State, "good">;
 
 /** How good a way is. */
 export interface Measured {
@@ -37,7 +38,8 @@ interface Deps {
 /** How good a way is: what the last questions on it have told. */
 export class Quality {
   private asked: readonly Asked[] = [];
-  private state: State = "good";
+  /** Both may hold at once. */
+  private readonly faults: Record<Fault, boolean> = { lossy: false, slow: false };
   private hasAnswered = false;
   private readonly listeners: (() => void)[] = [];
   private readonly askedListeners: ((ms: number | null) => void)[] = [];
@@ -57,6 +59,16 @@ export class Quality {
   /** Whether nobody seems to answer there: some resolvers do not. */
   get isMute(): boolean {
     return !this.hasAnswered && this.asked.length >= FEWEST.answered;
+  }
+
+  /** What is told of it: that it loses packets explains more than that the others are late. */
+  private get state(): State {
+    return this.faults.lossy ? "lossy" : this.faults.slow ? "slow" : "good";
+  }
+
+  /** Whether it is known to be so, whatever else it is. */
+  is(fault: Fault): boolean {
+    return this.faults[fault] && tells(this.recent(), fault);
   }
 
   /** Null as long as nothing has been answered. */
@@ -82,7 +94,7 @@ export class Quality {
   begin(): void {
     this.asked = [];
     this.hasAnswered = false;
-    this.become("good");
+    this.become(false, false);
   }
 
   /** Adds how long a question took until its answer; null if it got none. */
@@ -95,7 +107,13 @@ export class Quality {
 
   /** To be called when the limits have changed, too. */
   judge(): void {
-    this.become(this.hasAnswered ? stateOf(this.recent(), this.state, this.deps.settings.choice) : "good");
+    const { faults, hasAnswered } = this;
+    const { choice } = this.deps.settings;
+    const asked = this.recent();
+    this.become(
+      hasAnswered && isLossy(asked, faults.lossy, choice),
+      hasAnswered && isSlow(asked, faults.slow, choice),
+    );
   }
 
   private recent(): readonly Asked[] {
@@ -104,24 +122,24 @@ export class Quality {
     return this.asked.filter(({ at }) => now - at <= keptMs);
   }
 
-  private become(state: State): void {
-    if (state === this.state) return;
-    this.state = state;
+  private become(lossy: boolean, slow: boolean): void {
+    const before = this.state;
+    Object.assign(this.faults, { lossy, slow });
+    if (this.state === before) return;
     for (const listener of this.listeners) listener();
   }
 }
 
-function stateOf(asked: readonly Asked[], before: State, limits: QualityLimits): State {
-  const answered = answeredIn(asked);
-  const isOver = (state: "slow" | "lossy", figure: number, limit: number) =>
-    figure >= (before === state ? ENDS_AT[state] * limit : limit);
-  const hasLost = before === "lossy" || asked.length - answered.length >= FEWEST.lost;
-  // Nothing has become better only because what was bad is long ago.
-  const isLossy = tells(asked, "lossy")
-    ? hasLost && isOver("lossy", lossOf(asked), limits.lossyPercent)
-    : before === "lossy";
-  const isSlow = tells(asked, "slow") ? isOver("slow", medianOf(answered), limits.slowMs) : before === "slow";
-  return isLossy ? "lossy" : isSlow ? "slow" : "good";
+/** Nothing has become better only because what was bad is long ago. */
+function isLossy(asked: readonly Asked[], before: boolean, { lossyPercent }: QualityLimits): boolean {
+  if (!tells(asked, "lossy")) return before;
+  const hasLost = before || asked.length - answeredIn(asked).length >= FEWEST.lost;
+  return hasLost && lossOf(asked) >= (before ? ENDS_AT.lossy * lossyPercent : lossyPercent);
+}
+
+function isSlow(asked: readonly Asked[], before: boolean, { slowMs }: QualityLimits): boolean {
+  if (!tells(asked, "slow")) return before;
+  return medianOf(answeredIn(asked)) >= (before ? ENDS_AT.slow * slowMs : slowMs);
 }
 
 /** Whether there are enough questions to tell this state, or that it has ended. */

@@ -3,7 +3,7 @@ import type { Log } from "../base/log.ts";
 import { BACK_MINUTES } from "../shared/bounds.ts";
 import type { Host } from "../system/host.ts";
 import type { Controller } from "./controller.ts";
-import type { MoveWhen, OrderTarget } from "./order.ts";
+import { MOVES_WHEN, type MoveWhen, type OrderTarget } from "./order.ts";
 import type { Quality } from "./quality.ts";
 import type { Session } from "./session.ts";
 import { besideOf, leadsTo, type Target } from "./target.ts";
@@ -18,7 +18,7 @@ const MOST_PATIENCE = 64;
 interface Deps {
   host: Pick<Host, "monotonic">;
   controller: Pick<Controller, "asked" | "moveBeside">;
-  quality: { quality: Pick<Quality, "measured"> };
+  quality: { quality: Pick<Quality, "is"> };
   /** Whether the uplink itself is slow or lossy: no other server helps then. */
   isUplinkPoor: () => boolean;
   found: (wanted: OrderTarget, tunnel: string) => Target | null;
@@ -79,9 +79,9 @@ export class WayOut {
 
   private reason(): MoveWhen | null {
     const { controller, quality, isUplinkPoor } = this.deps;
-    const { measured } = quality.quality;
-    if (!measured?.isJudged) return null;
-    const why = controller.asked.order?.move_when?.find((each) => each === measured.quality.state);
+    const left = controller.asked.order?.move_when ?? [];
+    // As the quality is shown: one that is both is lossy.
+    const why = MOVES_WHEN.findLast((each) => left.includes(each) && quality.quality.is(each));
     return why === undefined || isUplinkPoor() ? null : why;
   }
 
@@ -91,6 +91,7 @@ export class WayOut {
     if (order === undefined) return;
     const attempt = new AbortController();
     this.attempt = attempt;
+    const begun = host.monotonic();
     const left = order.targets[order.at];
     const others = besideOf(order, session.server, (wanted) => found(wanted, name)).filter(
       ({ asked }) => !this.holds(asked.order?.targets[asked.order.at]),
@@ -100,7 +101,7 @@ export class WayOut {
       // After a schedule's move, the server that was left is none of that target.
       const target = left && found(left, name);
       if (isMoved && target && leadsTo(target, session.server))
-        this.hold(JSON.stringify(left), order.back_after_minutes);
+        this.hold(JSON.stringify(left), begun, order.back_after_minutes);
     } catch (error) {
       log.info(messageOf(error));
     }
@@ -108,9 +109,11 @@ export class WayOut {
     this.since = host.monotonic();
   }
 
-  /** The target is not taken again for a while, and for longer each time if no target is good. */
-  private hold(left: string, minutes = BACK_MINUTES): void {
-    const now = this.deps.host.monotonic();
+  /**
+   * The target is not taken again for a while, and for longer each time if no target is good. From when it was to be left:
+   * the way back counts from the arrival elsewhere, and finds it free then.
+   */
+  private hold(left: string, now: number, minutes = BACK_MINUTES): void {
     for (const [target, until] of this.heldUntil) if (now >= until) this.heldUntil.delete(target);
     const isInVain = now - this.triesAgainAt < IN_VAIN_MS;
     this.patience = isInVain ? Math.min(2 * this.patience, MOST_PATIENCE) : 1;

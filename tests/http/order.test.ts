@@ -56,8 +56,8 @@ test("when to go back is kept with the order, or that it never does", async () =
 test("in which states a target is left is kept with the order", async () => {
   const targets = [{ server: "se-1" }, { server: "se-2" }];
   expect(await connect({ targets, move_when: ["lossy", "slow"] })).toEqual(OK);
-  expect((await home.status()).order).toMatchObject({ move_when: ["lossy", "slow"] });
-  expect(home.parts.connects.last()).toMatchObject({ targets: [{}, {}], move_when: ["lossy", "slow"] });
+  expect((await home.status()).order).toMatchObject({ move_when: ["slow", "lossy"] });
+  expect(home.parts.connects.last()).toMatchObject({ targets: [{}, {}], move_when: ["slow", "lossy"] });
   for (const wrong of [["dead"], ["slow", "slow"], "slow", ["slow", "lossy", "good"]])
     expect(await connect({ targets, move_when: wrong })).toMatchObject({
       status: 400,
@@ -67,7 +67,11 @@ test("in which states a target is left is kept with the order", async () => {
     status: 400,
     error: "move_when: it needs targets",
   });
-  expect((await home.status()).order).toMatchObject({ move_when: ["lossy", "slow"] });
+  expect(await connect({ targets: [{ server: "se-2" }], move_when: ["slow"] })).toMatchObject({
+    status: 400,
+    error: "move_when: it needs another target to move to",
+  });
+  expect(await home.status()).toMatchObject({ server: "se-1", order: { move_when: ["slow", "lossy"] } });
   expect(await connect({ targets, move_when: [] })).toEqual(OK);
   expect((await home.status()).order).not.toHaveProperty("move_when");
 });

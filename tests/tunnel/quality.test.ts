@@ -105,6 +105,17 @@ describe("what the answers tell", () => {
     expect(states).toEqual([state, "good"]);
   });
 
+  test("may be slow and lossy at once, is then told to be lossy, and slow once nothing is lost any more", async () => {
+    const { host, quality, states, ask, asked } = after(...many(10, 400), ...many(3, null));
+    await asked;
+    expect([states, quality.is("slow"), quality.is("lossy")]).toEqual([["slow", "lossy"], true, true]);
+    // Above the end of slow, below its begin.
+    await ask(many(30, 250));
+    expect([states.at(-1), quality.is("slow"), quality.is("lossy")]).toEqual(["slow", true, false]);
+    await host.sleep(1_000_000);
+    expect(quality.is("slow")).toBe(false);
+  });
+
   test("tells a state at any interval", async () => {
     for (const seconds of [60, 90, 300]) {
       const lossy = atInterval(1_000 * seconds, ...many(7, 20), ...many(3, null));

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Server } from "../../src/servers/schema.ts";
-import type { Order } from "../../src/tunnel/order.ts";
+import type { MoveWhen, Order } from "../../src/tunnel/order.ts";
 import type { Session } from "../../src/tunnel/session.ts";
 import { WayOut } from "../../src/tunnel/way-out.ts";
 import { SERVERS, THREE } from "./gateway.ts";
@@ -10,17 +10,20 @@ const TARGETS = SERVERS.map(({ provider, name }) => ({ provider, server: name })
 /** A tunnel to the first of three targets, and where it was to be led because it is poor. */
 class Tunnel {
   now = 0;
-  state: "good" | "slow" | "lossy" = "lossy";
-  isJudged = true;
+  /** What it is known to be. */
+  faults: readonly MoveWhen[] = ["lossy"];
   isUplinkPoor = false;
   /** Whether another target answers. */
   answers = true;
+  /** How long a move takes, and when the last one began. */
+  takesMs = 0;
+  begun = 0;
   readonly tried: string[] = [];
   at = 0;
   /** Another list after another connect. */
   targets = TARGETS;
   private session = { server: SERVERS[0] } as Session;
-  private readonly wayOut: WayOut;
+  readonly wayOut: WayOut;
 
   constructor(order: Partial<Order>) {
     const tunnel = this;
@@ -34,19 +37,15 @@ class Tunnel {
           this.tried.push(`${because}: ${others.map(({ target }) => target.name).join(", ")}`);
           const at = others[0]?.asked.order?.at;
           if (!this.answers || at === undefined) return false;
+          this.begun = this.now;
+          this.now += this.takesMs;
           this.at = at;
           this.session = { server: SERVERS[at] } as Session;
           return true;
         },
       },
       quality: {
-        quality: {
-          get measured() {
-            const { state, isJudged } = tunnel;
-            const quality = { state, round_trip_ms: 1, variation_ms: 1, loss_percent: 20 };
-            return { quality, isJudged };
-          },
-        },
+        quality: { is: (fault) => this.faults.includes(fault) },
       },
       isUplinkPoor: () => this.isUplinkPoor,
       found: ({ server }) => SERVERS.find(({ name }) => name === server) ?? null,
@@ -82,7 +81,7 @@ test("nothing is left where nobody asked for it, which is not judged yet, or who
   const unasked = new Tunnel({});
   const other = new Tunnel({ move_when: ["slow"] });
   const unjudged = new Tunnel({ move_when: ["lossy"] });
-  unjudged.isJudged = false;
+  unjudged.faults = [];
   const poor = new Tunnel({ move_when: ["lossy"] });
   poor.isUplinkPoor = true;
   for (const tunnel of [unasked, other, unjudged, poor]) {
@@ -94,9 +93,22 @@ test("nothing is left where nobody asked for it, which is not judged yet, or who
   expect(poor.tried).toHaveLength(1);
 });
 
+test("a target that is slow and lossy is left for either, and said to be what is shown", async () => {
+  for (const [left, why] of [
+    [["slow"], "slow"],
+    [["lossy"], "lossy"],
+    [["slow", "lossy"], "lossy"],
+  ] as const) {
+    const tunnel = new Tunnel({ move_when: [...left] });
+    tunnel.faults = ["slow", "lossy"];
+    await tunnel.passes(3.5);
+    expect(tunnel.tried).toEqual([`${why}: two, three`]);
+  }
+});
+
 test("a target stays if no other one answers, and the others are tried again after three minutes", async () => {
   const tunnel = new Tunnel({ move_when: ["slow", "lossy"] });
-  tunnel.state = "slow";
+  tunnel.faults = ["slow"];
   tunnel.answers = false;
   await tunnel.passes(7);
   expect([tunnel.tried, tunnel.at]).toEqual([["slow: two, three", "slow: two, three"], 0]);
@@ -113,6 +125,17 @@ test("a target that was left is not taken again before its time, which grows whi
   const moves = tunnel.tried.filter((each) => !each.endsWith(": "));
   expect(moves.length).toBeGreaterThan(3);
   expect(moves.length).toBeLessThan(14);
+});
+
+test("the time of a target that was left runs while the tunnel is led elsewhere, as the way back's own does", async () => {
+  const tunnel = new Tunnel({ move_when: ["lossy"] });
+  tunnel.takesMs = 5_000;
+  await tunnel.passes(3.5);
+  const isHeldAfter = (ms: number) => {
+    tunnel.now = tunnel.begun + ms;
+    return tunnel.wayOut.holds(TARGETS[0]);
+  };
+  expect([tunnel.at, isHeldAfter(599_999), isHeldAfter(600_000)]).toEqual([1, true, false]);
 });
 
 test("another connect is another wish: what was left before is taken again", async () => {
