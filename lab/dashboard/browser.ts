@@ -218,19 +218,18 @@ export class Tab {
     await field.evaluate(setValue, value);
   }
 
-  /** Chooses the option with this text in the choice with this label. */
+  /** Chooses the option with this text in the choice with this label, as soon as both are there and can be used. */
   async choose(label: string, option: string): Promise<void> {
-    const choice = await this.control(label);
-    let value: string | null = null;
-    await until(
-      async () => {
-        value = await choice.evaluate(optionNamed, option);
-        return value !== null;
-      },
-      undefined,
-      25,
-    );
-    await choice.select(value ?? "");
+    const isChosen = async () => await (await this.control(label)).evaluate(chooseOption, option);
+    await until(isChosen, undefined, 25).catch(() => {
+      throw new Error(`${label} does not offer ${option}`);
+    });
+  }
+
+  /** Leads the focus to the button with this text or label, as Tab does in the end. */
+  async focus(name: string): Promise<void> {
+    await until(async () => (await this.target(name)) !== null, undefined, 25);
+    await (await this.target(name))?.focus();
   }
 
   /** The field or choice with this label, once there is one. */
@@ -377,10 +376,22 @@ const TOO_WIDE = `(() => {
 /** What the element with the focus may be called. */
 const FOCUSED = `(({ name, innerText, ariaLabel }) => [name, innerText?.trim(), ariaLabel])(document.activeElement)`;
 
-/** The value of a choice's option; it runs in the page. */
-function optionNamed(choice: unknown, text: string): string | null {
-  const { options } = choice as { options: Iterable<{ text: string; value: string }> };
-  return [...options].find((each) => each.text === text)?.value ?? null;
+/**
+ * Chooses an option as a person does, who can neither use a choice while the gateway is lost, nor one that has left the
+ * page. It runs in the page, and returns whether it has.
+ */
+function chooseOption(choice: unknown, text: string): boolean {
+  const select = choice as EventTarget & {
+    options: Iterable<{ text: string; value: string }>;
+    value: string;
+    disabled: boolean;
+    isConnected: boolean;
+  };
+  const found = [...select.options].find((each) => each.text === text);
+  if (found === undefined || select.disabled || !select.isConnected) return false;
+  select.value = found.value;
+  for (const type of ["input", "change"]) select.dispatchEvent(new Event(type, { bubbles: true }));
+  return true;
 }
 
 /** As someone who has entered it; it runs in the page. */

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
+import { useMayChange } from "../access.ts";
 import { say } from "../language.ts";
 import { Icon } from "./icon.tsx";
 
@@ -71,7 +72,9 @@ export interface Question {
 export function Confirmation(props: Question & { onConfirm: () => void; onClose: () => void }) {
   const safe = useRef<HTMLButtonElement>(null);
   useLayoutEffect(() => safe.current?.focus(), []);
+  const mayChange = useMayChange();
   const confirm = () => {
+    if (!mayChange) return;
     props.onClose();
     props.onConfirm();
   };
@@ -82,7 +85,7 @@ export function Confirmation(props: Question & { onConfirm: () => void; onClose:
         <button ref={safe} type="button" class="button" onClick={props.onClose}>
           {say("Cancel")}
         </button>
-        <button type="button" class="button danger" onClick={confirm}>
+        <button type="button" class="button danger" aria-disabled={!mayChange} onClick={confirm}>
           {props.confirm}
         </button>
       </div>
