@@ -44,6 +44,7 @@ const ip = (words: string, stdin?: string) =>
 const list = async () => (await rig.gateway.api("GET", "/api/devices")).body;
 const exitOf = async (name: string) =>
   (await list()).devices.find((each: Device) => each.name === name)?.exit;
+const ofTv = async () => (await list()).devices.find(({ name }: Device) => name === "TV");
 /** The row of a device, found by the label of its choice. */
 const row = (name: string) => `.device:has([aria-label="Exit of ${name}"])`;
 const CAMERA = row("192.168.77.30");
@@ -123,12 +124,52 @@ test(
     await tab.shows(DIALOG, "TV has several exits in order: amsterdam, main and blocked.");
     await tab.press("Escape");
     await until(async () => (await exitOn(tab, "TV")) === "in order: amsterdam, main and blocked");
-    const isTv = ({ name }: Device) => name === "TV";
-    expect((await list()).devices.find(isTv)).toMatchObject({ exit: "main", exit_order: order });
+    expect(await ofTv()).toMatchObject({ exit: "main", exit_order: order });
     await tab.choose("Exit of TV", "blocked · no internet");
+    await tab.shows(DIALOG, "If you go on, it is blocked.");
     await tab.click("Replace the order");
     await until(async () => (await exitOf("TV")) === "blocked");
-    expect((await list()).devices.find(isTv)).not.toHaveProperty("exit_order");
+    expect(await ofTv()).not.toHaveProperty("exit_order");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "exits in order are chosen by keyboard, and everything that changes is said before they are saved",
+  async () => {
+    const changes = `${DIALOG} .changes`;
+    await tab.choose("Exit of TV", "several in order…");
+    await tab.shows(DIALOG, "Exits of TV in order");
+    await tab.shows(changes, "by no other: main and amsterdam. If none of them is up, it is blocked.");
+    await tab.shows(changes, "It then has these instead of the default exit. It stays with main now");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.focus("Move amsterdam up");
+    await tab.press("Enter");
+    await tab.focuses("Move amsterdam up");
+    await tab.shows(changes, "by no other: amsterdam and main.");
+    await tab.shows(changes, "It leaves by amsterdam at once, and its connections are reset.");
+    await tab.click("Add an exit");
+    await tab.focuses("Exit 3");
+    await tab.shows(
+      changes,
+      "it is blocked, and rules for destinations that are for all devices do not hold",
+    );
+    expect(await tab.misfits([320, 360])).toEqual([]);
+    await tab.page.evaluate(`document.documentElement.style.fontSize = ""`);
+    await tab.click("Save the order");
+    await until(async () => (await exitOn(other, "TV")) === "in order: amsterdam, main and blocked");
+    await tab.loses(DIALOG);
+    await tab.shows(row("TV"), "Now: amsterdam · Amsterdam, Netherlands");
+    expect(await ofTv()).toMatchObject({ exit: "amsterdam", exit_order: ["amsterdam", "main", "blocked"] });
+
+    await other.choose("Exit of TV", "another order…");
+    await other.click("Remove blocked");
+    await other.focuses("Exit 2");
+    await other.click("Move main up");
+    await other.shows(changes, "This replaces its present order: amsterdam, main and blocked.");
+    await other.press("Escape");
+    await until(async () => (await exitOn(other, "TV")) === "in order: amsterdam, main and blocked");
+    expect(await ofTv()).toMatchObject({ exit_order: ["amsterdam", "main", "blocked"] });
   },
   TIMEOUT_MS,
 );

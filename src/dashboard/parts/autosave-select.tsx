@@ -16,12 +16,17 @@ interface AutosaveSelectProps {
   save: (value: string) => Promise<void>;
   /** What is asked before, if anything. */
   ask?: (value: string) => Question | null;
+  /** The last option: it opens something, and saves nothing. */
+  other?: { text: string; open: () => void };
   /** The answer that `value` comes from: a newer one says what has become of what was chosen. */
   from: unknown;
 }
 
+/** No value is called so. */
+const OTHER = "…";
+
 /** A select whose value is saved as soon as it is chosen. If that fails, the former one is shown again. */
-export function AutosaveSelect({ label, value, options, save, ask, from }: AutosaveSelectProps) {
+export function AutosaveSelect({ label, value, options, save, ask, other, from }: AutosaveSelectProps) {
   const id = useId();
   const action = useAction();
   const [chosen, setChosen] = useState<string | null>(null);
@@ -45,6 +50,7 @@ export function AutosaveSelect({ label, value, options, save, ask, from }: Autos
     setQuestion(asked);
     if (asked === null) begin(next);
   };
+  const offered = other === undefined ? options : [...options, { value: OTHER, text: other.text }];
   return (
     <div class="autosave">
       <select
@@ -53,9 +59,13 @@ export function AutosaveSelect({ label, value, options, save, ask, from }: Autos
         aria-busy={isBusy}
         disabled={!mayChange}
         value={chosen ?? value}
-        onChange={({ currentTarget }) => choose(currentTarget.value)}
+        onChange={({ currentTarget }) => {
+          if (currentTarget.value !== OTHER) return choose(currentTarget.value);
+          currentTarget.value = chosen ?? value;
+          other?.open();
+        }}
       >
-        <Options of={options} value={chosen ?? value} />
+        <Options of={offered} value={chosen ?? value} />
       </select>
       {isBusy && (
         <p class="quiet small" role="status">

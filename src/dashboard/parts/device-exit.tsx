@@ -1,14 +1,16 @@
+import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../devices/schema.ts";
 import { knownOf, refresh, useAnswer } from "../answers.ts";
 import { change, pathOf } from "../api.ts";
 import { type ExitState, exitName, isNetwork, titleOf } from "../exit.ts";
-import { listOf } from "../format.ts";
+import { namesIn } from "../exit-order.ts";
 import { say } from "../language.ts";
 import { useExits } from "../protection.ts";
 import { momentOf, type Schedule } from "../schedule.ts";
 import { MINUTE_MS, useMinute } from "../traffic.ts";
 import { AutosaveSelect } from "./autosave-select.tsx";
 import type { Question } from "./dialog.tsx";
+import { ExitsInOrder } from "./exits-in-order.tsx";
 import { ViewLink } from "./link.tsx";
 import type { Option } from "./options.tsx";
 import { Say } from "./say.tsx";
@@ -29,6 +31,11 @@ export function DeviceExit({ device, list }: DeviceExitProps) {
   const exitOf = useExits();
   const { trouble, text } = exitOf(device.exit);
   const order = device.exit_order;
+  const [isOrdering, setOrdering] = useState(false);
+  const save = async (exit: string | readonly string[] | null) => {
+    await change("PUT", devicePath(device), { exit });
+    void refresh("devices");
+  };
   return (
     <div class="device-exit">
       <span class="device-verb quiet small">{order ? say("leaves") : verbFor(device.exit)}</span>
@@ -37,15 +44,19 @@ export function DeviceExit({ device, list }: DeviceExitProps) {
         value={device.assigned ? (order?.join(COMMA) ?? device.exit) : DEFAULT}
         options={optionsFor(device, list, exitOf)}
         from={list}
-        save={async (exit) => {
-          await change("PUT", devicePath(device), { exit: bodyOf(exit) });
-          void refresh("devices");
-        }}
+        save={(exit) => save(bodyOf(exit))}
         ask={(exit) => {
           if (exit === "direct") return questionAbout(device);
-          return order && exit !== order.join(COMMA) ? questionAboutOrder(device, order) : null;
+          return order && exit !== order.join(COMMA) ? questionAboutOrder(device, order, exit) : null;
+        }}
+        other={{
+          text: say(order ? "another order…" : "several in order…"),
+          open: () => setOrdering(true),
         }}
       />
+      {isOrdering && (
+        <ExitsInOrder device={device} list={list} save={save} onClose={() => setOrdering(false)} />
+      )}
       {order && <p class="small">{say("Now: {exit}", { exit: text })}</p>}
       <BySchedule id={device.id} />
       {trouble !== null && <p class="small">{trouble}</p>}
@@ -104,29 +115,30 @@ function bodyOf(chosen: string): string | string[] | null {
   return chosen === DEFAULT ? null : chosen;
 }
 
-function namesIn(order: readonly string[]): string {
-  return listOf(order.map(exitName));
-}
-
 /** The card of the default exit names its tunnel. */
 export function defaultText({ text, detail, tone }: ExitState): string {
   return say("default: {exit}", { exit: tone === "protected" ? detail : text });
 }
 
-function questionAboutOrder(device: Device, order: readonly string[]): Question {
+function questionAboutOrder(device: Device, order: readonly string[], exit: string): Question {
   const title = titleOf(device);
   return {
     title: say("Give {title} one exit only?", { title }),
     text: say(
-      "{title} has several exits in order: {exits}. If you go on, it has only the one that you have chosen, and no internet while that is down.",
-      { title, exits: namesIn(order) },
+      "{title} has several exits in order: {exits}. If you go on, {kind, select, blocked {it is blocked} default {it has only the default exit, and no internet while that is down} other {it has only {name}, and no internet while that is down}}.",
+      { title, exits: namesIn(order), kind: kindOf(exit), name: exitName(exit) },
     ),
     confirm: say("Replace the order"),
   };
 }
 
+function kindOf(exit: string): "default" | "blocked" | "tunnel" {
+  if (exit === DEFAULT) return "default";
+  return exit === "blocked" ? "blocked" : "tunnel";
+}
+
 function questionAbout(device: Device): Question {
-  const { id, name, named } = device;
+  const { id, name, named, exit_order } = device;
   const title = titleOf(device);
   // Any device can call itself like another one.
   const self =
@@ -137,9 +149,13 @@ function questionAbout(device: Device): Question {
     "Your internet provider and the sites that {title} uses will see it as they would without a VPN, with your home’s own address and its DNS questions. The other devices keep their exits.",
     { title },
   );
+  const replaced =
+    exit_order === undefined
+      ? ""
+      : ` ${say("It has several exits in order: {exits}. This one replaces them.", { exits: namesIn(exit_order) })}`;
   return {
     title: say("Let {title} leave outside every tunnel?", { title }),
-    text: `${self}${seen}`,
+    text: `${self}${seen}${replaced}`,
     confirm: say("Let it leave directly"),
   };
 }

@@ -1,0 +1,116 @@
+import type { Device, DeviceList } from "../devices/schema.ts";
+import type { TunnelRow } from "../tunnel/schema.ts";
+import { exitName, titleOf } from "./exit.ts";
+import { listOf } from "./format.ts";
+import { say } from "./language.ts";
+
+/** A device's exits as someone writes them, in their order; `blocked` can only be the last. */
+export type Exits = readonly string[];
+
+const BLOCKED = "blocked";
+
+/** The exits that an order can have: `direct` never is one of several. */
+export function exitsFor({ exits }: Pick<DeviceList, "exits">): Exits {
+  return exits.filter((exit) => exit !== "direct");
+}
+
+/** What a device's order begins with: the one that it has, or its exit and one more. */
+export function orderFor(device: Device, all: Exits): Exits {
+  if (device.exit_order !== undefined) return device.exit_order;
+  const [first = BLOCKED] = all;
+  return lengthened([all.includes(device.exit) && device.exit !== BLOCKED ? device.exit : first], all);
+}
+
+/** With the first exit that it lacks, which comes last but for `blocked`. */
+export function lengthened(order: Exits, all: Exits): Exits {
+  const added = all.find((exit) => !order.includes(exit));
+  if (added === undefined) return order;
+  const at = order.at(-1) === BLOCKED ? order.length - 1 : order.length;
+  return order.toSpliced(at, 0, added);
+}
+
+/** The exits that can stand at a place of the order. */
+export function choicesAt(at: number, order: Exits, all: Exits): Exits {
+  const isFree = (exit: string) => exit === order[at] || !order.includes(exit);
+  const choices = all.filter((exit) => isFree(exit) && (exit !== BLOCKED || at === order.length - 1));
+  const own = order[at];
+  return own === undefined || choices.includes(own) ? choices : [...choices, own];
+}
+
+/** Whether the exits at two places can change them. */
+export function canSwap(order: Exits, one: number, other: number): boolean {
+  return [order[one], order[other]].every((exit) => exit !== undefined && exit !== BLOCKED);
+}
+
+/** What is known besides the device. */
+export interface Known {
+  tunnels: readonly TunnelRow[];
+  devices: readonly Device[];
+  /** The schedules that have given devices their exits, by the ids of those. */
+  scheduled: ReadonlyMap<string, string>;
+}
+
+/**
+ * The exit that a device has as soon as it is given this order: the first that is up. But devices with the same order
+ * are together, and may wait until a better exit has been up for a while. Null if none is up.
+ */
+export function takenAtOnce(order: Exits, { tunnels, devices, scheduled }: Known): string | null {
+  const isUp = (exit: string) =>
+    exit === BLOCKED ||
+    tunnels.some((row) => row.name === exit && row.state === "connected" && !row.unanswered);
+  const others = devices.filter(({ id }) => !scheduled.has(id));
+  const same = others.find(({ exit_order = [] }) => exit_order.join() === order.join());
+  return (same !== undefined && isUp(same.exit) ? same.exit : order.find(isUp)) ?? null;
+}
+
+/** Everything that becomes of a device which is given this order, as sentences. */
+export function whatChanges(device: Device, order: Exits, known: Known & { isOff: boolean }): string[] {
+  const title = titleOf(device);
+  const tunnels = order.filter((exit) => exit !== BLOCKED);
+  const schedule = known.scheduled.get(device.id);
+  return [
+    say("{title} leaves by the first of these that is up, and by no other: {exits}.", {
+      title,
+      exits: listOf(tunnels),
+    }),
+    say(
+      "{end, select, blocked {If none of them is up, it is blocked, and rules for destinations that are for all devices do not hold for it.} other {If none of them is up, it is blocked. Rules for destinations that are for all devices hold for it then, too.}}",
+      { end: order.at(-1) === BLOCKED ? "blocked" : "none" },
+    ),
+    replacedText(device),
+    ...(schedule === undefined
+      ? []
+      : [say("The exit that the schedule {schedule} has given it ends now.", { schedule })]),
+    nowText(device, order, known),
+  ];
+}
+
+function replacedText({ exit_order, assigned, exit }: Device): string {
+  if (exit_order !== undefined)
+    return say("This replaces its present order: {exits}.", { exits: namesIn(exit_order) });
+  return assigned
+    ? say("This replaces its present exit: {exit}.", { exit: exitName(exit) })
+    : say("It then has these instead of the default exit.");
+}
+
+function nowText({ exit }: Device, order: Exits, known: Known & { isOff: boolean }): string {
+  const taken = takenAtOnce(order, known);
+  if (taken === null)
+    return known.isOff
+      ? say("None of them is up now. It may leave outside the tunnel: the kill switch is off.")
+      : say("None of them is up now: it has no internet until one is.");
+  if (taken === exit)
+    return say(
+      "{exit, select, blocked {It stays blocked now.} other {It stays with {name} now, and keeps its connections.}}",
+      { exit: taken, name: exitName(taken) },
+    );
+  return say(
+    "{exit, select, blocked {It is blocked at once, and its connections end.} other {It leaves by {name} at once, and its connections are reset.}}",
+    { exit: taken, name: exitName(taken) },
+  );
+}
+
+/** The names of an order's exits. */
+export function namesIn(order: Exits): string {
+  return listOf(order.map(exitName));
+}
