@@ -1,6 +1,6 @@
 import { GatewayError } from "../base/errors.ts";
 import { parseMac } from "../base/mac.ts";
-import { type Device, DeviceList, type Quota } from "../devices/schema.ts";
+import { type Device, DeviceList, type Quota, type UsedQuota } from "../devices/schema.ts";
 import { Success } from "../http/answers.ts";
 import { TunnelRows } from "../http/schema.ts";
 import { amountText, BYTES_PER_MEGABYTE, parseAmount, quotaText } from "../shared/quotas.ts";
@@ -59,16 +59,28 @@ async function limitDevice(api: Api, device: string, text: string): Promise<Outp
   };
 }
 
-/** `off` means any amount. */
 async function setQuota(api: Api, device: string, text: string, end?: string): Promise<Output> {
-  const quota = text === "off" ? null : quotaIn(text, end ?? "blocked");
-  if (quota === null && end !== undefined) throw usage("too many arguments: off has no end");
+  const quota = quotaIn(text, end);
   const { id, title } = await deviceOf(api, device);
   const json = await api.put(pathOf(id), Success, { quota });
   return { json, text: `${title} ${quota === null ? "has no quota now" : whatHappens(quota)}.\n` };
 }
 
-function quotaIn(text: string, end: string): Quota {
+export async function setSharedQuota(api: Api, text: string, end?: string): Promise<Output> {
+  const quota = quotaIn(text, end);
+  const json = await api.put("/api/shared-quota", Success, { quota });
+  const now = quota === null ? "have no quota now" : whatHappens(quota, true);
+  return { json, text: `Devices without a quota of their own ${now}.\n` };
+}
+
+/** `off` means any amount. */
+function quotaIn(text: string, end?: string): Quota | null {
+  if (text !== "off") return wholeQuota(text, end ?? "blocked");
+  if (end !== undefined) throw usage("too many arguments: off has no end");
+  return null;
+}
+
+function wholeQuota(text: string, end: string): Quota {
   const amount = parseAmount(text);
   if (amount === undefined) throw usage("quota: must be such as 500MB/day or 20GB/month, or off");
   const at_end = end === "blocked" || end === "told" ? end : parseRate(end);
@@ -77,11 +89,12 @@ function quotaIn(text: string, end: string): Quota {
   return { ...amount, at_end };
 }
 
-function whatHappens(quota: Quota): string {
+function whatHappens(quota: Quota, isShared = false): string {
   const { at_end } = quota;
-  if (at_end === "told") return `may use ${amountText(quota)}; more is only told`;
+  const amount = `${amountText(quota)}${isShared ? " together" : ""}`;
+  if (at_end === "told") return `may use ${amount}; more is only told`;
   const state = at_end === "blocked" ? "blocked" : `limited to ${rateText(at_end)}`;
-  return `is ${state} after ${amountText(quota)}`;
+  return `${isShared ? "are" : "is"} ${state} after ${amount}`;
 }
 
 /** `off` means no limit. */
@@ -187,12 +200,16 @@ function linesOf(words: readonly string[]): string {
     .join("");
 }
 
-function textOf({ devices, default_exit, shared_rate }: DeviceList): string {
+function textOf({ devices, default_exit, shared_rate, shared_quota }: DeviceList): string {
   const shared =
     shared_rate === undefined
       ? ""
       : `Limit of the devices without one of their own, together: ${rateText(shared_rate)}\n`;
-  const rest = `Default exit, for devices without one of their own: ${default_exit}\n${shared}`;
+  const amount =
+    shared_quota === undefined
+      ? ""
+      : `Quota of the devices without one of their own, together: ${quotaOf(shared_quota)}\n`;
+  const rest = `Default exit, for devices without one of their own: ${default_exit}\n${shared}${amount}`;
   if (devices.length === 0) return `No device has been seen yet.\n${rest}`;
   const isLimited = devices.some(({ rate }) => rate !== undefined);
   const hasQuota = devices.some(({ quota }) => quota !== undefined);
@@ -208,7 +225,7 @@ function textOf({ devices, default_exit, shared_rate }: DeviceList): string {
   const rows = devices.map((device) => [
     ...rowOf(device),
     ...(isLimited ? [device.rate === undefined ? "" : rateText(device.rate)] : []),
-    ...(hasQuota ? [quotaOf(device)] : []),
+    ...(hasQuota ? [device.quota === undefined ? "" : quotaOf(device.quota)] : []),
   ]);
   return `${list(titles, rows)}${rest}`;
 }
@@ -225,7 +242,6 @@ function rowOf({ id, name, addresses, exit, exit_order: order, assigned, online 
   ];
 }
 
-function quotaOf({ quota }: Device): string {
-  if (quota === undefined) return "";
+function quotaOf(quota: UsedQuota): string {
   return `${Math.floor(quota.used_bytes / BYTES_PER_MEGABYTE)} of ${quotaText(quota)}`;
 }

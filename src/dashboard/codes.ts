@@ -85,7 +85,7 @@ const ALERTS: Readonly<Record<AlertCode, string>> = {
   state_saved: say("Changes are saved again."),
   list_damaged: say("The list of servers was damaged."),
   schedule_failed: say("A schedule has failed."),
-  quota_used: say("A device has used its quota."),
+  quota_used: say("A quota is used up."),
   exit_moved: say("Devices leave by another of their exits."),
   list_shrunk: say("The new list of servers is much shorter, so the former one is kept."),
 };

@@ -27,16 +27,16 @@ import { type Exits, exitIn, formatExit, namesOf } from "./exit.ts";
 import { formatOrder } from "./exit-order.ts";
 import { ExitsInForce, type Move } from "./exits-in-force.ts";
 import { type DhcpHosts, FixedAddresses } from "./fixed.ts";
-import { type DeviceId, deviceIdIn, isPrefixId } from "./id.ts";
+import { type DeviceId, deviceIdIn, EVERYBODY_ELSE, isPrefixId, type LimitId } from "./id.ts";
 import { leasedNames } from "./leases.ts";
-import { EVERYBODY_ELSE, Limits, rateIn } from "./limits.ts";
+import { Limits, rateIn } from "./limits.ts";
 import { NeighbourTable } from "./neighbour-table.ts";
 import { Neighbourhood, type Presence, SILENT_MS } from "./neighbourhood.ts";
-import { Quotas, quotaIn } from "./quotas.ts";
+import { Quotas, quotaIn, usedQuotaIn } from "./quotas.ts";
 import { NOBODY, type OnTheRoad } from "./remote.ts";
 import { RoutedNetworks } from "./routed-networks.ts";
 import { Rows } from "./rows.ts";
-import type { Device, DeviceChange, DeviceList, DeviceUpdate, Quota, Rate } from "./schema.ts";
+import type { Device, DeviceChange, DeviceList, DeviceUpdate, GivenQuota, Quota, Rate } from "./schema.ts";
 import { titlesOf } from "./title.ts";
 import { type Figures, Traffic } from "./traffic.ts";
 import { Updates } from "./updates.ts";
@@ -197,12 +197,14 @@ export class Devices {
     await Promise.all([this.count(), this.limits.count()]);
     const { defaultExit, directAllowed } = this.assignments.current;
     const sharedRate = this.limits.of(EVERYBODY_ELSE);
+    const sharedQuota = this.limits.quotaOf(EVERYBODY_ELSE);
     return {
       devices: await this.rows.of(this.ids.toSorted()),
       default_exit: formatExit(defaultExit),
       exits: namesOf(this.choices.exits),
       direct_allowed: directAllowed,
       ...(sharedRate !== null && { shared_rate: sharedRate }),
+      ...(sharedQuota !== null && { shared_quota: usedQuotaIn(sharedQuota) }),
     };
   }
 
@@ -278,14 +280,18 @@ export class Devices {
     if (unsaved !== null || unsavedQuota !== null) throw unsaved ?? unsavedQuota;
   }
 
-  private tellUsedUp(id: DeviceId, quota: Quota): void {
-    const title = titlesOf([id], this.assignments.current);
+  private tellUsedUp(id: LimitId, quota: Quota): void {
+    const isShared = id === EVERYBODY_ELSE;
+    const title = isShared
+      ? "The devices without a quota of their own have used their"
+      : `${titlesOf([id], this.assignments.current)} has used its`;
     const end = quota.every === "day" ? "midnight" : "the end of the month";
-    const used = `${title} has used its quota of ${amountText(quota)}`;
+    const used = `${title} quota of ${amountText(quota)}`;
     const { at_end } = quota;
     const state = at_end === "blocked" ? "blocked" : at_end !== "told" && `limited to ${rateText(at_end)}`;
-    this.deps.alarm("quota_used", state ? `${used}, and is ${state} until ${end}.` : `${used}.`);
-    this.updates.touch([id]);
+    const now = isShared ? `are ${state}${at_end === "blocked" ? "" : " together"}` : `is ${state}`;
+    this.deps.alarm("quota_used", state ? `${used}, and ${now} until ${end}.` : `${used}.`);
+    if (!isShared) this.updates.touch([id]);
   }
 
   /** In one sentence for all devices that have moved from the same exit to the same. */
@@ -371,6 +377,12 @@ export class Devices {
   /** Limits all devices without a limit of their own together; null ends it. */
   async setSharedRate(rate: Rate | null): Promise<void> {
     const unsaved = await this.limits.set(EVERYBODY_ELSE, rateIn(true, rate));
+    if (unsaved !== null) throw unsaved;
+  }
+
+  /** The same for what they send and receive together in a day or a month. */
+  async setSharedQuota(quota: GivenQuota | null): Promise<void> {
+    const unsaved = await this.limits.setQuota(EVERYBODY_ELSE, quotaIn(true, quota));
     if (unsaved !== null) throw unsaved;
   }
 

@@ -6,6 +6,11 @@ import { isPrivateWhole } from "../network/lan-routes.ts";
 /** What identifies a device: its MAC address, or the prefix of what is behind another router of the LAN. */
 export type DeviceId = Mac | Prefix;
 
+/** All devices without a limit, or without a quota, of their own, which share one. */
+export const EVERYBODY_ELSE = "others";
+/** Who can have a limit or a quota. */
+export type LimitId = DeviceId | typeof EVERYBODY_ELSE;
+
 /** Null if the text is neither. A single address is a prefix of its own. */
 export function parseDeviceId(text: string): DeviceId | null {
   const mac = parseMac(text);
@@ -25,6 +30,13 @@ export function deviceIdIn(text: string, field = "id"): DeviceId {
 /** Whether it can be a device on the road: those have one address of 10.0.0.0/8. */
 export function isRemoteId(id: string): boolean {
   return /^10(\.\d+){3}\/32$/.test(id);
+}
+
+/** Null for what can have neither limit nor quota: a network behind another router. */
+export function parseLimitId(text: string): LimitId | null {
+  if (text === EVERYBODY_ELSE) return text;
+  const id = parseDeviceId(text);
+  return id === text && (!isPrefixId(id) || isRemoteId(id)) ? id : null;
 }
 
 export function isPrefixId(id: DeviceId): id is Prefix {

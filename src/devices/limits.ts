@@ -17,16 +17,11 @@ import {
 } from "../network/limits-table.ts";
 import { rateText } from "../shared/rates.ts";
 import type { Host } from "../system/host.ts";
-import { type DeviceId, isPrefixId, isRemoteId, parseDeviceId } from "./id.ts";
+import { type DeviceId, EVERYBODY_ELSE, isPrefixId, type LimitId, parseLimitId } from "./id.ts";
 import type { Quotas } from "./quotas.ts";
 import { type Quota, Rate } from "./schema.ts";
 
 const BYTES_PER_MEGABIT = 125_000;
-
-/** All devices without a limit of their own, which share one. */
-export const EVERYBODY_ELSE = "others";
-/** Who can have a limit. */
-type LimitId = DeviceId | typeof EVERYBODY_ELSE;
 
 const StoredLimit = Type.Object({ id: Type.String(), rate: Rate }, { additionalProperties: false });
 type StoredLimit = Static<typeof StoredLimit>;
@@ -39,9 +34,7 @@ export const LIMITS = new SavedList<StoredLimit>({
   max: 1_000,
   entriesIn: (text) =>
     listIn(StoredLimit)(text).flatMap(({ id, rate: { down, up } }) =>
-      (id === EVERYBODY_ELSE || (parseDeviceId(id) === id && mayBeLimited(id))) && !isFree({ down, up })
-        ? [{ id, rate: { down, up } }]
-        : [],
+      parseLimitId(id) !== null && !isFree({ down, up }) ? [{ id, rate: { down, up } }] : [],
     ),
   format: (all) => JSON.stringify(all.toSorted((a, b) => (a.id < b.id ? -1 : 1))),
   nameOf: ({ id }) => id,
@@ -80,20 +73,24 @@ export class Limits {
 
   /** The devices with a rate of their own. */
   get rated(): DeviceId[] {
-    return [...this.all.keys()].flatMap((id) => (id === EVERYBODY_ELSE ? [] : [id]));
+    return devicesIn([...this.all.keys()]);
   }
 
   /** The devices with a rate or a quota. */
   get ids(): DeviceId[] {
-    return [...new Set([...this.rated, ...this.deps.quotas.ids])];
+    return devicesIn(this.limited);
   }
 
-  quotaOf(id: DeviceId): ReturnType<Quotas["of"]> {
+  private get limited(): LimitId[] {
+    return [...new Set([...this.all.keys(), ...this.deps.quotas.ids])];
+  }
+
+  quotaOf(id: LimitId): ReturnType<Quotas["of"]> {
     return this.deps.quotas.of(id);
   }
 
   private get isNone(): boolean {
-    return this.all.size === 0 && this.deps.quotas.ids.length === 0;
+    return this.limited.length === 0;
   }
 
   of(id: LimitId): Rate | null {
@@ -172,7 +169,7 @@ export class Limits {
   }
 
   /** The same for a quota: what only closes takes effect even if it cannot be saved. */
-  setQuota(id: DeviceId, quota: Quota | null): Promise<Unsaved | null> {
+  setQuota(id: LimitId, quota: Quota | null): Promise<Unsaved | null> {
     return this.queue.add(async () => {
       const { quotas } = this.deps;
       await quotas.read();
@@ -244,9 +241,9 @@ export class Limits {
   /** Without a limit there is no table, and no packet costs anything. What was used changes with each packet. */
   private wanted(inside: readonly string[], withUsed: boolean): { text: string; addresses: string } {
     if (this.isNone || inside.length === 0) return { text: NO_LIMITS, addresses: "" };
-    const limited = [...new Set([...this.all.keys(), ...this.deps.quotas.ids])].map((id): Limited => {
+    const limited = this.limited.map((id): Limited => {
       const rate = this.all.get(id) ?? null;
-      const quota = id === EVERYBODY_ELSE ? null : this.deps.quotas.loadedFor(id);
+      const quota = this.deps.quotas.loadedFor(id);
       return {
         ...this.whoIs(id),
         rate: byteRateOf(rate ?? { down: null, up: null }),
@@ -284,8 +281,8 @@ export function rateIn(isSingle: boolean, rate: Rate | null): Rate | null {
   return rate;
 }
 
-function mayBeLimited(id: string): boolean {
-  return !id.includes("/") || isRemoteId(id);
+function devicesIn(ids: readonly LimitId[]): DeviceId[] {
+  return ids.flatMap((id) => (id === EVERYBODY_ELSE ? [] : [id]));
 }
 
 function isFree({ down, up }: Rate): boolean {

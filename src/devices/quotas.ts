@@ -6,8 +6,8 @@ import { listIn, SavedList, savedJson, type Texts } from "../base/saved.ts";
 import { readQuotas } from "../network/limits-table.ts";
 import { BYTES_PER_MEGABYTE, quotaText } from "../shared/quotas.ts";
 import type { Host } from "../system/host.ts";
-import { type DeviceId, isRemoteId, parseDeviceId } from "./id.ts";
-import { GivenQuota, type Quota, type Rate } from "./schema.ts";
+import { EVERYBODY_ELSE, type LimitId, parseLimitId } from "./id.ts";
+import { GivenQuota, type Quota, type Rate, type UsedQuota } from "./schema.ts";
 
 /** Quotas of former versions have no `at_end`, and those of later ones may have another. */
 const StoredQuota = Type.Object(
@@ -30,9 +30,7 @@ export const QUOTAS = new SavedList<{ id: string; quota: Quota }>({
   max: 1_000,
   entriesIn: (text) =>
     listIn(StoredQuota)(text).flatMap(({ id, quota }) =>
-      parseDeviceId(id) === id && (!id.includes("/") || isRemoteId(id))
-        ? [{ id, quota: wholeOf(readable(quota)) }]
-        : [],
+      parseLimitId(id) === null ? [] : [{ id, quota: wholeOf(readable(quota)) }],
     ),
   format: (all) =>
     JSON.stringify(
@@ -63,7 +61,7 @@ interface Deps {
   store: Texts;
   /** In which days and months begin. */
   zone: () => string;
-  onUsedUp: (id: DeviceId, quota: Quota) => void;
+  onUsedUp: (id: LimitId, quota: Quota) => void;
   log: Pick<Log, "warn">;
 }
 
@@ -75,12 +73,12 @@ interface Loaded {
   atEnd: Quota["at_end"];
 }
 
-type All = ReadonlyMap<DeviceId, Quota>;
+type All = ReadonlyMap<LimitId, Quota>;
 
 /** How much devices may send and receive in a day or month, and what they have used. The kernel counts and drops. */
 export class Quotas {
   private all: All = new Map();
-  private used = new Map<DeviceId, Used>();
+  private used = new Map<LimitId, Used>();
   private readAt = Number.NEGATIVE_INFINITY;
   private savedAt = 0;
   /** What the database has of what was used. */
@@ -92,11 +90,11 @@ export class Quotas {
     this.load();
   }
 
-  get ids(): DeviceId[] {
+  get ids(): LimitId[] {
     return [...this.all.keys()];
   }
 
-  of(id: DeviceId): { quota: Quota; usedBytes: number } | null {
+  of(id: LimitId): { quota: Quota; usedBytes: number } | null {
     const quota = this.all.get(id);
     const bytes = this.used.get(id)?.bytes ?? 0;
     return quota === undefined ? null : { quota, usedBytes: Math.min(bytes, bytesOf(quota)) };
@@ -105,14 +103,14 @@ export class Quotas {
   /** Reads them again. What is known to be used stays, because the database has less. */
   load(): void {
     const { store } = this.deps;
-    this.all = new Map(QUOTAS.read(store).map(({ id, quota }) => [id as DeviceId, quota]));
-    const stored = Object.entries(USED.read(store) ?? {}) as [DeviceId, Used][];
+    this.all = new Map(QUOTAS.read(store).map(({ id, quota }) => [id as LimitId, quota]));
+    const stored = Object.entries(USED.read(store) ?? {}) as [LimitId, Used][];
     this.used = new Map([...stored, ...this.used].filter(([id]) => this.all.has(id)));
     this.isUnsaved = false;
   }
 
-  /** What the kernel is to have for this device; null without a quota. */
-  loadedFor(id: DeviceId): Loaded | null {
+  /** What the kernel is to have for it; null without a quota. */
+  loadedFor(id: LimitId): Loaded | null {
     const [quota, used] = [this.all.get(id), this.used.get(id)];
     if (quota === undefined || used === undefined) return null;
     const bytes = bytesOf(quota);
@@ -166,7 +164,7 @@ export class Quotas {
    * when the kernel has it: what was used may be more than it allows.
    */
   change(
-    id: DeviceId,
+    id: LimitId,
     quota: Quota | null,
   ): { unsaved: Unsaved | null; undo: () => void; tell: () => void } | null {
     const [before, used] = [this.all, this.used];
@@ -177,7 +175,7 @@ export class Quotas {
     if (after.size > QUOTAS.max)
       throw refusal(`${QUOTAS.max} devices have one already, the maximum; remove one first`);
     this.all = after;
-    const unsaved = this.savedOr(before, opens(before.get(id), quota));
+    const unsaved = this.savedOr(before, leavesShared(before, id) || opens(before.get(id), quota));
     this.used = new Map([...used].filter(([each]) => after.has(each)));
     const undo = () => {
       this.all = before;
@@ -248,6 +246,11 @@ export class Quotas {
   }
 }
 
+/** As clients see it. */
+export function usedQuotaIn({ quota, usedBytes }: NonNullable<ReturnType<Quotas["of"]>>): UsedQuota {
+  return { ...quota, used_bytes: usedBytes };
+}
+
 /** The quota that a client has given; null is none. */
 export function quotaIn(isSingle: boolean, quota: GivenQuota | null): Quota | null {
   if (quota === null) return null;
@@ -256,13 +259,13 @@ export function quotaIn(isSingle: boolean, quota: GivenQuota | null): Quota | nu
   return wholeOf(quota);
 }
 
-/** Whether its end would be a rate that limits nothing. */
 /** What cannot be read of a quota's end blocks, as what cannot be read of an exit does. */
 function readable(quota: Static<typeof StoredQuota>["quota"]): GivenQuota {
   const { megabytes, every } = quota;
   return given.Check(quota) && !isEndless(quota) ? quota : { megabytes, every };
 }
 
+/** Whether its end would be a rate that limits nothing. */
 function isEndless({ at_end }: GivenQuota): boolean {
   return typeof at_end === "object" && at_end.down === null && at_end.up === null;
 }
@@ -271,6 +274,12 @@ function isEndless({ at_end }: GivenQuota): boolean {
 function wholeOf({ megabytes, every, at_end = "blocked" }: GivenQuota): Quota {
   const end = typeof at_end === "object" ? { down: at_end.down, up: at_end.up } : at_end;
   return { megabytes, every, at_end: end };
+}
+
+/** Whether it gets a quota beside the one that it has shared, so that more can pass together. */
+function leavesShared(before: All, id: LimitId): boolean {
+  const shared = before.get(EVERYBODY_ELSE);
+  return !before.has(id) && shared !== undefined && shared.at_end !== "told";
 }
 
 /** Whether more can pass than before. */
@@ -294,7 +303,7 @@ function bytesOf({ megabytes }: Quota): number {
 }
 
 /** In the kernel. A table that is left from yesterday says nothing of today. */
-function nameIn(id: DeviceId, { period }: Used): string {
+function nameIn(id: LimitId, { period }: Used): string {
   return `used_${period}_${id}`.replaceAll(/[^0-9a-z]/g, "_");
 }
 

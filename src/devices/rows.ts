@@ -7,6 +7,7 @@ import type { DeviceId } from "./id.ts";
 import { leasedNames } from "./leases.ts";
 import type { Limits } from "./limits.ts";
 import type { Presence } from "./neighbourhood.ts";
+import { usedQuotaIn } from "./quotas.ts";
 import type { Device } from "./schema.ts";
 import type { Traffic } from "./traffic.ts";
 
@@ -58,7 +59,7 @@ export class Rows {
       tx_bytes: tx,
       fixed_address: fixed.of(id),
       ...(rate !== null && { rate }),
-      ...(quota !== null && { quota: { ...quota.quota, used_bytes: quota.usedBytes } }),
+      ...(quota !== null && { quota: usedQuotaIn(quota) }),
       ...(this.deps.isRemote(id) && { kind: "remote" as const }),
     };
   }

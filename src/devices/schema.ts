@@ -36,6 +36,17 @@ export const GivenQuota = Type.Object(
 );
 export type GivenQuota = Static<typeof GivenQuota>;
 
+/** A quota with what was used of it. */
+const UsedQuota = Type.Object(
+  {
+    ...Quota.properties,
+    used_bytes: Type.Integer({ description: "in the present day or month, as read last" }),
+  },
+  { additionalProperties: false },
+);
+
+export type UsedQuota = Static<typeof UsedQuota>;
+
 /** A device of the LAN. */
 export const Device = Type.Object(
   {
@@ -67,15 +78,7 @@ export const Device = Type.Object(
       description: "the IPv4 address that a person chose, and the gateway's DHCP server gives to it",
     }),
     rate: Type.Optional({ ...Rate, description: "only of a device with a limit" }),
-    quota: Type.Optional(
-      Type.Object(
-        {
-          ...Quota.properties,
-          used_bytes: Type.Integer({ description: "in the present day or month, as read last" }),
-        },
-        { additionalProperties: false, description: "only of a device with a quota" },
-      ),
-    ),
+    quota: Type.Optional({ ...UsedQuota, description: "only of a device with a quota" }),
     kind: Type.Optional(
       Type.Literal("remote", { description: "only of a device that comes in from the road" }),
     ),
@@ -96,6 +99,10 @@ export const DeviceList = Type.Object(
     shared_rate: Type.Optional({
       ...Rate,
       description: "what all devices without a rate of their own have together; missing without a limit",
+    }),
+    shared_quota: Type.Optional({
+      ...UsedQuota,
+      description: "what all devices without a quota of their own have together; missing without one",
     }),
   },
   { additionalProperties: false },
@@ -157,6 +164,13 @@ export const SharedRate = Type.Object(
   { additionalProperties: false },
 );
 export type SharedRate = Static<typeof SharedRate>;
+
+/** PUT /api/shared-quota. */
+export const SharedQuota = Type.Object(
+  { quota: Type.Union([GivenQuota, Type.Null()], { description: "null for any amount" }) },
+  { additionalProperties: false },
+);
+export type SharedQuota = Static<typeof SharedQuota>;
 
 /** Payload of a `device_update`. */
 export const DeviceUpdate = Type.Object(

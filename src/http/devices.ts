@@ -1,9 +1,17 @@
 import { Type } from "typebox";
 import { parseAddress, unmapped } from "../base/address.ts";
-import { DefaultExit, DeviceChange, DeviceList, OwnDevice, SharedRate } from "../devices/schema.ts";
+import {
+  DefaultExit,
+  DeviceChange,
+  DeviceList,
+  OwnDevice,
+  SharedQuota,
+  SharedRate,
+} from "../devices/schema.ts";
 import { sentenceOf } from "../network/other-routers.ts";
 import { ownNetworkIn } from "../network/own.ts";
 import { answers, done } from "./answers.ts";
+import type { EventBus } from "./event-bus.ts";
 import { route } from "./route.ts";
 import { Network } from "./schema.ts";
 
@@ -80,15 +88,21 @@ export const deviceRoutes = [
     answers: done("the devices without a rate of their own have this one together"),
     limit: "connection",
     together: "queued",
-    run: async ({ devices, events }, { body }) => {
-      const tell = () =>
-        events.publish({
-          type: "settings_update",
-          payload: { changed: "settings" },
-          stale: ["/api/devices"],
-        });
-      await devices.setSharedRate(body.rate).finally(tell);
-    },
+    run: ({ devices, events }, { body }) =>
+      devices.setSharedRate(body.rate).finally(() => tellShared(events)),
+  }),
+  route({
+    method: "put",
+    path: "/api/shared-quota",
+    summary: "Give all other devices a quota together",
+    tag: "Devices",
+    body: SharedQuota,
+    example: { quota: { megabytes: 20_000, every: "month", at_end: "told" } },
+    answers: done("the devices without a quota of their own have this one together"),
+    limit: "connection",
+    together: "queued",
+    run: ({ devices, events }, { body }) =>
+      devices.setSharedQuota(body.quota).finally(() => tellShared(events)),
   }),
 ];
 
@@ -108,6 +122,10 @@ export const networkRoute = route({
     }),
   }),
 });
+
+function tellShared(events: EventBus): void {
+  events.publish({ type: "settings_update", payload: { changed: "settings" }, stale: ["/api/devices"] });
+}
 
 /** An IPv4 peer of a socket for both families has an IPv4-mapped address. */
 function shortened(address: string): string {

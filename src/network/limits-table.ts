@@ -26,11 +26,14 @@ export interface Limited {
   rate: ByteRate;
   /** Whether it has none of its own: everybody else's counts, if there is one. */
   isShared: boolean;
-  /** What it may send and receive together, has already, and what it has after that. */
+  /**
+   * What it may send and receive together, has already, and what it has after that. Without one, everybody else's counts,
+   * if there is one.
+   */
   quota: { name: string; bytes: number; used: number; atEnd: "blocked" | "told" | ByteRate } | null;
 }
 
-/** The mark of the connections of devices without a limit of their own, which together can have one. */
+/** The mark of the connections of devices without a limit or a quota of their own, which together can have one. */
 export const OTHERS = 1;
 
 /**
@@ -48,7 +51,7 @@ const BURST_BYTES = 65_536;
 export function limitsFor(limited: readonly Limited[], inside: readonly string[]): string {
   const links = `{ ${inside.map((link) => `"${link}"`).join(", ")} }`;
   const numbers = [...new Set([OTHERS, ...limited.map(({ number }) => number)])];
-  const isShared = limited.some(({ number, rate }) => number === OTHERS && rate.down !== null);
+  const shared = othersIn(limited);
   // After the rate, so that what that drops is not counted.
   const hasQuota = limited.some((each) => each.quota !== null);
   const quota = (way: Way) => (hasQuota ? `    quota name ct mark map @quotas goto over_${way}\n` : "");
@@ -81,10 +84,10 @@ ${quota("up")}  }
     limit name ct mark map @down drop
 ${quota("down")}  }
 
-${hasQuota ? WAYS.map((way) => overChain(limited, way)).join("") : ""}  chain unsent {
+${hasQuota ? WAYS.map((way) => overChain(limited, way)).join("") : ""}${overUnsent(shared)}  chain unsent {
     ct mark set ip daddr map @to_4 return
     ct mark set ip6 daddr map @to_6 return
-${isShared ? `    limit name "down_${OTHERS}" drop\n` : ""}  }
+${shared?.rate.down == null ? "" : `    limit name "down_${OTHERS}" drop\n`}${shared?.quota ? `    quota name "${shared.quota.name}" goto over_unsent\n` : ""}  }
 }
 `;
 }
@@ -139,6 +142,15 @@ function slowOf(quota: Limited["quota"]): ByteRate | null {
   return typeof quota?.atEnd === "object" ? quota.atEnd : null;
 }
 
+function othersIn(limited: readonly Limited[]): Limited | null {
+  return limited.find(({ number }) => number === OTHERS) ?? null;
+}
+
+/** Its own quota, or the one that it shares. */
+function quotaFor({ quota }: Limited, shared: Limited | null): Limited["quota"] {
+  return quota ?? shared?.quota ?? null;
+}
+
 /** What happens to a packet that is over a quota. Whoever is not named here is blocked. */
 function overChain(limited: readonly Limited[], way: Way): string {
   const isSlow = limited.some(({ quota }) => slowOf(quota) !== null);
@@ -150,8 +162,16 @@ ${isSlow ? `    limit name ct mark map @over_${way} drop\n` : ""}${isSpared ? " 
 `;
 }
 
+/** The same for what comes for an address that no device is known to have: its connection has no mark yet. */
+function overUnsent(shared: Limited | null): string {
+  const quota = shared?.quota ?? null;
+  if (quota === null) return "";
+  const slow = slowOf(quota)?.down == null ? "" : `    limit name "over_down_${OTHERS}" drop\n`;
+  return `  chain over_unsent {\n${slow}${quota.atEnd === "blocked" ? "    drop\n" : ""}  }\n\n`;
+}
+
 function limitMap(limited: readonly Limited[], way: Way): string {
-  const others = limited.find(({ number }) => number === OTHERS)?.rate[way] ?? null;
+  const others = othersIn(limited)?.rate[way] ?? null;
   return mapOf(
     way,
     "mark : limit",
@@ -164,18 +184,23 @@ function limitMap(limited: readonly Limited[], way: Way): string {
 
 /** Nothing without one. */
 function quotasOf(limited: readonly Limited[]): string {
-  const all = limited.flatMap(({ number, quota }) => (quota === null ? [] : [{ number, ...quota }]));
+  const all = limited.flatMap(({ quota }) => (quota === null ? [] : [quota]));
   if (all.length === 0) return "";
   const objects = all.map(
     ({ name, bytes, used }) => `  quota ${name} {\n    over ${bytes} bytes used ${used} bytes\n  }\n\n`,
   );
-  const elements = all.map(({ number, name }) => `${number} : "${name}"`);
+  const shared = othersIn(limited);
+  const elements = limited.flatMap((each) => {
+    const quota = quotaFor(each, shared);
+    return quota === null ? [] : [`${each.number} : "${quota.name}"`];
+  });
   return `${objects.join("")}${mapOf("quotas", "mark : quota", elements)}${sparedOf(limited)}${slowMapsOf(limited)}`;
 }
 
 /** Who is not blocked after a quota. */
 function sparedOf(limited: readonly Limited[]): string {
-  const spared = limited.filter(({ quota }) => quota !== null && quota.atEnd !== "blocked");
+  const shared = othersIn(limited);
+  const spared = limited.filter((each) => (quotaFor(each, shared)?.atEnd ?? "blocked") !== "blocked");
   if (spared.length === 0) return "";
   const elements = spared.map(({ number }) => number).join(", ");
   return `  set spared {\n    type mark\n    elements = { ${elements} }\n  }\n\n`;
@@ -183,10 +208,12 @@ function sparedOf(limited: readonly Limited[]): string {
 
 function slowMapsOf(limited: readonly Limited[]): string {
   if (limited.every(({ quota }) => slowOf(quota) === null)) return "";
+  const shared = othersIn(limited);
   const elements = (way: Way) =>
-    limited.flatMap(({ number, quota }) =>
-      slowOf(quota)?.[way] == null ? [] : [`${number} : "over_${way}_${number}"`],
-    );
+    limited.flatMap((each) => {
+      if (slowOf(quotaFor(each, shared))?.[way] == null) return [];
+      return [`${each.number} : "over_${way}_${each.quota === null ? OTHERS : each.number}"`];
+    });
   return WAYS.map((way) => mapOf(`over_${way}`, "mark : limit", elements(way))).join("");
 }
 

@@ -83,6 +83,18 @@ test("device gives a device a quota, and the list shows what was used", async ()
   );
   expect((await cli("device", TV, "quota", "1MB/day", "slow")).stderr).toContain("its end must be blocked,");
   expect((await cli("device", TV, "quota", "off")).stdout).toBe(`living room (${TV}) has no quota now.\n`);
+  const others = "Devices without a quota of their own";
+  for (const [words, now] of [
+    [["20GB/month", "told"], "may use 20000 MB a month together; more is only told"],
+    [["20GB/month", "1"], "are limited to 1 Mbit/s each way after 20000 MB a month together"],
+  ] as const)
+    expect((await cli("shared-quota", ...words)).stdout).toBe(`${others} ${now}.\n`);
+  home.host.useQuotas(7_000_000);
+  expect((await cli("devices")).stdout).toContain(
+    "Quota of the devices without one of their own, together: 7 of 20000 MB a month, then 1 Mbit/s each way\n",
+  );
+  expect((await cli("shared-quota", "off", "told")).stderr).toContain("off has no end");
+  expect((await cli("shared-quota", "off")).stdout).toBe(`${others} have no quota now.\n`);
 });
 
 test("device and default-exit choose exits, and say what is refused", async () => {

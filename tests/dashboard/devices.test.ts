@@ -288,6 +288,17 @@ test(
     await tab.click("Save the quota");
     await until(async () => (await quota()) === undefined);
     await tab.click("Close TV");
+
+    // Its form has the other button that is called so.
+    await tab.type("Quota of all others, in MB", "900");
+    await tab.choose("At the end of the quota", "They are slower");
+    await tab.type("All others then send at most, in Mbit/s", "2");
+    await tab.click("Save the quota");
+    await other.shows("main", "of 900 MB today, then 2 Mbit/s up");
+    expect(await tab.barriers()).toEqual([]);
+    const { megabytes, at_end } = (await list()).shared_quota;
+    expect([megabytes, at_end]).toEqual([900, { down: null, up: 2 }]);
+    expect((await rig.gateway.api("PUT", "/api/shared-quota", { quota: null })).status).toBe(200);
   },
   TIMEOUT_MS,
 );

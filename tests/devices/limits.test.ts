@@ -3,8 +3,8 @@ import { rmSync } from "node:fs";
 import { type Address, mustParseAddress } from "../../src/base/address.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
-import type { DeviceId } from "../../src/devices/id.ts";
-import { EVERYBODY_ELSE, LIMITS, Limits } from "../../src/devices/limits.ts";
+import { type DeviceId, EVERYBODY_ELSE } from "../../src/devices/id.ts";
+import { LIMITS, Limits } from "../../src/devices/limits.ts";
 import { QUOTAS, Quotas } from "../../src/devices/quotas.ts";
 import type { Quota, Rate } from "../../src/devices/schema.ts";
 import { quotaText } from "../../src/shared/quotas.ts";
@@ -413,6 +413,56 @@ test("a device with a quota and no rate still shares that of everybody else", as
   expect(lines("down_1")).toContain('elements = { 1 : "down_1", N0 : "down_1" }');
 });
 
+test("everybody else shares one quota, and a device with its own is not among them", async () => {
+  await limits.setQuota(EVERYBODY_ELSE, QUOTA);
+  expect([limits.ids, lines("elements")]).toEqual([
+    [],
+    ["elements = { 1 }", expect.stringMatching(/^elements = \{ 1 : "used_[0-9_]+_others" \}$/)],
+  ]);
+  // What comes for an address that no device is known to have counts as theirs.
+  expect(chain("unsent").at(-1)).toMatch(/^quota name "used_[0-9_]+_others" goto over_unsent$/);
+  expect(chain("over_unsent")).toEqual(["drop"]);
+  await limited(CAMERA, { down: 20, up: 20 });
+  await limits.setQuota(TV, { ...QUOTA, megabytes: 1 });
+  expect(lines(': "used_')[0]).toMatch(
+    /\{ N0 : "used_\w+_others", 1 : "used_\w+_others", N1 : "used_\w+_02_00_00_00_00_20" \}/,
+  );
+  host.useQuotas(1_000);
+  limits = await fresh();
+  expect(limits.quotaOf(EVERYBODY_ELSE)).toEqual({ quota: QUOTA, usedBytes: 1_000 });
+  host.useQuotas(FULL_BYTES);
+  await limits.check();
+  expect(usedUp).toContain("others 500 MB a day, then blocked");
+  // Its slower end holds for a device with a rate and no quota, too, and not for one with a quota.
+  await limits.setQuota(EVERYBODY_ELSE, { ...QUOTA, at_end: SLOW });
+  first = numberOf();
+  expect(lines("over_down_1")).toEqual([
+    "limit over_down_1 {",
+    'elements = { N0 : "over_down_1", 1 : "over_down_1" }',
+    'limit name "over_down_1" drop',
+  ]);
+  expect([chain("over_unsent"), lines("elements = { N0, 1 }").length]).toEqual([
+    ['limit name "over_down_1" drop'],
+    1,
+  ]);
+  await limits.setQuota(EVERYBODY_ELSE, { ...QUOTA, at_end: "told" });
+  expect([chain("over_unsent"), lines("over_down_1")]).toEqual([[], []]);
+});
+
+test("a device that leaves the quota of everybody else has one beside it, which must be saved", async () => {
+  await limits.setQuota(EVERYBODY_ELSE, QUOTA);
+  const heal = fullDisk();
+  await expect(limits.setQuota(TV, { ...QUOTA, megabytes: 1 })).rejects.toThrow("The disk is full.");
+  expect(await limits.set(TV, { down: 1, up: 1 })).not.toBeNull();
+  expect((await limits.setQuota(EVERYBODY_ELSE, { ...QUOTA, megabytes: 1 }))?.message).toContain("in force");
+  await expect(limits.setQuota(EVERYBODY_ELSE, null)).rejects.toThrow("The disk is full.");
+  heal();
+  await limits.setQuota(EVERYBODY_ELSE, { ...QUOTA, at_end: "told" });
+  fullDisk();
+  // What only tells has closed nothing.
+  expect((await limits.setQuota(TV, QUOTA))?.message).toContain("in force");
+});
+
 test("a quota that closes takes effect even if it cannot be saved, and one that opens does not", async () => {
   const heal = fullDisk();
   expect((await limits.setQuota(TV, QUOTA))?.message).toContain("in force");
@@ -435,6 +485,7 @@ test("what the database or a backup has that is no quota is left out", () => {
     { id: TV, quota: QUOTA },
     { id: "10.8.0.0/24", quota: QUOTA },
     { id: "tv", quota: QUOTA },
+    { id: EVERYBODY_ELSE, quota: QUOTA },
     { id: CAMERA, quota: { megabytes: 0, every: "day" } },
     { id: CAMERA, quota: { megabytes: 1, every: "year" } },
     { id: CAMERA, quota: { ...QUOTA, at_end: "slow" } },
@@ -443,6 +494,7 @@ test("what the database or a backup has that is no quota is left out", () => {
   ];
   expect(QUOTAS.parse(JSON.stringify(texts))).toEqual([
     { id: TV, quota: QUOTA },
+    { id: EVERYBODY_ELSE, quota: QUOTA },
     // Of a later version, or damaged.
     { id: CAMERA, quota: QUOTA },
     { id: PHONE, quota: { megabytes: 1, every: "month", at_end: "blocked" } },

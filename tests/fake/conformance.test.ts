@@ -16,6 +16,7 @@ import {
   listLimits,
   loadLimits,
   NO_LIMITS,
+  OTHERS,
   readQuotas,
 } from "../../src/network/limits-table.ts";
 import type { Host, SetChange } from "../../src/system/host.ts";
@@ -378,10 +379,19 @@ describe("the limits' table", () => {
       expect([quotas, limits]).toEqual([expect.any(Array), true]);
       expect(quotas).toHaveLength(Math.min(count, 3));
     }
+    // That of everybody else, which the last of them shares.
+    const ends = [{ down: 125_000, up: null }, "told", "blocked"] as const;
+    for (const atEnd of ends) {
+      const shared = { name: "used_2026_11_others", bytes: 5_000_000, used: 5_000, atEnd };
+      const others = { ...limitedBy(shared, OTHERS - 100), mac: null, addresses: [] };
+      const limited = [others, ...QUOTAS.map(limitedBy)];
+      await both.ask((host) => loadLimits(host, limitsFor(limited, ["lan0"]) + addressesFor(limited)));
+      expect((await show())[0]).toHaveLength(4);
+    }
     // More than all of it cannot be used.
     const overdrawn = limitedBy({ name: "used_d", bytes: 1, used: 2, atEnd: "blocked" }, 1);
     expect(await both.play("nft -f -", limitsFor([overdrawn], ["lan0"]))).toBe("refused");
-    expect((await show())[0]).toHaveLength(3);
+    expect((await show())[0]).toHaveLength(4);
     await both.ask((host) => loadLimits(host, NO_LIMITS));
     expect(await show()).toEqual([[], false]);
   });

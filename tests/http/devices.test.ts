@@ -215,6 +215,32 @@ test("devices without a rate share one, and open pages are told", async () => {
   expect(await listener.stale(2)).toEqual(["/api/devices"]);
 });
 
+test("devices without a quota share one, and open pages are told", async () => {
+  const listener = await listenTo(home.port);
+  const quota = { megabytes: 3, every: "month", at_end: { down: 1, up: null } };
+  expect((await put("/api/shared-quota", { quota })).status).toBe(200);
+  home.host.useQuotas(1_234);
+  expect((await list()).shared_quota).toEqual({ ...quota, used_bytes: 1_234 });
+  expect((await list()).devices.map(({ quota: own }: { quota?: unknown }) => own)).toEqual([undefined]);
+  expect((await put("/api/shared-quota", { quota: { ...quota, megabytes: 0 } })).text).toContain("quota");
+  expect((await put("/api/shared-quota", {})).status).toBe(400);
+  expect((await put("/api/devices/others", { quota })).status).toBe(400);
+  home.host.useQuotas(3_000_000);
+  expect((await list()).shared_quota).toEqual({ ...quota, used_bytes: 3_000_000 });
+  const { events } = JSON.parse((await home.send("GET", "/api/events")).text);
+  expect(events.at(-1)).toMatchObject({
+    code: "quota_used",
+    message:
+      "The devices without a quota of their own have used their quota of 3 MB a month, and are limited to 1 Mbit/s down together until the end of the month.",
+  });
+  expect((await put("/api/shared-quota", { quota: null })).status).toBe(200);
+  expect(await list()).not.toHaveProperty("shared_quota");
+  expect(await listener.received(2)).toContainEqual({
+    type: "settings_update",
+    payload: { changed: "settings" },
+  });
+});
+
 test.each([
   [{}, 400, "name, exit, address, rate or quota is required"],
   [{ name: "" }, 400, "name must be a non-empty string"],

@@ -56,6 +56,7 @@ const ENDPOINTS = [
   "delete /api/devices/{id}",
   "put /api/default-exit",
   "put /api/shared-rate",
+  "put /api/shared-quota",
   "get /api/schedules",
   "put /api/schedules/{name}",
   "delete /api/schedules/{name}",

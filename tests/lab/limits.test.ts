@@ -173,6 +173,55 @@ test(
 );
 
 test(
+  "everybody else shares a quota, over both families and invented MAC addresses, and a device with its own has that",
+  async () => {
+    const share = async (quota: unknown) =>
+      expect((await gateway.api("PUT", "/api/shared-quota", { quota })).status).toBe(200);
+    const own = async (quota: unknown) =>
+      expect((await gateway.api("PUT", `/api/devices/${other.mac}`, { quota })).status).toBe(200);
+    await limit(null);
+    await gateway.api("PUT", `/api/devices/${other.mac}`, { rate: null });
+    await own({ megabytes: 1_000, every: "day" });
+    // Positive control.
+    expect([await reaches(slow), await reaches(other)]).toEqual([true, true]);
+    await share({ megabytes: 3, every: "day" });
+    const { bytes } = await streamed(lab, slow.namespace, "down", SECONDS, INTERNET.host6);
+    expect(bytes).toBeLessThanOrEqual(3 * QUOTA_BYTES);
+    expect(bytes).toBeGreaterThan(0.8 * 3 * QUOTA_BYTES);
+    expect([await reaches(slow), await reaches(other)]).toEqual([false, true]);
+    await gateway.kill("SIGKILL");
+    expect([await reaches(slow), await reaches(other)]).toEqual([false, true]);
+    await gateway.restart();
+    expect([await reaches(slow), await reaches(other)]).toEqual([false, true]);
+    await lab.exec(lab.namespaces.gateway, ["nft", "delete", "table", "inet", "portcullis_limits"]);
+    await until(async () => (await table()).includes(other.mac));
+    expect([await reaches(slow), await reaches(other)]).toEqual([false, true]);
+    // An invented MAC address gives nothing back.
+    const reachesAs = async (mac: string) => {
+      for (const [namespace, command] of [
+        [slow.namespace, `ip link set lan0 address ${mac}`],
+        [lab.namespaces.gateway, `ip neigh flush to ${slow.v4}`],
+      ] as const)
+        expect((await lab.exec(namespace, command.split(" "))).code).toBe(0);
+      return reaches(slow);
+    };
+    expect(await reachesAs("02:00:00:00:99:99")).toBe(false);
+    expect(await reachesAs(slow.mac)).toBe(false);
+    // A device that loses its own quota is one of them, and what was used counts for another end.
+    await own(null);
+    expect(await reaches(other)).toBe(false);
+    const rate = { down: 0.8, up: 0.4 };
+    await share({ megabytes: 3, every: "day", at_end: rate });
+    await isSlow(INTERNET.host4, rate);
+    await share(null);
+    // Positive controls.
+    expect(await reachesAs("02:00:00:00:99:99")).toBe(true);
+    expect([await reachesAs(slow.mac), await reaches(other)]).toEqual([true, true]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "everybody else shares a rate, and a device with its own has that",
   async () => {
     const share = async (rate: typeof RATE | null) =>

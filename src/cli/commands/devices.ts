@@ -53,4 +53,14 @@ export function addDeviceCommands(program: Command): void {
     ).argument("<rate>"),
     async (api, [rate = ""]) => (await loadDevices()).setSharedRate(api, rate),
   );
+  apiCommand(
+    command(
+      program,
+      "shared-quota",
+      "give the devices that have no quota of their own one together: how much, such as 500MB/day or 20GB/month, or off",
+    )
+      .argument("<quota>")
+      .argument("[end of the quota]", "what they have then: blocked (the default), a rate, or told"),
+    async (api, [quota = "", end]) => (await loadDevices()).setSharedQuota(api, quota, end),
+  );
 }

@@ -9,6 +9,7 @@ import { DefaultExit, Direct } from "./devices/default-exit.tsx";
 import { DeviceRow } from "./devices/device-row.tsx";
 import { SharedLimit } from "./devices/limit-form.tsx";
 import { Networks } from "./devices/networks.tsx";
+import { SharedQuota } from "./devices/quota-form.tsx";
 import { Search } from "./devices/search.tsx";
 import { inOrder, isOfKind, type Kind, matches } from "./devices/selection.ts";
 
@@ -26,6 +27,7 @@ export function Devices() {
           <Found list={devices.value} own={own} />
           <Networks list={devices.value} />
           <SharedLimit list={devices.value} />
+          <SharedQuota list={devices.value} />
           <Direct isAllowed={devices.value.direct_allowed} />
         </>
       ) : (
