@@ -1,4 +1,5 @@
 import { commandIn } from "../src/sandbox/namespace.ts";
+import { AMNEZIA_PORT } from "./amnezia.ts";
 import { startServer } from "./server-program.ts";
 import { SHADOWSOCKS_PORT } from "./shadowsocks.ts";
 
@@ -15,14 +16,14 @@ interface Server {
 /**
  * Starts the server's end of LWO in a namespace, before the WireGuard there, written from its description and without
  * the gateway's code: what comes with the mark of a hidden header goes to the program, whatever the port. What is
- * encrypted by Shadowsocks has such a mark by chance.
+ * encrypted by Shadowsocks, and what AmneziaWG sends, has such a mark by chance.
  */
 export async function startLwo(
   namespace: string,
   wireguardPort: number,
   server: Server,
 ): Promise<Bun.Subprocess> {
-  const rule = `iifname "wan0" udp dport != ${SHADOWSOCKS_PORT} @th,72,8 & 0x80 == 0x80 redirect to :${LWO_PORT};`;
+  const rule = `iifname "wan0" udp dport != { ${SHADOWSOCKS_PORT}, ${AMNEZIA_PORT} } @th,72,8 & 0x80 == 0x80 redirect to :${LWO_PORT};`;
   const table = `table inet lwo { chain in { type nat hook prerouting priority -95; ${rule} }; }`;
   const nft = Bun.spawn(commandIn(namespace, ["nft", table]), { stdin: "ignore", stderr: "inherit" });
   if ((await nft.exited) !== 0) throw new Error("nft refused the server's end of LWO");
