@@ -4,15 +4,18 @@ import type { Result } from "./compare.ts";
 import { measureConnect } from "./connect.ts";
 import { Contest } from "./contest.ts";
 import { measureDevices } from "./devices.ts";
-import { measureIdle } from "./idle.ts";
+import { measureExtras } from "./extras.ts";
+import { type IdleEffort, IdlePair } from "./idle.ts";
 import { machine } from "./machine.ts";
 import type { Measurement } from "./measure.ts";
 import { measureMemory } from "./memory.ts";
 import { measureNames, type NamesEffort } from "./names.ts";
+import { measurePacketLimits } from "./packet-limits.ts";
 import { measurePackets } from "./packets.ts";
 import { measurePage, type PageEffort } from "./page.ts";
 import { measurePrograms } from "./programs.ts";
-import { measureRelay } from "./relay.ts";
+import { progress } from "./progress.ts";
+import { measureRelay, type RelayEffort } from "./relay.ts";
 import { measureRemote } from "./remote.ts";
 import { measureRepair } from "./repair.ts";
 import { measureStart } from "./start.ts";
@@ -22,7 +25,7 @@ import { tableOf } from "./table.ts";
 import { measureThroughput } from "./throughput.ts";
 
 /** How often each thing is done. */
-interface Effort {
+interface Effort extends IdleEffort, RelayEffort {
   connects: number;
   switches: number;
   streams: number;
@@ -31,12 +34,11 @@ interface Effort {
   starts: number;
   traces: number;
   idleMs: number;
-  /** Several of the times after which the service writes what it has gathered. */
-  restMs: number;
+  /** Beside a gateway with nothing on. */
+  extrasMs: number;
   questions: number;
   moves: number;
   flushes: number;
-  repairs: number;
   names: NamesEffort;
   /** Of each gateway, in each case. */
   packetTurns: number;
@@ -49,20 +51,23 @@ const FULL: Effort = {
     connects: 11,
     switches: 5,
     streams: 20,
-    roads: 15,
+    roads: 11,
     starts: 7,
     traces: 3,
     idleMs: 30_000,
-    restMs: 720_000,
+    extrasMs: 180_000,
+    restMs: 360_000,
+    useMs: 120_000,
   },
-  ...{ questions: 5_000, moves: 21, flushes: 100, packetTurns: 61, repairs: 20 },
+  ...{ questions: 5_000, moves: 21, flushes: 60, packetTurns: 31, repairs: 16, relays: 8 },
   names: { questions: 10_000, firstUses: 41 },
   load: { switches: 100, requests: 10_000 },
-  page: { openings: 7, updates: 3_600, costs: 3, costMs: 20_000 },
+  page: { openings: 7, updates: 3_600, costs: 2, costMs: 20_000 },
 };
 const QUICK: Effort = {
-  ...{ connects: 3, switches: 1, streams: 4, roads: 5, starts: 3, traces: 1, idleMs: 10_000, restMs: 60_000 },
-  ...{ questions: 1_000, moves: 5, flushes: 20, packetTurns: 15, repairs: 5 },
+  ...{ connects: 3, switches: 1, streams: 4, roads: 5, starts: 3, traces: 1 },
+  ...{ idleMs: 10_000, extrasMs: 60_000, restMs: 60_000, useMs: 30_000 },
+  ...{ questions: 1_000, moves: 5, flushes: 20, packetTurns: 15, repairs: 6, relays: 3 },
   names: { questions: 2_000, firstUses: 9 },
   load: { switches: 10, requests: 500 },
   page: { openings: 3, updates: 1_200, costs: 1, costMs: 10_000 },
@@ -85,11 +90,15 @@ const effort = values.quick ? QUICK : FULL;
 const program = values.program === undefined ? {} : { program: [values.program] };
 const pace = values.hour ? "real time" : "fed faster";
 const measurements: Measurement[] = [];
+const failed: string[] = [];
 const before = machine();
 
-await step("packets", () => measurePackets(effort.packetTurns));
+await step("packets", async () => [
+  ...(await measurePackets(effort.packetTurns)),
+  ...(await measurePacketLimits(effort.packetTurns)),
+]);
 await withHome(
-  ["connect", "switch", "throughput", "remote", "status", "flushes", "start", "memory", "devices", "idle"],
+  ["connect", "switch", "throughput", "remote", "status", "flushes", "start", "memory", "devices"],
   () => Contest.open(program),
   async (contest) => {
     for (const delayMs of [0, DELAY_MS]) {
@@ -106,7 +115,6 @@ await withHome(
     await step("start", () => measureStart(contest.portcullis, effort.starts));
     await step("devices", () => measureDevices(contest.portcullis, effort.moves));
     await step("memory", () => measureMemory(contest.portcullis, effort.load));
-    await step("idle", () => measureIdle(contest.portcullis, effort.restMs));
   },
 );
 await withHome(
@@ -117,7 +125,7 @@ await withHome(
     await step("repair", () => measureRepair(contest, effort.repairs));
   },
 );
-await step("relay", () => measureRelay(effort.streams, program));
+await step("relay", () => measureRelay(effort, program));
 await withHome(
   ["status", "programs"],
   () => Contest.open({ ...program, traced: true }),
@@ -126,6 +134,17 @@ await withHome(
     await step("programs", () => measurePrograms(contest, effort.traces, effort.idleMs));
   },
 );
+const extras = () => step("programs", () => measureExtras(effort.extrasMs, program));
+await withHome(
+  ["idle"],
+  () => IdlePair.open(program),
+  async (pair) => {
+    // Meanwhile what a connect sets in motion comes to an end.
+    await extras();
+    await step("idle", () => pair.measure(effort));
+  },
+);
+if (!isWanted("idle")) await extras();
 await withHome(
   ["page"],
   () => startRig(program),
@@ -133,7 +152,8 @@ await withHome(
 );
 const result: Result = { machine: { before, after: machine() }, effort, measurements };
 process.stdout.write(values.json ? `${JSON.stringify(result, null, 2)}\n` : tableOf(measurements));
-process.exit(0);
+if (failed.length > 0) process.stderr.write(`Not measured: ${failed.join(", ")}\n`);
+process.exit(failed.length > 0 ? 1 : 0);
 
 function isWanted(name: string): boolean {
   return only.length === 0 || only.includes(name);
@@ -141,8 +161,15 @@ function isWanted(name: string): boolean {
 
 async function step(name: string, measure: () => Promise<Measurement[]>): Promise<void> {
   if (!isWanted(name)) return;
-  process.stderr.write(`Measuring: ${name}\n`);
-  measurements.push(...(await measure()));
+  progress(name);
+  // The figures of an hour are not lost for those of one part.
+  await measure().then(
+    (found) => measurements.push(...found),
+    (error) => {
+      failed.push(name);
+      process.stderr.write(`${error.stack}\n`);
+    },
+  );
 }
 
 /** For any of these steps. Whatever happens, nothing of what was opened is left. */

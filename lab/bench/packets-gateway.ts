@@ -1,3 +1,4 @@
+import { parseMac } from "../../src/base/mac.ts";
 import {
   type AssignedDevice,
   blocked,
@@ -8,6 +9,7 @@ import {
 import { applyRules, rulesFor } from "../../src/killswitch/routing-rules.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { countersFor } from "../../src/network/counters.ts";
+import { addressesFor, type Limited, limitsFor, loadLimits } from "../../src/network/limits-table.ts";
 import { MAIN_SLOT, markOf, slotOf, tableOf } from "../../src/network/slot.ts";
 import { applySysctls, sysctlsFor } from "../../src/network/sysctls.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
@@ -32,6 +34,9 @@ export interface Size {
   devices: number;
 }
 
+/** Which device has a rate and a quota, both so high that nothing is dropped. */
+export type WhoIsLimited = "nobody" | "the sender" | "another device";
+
 export type Direction = "up" | "down";
 export type Family = 4 | 6;
 
@@ -40,6 +45,8 @@ const RP_FILTER = 2;
 const SERVER = { 4: "203.0.113.7", 6: "2001:db8:ffff::7" };
 const SERVER_PORT = 9;
 const FIRST_PORT = 10_000;
+const OTHER_MAC = "06:00:00:00:00:ff";
+const FREE = { bytesPerSecond: 1.25e9, quotaBytes: 1e13 };
 const MAC = { home: "020000000001", lan: "020000000002", tunnel: "020000000003", far: "020000000004" };
 /** WireGuard's smallest payload, an empty keepalive, and small packets in general. */
 const PAYLOAD = "x".repeat(18);
@@ -49,14 +56,23 @@ export class PacketGateway {
   private constructor(
     private readonly kind: Kind,
     private readonly size: Size,
+    private readonly limited: WhoIsLimited,
     private readonly names: { home: string; gateway: string; far: string },
   ) {}
 
+  /** What had arrived when somebody asked last. */
+  private readonly counted: Record<Direction, number> = { up: 0, down: 0 };
+
   private readonly senders: Partial<Record<Direction | "gateway", Sender>> = {};
 
-  static async open(kind: Kind, size: Size, processor: number): Promise<PacketGateway> {
+  static async open(
+    kind: Kind,
+    size: Size,
+    processor: number,
+    limited: WhoIsLimited = "nobody",
+  ): Promise<PacketGateway> {
     const id = `pcpk${process.pid}-${Math.floor(Math.random() * 1e9).toString(36)}`;
-    const gateway = new PacketGateway(kind, size, {
+    const gateway = new PacketGateway(kind, size, limited, {
       home: `${id}h`,
       gateway: `${id}g`,
       far: `${id}f`,
@@ -96,6 +112,13 @@ export class PacketGateway {
     const host = new NamespaceHost(direction === "up" ? this.names.far : this.names.home);
     const listing = await host.run(["nft", "list", "counters"]);
     return Number(/counter arrived \{\s+packets (\d+)/.exec(listing)?.[1] ?? Number.NaN);
+  }
+
+  /** How many of them since the last call. */
+  async newlyArrived(direction: Direction): Promise<number> {
+    const before = this.counted[direction];
+    this.counted[direction] = await this.arrived(direction);
+    return this.counted[direction] - before;
   }
 
   /** One frame for each connection; the server answers each at the gateway's address in the tunnel. */
@@ -223,6 +246,21 @@ export class PacketGateway {
       stdin: countersFor({ lans: this.lans().map((lan) => lan.interface), remote: null, uplink: "up0" }),
     });
     await applyRules(host, rulesFor({ ...policy, ipv6: "on" }));
+    if (this.limited !== "nobody") await this.limit(host);
+  }
+
+  private async limit(host: LinuxHost): Promise<void> {
+    const isSender = this.limited === "the sender";
+    const limited: Limited = {
+      number: 10_000_000,
+      mac: parseMac(isSender ? colons(MAC.home) : OTHER_MAC),
+      addresses: isSender ? ips(this.homeAddress(4, 1), this.homeAddress(6, 1)) : [],
+      rate: { down: FREE.bytesPerSecond, up: FREE.bytesPerSecond },
+      isShared: false,
+      quota: { name: "bench", bytes: FREE.quotaBytes, used: 0, atEnd: "blocked" },
+    };
+    const lans = this.lans().map((lan) => lan.interface);
+    await loadLimits(host, limitsFor([limited], lans) + addressesFor([limited]));
   }
 
   private policy(): Policy {

@@ -8,6 +8,7 @@ import {
   PacketGateway,
   type Size,
 } from "./packets-gateway.ts";
+import { progress } from "./progress.ts";
 
 /** Of the whole way of a packet, against the minimal gateway. */
 const LIMITS = { established: 1.1, new: 1.15 };
@@ -23,6 +24,7 @@ const BATCHES = 10;
 /** Each from a port of its own; with few enough that the kernel's table does not become the subject. */
 const NEW_CONNECTIONS = 2_000;
 const NS_PER_SECOND = 1e9;
+export const LAST_PROCESSOR = availableParallelism() - 1;
 const KINDS: readonly Kind[] = ["portcullis", "minimal", "forwarding"];
 
 type Samples = Record<Kind, number[]>;
@@ -34,10 +36,11 @@ type Samples = Record<Kind, number[]>;
 export async function measurePackets(turns: number, sizes: readonly Size[] = SIZES): Promise<Measurement[]> {
   const measurements: Measurement[] = [];
   for (const size of sizes) {
+    progress(`packets, ${nameOf(size)}`);
     const gateways: PacketGateway[] = [];
     try {
       for (const kind of KINDS) {
-        gateways.push(await PacketGateway.open(kind, size, availableParallelism() - 1));
+        gateways.push(await PacketGateway.open(kind, size, LAST_PROCESSOR));
       }
       const [ours, minimal, forwarding] = gateways as [PacketGateway, PacketGateway, PacketGateway];
       const sides = { portcullis: ours, minimal, forwarding };
@@ -60,21 +63,9 @@ async function established(
   size: Size,
   turns: number,
 ): Promise<Measurement[]> {
-  const of = (direction: Direction, kind: Kind) => sides[kind].frames(direction, family, connections(flows));
   const measurements: Measurement[] = [];
-  for (const kind of KINDS) {
-    await sides[kind].forgetConnections();
-    for (const direction of ["up", "down", "up"] as const)
-      await sides[kind].send(direction, of(direction, kind), 1);
-  }
   for (const direction of ["up", "down"] as const) {
-    const samples = await inTurns(turns, async (kind) => {
-      const frames = Array.from({ length: BATCH / flows }, () => of(direction, kind)).flat();
-      const before = await sides[kind].arrived(direction);
-      const ns = await sides[kind].send(direction, frames, BATCHES);
-      assertArrived(kind, (await sides[kind].arrived(direction)) - before, frames.length * BATCHES);
-      return ns;
-    });
+    const samples = await packetTimes(KINDS, sides, { direction, family, flows, turns });
     const name = `packet ${direction}, IPv${family}, ${nameOf(size, flows)}`;
     measurements.push(
       measurementOf({
@@ -87,19 +78,46 @@ async function established(
   return measurements;
 }
 
+interface Packets {
+  direction: Direction;
+  family: Family;
+  flows: number;
+  turns: number;
+}
+
+/** Nanoseconds that each gateway needs for a packet of connections that it knows. */
+export async function packetTimes<Name extends string>(
+  names: readonly Name[],
+  gateways: Record<Name, PacketGateway>,
+  { direction, family, flows, turns }: Packets,
+): Promise<Record<Name, number[]>> {
+  const of = (way: Direction, name: Name) => gateways[name].frames(way, family, connections(flows));
+  for (const name of names) {
+    await gateways[name].forgetConnections();
+    for (const way of ["up", "down", "up"] as const) await gateways[name].send(way, of(way, name), 1);
+    await gateways[name].newlyArrived(direction);
+  }
+  return inTurns(names, turns, async (name) => {
+    const frames = Array.from({ length: BATCH / flows }, () => of(direction, name)).flat();
+    const ns = await gateways[name].send(direction, frames, BATCHES);
+    assertArrived(name, await gateways[name].newlyArrived(direction), frames.length * BATCHES);
+    return ns;
+  });
+}
+
 /** Each packet the first of a connection. */
 async function opened(sides: Sides, size: Size, turns: number): Promise<Measurement> {
-  const samples = await inTurns(turns, async (kind) => {
+  for (const kind of KINDS) await sides[kind].newlyArrived("up");
+  const samples = await inTurns(KINDS, turns, async (kind) => {
     const gateway = sides[kind];
     const frames = gateway.frames("up", 4, connections(NEW_CONNECTIONS));
     const batches = Array.from({ length: NEW_CONNECTIONS / BATCH }, (_, number) =>
       frames.slice(number * BATCH, (number + 1) * BATCH),
     );
     await gateway.forgetConnections();
-    const before = await gateway.arrived("up");
     const ns: number[] = [];
     for (const batch of batches) ns.push(await gateway.send("up", batch, 1));
-    assertArrived(kind, (await gateway.arrived("up")) - before, NEW_CONNECTIONS);
+    assertArrived(kind, await gateway.newlyArrived("up"), NEW_CONNECTIONS);
     return median(ns);
   });
   const perSecond = (each: readonly number[]) => each.map((ns) => NS_PER_SECOND / ns);
@@ -126,21 +144,25 @@ function beyond({ portcullis, minimal, forwarding }: Samples): Measurement {
   });
 }
 
-/** The sides take turns, and so does who begins. */
-async function inTurns(turns: number, turn: (kind: Kind) => Promise<number>): Promise<Samples> {
-  const samples: Samples = { portcullis: [], minimal: [], forwarding: [] };
+/** The gateways take turns, and so does who begins. */
+async function inTurns<Name extends string>(
+  names: readonly Name[],
+  turns: number,
+  turn: (name: Name) => Promise<number>,
+): Promise<Record<Name, number[]>> {
+  const samples = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, number[]>;
   for (let number = 0; number < turns; number += 1) {
-    const order = number % 2 === 0 ? KINDS : KINDS.toReversed();
-    for (const kind of order) samples[kind].push(await turn(kind));
+    const order = number % 2 === 0 ? names : names.toReversed();
+    for (const name of order) samples[name].push(await turn(name));
   }
   return samples;
 }
 
-function assertArrived(kind: Kind, arrived: number, sent: number): void {
-  if (arrived !== sent) throw new Error(`${kind}: ${arrived} of ${sent} packets arrived, translated`);
+function assertArrived(name: string, arrived: number, sent: number): void {
+  if (arrived !== sent) throw new Error(`${name}: ${arrived} of ${sent} packets arrived, translated`);
 }
 
-function nameOf({ lans, tunnels, devices }: Size, flows?: number): string {
+export function nameOf({ lans, tunnels, devices }: Size, flows?: number): string {
   const count = (number: number, word: string) => `${number} ${word}${number === 1 ? "" : "s"}`;
   return [
     ...(flows === undefined ? [] : [count(flows, "flow")]),

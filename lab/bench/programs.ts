@@ -61,6 +61,7 @@ async function connectSwitchDisconnect(side: Side): Promise<Orders> {
   };
 }
 
-function countIn(file: string, { startedAt, endedAt }: Span): number {
+/** How many programs have started in a span of a trace. */
+export function countIn(file: string, { startedAt, endedAt }: Span): number {
   return executionsIn(readFileSync(file, "utf8")).filter(({ at }) => at >= startedAt && at < endedAt).length;
 }

@@ -1,6 +1,6 @@
 import { TABLE } from "../../src/killswitch/ruleset.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
-import type { Lab } from "../lab.ts";
+import type { Gateway, Lab } from "../lab.ts";
 import { linesOf } from "../lines.ts";
 import { until } from "../until.ts";
 import { now } from "./clock.ts";
@@ -14,7 +14,7 @@ const PER_SECOND = 2_000;
 /** Questions are under way before a flush and after the repair. */
 const [BEFORE_MS, SECONDS] = [1_000, 3];
 /** The gateway repairs once a second, if it has to do so again and again. */
-const PAUSE_MS = 1_500;
+export const PAUSE_MS = 1_500;
 const KNOWN_NAMES = 50;
 /** For the message of a failure. */
 const SAID = 50;
@@ -60,6 +60,14 @@ async function repairOf({ lab, gateway }: Portcullis, table: Table, asked: Side 
   const queries = { ...queriesOf(PER_SECOND, SECONDS, "known"), names: KNOWN_NAMES };
   const asking = asked?.computer.askNames(queries);
   await Bun.sleep(BEFORE_MS);
+  const absence = await flushed(lab, gateway, table);
+  await asking;
+  await Bun.sleep(PAUSE_MS);
+  return absence;
+}
+
+/** Flushes all tables, and returns for how many milliseconds the gateway's was away. */
+export async function flushed(lab: Lab, gateway: Gateway, table: Table): Promise<number> {
   const repairs = table.absences.length;
   const { code, stderr } = await lab.exec(lab.namespaces.gateway, ["nft", "flush", "ruleset"]);
   if (code !== 0) throw new Error(stderr);
@@ -67,13 +75,11 @@ async function repairOf({ lab, gateway }: Portcullis, table: Table, asked: Side 
     const { stdout } = await lab.exec(lab.namespaces.gateway, ["nft", "list", "tables"]);
     throw new Error(`${error.message}: ${table.said.slice(-20).join("\n")}\n${stdout}${gateway.log()}`);
   });
-  await asking;
-  await Bun.sleep(PAUSE_MS);
   return table.absences[repairs] ?? Number.NaN;
 }
 
 /** The gateway's table, as the kernel reports it. */
-class Table {
+export class Table {
   /** Milliseconds that it was away, each time. */
   readonly absences: number[] = [];
   /** The lines of the latest reports. */

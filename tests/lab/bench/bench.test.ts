@@ -2,16 +2,21 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { comparisonOf, type Result } from "../../../lab/bench/compare.ts";
 import { Contest } from "../../../lab/bench/contest.ts";
+import { measureExtras } from "../../../lab/bench/extras.ts";
 import { type Machine, machine } from "../../../lab/bench/machine.ts";
 import { atMost, measurementOf, ratioAtMost } from "../../../lab/bench/measure.ts";
 import { measureNames } from "../../../lab/bench/names.ts";
+import { measurePacketLimits } from "../../../lab/bench/packet-limits.ts";
+import { measureRelay } from "../../../lab/bench/relay.ts";
 import { measureRepair } from "../../../lab/bench/repair.ts";
 import { measureStart } from "../../../lab/bench/start.ts";
 import { measureSwitch } from "../../../lab/bench/switch.ts";
 import { tableOf } from "../../../lab/bench/table.ts";
 import { executionsIn, traceOf } from "../../../lab/bench/trace.ts";
 
-describe.skipIf(process.getuid?.() !== 0)("the comparison with wg-quick", () => {
+const ROOT = process.getuid?.() === 0;
+
+describe.skipIf(!ROOT)("the comparison with wg-quick", () => {
   let contest: Contest;
   beforeAll(async () => {
     contest = await Contest.open({ traced: true });
@@ -64,6 +69,49 @@ describe.skipIf(process.getuid?.() !== 0)("the comparison with wg-quick", () => 
     expect(started.map(({ rounds }) => rounds.portcullis.length)).toEqual([2, 2, 2, 2]);
   }, 60_000);
 });
+
+test.skipIf(!ROOT)(
+  "each way to a server has figures, and a flushed table comes back while each of them is busy",
+  async () => {
+    const found = await measureRelay({ relays: 1, repairs: 2 }, {});
+    expect(found).toHaveLength(8 * 5);
+    for (const { name, unit, portcullis } of found) {
+      // The kernel counts processor time in hundredths of a second; a plain tunnel may take less of the service.
+      const least = unit === "ms" && name.includes("of the service") ? -1 : 0;
+      expect([name, (portcullis ?? Number.NaN) > least]).toEqual([name, true]);
+    }
+  },
+  600_000,
+);
+
+test.skipIf(!ROOT)(
+  "a gateway with quality, limits and an order is seen beside one without; only a limit adds rules",
+  async () => {
+    const found = await measureExtras(20_000);
+    const [programs, attempt, order, differing, added, left] = found;
+    expect(found).toHaveLength(6);
+    expect(programs?.met).toBe(true);
+    expect(attempt?.portcullis).toBeGreaterThan(0);
+    expect(order?.portcullis).toBeLessThan(attempt?.portcullis ?? 0);
+    expect(differing).toMatchObject({ portcullis: 0, met: true });
+    expect(added?.portcullis).toBeGreaterThan(0);
+    expect(left).toMatchObject({ portcullis: 0, met: true });
+  },
+  600_000,
+);
+
+test.skipIf(!ROOT)(
+  "a packet of a limited device has a figure, and one of another device, beside one without limits",
+  async () => {
+    const found = await measurePacketLimits(1);
+    expect(found).toHaveLength(4);
+    for (const { portcullis, wgQuick } of found) {
+      expect(portcullis).toBeGreaterThan(0);
+      expect(wgQuick).toBeGreaterThan(0);
+    }
+  },
+  60_000,
+);
 
 test("a trace counts the programs that started, and not the search for them", () => {
   const trace = `7 1700000000.5 execve("/usr/bin/sh", ["sh"], 0x7ffd /* 3 vars */) = 0
