@@ -5,6 +5,7 @@ import type { DeviceId } from "../src/devices/id.ts";
 import type { Device } from "../src/devices/schema.ts";
 import { namedListed } from "../src/killswitch/named-listed.ts";
 import { TABLE } from "../src/killswitch/ruleset.ts";
+import { LIMITS_TABLE } from "../src/network/limits-table.ts";
 import { allSlots } from "../src/network/slot.ts";
 import type { TunnelRow } from "../src/tunnel/schema.ts";
 import { call } from "./caller.ts";
@@ -41,6 +42,8 @@ export async function contradictions(lab: Lab, gateway: Gateway): Promise<string
     ...differing("addresses of names", namedFor(said), await namedIn(lab, said)),
     ...differing("firewall's default exit", chainOf(said, said.default_exit), await defaultIn(lab)),
     ...differing("tunnels in the kernel", linksFor(said, saved.slots), await linksIn(lab)),
+    ...differing("limited devices in the kernel", limitedOf(said), await limitedIn(lab)),
+    ...wrongExits(said),
   ];
 }
 
@@ -52,7 +55,32 @@ function differing(what: string, expected: unknown, found: unknown): string[] {
 const sorted = (words: Iterable<string>) => [...words].sort();
 
 function assignedOf({ devices }: Told): string[] {
-  return sorted(devices.filter(({ assigned }) => assigned).map(({ id, exit }) => `${id} ${exit}`));
+  const assigned = devices.filter((device) => device.assigned);
+  return sorted(assigned.map(({ id, exit, exit_order }) => `${id} ${exit_order?.join() ?? exit}`));
+}
+
+/** A device with several exits has one that is up, if any is. */
+function wrongExits({ tunnels, devices }: Told): string[] {
+  const isUp = (exit: string) =>
+    tunnels.some(({ name, state, unanswered }) => name === exit && state === "connected" && !unanswered);
+  return devices.flatMap(({ id, exit, exit_order = [] }) => {
+    const up = exit_order.filter(isUp);
+    const right = up.length > 0 ? up : exit_order.filter((each) => each === "blocked");
+    return right.length === 0 || right.includes(exit)
+      ? []
+      : [`${id}: ${exit} instead of ${right.join(" or ")}`];
+  });
+}
+
+function limitedOf({ devices }: Told): string[] {
+  return sorted(
+    devices.flatMap(({ id, rate, quota }) => (rate === undefined && quota === undefined ? [] : id)),
+  );
+}
+
+async function limitedIn(lab: Lab): Promise<string[]> {
+  const { stdout } = await inGateway(lab, "nft", "list", "table", ...LIMITS_TABLE.split(" "));
+  return sorted(new Set(stdout.match(/(?:[0-9a-f]{2}:){5}[0-9a-f]{2}/g)));
 }
 
 /** One that has no names may be saved without them. */
@@ -65,7 +93,13 @@ function rulesOf(rules: readonly SavedRule[]): string[] {
 }
 
 function serversOf({ tunnels }: Told): string[] {
-  return sorted(tunnels.map(({ name, wanted }) => `${name} ${wanted}`));
+  return sorted(tunnels.map(({ name, wanted, order }) => `${name} ${wanted}${orderText(order)}`));
+}
+
+function orderText(order: TunnelRow["order"]): string {
+  return order === undefined
+    ? ""
+    : `, number ${order.at} of ${order.targets.map(({ server }) => server).join()}`;
 }
 
 interface Saved {
@@ -83,8 +117,8 @@ function savedIn(path: string): Saved {
       database.query("SELECT key, value FROM settings").values() as [string, string][],
     );
     const slots = new Map([["main", 0]]);
-    const nameOf = (connection: { name: string; wanted?: string } | null) =>
-      connection === null ? null : (connection.wanted ?? connection.name);
+    const nameOf = (connection: (Pick<TunnelRow, "order"> & { name: string; wanted?: string }) | null) =>
+      connection === null ? null : `${connection.wanted ?? connection.name}${orderText(connection.order)}`;
     const main = settings.get("connection");
     const servers = [`main ${main === undefined ? null : nameOf(JSON.parse(main))}`];
     for (const [key, text] of settings) {

@@ -8,8 +8,8 @@ interface Rule {
 }
 
 /**
- * What people have decided: the server of each tunnel, or null, the exit of each device that has its own, and the rules
- * for destinations by their networks and by their names, by device.
+ * What people have decided: the server of each tunnel, or several in order, or null, the exit of each device that has its
+ * own, or several in order, the rules for destinations by their networks and by their names, and the limits, by device.
  */
 export interface Decisions {
   readonly rules: Readonly<Record<number, Rule>>;
@@ -17,6 +17,17 @@ export interface Decisions {
   readonly tunnels: Readonly<Record<string, string | null>>;
   readonly exits: Readonly<Record<number, string>>;
   readonly defaultExit: string;
+  readonly limits: Readonly<Record<number, Limit>>;
+}
+
+export type Limit = "a rate" | "a quota";
+
+/** Orders are texts as the gateway writes them. */
+const SEPARATOR = ",";
+
+/** Each of an order, or the only one. */
+export function eachOf(order: string | null | undefined): string[] {
+  return order?.split(SEPARATOR) ?? [];
 }
 
 /** A request that changes decisions. */
@@ -28,6 +39,8 @@ export interface Change {
   body?: unknown;
   /** What they are if it succeeds. */
   effect: (decisions: Decisions) => Decisions;
+  /** What else they may be if the service does not live to answer. */
+  halves?: readonly Change["effect"][];
 }
 
 export const macOf = (device: number) => `02:00:00:00:10:0${device}`;
@@ -37,7 +50,7 @@ export function assign(device: number, exit: string): Change {
     what: "devices moved",
     method: "PUT",
     path: `/api/devices/${macOf(device)}`,
-    body: { exit },
+    body: { exit: exit.includes(SEPARATOR) ? eachOf(exit) : exit },
     effect: (decisions) => ({ ...decisions, exits: { ...decisions.exits, [device]: exit } }),
   };
 }
@@ -49,7 +62,39 @@ export function forget(device: number): Change {
     path: `/api/devices/${macOf(device)}`,
     effect: (decisions) => {
       const { [device]: _, ...exits } = decisions.exits;
-      return { ...decisions, exits };
+      const { [device]: __, ...limits } = decisions.limits;
+      return { ...decisions, exits, limits };
+    },
+  };
+}
+
+/** What a device may send: enough for the marks, or so little that it is used up in a moment. */
+const LIMITS = {
+  "a rate": { rate: { down: 5, up: 5 } },
+  "a quota": { quota: { megabytes: 1, every: "day" } },
+};
+/** Of the quota. */
+export const QUOTA_BYTES = 1_000_000;
+
+export function limit(device: number, what: Limit): Change {
+  return {
+    what: "limits given",
+    method: "PUT",
+    path: `/api/devices/${macOf(device)}`,
+    body: { rate: null, quota: null, ...LIMITS[what] },
+    effect: (decisions) => ({ ...decisions, limits: { ...decisions.limits, [device]: what } }),
+  };
+}
+
+export function unlimit(device: number): Change {
+  return {
+    what: "limits ended",
+    method: "PUT",
+    path: `/api/devices/${macOf(device)}`,
+    body: { rate: null, quota: null },
+    effect: (decisions) => {
+      const { [device]: _, ...limits } = decisions.limits;
+      return { ...decisions, limits };
     },
   };
 }
@@ -66,12 +111,11 @@ export function setDefault(exit: string): Change {
 
 /** To a server, or to a place of the managed provider's. */
 export function lead(tunnel: string, server: string): Change {
-  const provider = server.startsWith("custom") ? "custom" : "managed";
   return {
     what: connectTo(server),
     method: "PUT",
     path: `/api/tunnels/${tunnel}`,
-    body: { provider, server },
+    body: { provider: providerOf(server), server },
     effect: leadsTo(tunnel, server),
   };
 }
@@ -85,6 +129,24 @@ export function connect(server: string): Change {
     body: { server },
     effect: leadsTo("main", server),
   };
+}
+
+/** Leads it to the first of these that works, and back to a better one. */
+export function leadInOrder(tunnel: string, servers: readonly string[]): Change {
+  const targets = servers.map((server) => ({ provider: providerOf(server), server }));
+  return {
+    what: "connects to targets in order",
+    method: "PUT",
+    path: `/api/tunnels/${tunnel}`,
+    body: { targets, back_after_minutes: 1, move_when: ["slow", "lossy"] },
+    effect: leadsTo(tunnel, servers.map(serverOf).join(SEPARATOR)),
+    // A start finds the tunnel that is up, and knows no order of which it would be one.
+    halves: servers.map((server) => leadsTo(tunnel, server)),
+  };
+}
+
+function providerOf(server: string): string {
+  return server.startsWith("custom") ? "custom" : "managed";
 }
 
 function connectTo(server: string): string {
@@ -164,18 +226,33 @@ function removeRule(kind: Kind, device: number, id: string): Change {
   };
 }
 
-/** The exit that a device has apart from rules. */
-export function ownExit({ exits, defaultExit }: Decisions, device: number): string {
-  return exits[device] ?? defaultExit;
+/** The exits that a device may have apart from rules, the best first. */
+export function ownExits({ exits, defaultExit }: Decisions, device: number): string[] {
+  return eachOf(exits[device] ?? defaultExit);
+}
+
+/** The one that it has once all tunnels with a server are up, or a later one. */
+export function ownExit(decisions: Decisions, device: number): string {
+  const own = ownExits(decisions, device);
+  return own.find((exit) => decisions.tunnels[exit] != null) ?? own.at(-1) ?? "blocked";
 }
 
 /**
- * The exits that what a device sends to the hosts may take: more than one if a rule by name may lead it, and it is not known
- * whether the kernel has the addresses. `led` has the rules of which that is known. A device that is blocked uses only
- * rules of its own.
+ * The exits that what a device sends to the hosts may take: more than one if it has several of its own, or if a rule by name
+ * may lead it, and it is not known whether the kernel has the addresses. `led` has the rules of which that is known. A
+ * device that is blocked uses only rules of its own.
  */
-export function exitsToHosts(decisions: Decisions, device: number, led: ReadonlySet<number>): string[] {
-  const own = ownExit(decisions, device);
+export function exitsToHosts(
+  decisions: Decisions,
+  device: number,
+  led: ReadonlySet<number>,
+  ownOnes = ownExits(decisions, device),
+): string[] {
+  return [...new Set(ownOnes.flatMap((own) => exitsFrom(own, decisions, device, led)))];
+}
+
+/** The same while it has this one of its own. */
+function exitsFrom(own: string, decisions: Decisions, device: number, led: ReadonlySet<number>): string[] {
   const exits: string[] = [];
   for (const whose of own === "blocked" ? [device] : [device, ALL_DEVICES]) {
     const [named, rule] = [decisions.named[whose], decisions.rules[whose]];
@@ -219,12 +296,18 @@ export function anyChange(decisions: Decisions, devices: number, random: () => n
   const exits = [...Object.keys(tunnels), "blocked"];
   const own = [...exits, "direct"];
   const led = Object.keys(tunnels);
+  const shuffled = (some: readonly string[]) =>
+    some
+      .map((each) => [random(), each] as const)
+      .sort(([one], [other]) => one - other)
+      .map(([, each]) => each);
   const device = pick(Array.from({ length: devices }, (_, index) => index + 1));
   const tunnel = pick(TUNNELS);
   const whose = pick([device, ALL_DEVICES]);
   const rule = decisions.rules[whose];
   const named = decisions.named[whose];
-  const taken = Object.entries(tunnels).flatMap(([name, server]) => (name === tunnel ? [] : [server]));
+  const others = Object.entries(tunnels).flatMap(([name, order]) => (name === tunnel ? [] : [eachOf(order)]));
+  const taken = others.flat();
   // With the same key at the same server, each would end the other.
   const free = SERVERS.filter((server) => !taken.includes(server));
   const make = (kind: Kind, ways: readonly string[]) => leadHosts(kind, whose, pick(ways));
@@ -234,7 +317,18 @@ export function anyChange(decisions: Decisions, devices: number, random: () => n
     const wanted = pick([server, place ?? server]);
     return tunnel === "main" && place !== undefined ? connect(wanted) : lead(tunnel, wanted);
   };
+  // The others need a server each.
+  const leadInTurn = () =>
+    others.some(({ length }) => length > 1) ? move() : leadInOrder(tunnel, shuffled(free).slice(0, 2));
+  const several = () => [...shuffled(led), ...pick([[], ["blocked"]])].join(SEPARATOR);
   return pick([
+    leadInTurn,
+    () => assign(device, several()),
+    () => assign(device, several()),
+    () =>
+      decisions.limits[device] === undefined ? limit(device, pick(["a rate", "a quota"])) : unlimit(device),
+    () =>
+      decisions.limits[device] === undefined ? limit(device, pick(["a rate", "a quota"])) : unlimit(device),
     () => assign(device, pick(own)),
     () => assign(device, pick(own)),
     () => assign(device, pick(own)),
@@ -269,15 +363,15 @@ export function outcomesOf(before: readonly Decisions[], made: readonly Made[]):
   );
 }
 
-function effectsOf({ change: { effect }, status }: Made, decisions: Decisions): Decisions[] {
+function effectsOf({ change: { effect, halves = [] }, status }: Made, decisions: Decisions): Decisions[] {
   if (status === 200) return [effect(decisions)];
-  return status === null ? [decisions, effect(decisions)] : [decisions];
+  return status === null ? [decisions, ...[effect, ...halves].map((each) => each(decisions))] : [decisions];
 }
 
 /** Each device's exit exists, and so does each rule's. */
 export function isConsistent({ tunnels, exits, defaultExit, rules, named }: Decisions): boolean {
   const ofRules = [...Object.values(rules), ...Object.values(named)].map(({ exit }) => exit);
-  return [...Object.values(exits), ...ofRules, defaultExit].every(
+  return [...Object.values(exits).flatMap(eachOf), ...ofRules, defaultExit].every(
     (exit) => ["blocked", "direct"].includes(exit) || exit in tunnels,
   );
 }
@@ -287,7 +381,7 @@ function distinct(all: readonly Decisions[]): Decisions[] {
 }
 
 /** The same text for the same decisions. */
-export function comparable({ tunnels, exits, defaultExit, rules, named }: Decisions): string {
+export function comparable({ tunnels, exits, defaultExit, rules, named, limits }: Decisions): string {
   const exitsIn = (some: Readonly<Record<number, Rule>>) =>
     Object.fromEntries(Object.entries(some).map(([device, { exit }]) => [device, exit]));
   const entries = (record: object) => Object.entries(record).sort(([a], [b]) => (a < b ? -1 : 1));
@@ -297,5 +391,6 @@ export function comparable({ tunnels, exits, defaultExit, rules, named }: Decisi
     defaultExit,
     entries(exitsIn(rules)),
     entries(exitsIn(named)),
+    entries(limits),
   ]);
 }

@@ -7,6 +7,7 @@ import {
   type Change,
   comparable,
   type Decisions,
+  eachOf,
   exitsToHosts,
   HOST_NAME,
   isConsistent,
@@ -14,6 +15,8 @@ import {
   namedFor,
   outcomesOf,
   ownExit,
+  ownExits,
+  QUOTA_BYTES,
   serverOf,
 } from "./changes.ts";
 import { startChargen } from "./chargen.ts";
@@ -41,6 +44,7 @@ const FIRST: Decisions = {
   defaultExit: "main",
   rules: {},
   named: {},
+  limits: {},
 };
 
 /**
@@ -60,6 +64,10 @@ export class Home {
   private settled = 0;
   /** Whose rules by name have addresses in the kernel for certain. */
   private led: ReadonlySet<number> = new Set();
+  /** Whose quotas are used up for certain. */
+  private readonly spent = new Set<number>();
+  /** Whether no day ends while it plays, so that quotas stay used up. */
+  isOneDay = true;
 
   private constructor(
     readonly lab: Lab,
@@ -162,6 +170,11 @@ export class Home {
     return answers;
   }
 
+  /** The firewall may be gone for a moment: then a quota holds nobody. */
+  quotasMayOpen(): void {
+    this.spent.clear();
+  }
+
   /** From now on packets may leave by the exits of any of these decisions, and by no other. */
   async rule(decisions: readonly Decisions[]): Promise<void> {
     this.wasDirect ||= this.mayBeDirect(decisions);
@@ -173,7 +186,11 @@ export class Home {
   }
 
   private ruleOn(number: number, after: number, decisions: readonly Decisions[]): void {
-    this.judge.rule(number, after, this.placesOf(number, decisions), this.askedAt(number, decisions));
+    const isSpent = this.spent.has(number) && decisions.every(({ limits }) => limits[number] === "a quota");
+    const places = this.placesOf(number, decisions);
+    // The gateway may ask for the device, which costs it nothing. What its connection could not send meanwhile it sends
+    // once the quota has ended, with the numbers that it had.
+    this.judge.rule(number, after, isSpent ? [] : places, this.askedAt(number, decisions), places);
   }
 
   /** Takes up what the gateway says, which has to be possible. */
@@ -227,13 +244,18 @@ export class Home {
     await this.rule(this.possible);
   }
 
-  /** Waits until the device is served by its exit, or refused. */
+  /** Waits until the device is served by its exit, or refused, or has used up its quota. */
   async isRight(number: number): Promise<void> {
+    const { decisions } = this;
     const sender = this.sender(number);
     const { number: after, refused } = await sender.now();
-    const places = this.placesOf(number, [this.decisions]);
-    const isCertain = exitsToHosts(this.decisions, number, this.led).length === 1;
-    const isAnswered = this.askedAt(number, [this.decisions]).length > 0;
+    const own = ownExit(decisions, number);
+    const exits = exitsToHosts(decisions, number, this.led, [own]);
+    const places = exits.flatMap((exit) => placesOf(exit, decisions));
+    const isCertain = exits.length === 1;
+    const isAnswered = placesOf(own, decisions).length > 0;
+    if (decisions.limits[number] === "a quota" && places.length > 0)
+      return isCertain ? this.usesUpQuota(number) : undefined;
     await sender
       .until(
         (progress) =>
@@ -247,6 +269,20 @@ export class Home {
           `device ${number} should be at ${places[0] ?? "no place"} since ${after}: ${progress}`,
         );
       });
+  }
+
+  /** From then on nothing of the device may leave, until the quota ends. */
+  private async usesUpQuota(number: number): Promise<void> {
+    await until(async () => {
+      const { devices } = await told(this.gateway);
+      const used = devices.find(({ id }) => id === this.device(number).mac)?.quota?.used_bytes;
+      return used !== undefined && used >= QUOTA_BYTES;
+    }, AT_REST_WITHIN_MS).catch(() => {
+      throw new Error(`device ${number} does not use up its quota`);
+    });
+    if (!this.isOneDay) return;
+    this.spent.add(number);
+    await this.rule(this.possible);
   }
 
   /** What was seen so far where it may not be, and in clear. */
@@ -316,7 +352,9 @@ export class Home {
 
   /** Where its questions for names may be seen: rules for networks do not lead them. */
   private askedAt(device: number, possible: readonly Decisions[]): string[] {
-    return possible.flatMap((decisions) => placesOf(ownExit(decisions, device), decisions));
+    return possible.flatMap((decisions) =>
+      ownExits(decisions, device).flatMap((exit) => placesOf(exit, decisions)),
+    );
   }
 
   private decided(said: Awaited<ReturnType<typeof told>>): Decisions {
@@ -331,8 +369,21 @@ export class Home {
         ]),
       );
     return {
-      tunnels: Object.fromEntries(tunnels.map(({ name, wanted }) => [name, wanted && serverOf(wanted)])),
-      exits: Object.fromEntries(assigned.map(({ id, exit }) => [numberOf(id), exit])),
+      tunnels: Object.fromEntries(
+        tunnels.map(({ name, wanted, order }) => {
+          const servers = order?.targets.map(({ server }) => serverOf(server)).join();
+          return [name, servers ?? (wanted && serverOf(wanted))];
+        }),
+      ),
+      exits: Object.fromEntries(
+        assigned.map(({ id, exit, exit_order }) => [numberOf(id), exit_order?.join() ?? exit]),
+      ),
+      limits: Object.fromEntries(
+        devices.flatMap(({ id, rate, quota }) => {
+          const what = quota !== undefined ? "a quota" : rate !== undefined ? "a rate" : null;
+          return what === null ? [] : [[numberOf(id), what]];
+        }),
+      ),
       defaultExit: default_exit,
       rules: byDevice(destinations.filter(({ names }) => names.length === 0)),
       named: byDevice(destinations.filter(({ names }) => names.length > 0)),
@@ -341,7 +392,7 @@ export class Home {
 }
 
 function placesOf(exit: string, { tunnels }: Decisions): string[] {
-  return exit === "direct" ? [CLEAR] : [tunnels[exit] ?? []].flat();
+  return exit === "direct" ? [CLEAR] : eachOf(tunnels[exit]);
 }
 
 /** Its packets never wait for the gateway's address: they leave in the order of their numbers. */

@@ -4,6 +4,7 @@ interface Ruling {
   from: number;
   places: readonly string[];
   questions: readonly string[];
+  lines: readonly string[];
 }
 
 /** Where each device's packets may leave, by the numbers that they carry. */
@@ -11,16 +12,25 @@ export class Judge {
   /** Of each device, in order: from this number on, its packets may be seen at these places only. */
   private readonly rulings = new Map<number, Ruling[]>();
 
-  /** The device's packets, and its questions for names, after that number may be seen at these places, or nowhere. */
+  /**
+   * The device's packets, its questions for names, and what it writes to its connection, after that number may be seen at
+   * these places, or nowhere.
+   */
   rule(
     device: number,
     after: number,
     places: Iterable<string>,
     questions: Iterable<string> = [...places],
+    lines: Iterable<string> = [...places],
   ): void {
     const rulings = this.rulings.get(device) ?? [];
     const ordered = (all: Iterable<string>) => [...new Set(all)].sort();
-    rulings.push({ from: after + 1, places: ordered(places), questions: ordered(questions) });
+    rulings.push({
+      from: after + 1,
+      places: ordered(places),
+      questions: ordered(questions),
+      lines: ordered(lines),
+    });
     this.rulings.set(device, rulings);
   }
 
@@ -41,6 +51,6 @@ export class Judge {
 
   private placesOf({ device, number, kind }: Sighting): readonly string[] {
     const ruling = this.rulings.get(device)?.findLast(({ from }) => from <= number);
-    return (kind === "d" ? ruling?.questions : ruling?.places) ?? [];
+    return (kind === "d" ? ruling?.questions : kind === "t" ? ruling?.lines : ruling?.places) ?? [];
   }
 }

@@ -20,6 +20,8 @@ export type Kind = (pick: Pick, random: () => number) => Disturbance;
 const OUT_MS = 1_500;
 /** An outage after which the tunnels are given up. */
 const LONG_MS = 3_000;
+/** A server is dead by then, and a tunnel with others in order is led to one of them. */
+const SILENT_MS = { shortest: 12_000, longest: 20_000 };
 /** Longest that the service stays away, besides what it takes to start. */
 const AWAY_MS = 300;
 
@@ -27,7 +29,12 @@ const AWAY_MS = 300;
 export const TAMPERING: readonly Kind[] = [
   (pick) => pick([firewall, routing])(pick),
   tunnels,
-  (pick, random) => (random() < 0.8 ? outage(OUT_MS * random()) : anotherAddress(pick)),
+  (pick, random) =>
+    pick([
+      ...Array.from({ length: 15 }, () => () => outage(OUT_MS * random())),
+      ...Array.from({ length: 4 }, () => () => anotherAddress(pick)),
+      () => silence(pick, random),
+    ])(),
 ];
 
 export function crash(pick: Pick, random: () => number): Disturbance {
@@ -59,6 +66,21 @@ export function outage(ms: number): Disturbance {
       await lab.plug();
       // The kernel looks for a carrier once a second, and at once when it is asked.
       await lab.exec(lab.namespaces.gateway, ["cat", `/sys/class/net/${lab.sandbox.uplink}/carrier`]);
+    },
+  };
+}
+
+function silence(pick: Pick, random: () => number): Disturbance {
+  const server = pick(["vpn1", "vpn2"]);
+  const ms = SILENT_MS.shortest + (SILENT_MS.longest - SILENT_MS.shortest) * random();
+  return {
+    what: "silent servers",
+    title: `${server}'s cable is out for ${ms.toFixed(0)} ms`,
+    run: async ({ lab }) => {
+      const cable = (way: string) => lab.exec(lab.namespaces.internet, ["ip", "link", "set", server, way]);
+      await cable("down");
+      await Bun.sleep(ms);
+      await cable("up");
     },
   };
 }

@@ -74,6 +74,7 @@ export async function round(
   note(`round ${tally.rounds}, from ${comparable(decisions)}`);
   for (const { method, path, body } of changes) note(`  ${method} ${path} ${JSON.stringify(body) ?? ""}`);
   for (const { at, title } of disturbances) note(`  after ${at.toFixed(0)} ms: ${title}`);
+  if (disturbances.some(({ what }) => what === "firewall")) home.quotasMayOpen();
   const answers = await home.attempt(changes, () => happen(home, disturbances));
   tally.asked += changes.length;
   tally.made += answers.filter((answer) => answer?.status === 200).length;

@@ -83,6 +83,8 @@ export class Soak {
       },
       SLOWER,
     );
+    // Its clock jumps over days.
+    home.isOneDay = false;
     return new Soak(home, await clock.promise, seed, ms);
   }
 
