@@ -1,7 +1,7 @@
 import type { Device, DeviceList } from "../devices/schema.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { exitName, titleOf } from "./exit.ts";
-import { listOf } from "./format.ts";
+import { listOf, someOf } from "./format.ts";
 import { say } from "./language.ts";
 
 /** A device's exits as someone writes them, in their order; `blocked` can only be the last. */
@@ -107,6 +107,20 @@ function nowText({ exit }: Device, order: Exits, known: Known & { isOff: boolean
   return say(
     "{exit, select, blocked {It is blocked at once, and its connections end.} other {It leaves by {name} at once, and its connections are reset.}}",
     { exit: taken, name: exitName(taken) },
+  );
+}
+
+/** The devices that a tunnel's end moves to another of their exits. */
+export function movedBy(tunnel: string, devices: readonly Device[]): readonly Device[] {
+  return devices.filter(({ exit, exit_order }) => exit === tunnel && exit_order?.includes(tunnel));
+}
+
+/** What becomes of these; nothing if there are none. */
+export function movedText(devices: readonly Device[]): string {
+  if (devices.length === 0) return "";
+  return say(
+    "{count, plural, one {{names} moves} other {{names} move}} to the next of the exits in order that is up; connections are reset.",
+    { count: devices.length, names: someOf(devices.map(titleOf)) },
   );
 }
 

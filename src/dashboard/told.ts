@@ -54,7 +54,7 @@ export function eventText(told: Told): string {
 /** Why nobody had to ask for it. */
 function movedText({ from, because }: Moved): string {
   return say(
-    "{because, select, silent {It moved there because {from} does not answer.} carries_nothing {It moved there because {from} carries nothing.} other {It went back there from {from}, because the better target answers again.}}",
+    "{because, select, silent {It moved there because {from} does not answer.} carries_nothing {It moved there because {from} carries nothing.} slow {It moved there because {from} is slow.} lossy {It moved there because {from} is lossy.} other {It went back there from {from}, because the better target answers again.}}",
     { from, because },
   );
 }

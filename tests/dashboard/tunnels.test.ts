@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { EphemeralService } from "../../lab/ephemeral-service.ts";
+import { until } from "../../lab/until.ts";
 import { TUNNEL } from "../../src/sandbox/topology.ts";
 
 const MAIN = ".tunnel:nth-of-type(1)";
@@ -123,6 +124,31 @@ test(
     // What is kept for the tunnel stands in the form.
     await tab.click("Move main");
     await tab.shows(`${DIALOG} option:checked[value="on"]`, "If the server can");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "who has several exits is told to move, not to lose the internet",
+  async () => {
+    await addTv();
+    await change("PUT", TV_DEVICE, { exit: ["tv", "main"] });
+    const moves = "TV moves to the next of the exits in order that is up; connections are reset.";
+    await tab.shows(TV, "Exit of 1 device: TV.");
+    const isAsked = async () => {
+      await tab.click("Disconnect tv");
+      await tab.shows(DIALOG, "Disconnect tv?");
+      const text = await tab.text(DIALOG);
+      await tab.press("Escape");
+      await tab.loses(DIALOG);
+      return text?.includes(`Disconnect tv? ${moves}`) === true;
+    };
+    // The list of devices is read again a second after it was.
+    await until(isAsked);
+    await change("POST", "/api/tunnels/tv/disconnect");
+    await tab.shows(TV, "tv Disconnected");
+    await tab.click("Remove tv");
+    await tab.shows(DIALOG, "It is the exit of TV.");
   },
   TIMEOUT_MS,
 );

@@ -15,6 +15,8 @@ interface Page {
     order: readonly string[],
     known: Known & { isOff: boolean },
   ) => string[];
+  movedBy: (tunnel: string, devices: readonly Partial<Device>[]) => readonly Partial<Device>[];
+  movedText: (devices: readonly Partial<Device>[]) => string;
 }
 
 interface Known {
@@ -90,4 +92,15 @@ test("everything that an order changes is said before it is saved", () => {
   expect(changes(["tv", "blocked"]).at(-1)).toBe("It is blocked at once, and its connections end.");
   expect(changes(["tv", "blocked"], { exit: "blocked" }).at(-1)).toBe("It stays blocked now.");
   expect(changes(["tv"], {}, { isOff: true }).at(-1)).toContain("the kill switch is off");
+});
+
+test("a tunnel's end moves those who have another exit, and they are told apart from the others", () => {
+  const order = { exit: "main", exit_order: ["main", "amsterdam"] };
+  const phone = { ...TV, ...order, id: "phone", name: "Phone" };
+  const moved = page.movedBy("main", [TV, phone, { ...phone, id: "laptop", exit: "amsterdam" }]);
+  expect(moved).toEqual([phone]);
+  expect(page.movedText(moved)).toBe(
+    "Phone moves to the next of the exits in order that is up; connections are reset.",
+  );
+  expect(page.movedText([])).toBe("");
 });

@@ -3,6 +3,7 @@ import type { FavouriteList } from "../../../servers/schema.ts";
 import { type Action, useAction } from "../../action.ts";
 import { change } from "../../api.ts";
 import { itsWords } from "../../codes.ts";
+import { movedBy, movedText } from "../../exit-order.ts";
 import { say } from "../../language.ts";
 import { sameTargets } from "../../order.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
@@ -112,7 +113,9 @@ function Helping({ known, sentence: { help }, target, action }: HelpingProps) {
 function Disconnect({ known, action }: Pick<HelpingProps, "known" | "action">) {
   const main = known.tunnels?.find(({ name }) => name === "main");
   const isOff = known.status?.killswitch_active === false;
-  const text = isOff ? openText(main?.devices) : blockedText(main?.devices);
+  const moved = movedBy("main", known.devices?.devices ?? []);
+  const count = main && main.devices - moved.length;
+  const text = `${isOff ? openText(count) : blockedText(count)} ${movedText(moved)}`.trim();
   return (
     <Button
       action={action}

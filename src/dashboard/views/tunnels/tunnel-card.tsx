@@ -6,6 +6,7 @@ import { connectedSince, knownOf, useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
 import { inItsWords } from "../../codes.ts";
 import { titleOf } from "../../exit.ts";
+import { movedBy, movedText } from "../../exit-order.ts";
 import { agoOf, bytesOf, rateOf, sentenceFrom, someOf, timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { leadAgain } from "../../lead-again.ts";
@@ -191,7 +192,7 @@ function Actions({ row, devices }: TunnelCardProps) {
             label={say("Disconnect {tunnel}", { tunnel })}
             ask={{
               title: say("Disconnect {tunnel}?", { tunnel }),
-              text: isOff ? openText(row, devices) : blockedText(row, devices),
+              text: whatDisconnectingDoes(row, devices, isOff),
               confirm: say("Disconnect"),
             }}
           >
@@ -225,6 +226,15 @@ function Actions({ row, devices }: TunnelCardProps) {
 }
 
 /** What becomes of those who leave by a tunnel once it is disconnected. */
+function whatDisconnectingDoes(row: TunnelRow, devices: DeviceList | null, isOff: boolean): string {
+  const moved = devices === null ? [] : movedBy(row.name, devices.devices);
+  const { count, isDefault } = whoLeavesBy(row, devices);
+  const isAll = moved.length > 0 && count === 0 && !isDefault;
+  const rest = isAll ? "" : isOff ? openText(row, devices) : blockedText(row, devices);
+  return [rest, movedText(moved)].join(" ").trim();
+}
+
+/** Those with no other exit. */
 function blockedText(row: TunnelRow, devices: DeviceList | null): string {
   const { names, count, isDefault } = whoLeavesBy(row, devices);
   if (names !== "")
@@ -268,15 +278,19 @@ function openText(row: TunnelRow, devices: DeviceList | null): string {
       );
 }
 
-/** Their names, if they are known. */
-function whoLeavesBy(row: TunnelRow, devices: DeviceList | null) {
-  const names = devices === null ? [] : namesOn(row.name, devices);
-  const isDefault = devices?.default_exit === row.name;
-  return { names: someOf(names), count: names.length || row.devices, isDefault };
+/** The names of those with no other exit, if they are known. */
+function whoLeavesBy(row: TunnelRow, list: DeviceList | null) {
+  const isDefault = list?.default_exit === row.name;
+  if (list === null) return { names: "", count: row.devices, isDefault };
+  const moved = movedBy(row.name, list.devices);
+  const names = list.devices.filter((each) => each.exit === row.name && !moved.includes(each)).map(titleOf);
+  return { names: someOf(names), count: names.length || row.devices - moved.length, isDefault };
 }
 
 function whatRemovingDoes(row: TunnelRow, devices: DeviceList | null): string {
-  const names = devices === null ? [] : namesOn(row.name, devices);
+  const has = ({ exit, exit_order }: DeviceList["devices"][number]) =>
+    exit === row.name || exit_order?.includes(row.name);
+  const names = devices?.devices.filter(has).map(titleOf) ?? [];
   if (names.length > 0)
     return say(
       "It is the exit of {names}. The gateway keeps it until you have chosen another exit for them.",
