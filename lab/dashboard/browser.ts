@@ -182,7 +182,7 @@ export class Tab {
     });
   }
 
-  /** Waits until what has the focus is called so: by its name in a form, its text or its label. */
+  /** Waits until what has the focus is called so: by its name in a form, its text or a label. */
   async focuses(name: string): Promise<void> {
     let found: unknown[] = [];
     const isFocused = async () => {
@@ -374,7 +374,7 @@ const TOO_WIDE = `(() => {
 })()`;
 
 /** What the element with the focus may be called. */
-const FOCUSED = `(({ name, innerText, ariaLabel }) => [name, innerText?.trim(), ariaLabel])(document.activeElement)`;
+const FOCUSED = `(({ name, innerText, ariaLabel, labels }) => [name, innerText?.trim(), ariaLabel, labels?.[0]?.innerText.trim()])(document.activeElement)`;
 
 /**
  * Chooses an option as a person does, who can neither use a choice while the gateway is lost, nor one that has left the

@@ -4,6 +4,7 @@ import { CHECKS_KEPT_MS } from "../shared/bounds.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { ApiError, read } from "./api.ts";
 import { say } from "./language.ts";
+import { rememberOrders } from "./last-order.ts";
 import { type Answers, answerOf, askedFor, connection, type Loaded, type Resource } from "./store.ts";
 
 /** Between the end of a read and the next of the same: a burst of events costs one read a second. */
@@ -147,6 +148,7 @@ function applyTunnel({ type, payload }: TunnelEvent): void {
 
 function setTunnels(value: Answers["tunnels"]): void {
   for (const row of value.tunnels) if (!cameAt.has(row)) cameAt.set(row, Date.now());
+  rememberOrders(value.tunnels);
   answerOf("tunnels").value = { state: "ready", value };
 }
 

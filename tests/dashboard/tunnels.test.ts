@@ -129,6 +129,65 @@ test(
 );
 
 test(
+  "targets are put in order by form, and after a disconnect the page offers the same again",
+  async () => {
+    const order = {
+      targets: ["box-vpn-2", "box-vpn-1"].map((server) => ({ provider: "managed", server })),
+      ...{ at: 0, back_after_minutes: 5, back_when_quiet: true, move_when: ["slow"] },
+    };
+    const changes = `${DIALOG} .changes`;
+    await change("PUT", "/api/tunnels/main", { provider: "managed", server: "box-vpn-1" });
+    await tab.shows(MAIN, "Connected to Gothenburg, Sweden");
+    await tab.click("Targets of main");
+    await tab.shows(DIALOG, "Targets of the main tunnel");
+    await tab.shows(changes, "taken: box-vpn-1 and target 2. One that does not work costs 10 to 30 seconds.");
+    await tab.click("Add a target");
+    await tab.focuses("Target 3");
+    await tab.click("Remove target 3");
+    await tab.type("Target 2", "box-vpn-2");
+    await tab.focus("Move box-vpn-2 up");
+    await tab.press("Enter");
+    await tab.focuses("Move box-vpn-2 up");
+    await tab.shows(changes, "taken: box-vpn-2 and box-vpn-1.");
+    await tab.shows(changes, "They replace its present target: box-vpn-1.");
+    await tab.page.click(`${DIALOG} input[type=checkbox]`);
+    await tab.type("A better target is tried again after so many minutes", "5");
+    await tab.choose("It is tried", "Only once little is carried");
+    await tab.page.click(`${DIALOG} summary`);
+    expect(await tab.barriers()).toEqual([]);
+    expect(await tab.misfits([320, 360])).toEqual([]);
+    await tab.page.evaluate(`document.documentElement.style.fontSize = ""`);
+    await tab.click("Connect");
+    await tab.shows(MAIN, "Connected to Amsterdam, Netherlands");
+    await tab.shows(MAIN, "Targets, the best first box-vpn-2 (taken) · box-vpn-1");
+    expect((await rows())[0].order).toEqual(order);
+
+    await tab.click("Targets of main");
+    await tab.type("Target 2", "Atlantis");
+    await tab.click("Connect");
+    await tab.shows(`${DIALOG} .outcome.failed`, "Targets: 2: server: there is no server, country or city");
+    await tab.press("Escape");
+    await change("POST", "/api/tunnels/main/disconnect");
+    await tab.shows(MAIN, "Its last targets, the best first: box-vpn-2 · box-vpn-1.");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Connect main to the same targets");
+    await tab.shows(MAIN, "Connected to Amsterdam, Netherlands");
+    expect((await rows())[0].order).toEqual(order);
+
+    await change("POST", "/api/tunnels/main/disconnect");
+    await other.page.goto(`${rig.url}#/`);
+    await other.click("Connect to box-vpn-2 · box-vpn-1");
+    await tab.shows(MAIN, "Connected to Amsterdam, Netherlands");
+    expect((await rows())[0].order).toEqual(order);
+    await change("PUT", "/api/tunnels/main", { provider: "managed", server: "box-vpn-1" });
+    await tab.shows(MAIN, "Connected to Gothenburg, Sweden");
+    await change("POST", "/api/tunnels/main/disconnect");
+    await tab.shows(MAIN, /^main Disconnected((?!last targets).)*$/);
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "who has several exits is told to move, not to lose the internet",
   async () => {
     await addTv();

@@ -11,7 +11,7 @@ interface OrderedProps<Row> {
   onRows: (rows: readonly Row[]) => void;
   /** Stays with the row wherever it goes. */
   keyOf: (row: Row) => number;
-  nameOf: (row: Row) => string;
+  nameOf: (row: Row, at: number) => string;
   /** What is chosen or typed in a row. */
   draw: (row: Row, at: number) => ComponentChildren;
   /** Whether the rows at two places can change them. */
@@ -55,7 +55,7 @@ export function Ordered<Row>({ rows, onRows, least, ...props }: OrderedProps<Row
   return (
     <ol ref={list} class="ordered" aria-label={props.label}>
       {rows.map((row, at) => {
-        const name = props.nameOf(row);
+        const name = props.nameOf(row, at);
         return (
           <li key={props.keyOf(row)} class="ordered-row">
             <span class="ordered-place quiet" aria-hidden="true">

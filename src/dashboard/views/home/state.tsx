@@ -5,7 +5,8 @@ import { change } from "../../api.ts";
 import { itsWords } from "../../codes.ts";
 import { movedBy, movedText } from "../../exit-order.ts";
 import { say } from "../../language.ts";
-import { sameTargets } from "../../order.ts";
+import { lastOrderOf } from "../../last-order.ts";
+import { sameTargets, targetsText } from "../../order.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
@@ -168,6 +169,13 @@ function targetOf({ tunnels }: Known, events: JournalPage | null, [latest]: Rece
   const server = main?.wanted ?? latest?.server;
   const provider = isAgain ? main.provider : latest?.provider;
   const via = isAgain ? main.wanted_via : latest?.via;
+  const last = main === undefined ? null : lastOrderOf(main);
+  if (last !== null)
+    return {
+      shown: targetsText(last),
+      isAgain: false,
+      connect: async () => void (await change("PUT", "tunnels/main", sameTargets(last))),
+    };
   if (server === undefined) return null;
   const one = { server, ...(via !== undefined && { via }), ...(provider != null && { provider }) };
   const body = isAgain && main.order !== undefined ? sameTargets(main.order) : one;

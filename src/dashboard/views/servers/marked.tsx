@@ -1,10 +1,10 @@
 import { knownOf, useAnswer } from "../../answers.ts";
 import { agoOf } from "../../format.ts";
 import { say } from "../../language.ts";
+import { PROVIDER_TITLES } from "../../titles.ts";
 import { type Connecting, isConnected, type Way } from "./connecting.ts";
 import type { Details } from "./details.ts";
 import { ServerRow } from "./row.tsx";
-import { PROVIDER_TITLES } from "./titles.ts";
 
 /** More recent ones than this are not shown. */
 const RECENT = 5;

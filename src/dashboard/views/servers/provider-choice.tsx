@@ -8,8 +8,8 @@ import { say } from "../../language.ts";
 import { Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import type { Answers } from "../../store.ts";
+import { PROVIDER_TITLES } from "../../titles.ts";
 import { plainly } from "./connecting.ts";
-import { PROVIDER_TITLES } from "./titles.ts";
 
 /** Whose servers are listed: those of the account at a VPN provider, added by hand, or imported from files. */
 export function ProviderChoice({ providers }: { providers: Answers["servers/counts"] }) {

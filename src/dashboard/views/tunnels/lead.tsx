@@ -1,4 +1,4 @@
-import { useId, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Provider, Quantum } from "../../../servers/schema.ts";
 import { TUNNEL_NAME } from "../../../shared/bounds.ts";
 import type { Order } from "../../../tunnel/order.ts";
@@ -11,7 +11,7 @@ import { targetsText } from "../../order.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field, Form, Select } from "../../parts/form.tsx";
 import type { Option } from "../../parts/options.tsx";
-import { targetsIn } from "./targets.ts";
+import { PROVIDERS, ServerField } from "./server-field.tsx";
 
 interface LeadProps {
   /** The tunnel to be moved; a new one if there is none. */
@@ -20,20 +20,11 @@ interface LeadProps {
   onClose: () => void;
 }
 
-const PROVIDERS: readonly Option<Provider>[] = [
-  { value: "managed", text: say("VPN account · from your VPN provider’s list") },
-  { value: "custom", text: say("Your own · added by hand") },
-  { value: "imported", text: say("Imported · from WireGuard files") },
-];
-
 const KEYS: readonly Option<Quantum>[] = [
   { value: "off", text: say("No") },
   { value: "on", text: say("If the server can") },
   { value: "require", text: say("Always: else nothing is carried") },
 ];
-
-/** More are of no use to someone who reads them; a longer text leaves fewer. */
-const MAX_SUGGESTIONS = 20;
 
 /** Asks where a tunnel should lead, and stays open until it is connected or the reason why not is shown. */
 export function Lead({ row, action, onClose }: LeadProps) {
@@ -74,7 +65,13 @@ export function Lead({ row, action, onClose }: LeadProps) {
           />
         )}
         <Select label={say("Servers of")} value={provider} onValue={setProvider} options={PROVIDERS} />
-        <ServerField provider={provider} value={server} onValue={setServer} />
+        <ServerField
+          label={say("Server, city or country")}
+          hint={say("For a city or a country, the nearest server is used.")}
+          provider={provider}
+          value={server}
+          onValue={setServer}
+        />
         {(provider === "managed" || row?.wanted_quantum === "require") && (
           <Select
             label={say("Keys that are safe from quantum computers")}
@@ -111,33 +108,4 @@ function whatMovingDoes({ state, wanted, wanted_via }: TunnelRow): string {
       : `${kept} ${say("The new server is reached directly, not via {via}.", { via: wanted_via })}`;
   }
   return say(wanted === null ? "Its devices have internet once the server answers." : "It is tried at once.");
-}
-
-/** A server or a place, with those suggested that are known and contain what was typed. */
-function ServerField(props: { provider: Provider; value: string; onValue: (value: string) => void }) {
-  const id = useId();
-  const servers = knownOf(useAnswer("servers"));
-  const favourites = knownOf(useAnswer("favourites"));
-  const targets = targetsIn(props.provider, servers, favourites);
-  const typed = props.value.toLowerCase();
-  const found = targets.filter(({ name, detail }) => `${name} ${detail}`.toLowerCase().includes(typed));
-  return (
-    <>
-      <Field
-        label={say("Server, city or country")}
-        hint={say("For a city or a country, the nearest server is used.")}
-        value={props.value}
-        onValue={props.onValue}
-        list={id}
-        required
-      />
-      <datalist id={id}>
-        {found.slice(0, MAX_SUGGESTIONS).map(({ name, detail }) => (
-          <option key={name} value={name}>
-            {detail}
-          </option>
-        ))}
-      </datalist>
-    </>
-  );
 }

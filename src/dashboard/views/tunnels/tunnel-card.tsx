@@ -9,8 +9,9 @@ import { titleOf } from "../../exit.ts";
 import { movedBy, movedText } from "../../exit-order.ts";
 import { agoOf, bytesOf, rateOf, sentenceFrom, someOf, timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
+import { lastOrderOf } from "../../last-order.ts";
 import { leadAgain } from "../../lead-again.ts";
-import { orderFacts } from "../../order.ts";
+import { orderFacts, sameTargets, targetsText } from "../../order.ts";
 import { Button, FormButton, Outcome } from "../../parts/button.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -23,6 +24,7 @@ import { placeOf, targetOf, viaText } from "../../sentence.ts";
 import { tunnelLook } from "../../told.ts";
 import { useNow, useTunnelRate } from "../../traffic.ts";
 import { Lead } from "./lead.tsx";
+import { TargetsInOrder } from "./targets-in-order.tsx";
 
 interface TunnelCardProps {
   row: TunnelRow;
@@ -148,7 +150,8 @@ function namesOn(tunnel: string, { devices }: DeviceList): string[] {
 
 function Actions({ row, devices }: TunnelCardProps) {
   const action = useAction();
-  const [isMoving, setMoving] = useState(false);
+  const [asked, setAsked] = useState<"server" | "targets" | null>(null);
+  const last = lastOrderOf(row);
   const path = pathOf("tunnels", row.name);
   const isOff = knownOf(useAnswer("status"))?.killswitch_active === false;
   const end = async () => void (await change("POST", `${path}/disconnect`));
@@ -156,7 +159,20 @@ function Actions({ row, devices }: TunnelCardProps) {
   const canTry = row.wanted !== null && (row.state === "failed" || row.state === "reconnecting");
   return (
     <>
+      {last !== null && (
+        <p>{say("Its last targets, the best first: {targets}.", { targets: targetsText(last) })}</p>
+      )}
       <div class="card-buttons">
+        {last !== null && (
+          <Button
+            action={action}
+            doing={say("Connecting…")}
+            work={async () => void (await change("PUT", path, sameTargets(last)))}
+            label={say("Connect {tunnel} to the same targets", { tunnel })}
+          >
+            {say("Same targets")}
+          </Button>
+        )}
         {canTry && (
           <Button
             action={action}
@@ -170,9 +186,12 @@ function Actions({ row, devices }: TunnelCardProps) {
         )}
         <FormButton
           label={say(wanted === null ? "Connect {tunnel}" : "Move {tunnel}", { tunnel })}
-          open={() => setMoving(true)}
+          open={() => setAsked("server")}
         >
           {say(wanted === null ? "Connect" : "Move")}
+        </FormButton>
+        <FormButton label={say("Targets of {tunnel}", { tunnel })} open={() => setAsked("targets")}>
+          {say("Targets…")}
         </FormButton>
         {row.state === "connecting" && (
           <Button
@@ -216,11 +235,11 @@ function Actions({ row, devices }: TunnelCardProps) {
           </Button>
         )}
       </div>
-      {isMoving ? (
-        <Lead row={row} action={action} onClose={() => setMoving(false)} />
-      ) : (
-        <Outcome of={action} />
+      {asked === "server" && <Lead row={row} action={action} onClose={() => setAsked(null)} />}
+      {asked === "targets" && (
+        <TargetsInOrder row={row} last={last} action={action} onClose={() => setAsked(null)} />
       )}
+      {asked === null && <Outcome of={action} />}
     </>
   );
 }

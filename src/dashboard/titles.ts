@@ -1,5 +1,5 @@
-import type { Provider } from "../../../servers/schema.ts";
-import { say } from "../../language.ts";
+import type { Provider } from "../servers/schema.ts";
+import { say } from "./language.ts";
 
 /** The kinds of servers, for choices. */
 export const PROVIDER_TITLES: Readonly<Record<Provider, string>> = {

@@ -1,0 +1,95 @@
+import type { Provider, Transport } from "../../../servers/schema.ts";
+import { BACK_MINUTES } from "../../../shared/bounds.ts";
+import type { MoveWhen, Order } from "../../../tunnel/order.ts";
+import type { TunnelRow } from "../../../tunnel/schema.ts";
+import { listOf } from "../../format.ts";
+import { say } from "../../language.ts";
+import { targetsText } from "../../order.ts";
+import { viaText } from "../../sentence.ts";
+
+/** A target as someone writes it; `key` stays with it wherever it is moved. */
+export interface DraftTarget {
+  key: number;
+  provider: Provider;
+  server: string;
+  via: string;
+  transport: Transport;
+}
+
+/** A tunnel's targets as someone writes them. */
+export interface Draft {
+  targets: readonly DraftTarget[];
+  /** In minutes. */
+  back: string;
+  whenQuiet: boolean;
+  moveWhen: readonly MoveWhen[];
+}
+
+/** The order that a tunnel has, or had last; or its target, and room for another one. */
+export function draftOf(row: TunnelRow, current: Provider, last: Order | null): Draft {
+  const order = row.order ?? last;
+  const targets = order?.targets.map((each, at) => ({
+    ...{ key: at, provider: each.provider, server: each.server },
+    ...{ via: each.via ?? "", transport: each.transport ?? ("auto" as const) },
+  }));
+  const provider = row.provider ?? current;
+  const one = { ...emptyTarget(provider, 0), server: row.wanted ?? "", via: row.wanted_via ?? "" };
+  return {
+    targets: targets ?? [{ ...one, transport: row.wanted_transport ?? "auto" }, emptyTarget(provider, 1)],
+    back: String(order === null ? BACK_MINUTES : (order.back_after_minutes ?? 0)),
+    whenQuiet: order?.back_when_quiet === true,
+    moveWhen: order?.move_when ?? [],
+  };
+}
+
+/** With room for another target, of the same provider as the last. */
+export function lengthened(targets: readonly DraftTarget[]): readonly DraftTarget[] {
+  const key = Math.max(...targets.map((each) => each.key)) + 1;
+  return [...targets, emptyTarget(targets.at(-1)?.provider ?? "managed", key)];
+}
+
+function emptyTarget(provider: Provider, key: number): DraftTarget {
+  return { key, provider, server: "", via: "", transport: "auto" };
+}
+
+/** What the interface takes. */
+export function bodyOf({ targets, back, whenQuiet, moveWhen }: Draft) {
+  return {
+    targets: targets.map(({ provider, server, via, transport }) => ({
+      provider,
+      server: server.trim(),
+      ...(via.trim() !== "" && { via: via.trim() }),
+      ...(transport !== "auto" && { transport }),
+    })),
+    back_after_minutes: Number(back),
+    back_when_quiet: whenQuiet,
+    move_when: moveWhen,
+  };
+}
+
+/** What people call a target; its place in the order until it has a name. */
+export function nameOf({ server, via }: DraftTarget, at: number): string {
+  return server.trim() === ""
+    ? say("target {number}", { number: at + 1 })
+    : viaText(server.trim(), via.trim() || undefined);
+}
+
+/** Everything that becomes of a tunnel which is given this order, as sentences. */
+export function whatChanges({ order, state, wanted, wanted_via }: TunnelRow, { targets }: Draft): string[] {
+  const isLed = state === "connected" || state === "reconnecting";
+  return [
+    say("The first of these that works is taken: {targets}. One that does not work costs 10 to 30 seconds.", {
+      targets: listOf(targets.map(nameOf)),
+    }),
+    ...(order === undefined
+      ? wanted === null
+        ? []
+        : [say("They replace its present target: {target}.", { target: viaText(wanted, wanted_via) })]
+      : [say("They replace its present targets: {targets}.", { targets: targetsText(order) })]),
+    isLed
+      ? say(
+          "Its devices stay connected meanwhile, and if none works, the tunnel keeps its server. At another server, open connections end.",
+        )
+      : say("Its devices have internet once one of them answers."),
+  ];
+}

@@ -1,0 +1,57 @@
+import { useId, useMemo } from "preact/hooks";
+import type { Provider } from "../../../servers/schema.ts";
+import { knownOf, useAnswer } from "../../answers.ts";
+import { say } from "../../language.ts";
+import { Field } from "../../parts/form.tsx";
+import type { Option } from "../../parts/options.tsx";
+import { type Target, targetsIn } from "./targets.ts";
+
+export const PROVIDERS: readonly Option<Provider>[] = [
+  { value: "managed", text: say("VPN account · from your VPN provider’s list") },
+  { value: "custom", text: say("Your own · added by hand") },
+  { value: "imported", text: say("Imported · from WireGuard files") },
+];
+
+/** More are of no use to someone who reads them; a longer text leaves fewer. */
+const MAX_SUGGESTIONS = 20;
+
+interface ServerFieldProps {
+  label: string;
+  hint?: string;
+  provider: Provider;
+  value: string;
+  onValue: (value: string) => void;
+  isOptional?: true;
+}
+
+/** A server or a place, with those suggested that are known and contain what was typed. */
+export function ServerField({ label, hint, provider, value, onValue, isOptional }: ServerFieldProps) {
+  const id = useId();
+  const servers = knownOf(useAnswer("servers"));
+  const favourites = knownOf(useAnswer("favourites"));
+  // There may be thousands of servers, and several such fields.
+  const found = useMemo(() => {
+    const typed = value.toLowerCase();
+    const isIt = ({ name, detail }: Target) => `${name} ${detail}`.toLowerCase().includes(typed);
+    return targetsIn(provider, servers, favourites).filter(isIt).slice(0, MAX_SUGGESTIONS);
+  }, [provider, value, servers, favourites]);
+  return (
+    <>
+      <Field
+        label={label}
+        hint={hint}
+        value={value}
+        onValue={onValue}
+        list={id}
+        required={isOptional !== true}
+      />
+      <datalist id={id}>
+        {found.map(({ name, detail }) => (
+          <option key={name} value={name}>
+            {detail}
+          </option>
+        ))}
+      </datalist>
+    </>
+  );
+}

@@ -1,0 +1,208 @@
+import { useState } from "preact/hooks";
+import type { Provider, Transport } from "../../../servers/schema.ts";
+import { MAX_BACK_MINUTES, MAX_TARGETS } from "../../../shared/bounds.ts";
+import type { MoveWhen, Order } from "../../../tunnel/order.ts";
+import type { TunnelRow } from "../../../tunnel/schema.ts";
+import type { Action } from "../../action.ts";
+import { knownOf, useAnswer } from "../../answers.ts";
+import { change, pathOf } from "../../api.ts";
+import { say } from "../../language.ts";
+import { Dialog } from "../../parts/dialog.tsx";
+import { Field, Form, Select } from "../../parts/form.tsx";
+import { Icon } from "../../parts/icon.tsx";
+import type { Option } from "../../parts/options.tsx";
+import { Ordered } from "../../parts/ordered.tsx";
+import { PROVIDER_TITLES } from "../../titles.ts";
+import {
+  bodyOf,
+  type Draft,
+  type DraftTarget,
+  draftOf,
+  lengthened,
+  nameOf,
+  whatChanges,
+} from "./order-draft.ts";
+import { PROVIDERS, ServerField } from "./server-field.tsx";
+
+interface TargetsInOrderProps {
+  row: TunnelRow;
+  /** The order that the tunnel had last, if it leads nowhere now. */
+  last: Order | null;
+  action: Action;
+  onClose: () => void;
+}
+
+/** Asks for a tunnel's targets in their order, and stays open until it is connected or the reason why not is shown. */
+export function TargetsInOrder({ row, last, action, onClose }: TargetsInOrderProps) {
+  const current = knownOf(useAnswer("servers/counts"))?.current ?? "managed";
+  const [draft, setDraft] = useState(() => draftOf(row, current, last));
+  const { targets } = draft;
+  const set = (some: Partial<Draft>) => setDraft((before) => ({ ...before, ...some }));
+  const lead = async () => {
+    await change("PUT", pathOf("tunnels", row.name), bodyOf(draft));
+    onClose();
+    return say("The {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} is connected.", {
+      tunnel: row.name,
+    });
+  };
+  return (
+    <Dialog
+      title={say("Targets of the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}}", {
+        tunnel: row.name,
+      })}
+      onClose={onClose}
+    >
+      <Form action={action} work={lead} submit={say("Connect")} doing={say("Connecting…")}>
+        <p class="quiet">
+          {say(
+            "A server, or a city or a country for the nearest server there. If a target dies, the others are tried, the best first.",
+          )}
+        </p>
+        <Ordered
+          label={say("Targets, the best first")}
+          rows={targets}
+          onRows={(rows) => set({ targets: rows })}
+          keyOf={({ key }) => key}
+          nameOf={nameOf}
+          least={2}
+          draw={(target, at) => (
+            <Target
+              of={target}
+              number={at + 1}
+              onChange={(some) => set({ targets: targets.with(at, { ...target, ...some }) })}
+            />
+          )}
+        />
+        {targets.length < MAX_TARGETS && (
+          <button
+            type="button"
+            class="button ordered-add"
+            onClick={() => set({ targets: lengthened(targets) })}
+          >
+            <Icon name="add" /> {say("Add a target")}
+          </button>
+        )}
+        <Rules of={draft} onChange={set} />
+        <div class="changes" role="status" aria-atomic="false">
+          {whatChanges(row, draft).map((text) => (
+            <p key={text}>{text}</p>
+          ))}
+        </div>
+      </Form>
+    </Dialog>
+  );
+}
+
+const WAYS: readonly Option<Transport>[] = [
+  { value: "auto", text: say("In whatever way works") },
+  { value: "plain", text: say("Plain WireGuard") },
+  { value: "lwo", text: say("WireGuard with a hidden header") },
+  { value: "shadowsocks", text: say("By Shadowsocks") },
+  { value: "udp2tcp", text: say("Over TCP") },
+  { value: "amnezia", text: say("By AmneziaWG") },
+];
+
+interface TargetProps {
+  of: DraftTarget;
+  number: number;
+  onChange: (some: Partial<DraftTarget>) => void;
+}
+
+/** A target's server or place; whose servers these are and how they are reached is mostly the same for all. */
+function Target({ of: { provider, server, via, transport }, number, onChange }: TargetProps) {
+  const way = WAYS.find(({ value }) => value === transport)?.text ?? "";
+  return (
+    <div class="target">
+      <ServerField
+        label={say("Target {number}", { number })}
+        provider={provider}
+        value={server}
+        onValue={(text) => onChange({ server: text })}
+      />
+      <details>
+        <summary class="small">
+          {[PROVIDER_TITLES[provider], way, ...(via === "" ? [] : [say("via {via}", { via })])].join(" · ")}
+        </summary>
+        <div class="form">
+          <Select
+            label={say("Servers of target {number}", { number })}
+            value={provider}
+            onValue={(value: Provider) => onChange({ provider: value })}
+            options={PROVIDERS}
+          />
+          <Select
+            label={say("Target {number} is reached", { number })}
+            value={transport}
+            onValue={(value: Transport) => onChange({ transport: value })}
+            options={WAYS}
+          />
+          <ServerField
+            label={say("Target {number} is reached via", { number })}
+            hint={say("Empty: directly.")}
+            provider={provider}
+            value={via}
+            onValue={(text) => onChange({ via: text })}
+            isOptional
+          />
+        </div>
+      </details>
+    </div>
+  );
+}
+
+const STATES: readonly (readonly [MoveWhen, string])[] = [
+  ["slow", say("when it is slow")],
+  ["lossy", say("when it is lossy")],
+];
+
+/** When the tunnel leaves a target, and when it goes back to a better one. */
+function Rules({ of: draft, onChange }: { of: Draft; onChange: (some: Partial<Draft>) => void }) {
+  const { back, whenQuiet, moveWhen } = draft;
+  return (
+    <>
+      <fieldset class="field week">
+        <legend>{say("A target is left when it is dead, and")}</legend>
+        <div class="choices">
+          {STATES.map(([state, text]) => (
+            <label key={state} class="day-choice">
+              <input
+                type="checkbox"
+                checked={moveWhen.includes(state)}
+                onInput={({ currentTarget: { checked } }) =>
+                  onChange({
+                    moveWhen: moveWhen.filter((each) => each !== state).concat(checked ? [state] : []),
+                  })
+                }
+              />
+              {text}
+            </label>
+          ))}
+        </div>
+        <p class="quiet small">
+          {say("Once another target answers beside it. It needs the quality of tunnels to be measured.")}
+        </p>
+      </fieldset>
+      <Field
+        label={say("A better target is tried again after so many minutes")}
+        hint={say("0: never by itself.")}
+        type="number"
+        required
+        min={0}
+        max={MAX_BACK_MINUTES}
+        value={back}
+        onValue={(text) => onChange({ back: text })}
+      />
+      {back !== "0" && (
+        <Select
+          label={say("It is tried")}
+          value={whenQuiet ? "quiet" : "always"}
+          onValue={(value) => onChange({ whenQuiet: value === "quiet" })}
+          options={[
+            { value: "always", text: say("At any time") },
+            { value: "quiet", text: say("Only once little is carried") },
+          ]}
+        />
+      )}
+    </>
+  );
+}
