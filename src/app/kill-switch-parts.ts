@@ -17,6 +17,7 @@ import { MAIN } from "../killswitch/policy.ts";
 import { Repairs } from "../killswitch/repairs.ts";
 import { listTable } from "../killswitch/table.ts";
 import { Bounds } from "../network/bounds.ts";
+import { FairQueues } from "../network/fair-queues.ts";
 import { type FindNetwork, networkFinder } from "../network/finder.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { OtherRouters } from "../network/other-routers.ts";
@@ -45,6 +46,7 @@ export interface KillSwitchParts {
   remote: RemoteDevices;
   otherRouters: OtherRouters;
   bounds: Bounds;
+  fairQueues: FairQueues;
 }
 
 /** Nothing has touched the kernel yet. `note` gets the machine's network each time it is looked up. */
@@ -75,6 +77,7 @@ export function killSwitchPartsOn(
     note(network);
     devices.lanIs(network.lans, network.uplink, network.addresses, network.routers);
     otherRouters.networkIs(network);
+    fairQueues.lanIs(network.lans.map((lan) => lan.interface));
     return network;
   };
   const repairs = new Repairs(host, alarm);
@@ -105,6 +108,7 @@ export function killSwitchPartsOn(
     taking ??= destinations.takeOver();
     return taking;
   };
+  const fairQueues = new FairQueues({ host, store, log });
   const otherRouters = new OtherRouters({ host, alarm, log });
   // The kill switch loads nothing before it knows the network: the first load has the exits.
   void devices.load();
@@ -127,6 +131,7 @@ export function killSwitchPartsOn(
     remote,
     otherRouters,
     bounds: new Bounds({ host, alarm, log }),
+    fairQueues,
   };
 }
 

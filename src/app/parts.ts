@@ -52,6 +52,7 @@ import { timeZone } from "../system/time-zone.ts";
 import { ConnectRequests } from "../tunnel/connect-requests.ts";
 import { Overview } from "../tunnel/overview.ts";
 import { QualitySettings } from "../tunnel/quality-settings.ts";
+import { carriedBy } from "../tunnel/state.ts";
 import { Switches } from "../tunnel/switches.ts";
 import type { Tunnel } from "../tunnel/tunnel.ts";
 import { Tunnels } from "../tunnel/tunnels.ts";
@@ -236,7 +237,14 @@ export async function partsOn(
     alarm: (code, message) => events.alarm(code, message),
     onChange: (payload) => events.publish({ type: "remote_update", payload }),
   });
-  const { devices, destinations, killSwitch } = killSwitchParts;
+  const { devices, destinations, killSwitch, fairQueues } = killSwitchParts;
+  tunnels.onTunnel((tunnel) =>
+    tunnel.controller.onChange(() =>
+      fairQueues.tunnelsAre(
+        tunnels.all().flatMap(({ controller }) => carriedBy(controller.state)?.link ?? []),
+      ),
+    ),
+  );
   const blockLists = new BlockLists({
     ...{ host, store, log, onShrunk, send: tunnels.httpsClient.sendInside, stateDir: settings.stateDir },
     isConnected: () => tunnels.main.controller.state.name === "connected",

@@ -95,6 +95,7 @@ export function answer(parts: Parts, app: App): Service {
   void parts.destinations.watch(stopping.signal);
   void parts.otherRouters.watch(stopping.signal);
   void parts.bounds.watch(stopping.signal);
+  parts.fairQueues.keep();
   void parts.dns.watch(stopping.signal);
   void parts.blockLists.watch(stopping.signal);
   void startNotifications(parts, stopping.signal).catch((error) => log.error(messageOf(error)));

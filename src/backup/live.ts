@@ -4,6 +4,7 @@ import type { Destinations } from "../destinations/destinations.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { BlockLists } from "../dns/block-lists.ts";
 import type { Forwards } from "../forwards/forwards.ts";
+import type { FairQueues } from "../network/fair-queues.ts";
 import type { Accounts } from "../providers/accounts.ts";
 import type { RemoteAccess } from "../remote/access.ts";
 import type { Schedules } from "../schedules/schedules.ts";
@@ -24,6 +25,7 @@ interface Deps {
   tunnels: Tunnels;
   savedState: SavedState;
   qualitySettings: Pick<QualitySettings, "reload">;
+  fairQueues: Pick<FairQueues, "reload">;
   host: Pick<Host, "now">;
   accounts: Pick<Accounts, "beside">;
   /** Makes managed servers use the account in the store. */
@@ -74,7 +76,7 @@ async function restored(
   may: Permissions,
   agree: (changes: Change[]) => void,
 ): Promise<Restored> {
-  const { store, catalogue, tunnels, savedState, qualitySettings, takeUpAccount } = deps;
+  const { store, catalogue, tunnels, savedState, qualitySettings, fairQueues, takeUpAccount } = deps;
   const { devices, destinations, blockLists, forwards, schedules, remoteAccess } = deps;
   // One that never had a server is not in the store, which could give its slot to another.
   for (const tunnel of tunnels.all()) await tunnels.dropUnused(tunnel);
@@ -90,6 +92,7 @@ async function restored(
   catalogue.reload();
   qualitySettings.reload();
   tunnels.qualityChanged();
+  fairQueues.reload();
   // All begin at once, because a change that a client makes while one still waits would undo what was restored. What
   // fails does not keep the others from it.
   const loads = [

@@ -7,6 +7,7 @@ import { LIMITS } from "../devices/limits.ts";
 import { QUOTAS } from "../devices/quotas.ts";
 import { BLOCK_LISTS } from "../dns/backed-up.ts";
 import { FORWARDS } from "../forwards/saved.ts";
+import { LINE } from "../network/fair-queues.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
 import type { VpnProvider } from "../providers/provider.ts";
 import { MANAGED_PROVIDER } from "../providers/registrations.ts";
@@ -33,6 +34,7 @@ export const CHOICES: readonly BackedUp[] = [
   AUTOCONNECT,
   TIME_ZONE,
   QUALITY,
+  LINE,
   KEY_WISHES,
 ];
 

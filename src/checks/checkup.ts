@@ -7,6 +7,7 @@ import type { Forwards } from "../forwards/forwards.ts";
 import type { Passage } from "../killswitch/obstacles.ts";
 import { inspectOffline } from "../killswitch/report.ts";
 import type { Bounds } from "../network/bounds.ts";
+import type { FairQueues } from "../network/fair-queues.ts";
 import { hostNetworkOf, networkIn, readNetwork, tunnelAddressesIn } from "../network/host-network.ts";
 import { ROLES } from "../network/lan.ts";
 import type { OtherRouters } from "../network/other-routers.ts";
@@ -43,7 +44,14 @@ import {
   memoryFinding,
   versionFinding,
 } from "./machine.ts";
-import { ipv6Finding, lanFinding, otherRoutersFinding, resolverFinding, uplinkFinding } from "./network.ts";
+import {
+  ipv6Finding,
+  lanFinding,
+  lineFinding,
+  otherRoutersFinding,
+  resolverFinding,
+  uplinkFinding,
+} from "./network.ts";
 import { qualityFinding } from "./quality.ts";
 import { remoteFinding } from "./remote.ts";
 import type { Check, Checks } from "./schema.ts";
@@ -55,12 +63,13 @@ export interface Surroundings {
   settings: Settings;
   store: Pick<Store, "alert" | "fault" | "read">;
   savedState: SavedState;
-  /** These five are null if no service runs. */
+  /** These six are null if no service runs. */
   tunnels: Tunnels | null;
   https: Pick<Https, "status"> | null;
   tokens: Pick<Tokens, "list"> | null;
   forwards: Pick<Forwards, "list"> | null;
   remoteAccess: Pick<RemoteAccess, "status"> | null;
+  fairQueues: Pick<FairQueues, "line" | "missing"> | null;
   /** The listener, if a service runs. */
   otherRouters: Pick<OtherRouters, "current" | "isListening">;
   bounds: Pick<Bounds, "places" | "refused">;
@@ -147,7 +156,7 @@ export class Checkup {
 
   private items(): Item[] {
     const { host, settings, savedState, store, tunnels, tokens, forwards, https } = this.surroundings;
-    const { remoteAccess, otherRouters, bounds } = this.surroundings;
+    const { remoteAccess, otherRouters, bounds, fairQueues } = this.surroundings;
     const reading = once(() => readNetwork(host));
     const network = once(async () => networkIn(await reading(), settings, ROLES.read(savedState)));
     const inside = async () => tunnelAddressesIn(await reading(), settings);
@@ -196,6 +205,7 @@ export class Checkup {
       item("dns", "DNS inside the tunnel", () => inTunnels.insideFinding(dnsFinding)),
       item("mtu", "Packet size in the tunnel", () => inTunnels.insideFinding(mtuFinding)),
       item("quality", "Quality", () => tunnels && qualityFinding(tunnels.measured)),
+      item("line", "Line", () => fairQueues && lineFinding(fairQueues)),
       item("ipv6", "IPv6", async () => ipv6Finding(await network(), inTunnels.carriesIpv6)),
       item("forwards", "Forwarded ports", async () => forwardsFinding((await forwards?.list()) ?? [])),
       item("remote", "Remote access", async () => remoteAccess && remoteFinding(await remoteAccess.status())),

@@ -1,8 +1,10 @@
 import { type Address, familyOf, isLinkLocal } from "../base/address.ts";
 import { messageOf } from "../base/errors.ts";
+import type { FairQueues } from "../network/fair-queues.ts";
 import { type HostNetwork, networkBeside } from "../network/host-network.ts";
 import { readNeighbours } from "../network/neighbours.ts";
 import { type OtherRouter, type OtherRouters, sentencesOf } from "../network/other-routers.ts";
+import { rateText } from "../shared/rates.ts";
 import type { Host } from "../system/host.ts";
 import { type Route, showAddresses, showNeighbours, showRoutes } from "../system/ip.ts";
 import { resolversOf } from "../tunnel/nameservers.ts";
@@ -170,4 +172,17 @@ async function leasesOn(host: Pick<Host, "run">, lans: HostNetwork["lans"]): Pro
 
 function defaultRoutes(host: Pick<Host, "run">, family: 4 | 6): Promise<Route[]> {
   return showRoutes(host, family, "default").catch(() => []);
+}
+
+/** Whether the line is shared fairly; null unless its rates are given. */
+export async function lineFinding(queues: Pick<FairQueues, "line" | "missing">): Promise<Finding | null> {
+  const [{ line }, links] = [queues, await queues.missing()];
+  if (line === null || links === null) return null;
+  const shown = `${rateText(line)} is shared among the devices`;
+  const { of, missing } = links;
+  if (missing.length === 0) return ok(`${shown}, on ${of.join(", ")}`);
+  return warning(
+    `${shown}, but not on ${missing.join(", ")}`,
+    "Another program has changed the queue of this interface, or the kernel cannot do it: portcullis logs. Set the rates again in the settings.",
+  );
 }

@@ -90,7 +90,10 @@ async function checksHere(settings: Settings, unreachable: Unreachable): Promise
 export function offlineChecks(settings: Settings): Promise<Checks> {
   process.umask(0o077);
   const machine = new LinuxHost();
-  const service = { tunnels: null, tokens: null, forwards: null, https: null, remoteAccess: null };
+  const service = {
+    ...{ tunnels: null, tokens: null, forwards: null, https: null, remoteAccess: null },
+    fairQueues: null,
+  };
   return new Checkup({
     ...killSwitchPartsOn(machine, settings),
     host: machine,

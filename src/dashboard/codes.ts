@@ -119,6 +119,7 @@ export const CHECKS: Readonly<Record<string, string>> = {
   dns: say("DNS inside the tunnel"),
   mtu: say("Packet size in the tunnel"),
   quality: say("Quality"),
+  line: say("Line"),
   ipv6: say("IPv6"),
   forwards: say("Forwarded ports"),
   remote: say("Remote access"),

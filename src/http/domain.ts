@@ -12,6 +12,7 @@ import type { Forwards } from "../forwards/forwards.ts";
 import type { History } from "../history/history.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Bounds } from "../network/bounds.ts";
+import type { FairQueues } from "../network/fair-queues.ts";
 import type { OtherRouters } from "../network/other-routers.ts";
 import type { Notifications } from "../notifications/notifications.ts";
 import type { Accounts } from "../providers/accounts.ts";
@@ -71,6 +72,7 @@ export interface Domain {
   settings: Pick<Settings, "dhcp" | "portMapping">;
   switches: Switches;
   qualitySettings: QualitySettings;
+  fairQueues: FairQueues;
   speedTests: SpeedTests;
   mqtt: { shown(): ShownBroker | null };
   host: Pick<Host, "now" | "monotonic" | "sleep" | "read">;

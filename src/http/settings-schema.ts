@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { QUALITY_BOUNDS } from "../shared/bounds.ts";
+import { LINE_BOUNDS, QUALITY_BOUNDS } from "../shared/bounds.ts";
 
 const { everySeconds, slowMs, lossyPercent } = QUALITY_BOUNDS;
 const QualityOn = Type.Boolean({ description: "the quality of tunnels and of the uplink is measured" });
@@ -12,6 +12,15 @@ const SlowMs = Type.Integer({
   description: "a way with this round trip, or a longer one, is slow",
 });
 const LossyPercent = Type.Integer({ ...lossyPercent, description: "a way that loses so many is lossy" });
+
+const Megabits = Type.Integer(LINE_BOUNDS);
+const Line = Type.Object(
+  {
+    down: { ...Megabits, description: "what devices can receive together, in Mbit/s" },
+    up: { ...Megabits, description: "what they can send together, in Mbit/s" },
+  },
+  { additionalProperties: false },
+);
 
 /** GET /api/settings: what is set on the gateway, and what has become of it. */
 export const ShownSettings = Type.Object(
@@ -31,6 +40,9 @@ export const ShownSettings = Type.Object(
       { on: QualityOn, every_seconds: EverySeconds, slow_ms: SlowMs, lossy_percent: LossyPercent },
       { additionalProperties: false, description: "how the quality of tunnels is measured" },
     ),
+    line: Type.Union([Line, Type.Null()], {
+      description: "what the line carries, which is shared among the devices; null if that is not given",
+    }),
     time_zone: Type.String({ description: "in which times of schedules are meant, in IANA's names" }),
     dhcp: Type.Union(
       [
@@ -87,6 +99,11 @@ export const ChangedSettings = Type.Object(
         },
         { additionalProperties: false, minProperties: 1, description: "what is not given stays" },
       ),
+    ),
+    line: Type.Optional(
+      Type.Union([Line, Type.Null()], {
+        description: "what the line carries, to share it fairly among the devices; null ends that",
+      }),
     ),
     time_zone: Type.Optional(
       Type.Union([Type.String({ maxLength: 64 }), Type.Null()], {

@@ -2,6 +2,7 @@ import { version } from "../../package.json";
 import { versionFinding } from "../checks/machine.ts";
 import { rangesIn } from "../dhcp/config.ts";
 import { DHCP_FILES } from "../dhcp/files.ts";
+import { zoneText } from "../schedules/zone.ts";
 import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
 import { isProgramReplaced } from "../system/resources.ts";
@@ -27,13 +28,15 @@ export const settingsRoutes = [
     ...shared,
     method: "put",
     summary:
-      "Change failover, the connection after a restart, how quality is measured, or the time zone of schedules",
+      "Change failover, the connection after a restart, how quality is measured, the rates of the line, or the time zone of schedules",
     body: ChangedSettings,
     example: { failover: true },
     answers: answers(ShownSettings, "the settings now; no restart is needed"),
-    run: async (domain, { body: { failover, autoconnect, quality, time_zone } }) => {
-      const { switches, schedules, events } = domain;
-      // It may be refused, and comes first, so that nothing else is changed then.
+    run: async (domain, { body: { failover, autoconnect, quality, line, time_zone } }) => {
+      const { switches, schedules, fairQueues, events } = domain;
+      // What may be refused comes first, so that nothing else is changed then.
+      if (time_zone !== undefined) zoneText(time_zone);
+      if (line !== undefined) await fairQueues.set(line);
       if (time_zone !== undefined) await schedules.setZone(time_zone);
       if (failover !== undefined) switches.set("failover", failover);
       if (autoconnect !== undefined) switches.set("autoconnect", autoconnect);
@@ -58,7 +61,15 @@ function shownQuality({ choice }: Domain["qualitySettings"]): Shown["quality"] {
   return { on, every_seconds: everySeconds, slow_ms: slowMs, lossy_percent: lossyPercent };
 }
 
-async function shown({ settings, switches, qualitySettings, schedules, mqtt, host }: Domain): Promise<Shown> {
+async function shown({
+  settings,
+  switches,
+  qualitySettings,
+  fairQueues,
+  schedules,
+  mqtt,
+  host,
+}: Domain): Promise<Shown> {
   const { portMapping, dhcp } = settings;
   return {
     ...{
@@ -70,6 +81,7 @@ async function shown({ settings, switches, qualitySettings, schedules, mqtt, hos
       port_mapping: portMapping,
     },
     quality: shownQuality(qualitySettings),
+    line: fairQueues.line,
     time_zone: schedules.zone,
     dhcp: dhcp === null ? null : rangesIn((await host.read(DHCP_FILES.config)) ?? ""),
     mqtt: mqtt.shown(),

@@ -11,6 +11,7 @@ import { TABLE } from "../killswitch/ruleset.ts";
 import { droppingChains, listTable } from "../killswitch/table.ts";
 import { areBoundsLoaded, BOUNDS_TABLE } from "../network/bounds-table.ts";
 import { COUNTERS_TABLE, readCounters } from "../network/counters.ts";
+import { linksWithOwnQueue } from "../network/fair-queues.ts";
 import { type HostNetwork, hostNetworkOf } from "../network/host-network.ts";
 import { LIMITS_TABLE, listLimits } from "../network/limits-table.ts";
 import { allSlots, isOwnTable, MAIN_SLOT, MARK_MASK, REMOTE_MARK, remoteLinkOf } from "../network/slot.ts";
@@ -85,6 +86,8 @@ export interface Remains {
   /** Tables of the firewall. */
   tables: readonly string[];
   rules: readonly Rule[];
+  /** Interfaces with a queue of the gateway's. */
+  queues: readonly string[];
   /** Routing tables of the gateway's that have routes. */
   routes: readonly { family: 4 | 6; table: number }[];
 }
@@ -140,6 +143,7 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
       ...((await listLimits(host)) === null ? [] : [LIMITS_TABLE]),
     ],
     rules: await readRules(host),
+    queues: await linksWithOwnQueue(host).catch(() => []),
     routes: (await Promise.all(([4, 6] as const).map((family) => routesLeft(host, family)))).flat(),
   };
 }

@@ -64,7 +64,7 @@ export function stopPlan({ machine, remains: { units }, forwarders }: Removal): 
 }
 
 /** If something is already gone, that is no failure. */
-export function networkPlan({ network, addresses, rules, routes, tables }: Remains): Plan {
+export function networkPlan({ network, addresses, rules, queues, routes, tables }: Remains): Plan {
   const unrule = ([4, 6] as const).flatMap((family) => {
     const lines = ruleChanges(
       rules.filter((rule) => rule.family === family),
@@ -75,6 +75,10 @@ export function networkPlan({ network, addresses, rules, routes, tables }: Remai
   });
   return [
     ...network.map((link) => tried(["ip", "link", "del", "dev", link])),
+    // That of a tunnel has gone with it.
+    ...queues
+      .filter((link) => !network.includes(link))
+      .map((link) => tried(["tc", "qdisc", "delete", "dev", link, "root"])),
     ...(addresses.length === 0 ? [] : [{ do: "farewell", addresses } as const]),
     ...addresses.map(({ interface: link, prefix }) =>
       tried(["ip", "-6", "address", "del", prefix, "dev", link]),

@@ -83,11 +83,12 @@ export async function takeBack(removal: Removal, base: string, surroundings: Sur
   }
 }
 
-function assertGone({ network, rules, routes, tables }: Remains): void {
+function assertGone({ network, rules, queues, routes, tables }: Remains): void {
   const left = [
     ...network,
     ...rules.map(({ priority, text }) => `ip rule ${priority} ${text}`),
     ...routes.map(({ family, table }) => `IPv${family} routes of table ${table}`),
+    ...queues.map((link) => `queue of ${link}`),
     ...tables.map((table) => `table ${table}`),
   ];
   if (left.length > 0) throw new GatewayError("unable", `not removed: ${left.join(", ")}`);

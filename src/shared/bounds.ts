@@ -25,6 +25,9 @@ export const QUALITY_BOUNDS = {
   lossyPercent: { minimum: 1, maximum: 100 },
 } as const;
 
+/** What the line to the internet carries, in Mbit/s. */
+export const LINE_BOUNDS = { minimum: 1, maximum: 10_000 } as const;
+
 /** Lists of names that are blocked. */
 export const MAX_LISTS = 8;
 /** Names that stay open whatever a list says. */

@@ -42,7 +42,7 @@ const LOOK_MS = 2;
 /** A grandchild may keep the pipes of a killed program open. */
 const KILLED_WITHIN_MS = 1_000;
 /** Programs that hand a change to the kernel; `tee` writes a sysctl. */
-const KERNEL_TOOLS: ReadonlySet<string> = new Set(["ip", "nft", "wg", "tee"]);
+const KERNEL_TOOLS: ReadonlySet<string> = new Set(["ip", "nft", "tc", "wg", "tee"]);
 /**
  * In front of a command: the kernel ends it when this program is killed (prctl(2), PR_SET_PDEATHSIG). It would notice
  * that nobody reads its pipe only when it has something to print, and systemd leaves it, as it leaves wireguard-go.

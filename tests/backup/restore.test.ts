@@ -762,6 +762,7 @@ describe("a restore while the service runs", () => {
       tunnels,
       savedState,
       qualitySettings: gateway.qualitySettings,
+      fairQueues: { reload: () => {} },
       host,
       accounts: { beside: (work) => work() },
       takeUpAccount: async () => {},

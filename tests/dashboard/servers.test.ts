@@ -230,6 +230,28 @@ test(
 );
 
 test(
+  "an imported file of AmneziaWG is listed as one, and its tunnel says how it is reached",
+  async () => {
+    const { importText } = rig.lab.sandbox.servers[1];
+    // Junk before a handshake is the client's alone: a plain server answers.
+    const path = join(folder, "hidden.conf");
+    writeFileSync(path, importText.replace("[Interface]", "[Interface]\nJc = 3\nJmin = 20\nJmax = 60"));
+    await api("POST", "/api/provider/imported");
+    await cardShows("All servers", "You have imported no server yet.");
+    const input = await tab.page.waitForSelector("input[type=file]");
+    await (input as unknown as { uploadFile(path: string): Promise<void> } | null)?.uploadFile(path);
+    await tab.shows("dialog[open]", "1 server imported. hidden was imported");
+    await tab.click("Close");
+    await cardShows("All servers", "hidden by AmneziaWG");
+    await tab.click("Connect to hidden");
+    await tab.shows(".where", "Connected to hidden");
+    await tab.page.evaluate(`location.hash = "#/tunnels"`);
+    await tab.shows("main", "by AmneziaWG, as its configuration says");
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "the round trips that a connect to a place has measured are shown",
   async () => {
     const servers = rig.lab.sandbox.servers.map(({ hostname, ipv4, port, publicKey }) => ({

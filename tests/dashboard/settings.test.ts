@@ -419,3 +419,34 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "the rates of the line are shared from then on, and a kernel that cannot do that is named",
+  async () => {
+    await open();
+    await tab.shows("main", "Does one device slow down all others?");
+    await tab.type("All devices receive together, in Mbit/s", "50");
+    await tab.type("All devices send together, in Mbit/s", "10");
+    await tab.click("Share the line");
+    const line = async () => (await rig.gateway.api("GET", "/api/settings")).body.line;
+    if (await hasCake()) {
+      await tab.shows("main", "The devices take turns on 50 Mbit/s down and 10 Mbit/s up");
+      expect(await line()).toEqual({ down: 50, up: 10 });
+      await tab.click("Do not share the line");
+      await tab.shows("main", "Does one device slow down all others?");
+    } else {
+      await tab.shows("main", "This kernel has no CAKE");
+    }
+    expect(await line()).toBeNull();
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+/** Whether the kernel can do what the line needs (Debian's can). */
+async function hasCake(): Promise<boolean> {
+  const { lab } = rig;
+  const { code } = await lab.exec(lab.namespaces.client, ["tc", "qdisc", "add", "dev", "lo", "root", "cake"]);
+  if (code === 0) await lab.exec(lab.namespaces.client, ["tc", "qdisc", "delete", "dev", "lo", "root"]);
+  return code === 0;
+}

@@ -29,6 +29,7 @@ import { Nftables } from "./nftables.ts";
 import type { Internet } from "./peer.ts";
 import { unknown } from "./refusal.ts";
 import { FakeRelays } from "./relays.ts";
+import { Tc } from "./tc.ts";
 import { Wireguard } from "./wireguard.ts";
 
 /** The programs that the gateway lets watch. */
@@ -109,6 +110,7 @@ export class FakeHost implements Host, Internet {
   readonly neighbours = this.iproute2.neighbours;
   readonly answering = this.iproute2.answering;
   readonly tables = this.nftables.tables;
+  readonly tc = new Tc(this.links);
   private readonly wireguard = new Wireguard(this.links, this);
 
   /** What the kernel tracks. */
@@ -485,6 +487,7 @@ export class FakeHost implements Host, Internet {
     if (program === "nft") return this.nftables.run(command, stdin);
     if (program === "wg") return this.wireguard.run(command, stdin);
     if (program === "ip") return this.iproute2.run(command, stdin);
+    if (program === "tc") return this.tc.run(command, stdin);
     const [link, ...more] = words;
     if (program !== this.userspace || link === undefined || more.length > 0) return unknown(command);
     return this.iproute2.addLink(link, true);

@@ -15,7 +15,12 @@ test("GET /api/settings answers what root has set, as it is by default", async (
   expect(await read()).toEqual({
     ...{ version, upgrade: null, command: "sudo portcullis install" },
     ...{ autoconnect: true, failover: false, port_mapping: false, time_zone: timeZone() },
-    ...{ quality: { on: true, every_seconds: 10, slow_ms: 300, lossy_percent: 10 }, dhcp: null, mqtt: null },
+    ...{
+      quality: { on: true, every_seconds: 10, slow_ms: 300, lossy_percent: 10 },
+      dhcp: null,
+      mqtt: null,
+      line: null,
+    },
   });
 });
 
@@ -85,6 +90,22 @@ test("how quality is measured is changed without a restart, field by field", asy
   expect(home.parts.qualitySettings.choice).toMatchObject({ on: false, slowMs: 150 });
 });
 
+test("the rates of the line are shared from then on, and one that is refused changes nothing else", async () => {
+  home = await Home.start();
+  const line = { down: 95, up: 19 };
+  expect((await put({ line })).json.line).toEqual(line);
+  expect(home.host.tc.wordsOf("lan0")).toBe("bandwidth 11875000bps besteffort dual-dsthost");
+  expect(home.host.tc.wordsOf("up0")).toBe("");
+  const refused = await put({ line: { down: 50, up: 5 }, time_zone: "Mars/Olympus" });
+  expect(refused.status).toBe(400);
+  home.host.tc.hasCake = false;
+  const without = await put({ line: { down: 50, up: 5 }, failover: true });
+  expect(without.json.error).toContain("no CAKE");
+  expect(await read()).toMatchObject({ line, failover: false });
+  expect((await put({ line: null })).json.line).toBeNull();
+  expect(home.host.tc.wordsOf("lan0")).toBe("");
+});
+
 test("what is not given stays, and null is what root has set", async () => {
   home = await Home.start();
   await put({ failover: true, time_zone: "Asia/Tokyo" });
@@ -102,6 +123,8 @@ test.each([
   [{ failover: "yes" }, "failover"],
   [{ dhcp: true }, "dhcp"],
   [{ quality: {} }, "quality"],
+  [{ line: { down: 100 } }, "line"],
+  [{ failover: true, line: { down: 0, up: 5 } }, "line"],
   [{ failover: true, quality: { every_seconds: 1 } }, "quality"],
   [{ failover: true, quality: { slow_ms: 2_501 } }, "quality"],
   [{ failover: true, quality: { lossy_percent: 0 } }, "quality"],

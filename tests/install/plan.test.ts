@@ -58,7 +58,7 @@ test("boots turn forwarding on only once the kill switch is enabled, and no long
   expect(on).toBeGreaterThan(enabled);
   const removal = uninstallPlan({
     machine: { sysctlsBefore: "net/ipv4/ip_forward = 0\n" },
-    remains: { units: UNITS, network: [], addresses: [], tables: ["inet portcullis"], rules: [], routes: [] },
+    remains: { units: UNITS, network: [], addresses: [], tables: ["inet portcullis"], rules: [], queues: [], routes: [] },
     ...{ forwarders: [], keepState: true, byHand: ALL_BY_HAND },
   });
   const order = stepsAt(removal, PATHS.sysctls, "systemctl disable", "set ipv4/ip_forward", "nft delete");
@@ -275,6 +275,7 @@ test("an uninstallation undoes everything, the tunnel first and then the kill sw
         "inet portcullis_limits",
       ],
       rules: rulesFor(ONE_CABLE.network),
+      queues: ["eth0", "portcullis0"],
       routes: [{ family: 4, table: 20565 }],
     },
     forwarders: [],
@@ -287,7 +288,7 @@ test("an uninstallation undoes everything, the tunnel first and then the kill sw
 test("an uninstallation leaves the package's program and units to dpkg", () => {
   const rest = {
     machine: { sysctlsBefore: null },
-    remains: { units: UNITS, network: [], addresses: [], tables: [], rules: [], routes: [] },
+    remains: { units: UNITS, network: [], addresses: [], tables: [], rules: [], queues: [], routes: [] },
     ...{ forwarders: [], keepState: true },
   };
   const byHand = uninstallPlan({ ...rest, byHand: ALL_BY_HAND });
@@ -305,7 +306,7 @@ test("an uninstallation leaves the package's program and units to dpkg", () => {
 test("forwarding stays on if another program needs it, and the message says how to turn it off", () => {
   const sysctlsBefore =
     "net/ipv4/conf/eth0/send_redirects = 1\nnet/ipv4/ip_forward = 0\nnet/ipv6/conf/all/forwarding = 0\n";
-  const remains = { units: [], network: [], addresses: [], tables: [], rules: [], routes: [] };
+  const remains = { units: [], network: [], addresses: [], tables: [], rules: [], queues: [], routes: [] };
   const removal = (forwarders: string[], before = sysctlsBefore) => ({
     machine: { sysctlsBefore: before },
     remains,
@@ -326,7 +327,7 @@ test("forwarding stays on if another program needs it, and the message says how 
 });
 
 test("an uninstallation that keeps the state removes no file with servers, keys or settings", () => {
-  const remains = { units: [], network: [], addresses: [], tables: [], rules: [], routes: [] };
+  const remains = { units: [], network: [], addresses: [], tables: [], rules: [], queues: [], routes: [] };
   const kept = textOf(
     uninstallPlan({
       ...{ machine: { sysctlsBefore: null }, remains, forwarders: [], byHand: ALL_BY_HAND },
@@ -347,7 +348,7 @@ test("an uninstallation removes every file that an installation creates", () => 
     mqttCaFile: "/home/pi/ca.pem",
   };
   const made = plan(ONE_CABLE, given).flatMap((step) => ("path" in step ? [step.path] : []));
-  const remains = { units: [], network: [], addresses: [], tables: [], rules: [], routes: [] };
+  const remains = { units: [], network: [], addresses: [], tables: [], rules: [], queues: [], routes: [] };
   const removed = uninstallPlan({
     machine: { sysctlsBefore: null },
     remains,

@@ -99,7 +99,7 @@ test("an uninstallation leaves no file behind, and restores the sysctls that sti
   const { root, program } = rootWithProgram("removal");
   await doneIn(root, planFor(program));
   const sysctlsBefore = readFileSync(join(root, "/etc/portcullis/sysctls-before"), "utf8");
-  const remains = { units: [], network: [], addresses: [], tables: [], rules: [], routes: [] };
+  const remains = { units: [], network: [], addresses: [], tables: [], rules: [], queues: [], routes: [] };
   const host = new Machine();
   for (const { path } of ONE_CABLE.sysctls) host.files.set(`/proc/sys/net/${path}`, "9\n");
   host.files.delete("/proc/sys/net/ipv6/conf/eth0/accept_ra");
@@ -150,7 +150,7 @@ test("a version counts as set up only once every step is done, and no longer aft
   expect(await due()).toEqual([true, true]);
   await doneIn(root, planFor(program));
   expect(await due()).toEqual([false, true]);
-  const remains = { units: [], network: [], addresses: [], tables: [], rules: [], routes: [] };
+  const remains = { units: [], network: [], addresses: [], tables: [], rules: [], queues: [], routes: [] };
   const removal = { remains, forwarders: [], keepState: true, byHand: ALL_BY_HAND };
   await doneIn(root, uninstallPlan({ ...removal, machine: { sysctlsBefore: null } }));
   expect(await due()).toEqual([false, false]);

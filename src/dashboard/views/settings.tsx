@@ -9,6 +9,7 @@ import { Clock } from "./settings/clock.tsx";
 import { Forwards } from "./settings/forwards.tsx";
 import { HomeAssistant } from "./settings/home-assistant.tsx";
 import { LanguageChoice } from "./settings/language-choice.tsx";
+import { Line } from "./settings/line.tsx";
 import { Notifications } from "./settings/notifications.tsx";
 import { Quality } from "./settings/quality.tsx";
 import { Restore } from "./settings/restore.tsx";
@@ -54,6 +55,7 @@ function OfRoot() {
     <>
       <Servers of={value} />
       <Quality of={value} />
+      <Line of={value} />
       <Addresses of={value} />
       <Clock zone={value.time_zone} />
       <HomeAssistant of={value} />

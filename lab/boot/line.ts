@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { LAN } from "../../src/sandbox/topology.ts";
+import { startStreams, streamed } from "../stream.ts";
+import { Phone } from "./phone.ts";
+import {
+  api,
+  arm,
+  bootBare,
+  clean,
+  closeStage,
+  connect,
+  guest,
+  healthy,
+  lab,
+  note,
+  openStage,
+  PATIENCE_MS,
+  read,
+  way,
+} from "./stage.ts";
+
+/** Below what the emulated machine carries beside other work, in Mbit/s: else the queue is at its processor. */
+const LINE = { down: 1, up: 1 };
+/** Of the device that wants most. */
+const CONNECTIONS = 8;
+const SECONDS = 20;
+/** What is on its way when the streams begin and end. */
+const TOLERANCE = 1.25;
+
+let phone: Phone;
+
+beforeAll(async () => {
+  await openStage();
+  phone = await Phone.plugIn(lab);
+}, PATIENCE_MS);
+
+afterAll(closeStage, PATIENCE_MS);
+
+test(
+  "without rates of the line, a device with eight connections leaves little to one with a single one",
+  async () => {
+    await bootBare();
+    await guest.shell(way.bring);
+    await arm();
+    await healthy();
+    await connect();
+    await startStreams(lab);
+    await plugIn("192.168.77.60");
+    const { share, mbits } = await contest("down");
+    note(
+      "without rates: share of one connection beside eight; all",
+      `${share.toFixed(2)}; ${mbits.toFixed(1)} Mbit/s`,
+    );
+    expect(share).toBeLessThan(0.3);
+    expect(mbits).toBeGreaterThan(LINE.down * TOLERANCE);
+  },
+  PATIENCE_MS,
+);
+
+test.each(["down", "up"] as const)(
+  "with the rates of the line, both devices have the same, %s",
+  async (direction) => {
+    const sniffer = await lab.sniff();
+    await share(LINE);
+    expect(await lineCheck()).toMatchObject({ result: "ok" });
+    const { share: part, mbits } = await contest(direction);
+    note(`with rates, ${direction}`, `${part.toFixed(2)}; ${mbits.toFixed(1)} Mbit/s`);
+    expect(part).toBeGreaterThan(0.38);
+    expect(part).toBeLessThan(0.62);
+    expect(mbits).toBeLessThan(LINE[direction] * TOLERANCE);
+    expect(await clean(sniffer)).toEqual([]);
+  },
+  PATIENCE_MS,
+);
+
+test(
+  "a tunnel that is set up later has its queue, after the service was killed too, and the end of it leaves none",
+  async () => {
+    await guest.shell("systemctl kill -s KILL portcullis");
+    await healthy();
+    expect(await api("/api/disconnect", {})).toMatchObject({ success: true });
+    expect((await lineCheck()).found).toEndWith("on eth1");
+    await connectAgain();
+    await guest.until("the tunnel's queue", async () => /on eth1, \S+$/.test((await lineCheck()).found));
+    await share(null);
+    expect(await lineCheck()).toBeUndefined();
+    expect(await guest.shell("tc qdisc show")).not.toContain("cake");
+  },
+  PATIENCE_MS,
+);
+
+/** A device at the LAN's cable with this address, which uses the gateway. */
+async function plugIn(address: string): Promise<void> {
+  for (const words of [`address add ${address}/24 dev lan0`, `route replace default via ${LAN.gateway4}`]) {
+    const { code, stderr } = await phone.exec("ip", ...words.split(" "));
+    if (code !== 0) throw new Error(stderr);
+  }
+}
+
+/** What part of all a device with one connection gets beside one with many, and all together in Mbit/s. */
+async function contest(direction: "down" | "up"): Promise<{ share: number; mbits: number }> {
+  const stream = (namespace: string) => streamed(lab, namespace, direction, SECONDS);
+  const many = Array.from({ length: CONNECTIONS }, () => stream(lab.namespaces.client));
+  const [one, ...others] = await Promise.all([stream(phone.namespace), ...many]);
+  const rate = ({ bytes, ms }: { bytes: number; ms: number }) => (bytes * 8) / 1_000 / ms;
+  const all = [one, ...others].reduce((sum, each) => sum + rate(each), 0);
+  return { share: rate(one) / all, mbits: all };
+}
+
+async function share(line: typeof LINE | null): Promise<void> {
+  const body = JSON.stringify({ line });
+  const answer = await guest.shell(
+    `curl -s -X PUT http://localhost:5000/api/settings -H 'content-type: application/json' --data '${body}'`,
+  );
+  expect(JSON.parse(answer).line).toEqual(line);
+}
+
+async function lineCheck(): Promise<{ result: string; found: string }> {
+  // The results are kept for some seconds.
+  await Bun.sleep(6_000);
+  const { checks } = await read("/api/checks");
+  return checks.find(({ id }: { id: string }) => id === "line");
+}
+
+async function connectAgain(): Promise<void> {
+  const { name } = lab.sandbox.servers[0].customBody;
+  await guest.until("the tunnel", async () =>
+    Bun.deepEquals(await api("/api/connect", { server: name }), { success: true }),
+  );
+}

@@ -1,0 +1,122 @@
+import { beforeEach, expect, test } from "bun:test";
+import { FairQueues, LINE } from "../../src/network/fair-queues.ts";
+import { FakeHost } from "../fake/host.ts";
+import { newLink } from "../fake/link.ts";
+
+const LAN = (bytes: number) => `bandwidth ${bytes}bps besteffort dual-dsthost`;
+const TUNNEL = (bytes: number) => `bandwidth ${bytes}bps besteffort nat dual-srchost`;
+
+let host: FakeHost;
+let texts: Map<string, string>;
+let warnings: string[];
+let queues: FairQueues;
+beforeEach(() => {
+  host = new FakeHost();
+  texts = new Map();
+  warnings = [];
+  queues = another();
+  queues.keep();
+  queues.lanIs(["lan0"]);
+});
+
+/** Of another process with the same database. */
+function another(): FairQueues {
+  return new FairQueues({
+    host,
+    store: { read: (key) => texts.get(key) ?? null, write: (key, text) => void texts.set(key, text) },
+    log: { warn: (line) => void warnings.push(line) },
+  });
+}
+
+function addTunnel(): void {
+  host.links.set("wg0", newLink({ up: true }));
+  queues.tunnelsAre(["wg0"]);
+}
+
+const words = () => ["lan0", "up0", "wg0"].map((link) => host.tc.wordsOf(link));
+const ranTc = () => host.commands.filter((command) => command.startsWith("tc "));
+/** What was begun has ended by then. */
+const settled = () => Bun.sleep(20);
+
+test("without rates nothing is queued, and no program runs", async () => {
+  addTunnel();
+  await settled();
+  expect([queues.line, words(), ranTc(), await queues.missing()]).toEqual([null, ["", "", ""], [], null]);
+});
+
+test("each device has its turn on the LAN and in each tunnel, also in one that comes later", async () => {
+  await queues.set({ down: 100, up: 10 });
+  expect(words()).toEqual([LAN(12_500_000), "", ""]);
+  addTunnel();
+  await settled();
+  expect(words()).toEqual([LAN(12_500_000), "", TUNNEL(1_250_000)]);
+  expect(await queues.missing()).toEqual({ of: ["lan0", "wg0"], missing: [] });
+  await queues.set({ down: 50, up: 10 });
+  expect(words()).toEqual([LAN(6_250_000), "", TUNNEL(1_250_000)]);
+  await queues.set(null);
+  expect([words(), texts.get(LINE.key)]).toEqual([["", "", ""], LINE.unset]);
+});
+
+test("a link that was made again gets its queue again", async () => {
+  await queues.set({ down: 100, up: 10 });
+  addTunnel();
+  await settled();
+  host.links.delete("wg0");
+  queues.tunnelsAre([]);
+  addTunnel();
+  await settled();
+  expect(host.tc.wordsOf("wg0")).toBe(TUNNEL(1_250_000));
+});
+
+test("the rates hold in the next process, which changes nothing before it keeps them", async () => {
+  await queues.set({ down: 100, up: 10 });
+  addTunnel();
+  await settled();
+  const next = another();
+  next.lanIs(["lan0"]);
+  await settled();
+  expect(host.tc.wordsOf("wg0")).toBe(TUNNEL(1_250_000));
+  next.keep();
+  await settled();
+  expect(words()).toEqual([LAN(12_500_000), "", ""]);
+});
+
+test("what a restore brings is taken up, and what it takes away ends", async () => {
+  texts.set(LINE.key, "20 Mbit/s down, 2 up");
+  queues.reload();
+  await settled();
+  expect(words()).toEqual([LAN(2_500_000), "", ""]);
+  texts.set(LINE.key, LINE.unset);
+  queues.reload();
+  await settled();
+  expect(words()).toEqual(["", "", ""]);
+});
+
+test("a queue of another program is not replaced, and what had been set still holds", async () => {
+  await queues.set({ down: 100, up: 10 });
+  host.links.set("lan1", newLink({ up: true }));
+  host.tc.take("lan1", "htb", "1:");
+  queues.lanIs(["lan0", "lan1"]);
+  await settled();
+  expect(warnings).toEqual([expect.stringContaining("lan1 has a queue of another program (htb 1:)")]);
+  await expect(queues.set({ down: 50, up: 5 })).rejects.toThrow("tc qdisc delete dev lan1 root");
+  expect([queues.line, host.tc.wordsOf("lan1")]).toEqual([{ down: 100, up: 10 }, "htb"]);
+  expect(await queues.missing()).toEqual({ of: ["lan0", "lan1"], missing: ["lan1"] });
+});
+
+test("what cannot be saved does not hold", async () => {
+  await queues.set({ down: 100, up: 10 });
+  texts.set = () => {
+    throw new Error("the disk is full");
+  };
+  await expect(queues.set({ down: 50, up: 5 })).rejects.toThrow("the disk is full");
+  expect([queues.line, words()]).toEqual([{ down: 100, up: 10 }, [LAN(12_500_000), "", ""]]);
+});
+
+test.each(["20 Mbit/s down, 0 up", "20000 Mbit/s down, 1 up", "020 Mbit/s down, 1 up", "fast"])(
+  "%p in the database counts as not given",
+  (text) => {
+    texts.set(LINE.key, text);
+    expect([another().line, LINE.isValid(text)]).toEqual([null, false]);
+  },
+);
