@@ -58,7 +58,15 @@ test("boots turn forwarding on only once the kill switch is enabled, and no long
   expect(on).toBeGreaterThan(enabled);
   const removal = uninstallPlan({
     machine: { sysctlsBefore: "net/ipv4/ip_forward = 0\n" },
-    remains: { units: UNITS, network: [], addresses: [], tables: ["inet portcullis"], rules: [], queues: [], routes: [] },
+    remains: {
+      units: UNITS,
+      network: [],
+      addresses: [],
+      tables: ["inet portcullis"],
+      rules: [],
+      queues: [],
+      routes: [],
+    },
     ...{ forwarders: [], keepState: true, byHand: ALL_BY_HAND },
   });
   const order = stepsAt(removal, PATHS.sysctls, "systemctl disable", "set ipv4/ip_forward", "nft delete");

@@ -37,6 +37,7 @@ function takenBack(machine: Machine): Promise<void> {
     addresses: [],
     tables: ["inet portcullis"],
     rules: [],
+    queues: [],
     routes: [],
   };
   const removal = {
