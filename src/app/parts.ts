@@ -215,10 +215,11 @@ export async function partsOn(
     ...killSwitchParts,
     clock: host,
     machineZone: timeZone,
-    assertPossible: (schedule) =>
-      schedule.do === "move"
-        ? void tunnels.named(schedule.tunnel, "tunnel")
-        : killSwitchParts.devices.assertExit(schedule.exit),
+    assertPossible: (schedule) => {
+      if (schedule.do === "move") tunnels.named(schedule.tunnel, "tunnel");
+      else if (schedule.do === "exit") killSwitchParts.devices.assertExit(schedule.exit);
+      else killSwitchParts.devices.assertRate(schedule.device);
+    },
     move: async (tunnel) => moveElsewhere(tunnels.named(tunnel).controller, catalogue),
     alarm: (code, message) => events.alarm(code, message),
     onChange: (count) => events.publish({ type: "schedules_update", payload: { count } }),

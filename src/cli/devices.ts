@@ -1,6 +1,6 @@
 import { GatewayError } from "../base/errors.ts";
 import { parseMac } from "../base/mac.ts";
-import { type Device, DeviceList, type Quota, type UsedQuota } from "../devices/schema.ts";
+import { type Device, DeviceList, type Quota, type Rate, type UsedQuota } from "../devices/schema.ts";
 import { Success } from "../http/answers.ts";
 import { TunnelRows } from "../http/schema.ts";
 import { amountText, BYTES_PER_MEGABYTE, parseAmount, quotaText } from "../shared/quotas.ts";
@@ -48,9 +48,14 @@ async function fixDevice(api: Api, device: string, address: string): Promise<Out
 const WHICH_RATE = "rate: must be Mbit/s each way, such as 20; down and up, such as 20/5 or 20/off; or off";
 
 /** `off` means no limit. */
-async function limitDevice(api: Api, device: string, text: string): Promise<Output> {
+export function rateIn(text: string): Rate | null {
   const rate = text === "off" ? null : parseRate(text);
   if (rate === undefined) throw usage(WHICH_RATE);
+  return rate;
+}
+
+async function limitDevice(api: Api, device: string, text: string): Promise<Output> {
+  const rate = rateIn(text);
   const { id, title } = await deviceOf(api, device);
   const json = await api.put(pathOf(id), Success, { rate });
   return {
@@ -97,10 +102,8 @@ function whatHappens(quota: Quota, isShared = false): string {
   return `${isShared ? "are" : "is"} ${state} after ${amount}`;
 }
 
-/** `off` means no limit. */
 export async function setSharedRate(api: Api, text: string): Promise<Output> {
-  const rate = text === "off" ? null : parseRate(text);
-  if (rate === undefined) throw usage(WHICH_RATE);
+  const rate = rateIn(text);
   const json = await api.put("/api/shared-rate", Success, { rate });
   const are = rate === null ? "have no limit now" : `are limited to ${rateText(rate)} together`;
   return { json, text: `Devices without a limit of their own ${are}.\n` };

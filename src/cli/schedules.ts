@@ -3,10 +3,11 @@ import { DeviceList } from "../devices/schema.ts";
 import { Success } from "../http/answers.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { DAYS, type Day, type ScheduleBody, ScheduleList } from "../schedules/schema.ts";
+import { rateText } from "../shared/rates.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
-import { deviceOf } from "./devices.ts";
+import { deviceOf, rateIn } from "./devices.ts";
 import { list, printable, styled } from "./text.ts";
 
 export interface ScheduleFlags {
@@ -27,7 +28,7 @@ export async function listSchedules(api: Api, namesOnly: boolean): Promise<Outpu
 
 export async function changeSchedule(
   api: Api,
-  [name = "", action = "", target, exit]: readonly string[],
+  [name = "", action = "", target, given]: readonly string[],
   flags: ScheduleFlags,
 ): Promise<Output> {
   const path = `/api/schedules/${encodeURIComponent(name)}`;
@@ -36,7 +37,7 @@ export async function changeSchedule(
       throw usage("too many arguments: remove takes only the schedule's name");
     return { json: await api.delete(path, Success), text: `Removed the schedule ${printable(name)}.\n` };
   }
-  const what = action === "move" ? moveOf(target, exit) : await exitOf(api, target, exit);
+  const what = action === "move" ? moveOf(target, given) : await timedOf(api, action, target, given);
   const json = await api.put(path, Success, { ...what, ...timesIn(flags) });
   const { schedules, time_zone } = await api.get("/api/schedules", ScheduleList);
   const row = schedules.find((each) => each.name === name);
@@ -45,15 +46,16 @@ export async function changeSchedule(
   return { json, text: `The schedule ${printable(name)} is saved. ${next}\n` };
 }
 
-function moveOf(tunnel = MAIN, exit?: string): ScheduleBody {
-  if (exit !== undefined) throw usage("too many arguments: move takes a tunnel");
+function moveOf(tunnel = MAIN, given?: string): ScheduleBody {
+  if (given !== undefined) throw usage("too many arguments: move takes a tunnel");
   return { tunnel };
 }
 
-async function exitOf(api: Api, device?: string, exit?: string): Promise<ScheduleBody> {
-  if (device === undefined || exit === undefined)
-    throw usage("missing argument: which device, and which exit?");
-  return { device: (await deviceOf(api, device)).id, exit };
+async function timedOf(api: Api, action: string, device?: string, given?: string): Promise<ScheduleBody> {
+  if (device === undefined || given === undefined)
+    throw usage(`missing argument: which device, and which ${action}?`);
+  const what = action === "rate" ? { rate: rateIn(given) } : { exit: given };
+  return { device: (await deviceOf(api, device)).id, ...what };
 }
 
 const WORDS: readonly string[] = DAYS;
@@ -107,10 +109,12 @@ function textOf({ schedules, time_zone }: ScheduleList, names: ReadonlyMap<strin
   ].join("");
 }
 
-function whatOf({ tunnel, device = "", exit = "" }: Row, names: ReadonlyMap<string, string>): string {
-  return tunnel === undefined
-    ? `exit of ${printable(names.get(device) || device)}: ${exit}`
-    : `move the ${tunnelTitle(tunnel)}`;
+function whatOf({ tunnel, device = "", exit, rate }: Row, names: ReadonlyMap<string, string>): string {
+  if (tunnel !== undefined) return `move the ${tunnelTitle(tunnel)}`;
+  const who = printable(names.get(device) || device);
+  return exit === undefined
+    ? `limit of ${who}: ${rate ? rateText(rate) : "none"}`
+    : `exit of ${who}: ${exit}`;
 }
 
 function whenOf({ at = "", until, days, every_hours }: Row): string {

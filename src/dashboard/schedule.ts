@@ -3,6 +3,7 @@ import type { Day, ScheduleList } from "../schedules/schema.ts";
 import { exitName, titleOf } from "./exit.ts";
 import { listOf, timeOfDay } from "./format.ts";
 import { say } from "./language.ts";
+import { limitText } from "./limit.ts";
 import { clockIn, dayIn } from "./zone.ts";
 
 export type Schedule = ScheduleList["schedules"][number];
@@ -23,12 +24,22 @@ const FIRST_DAY = 3;
 
 /** "TV leaves by amsterdam from 20:00 to 23:00 each day." */
 export function sentenceFor(schedule: Schedule, devices: Devices): string {
-  const { tunnel, device = "", exit = "" } = schedule;
+  const { tunnel, device = "", exit = "", rate } = schedule;
   const when = whenOf(schedule);
   if (tunnel !== undefined)
     return say(
       "The {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} moves to another server of its place {when}.",
       { tunnel, when },
+    );
+  if (rate !== undefined)
+    return say(
+      "{limited, select, yes {{who} has at most {limit} {when}.} other {{who} has no limit of its own {when}.}}",
+      {
+        limited: rate === null ? "no" : "yes",
+        who: whoIn(device, devices),
+        limit: rate === null ? "" : limitText(rate),
+        when,
+      },
     );
   return say("{exit, select, blocked {{who} is blocked {when}.} other {{who} leaves by {name} {when}.}}", {
     exit,

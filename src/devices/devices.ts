@@ -29,7 +29,7 @@ import { ExitsInForce, type Move } from "./exits-in-force.ts";
 import { type DhcpHosts, FixedAddresses } from "./fixed.ts";
 import { type DeviceId, deviceIdIn, EVERYBODY_ELSE, isPrefixId, type LimitId } from "./id.ts";
 import { leasedNames } from "./leases.ts";
-import { Limits, rateIn } from "./limits.ts";
+import { assertSingle, Limits, rateIn } from "./limits.ts";
 import { NeighbourTable } from "./neighbour-table.ts";
 import { Neighbourhood, type Presence, SILENT_MS } from "./neighbourhood.ts";
 import { Quotas, quotaIn, usedQuotaIn } from "./quotas.ts";
@@ -138,8 +138,7 @@ export class Devices {
           assigned.has(mac) ||
           scheduled.has(mac) ||
           this.fixed.of(mac) !== null ||
-          this.limits.of(mac) !== null ||
-          this.limits.quotaOf(mac) !== null ||
+          this.limits.isGiven(mac) ||
           this.isNeeded(mac)
         );
       },
@@ -231,7 +230,7 @@ export class Devices {
   async assign(idText: string, given: DeviceChange): Promise<void> {
     const id = deviceIdIn(idText);
     const name = given.name === undefined ? undefined : nameIn("name", given.name);
-    const isSingle = !isPrefixId(id) || this.remote.isKnown(id);
+    const isSingle = this.isSingle(id);
     const rate = given.rate === undefined ? undefined : rateIn(isSingle, given.rate);
     const quota = given.quota === undefined ? undefined : quotaIn(isSingle, given.quota);
     if ([name, given.exit, given.address, rate, quota].every((each) => each === undefined))
@@ -262,7 +261,7 @@ export class Devices {
     { rate, quota }: { rate: Rate | null | undefined; quota: Quota | null | undefined },
     rest: () => Promise<void>,
   ): Promise<void> {
-    const [former, formerQuota] = [this.limits.of(id), this.limits.quotaOf(id)?.quota ?? null];
+    const [former, formerQuota] = [this.limits.givenOf(id), this.limits.quotaOf(id)?.quota ?? null];
     const unsaved = rate === undefined ? null : await this.limits.set(id, rate);
     let unsavedQuota: Unsaved | null = null;
     try {
@@ -273,7 +272,7 @@ export class Devices {
     } catch (error) {
       // What is in force without being saved is so for the limit, too.
       if (error instanceof Unsaved) throw error;
-      if (rate !== undefined) await this.limits.set(id, former);
+      if (rate !== undefined) await this.limits.giveBack(id, former);
       if (quota != null) await this.limits.setQuota(id, formerQuota);
       throw error;
     }
@@ -341,6 +340,31 @@ export class Devices {
         withScheduled(decisions, id, exit === null ? null : exitIn(exit, this.choices.exits)),
       )
       .finally(() => this.updates.touch([id]));
+  }
+
+  /** The devices that have a rate, or none, by a schedule now. */
+  get scheduledRates(): DeviceId[] {
+    return this.limits.scheduled;
+  }
+
+  /** Throws `bad_request` if this device can have no rate. */
+  assertRate(id: DeviceId): void {
+    assertSingle(this.isSingle(id));
+  }
+
+  private isSingle(id: DeviceId): boolean {
+    return !isPrefixId(id) || this.remote.isKnown(id);
+  }
+
+  /** Gives a device a rate, or null for none, until it is given undefined, or until a person gives it another one. */
+  async scheduleRate(id: DeviceId, rate: Rate | null | undefined): Promise<void> {
+    const unsaved = await this.limits.schedule(id, rate).finally(() => this.updates.touch([id]));
+    if (unsaved !== null) throw unsaved;
+  }
+
+  /** Whether a schedule lets more pass if it gives the second instead of the first; undefined is nothing. */
+  isRateRaised(id: DeviceId, from: Rate | null | undefined, to: Rate | null | undefined): boolean {
+    return this.limits.isRaised(id, from, to);
   }
 
   /** Forgets the name, the exit, the address, the limit, the quota and the history of a device. */

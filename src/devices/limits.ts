@@ -3,7 +3,7 @@ import type { Address } from "../base/address.ts";
 import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
-import { listIn, SavedList, type Texts } from "../base/saved.ts";
+import { listIn, SavedList, savedJson, type Texts } from "../base/saved.ts";
 import {
   addressesFor,
   type ByteRate,
@@ -41,9 +41,16 @@ export const LIMITS = new SavedList<StoredLimit>({
   wordsOf: ({ rate }) => rateText(rate),
 });
 
+/** By device; null is no rate. */
+const SCHEDULED = savedJson(
+  "scheduled_rates",
+  Type.Record(Type.String(), Type.Union([Rate, Type.Null()])),
+  {},
+);
+
 interface Deps {
   host: Pick<Host, "run">;
-  store: Texts;
+  store: Texts & { atomically(work: () => void): void };
   quotas: Quotas;
   /** The addresses of a device, as far as they are known. */
   addressesOf: (id: DeviceId) => readonly Address[];
@@ -52,8 +59,22 @@ interface Deps {
 
 type Rates = ReadonlyMap<LimitId, Rate>;
 
+/** What people have given, and what schedules give for a time, which takes precedence. */
+interface Given {
+  own: Rates;
+  scheduled: ReadonlyMap<DeviceId, Rate | null>;
+}
+
+/** The same of one device; `scheduled` is undefined if no schedule gives it anything. */
+interface GivenOne {
+  own: Rate | null;
+  scheduled: Rate | null | undefined;
+}
+
 /** How fast devices may send and receive, in the database and in the kernel, which drops what is more. */
 export class Limits {
+  private given: Given;
+  /** The rates in force. */
   private all: Rates;
   /** The interfaces of the LAN and of the road; null before they are first known. */
   private inside: readonly string[] | null = null;
@@ -68,21 +89,32 @@ export class Limits {
   private readonly queue = new Queue();
 
   constructor(private readonly deps: Deps) {
-    this.all = storedIn(deps.store);
+    this.given = storedIn(deps.store);
+    this.all = inForce(this.given);
   }
 
-  /** The devices with a rate of their own. */
+  /** The devices with a rate that is in force. */
   get rated(): DeviceId[] {
     return devicesIn([...this.all.keys()]);
   }
 
-  /** The devices with a rate or a quota. */
+  /** The devices with a rate, if not now, or a quota. */
   get ids(): DeviceId[] {
-    return devicesIn(this.limited);
+    return devicesIn([...new Set([...this.given.own.keys(), ...this.limited])]);
+  }
+
+  /** The devices that have a rate, or none, by a schedule. */
+  get scheduled(): DeviceId[] {
+    return [...this.given.scheduled.keys()];
   }
 
   private get limited(): LimitId[] {
     return [...new Set([...this.all.keys(), ...this.deps.quotas.ids])];
+  }
+
+  /** Whether it has a rate, if not now, or a quota. */
+  isGiven(id: DeviceId): boolean {
+    return this.given.own.has(id) || this.all.has(id) || this.quotaOf(id) !== null;
   }
 
   quotaOf(id: LimitId): ReturnType<Quotas["of"]> {
@@ -100,7 +132,7 @@ export class Limits {
   /** Reads them again, and hands them to the kernel. */
   load(): Promise<void> {
     return this.queue.add(async () => {
-      this.all = storedIn(this.deps.store);
+      this.take(storedIn(this.deps.store));
       this.deps.quotas.load();
       this.isUnsaved = false;
       await this.settle();
@@ -129,7 +161,7 @@ export class Limits {
    * devices as they are now.
    */
   async lookAfter(): Promise<void> {
-    if (this.isUnsaved) await this.queue.add(() => this.save(this.all)).catch(() => {});
+    if (this.isUnsaved) await this.queue.add(() => this.save(this.given)).catch(() => {});
     if (this.loaded !== null && this.isNone) return;
     await this.queue.add(async () => {
       await this.deps.quotas.lookAfter();
@@ -139,28 +171,59 @@ export class Limits {
 
   /**
    * Resolves once the kernel has the limit; null ends it. A lower limit takes effect even if it cannot be saved: then it
-   * resolves to what is to be told.
+   * resolves to what is to be told. What a person decides ends what a schedule gives.
    */
   set(id: LimitId, rate: Rate | null): Promise<Unsaved | null> {
+    return this.change(id, () => ({ own: rate, scheduled: undefined }));
+  }
+
+  /** The same for a schedule: the device has this rate, or none, until undefined ends it, or a person decides. */
+  schedule(id: DeviceId, rate: Rate | null | undefined): Promise<Unsaved | null> {
+    return this.change(id, ({ own }) => ({ own, scheduled: rate }));
+  }
+
+  /** What `giveBack` takes. */
+  givenOf(id: LimitId): GivenOne {
+    return oneOf(this.given, id);
+  }
+
+  giveBack(id: LimitId, given: GivenOne): Promise<Unsaved | null> {
+    return this.change(id, () => given);
+  }
+
+  /** Whether more can pass if a schedule gives the device the second instead of the first; undefined is nothing. */
+  isRaised(id: DeviceId, from: Rate | null | undefined, to: Rate | null | undefined): boolean {
+    const { own } = this.givenOf(id);
+    const [before, after] = [from, to].map((scheduled) =>
+      inForce(withOne(this.given, id, { own, scheduled })),
+    ) as [Rates, Rates];
+    return isHigher(before, after, id);
+  }
+
+  private change(id: LimitId, edit: (one: GivenOne) => GivenOne): Promise<Unsaved | null> {
     return this.queue.add(async () => {
-      const before = this.all;
-      const after = new Map(before);
-      if (rate === null) after.delete(id);
-      else after.set(id, { down: rate.down, up: rate.up });
+      const before = this.given;
+      const after = withOne(before, id, edit(oneOf(before, id)));
       if (Bun.deepEquals(before, after) && !this.isUnsaved) return null;
-      if (after.size > LIMITS.max)
+      if (after.own.size > LIMITS.max)
         throw refusal(`${LIMITS.max} devices have one already, the maximum; remove one first`);
-      const unsaved = this.savedOr(after, !isHigher(before, after, id));
-      this.all = after;
+      const isRaised = isHigher(before.own, after.own, id) || isHigher(inForce(before), inForce(after), id);
+      const unsaved = this.savedOr(after, !isRaised);
+      this.take(after);
       try {
         await this.apply();
       } catch (error) {
-        this.all = before;
+        this.take(before);
         if (unsaved === null) this.save(before);
         throw error;
       }
       return unsaved;
     });
+  }
+
+  private take(given: Given): void {
+    this.given = given;
+    this.all = inForce(given);
   }
 
   /** Reads what devices have used. */
@@ -186,9 +249,9 @@ export class Limits {
     });
   }
 
-  private savedOr(all: Rates, isLower: boolean): Unsaved | null {
+  private savedOr(given: Given, isLower: boolean): Unsaved | null {
     try {
-      this.save(all);
+      this.save(given);
       return null;
     } catch (error) {
       if (!isLower) throw error;
@@ -197,11 +260,15 @@ export class Limits {
     }
   }
 
-  private save(all: Rates): void {
-    LIMITS.write(
-      this.deps.store,
-      [...all].map(([id, rate]) => ({ id, rate })),
-    );
+  private save({ own, scheduled }: Given): void {
+    const { store } = this.deps;
+    store.atomically(() => {
+      LIMITS.write(
+        store,
+        [...own].map(([id, rate]) => ({ id, rate })),
+      );
+      SCHEDULED.write(store, Object.fromEntries(scheduled));
+    });
     this.isUnsaved = false;
   }
 
@@ -276,13 +343,18 @@ export class Limits {
 /** The rate that a client has given for a device or for everybody else; null is none. */
 export function rateIn(isSingle: boolean, rate: Rate | null): Rate | null {
   if (rate === null) return null;
-  if (!isSingle) throw refusal("is for single devices, not for a network behind another router");
+  assertSingle(isSingle);
   if (isFree(rate)) throw refusal("down or up is required; null for no limit");
   return rate;
 }
 
 function devicesIn(ids: readonly LimitId[]): DeviceId[] {
   return ids.flatMap((id) => (id === EVERYBODY_ELSE ? [] : [id]));
+}
+
+/** Throws if it is no single device, which can have no rate. */
+export function assertSingle(isSingle: boolean): void {
+  if (!isSingle) throw refusal("is for single devices, not for a network behind another router");
 }
 
 function isFree({ down, up }: Rate): boolean {
@@ -310,8 +382,45 @@ function byteRateOf({ down, up }: Rate): ByteRate {
   return { down: bytesOf(down), up: bytesOf(up) };
 }
 
-function storedIn(store: Pick<Texts, "read">): Rates {
-  return new Map(LIMITS.read(store).map(({ id, rate }) => [id as LimitId, rate]));
+function storedIn(store: Pick<Texts, "read">): Given {
+  const scheduled = Object.entries(SCHEDULED.read(store)).flatMap(([text, rate]) => {
+    const id = parseLimitId(text);
+    const isValid = id !== null && id !== EVERYBODY_ELSE && !(rate && isFree(rate));
+    return isValid ? [[id, rate] as const] : [];
+  });
+  return {
+    own: new Map(LIMITS.read(store).map(({ id, rate }) => [id as LimitId, rate])),
+    scheduled: new Map(scheduled),
+  };
+}
+
+function inForce({ own, scheduled }: Given): Rates {
+  const all = new Map(own);
+  for (const [id, rate] of scheduled)
+    if (rate === null) all.delete(id);
+    else all.set(id, rate);
+  return all;
+}
+
+function oneOf({ own, scheduled }: Given, id: LimitId): GivenOne {
+  return {
+    own: own.get(id) ?? null,
+    scheduled: id === EVERYBODY_ELSE ? undefined : scheduled.get(id),
+  };
+}
+
+function withOne(given: Given, id: LimitId, one: GivenOne): Given {
+  const [own, scheduled] = [new Map(given.own), new Map(given.scheduled)];
+  if (one.own === null) own.delete(id);
+  else own.set(id, copyOf(one.own));
+  if (id === EVERYBODY_ELSE) return { own, scheduled };
+  if (one.scheduled === undefined) scheduled.delete(id);
+  else scheduled.set(id, one.scheduled && copyOf(one.scheduled));
+  return { own, scheduled };
+}
+
+function copyOf({ down, up }: Rate): Rate {
+  return { down, up };
 }
 
 function refusal(what: string): GatewayError {

@@ -2,7 +2,10 @@ import { GatewayError } from "../base/errors.ts";
 import { nameIn } from "../base/name.ts";
 import { listIn, SavedList } from "../base/saved.ts";
 import { parseDefaultExit } from "../devices/exit.ts";
-import { type DeviceId, deviceIdIn } from "../devices/id.ts";
+import { type DeviceId, deviceIdIn, parseLimitId } from "../devices/id.ts";
+import { assertSingle, rateIn } from "../devices/limits.ts";
+import type { Rate } from "../devices/schema.ts";
+import { rateText } from "../shared/rates.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import { nameFault } from "../tunnel/name.ts";
 import { DAYS, type Day, SavedSchedule, type ScheduleBody } from "./schema.ts";
@@ -27,7 +30,7 @@ export interface Move {
 }
 
 /** A device has another exit for some time. */
-export interface ExitSchedule {
+interface ExitSchedule {
   name: string;
   do: "exit";
   device: DeviceId;
@@ -35,7 +38,18 @@ export interface ExitSchedule {
   when: Span;
 }
 
-export type Schedule = Move | ExitSchedule;
+/** A device has another limit for some time; null is none of its own. */
+interface RateSchedule {
+  name: string;
+  do: "rate";
+  device: DeviceId;
+  rate: Rate | null;
+  when: Span;
+}
+
+/** What holds for some time. */
+export type Timed = ExitSchedule | RateSchedule;
+export type Schedule = Move | Timed;
 
 const TIME = /^([01]\d|2[0-3]):[0-5]\d$/;
 
@@ -48,7 +62,7 @@ export function scheduleIn(name: string, body: ScheduleBody): Schedule {
     if (!TIME.test(body[field] ?? "00:00"))
       throw refusal(`${field}: must be a time of 24 hours, such as 21:00 or 07:30`);
   if (body.tunnel !== undefined && body.device === undefined) return moveIn(name, body.tunnel, body);
-  if (body.device !== undefined && body.tunnel === undefined) return outingIn(name, body.device, body);
+  if (body.device !== undefined && body.tunnel === undefined) return timedIn(name, body.device, body);
   throw refusal("either tunnel or device is required");
 }
 
@@ -60,9 +74,11 @@ export function bodyOf(schedule: Schedule): ScheduleBody {
   switch (schedule.do) {
     case "move":
       return { tunnel: schedule.tunnel, at: when.at, ...days };
-    case "exit": {
-      const { device, exit } = schedule;
-      return { device, exit, at: schedule.when.at, until: schedule.when.until, ...days };
+    case "exit":
+    case "rate": {
+      const { device, when } = schedule;
+      const what = schedule.do === "exit" ? { exit: schedule.exit } : { rate: schedule.rate };
+      return { device, ...what, at: when.at, until: when.until, ...days };
     }
   }
 }
@@ -85,18 +101,29 @@ export function inOrder(schedules: Iterable<Schedule>): Schedule[] {
   return [...schedules].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-function wordsOf({ when, ...what }: Schedule): string {
-  const action =
-    what.do === "move" ? `move the ${tunnelTitle(what.tunnel)}` : `${what.device} to ${what.exit}`;
+function wordsOf(schedule: Schedule): string {
+  const { when } = schedule;
+  const action = actionOf(schedule);
   if ("everyHours" in when) return `${action} every ${when.everyHours} h`;
   const span = "until" in when ? `from ${when.at} until ${when.until}` : `at ${when.at}`;
   return `${action} ${span}${when.days.length === DAYS.length ? "" : ` on ${when.days.join(", ")}`}`;
 }
 
-function moveIn(name: string, tunnel: string, { exit, at, until, every_hours, days }: ScheduleBody): Move {
+function actionOf(what: Schedule): string {
+  if (what.do === "move") return `move the ${tunnelTitle(what.tunnel)}`;
+  if (what.do === "exit") return `${what.device} to ${what.exit}`;
+  return `${what.device} ${what.rate === null ? "without a limit" : `limited to ${rateText(what.rate)}`}`;
+}
+
+function moveIn(
+  name: string,
+  tunnel: string,
+  { exit, rate, at, until, every_hours, days }: ScheduleBody,
+): Move {
   const fault = nameFault(tunnel);
   if (fault !== null) throw refusal(`tunnel: ${fault}`);
-  if (exit !== undefined || until !== undefined) throw refusal("exit and until are for a device");
+  if ([exit, rate, until].some((each) => each !== undefined))
+    throw refusal("exit, rate and until are for a device");
   if (every_hours !== undefined && at === undefined && days === undefined)
     return { name, do: "move", tunnel, when: { everyHours: every_hours } };
   if (at === undefined || every_hours !== undefined)
@@ -104,22 +131,27 @@ function moveIn(name: string, tunnel: string, { exit, at, until, every_hours, da
   return { name, do: "move", tunnel, when: { at, days: sorted(days) } };
 }
 
-function outingIn(name: string, device: string, body: ScheduleBody): ExitSchedule {
-  const { exit, at, until, every_hours, days } = body;
+function timedIn(name: string, device: string, body: ScheduleBody): Timed {
+  const { exit, rate, at, until, every_hours, days } = body;
   if (every_hours !== undefined) throw refusal("every_hours is for a tunnel");
-  if (exit === undefined || at === undefined || until === undefined)
-    throw refusal("exit, at and until are required for a device");
+  if ((exit === undefined) === (rate === undefined))
+    throw refusal("either exit or rate is required for a device");
+  if (at === undefined || until === undefined) throw refusal("at and until are required for a device");
+  if (until === at) throw refusal("until: must differ from at");
+  const id = deviceIdIn(device, "device");
+  const when = { at, until, days: sorted(days) };
+  if (rate !== undefined) {
+    assertSingle(parseLimitId(id) !== null);
+    return { name, do: "rate", device: id, rate: rateIn(true, rate), when };
+  }
+  return { name, do: "exit", device: id, exit: exitIn(exit ?? ""), when };
+}
+
+function exitIn(exit: string): string {
   if (exit === "direct")
     throw refusal("exit: direct cannot be scheduled, because it leads outside the tunnel; set it by hand");
   if (parseDefaultExit(exit) === null) throw refusal("exit: must be the name of a tunnel, or blocked");
-  if (until === at) throw refusal("until: must differ from at");
-  return {
-    name,
-    do: "exit",
-    device: deviceIdIn(device, "device"),
-    exit,
-    when: { at, until, days: sorted(days) },
-  };
+  return exit;
 }
 
 function sorted(days: readonly Day[] = DAYS): Day[] {

@@ -5,17 +5,10 @@ import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
 import type { DeviceId } from "../devices/id.ts";
+import { Rate } from "../devices/schema.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import type { Host } from "../system/host.ts";
-import {
-  bodyOf,
-  type ExitSchedule,
-  inOrder,
-  type Move,
-  SCHEDULES,
-  type Schedule,
-  scheduleIn,
-} from "./schedule.ts";
+import { bodyOf, inOrder, type Move, SCHEDULES, type Schedule, scheduleIn, type Timed } from "./schedule.ts";
 import type { ScheduleBody, ScheduleList } from "./schema.ts";
 import { lastOf, nextOf, spanAt } from "./times.ts";
 import { TIME_ZONE, zoneIn, zoneText } from "./zone.ts";
@@ -30,8 +23,14 @@ interface Deps {
     readonly scheduled: readonly DeviceId[];
     /** Null ends it. */
     schedule(id: DeviceId, exit: string | null): Promise<void>;
+    /** The devices that have a rate by schedule. */
+    readonly scheduledRates: readonly DeviceId[];
+    /** Null is no rate, undefined ends it. */
+    scheduleRate(id: DeviceId, rate: Rate | null | undefined): Promise<void>;
+    /** Whether more passes if a schedule gives the second instead of the first. */
+    isRateRaised(id: DeviceId, from: Rate | null | undefined, to: Rate | null | undefined): boolean;
   };
-  /** Throws if there is no such tunnel or exit. */
+  /** Throws if there is no such tunnel or exit, or if the device can have no rate. */
   assertPossible: (schedule: Schedule) => void;
   /** Moves a tunnel; false if it cannot be moved yet, because it is being connected. */
   move: (tunnel: string) => Promise<boolean>;
@@ -44,10 +43,11 @@ interface Deps {
 const LOOK_EVERY_MS = 20_000;
 const HOUR_MS = 3_600_000;
 
-/** The exit that a device has, or had until a person gave it another one. */
+/** What a device has, or had until a person gave it another exit or rate. */
 const Given = Type.Object({
   schedule: Type.String(),
-  exit: Type.String(),
+  exit: Type.Optional(Type.String()),
+  rate: Type.Optional(Type.Union([Rate, Type.Null()])),
   /** When it began, in milliseconds since 1970. */
   from: Type.Number(),
 });
@@ -63,14 +63,20 @@ const Done = Type.Object({
 type Done = Static<typeof Done>;
 
 const DONE = savedJson("schedules_done", Done, null);
+/** Beside the rates themselves, so that both are lost together: the second copy of the exits has neither. */
+const RATES_DONE = savedJson("scheduled_rates_done", Type.Record(Type.String(), Given), {});
+
+type What = Timed["do"];
+const WORDS: Readonly<Record<What, string>> = { exit: "exit", rate: "limit" };
 
 /**
  * Carries out schedules by the machine's present clock. However the clock changes, a move is made once for all the
- * times that have passed, and a device has the exit of the present time.
+ * times that have passed, and a device has the exit and the rate of the present time.
  */
 export class Schedules {
   private all: ReadonlyMap<string, Schedule>;
   private done: Done;
+  private rates: Record<string, Given>;
   /** Whether the database lacks a change that only blocks. */
   private isUnsaved = false;
   private readonly moving = new Set<string>();
@@ -80,22 +86,23 @@ export class Schedules {
   constructor(private readonly deps: Deps) {
     this.all = byName(SCHEDULES.read(deps.store));
     this.done = DONE.read(deps.store) ?? { moves: {}, exits: {} };
+    this.rates = { ...RATES_DONE.read(deps.store) };
   }
 
   list(): ScheduleList {
     const [now, zone] = this.clock;
-    const due = this.exitsAt(now, zone);
+    const due = { exit: this.dueAt("exit", now, zone), rate: this.dueAt("rate", now, zone) };
     const schedules = [...this.all.values()].map((schedule) => ({
       name: schedule.name,
       ...bodyOf(schedule),
-      active: schedule.do === "exit" && this.isActive(schedule, due),
+      active: schedule.do !== "move" && this.isActive(schedule, due[schedule.do]),
       next_at: new Date(this.nextOf(schedule, now, zone)).toISOString(),
       error: this.faults.get(schedule.name) ?? null,
     }));
     return { time_zone: zone, schedules };
   }
 
-  /** Resolves once it has its effect, if its time is now. A new `blocked` takes effect even if it cannot be saved. */
+  /** Resolves once it has its effect, if its time is now. A new one that only closes takes effect even if it cannot be saved. */
   async put(name: string, body: ScheduleBody): Promise<void> {
     const schedule = scheduleIn(name, body);
     this.deps.assertPossible(schedule);
@@ -105,18 +112,30 @@ export class Schedules {
         "bad_request",
         `name: there are ${SCHEDULES.max} schedules, the maximum; remove one first`,
       );
-    await this.save(all, name, !this.all.has(name) && schedule.do === "exit" && schedule.exit === "blocked");
+    await this.save(all, name, !this.all.has(name) && this.closes(schedule));
   }
 
   /**
-   * Ends the exit that a device has because of it. If that exit opens something, it ends even if that cannot be saved.
+   * Ends what a device has because of it. If that opens something, it ends even if that cannot be saved.
    */
   async remove(name: string): Promise<void> {
     const former = this.all.get(name);
     if (former === undefined) throw new GatewayError("not_found", "name: there is no schedule of this name");
     const all = new Map(this.all);
     all.delete(name);
-    await this.save(all, name, former.do === "exit" && former.exit !== "blocked");
+    await this.save(all, name, this.opens(former));
+  }
+
+  private closes(schedule: Schedule): boolean {
+    if (schedule.do === "rate")
+      return !this.deps.devices.isRateRaised(schedule.device, undefined, schedule.rate);
+    return schedule.do === "exit" && schedule.exit === "blocked";
+  }
+
+  private opens(schedule: Schedule): boolean {
+    if (schedule.do === "rate")
+      return !this.deps.devices.isRateRaised(schedule.device, schedule.rate, undefined);
+    return schedule.do === "exit" && schedule.exit !== "blocked";
   }
 
   /** Reads the schedules again, after another writer has changed the database. */
@@ -167,12 +186,13 @@ export class Schedules {
   private look(): Promise<void> {
     return this.queue.add(async () => {
       const [now, zone] = this.clock;
-      const before = structuredClone(this.done);
+      const before = structuredClone([this.done, this.rates]);
       for (const name of Object.keys(this.done.moves)) if (!this.all.has(name)) delete this.done.moves[name];
       for (const schedule of this.all.values())
         if (schedule.do === "move" && this.isDue(schedule, now, zone)) void this.move(schedule);
-      await this.giveExits(now, zone);
-      if (!Bun.deepEquals(this.done, before)) this.saveDone();
+      await this.give("exit", now, zone);
+      await this.give("rate", now, zone);
+      if (!Bun.deepEquals([this.done, this.rates], before)) this.saveDone();
     });
   }
 
@@ -199,54 +219,70 @@ export class Schedules {
     this.saveDone();
   }
 
-  private async giveExits(now: number, zone: string): Promise<void> {
-    const due = this.exitsAt(now, zone);
-    const { devices } = this.deps;
-    const ids = new Set([...due.keys(), ...devices.scheduled, ...Object.keys(this.done.exits)]);
+  private async give(what: What, now: number, zone: string): Promise<void> {
+    const due = this.dueAt(what, now, zone);
+    const all = this.givenAs(what);
+    const ids = new Set([...due.keys(), ...this.scheduledAs(what), ...Object.keys(all)]);
     for (const id of ids as Set<DeviceId>) {
-      const [given, next] = [this.done.exits[id], due.get(id)];
-      const isLeft = next === undefined && devices.scheduled.includes(id);
+      const [given, next] = [all[id], due.get(id)];
+      const isLeft = next === undefined && this.scheduledAs(what).includes(id);
       if (!isLeft && Bun.deepEquals(given, next)) continue;
       try {
-        await devices.schedule(id, next?.exit ?? null).catch((error: unknown) => {
+        await this.hand(what, id, next).catch((error: unknown) => {
           if (!(error instanceof Unsaved)) throw error;
           this.deps.alarm("state_not_saved", error.message);
         });
-        if (next === undefined) delete this.done.exits[id];
-        else this.done.exits[id] = next;
+        if (next === undefined) delete all[id];
+        else all[id] = next;
         this.faults.delete(next?.schedule ?? "");
       } catch (error) {
-        this.tellFault((next ?? given)?.schedule ?? id, `${id} keeps its exit: ${messageOf(error)}`);
+        this.tellFault(
+          (next ?? given)?.schedule ?? id,
+          `${id} keeps its ${WORDS[what]}: ${messageOf(error)}`,
+        );
       }
     }
   }
 
-  /** The exit that each device should have. If several schedules apply, the one that began last counts. */
-  private exitsAt(now: number, zone: string): Map<DeviceId, Given> {
+  private hand(what: What, id: DeviceId, next: Given | undefined): Promise<void> {
+    const { devices } = this.deps;
+    return what === "exit" ? devices.schedule(id, next?.exit ?? null) : devices.scheduleRate(id, next?.rate);
+  }
+
+  private givenAs(what: What): Record<string, Given> {
+    return what === "exit" ? this.done.exits : this.rates;
+  }
+
+  private scheduledAs(what: What): readonly DeviceId[] {
+    return what === "exit" ? this.deps.devices.scheduled : this.deps.devices.scheduledRates;
+  }
+
+  /** What each device should have. If several schedules apply, the one that began last counts. */
+  private dueAt(what: What, now: number, zone: string): Map<DeviceId, Given> {
     const due = new Map<DeviceId, Given>();
-    for (const schedule of this.all.values()) {
-      if (schedule.do !== "exit") continue;
-      const { name, device, exit, when } = schedule;
-      const span = spanAt(when, now, zone);
-      const other = due.get(device);
-      if (span !== null && (other === undefined || span.from >= other.from))
-        due.set(device, { schedule: name, exit, from: span.from });
+    for (const each of this.all.values()) {
+      if (each.do !== what) continue;
+      const span = spanAt(each.when, now, zone);
+      const other = due.get(each.device);
+      if (span === null || (other !== undefined && span.from < other.from)) continue;
+      const given = each.do === "exit" ? { exit: each.exit } : { rate: each.rate };
+      due.set(each.device, { schedule: each.name, ...given, from: span.from });
     }
     return due;
   }
 
-  /** Whether the schedule's exit is in effect. It is not if a person has given the device another exit since. */
-  private isActive({ name, device }: ExitSchedule, due: ReadonlyMap<DeviceId, Given>): boolean {
-    const given = this.done.exits[device];
+  /** Whether it is in effect. It is not if a person has given the device another exit or rate since. */
+  private isActive({ do: what, name, device }: Timed, due: ReadonlyMap<DeviceId, Given>): boolean {
+    const given = this.givenAs(what)[device];
     const isGiven = given !== undefined && Bun.deepEquals(given, due.get(device));
-    return isGiven && given.schedule === name && this.deps.devices.scheduled.includes(device);
+    return isGiven && given.schedule === name && this.scheduledAs(what).includes(device);
   }
 
   private nextOf(schedule: Schedule, now: number, zone: string): number {
     const { when } = schedule;
     if ("everyHours" in when) return (this.done.moves[schedule.name] ?? now) + when.everyHours * HOUR_MS;
     const next = nextOf(when, now, zone);
-    return schedule.do === "exit" ? Math.min(next, spanAt(schedule.when, now, zone)?.to ?? next) : next;
+    return schedule.do === "move" ? next : Math.min(next, spanAt(schedule.when, now, zone)?.to ?? next);
   }
 
   private get pauseMs(): number {
@@ -282,6 +318,7 @@ export class Schedules {
   private saveDone(): void {
     try {
       DONE.write(this.deps.store, this.done);
+      RATES_DONE.write(this.deps.store, this.rates);
     } catch (error) {
       this.deps.log.warn(`what schedules have done could not be saved: ${messageOf(error)}`);
     }

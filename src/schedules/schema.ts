@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { Rate } from "../devices/schema.ts";
 import { MAX_EVERY_HOURS } from "../shared/bounds.ts";
 
 const Day = Type.Union([
@@ -26,12 +27,17 @@ export const ScheduleBody = Type.Object(
     ),
     device: Type.Optional(
       Type.String({
-        description: "from `at` to `until` this device has the exit; by id, as in /api/devices",
+        description: "from `at` to `until` this device has the exit or the rate; by id, as in /api/devices",
       }),
     ),
     exit: Type.Optional(Type.String({ description: "with `device`: name of a tunnel, or blocked" })),
+    rate: Type.Optional(
+      Type.Union([Rate, Type.Null()], {
+        description: "with `device`, in place of `exit`: how fast it may be; null for no limit of its own",
+      }),
+    ),
     at: time("24-hour time on the gateway's clock, such as 21:00"),
-    until: time("with `device`: when the exit ends; the next day if it is not after `at`"),
+    until: time("with `device`: when the exit or the rate ends; the next day if it is not after `at`"),
     every_hours: Type.Optional(
       Type.Integer({ minimum: 1, maximum: MAX_EVERY_HOURS, description: "with `tunnel`, in place of `at`" }),
     ),
@@ -63,7 +69,7 @@ export const ScheduleList = Type.Object(
         {
           name: Type.String(),
           ...ScheduleBody.properties,
-          active: Type.Boolean({ description: "whether the device has this exit now because of it" }),
+          active: Type.Boolean({ description: "whether the device has this exit or rate now because of it" }),
           next_at: Type.String({ description: "when it begins, ends or moves next, in ISO 8601" }),
           error: Type.Union([Type.String(), Type.Null()], {
             description: "why it could not be carried out the last time",

@@ -56,6 +56,16 @@ test("schedule gives a device an exit, moves tunnels, and is shown and removed",
   expect(JSON.parse((await cli("schedules", "--json")).stdout)).toEqual(home.parts.schedules.list());
   expect((await cli("schedule", "often", "remove")).stdout).toBe("Removed the schedule often.\n");
   expect(bodies()).toHaveLength(2);
+  const evening = ["--at", "18:00", "--until", "22:00"];
+  expect((await cli("schedule", "evening", "rate", "tv", "20/off", ...evening)).code).toBe(0);
+  expect(bodies()[1]).toEqual({
+    ...{ name: "evening", device: TV, rate: { down: 20, up: null } },
+    ...{ at: "18:00", until: "22:00" },
+  });
+  expect((await cli("schedules")).stdout).toContain("limit of TV: 20 Mbit/s down  18:00-22:00 daily");
+  expect((await cli("schedule", "evening", "rate", "tv", "off", ...evening)).code).toBe(0);
+  expect((await cli("schedules")).stdout).toContain("limit of TV: none");
+  expect((await cli("schedule", "evening", "remove")).code).toBe(0);
 });
 
 test.each([

@@ -172,6 +172,40 @@ test(
 );
 
 test(
+  "a device's other limit is added by form, and its row says until when it holds",
+  async () => {
+    await openWith({});
+    await other.page.evaluate(`location.hash = "#/devices"`);
+    await tab.click(ADD);
+    await tab.type("Name", "evening");
+    await tab.choose("What happens", "A device has another limit for some time");
+    await tab.choose("Device", "TV");
+    await tab.type("It receives at most, in Mbit/s", "100000");
+    const [from, to] = [await clockIn(-1), await clockIn(1)];
+    await tab.set("From", from);
+    await tab.set("Until", to);
+    await tab.click("Save the schedule");
+    await tab.shows(DIALOG, "It must be from 0.1 to 10000.");
+    await tab.type("It receives at most, in Mbit/s", "2.5");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Save the schedule");
+    await tab.shows(FIRST, "evening Now TV has at most 2.5 Mbit/s down from ");
+    await other.shows(`.device:has([aria-label="Exit of TV"])`, "2.5 Mbit/s down");
+    await other.click("Edit TV");
+    await other.shows(`.device:has([aria-label="Exit of TV"])`, "By the schedule evening until");
+    await tab.click("Change evening");
+    await tab.type("It receives at most, in Mbit/s", "");
+    await tab.click("Save the schedule");
+    await tab.shows(FIRST, "TV has no limit of its own from ");
+    await tab.click("Remove evening");
+    await tab.shows(DIALOG, "TV has its own limit again at once.");
+    await tab.click("Remove");
+    await tab.shows("main", "No schedule yet");
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "a schedule that has failed says why",
   async () => {
     const played = `(() => {

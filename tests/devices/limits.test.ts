@@ -255,6 +255,65 @@ test("a lower limit takes effect even if it cannot be saved, a higher one does n
   expect(LIMITS.read(store)).toEqual([{ id: TV, rate: { down: 10, up: 1 } }]);
 });
 
+test("a schedule's rate holds until it ends or a person decides, over a restart, too, and the own one afterwards", async () => {
+  const own = { down: 20, up: null };
+  await limits.set(TV, own);
+  await limits.schedule(TV, { down: 5, up: 1 });
+  expect([limits.of(TV), limits.scheduled, lines("rate over 625000 ").length]).toEqual([
+    { down: 5, up: 1 },
+    [TV],
+    1,
+  ]);
+  expect(LIMITS.read(store)).toEqual([{ id: TV, rate: own }]);
+  limits = await fresh();
+  expect([limits.of(TV), limits.scheduled]).toEqual([{ down: 5, up: 1 }, [TV]]);
+  await limits.schedule(TV, null);
+  expect([limits.of(TV), limits.ids, limits.rated, host.limitsTable]).toEqual([null, [TV], [], null]);
+  await limits.schedule(TV, undefined);
+  expect([limits.of(TV), limits.scheduled]).toEqual([own, []]);
+  await limits.schedule(TV, { down: 5, up: 1 });
+  await limits.set(TV, { down: 10, up: null });
+  expect([limits.of(TV), limits.scheduled]).toEqual([{ down: 10, up: null }, []]);
+  // A request that fails afterwards gives both back.
+  await limits.schedule(TV, { down: 5, up: 1 });
+  const former = limits.givenOf(TV);
+  await limits.set(TV, null);
+  await limits.giveBack(TV, former);
+  await limits.load();
+  expect([limits.of(TV), limits.givenOf(TV).own]).toEqual([
+    { down: 5, up: 1 },
+    { down: 10, up: null },
+  ]);
+  store.write(
+    "scheduled_rates",
+    JSON.stringify({ tv: null, [TV]: { down: null, up: null }, [CAMERA]: null }),
+  );
+  limits = await fresh();
+  expect(limits.scheduled).toEqual([CAMERA]);
+});
+
+test("a schedule's lower rate takes effect even if it cannot be saved, and its end must be saved if more passes then", async () => {
+  await limits.set(TV, { down: 20, up: null });
+  const heal = fullDisk();
+  expect((await limits.schedule(TV, { down: 5, up: 1 }))?.message).toContain("in force");
+  await expect(limits.schedule(TV, undefined)).rejects.toThrow("The disk is full.");
+  await expect(limits.schedule(TV, null)).rejects.toThrow("The disk is full.");
+  // In force afterwards it would not be more, but when the schedule ends.
+  await expect(limits.giveBack(TV, { own: null, scheduled: { down: 5, up: 1 } })).rejects.toThrow("full");
+  expect(limits.givenOf(TV)).toEqual({ own: { down: 20, up: null }, scheduled: { down: 5, up: 1 } });
+  heal();
+  await limits.lookAfter();
+  expect(JSON.parse(store.read("scheduled_rates") ?? "")).toEqual({ [TV]: { down: 5, up: 1 } });
+  for (const [from, to, isRaised] of [
+    [undefined, { down: 20, up: 1 }, false],
+    [undefined, { down: 21, up: 1 }, true],
+    [undefined, null, true],
+    [{ down: 20, up: 1 }, undefined, true],
+    [{ down: 30, up: null }, undefined, false],
+  ] as const)
+    expect(limits.isRaised(TV, from, to)).toBe(isRaised);
+});
+
 test("what the database or a backup has that is no limit is left out", () => {
   const rate = { down: 1, up: null };
   const texts = [

@@ -66,6 +66,34 @@ test("a schedule whose time is now gives the device its exit, until a person or 
   expect(await exitOf(TV)).toBe("main");
 });
 
+test("a schedule gives a device a rate, and its own one holds again when a person or its removal ends it", async () => {
+  const rateOf = async () =>
+    (await home.send("GET", "/api/devices")).json.devices.find(({ id }: { id: string }) => id === TV)?.rate;
+  const [own, slow] = [
+    { down: 20, up: null },
+    { down: 5, up: 1 },
+  ];
+  const body: ScheduleBody = { device: TV, rate: slow, at: timeIn(-1), until: timeIn(1) };
+  await home.send("PUT", `/api/devices/${TV}`, JSON.stringify({ rate: own }));
+  expect(await put("evening", body)).toEqual(SUCCESS);
+  expect(await rateOf()).toEqual(slow);
+  expect((await list()).schedules).toMatchObject([{ name: "evening", ...body, active: true }]);
+  // What is refused leaves it as it is.
+  const refused = await home.send("PUT", `/api/devices/${TV}`, '{"rate":null,"exit":"nowhere"}');
+  expect([refused.status, await rateOf()]).toEqual([404, slow]);
+  expect((await home.send("DELETE", "/api/schedules/evening")).text).toBe(SUCCESS.text);
+  expect(await rateOf()).toEqual(own);
+  expect(await put("evening", { ...body, rate: null })).toEqual(SUCCESS);
+  expect(await rateOf()).toBeUndefined();
+  await home.send("PUT", `/api/devices/${TV}`, JSON.stringify({ rate: own }));
+  expect([await rateOf(), (await list()).schedules[0].active]).toEqual([own, false]);
+  expect((await put("evening", { ...body, device: "10.200.7.9/32" })).text).toContain(
+    "rate: is for single devices",
+  );
+  await home.send("DELETE", "/api/schedules/evening");
+  await home.send("PUT", `/api/devices/${TV}`, '{"rate":null}');
+});
+
 test("listeners are told of each change", async () => {
   const listener = await listenTo(home.port);
   await listener.received(1);
@@ -96,7 +124,7 @@ test.each<[object, number, string]>([
   [
     { tunnel: "main", time: "04:00" },
     400,
-    "unknown field time: the known ones are tunnel, device, exit, at, until, every_hours, days",
+    "unknown field time: the known ones are tunnel, device, exit, rate, at, until, every_hours, days",
   ],
 ])("PUT %j is refused with %i", async (body, status, error) => {
   expect(await put("one", body)).toEqual({ status, text: JSON.stringify({ success: false, error }) });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { startStreams, streamed } from "../../lab/stream.ts";
 import { until } from "../../lab/until.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 
@@ -11,6 +12,9 @@ const TIMEOUT_MS = 240_000;
 const DONE_WITHIN_MS = 180_000;
 /** So many datagrams are enough for a loss to show. */
 const ENOUGH = 100;
+/** Mbit/s that a schedule allows, and what a device without a limit has at least. */
+const [SLOW, FREE] = [1, 4] as const;
+const STREAM_SECONDS = 4;
 const PAGE = `http://${INTERNET.host4}/ip`;
 
 let lab: Lab;
@@ -82,6 +86,33 @@ test(
     expect((await schedules()).schedules).toMatchObject([{ name: "bedtime", active: true }]);
     await until(async () => (await lab.fetchFrom(client, PAGE)) !== null, DONE_WITHIN_MS);
     expect((await sniffer.stop()).leaks).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a device is slower while a schedule says so, over a kill of the service too, and as before afterwards",
+  async () => {
+    const { client } = lab.namespaces;
+    await startStreams(lab);
+    const rateOf = async () => {
+      const { bytes, ms } = await streamed(lab, client, "down", STREAM_SECONDS);
+      return (bytes * 8) / 1_000 / ms;
+    };
+    // Positive control.
+    expect(await rateOf()).toBeGreaterThan(FREE);
+    await gateway.hears(1);
+    const { devices } = (await gateway.api("GET", "/api/devices")).body;
+    const [at, ends] = [await timeIn(-1), await timeIn(3)];
+    await put("evening", { device: devices[0].id, rate: { down: SLOW, up: null }, at, until: ends });
+    expect(await rateOf()).toBeLessThan(2 * SLOW);
+    await gateway.kill("SIGKILL");
+    expect(await rateOf()).toBeLessThan(2 * SLOW);
+    await gateway.start();
+    expect(await rateOf()).toBeLessThan(2 * SLOW);
+    expect((await schedules()).schedules).toMatchObject([{ name: "evening", active: true }]);
+    await until(async () => (await rateOf()) > FREE, DONE_WITHIN_MS);
+    expect((await gateway.api("GET", "/api/devices")).body.devices[0].rate).toBeUndefined();
   },
   TIMEOUT_MS,
 );

@@ -4,6 +4,7 @@ import type { ScheduleBody } from "../../src/schedules/schema.ts";
 
 const TV = "02:00:00:00:00:20";
 const NIGHT: ScheduleBody = { device: TV, exit: "blocked", at: "21:00", until: "07:00" };
+const RATED: ScheduleBody = { device: TV, rate: { down: 5, up: null }, at: "21:00", until: "07:00" };
 
 test.each<[string, ScheduleBody]>([
   ["a move at a time of day", { tunnel: "main", at: "04:00" }],
@@ -11,6 +12,9 @@ test.each<[string, ScheduleBody]>([
   ["a move every so often", { tunnel: "main", every_hours: 6 }],
   ["an exit", { ...NIGHT, days: ["mon"] }],
   ["an exit of a prefix", { ...NIGHT, device: "10.8.0.0/24" }],
+  ["a rate", { ...RATED, days: ["mon"] }],
+  ["no rate", { ...RATED, rate: null }],
+  ["a rate of a device on the road", { ...RATED, device: "10.200.7.2/32" }],
 ])("%s is kept as it was described", (_, body) => {
   expect(bodyOf(scheduleIn("one", body))).toEqual(body);
 });
@@ -33,10 +37,17 @@ test.each<[ScheduleBody, string]>([
     { tunnel: "main", every_hours: 6, days: ["mon"] },
     "either at, with days if you like, or every_hours is required",
   ],
-  [{ tunnel: "main", at: "04:00", exit: "blocked" }, "exit and until are for a device"],
-  [{ tunnel: "main", at: "04:00", until: "05:00" }, "exit and until are for a device"],
-  [{ device: TV, at: "21:00", until: "07:00" }, "exit, at and until are required for a device"],
-  [{ device: TV, exit: "blocked", at: "21:00" }, "exit, at and until are required for a device"],
+  [{ tunnel: "main", at: "04:00", exit: "blocked" }, "exit, rate and until are for a device"],
+  [{ tunnel: "main", at: "04:00", until: "05:00" }, "exit, rate and until are for a device"],
+  [{ tunnel: "main", at: "04:00", rate: null }, "exit, rate and until are for a device"],
+  [{ device: TV, at: "21:00", until: "07:00" }, "either exit or rate is required for a device"],
+  [{ ...NIGHT, rate: null }, "either exit or rate is required for a device"],
+  [{ device: TV, exit: "blocked", at: "21:00" }, "at and until are required for a device"],
+  [{ ...RATED, rate: { down: null, up: null } }, "rate: down or up is required; null for no limit"],
+  [
+    { ...RATED, device: "10.8.0.0/24", rate: null },
+    "rate: is for single devices, not for a network behind another router",
+  ],
   [{ ...NIGHT, every_hours: 6 }, "every_hours is for a tunnel"],
   [
     { ...NIGHT, exit: "direct" },

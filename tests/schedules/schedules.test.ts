@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { GatewayError, Unsaved } from "../../src/base/errors.ts";
 import type { DeviceId } from "../../src/devices/id.ts";
+import type { Rate } from "../../src/devices/schema.ts";
 import { SCHEDULES } from "../../src/schedules/schedule.ts";
 import { Schedules } from "../../src/schedules/schedules.ts";
 import type { ScheduleBody } from "../../src/schedules/schema.ts";
@@ -18,6 +19,7 @@ const at = (text: string) => Temporal.PlainDateTime.from(text).toZonedDateTime(B
 class World {
   readonly settings = new Map<string, string>();
   readonly exits = new Map<DeviceId, string>();
+  readonly rates = new Map<DeviceId, Rate | null>();
   readonly done: string[] = [];
   readonly alerts: string[] = [];
   counts: number[] = [];
@@ -38,7 +40,7 @@ class World {
   start(): void {
     this.stopping.abort();
     this.stopping = new AbortController();
-    const { settings, exits, clock, done, alerts } = this;
+    const { settings, exits, rates, clock, done, alerts } = this;
     this.schedules = new Schedules({
       clock,
       machineZone: () => this.zone,
@@ -56,6 +58,17 @@ class World {
           if (exit === null) exits.delete(id);
           else exits.set(id, exit);
         },
+        get scheduledRates() {
+          return [...rates.keys()];
+        },
+        scheduleRate: async (id, rate) => {
+          await this.obey();
+          done.push(`${this.time} ${id} ${JSON.stringify(rate)}`);
+          if (rate === undefined) rates.delete(id);
+          else rates.set(id, rate);
+        },
+        // As if the device had no rate of its own.
+        isRateRaised: (_, from, to) => from != null || to === null,
       },
       assertPossible: () => {},
       move: async (tunnel) => {
@@ -227,6 +240,69 @@ describe("an exit by time", () => {
   });
 });
 
+describe("a rate by time", () => {
+  const SLOW = { down: 5, up: null };
+  const EVENING: ScheduleBody = { device: TV, rate: SLOW, at: "18:00", until: "22:00" };
+  const given = (time: string, rate: Rate | null | undefined) => `${time} ${TV} ${JSON.stringify(rate)}`;
+
+  test("begins and ends on the minute beside an exit, and of several that which began last counts", async () => {
+    await world.schedules.put("evening", EVENING);
+    await world.schedules.put("bedtime", NIGHT);
+    await world.schedules.put("film", { ...EVENING, rate: null, at: "20:00", until: "21:30" });
+    await world.until("2026-11-23T08:00");
+    expect(world.done).toEqual([
+      given("11-22T18:00", SLOW),
+      given("11-22T20:00", null),
+      `11-22T21:00 ${TV} blocked`,
+      given("11-22T21:30", SLOW),
+      given("11-22T22:00", undefined),
+      `11-23T07:00 ${TV} null`,
+    ]);
+  });
+
+  test("stays over a restart, and a person's decision too, until the next time", async () => {
+    await world.schedules.put("evening", EVENING);
+    await world.until("2026-11-22T19:00");
+    await world.offUntil("2026-11-22T19:10");
+    expect(world.done).toEqual([given("11-22T18:00", SLOW)]);
+    expect(world.schedules.list().schedules).toMatchObject([{ name: "evening", active: true }]);
+    // As the limits do when a person gives another rate.
+    world.rates.delete(TV);
+    await world.offUntil("2026-11-22T21:00");
+    expect(world.done).toHaveLength(1);
+    expect(world.schedules.list().schedules).toMatchObject([{ active: false }]);
+    await world.until("2026-11-23T19:00");
+    expect(world.rates.get(TV)).toEqual(SLOW);
+    await world.schedules.remove("evening");
+    expect(world.rates.has(TV)).toBe(false);
+  });
+
+  test("follows the clock when it is set, and that of the present time holds after a machine that was off", async () => {
+    await world.schedules.put("evening", EVENING);
+    world.clock.setDate(7 * HOUR_MS);
+    await world.clock.pass(MINUTE_MS);
+    expect(world.rates.get(TV)).toEqual(SLOW);
+    world.clock.setDate(0);
+    await world.clock.pass(MINUTE_MS);
+    expect(world.rates.has(TV)).toBe(false);
+    await world.offUntil("2026-11-25T19:00");
+    expect(world.rates.get(TV)).toEqual(SLOW);
+    await world.offUntil("2026-11-26T12:00");
+    expect(world.rates.has(TV)).toBe(false);
+  });
+
+  test("that fails is told once, and is tried again", async () => {
+    await world.schedules.put("evening", EVENING);
+    world.obey = () => Promise.reject(new GatewayError("kernel_refused", "nft failed"));
+    await world.until("2026-11-22T18:05");
+    const fault = `${TV} keeps its limit: nft failed`;
+    expect(world.alerts).toEqual([`11-22T18:00 schedule_failed: The schedule "evening" failed: ${fault}.`]);
+    world.obey = () => {};
+    await world.until("2026-11-22T18:06");
+    expect(world.schedules.list().schedules).toMatchObject([{ active: true, error: null }]);
+  });
+});
+
 describe("a move", () => {
   test("is made each day on the minute, and not when it is new", async () => {
     await world.schedules.put("nightly", MOVE);
@@ -374,6 +450,19 @@ describe("on a disk that takes no writes", () => {
     empty();
     await world.until("2026-11-22T21:31");
     expect(world.settings.get("schedules")).toContain("bedtime");
+  });
+
+  test("a new one for a lower rate works, too, and one for a higher one ends with its removal", async () => {
+    const rated = (rate: Rate | null): ScheduleBody => ({ device: TV, rate, at: "10:00", until: "22:00" });
+    await world.schedules.put("free", rated(null));
+    fill();
+    await expect(world.schedules.put("slow", rated({ down: 1, up: 1 }))).rejects.toThrow(IN_FORCE);
+    await expect(world.schedules.put("fast", rated(null))).rejects.toThrow(FULL);
+    await expect(world.schedules.remove("slow")).rejects.toThrow(FULL);
+    await expect(world.schedules.remove("free")).rejects.toThrow(IN_FORCE);
+    empty();
+    await world.until("2026-11-22T13:00");
+    expect(JSON.parse(world.settings.get("schedules") ?? "")).toMatchObject([{ name: "slow" }]);
   });
 
   test("one that replaces another, or opens, is refused", async () => {

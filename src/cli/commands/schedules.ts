@@ -16,14 +16,17 @@ export function addScheduleCommands(program: Command): void {
     command(
       program,
       "schedule",
-      "give a device an exit for some hours, or move a tunnel to another server of its place, at certain times",
+      "give a device an exit or a limit for some hours, or move a tunnel to another server of its place, at certain times",
     )
       .argument("<schedule>", "its name; replaces one of this name")
-      .addArgument(new Argument("<action>", "what to do").choices(["exit", "move", "remove"]))
-      .argument("[device]", "for exit: its id or its name; for move: a tunnel (default: main)")
-      .argument("[exit]", "for exit: a tunnel, or blocked")
+      .addArgument(new Argument("<action>", "what to do").choices(["exit", "rate", "move", "remove"]))
+      .argument("[device]", "for exit and rate: its id or its name; for move: a tunnel (default: main)")
+      .argument(
+        "[exit or rate]",
+        "for exit: a tunnel, or blocked; for rate: Mbit/s each way (20), down and up (20/5 or 20/off), or off",
+      )
       .option("--at <time>", "on the gateway's clock, such as 21:00")
-      .option("--until <time>", "for exit: when it ends; the next day if it is not after --at")
+      .option("--until <time>", "for exit and rate: when it ends; the next day if it is not after --at")
       .option("--days <days>", "the days on which --at counts, such as mon-fri,sun (default: all)")
       .option("--every <hours>", "for move, instead of --at, such as 6h"),
     async (api, args, flags) => (await loadSchedules()).changeSchedule(api, args, flags),

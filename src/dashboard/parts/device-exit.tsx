@@ -58,16 +58,18 @@ export function DeviceExit({ device, list }: DeviceExitProps) {
         <ExitsInOrder device={device} list={list} save={save} onClose={() => setOrdering(false)} />
       )}
       {order && <p class="small">{say("Now: {exit}", { exit: text })}</p>}
-      <BySchedule id={device.id} />
+      <BySchedule id={device.id} what="exit" />
       {trouble !== null && <p class="small">{trouble}</p>}
     </div>
   );
 }
 
-/** Why the device has another exit than its own, if a schedule has given it one. */
-function BySchedule({ id }: { id: string }) {
+/** Why the device has another exit or limit than its own, if a schedule has given it one. */
+export function BySchedule({ id, what }: { id: string; what: "exit" | "rate" }) {
   const list = knownOf(useAnswer("schedules"));
-  const schedule = list?.schedules.find(({ device, active }) => active && device === id);
+  const schedule = list?.schedules.find(
+    (each) => each.active && each.device === id && each[what] !== undefined,
+  );
   return schedule && <Until schedule={schedule} zone={list?.time_zone ?? ""} />;
 }
 

@@ -6,23 +6,27 @@ import { change } from "../../api.ts";
 import { titleOf } from "../../exit.ts";
 import { say } from "../../language.ts";
 import { limitText } from "../../limit.ts";
-import { devicePath } from "../../parts/device-exit.tsx";
+import { BySchedule, devicePath } from "../../parts/device-exit.tsx";
 import { Form } from "../../parts/form.tsx";
-import { RateFields, rateIn, typedOf } from "./rate-fields.tsx";
+import { RateFields } from "../../parts/rate-fields.tsx";
+import { limitIn, typedOf } from "../../typed-rate.ts";
 
 /** How fast a device may be each way. */
 export function LimitForm({ device }: { device: Device }) {
   const title = titleOf(device);
   const action = useAction();
   return (
-    <RateForm
-      key={keyOf(device.rate)}
-      action={action}
-      rate={device.rate}
-      down={say("{device} receives at most, in Mbit/s", { device: title })}
-      up={say("{device} sends at most, in Mbit/s", { device: title })}
-      save={(rate) => change("PUT", devicePath(device), { rate })}
-    />
+    <>
+      <RateForm
+        key={keyOf(device.rate)}
+        action={action}
+        rate={device.rate}
+        down={say("{device} receives at most, in Mbit/s", { device: title })}
+        up={say("{device} sends at most, in Mbit/s", { device: title })}
+        save={(rate) => change("PUT", devicePath(device), { rate })}
+      />
+      <BySchedule id={device.id} what="rate" />
+    </>
   );
 }
 
@@ -61,8 +65,7 @@ interface RateFormProps {
 function RateForm({ rate, action, save, ...labels }: RateFormProps) {
   const [typed, setTyped] = useState(typedOf(rate));
   const work = async () => {
-    const chosen = rateIn(typed);
-    await save(chosen.down === null && chosen.up === null ? null : chosen);
+    await save(limitIn(typed));
     await refresh("devices");
   };
   return (

@@ -7,8 +7,9 @@ import { titleOf } from "../../exit.ts";
 import { say } from "../../language.ts";
 import { devicePath } from "../../parts/device-exit.tsx";
 import { Field, Form, Select } from "../../parts/form.tsx";
+import { RateFields } from "../../parts/rate-fields.tsx";
 import { endOf, quotaText } from "../../quota.ts";
-import { RateFields, rateIn, typedOf } from "./rate-fields.tsx";
+import { rateIn, typedOf } from "../../typed-rate.ts";
 
 /** How much a device may send and receive, and what happens then. */
 export function QuotaForm({ device }: { device: Device }) {

@@ -9,6 +9,7 @@ import { Dialog } from "../../parts/dialog.tsx";
 import { useFaults } from "../../parts/faults.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
 import type { Option } from "../../parts/options.tsx";
+import { RateFields } from "../../parts/rate-fields.tsx";
 import { useExits } from "../../protection.ts";
 import { type Schedule, whoIn } from "../../schedule.ts";
 import { Days } from "./days.tsx";
@@ -43,7 +44,7 @@ export function Edit({ schedule, taken, action, onClose, ...known }: EditProps) 
     onClose();
     return say("The schedule {name} is saved.", { name: draft.name.trim() });
   };
-  const isTimed = draft.does === "exit" || draft.repeats === "daily";
+  const isTimed = draft.does !== "move" || draft.repeats === "daily";
   return (
     <Dialog
       title={schedule === null ? say("Add a schedule") : say("Change {name}", { name: schedule.name })}
@@ -71,10 +72,10 @@ export function Edit({ schedule, taken, action, onClose, ...known }: EditProps) 
           onValue={(does) => set({ does })}
           options={DEEDS}
         />
-        {draft.does === "exit" ? (
-          <ExitFields {...known} draft={draft} bind={bind} />
-        ) : (
+        {draft.does === "move" ? (
           <MoveFields {...known} draft={draft} bind={bind} onRepeats={(repeats) => set({ repeats })} />
+        ) : (
+          <TimedFields {...known} draft={draft} bind={bind} onRate={(rate) => set({ rate })} />
         )}
         {isTimed && (
           <Days value={draft.days} onValue={(days) => set({ days })} fault={faults.textFor("days")} />
@@ -86,6 +87,7 @@ export function Edit({ schedule, taken, action, onClose, ...known }: EditProps) 
 
 const DEEDS: readonly Option<Draft["does"]>[] = [
   { value: "exit", text: say("A device has another exit for some time") },
+  { value: "rate", text: say("A device has another limit for some time") },
   { value: "move", text: say("A tunnel moves to another server") },
 ];
 
@@ -101,7 +103,11 @@ interface FieldsProps extends Pick<EditProps, "list" | "tunnels" | "zone"> {
   bind: Bind;
 }
 
-function ExitFields({ list, zone, draft, bind }: FieldsProps) {
+interface TimedProps extends FieldsProps {
+  onRate: (rate: Draft["rate"]) => void;
+}
+
+function TimedFields({ list, zone, draft, bind, onRate }: TimedProps) {
   const devices = withOwn(
     list.devices.map(({ id }) => id),
     draft.device,
@@ -118,11 +124,21 @@ function ExitFields({ list, zone, draft, bind }: FieldsProps) {
         options={devices.map((id) => ({ value: id, text: whoIn(id, list.devices) }))}
         {...bind("device")}
       />
-      <Select
-        label={say("Exit")}
-        options={exits.map((exit) => ({ value: exit, text: exitOf(exit).text }))}
-        {...bind("exit")}
-      />
+      {draft.does === "exit" ? (
+        <Select
+          label={say("Exit")}
+          options={exits.map((exit) => ({ value: exit, text: exitOf(exit).text }))}
+          {...bind("exit")}
+        />
+      ) : (
+        <RateFields
+          typed={draft.rate}
+          onTyped={onRate}
+          down={say("It receives at most, in Mbit/s")}
+          up={say("It sends at most, in Mbit/s")}
+          hint={say("Empty means no limit.")}
+        />
+      )}
       <Field label={say("From")} type="time" hint={clockHint(zone)} required {...bind("at")} />
       <Field
         label={say("Until")}

@@ -65,10 +65,12 @@ function nowOf(schedule: Schedule, devices: DeviceList["devices"], zone: string,
     case "active":
       return say("In force until {moment}.", { moment });
     case "overruled":
-      return say("Not in force now, although planned until {moment}: {who} was given another exit.", {
-        moment,
-        who: whoIn(schedule.device ?? "", devices),
-      });
+      return say(
+        schedule.rate === undefined
+          ? "Not in force now, although planned until {moment}: {who} was given another exit."
+          : "Not in force now, although planned until {moment}: {who} was given another limit.",
+        { moment, who: whoIn(schedule.device ?? "", devices) },
+      );
     case "waiting":
       return say("Next {moment}.", { moment });
     case "overdue":
@@ -77,13 +79,18 @@ function nowOf(schedule: Schedule, devices: DeviceList["devices"], zone: string,
 }
 
 function whatRemovingDoes(schedule: Schedule, devices: DeviceList["devices"]): string {
-  const { tunnel, device = "", active } = schedule;
+  const { tunnel, device = "", rate, active } = schedule;
   if (tunnel !== undefined)
     return say(
       "The {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} then keeps its server until someone moves it.",
       { tunnel },
     );
   const who = whoIn(device, devices);
+  if (rate !== undefined)
+    return say(
+      active ? "{who} has its own limit again at once." : "{who} then keeps its own limit at that time.",
+      { who },
+    );
   return say(
     active ? "{who} has its own exit again at once." : "{who} then keeps its own exit at that time.",
     { who },

@@ -1,11 +1,5 @@
-import type { Rate } from "../../../devices/schema.ts";
-import { Field } from "../../parts/form.tsx";
-
-/** What a person has typed for each way. Empty is no limit. */
-export interface RateTyped {
-  down: string;
-  up: string;
-}
+import type { RateTyped } from "../typed-rate.ts";
+import { Field } from "./form.tsx";
 
 interface Props {
   typed: RateTyped;
@@ -36,16 +30,4 @@ export function RateFields({ typed, onTyped, down, up, hint }: Props) {
       />
     </>
   );
-}
-
-export function typedOf(rate: Rate | undefined): RateTyped {
-  return { down: `${rate?.down ?? ""}`, up: `${rate?.up ?? ""}` };
-}
-
-export function rateIn({ down, up }: RateTyped): Rate {
-  return { down: megabitsIn(down), up: megabitsIn(up) };
-}
-
-function megabitsIn(text: string): number | null {
-  return text === "" ? null : Number(text);
 }
