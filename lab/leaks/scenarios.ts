@@ -13,6 +13,7 @@ import type { FreshScenario } from "./fresh.ts";
 import { FURTHER_REMOTE_SCENARIOS } from "./further-remote.ts";
 import { GATHERINGS } from "./gatherings.ts";
 import { NAMED_SCENARIOS } from "./named.ts";
+import { ORDERS } from "./orders.ts";
 import { OWN_PROCESS } from "./own-process.ts";
 import { REDIRECT_SCENARIOS, REDIRECTS_BY_THE_FIREWALL } from "./redirects.ts";
 import { RELOADS_UNDER_A_FLOOD } from "./reload.ts";
@@ -81,6 +82,7 @@ export const FURTHER_SCENARIOS: readonly Scenario[] = [
   ...FURTHER_REMOTE_SCENARIOS,
   ...WAYS_IN,
   ...GATHERINGS,
+  ...ORDERS,
   PORT_SHADOW,
 ];
 
