@@ -201,7 +201,7 @@ function leadHosts(kind: Kind, device: number, exit: string): Change {
   };
 }
 
-function changeRule(kind: Kind, device: number, id: string, exit: string): Change {
+export function changeRule(kind: Kind, device: number, id: string, exit: string): Change {
   return {
     what: `${WORDS[kind]} changed`,
     method: "PATCH",

@@ -1,4 +1,4 @@
-import { assign } from "../changes.ts";
+import { assign, changeRule } from "../changes.ts";
 import type { Home } from "../home.ts";
 import { CLEAR } from "../sightings.ts";
 
@@ -17,8 +17,10 @@ const OWN_RULES = { first: 10, last: 99 };
 
 /** Positive control: stops the service, removes both layers, waits until leaks are seen, and lets it come back. */
 export async function control(home: Home): Promise<Control> {
-  // What a direct device sends in clear is no leak.
+  // What a direct device sends in clear is no leak, nor what a rule leads there.
   for (const { number } of home.devices) await home.attempt([assign(number, "main")]);
+  for (const [device, { id, exit }] of Object.entries(home.decisions.rules))
+    if (exit === "direct") await home.attempt([changeRule("rules", Number(device), id, "main")]);
   await home.comesToRest();
   home.settle();
   home.settle();
