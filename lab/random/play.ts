@@ -7,6 +7,9 @@ const DEVICES = 4;
 /** Changes and disturbances of one round begin within this time. */
 const ROUND_MS = 200;
 
+/** Whatever the machine's speed, a play goes on until it has so many, because with less it has shown nothing. */
+const LEAST_ROUNDS = 3;
+
 export interface Game {
   rounds: number;
   /** Changes that the gateway has made, and all that were asked for. */
@@ -32,7 +35,7 @@ export async function play(seed: number, ms: number, tell: (line: string) => voi
       tell(line);
     };
     const end = performance.now() + ms;
-    while (game.fault === null && performance.now() < end) {
+    while (game.fault === null && (performance.now() < end || game.rounds < LEAST_ROUNDS)) {
       game.fault = await round(home, random, game, [...TAMPERING, crash], note).catch(
         (error: Error) => error.message,
       );
