@@ -74,10 +74,11 @@ test.each(["down", "up"] as const)(
 );
 
 test(
-  "a tunnel that is set up later has its queue, after the service was killed too, and the end of it leaves none",
+  "after a SIGKILL the queues are there, a tunnel that is set up later has one, and the end leaves none",
   async () => {
     await guest.shell("systemctl kill -s KILL portcullis");
     await healthy();
+    expect((await lineCheck()).found).toMatch(/on eth1, \S+$/);
     expect(await api("/api/disconnect", {})).toMatchObject({ success: true });
     expect((await lineCheck()).found).toEndWith("on eth1");
     await connectAgain();

@@ -108,7 +108,12 @@ export function killSwitchPartsOn(
     taking ??= destinations.takeOver();
     return taking;
   };
-  const fairQueues = new FairQueues({ host, store, log });
+  const fairQueues = new FairQueues({
+    host,
+    store,
+    log,
+    isTunnel: (link) => killSwitch.slots.some(({ links }) => links.includes(link)),
+  });
   const otherRouters = new OtherRouters({ host, alarm, log });
   // The kill switch loads nothing before it knows the network: the first load has the exits.
   void devices.load();

@@ -145,10 +145,12 @@ export async function partsOn(
       killSwitchParts.devices.firewallsChanged();
       void killSwitchParts.bounds.check();
     },
-    onAdopted: () =>
+    onAdopted: () => {
       killSwitchParts.devices.tunnelsAre(
         tunnels.all().map(({ name, controller }) => [name, controller.carriesData] as const),
-      ),
+      );
+      queueTunnels();
+    },
     onLost: (link) => remoteAccess.lost(link),
     onNeighbour: (neighbour) => killSwitchParts.devices.saw(neighbour),
     unlessUsed: (tunnel, remove) =>
@@ -239,13 +241,9 @@ export async function partsOn(
     onChange: (payload) => events.publish({ type: "remote_update", payload }),
   });
   const { devices, destinations, killSwitch, fairQueues } = killSwitchParts;
-  tunnels.onTunnel((tunnel) =>
-    tunnel.controller.onChange(() =>
-      fairQueues.tunnelsAre(
-        tunnels.all().flatMap(({ controller }) => carriedBy(controller.state)?.link ?? []),
-      ),
-    ),
-  );
+  const queueTunnels = () =>
+    fairQueues.tunnelsAre(tunnels.all().flatMap(({ controller }) => carriedBy(controller.state)?.link ?? []));
+  tunnels.onTunnel(({ controller }) => controller.onChange(queueTunnels));
   const blockLists = new BlockLists({
     ...{ host, store, log, onShrunk, send: tunnels.httpsClient.sendInside, stateDir: settings.stateDir },
     isConnected: () => tunnels.main.controller.state.name === "connected",

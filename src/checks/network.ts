@@ -180,6 +180,7 @@ export async function lineFinding(queues: Pick<FairQueues, "line" | "missing">):
   if (line === null || links === null) return null;
   const shown = `${rateText(line)} is shared among the devices`;
   const { of, missing } = links;
+  if (of.length === 0) return ok(`${shown}, once there is a LAN or a tunnel`);
   if (missing.length === 0) return ok(`${shown}, on ${of.join(", ")}`);
   return warning(
     `${shown}, but not on ${missing.join(", ")}`,

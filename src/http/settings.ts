@@ -37,11 +37,15 @@ export const settingsRoutes = [
       // What may be refused comes first, so that nothing else is changed then.
       if (time_zone !== undefined) zoneText(time_zone);
       if (line !== undefined) await fairQueues.set(line);
-      if (time_zone !== undefined) await schedules.setZone(time_zone);
-      if (failover !== undefined) switches.set("failover", failover);
-      if (autoconnect !== undefined) switches.set("autoconnect", autoconnect);
-      if (quality !== undefined) changeQuality(domain, quality);
-      events.publish({ type: "settings_update", payload: { changed: "settings" }, stale: [path] });
+      try {
+        if (time_zone !== undefined) await schedules.setZone(time_zone);
+        if (failover !== undefined) switches.set("failover", failover);
+        if (autoconnect !== undefined) switches.set("autoconnect", autoconnect);
+        if (quality !== undefined) changeQuality(domain, quality);
+      } finally {
+        // What came before one that could not be saved has changed.
+        events.publish({ type: "settings_update", payload: { changed: "settings" }, stale: [path] });
+      }
       return shown(domain);
     },
   }),

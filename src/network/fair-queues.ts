@@ -15,6 +15,8 @@ interface Deps {
   host: Pick<Host, "run">;
   store: Texts;
   log: Pick<Log, "warn">;
+  /** Whether an interface is a tunnel's, present or not. */
+  isTunnel: (link: string) => boolean;
 }
 
 /** Interfaces: devices receive by those of the LAN, and send by those of the tunnels. */
@@ -37,6 +39,8 @@ interface Qdisc {
 const HANDLE = "7043:";
 /** The kernel's own queues, which it gives every link. */
 const KERNELS = "0:";
+/** The first queue waits for the kernel to load a module, which takes more than 10 s on an emulated machine. */
+const TC_TIMEOUT_MS = 30_000;
 const BYTES_PER_MEGABIT = 125_000;
 const TEXT = /^(\d{1,5}) Mbit\/s down, (\d{1,5}) up$/;
 const UNKNOWN = "not given";
@@ -80,13 +84,15 @@ export class FairQueues {
     return this.changes.add(async () => {
       const former = this.line;
       try {
-        await this.apply(line);
-        LINE.write(this.deps.store, textOf(line));
+        // A process that is killed between the two leaves rates that the next one knows of.
+        if (line !== null) this.write(line);
+        this.assertFree(await this.apply(line));
+        if (line === null) this.write(null);
       } catch (error) {
-        await this.apply(former).catch(() => {});
+        if (this.line === line) this.write(former);
+        await this.apply(this.line).catch((each: unknown) => this.warn(each));
         throw error;
       }
-      this.current = line;
       this.trouble = null;
     });
   }
@@ -106,12 +112,16 @@ export class FairQueues {
 
   /** The interfaces of the LAN. */
   lanIs(lan: readonly string[]): void {
-    this.linksAre({ ...this.links, lan });
+    this.links = { ...this.links, lan };
+    // One that was made again has the same name and no queue.
+    this.update(false);
   }
 
   /** The interfaces of the tunnels that are up. */
   tunnelsAre(tunnels: readonly string[]): void {
-    this.linksAre({ ...this.links, tunnels });
+    const before = this.links.tunnels;
+    this.links = { ...this.links, tunnels };
+    if (tunnels.join() !== before.join()) this.update(false);
   }
 
   /** Which links lack their queue, of all; null while none is wanted. */
@@ -123,61 +133,79 @@ export class FairQueues {
     return { of: wanted.map(({ link }) => link), missing: missing.map(({ link }) => link) };
   }
 
-  private linksAre(links: Links): void {
-    const before = this.links;
-    this.links = links;
-    // An interface that has gone takes its queue along.
-    if (`${links.lan} ${links.tunnels}` !== `${before.lan} ${before.tunnels}`) this.update(false);
+  private write(line: Line | null): void {
+    LINE.write(this.deps.store, textOf(line));
+    this.current = line;
   }
 
   private update(had: boolean): void {
     if (!this.isKept || (this.line === null && !had)) return;
     void this.changes
-      .add(() => this.apply(this.line))
+      .add(async () => this.assertFree(await this.apply(this.line)))
       .then(
         () => {
           this.trouble = null;
         },
-        (error: unknown) => {
-          const trouble = `the line is not shared fairly: ${messageOf(error)}`;
-          if (trouble !== this.trouble) this.deps.log.warn(trouble);
-          this.trouble = trouble;
-        },
+        (error: unknown) => this.warn(error),
       );
   }
 
-  private async apply(line: Line | null): Promise<void> {
+  /** Each trouble once, as long as it lasts. */
+  private warn(error: unknown): void {
+    const trouble = `the line is not shared fairly: ${messageOf(error)}`;
+    if (trouble !== this.trouble) this.deps.log.warn(trouble);
+    this.trouble = trouble;
+  }
+
+  /** Returns the queues of other programs that are in its way. */
+  private async apply(line: Line | null): Promise<Qdisc[]> {
     const links = await rootQueues(this.deps.host);
     const wanted = line === null ? [] : wantedOn(this.links, line);
-    const over = links.filter(
-      ({ handle, dev }) => handle === HANDLE && wanted.every(({ link }) => link !== dev),
-    );
-    const taken = links.find(
+    const taken = links.filter(
       ({ handle, dev }) => handle !== HANDLE && handle !== KERNELS && wanted.some(({ link }) => link === dev),
     );
-    if (taken !== undefined)
-      throw new GatewayError(
-        "unable",
-        `${taken.dev} has a queue of another program (${taken.kind} ${taken.handle}). Remove it first: tc qdisc delete dev ${taken.dev} root`,
-      );
+    const possible = wanted.filter(({ link }) => links.some(({ dev }) => dev === link) && !isOf(link, taken));
     const lines = [
-      ...wanted
-        .filter((each) => links.some(({ dev }) => dev === each.link) && !isThere(each, links))
+      ...possible
+        .filter((each) => !isThere(each, links))
         .map(
           ({ link, bytes, flows }) =>
             `qdisc replace dev ${link} root handle ${HANDLE} cake bandwidth ${bytes}bps ${flows}`,
         ),
-      ...over.map(({ dev }) => `qdisc delete dev ${dev} root`),
+      ...links
+        .filter(({ handle }) => handle === HANDLE)
+        .flatMap(({ dev }) => dev ?? [])
+        .filter((link) => wanted.every((each) => each.link !== link))
+        // A tunnel that is left still sends what waits there, and takes its queue along.
+        .filter((link) => line === null || !this.deps.isTunnel(link))
+        .map((link) => `qdisc delete dev ${link} root`),
     ];
-    if (lines.length === 0) return;
+    if (lines.length === 0) return taken;
     try {
-      await this.deps.host.run(["tc", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
+      await this.deps.host.run(["tc", "-batch", "-"], {
+        stdin: `${lines.join("\n")}\n`,
+        timeoutMs: TC_TIMEOUT_MS,
+      });
     } catch (error) {
       if (/qdisc kind is unknown|Unknown qdisc/i.test(messageOf(error)))
         throw new GatewayError("unable", NO_CAKE, { cause: error });
       throw error;
     }
+    return taken;
   }
+
+  private assertFree([taken]: readonly Qdisc[]): void {
+    if (taken === undefined) return;
+    const { dev, kind, handle } = taken;
+    throw new GatewayError(
+      "unable",
+      `${dev} has a queue of another program (${kind} ${handle}). Remove it first: tc qdisc delete dev ${dev} root`,
+    );
+  }
+}
+
+function isOf(link: string, queues: readonly Qdisc[]): boolean {
+  return queues.some(({ dev }) => dev === link);
 }
 
 /** The interfaces with a queue of the gateway's. */
@@ -201,7 +229,7 @@ interface Wanted {
 
 /**
  * Devices cannot name a priority of their own (`besteffort`). In a tunnel they all have the tunnel's address, so the kernel
- * looks up who began the connection (`nat`).
+ * looks up who began the connection (`nat`), for IPv4 only (sch_cake.c, `cake_update_flowkeys`).
  */
 function wantedOn({ lan, tunnels }: Links, { down, up }: Line): Wanted[] {
   return [

@@ -1,7 +1,9 @@
 import { afterEach, expect, test } from "bun:test";
 import { version } from "../../package.json";
+import { partsOn } from "../../src/app/parts.ts";
 import { DHCP_FILES } from "../../src/dhcp/files.ts";
 import { timeZone } from "../../src/system/time-zone.ts";
+import { carriedBy } from "../../src/tunnel/state.ts";
 import { Home } from "./home.ts";
 import { listenTo } from "./socket.ts";
 
@@ -104,6 +106,22 @@ test("the rates of the line are shared from then on, and one that is refused cha
   expect(await read()).toMatchObject({ line, failover: false });
   expect((await put({ line: null })).json.line).toBeNull();
   expect(home.host.tc.wordsOf("lan0")).toBe("");
+});
+
+test("a tunnel that is up when the service starts keeps its queue", async () => {
+  home = await Home.start();
+  home.parts.fairQueues.keep();
+  await home.connect();
+  await put({ line: { down: 90, up: 18 } });
+  const link = carriedBy(home.parts.controller.state)?.link ?? "";
+  const queued = "bandwidth 2250000bps besteffort nat dual-srchost";
+  expect(home.host.tc.wordsOf(link)).toBe(queued);
+  await home.parts.store.flushed();
+  const next = await partsOn(home.host, home.parts.settings);
+  await next.tunnels.start(next.catalogue);
+  next.fairQueues.keep();
+  expect((await next.fairQueues.missing())?.of).toEqual(["lan0", link]);
+  expect(home.host.tc.wordsOf(link)).toBe(queued);
 });
 
 test("what is not given stays, and null is what root has set", async () => {

@@ -25,6 +25,7 @@ function another(): FairQueues {
     host,
     store: { read: (key) => texts.get(key) ?? null, write: (key, text) => void texts.set(key, text) },
     log: { warn: (line) => void warnings.push(line) },
+    isTunnel: (link) => link === "wg0",
   });
 }
 
@@ -78,8 +79,42 @@ test("the rates hold in the next process, which changes nothing before it keeps 
   expect(host.tc.wordsOf("wg0")).toBe(TUNNEL(1_250_000));
   next.keep();
   await settled();
-  expect(words()).toEqual([LAN(12_500_000), "", ""]);
+  // It may not know its tunnels yet.
+  expect(words()).toEqual([LAN(12_500_000), "", TUNNEL(1_250_000)]);
 });
+
+test("a tunnel that is left keeps its queue, in which packets may wait", async () => {
+  await queues.set({ down: 100, up: 10 });
+  addTunnel();
+  await settled();
+  queues.tunnelsAre([]);
+  await settled();
+  expect(host.tc.wordsOf("wg0")).toBe(TUNNEL(1_250_000));
+});
+
+test("a LAN's interface that was made again under its name has its queue again", async () => {
+  await queues.set({ down: 100, up: 10 });
+  host.links.set("lan0", newLink({ up: true }));
+  queues.lanIs(["lan0"]);
+  await settled();
+  expect(host.tc.wordsOf("lan0")).toBe(LAN(12_500_000));
+});
+
+test.each([{ down: 50, up: 5 }, null])(
+  "a process that is killed while it sets %p leaves nothing that the next one does not settle",
+  async (line) => {
+    await queues.set({ down: 100, up: 10 });
+    host.holds = (command) => (command === "tc -batch -" ? new Promise(() => {}) : null);
+    void queues.set(line);
+    await settled();
+    host.holds = () => null;
+    const next = another();
+    next.lanIs(["lan0"]);
+    next.keep();
+    await settled();
+    expect(host.tc.wordsOf("lan0")).toBe(LAN((next.line?.down ?? 0) * 125_000));
+  },
+);
 
 test("what a restore brings is taken up, and what it takes away ends", async () => {
   texts.set(LINE.key, "20 Mbit/s down, 2 up");
@@ -99,9 +134,12 @@ test("a queue of another program is not replaced, and what had been set still ho
   queues.lanIs(["lan0", "lan1"]);
   await settled();
   expect(warnings).toEqual([expect.stringContaining("lan1 has a queue of another program (htb 1:)")]);
+  addTunnel();
+  await settled();
+  expect(host.tc.wordsOf("wg0")).toBe(TUNNEL(1_250_000));
   await expect(queues.set({ down: 50, up: 5 })).rejects.toThrow("tc qdisc delete dev lan1 root");
   expect([queues.line, host.tc.wordsOf("lan1")]).toEqual([{ down: 100, up: 10 }, "htb"]);
-  expect(await queues.missing()).toEqual({ of: ["lan0", "lan1"], missing: ["lan1"] });
+  expect(await queues.missing()).toEqual({ of: ["lan0", "lan1", "wg0"], missing: ["lan1"] });
 });
 
 test("what cannot be saved does not hold", async () => {
