@@ -83,6 +83,9 @@ test("device gives a device a quota, and the list shows what was used", async ()
   );
   expect((await cli("device", TV, "quota", "1MB/day", "slow")).stderr).toContain("its end must be blocked,");
   expect((await cli("device", TV, "quota", "off")).stdout).toBe(`living room (${TV}) has no quota now.\n`);
+});
+
+test("shared-quota gives the devices without a quota one together", async () => {
   const others = "Devices without a quota of their own";
   for (const [words, now] of [
     [["20GB/month", "told"], "may use 20000 MB a month together; more is only told"],

@@ -56,9 +56,12 @@ test("schedule gives a device an exit, moves tunnels, and is shown and removed",
   expect(JSON.parse((await cli("schedules", "--json")).stdout)).toEqual(home.parts.schedules.list());
   expect((await cli("schedule", "often", "remove")).stdout).toBe("Removed the schedule often.\n");
   expect(bodies()).toHaveLength(2);
+});
+
+test("schedule gives a device a limit, or none", async () => {
   const evening = ["--at", "18:00", "--until", "22:00"];
   expect((await cli("schedule", "evening", "rate", "tv", "20/off", ...evening)).code).toBe(0);
-  expect(bodies()[1]).toEqual({
+  expect(bodies().find(({ name }) => name === "evening")).toEqual({
     ...{ name: "evening", device: TV, rate: { down: 20, up: null } },
     ...{ at: "18:00", until: "22:00" },
   });
