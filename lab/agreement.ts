@@ -63,12 +63,12 @@ function assignedOf({ devices }: Told): string[] {
 function wrongExits({ tunnels, devices }: Told): string[] {
   const isUp = (exit: string) =>
     tunnels.some(({ name, state, unanswered }) => name === exit && state === "connected" && !unanswered);
-  return devices.flatMap(({ id, exit, exit_order = [] }) => {
+  return devices.flatMap(({ id, exit, exit_order }) => {
+    if (exit_order === undefined) return [];
     const up = exit_order.filter(isUp);
-    const right = up.length > 0 ? up : exit_order.filter((each) => each === "blocked");
-    return right.length === 0 || right.includes(exit)
-      ? []
-      : [`${id}: ${exit} instead of ${right.join(" or ")}`];
+    const last = exit_order.filter((each) => each === "blocked");
+    const right = [up, last, exit_order].find((some) => some.length > 0) ?? [];
+    return right.includes(exit) ? [] : [`${id}: ${exit} instead of ${right.join(" or ")}`];
   });
 }
 

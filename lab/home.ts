@@ -34,6 +34,8 @@ const AT_REST_WITHIN_MS = 180_000;
 /** What a direct device's packets look like without their marks, which the judge reads. */
 const FROM_SENDERS = /^(192\.168\.88\.[23]|fd88::[23]) > \S+ ((UDP|TCP) \d+ > (7|19|53)\b|ICMP)/;
 
+/** No play lasts longer. Quotas of a day begin anew at its end. */
+const PLAY_MS = 3_600_000;
 /** For frames to reach the judge; it takes 5 ms where nothing else runs. */
 const ARRIVES_WITHIN_MS = 1_000;
 
@@ -186,7 +188,9 @@ export class Home {
   }
 
   private ruleOn(number: number, after: number, decisions: readonly Decisions[]): void {
-    const isSpent = this.spent.has(number) && decisions.every(({ limits }) => limits[number] === "a quota");
+    // Another quota begins anew.
+    if (decisions.some(({ limits }) => limits[number] !== "a quota")) this.spent.delete(number);
+    const isSpent = this.spent.has(number);
     const places = this.placesOf(number, decisions);
     // The gateway may ask for the device, which costs it nothing. What its connection could not send meanwhile it sends
     // once the quota has ended, with the numbers that it had.
@@ -280,7 +284,7 @@ export class Home {
     }, AT_REST_WITHIN_MS).catch(() => {
       throw new Error(`device ${number} does not use up its quota`);
     });
-    if (!this.isOneDay) return;
+    if (!this.isOneDay || endsSoon(new Date())) return;
     this.spent.add(number);
     await this.rule(this.possible);
   }
@@ -419,4 +423,9 @@ async function prepare(lab: Lab, gateway: Gateway): Promise<void> {
     const answer = await call(gateway.port, method, path, body);
     if (answer?.status !== 200) throw new Error(`${method} ${path}: ${JSON.stringify(answer?.body)}`);
   }
+}
+
+/** Whether a play that has begun may see the day's end. */
+function endsSoon(now: Date): boolean {
+  return new Date(now.getTime() + PLAY_MS).getDate() !== now.getDate();
 }
