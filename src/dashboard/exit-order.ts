@@ -42,41 +42,48 @@ export function canSwap(order: Exits, one: number, other: number): boolean {
   return [order[one], order[other]].every((exit) => exit !== undefined && exit !== BLOCKED);
 }
 
-/** What is known besides the device. */
+/** What is known besides the device; null is not known yet. */
 export interface Known {
-  tunnels: readonly TunnelRow[];
+  tunnels: readonly TunnelRow[] | null;
   devices: readonly Device[];
   /** The schedules that have given devices their exits, by the ids of those. */
-  scheduled: ReadonlyMap<string, string>;
+  scheduled: ReadonlyMap<string, string> | null;
 }
+
+/** `isOpen`: whether the kill switch is off or not in place, so that nothing is blocked. */
+type Outlook = Known & { isOpen: boolean };
 
 /**
  * The exit that a device has as soon as it is given this order: the first that is up. But devices with the same order
  * are together, and may wait until a better exit has been up for a while. Null if none is up.
  */
 export function takenAtOnce(order: Exits, { tunnels, devices, scheduled }: Known): string | null {
-  const isUp = (exit: string) =>
-    exit === BLOCKED ||
-    tunnels.some((row) => row.name === exit && row.state === "connected" && !row.unanswered);
-  const others = devices.filter(({ id }) => !scheduled.has(id));
+  const isUp = (exit: string) => exit === BLOCKED || isTunnelUp(exit, tunnels);
+  const others = devices.filter(({ id }) => scheduled?.has(id) === false);
   const same = others.find(({ exit_order = [] }) => exit_order.join() === order.join());
   return (same !== undefined && isUp(same.exit) ? same.exit : order.find(isUp)) ?? null;
 }
 
+function isTunnelUp(name: string, tunnels: Known["tunnels"]): boolean {
+  return tunnels?.some((row) => row.name === name && row.state === "connected" && !row.unanswered) === true;
+}
+
 /** Everything that becomes of a device which is given this order, as sentences. */
-export function whatChanges(device: Device, order: Exits, known: Known & { isOff: boolean }): string[] {
+export function whatChanges(device: Device, order: Exits, known: Outlook): string[] {
   const title = titleOf(device);
   const tunnels = order.filter((exit) => exit !== BLOCKED);
-  const schedule = known.scheduled.get(device.id);
+  const schedule = known.scheduled?.get(device.id);
   return [
-    say("{title} leaves by the first of these that is up, and by no other: {exits}.", {
-      title,
-      exits: listOf(tunnels),
-    }),
     say(
-      "{end, select, blocked {If none of them is up, it is blocked, and rules for destinations that are for all devices do not hold for it.} other {If none of them is up, it is blocked. Rules for destinations that are for all devices hold for it then, too.}}",
-      { end: order.at(-1) === BLOCKED ? "blocked" : "none" },
+      "Apart from rules for destinations, {title} leaves by the first of these that is up, and by no other: {exits}.",
+      { title, exits: listOf(tunnels) },
     ),
+    known.isOpen
+      ? say("While none of them is up, it may leave outside the tunnel: the kill switch is not in place.")
+      : say(
+          "{end, select, blocked {If none of them is up, it is blocked, and rules for destinations that are for all devices do not hold for it.} other {If none of them is up, it is blocked. Rules for destinations that are for all devices hold for it then, too.}}",
+          { end: order.at(-1) === BLOCKED ? "blocked" : "none" },
+        ),
     replacedText(device),
     ...(schedule === undefined
       ? []
@@ -93,12 +100,12 @@ function replacedText({ exit_order, assigned, exit }: Device): string {
     : say("It then has these instead of the default exit.");
 }
 
-function nowText({ exit }: Device, order: Exits, known: Known & { isOff: boolean }): string {
+function nowText({ exit }: Device, order: Exits, known: Outlook): string {
   const taken = takenAtOnce(order, known);
-  if (taken === null)
-    return known.isOff
-      ? say("None of them is up now. It may leave outside the tunnel: the kill switch is off.")
-      : say("None of them is up now: it has no internet until one is.");
+  if (!isForeseen(order, taken, known)) return say("It takes the first that is up.");
+  if (known.isOpen && (taken === null || taken === BLOCKED))
+    return say("None of them is up now. It may leave outside the tunnel: the kill switch is not in place.");
+  if (taken === null) return say("None of them is up now: it has no internet until one is.");
   if (taken === exit)
     return say(
       "{exit, select, blocked {It stays blocked now.} other {It stays with {name} now, and keeps its connections.}}",
@@ -110,9 +117,31 @@ function nowText({ exit }: Device, order: Exits, known: Known & { isOff: boolean
   );
 }
 
-/** The devices that a tunnel's end moves to another of their exits. */
-export function movedBy(tunnel: string, devices: readonly Device[]): readonly Device[] {
-  return devices.filter(({ exit, exit_order }) => exit === tunnel && exit_order?.includes(tunnel));
+/** A tunnel that is connecting may still carry by its former server: nobody here can say whether it is up. */
+function isForeseen(order: Exits, taken: string | null, { tunnels, scheduled }: Known): boolean {
+  const before = taken === null ? order : order.slice(0, order.indexOf(taken) + 1);
+  return (
+    scheduled !== null &&
+    tunnels?.some(({ name, state }) => state === "connecting" && before.includes(name)) === false
+  );
+}
+
+/**
+ * The devices that a tunnel's end moves to another of their tunnels. Of one whose exit a schedule has given, the order
+ * does not hold now; and where no other tunnel is up, there is none to move to.
+ */
+export function movedBy(
+  tunnel: string,
+  devices: readonly Device[],
+  { tunnels, scheduled }: Pick<Known, "tunnels" | "scheduled">,
+): readonly Device[] {
+  return devices.filter(
+    ({ id, exit, exit_order = [] }) =>
+      exit === tunnel &&
+      scheduled?.has(id) === false &&
+      exit_order.includes(tunnel) &&
+      exit_order.some((other) => other !== tunnel && isTunnelUp(other, tunnels)),
+  );
 }
 
 /** What becomes of these; nothing if there are none. */
@@ -122,6 +151,25 @@ export function movedText(devices: readonly Device[]): string {
     "{count, plural, one {{names} moves} other {{names} move}} to the next of the exits in order that is up; connections are reset.",
     { count: devices.length, names: someOf(devices.map(titleOf)) },
   );
+}
+
+/** What is asked before a device with several exits gets only one; `exit` is empty for the default exit. */
+export function onlyText(device: Device, order: Exits, exit: string, isOpen: boolean): string {
+  const parts = {
+    title: titleOf(device),
+    exits: namesIn(order),
+    kind: exit === "" ? "default" : exit === BLOCKED ? "blocked" : "tunnel",
+    name: exitName(exit),
+  };
+  return isOpen
+    ? say(
+        "{title} has several exits in order: {exits}. If you go on, {kind, select, blocked {it may leave outside the tunnel} default {it has only the default exit, and may leave outside the tunnel while that is down} other {it has only {name}, and may leave outside the tunnel while that is down}}: the kill switch is not in place.",
+        parts,
+      )
+    : say(
+        "{title} has several exits in order: {exits}. If you go on, {kind, select, blocked {it is blocked} default {it has only the default exit, and no internet while that is down} other {it has only {name}, and no internet while that is down}}.",
+        parts,
+      );
 }
 
 /** The names of an order's exits. */

@@ -1,10 +1,17 @@
 import { knownOf, useAnswer } from "./answers.ts";
 import { type ExitState, exitOf } from "./exit.ts";
+import { givenExits } from "./schedule.ts";
 import { ruleAhead } from "./sentence.ts";
 
 /** Whether the operator has turned the kill switch off. */
 export function useKillSwitchOff(): boolean {
   return knownOf(useAnswer("killswitch"))?.wanted === false;
+}
+
+/** Whether the kernel has no whole kill switch: because it was turned off, or although it should be on. */
+export function useIsOpen(): boolean {
+  const isOff = useKillSwitchOff();
+  return knownOf(useAnswer("status"))?.killswitch_active === false || isOff;
 }
 
 /** Whether another program's routing rule leads devices past the tunnels, where the firewall stops them. */
@@ -18,4 +25,10 @@ export function useExits(): (exit: string) => ExitState {
   const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? [];
   const isOff = useKillSwitchOff();
   return (exit) => exitOf(exit, tunnels, isOff);
+}
+
+/** The schedules that have given devices their exits, by the ids of those; null while it is not known. */
+export function useGivenExits(): ReadonlyMap<string, string> | null {
+  const list = knownOf(useAnswer("schedules"));
+  return list && givenExits(list.schedules);
 }

@@ -49,6 +49,15 @@ export function sentenceFor(schedule: Schedule, devices: Devices): string {
   });
 }
 
+/** The schedules that give devices their exits now, by the ids of those. One that gives a limit leaves the exit. */
+export function givenExits(schedules: readonly Schedule[]): ReadonlyMap<string, string> {
+  return new Map(
+    schedules.flatMap(({ name, active, device, exit }) =>
+      active && device !== undefined && exit !== undefined ? [[device, name] as const] : [],
+    ),
+  );
+}
+
 /** What people call the device with this id. */
 export function whoIn(device: string, devices: Devices): string {
   const known = devices.find(({ id }) => id === device);

@@ -13,19 +13,29 @@ interface Page {
   whatChanges: (
     device: Partial<Device>,
     order: readonly string[],
-    known: Known & { isOff: boolean },
+    known: Known & { isOpen: boolean },
   ) => string[];
-  movedBy: (tunnel: string, devices: readonly Partial<Device>[]) => readonly Partial<Device>[];
+  movedBy: (
+    tunnel: string,
+    devices: readonly Partial<Device>[],
+    known: Pick<Known, "tunnels" | "scheduled">,
+  ) => readonly Partial<Device>[];
+  leftText: (all: number | undefined, moved: readonly Partial<Device>[], isOff: boolean) => string;
+  onlyText: (device: Partial<Device>, order: readonly string[], exit: string, isOpen: boolean) => string;
   movedText: (devices: readonly Partial<Device>[]) => string;
 }
 
 interface Known {
-  tunnels: readonly Partial<TunnelRow>[];
+  tunnels: readonly Partial<TunnelRow>[] | null;
   devices: readonly Partial<Device>[];
-  scheduled: ReadonlyMap<string, string>;
+  scheduled: ReadonlyMap<string, string> | null;
 }
 
-const page: Page = await import(join(import.meta.dir, "../../src/dashboard/exit-order.ts"));
+const FOLDER = join(import.meta.dir, "../../src/dashboard");
+const page: Page = {
+  ...(await import(join(FOLDER, "exit-order.ts"))),
+  ...(await import(join(FOLDER, "views/home/left.ts"))),
+};
 
 const ALL = ["main", "amsterdam", "tv", "blocked"];
 const UP = ["main", "amsterdam"].map((name) => ({ name, state: "connected" as const }));
@@ -70,9 +80,9 @@ test("the first exit that is up is taken at once, or the one where devices with 
 
 test("everything that an order changes is said before it is saved", () => {
   const changes = (order: readonly string[], device: Partial<Device> = {}, known: object = {}) =>
-    page.whatChanges({ ...TV, ...device }, order, { ...KNOWN, isOff: false, ...known });
+    page.whatChanges({ ...TV, ...device }, order, { ...KNOWN, isOpen: false, ...known });
   expect(changes(["amsterdam", "main", "blocked"])).toEqual([
-    "TV leaves by the first of these that is up, and by no other: amsterdam and main.",
+    "Apart from rules for destinations, TV leaves by the first of these that is up, and by no other: amsterdam and main.",
     "If none of them is up, it is blocked, and rules for destinations that are for all devices do not hold for it.",
     "This replaces its present exit: main.",
     "It leaves by amsterdam at once, and its connections are reset.",
@@ -91,16 +101,72 @@ test("everything that an order changes is said before it is saved", () => {
   ]);
   expect(changes(["tv", "blocked"]).at(-1)).toBe("It is blocked at once, and its connections end.");
   expect(changes(["tv", "blocked"], { exit: "blocked" }).at(-1)).toBe("It stays blocked now.");
-  expect(changes(["tv"], {}, { isOff: true }).at(-1)).toContain("the kill switch is off");
+});
+
+test("while the kill switch is not in place, no exit is said to block", () => {
+  const open = { ...KNOWN, isOpen: true };
+  for (const order of [["tv"], ["tv", "blocked"]])
+    expect(page.whatChanges({ ...TV, exit: "blocked" }, order, open)).toEqual([
+      "Apart from rules for destinations, TV leaves by the first of these that is up, and by no other: tv.",
+      "While none of them is up, it may leave outside the tunnel: the kill switch is not in place.",
+      "This replaces its present exit: blocked.",
+      "None of them is up now. It may leave outside the tunnel: the kill switch is not in place.",
+    ]);
+  const question = (exit: string, isOpen: boolean) => page.onlyText(TV, ["tv", "main"], exit, isOpen);
+  expect(["blocked", "", "main"].map((exit) => question(exit, true).split("If you go on, ")[1])).toEqual([
+    "it may leave outside the tunnel: the kill switch is not in place.",
+    "it has only the default exit, and may leave outside the tunnel while that is down: the kill switch is not in place.",
+    "it has only main, and may leave outside the tunnel while that is down: the kill switch is not in place.",
+  ]);
+  expect(question("blocked", false)).toBe(
+    "TV has several exits in order: tv and main. If you go on, it is blocked.",
+  );
+});
+
+test("what is not known yet, and a tunnel that may still carry while it connects, are not foretold", () => {
+  const now = (order: readonly string[], known: Partial<Known>) =>
+    page.whatChanges(TV, order, { ...KNOWN, isOpen: false, ...known }).at(-1);
+  const first = "It takes the first that is up.";
+  expect(now(["amsterdam"], { tunnels: null })).toBe(first);
+  expect(now(["amsterdam"], { scheduled: null })).toBe(first);
+  const tunnels = [...UP, { name: "tv", state: "connecting" as const }];
+  expect(now(["tv", "amsterdam"], { tunnels })).toBe(first);
+  expect(now(["tv", "blocked"], { tunnels })).toBe(first);
+  expect(now(["amsterdam", "tv"], { tunnels })).toContain("It leaves by amsterdam at once");
 });
 
 test("a tunnel's end moves those who have another exit, and they are told apart from the others", () => {
   const order = { exit: "main", exit_order: ["main", "amsterdam"] };
   const phone = { ...TV, ...order, id: "phone", name: "Phone" };
-  const moved = page.movedBy("main", [TV, phone, { ...phone, id: "laptop", exit: "amsterdam" }]);
+  const devices = [TV, phone, { ...phone, id: "laptop", exit: "amsterdam" }];
+  const moved = page.movedBy("main", devices, KNOWN);
   expect(moved).toEqual([phone]);
   expect(page.movedText(moved)).toBe(
     "Phone moves to the next of the exits in order that is up; connections are reset.",
   );
   expect(page.movedText([])).toBe("");
+});
+
+test("nobody is said to move where no other tunnel is up, or where a schedule has given the exit", () => {
+  const phone = { ...TV, id: "phone", exit_order: ["main", "amsterdam", "blocked"] };
+  const moved = (known: Partial<Known>) => page.movedBy("main", [phone], { ...KNOWN, ...known });
+  expect(moved({})).toEqual([phone]);
+  expect(moved({ tunnels: UP.slice(0, 1) })).toEqual([]);
+  const unanswered = { name: "amsterdam", state: "connected" as const, unanswered: true };
+  expect(moved({ tunnels: [...UP.slice(0, 1), unanswered] })).toEqual([]);
+  expect(moved({ tunnels: null })).toEqual([]);
+  expect(moved({ scheduled: new Map([["phone", "night"]]) })).toEqual([]);
+  expect(moved({ scheduled: null })).toEqual([]);
+});
+
+test("before the main tunnel ends, those who move are not counted among those who stay", () => {
+  const moves = "TV moves to the next of the exits in order that is up; connections are reset.";
+  expect(page.leftText(1, [TV], false)).toBe(moves);
+  // The count is older than the list.
+  expect(page.leftText(0, [TV], true)).toBe(moves);
+  expect(page.leftText(2, [TV], true)).toBe(
+    `The kill switch is off: 1 device at home will then leave outside the tunnel, without protection. ${moves}`,
+  );
+  expect(page.leftText(0, [], false)).toContain("0 devices at home will have no internet");
+  expect(page.leftText(undefined, [], false)).toContain("Its devices at home will have no internet");
 });

@@ -3,6 +3,7 @@ import { faultIn } from "../../src/dashboard/fault.ts";
 import { timeOfDay } from "../../src/dashboard/format.ts";
 import {
   daysOf,
+  givenExits,
   momentOf,
   type Phase,
   phaseOf,
@@ -147,4 +148,12 @@ test.each<[Partial<Draft>, string]>([
     error = (caught as Error).message;
   }
   expect(faultIn(error, FIELD_NAMES)?.field).toBe(field as never);
+});
+
+test("a schedule that gives a limit now is none that gives an exit", () => {
+  const { exit: _, ...limit } = FILM;
+  expect([...givenExits([{ ...FILM, active: true }, MOVE])]).toEqual([[TV, "film"]]);
+  expect(givenExits([FILM]).size).toBe(0);
+  for (const rate of [{ down: 1, up: 1 }, null])
+    expect(givenExits([{ ...limit, rate, active: true }]).size).toBe(0);
 });

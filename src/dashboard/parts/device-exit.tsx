@@ -2,10 +2,10 @@ import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../devices/schema.ts";
 import { knownOf, refresh, useAnswer } from "../answers.ts";
 import { change, pathOf } from "../api.ts";
-import { type ExitState, exitName, isNetwork, titleOf } from "../exit.ts";
-import { namesIn } from "../exit-order.ts";
+import { type ExitState, isNetwork, titleOf } from "../exit.ts";
+import { namesIn, onlyText } from "../exit-order.ts";
 import { say } from "../language.ts";
-import { useExits } from "../protection.ts";
+import { useExits, useIsOpen } from "../protection.ts";
 import { momentOf, type Schedule } from "../schedule.ts";
 import { MINUTE_MS, useMinute } from "../traffic.ts";
 import { AutosaveSelect } from "./autosave-select.tsx";
@@ -29,6 +29,7 @@ const COMMA = ",";
 export function DeviceExit({ device, list }: DeviceExitProps) {
   const title = titleOf(device);
   const exitOf = useExits();
+  const isOpen = useIsOpen();
   const { trouble, text } = exitOf(device.exit);
   const order = device.exit_order;
   const [isOrdering, setOrdering] = useState(false);
@@ -47,7 +48,7 @@ export function DeviceExit({ device, list }: DeviceExitProps) {
         save={(exit) => save(bodyOf(exit))}
         ask={(exit) => {
           if (exit === "direct") return questionAbout(device);
-          return order && exit !== order.join(COMMA) ? questionAboutOrder(device, order, exit) : null;
+          return order && exit !== order.join(COMMA) ? questionAboutOrder(device, order, exit, isOpen) : null;
         }}
         other={{
           text: say(order ? "another order…" : "several in order…"),
@@ -122,21 +123,17 @@ export function defaultText({ text, detail, tone }: ExitState): string {
   return say("default: {exit}", { exit: tone === "protected" ? detail : text });
 }
 
-function questionAboutOrder(device: Device, order: readonly string[], exit: string): Question {
-  const title = titleOf(device);
+function questionAboutOrder(
+  device: Device,
+  order: readonly string[],
+  exit: string,
+  isOpen: boolean,
+): Question {
   return {
-    title: say("Give {title} one exit only?", { title }),
-    text: say(
-      "{title} has several exits in order: {exits}. If you go on, {kind, select, blocked {it is blocked} default {it has only the default exit, and no internet while that is down} other {it has only {name}, and no internet while that is down}}.",
-      { title, exits: namesIn(order), kind: kindOf(exit), name: exitName(exit) },
-    ),
+    title: say("Give {title} one exit only?", { title: titleOf(device) }),
+    text: onlyText(device, order, exit, isOpen),
     confirm: say("Replace the order"),
   };
-}
-
-function kindOf(exit: string): "default" | "blocked" | "tunnel" {
-  if (exit === DEFAULT) return "default";
-  return exit === "blocked" ? "blocked" : "tunnel";
 }
 
 function questionAbout(device: Device): Question {

@@ -12,7 +12,7 @@ import {
   whatChanges,
 } from "../exit-order.ts";
 import { say } from "../language.ts";
-import { useExits, useKillSwitchOff } from "../protection.ts";
+import { useExits, useGivenExits, useIsOpen } from "../protection.ts";
 import { Dialog } from "./dialog.tsx";
 import { Form } from "./form.tsx";
 import { Icon } from "./icon.tsx";
@@ -49,7 +49,7 @@ export function ExitsInOrder({ device, list, save, onClose }: ExitsInOrderProps)
       <Form work={work} submit={say("Save the order")} doing={say("Saving…")}>
         <p class="quiet">
           {say(
-            "If a tunnel fails, the device moves to the next exit that is up. It comes back once a better one has been up for a minute. Each move resets its connections.",
+            "If a tunnel fails, the device moves to the next exit that is up. It comes back once a better one has been up for a minute, or longer if it fails often. Each move resets its connections.",
           )}
         </p>
         <Ordered
@@ -97,14 +97,12 @@ function rowsOf(order: Exits, before: readonly Row[]): readonly Row[] {
 
 /** What saving does; screen readers hear what is new after each change. */
 function Changes({ device, list, order }: { device: Device; list: DeviceList; order: Exits }) {
-  const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? [];
-  const schedules = knownOf(useAnswer("schedules"))?.schedules ?? [];
-  const active = schedules.filter((each) => each.active && each.device !== undefined);
-  const scheduled = new Map(active.map((each) => [each.device ?? "", each.name]));
-  const isOff = useKillSwitchOff();
+  const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? null;
+  const scheduled = useGivenExits();
+  const isOpen = useIsOpen();
   return (
     <div class="changes" role="status" aria-atomic="false">
-      {whatChanges(device, order, { tunnels, devices: list.devices, scheduled, isOff }).map((text) => (
+      {whatChanges(device, order, { tunnels, devices: list.devices, scheduled, isOpen }).map((text) => (
         <p key={text}>{text}</p>
       ))}
     </div>

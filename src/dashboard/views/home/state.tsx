@@ -3,7 +3,7 @@ import type { FavouriteList } from "../../../servers/schema.ts";
 import { type Action, useAction } from "../../action.ts";
 import { change } from "../../api.ts";
 import { itsWords } from "../../codes.ts";
-import { movedBy, movedText } from "../../exit-order.ts";
+import { movedBy } from "../../exit-order.ts";
 import { say } from "../../language.ts";
 import { lastOrderOf } from "../../last-order.ts";
 import { sameTargets, targetsText } from "../../order.ts";
@@ -13,7 +13,9 @@ import { ViewLink } from "../../parts/link.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
 import { Told } from "../../parts/told.tsx";
 import { TONE_ICONS } from "../../parts/tone.ts";
+import { useGivenExits } from "../../protection.ts";
 import { type Known, type Sentence, sentenceOf, viaText } from "../../sentence.ts";
+import { leftText } from "./left.ts";
 
 type Recent = FavouriteList["recent"];
 
@@ -114,42 +116,22 @@ function Helping({ known, sentence: { help }, target, action }: HelpingProps) {
 function Disconnect({ known, action }: Pick<HelpingProps, "known" | "action">) {
   const main = known.tunnels?.find(({ name }) => name === "main");
   const isOff = known.status?.killswitch_active === false;
-  const moved = movedBy("main", known.devices?.devices ?? []);
-  const count = main && main.devices - moved.length;
-  const text = `${isOff ? openText(count) : blockedText(count)} ${movedText(moved)}`.trim();
+  const scheduled = useGivenExits();
+  const moved = movedBy("main", known.devices?.devices ?? [], { tunnels: known.tunnels, scheduled });
   return (
     <Button
       action={action}
       doing={say("Disconnecting…")}
       work={disconnect}
-      ask={{ title: say("Disconnect?"), text, confirm: say("Disconnect") }}
+      ask={{
+        title: say("Disconnect?"),
+        text: leftText(main?.devices, moved, isOff),
+        confirm: say("Disconnect"),
+      }}
     >
       {say("Disconnect")}
     </Button>
   );
-}
-
-/** What becomes of the devices, if it is known how many they are. */
-function blockedText(count: number | undefined): string {
-  return count === undefined
-    ? say(
-        "Its devices at home will have no internet until you connect again: the kill switch blocks what would leave outside a tunnel.",
-      )
-    : say(
-        "{count, plural, one {# device} other {# devices}} at home will have no internet until you connect again: the kill switch blocks what would leave outside a tunnel.",
-        { count },
-      );
-}
-
-function openText(count: number | undefined): string {
-  return count === undefined
-    ? say(
-        "The kill switch is off: Its devices at home will then leave outside the tunnel, without protection.",
-      )
-    : say(
-        "The kill switch is off: {count, plural, one {# device} other {# devices}} at home will then leave outside the tunnel, without protection.",
-        { count },
-      );
 }
 
 /** The state says what happened; a connect that this interrupts is no error. */

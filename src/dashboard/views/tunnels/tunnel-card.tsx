@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import type { DeviceList } from "../../../devices/schema.ts";
+import type { Device, DeviceList } from "../../../devices/schema.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { useAction } from "../../action.ts";
 import { connectedSince, knownOf, useAnswer } from "../../answers.ts";
@@ -20,6 +20,7 @@ import { portFact } from "../../parts/port-fact.ts";
 import { qualityFact } from "../../parts/quality-fact.ts";
 import { Say } from "../../parts/say.tsx";
 import { Told } from "../../parts/told.tsx";
+import { useGivenExits } from "../../protection.ts";
 import { placeOf, targetOf, viaText } from "../../sentence.ts";
 import { tunnelLook } from "../../told.ts";
 import { useNow, useTunnelRate } from "../../traffic.ts";
@@ -154,6 +155,9 @@ function Actions({ row, devices }: TunnelCardProps) {
   const last = lastOrderOf(row);
   const path = pathOf("tunnels", row.name);
   const isOff = knownOf(useAnswer("status"))?.killswitch_active === false;
+  const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? null;
+  const scheduled = useGivenExits();
+  const moved = movedBy(row.name, devices?.devices ?? [], { tunnels, scheduled });
   const end = async () => void (await change("POST", `${path}/disconnect`));
   const { name: tunnel, wanted } = row;
   const canTry = row.wanted !== null && (row.state === "failed" || row.state === "reconnecting");
@@ -211,7 +215,7 @@ function Actions({ row, devices }: TunnelCardProps) {
             label={say("Disconnect {tunnel}", { tunnel })}
             ask={{
               title: say("Disconnect {tunnel}?", { tunnel }),
-              text: whatDisconnectingDoes(row, devices, isOff),
+              text: whatDisconnectingDoes(row, devices, moved, isOff),
               confirm: say("Disconnect"),
             }}
           >
@@ -245,17 +249,20 @@ function Actions({ row, devices }: TunnelCardProps) {
 }
 
 /** What becomes of those who leave by a tunnel once it is disconnected. */
-function whatDisconnectingDoes(row: TunnelRow, devices: DeviceList | null, isOff: boolean): string {
-  const moved = devices === null ? [] : movedBy(row.name, devices.devices);
-  const { count, isDefault } = whoLeavesBy(row, devices);
-  const isAll = moved.length > 0 && count === 0 && !isDefault;
-  const rest = isAll ? "" : isOff ? openText(row, devices) : blockedText(row, devices);
+function whatDisconnectingDoes(
+  row: TunnelRow,
+  devices: DeviceList | null,
+  moved: readonly Device[],
+  isOff: boolean,
+): string {
+  const staying = whoStays(row, devices, moved);
+  const isAll = moved.length > 0 && staying.count === 0 && !staying.isDefault;
+  const rest = isAll ? "" : isOff ? openText(staying) : blockedText(staying);
   return [rest, movedText(moved)].join(" ").trim();
 }
 
 /** Those with no other exit. */
-function blockedText(row: TunnelRow, devices: DeviceList | null): string {
-  const { names, count, isDefault } = whoLeavesBy(row, devices);
+function blockedText({ names, count, isDefault }: Staying): string {
   if (names !== "")
     return isDefault
       ? say(
@@ -277,8 +284,7 @@ function blockedText(row: TunnelRow, devices: DeviceList | null): string {
 }
 
 /** The same if the kill switch is not in place. */
-function openText(row: TunnelRow, devices: DeviceList | null): string {
-  const { names, count, isDefault } = whoLeavesBy(row, devices);
+function openText({ names, count, isDefault }: Staying): string {
   if (names !== "")
     return isDefault
       ? say(
@@ -297,13 +303,19 @@ function openText(row: TunnelRow, devices: DeviceList | null): string {
       );
 }
 
-/** The names of those with no other exit, if they are known. */
-function whoLeavesBy(row: TunnelRow, list: DeviceList | null) {
+interface Staying {
+  /** Empty if they are not known. */
+  names: string;
+  count: number;
+  /** Whether new devices get the exit, too. */
+  isDefault: boolean;
+}
+
+function whoStays(row: TunnelRow, list: DeviceList | null, moved: readonly Device[]): Staying {
   const isDefault = list?.default_exit === row.name;
-  if (list === null) return { names: "", count: row.devices, isDefault };
-  const moved = movedBy(row.name, list.devices);
-  const names = list.devices.filter((each) => each.exit === row.name && !moved.includes(each)).map(titleOf);
-  return { names: someOf(names), count: names.length || row.devices - moved.length, isDefault };
+  const staying = list?.devices.filter((each) => each.exit === row.name && !moved.includes(each)) ?? [];
+  const count = staying.length || Math.max(0, row.devices - moved.length);
+  return { names: someOf(staying.map(titleOf)), count, isDefault };
 }
 
 function whatRemovingDoes(row: TunnelRow, devices: DeviceList | null): string {
