@@ -8,9 +8,17 @@ interface Page {
   draftOf: (row: Partial<TunnelRow>, current: string, last: Order | null) => Draft;
   lengthened: (targets: Draft["targets"]) => Draft["targets"];
   bodyOf: (draft: Draft) => unknown;
+  newForm: (draft: Draft) => Form;
+  edited: (form: Form, some: Partial<Draft>) => Form;
+  settled: (form: Form) => Form;
   whatChanges: (row: Partial<TunnelRow>, draft: Draft) => string[];
   rememberOrders: (rows: readonly Partial<TunnelRow>[]) => void;
   lastOrderOf: (row: Partial<TunnelRow>) => Order | null;
+}
+
+interface Form {
+  draft: Draft;
+  told: Draft;
 }
 
 interface Draft {
@@ -75,6 +83,19 @@ test("what becomes of the tunnel is said before it is connected", () => {
     "They replace its present target: home.",
   ]);
   expect(changes(GONE).slice(1)).toEqual(["Its devices have internet once one of them answers."]);
+  // They have none now.
+  for (const down of [{ state: "reconnecting" as const }, { unanswered: true }])
+    expect(changes({ ...TV, ...down }).at(-1)).toBe("Its devices have internet once one of them answers.");
+});
+
+test("what is being typed is told once it is whole", () => {
+  const form = page.newForm(page.draftOf(TV, "managed", null));
+  const told = (of: Form) => page.whatChanges(TV, of.told)[0];
+  const targets = form.draft.targets.map((each) => ({ ...each, server: `${each.server}Swe` }));
+  const typed = page.edited(form, { targets });
+  expect(typed.draft.targets).toEqual(targets);
+  expect(told(typed)).toContain("taken: home and target 2.");
+  expect(told(page.settled(typed))).toContain("taken: homeSwe and Swe.");
 });
 
 /** The browser's. */

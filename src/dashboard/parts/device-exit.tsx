@@ -71,7 +71,18 @@ export function BySchedule({ id, what }: { id: string; what: "exit" | "rate" }) 
   const schedule = list?.schedules.find(
     (each) => each.active && each.device === id && each[what] !== undefined,
   );
-  return schedule && <Until schedule={schedule} zone={list?.time_zone ?? ""} />;
+  return (
+    schedule && (
+      <>
+        <Until schedule={schedule} zone={list?.time_zone ?? ""} />
+        {what === "rate" && (
+          <p class="small">
+            {say("Saving ends what the schedule gives, and replaces the device’s own limit.")}
+          </p>
+        )}
+      </>
+    )
+  );
 }
 
 function Until({ schedule: { name, next_at }, zone }: { schedule: Schedule; zone: string }) {

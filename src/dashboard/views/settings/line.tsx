@@ -28,6 +28,11 @@ export function Line({ of: { line } }: { of: ShownSettings }) {
               line,
             )}
       </p>
+      <p class="quiet small">
+        {say(
+          "Each tunnel and each network at home has the whole of it; direct devices and devices on the road are not in turn.",
+        )}
+      </p>
       <LineForm key={`${line?.down} ${line?.up}`} of={line} action={action} set={set} />
       {line !== null && (
         <div class="card-buttons">

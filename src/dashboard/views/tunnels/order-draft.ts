@@ -25,6 +25,24 @@ export interface Draft {
   moveWhen: readonly MoveWhen[];
 }
 
+/** A form, and the state of it that is told: what is being typed is told once it is whole, not at each key. */
+interface Form {
+  draft: Draft;
+  told: Draft;
+}
+
+export function newForm(draft: Draft): Form {
+  return { draft, told: draft };
+}
+
+export function edited({ draft, told }: Form, some: Partial<Draft>): Form {
+  return { draft: { ...draft, ...some }, told };
+}
+
+export function settled({ draft }: Form): Form {
+  return newForm(draft);
+}
+
 /** The order that a tunnel has, or had last; or its target, and room for another one. */
 export function draftOf(row: TunnelRow, current: Provider, last: Order | null): Draft {
   const order = row.order ?? last;
@@ -75,8 +93,8 @@ export function nameOf({ server, via }: DraftTarget, at: number): string {
 }
 
 /** Everything that becomes of a tunnel which is given this order, as sentences. */
-export function whatChanges({ order, state, wanted, wanted_via }: TunnelRow, { targets }: Draft): string[] {
-  const isLed = state === "connected" || state === "reconnecting";
+export function whatChanges(row: TunnelRow, { targets }: Draft): string[] {
+  const { order, state, wanted, wanted_via, unanswered } = row;
   return [
     say("The first of these that works is taken: {targets}. One that does not work costs 10 to 30 seconds.", {
       targets: listOf(targets.map(nameOf)),
@@ -86,7 +104,7 @@ export function whatChanges({ order, state, wanted, wanted_via }: TunnelRow, { t
         ? []
         : [say("They replace its present target: {target}.", { target: viaText(wanted, wanted_via) })]
       : [say("They replace its present targets: {targets}.", { targets: targetsText(order) })]),
-    isLed
+    state === "connected" && !unanswered
       ? say(
           "Its devices stay connected meanwhile, and if none works, the tunnel keeps its server. At another server, open connections end.",
         )

@@ -18,8 +18,11 @@ import {
   type Draft,
   type DraftTarget,
   draftOf,
+  edited,
   lengthened,
   nameOf,
+  newForm,
+  settled,
   whatChanges,
 } from "./order-draft.ts";
 import { PROVIDERS, ServerField } from "./server-field.tsx";
@@ -35,9 +38,14 @@ interface TargetsInOrderProps {
 /** Asks for a tunnel's targets in their order, and stays open until it is connected or the reason why not is shown. */
 export function TargetsInOrder({ row, last, action, onClose }: TargetsInOrderProps) {
   const current = knownOf(useAnswer("servers/counts"))?.current ?? "managed";
-  const [draft, setDraft] = useState(() => draftOf(row, current, last));
+  const [{ draft, told }, setForm] = useState(() => newForm(draftOf(row, current, last)));
   const { targets } = draft;
-  const set = (some: Partial<Draft>) => setDraft((before) => ({ ...before, ...some }));
+  const set = (some: Partial<Draft>) => setForm((before) => edited(before, some));
+  const settle = () => setForm(settled);
+  const setRows = (rows: Draft["targets"]) => {
+    set({ targets: rows });
+    settle();
+  };
   const lead = async () => {
     await change("PUT", pathOf("tunnels", row.name), bodyOf(draft));
     onClose();
@@ -58,33 +66,31 @@ export function TargetsInOrder({ row, last, action, onClose }: TargetsInOrderPro
             "A server, or a city or a country for the nearest server there. If a target dies, the others are tried, the best first.",
           )}
         </p>
-        <Ordered
-          label={say("Targets, the best first")}
-          rows={targets}
-          onRows={(rows) => set({ targets: rows })}
-          keyOf={({ key }) => key}
-          nameOf={nameOf}
-          least={2}
-          draw={(target, at) => (
-            <Target
-              of={target}
-              number={at + 1}
-              onChange={(some) => set({ targets: targets.with(at, { ...target, ...some }) })}
-            />
-          )}
-        />
+        <div onChange={settle}>
+          <Ordered
+            label={say("Targets, the best first")}
+            rows={targets}
+            onRows={setRows}
+            keyOf={({ key }) => key}
+            nameOf={nameOf}
+            least={2}
+            draw={(target, at) => (
+              <Target
+                of={target}
+                number={at + 1}
+                onChange={(some) => set({ targets: targets.with(at, { ...target, ...some }) })}
+              />
+            )}
+          />
+        </div>
         {targets.length < MAX_TARGETS && (
-          <button
-            type="button"
-            class="button ordered-add"
-            onClick={() => set({ targets: lengthened(targets) })}
-          >
+          <button type="button" class="button ordered-add" onClick={() => setRows(lengthened(targets))}>
             <Icon name="add" /> {say("Add a target")}
           </button>
         )}
         <Rules of={draft} onChange={set} />
         <div class="changes" role="status" aria-atomic="false">
-          {whatChanges(row, draft).map((text) => (
+          {whatChanges(row, told).map((text) => (
             <p key={text}>{text}</p>
           ))}
         </div>
@@ -111,6 +117,9 @@ interface TargetProps {
 /** A target's server or place; whose servers these are and how they are reached is mostly the same for all. */
 function Target({ of: { provider, server, via, transport }, number, onChange }: TargetProps) {
   const way = WAYS.find(({ value }) => value === transport)?.text ?? "";
+  const how = [PROVIDER_TITLES[provider], way, ...(via === "" ? [] : [say("via {via}", { via })])].join(
+    " · ",
+  );
   return (
     <div class="target">
       <ServerField
@@ -120,8 +129,8 @@ function Target({ of: { provider, server, via, transport }, number, onChange }: 
         onValue={(text) => onChange({ server: text })}
       />
       <details>
-        <summary class="small">
-          {[PROVIDER_TITLES[provider], way, ...(via === "" ? [] : [say("via {via}", { via })])].join(" · ")}
+        <summary class="small" aria-label={say("Target {number}: {how}", { number, how })}>
+          {how}
         </summary>
         <div class="form">
           <Select
