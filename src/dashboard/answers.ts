@@ -45,10 +45,10 @@ export function connectedSince(row: TunnelRow): number {
 
 /**
  * What `GET /api/<name>` answers. It is read when the first component shows it, and again after each event that may
- * have changed it; nothing is polled.
+ * have changed it; nothing is polled. What is not wanted is not read.
  */
-export function useAnswer<Name extends Resource>(name: Name): Loaded<Answers[Name]> {
-  useEffect(() => show(name), [name]);
+export function useAnswer<Name extends Resource>(name: Name, isWanted = true): Loaded<Answers[Name]> {
+  useEffect(() => (isWanted ? show(name) : undefined), [name, isWanted]);
   return answerOf(name).value ?? { state: "loading" };
 }
 

@@ -1,5 +1,7 @@
-import type { Order } from "../tunnel/order.ts";
+import type { FavouriteList, ServerTree } from "../servers/schema.ts";
+import type { Order, OrderTarget } from "../tunnel/order.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
+import type { Answers } from "./store.ts";
 
 /**
  * The order that a tunnel had when it was disconnected: the gateway forgets it then, so this browser keeps what it has
@@ -21,6 +23,57 @@ export function rememberOrders(rows: readonly Wanted[]): void {
 /** Null while the tunnel leads somewhere, and if this browser has seen no order of it. */
 export function lastOrderOf({ name, wanted }: Wanted): Order | null {
   return wanted === null ? (kept()[name] ?? null) : null;
+}
+
+/** What the gateway says since; null is not known. */
+export interface Since {
+  /** Of one provider. */
+  servers: Answers["servers"] | null;
+  /** Where `main` was connected, the latest first. */
+  recent: FavouriteList["recent"] | null;
+}
+
+/**
+ * What can still be asked for of an order that was kept: with a target that the lists no longer have, each connect would
+ * fail. Null if less than an order is left, or if `main` was connected elsewhere since, as from another browser.
+ */
+export function stillWanted(order: Order, tunnel: string, { servers, recent }: Since): Order | null {
+  const tree = ({ provider }: { provider: string }) =>
+    servers?.provider === provider ? servers.servers : null;
+  const isThere = (each: OrderTarget) => {
+    const known = tree(each);
+    return known === null || [each.server, each.via ?? each.server].every((name) => isIn(name, known));
+  };
+  const targets = order.targets.filter(isThere);
+  const latest = tunnel === "main" ? recent?.[0] : undefined;
+  const leadsTo = (each: OrderTarget) =>
+    each.provider === latest?.provider && leads(each.server, latest.server, tree(each));
+  if (targets.length < 2 || (latest !== undefined && !order.targets.some(leadsTo))) return null;
+  return targets.length === order.targets.length ? order : { ...order, targets, at: 0 };
+}
+
+/** Whether it is the name of a country, a city or a server. */
+function isIn(name: string, tree: ServerTree): boolean {
+  return (
+    Object.hasOwn(tree, name) || placesIn(tree).some((each) => each.names.includes(name) || each.has(name))
+  );
+}
+
+/** Whether a target is this server or its place; of a provider whose servers are not known, it may be. */
+function leads(target: string, server: string, tree: ServerTree | null): boolean {
+  if (target === server || tree === null) return true;
+  return placesIn(tree).some(
+    (each) => (each.country === target || each.names.includes(target)) && each.has(server),
+  );
+}
+
+function placesIn(tree: ServerTree) {
+  return Object.entries(tree).flatMap(([country, cities]) =>
+    Object.entries(cities).map(([city, records]) => ({
+      ...{ country, names: [city, `${city}, ${country}`] },
+      has: (server: string) => records.some(({ hostname }) => hostname === server),
+    })),
+  );
 }
 
 type Orders = Record<string, Order | undefined>;

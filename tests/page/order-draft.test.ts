@@ -14,6 +14,12 @@ interface Page {
   whatChanges: (row: Partial<TunnelRow>, draft: Draft) => string[];
   rememberOrders: (rows: readonly Partial<TunnelRow>[]) => void;
   lastOrderOf: (row: Partial<TunnelRow>) => Order | null;
+  stillWanted: (order: Order, tunnel: string, since: Since) => Order | null;
+}
+
+interface Since {
+  servers: { provider: string; servers: object } | null;
+  recent: readonly { provider: string; server: string }[] | null;
 }
 
 interface Form {
@@ -121,6 +127,40 @@ test("an order is offered again after a disconnect, until the tunnel leads elsew
   page.rememberOrders([TV]);
   page.rememberOrders([GONE]);
   expect(page.lastOrderOf(GONE)).toBeNull();
+});
+
+test("an order that is offered again has no target that is gone, and is not older than a later connection", () => {
+  const records = (...names: string[]) => names.map((hostname) => ({ hostname }));
+  const tree = {
+    Sweden: { Malmo: records("se-1") },
+    Norway: { Oslo: records("no-1"), Bergen: records("no-2") },
+  };
+  const orderOf = (...servers: string[]): Order => ({
+    targets: servers.map((server) => ({ provider: "managed", server })),
+    at: 1,
+  });
+  const NOTHING: Since = { servers: null, recent: null };
+  const servers = { provider: "managed", servers: tree };
+  const wanted = (order: Order, since: Partial<Since> = {}, tunnel = "main") =>
+    page.stillWanted(order, tunnel, { ...NOTHING, ...since })?.targets.map(({ server }) => server);
+  const all = ["Sweden", "Oslo", "Bergen, Norway", "se-1"];
+  expect(wanted(orderOf(...all), { servers })).toEqual(all);
+  expect(wanted(orderOf("gone", "Oslo", "se-1"), { servers })).toEqual(["Oslo", "se-1"]);
+  expect(page.stillWanted(orderOf("gone", "Oslo", "se-1"), "main", { ...NOTHING, servers })?.at).toBe(0);
+  expect(wanted(orderOf("gone", "se-1"), { servers })).toBeUndefined();
+  // Not known, and another provider's.
+  expect(wanted(orderOf("gone", "se-1"))).toEqual(["gone", "se-1"]);
+  expect(wanted(orderOf("gone", "se-1"), { servers: { ...servers, provider: "custom" } })).toHaveLength(2);
+  const via = { provider: "managed" as const, server: "se-1", via: "gone" };
+  expect(wanted({ targets: [via, ...orderOf("Oslo", "se-1").targets], at: 0 }, { servers })).toHaveLength(2);
+
+  const recent = (server: string, provider = "managed") => ({ servers, recent: [{ provider, server }] });
+  expect(wanted(orderOf("Sweden", "no-1"), recent("se-1"))).toHaveLength(2);
+  expect(wanted(orderOf("Sweden", "Oslo"), recent("no-1"))).toHaveLength(2);
+  expect(wanted(orderOf("Sweden", "Oslo"), recent("no-2"))).toBeUndefined();
+  expect(wanted(orderOf("Sweden", "Oslo"), recent("se-1", "custom"))).toBeUndefined();
+  // Only those of the main tunnel are kept.
+  expect(wanted(orderOf("Sweden", "Oslo"), recent("no-2"), "tv")).toHaveLength(2);
 });
 
 test("what another version has kept, and a browser that keeps nothing, are no hindrance", () => {

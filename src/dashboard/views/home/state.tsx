@@ -1,11 +1,12 @@
 import type { JournalPage } from "../../../journal/schema.ts";
 import type { FavouriteList } from "../../../servers/schema.ts";
+import type { Order } from "../../../tunnel/order.ts";
 import { type Action, useAction } from "../../action.ts";
 import { change } from "../../api.ts";
 import { itsWords } from "../../codes.ts";
 import { movedBy } from "../../exit-order.ts";
 import { say } from "../../language.ts";
-import { lastOrderOf } from "../../last-order.ts";
+import { useOfferedOrder } from "../../offered-order.ts";
 import { sameTargets, targetsText } from "../../order.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -31,6 +32,7 @@ export function State({ known, events, recent }: StateProps) {
   const sentence = sentenceOf(known);
   const { tone, word, text, why, command } = sentence;
   const action = useAction();
+  const last = useOfferedOrder(known.tunnels?.find(({ name }) => name === "main"));
   const isRepeated =
     why !== null && action.outcome !== null && itsWords(action.outcome.text) === itsWords(why);
   return (
@@ -48,7 +50,12 @@ export function State({ known, events, recent }: StateProps) {
       )}
       {command !== undefined && <OnGateway commands={[command]} />}
       <div class="state-buttons">
-        <Helping known={known} sentence={sentence} target={targetOf(known, events, recent)} action={action} />
+        <Helping
+          known={known}
+          sentence={sentence}
+          target={targetOf(known, events, recent, last)}
+          action={action}
+        />
       </div>
       <Outcome of={action} />
     </section>
@@ -145,13 +152,17 @@ interface Target {
 }
 
 /** Where the tunnel `main` should lead, or led last; null if it never led anywhere. */
-function targetOf({ tunnels }: Known, events: JournalPage | null, [latest]: Recent): Target | null {
+function targetOf(
+  { tunnels }: Known,
+  events: JournalPage | null,
+  [latest]: Recent,
+  last: Order | null,
+): Target | null {
   const main = tunnels?.find(({ name }) => name === "main");
   const isAgain = main?.wanted != null;
   const server = main?.wanted ?? latest?.server;
   const provider = isAgain ? main.provider : latest?.provider;
   const via = isAgain ? main.wanted_via : latest?.via;
-  const last = main === undefined ? null : lastOrderOf(main);
   if (last !== null)
     return {
       shown: targetsText(last),

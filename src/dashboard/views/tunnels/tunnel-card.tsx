@@ -9,8 +9,8 @@ import { titleOf } from "../../exit.ts";
 import { movedBy, movedText } from "../../exit-order.ts";
 import { agoOf, bytesOf, rateOf, sentenceFrom, someOf, timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
-import { lastOrderOf } from "../../last-order.ts";
 import { leadAgain } from "../../lead-again.ts";
+import { useOfferedOrder } from "../../offered-order.ts";
 import { orderFacts, sameTargets, targetsText } from "../../order.ts";
 import { Button, FormButton, Outcome } from "../../parts/button.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
@@ -152,7 +152,7 @@ function namesOn(tunnel: string, { devices }: DeviceList): string[] {
 function Actions({ row, devices }: TunnelCardProps) {
   const action = useAction();
   const [asked, setAsked] = useState<"server" | "targets" | null>(null);
-  const last = lastOrderOf(row);
+  const last = useOfferedOrder(row);
   const path = pathOf("tunnels", row.name);
   const isOff = knownOf(useAnswer("status"))?.killswitch_active === false;
   const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? null;
