@@ -191,6 +191,7 @@ test(
   "who has several exits is told to move, not to lose the internet",
   async () => {
     await addTv();
+    await change("POST", "/api/connect", { server: "box-vpn-1" });
     await change("PUT", TV_DEVICE, { exit: ["tv", "main"] });
     const moves = "TV moves to the next of the exits in order that is up; connections are reset.";
     await tab.shows(TV, "Exit of 1 device: TV.");
