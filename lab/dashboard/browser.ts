@@ -261,8 +261,8 @@ export class Tab {
       if (target === null) return false;
       await target.evaluate(watchClick);
       await target.click();
-      // A page that the click has left knows nothing of it.
-      return (await this.page.evaluate("globalThis.clicked")) !== false;
+      // A page that the click has left, or leaves just now, knows nothing of it.
+      return (await this.page.evaluate("globalThis.clicked").catch(() => undefined)) !== false;
     };
     let reason = "";
     await until(
