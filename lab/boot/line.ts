@@ -9,6 +9,7 @@ import {
   clean,
   closeStage,
   connect,
+  connectAgain,
   guest,
   healthy,
   lab,
@@ -61,12 +62,12 @@ test.each(["down", "up"] as const)(
   "with the rates of the line, both devices have the same, %s",
   async (direction) => {
     const sniffer = await lab.sniff();
-    await share(LINE);
+    await giveRates(LINE);
     expect(await lineCheck()).toMatchObject({ result: "ok" });
-    const { share: part, mbits } = await contest(direction);
-    note(`with rates, ${direction}`, `${part.toFixed(2)}; ${mbits.toFixed(1)} Mbit/s`);
-    expect(part).toBeGreaterThan(0.38);
-    expect(part).toBeLessThan(0.62);
+    const { share, mbits } = await contest(direction);
+    note(`with rates, ${direction}`, `${share.toFixed(2)}; ${mbits.toFixed(1)} Mbit/s`);
+    expect(share).toBeGreaterThan(0.38);
+    expect(share).toBeLessThan(0.62);
     expect(mbits).toBeLessThan(LINE[direction] * TOLERANCE);
     expect(await clean(sniffer)).toEqual([]);
   },
@@ -83,7 +84,7 @@ test(
     expect((await lineCheck()).found).toEndWith("on eth1");
     await connectAgain();
     await guest.until("the tunnel's queue", async () => /on eth1, \S+$/.test((await lineCheck()).found));
-    await share(null);
+    await giveRates(null);
     expect(await lineCheck()).toBeUndefined();
     expect(await guest.shell("tc qdisc show")).not.toContain("cake");
   },
@@ -108,7 +109,7 @@ async function contest(direction: "down" | "up"): Promise<{ share: number; mbits
   return { share: rate(one) / all, mbits: all };
 }
 
-async function share(line: typeof LINE | null): Promise<void> {
+async function giveRates(line: typeof LINE | null): Promise<void> {
   const body = JSON.stringify({ line });
   const answer = await guest.shell(
     `curl -s -X PUT http://localhost:5000/api/settings -H 'content-type: application/json' --data '${body}'`,
@@ -121,11 +122,4 @@ async function lineCheck(): Promise<{ result: string; found: string }> {
   await Bun.sleep(6_000);
   const { checks } = await read("/api/checks");
   return checks.find(({ id }: { id: string }) => id === "line");
-}
-
-async function connectAgain(): Promise<void> {
-  const { name } = lab.sandbox.servers[0].customBody;
-  await guest.until("the tunnel", async () =>
-    Bun.deepEquals(await api("/api/connect", { server: name }), { success: true }),
-  );
 }

@@ -114,11 +114,15 @@ export async function connect(): Promise<void> {
   const [server] = lab.sandbox.servers;
   expect(await api("/api/custom/add", server.customBody)).toEqual({ success: true });
   expect(await api("/api/provider/custom", {})).toEqual({ success: true, provider: "custom" });
-  // As in `patiently`.
-  await guest.until("the tunnel", async () => {
-    const answer = await api("/api/connect", { server: server.customBody.name });
-    return Bun.deepEquals(answer, { success: true });
-  });
+  await connectAgain();
+}
+
+/** The same once the server is known. As in `patiently`. */
+export async function connectAgain(): Promise<void> {
+  const { name } = lab.sandbox.servers[0].customBody;
+  await guest.until("the tunnel", async () =>
+    Bun.deepEquals(await api("/api/connect", { server: name }), { success: true }),
+  );
 }
 
 export async function loggedIn(): Promise<number> {

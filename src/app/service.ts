@@ -95,7 +95,6 @@ export function answer(parts: Parts, app: App): Service {
   void parts.destinations.watch(stopping.signal);
   void parts.otherRouters.watch(stopping.signal);
   void parts.bounds.watch(stopping.signal);
-  parts.fairQueues.keep();
   void parts.dns.watch(stopping.signal);
   void parts.blockLists.watch(stopping.signal);
   void startNotifications(parts, stopping.signal).catch((error) => log.error(messageOf(error)));
@@ -152,7 +151,7 @@ function tellQuality(
 
 /** The programs that report events take some milliseconds to start. */
 async function beginWatching(
-  { tunnels, devices, forwards, portMapping, remoteAccess, history, settings, host, log }: Parts,
+  { tunnels, devices, forwards, portMapping, remoteAccess, history, fairQueues, settings, host, log }: Parts,
   signal: AbortSignal,
 ): Promise<void> {
   await host.sleep(WATCH_AFTER_MS, signal);
@@ -160,6 +159,7 @@ async function beginWatching(
   tunnels.watch(signal);
   void remoteAccess.watch(signal);
   void devices.watch(signal);
+  fairQueues.keep();
   void history.watch({ tunnels: () => tunnels.all(), devices }, signal);
   if (settings.portMapping) void portMapping.watch(signal);
   void forwards.load().catch((error) => log.warn(`forwards: ${messageOf(error)}`));

@@ -176,7 +176,8 @@ function defaultRoutes(host: Pick<Host, "run">, family: 4 | 6): Promise<Route[]>
 
 /** Whether the line is shared fairly; null unless its rates are given. */
 export async function lineFinding(queues: Pick<FairQueues, "line" | "missing">): Promise<Finding | null> {
-  const [{ line }, links] = [queues, await queues.missing()];
+  const links = await queues.missing();
+  const { line } = queues;
   if (line === null || links === null) return null;
   const shown = `${rateText(line)} is shared among the devices`;
   const { of, missing } = links;

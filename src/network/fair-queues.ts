@@ -58,13 +58,14 @@ export const LINE = new SavedChoice(
 /**
  * Where the line is busy, devices wait for each other in a queue, and that of the home router or the provider serves
  * whoever has sent most. With the line's rates known, the kernel keeps the queue here instead, by `cake` (tc-cake(8)),
- * and serves one device after the other. Nothing is queued, and no program runs, without them.
+ * and serves one device after the other. Without them nothing is queued, and no program runs after the start.
  */
 export class FairQueues {
   private current: Line | null | undefined;
   private links: Links = { lan: [], tunnels: [] };
   /** Another process may know other links. */
   private isKept = false;
+  private isWaiting = false;
   private readonly changes = new Queue();
   private trouble: string | null = null;
 
@@ -84,16 +85,15 @@ export class FairQueues {
     return this.changes.add(async () => {
       const former = this.line;
       try {
-        // A process that is killed between the two leaves rates that the next one knows of.
-        if (line !== null) this.write(line);
+        this.write(line);
         this.assertFree(await this.apply(line));
-        if (line === null) this.write(null);
+        this.trouble = null;
       } catch (error) {
+        // A restore may have brought others meanwhile.
         if (this.line === line) this.write(former);
         await this.apply(this.line).catch((each: unknown) => this.warn(each));
         throw error;
       }
-      this.trouble = null;
     });
   }
 
@@ -101,27 +101,27 @@ export class FairQueues {
   reload(): void {
     const had = this.line !== null;
     this.current = undefined;
-    this.update(had);
+    if (had || this.line !== null) this.update();
   }
 
-  /** Keeps the queues on the links that are there, from now on. */
+  /** Keeps the queues on the links that are there, from now on; a process that was killed may have left others. */
   keep(): void {
     this.isKept = true;
-    this.update(false);
+    this.update();
   }
 
   /** The interfaces of the LAN. */
   lanIs(lan: readonly string[]): void {
     this.links = { ...this.links, lan };
     // One that was made again has the same name and no queue.
-    this.update(false);
+    if (this.line !== null) this.update();
   }
 
   /** The interfaces of the tunnels that are up. */
   tunnelsAre(tunnels: readonly string[]): void {
     const before = this.links.tunnels;
     this.links = { ...this.links, tunnels };
-    if (tunnels.join() !== before.join()) this.update(false);
+    if (this.line !== null && tunnels.join() !== before.join()) this.update();
   }
 
   /** Which links lack their queue, of all; null while none is wanted. */
@@ -138,21 +138,22 @@ export class FairQueues {
     this.current = line;
   }
 
-  private update(had: boolean): void {
-    if (!this.isKept || (this.line === null && !had)) return;
+  /** However many changes of the network come meanwhile, one update waits. */
+  private update(): void {
+    if (!this.isKept || this.isWaiting) return;
+    this.isWaiting = true;
     void this.changes
-      .add(async () => this.assertFree(await this.apply(this.line)))
-      .then(
-        () => {
-          this.trouble = null;
-        },
-        (error: unknown) => this.warn(error),
-      );
+      .add(async () => {
+        this.isWaiting = false;
+        this.assertFree(await this.apply(this.line));
+        this.trouble = null;
+      })
+      .catch((error: unknown) => this.warn(error));
   }
 
   /** Each trouble once, as long as it lasts. */
   private warn(error: unknown): void {
-    const trouble = `the line is not shared fairly: ${messageOf(error)}`;
+    const trouble = `the queues of the line could not be set: ${messageOf(error)}`;
     if (trouble !== this.trouble) this.deps.log.warn(trouble);
     this.trouble = trouble;
   }
@@ -164,7 +165,9 @@ export class FairQueues {
     const taken = links.filter(
       ({ handle, dev }) => handle !== HANDLE && handle !== KERNELS && wanted.some(({ link }) => link === dev),
     );
-    const possible = wanted.filter(({ link }) => links.some(({ dev }) => dev === link) && !isOf(link, taken));
+    const possible = wanted.filter(({ link }) =>
+      links.some((each) => each.dev === link && !taken.includes(each)),
+    );
     const lines = [
       ...possible
         .filter((each) => !isThere(each, links))
@@ -202,10 +205,6 @@ export class FairQueues {
       `${dev} has a queue of another program (${kind} ${handle}). Remove it first: tc qdisc delete dev ${dev} root`,
     );
   }
-}
-
-function isOf(link: string, queues: readonly Qdisc[]): boolean {
-  return queues.some(({ dev }) => dev === link);
 }
 
 /** The interfaces with a queue of the gateway's. */

@@ -39,10 +39,30 @@ const ranTc = () => host.commands.filter((command) => command.startsWith("tc "))
 /** What was begun has ended by then. */
 const settled = () => Bun.sleep(20);
 
-test("without rates nothing is queued, and no program runs", async () => {
+test("without rates nothing is queued, and no program runs after the start", async () => {
+  await settled();
+  const atStart = ranTc();
+  queues.lanIs(["lan0", "lan1"]);
   addTunnel();
   await settled();
-  expect([queues.line, words(), ranTc(), await queues.missing()]).toEqual([null, ["", "", ""], [], null]);
+  expect([queues.line, words(), await queues.missing()]).toEqual([null, ["", "", ""], null]);
+  expect([atStart, ranTc()]).toEqual([["tc -j qdisc show"], ["tc -j qdisc show"]]);
+});
+
+test("a start without rates removes the queues that a killed service has left", async () => {
+  await queues.set({ down: 100, up: 10 });
+  texts.clear();
+  another().keep();
+  await settled();
+  expect(words()).toEqual(["", "", ""]);
+});
+
+test("however often the network changes meanwhile, one update waits", async () => {
+  await queues.set({ down: 100, up: 10 });
+  const before = ranTc().length;
+  for (let change = 0; change < 50; change += 1) queues.lanIs(["lan0"]);
+  await settled();
+  expect(ranTc().length).toBe(before + 1);
 });
 
 test("each device has its turn on the LAN and in each tunnel, also in one that comes later", async () => {
@@ -112,7 +132,7 @@ test.each([{ down: 50, up: 5 }, null])(
     next.lanIs(["lan0"]);
     next.keep();
     await settled();
-    expect(host.tc.wordsOf("lan0")).toBe(LAN((next.line?.down ?? 0) * 125_000));
+    expect([next.line, host.tc.wordsOf("lan0")]).toEqual([line, line === null ? "" : LAN(6_250_000)]);
   },
 );
 

@@ -26,7 +26,7 @@ function blockedText(count: number | undefined): string {
 function openText(count: number | undefined): string {
   return count === undefined
     ? say(
-        "The kill switch is off: Its devices at home will then leave outside the tunnel, without protection.",
+        "The kill switch is off: its devices at home will then leave outside the tunnel, without protection.",
       )
     : say(
         "The kill switch is off: {count, plural, one {# device} other {# devices}} at home will then leave outside the tunnel, without protection.",
