@@ -24,7 +24,10 @@ import {
 const LINE = { down: 1, up: 1 };
 /** Of the device that wants most. */
 const CONNECTIONS = 8;
-const SECONDS = 20;
+/** At 1 Mbit/s a connection needs some seconds until it sends as fast as it may. */
+const SECONDS = 40;
+/** Of one of two devices; one connection of nine has 0.11. An emulated machine beside other work is not exact. */
+const NEARLY_EQUAL = { least: 0.28, most: 0.72 };
 /** What is on its way when the streams begin and end. */
 const TOLERANCE = 1.25;
 
@@ -52,7 +55,7 @@ test(
       "without rates: share of one connection beside eight; all",
       `${share.toFixed(2)}; ${mbits.toFixed(1)} Mbit/s`,
     );
-    expect(share).toBeLessThan(0.3);
+    expect(share).toBeLessThan(NEARLY_EQUAL.least);
     expect(mbits).toBeGreaterThan(LINE.down * TOLERANCE);
   },
   PATIENCE_MS,
@@ -66,8 +69,8 @@ test.each(["down", "up"] as const)(
     expect(await lineCheck()).toMatchObject({ result: "ok" });
     const { share, mbits } = await contest(direction);
     note(`with rates, ${direction}`, `${share.toFixed(2)}; ${mbits.toFixed(1)} Mbit/s`);
-    expect(share).toBeGreaterThan(0.38);
-    expect(share).toBeLessThan(0.62);
+    expect(share).toBeGreaterThan(NEARLY_EQUAL.least);
+    expect(share).toBeLessThan(NEARLY_EQUAL.most);
     expect(mbits).toBeLessThan(LINE[direction] * TOLERANCE);
     expect(await clean(sniffer)).toEqual([]);
   },
