@@ -43,51 +43,35 @@ export const OTHERS = 1;
 const BURST_BYTES = 65_536;
 
 /**
- * The table in text for `nft -f -`. A packet costs a few look-ups, however many devices are limited. What a device sends
- * is known by its MAC address. The same packet marks its connection, and so what it receives is known by the mark,
- * whatever addresses it uses. Before it sends, and after a limit has ended, the mark says nothing: then what it receives
- * is known by its address, and else counts as everybody else's.
+ * The table in text for `nft -f -`. A packet costs one look-up, however many devices are limited: it leads to a chain of
+ * its device. What a device sends is known by its MAC address. The same packet marks its connection, and so what it
+ * receives is known by the mark, whatever addresses it uses. Before it sends, and after a limit has ended, the mark says
+ * nothing: then what it receives is known by its address, and else counts as everybody else's.
  */
 export function limitsFor(limited: readonly Limited[], inside: readonly string[]): string {
   const links = `{ ${inside.map((link) => `"${link}"`).join(", ")} }`;
-  const numbers = [...new Set([OTHERS, ...limited.map(({ number }) => number)])];
-  const shared = othersIn(limited);
-  // After the rate, so that what that drops is not counted.
-  const hasQuota = limited.some((each) => each.quota !== null);
-  const quota = (way: Way) => (hasQuota ? `    quota name ct mark map @quotas goto over_${way}\n` : "");
+  const others = limited.find(({ number }) => number === OTHERS) ?? NO_OTHERS;
+  const all = [others, ...limited.filter((each) => each !== others)];
+  const road = limited.some(({ mac, number }) => mac === null && number !== OTHERS);
   return `${NO_LIMITS}table ${LIMITS_TABLE} {
-  set numbers {
-    type mark
-    elements = { ${numbers.join(", ")} }
-  }
-
-${WAYS.map((way) => limitObjects(limited, way)).join("")}${quotasOf(limited)}${numbersOf(limited).join("")}${WAYS.map((way) => limitMap(limited, way)).join("")}  chain forwarded {
+${all.map(limitsOf).join("")}${all.map(quotaOf).join("")}${all.map((each) => chainsOf(each, others)).join("")}${mapsOf(all)}  chain forwarded {
     type filter hook forward priority filter + 5; policy accept;
     iifname ${links} goto sent
     goto received
   }
 
   chain sent {
-    oifname ${links} ct direction reply goto received comment "between two devices, who began counts"
-    ct mark set ether saddr map @macs goto up
-    ct mark set ip saddr map @road_4 goto up
-    ct mark set ip6 saddr map @road_6 goto up
-    ct mark set ${OTHERS} goto up
+    ct direction reply oifname ${links} goto received comment "between two devices, who began counts"
+    ether saddr vmap @macs
+${road ? "    ip saddr vmap @road_4\n    ip6 saddr vmap @road_6\n" : ""}    goto up_${OTHERS}
   }
 
-  chain up {
-    limit name ct mark map @up drop
-${quota("up")}  }
-
   chain received {
-    ct mark != @numbers jump unsent
-    limit name ct mark map @down drop
-${quota("down")}  }
-
-${hasQuota ? WAYS.map((way) => overChain(limited, way)).join("") : ""}${overUnsent(shared)}  chain unsent {
-    ct mark set ip daddr map @to_4 return
-    ct mark set ip6 daddr map @to_6 return
-${shared?.rate.down == null ? "" : `    limit name "down_${OTHERS}" drop\n`}${shared?.quota ? `    quota name "${shared.quota.name}" goto over_unsent\n` : ""}  }
+    ct mark vmap @connections
+    ct mark set ip daddr map @to_4 ct mark vmap @connections
+    ct mark set ip6 daddr map @to_6 ct mark vmap @connections
+    goto down_${OTHERS}
+  }
 }
 `;
 }
@@ -108,13 +92,13 @@ export function addressesFor(limited: readonly Limited[]): string {
 }
 
 /** Of two devices with one address, one has it: the kernel refuses both. */
-function ownersOf(limited: readonly Limited[], family: 4 | 6): string[] {
+function ownersOf(limited: readonly Limited[], family: 4 | 6, valueOf = String): string[] {
   const owners = new Map(
     limited.flatMap(({ number, addresses }) =>
       addresses.filter((each) => familyOf(each) === family).map((each) => [each, number] as const),
     ),
   );
-  return [...owners].map(([address, number]) => `${address} : ${number}`).toSorted();
+  return [...owners].map(([address, number]) => `${address} : ${valueOf(number)}`).toSorted();
 }
 
 /** Removes the table, whether it is there or not. */
@@ -123,12 +107,16 @@ export const NO_LIMITS = `add table ${LIMITS_TABLE}\ndelete table ${LIMITS_TABLE
 const WAYS = ["down", "up"] as const;
 type Way = (typeof WAYS)[number];
 
-function limitObjects(limited: readonly Limited[], way: Way): string {
-  return limited
-    .flatMap(({ number, rate, quota }) => [
-      { name: `${way}_${number}`, bytes: rate[way] },
-      { name: `over_${way}_${number}`, bytes: slowOf(quota)?.[way] ?? null },
-    ])
+const NO_OTHERS: Limited = {
+  ...{ number: OTHERS, mac: null, addresses: [] },
+  ...{ rate: { down: null, up: null }, isShared: false, quota: null },
+};
+
+function limitsOf({ number, rate, quota }: Limited): string {
+  return WAYS.flatMap((way) => [
+    { name: `${way}_${number}`, bytes: rate[way] },
+    { name: `over_${way}_${number}`, bytes: slowOf(quota)?.[way] ?? null },
+  ])
     .map(({ name, bytes }) =>
       bytes === null
         ? ""
@@ -142,94 +130,57 @@ function slowOf(quota: Limited["quota"]): ByteRate | null {
   return typeof quota?.atEnd === "object" ? quota.atEnd : null;
 }
 
-function othersIn(limited: readonly Limited[]): Limited | null {
-  return limited.find(({ number }) => number === OTHERS) ?? null;
+function quotaOf({ quota }: Limited): string {
+  return quota === null
+    ? ""
+    : `  quota ${quota.name} {\n    over ${quota.bytes} bytes used ${quota.used} bytes\n  }\n\n`;
 }
 
-/** Its own quota, or the one that it shares. */
-function quotaFor({ quota }: Limited, shared: Limited | null): Limited["quota"] {
-  return quota ?? shared?.quota ?? null;
+/** What a packet of the device passes, each way. The quota comes after the rate: what that drops is not counted. */
+function chainsOf(each: Limited, others: Limited): string {
+  return WAYS.map((way) => {
+    const marked = way === "up" ? [`ct mark set ${each.number}`] : [];
+    const rules = [...marked, ...rateRule(each, others, way), ...quotaRule(each, others, way)];
+    return `  chain ${way}_${each.number} {\n${rules.map((rule) => `    ${rule}\n`).join("")}  }\n\n`;
+  }).join("");
 }
 
-/** What happens to a packet that is over a quota. Whoever is not named here is blocked. */
-function overChain(limited: readonly Limited[], way: Way): string {
-  const isSlow = limited.some(({ quota }) => slowOf(quota) !== null);
-  const isSpared = limited.some(({ quota }) => quota !== null && quota.atEnd !== "blocked");
-  return `  chain over_${way} {
-${isSlow ? `    limit name ct mark map @over_${way} drop\n` : ""}${isSpared ? "    ct mark @spared return\n" : ""}    drop
-  }
-
-`;
+function rateRule({ number, rate, isShared }: Limited, others: Limited, way: Way): string[] {
+  if (rate[way] !== null) return [`limit name "${way}_${number}" drop`];
+  return isShared && others.rate[way] !== null ? [`limit name "${way}_${OTHERS}" drop`] : [];
 }
 
-/** The same for what comes for an address that no device is known to have: its connection has no mark yet. */
-function overUnsent(shared: Limited | null): string {
-  const quota = shared?.quota ?? null;
-  if (quota === null) return "";
-  const slow = slowOf(quota)?.down == null ? "" : `    limit name "over_down_${OTHERS}" drop\n`;
-  return `  chain over_unsent {\n${slow}${quota.atEnd === "blocked" ? "    drop\n" : ""}  }\n\n`;
+function quotaRule(each: Limited, others: Limited, way: Way): string[] {
+  const { number, quota } = each.quota === null ? others : each;
+  if (quota === null) return [];
+  const over = `quota name "${quota.name}"`;
+  if (quota.atEnd === "blocked") return [`${over} drop`];
+  // It counts, too, if nothing happens afterwards.
+  return slowOf(quota)?.[way] == null ? [over] : [`${over} limit name "over_${way}_${number}" drop`];
 }
 
-function limitMap(limited: readonly Limited[], way: Way): string {
-  const others = othersIn(limited)?.rate[way] ?? null;
-  return mapOf(
-    way,
-    "mark : limit",
-    limited.flatMap(({ number, rate, isShared }) => {
-      if (rate[way] !== null) return [`${number} : "${way}_${number}"`];
-      return isShared && others !== null ? [`${number} : "${way}_${OTHERS}"`] : [];
-    }),
-  );
-}
-
-/** Nothing without one. */
-function quotasOf(limited: readonly Limited[]): string {
-  const all = limited.flatMap(({ quota }) => (quota === null ? [] : [quota]));
-  if (all.length === 0) return "";
-  const objects = all.map(
-    ({ name, bytes, used }) => `  quota ${name} {\n    over ${bytes} bytes used ${used} bytes\n  }\n\n`,
-  );
-  const shared = othersIn(limited);
-  const elements = limited.flatMap((each) => {
-    const quota = quotaFor(each, shared);
-    return quota === null ? [] : [`${each.number} : "${quota.name}"`];
-  });
-  return `${objects.join("")}${mapOf("quotas", "mark : quota", elements)}${sparedOf(limited)}${slowMapsOf(limited)}`;
-}
-
-/** Who is not blocked after a quota. */
-function sparedOf(limited: readonly Limited[]): string {
-  const shared = othersIn(limited);
-  const spared = limited.filter((each) => (quotaFor(each, shared)?.atEnd ?? "blocked") !== "blocked");
-  if (spared.length === 0) return "";
-  const elements = spared.map(({ number }) => number).join(", ");
-  return `  set spared {\n    type mark\n    elements = { ${elements} }\n  }\n\n`;
-}
-
-function slowMapsOf(limited: readonly Limited[]): string {
-  if (limited.every(({ quota }) => slowOf(quota) === null)) return "";
-  const shared = othersIn(limited);
-  const elements = (way: Way) =>
-    limited.flatMap((each) => {
-      if (slowOf(quotaFor(each, shared))?.[way] == null) return [];
-      return [`${each.number} : "over_${way}_${each.quota === null ? OTHERS : each.number}"`];
-    });
-  return WAYS.map((way) => mapOf(`over_${way}`, "mark : limit", elements(way))).join("");
-}
-
-function numbersOf(limited: readonly Limited[]): string[] {
-  const road = limited.filter(({ mac }) => mac === null);
+function mapsOf(all: readonly Limited[]): string {
+  const road = all.filter(({ mac, number }) => mac === null && number !== OTHERS);
   return [
     mapOf(
-      "macs",
-      "ether_addr : mark",
-      limited.flatMap(({ number, mac }) => (mac === null ? [] : [`${mac} : ${number}`])),
+      "connections",
+      "mark : verdict",
+      all.map(({ number }) => `${number} : goto down_${number}`),
     ),
-    mapOf("road_4", "ipv4_addr : mark", ownersOf(road, 4)),
-    mapOf("road_6", "ipv6_addr : mark", ownersOf(road, 6)),
+    mapOf(
+      "macs",
+      "ether_addr : verdict",
+      all.flatMap(({ number, mac }) => (mac === null ? [] : [`${mac} : goto up_${number}`])),
+    ),
+    mapOf("road_4", "ipv4_addr : verdict", ownersOf(road, 4, chainUp)),
+    mapOf("road_6", "ipv6_addr : verdict", ownersOf(road, 6, chainUp)),
     mapOf("to_4", "ipv4_addr : mark", []),
     mapOf("to_6", "ipv6_addr : mark", []),
-  ];
+  ].join("");
+}
+
+function chainUp(number: number): string {
+  return `goto up_${number}`;
 }
 
 function mapOf(name: string, type: string, elements: readonly string[]): string {
@@ -257,5 +208,5 @@ export async function readQuotas(host: Pick<Host, "run">): Promise<ReadonlyMap<s
 
 /** Whether a table that is listed so limits anything. Without rules it stands, and does not. */
 export function isLimiting(listing: string | null): boolean {
-  return listing?.includes("limit name ") === true;
+  return listing?.includes("vmap @connections") === true;
 }

@@ -63,12 +63,18 @@ async function fresh(): Promise<Limits> {
   return made;
 }
 
-/** What the kernel has of this: the lines with it, without the space before them. */
-const lines = (part: string) =>
+/** What the kernel has, without the space before each line. */
+const all = () =>
   (host.limitsTable ?? "")
     .split("\n")
-    .map((line) => line.trim().replace(/(?<!\d)\d{8}(?!\d)/g, (number) => `N${Number(number) - first}`))
-    .filter((line) => line.includes(part));
+    .map((line) => line.trim().replace(/(?<!\d)\d{8}(?!\d)/g, (number) => `N${Number(number) - first}`));
+/** The lines with this. */
+const lines = (part: string) => all().filter((line) => line.includes(part));
+/** The rules of a chain. */
+const chain = (name: string) => {
+  const from = all().indexOf(`chain ${name} {`) + 1;
+  return from === 0 ? null : all().slice(from, all().indexOf("}", from));
+};
 
 /** The number of the first device that was limited in this run; `lines` calls the numbers from it on N0, N1… */
 let first = 0;
@@ -94,20 +100,28 @@ test("the kernel has each device's rates in bytes a second, and none when the la
     "rate over 125000 bytes/second burst 65536 bytes",
   ]);
   expect(lines("elements")).toEqual([
-    "elements = { 1, N0, N1 }",
-    `elements = { ${TV} : N0, ${CAMERA} : N1 }`,
-    'elements = { N0 : "down_N0" }',
-    'elements = { N0 : "up_N0", N1 : "up_N1" }',
+    "elements = { 1 : goto down_1, N0 : goto down_N0, N1 : goto down_N1 }",
+    `elements = { ${TV} : goto up_N0, ${CAMERA} : goto up_N1 }`,
+  ]);
+  expect(["down_N0", "up_N0", "down_N1", "up_N1", "down_1", "up_1"].map(chain)).toEqual([
+    ['limit name "down_N0" drop'],
+    ["ct mark set N0", 'limit name "up_N0" drop'],
+    [],
+    ["ct mark set N1", 'limit name "up_N1" drop'],
+    [],
+    ["ct mark set 1"],
   ]);
   await limits.set(TV, null);
   // A connection of the TV still has its mark, and must not have the camera's limit, nor a later one's.
   expect(lines("elements")).toEqual([
-    "elements = { 1, N1 }",
-    `elements = { ${CAMERA} : N1 }`,
-    'elements = { N1 : "up_N1" }',
+    "elements = { 1 : goto down_1, N1 : goto down_N1 }",
+    `elements = { ${CAMERA} : goto up_N1 }`,
   ]);
+  expect([chain("up_N0"), chain("down_N0")]).toEqual([null, null]);
   await limits.set(TV, { down: 20, up: 0.5 });
-  expect(lines(`elements = { ${CAMERA}`)).toEqual([`elements = { ${CAMERA} : N1, ${TV} : N2 }`]);
+  expect(lines(`elements = { ${CAMERA}`)).toEqual([
+    `elements = { ${CAMERA} : goto up_N1, ${TV} : goto up_N2 }`,
+  ]);
   await limits.set(TV, null);
   await limits.set(CAMERA, null);
   expect(host.limitsTable).toBeNull();
@@ -115,14 +129,16 @@ test("the kernel has each device's rates in bytes a second, and none when the la
 
 test("everybody else shares one rate, and a device with its own is not among them", async () => {
   await limits.set(EVERYBODY_ELSE, { down: 10, up: null });
-  expect(lines("elements")).toEqual(["elements = { 1 }", 'elements = { 1 : "down_1" }']);
-  expect(lines("ct mark set 1")).toEqual(["ct mark set 1 goto up"]);
+  expect(lines("elements")).toEqual(["elements = { 1 : goto down_1 }"]);
+  expect([chain("up_1"), chain("down_1")]).toEqual([["ct mark set 1"], ['limit name "down_1" drop']]);
+  // What comes for an address that no device is known to have counts as theirs.
+  expect([chain("sent")?.at(-1), chain("received")?.at(-1)]).toEqual(["goto up_1", "goto down_1"]);
   await limited(TV, { down: 20, up: null });
   expect(lines("elements")).toEqual([
-    "elements = { 1, N0 }",
-    `elements = { ${TV} : N0 }`,
-    'elements = { 1 : "down_1", N0 : "down_N0" }',
+    "elements = { 1 : goto down_1, N0 : goto down_N0 }",
+    `elements = { ${TV} : goto up_N0 }`,
   ]);
+  expect([chain("up_N0"), chain("down_N0")]).toEqual([["ct mark set N0"], ['limit name "down_N0" drop']]);
   expect([limits.ids, limits.of(EVERYBODY_ELSE)]).toEqual([[TV], { down: 10, up: null }]);
   limits = await fresh();
   expect(limits.of(EVERYBODY_ELSE)).toEqual({ down: 10, up: null });
@@ -138,15 +154,20 @@ test("everybody else shares one rate, and a device with its own is not among the
 
 test("a device on the road is known by its addresses, as they are now", async () => {
   await limited(PHONE, { down: 5, up: 5 });
-  expect(lines(": N0 }")).toEqual([
-    "elements = { 10.200.7.2 : N0 }",
-    "elements = { fd00:200::2 : N0 }",
+  expect(lines("saddr")).toEqual([
+    "ether saddr vmap @macs",
+    "ip saddr vmap @road_4",
+    "ip6 saddr vmap @road_6",
+  ]);
+  expect(lines("200")).toEqual([
+    "elements = { 10.200.7.2 : goto up_N0 }",
+    "elements = { fd00:200::2 : goto up_N0 }",
     "add element inet portcullis_limits to_4 { 10.200.7.2 : N0 }",
     "add element inet portcullis_limits to_6 { fd00:200::2 : N0 }",
   ]);
   road = [mustParseAddress("10.201.7.2")];
   await limits.insideIs(["lan0", "portcullis-r"]);
-  expect(lines("elements = { 10.")).toEqual(["elements = { 10.201.7.2 : N0 }"]);
+  expect(lines("elements = { 10.")).toEqual(["elements = { 10.201.7.2 : goto up_N0 }"]);
   expect(lines("iifname")).toEqual(['iifname { "lan0", "portcullis-r" } goto sent']);
 });
 
@@ -179,8 +200,14 @@ test("what a device receives before it sends is known by its addresses, and no l
   const added = () =>
     lines("add element").map((line) => line.replace("add element inet portcullis_limits ", ""));
   expect(added()).toEqual(["to_4 { 192.168.7.20 : N0 }", "to_6 { fd00::20 : N0 }"]);
-  expect(lines("unsent")).toEqual(["ct mark != @numbers jump unsent", "chain unsent {"]);
-  expect(lines('limit name "')).toEqual(['limit name "down_1" drop']);
+  expect(chain("received")).toEqual([
+    "ct mark vmap @connections",
+    "ct mark set ip daddr map @to_4 ct mark vmap @connections",
+    "ct mark set ip6 daddr map @to_6 ct mark vmap @connections",
+    "goto down_1",
+  ]);
+  // Devices on the road cost nothing while none is limited.
+  expect(lines("@road")).toEqual([]);
   const before = loads();
   await limits.lookAfter();
   expect(loads()).toBe(before);
@@ -349,11 +376,9 @@ test("the kernel blocks a device after its quota, which is told once and begins 
   host.setClock(Date.parse("2026-11-28T12:00:00Z") - host.monotonic());
   await limits.setQuota(TV, QUOTA);
   expect(lines("quota")).toEqual([
-    expect.stringContaining("quota used_2026_11_28_02_00_"),
-    "map quotas {",
-    "type mark : quota",
-    "quota name ct mark map @quotas goto over_up",
-    "quota name ct mark map @quotas goto over_down",
+    "quota used_2026_11_28_02_00_00_00_00_20 {",
+    'quota name "used_2026_11_28_02_00_00_00_00_20" drop',
+    'quota name "used_2026_11_28_02_00_00_00_00_20" drop',
   ]);
   expect(lines("over ")).toEqual(["over 500000000 bytes used 0 bytes"]);
   host.useQuotas(FULL_BYTES - 1);
@@ -417,36 +442,25 @@ test("what was used outlives another limit, a restart, a table that is removed, 
 });
 
 const SLOW: Rate = { down: 2, up: null };
-const chain = (name: string) => {
-  const [, text = ""] = (host.limitsTable ?? "").split(`chain ${name} {\n`);
-  return text
-    .slice(0, text.indexOf("}"))
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "");
-};
-
-test("after a quota that does not block, its rate or nothing holds, and whoever is not named is blocked", async () => {
-  await limits.setQuota(TV, QUOTA);
-  expect([chain("over_up"), chain("over_down")]).toEqual([["drop"], ["drop"]]);
-  await limits.setQuota(PHONE, { ...QUOTA, at_end: "told" });
-  expect(chain("over_up")).toEqual(["ct mark @spared return", "drop"]);
+test("after its quota a device is blocked, has another rate, or is only counted", async () => {
   await limited(CAMERA, { down: 20, up: 20 });
-  await limits.setQuota(CAMERA, { ...QUOTA, at_end: SLOW });
-  for (const way of ["up", "down"])
-    expect(chain(`over_${way}`)).toEqual([
-      `limit name ct mark map @over_${way} drop`,
-      "ct mark @spared return",
-      "drop",
-    ]);
-  expect(lines('elements = { N0 : "over')).toEqual(['elements = { N0 : "over_down_N0" }']);
-  expect(lines("elements = { N0, ")).toEqual(["elements = { N0, N-1 }"]);
+  const ended = async (at_end: Quota["at_end"]) => {
+    await limits.setQuota(CAMERA, { ...QUOTA, at_end });
+    return ["up_N0", "down_N0"].map((name) => chain(name)?.at(-1)?.replace(/"used_\w+"/, "USED"));
+  };
+  expect(await ended("blocked")).toEqual(["quota name USED drop", "quota name USED drop"]);
+  expect(await ended("told")).toEqual(["quota name USED", "quota name USED"]);
+  const slow = ["quota name USED", 'quota name USED limit name "over_down_N0" drop'];
+  expect(await ended(SLOW)).toEqual(slow);
   expect(lines("rate over 250000 ")).toHaveLength(1);
+  // What a rate drops is not counted.
+  expect(chain("down_N0")?.at(0)).toBe('limit name "down_N0" drop');
   // Its end is in force again after a restart.
-  const before = chain("over_up");
+  const before = chain("down_N0");
   host.removeLimits();
   limits = await fresh();
-  expect(chain("over_up")).toEqual(before);
+  first = numberOf();
+  expect(chain("down_N0")).toEqual(before);
 });
 
 test("what only tells closes nothing, so it may end without being saved, and a slower end, too", async () => {
@@ -468,24 +482,21 @@ test("what only tells closes nothing, so it may end without being saved, and a s
 test("a device with a quota and no rate still shares that of everybody else", async () => {
   await limits.set(EVERYBODY_ELSE, { down: 10, up: null });
   await limits.setQuota(TV, QUOTA);
-  first = Number(/(\d{8}) : "used_/.exec(host.limitsTable ?? "")?.[1]);
-  expect(lines("down_1")).toContain('elements = { 1 : "down_1", N0 : "down_1" }');
+  first = Number(/goto up_(\d{8})/.exec(host.limitsTable ?? "")?.[1]);
+  expect(chain("down_N0")).toEqual(['limit name "down_1" drop', expect.stringMatching(/^quota name .* drop$/)]);
 });
 
 test("everybody else shares one quota, and a device with its own is not among them", async () => {
   await limits.setQuota(EVERYBODY_ELSE, QUOTA);
-  expect([limits.ids, lines("elements")]).toEqual([
-    [],
-    ["elements = { 1 }", expect.stringMatching(/^elements = \{ 1 : "used_[0-9_]+_others" \}$/)],
-  ]);
-  // What comes for an address that no device is known to have counts as theirs.
-  expect(chain("unsent").at(-1)).toMatch(/^quota name "used_[0-9_]+_others" goto over_unsent$/);
-  expect(chain("over_unsent")).toEqual(["drop"]);
+  const quotas = (name: string) => chain(name)?.filter((rule) => rule.startsWith("quota"));
+  const theirs = expect.stringMatching(/^quota name "used_[0-9_]+_others" drop$/);
+  expect([limits.ids, quotas("up_1"), quotas("down_1")]).toEqual([[], [theirs], [theirs]]);
   await limited(CAMERA, { down: 20, up: 20 });
   await limits.setQuota(TV, { ...QUOTA, megabytes: 1 });
-  expect(lines(': "used_')[0]).toMatch(
-    /\{ N0 : "used_\w+_others", 1 : "used_\w+_others", N1 : "used_\w+_02_00_00_00_00_20" \}/,
-  );
+  expect([quotas("down_N0"), quotas("down_N1")]).toEqual([
+    [theirs],
+    [expect.stringMatching(/^quota name "used_[0-9_]+_02_00_00_00_00_20" drop$/)],
+  ]);
   host.useQuotas(1_000);
   limits = await fresh();
   expect(limits.quotaOf(EVERYBODY_ELSE)).toEqual({ quota: QUOTA, usedBytes: 1_000 });
@@ -495,17 +506,11 @@ test("everybody else shares one quota, and a device with its own is not among th
   // Its slower end holds for a device with a rate and no quota, too, and not for one with a quota.
   await limits.setQuota(EVERYBODY_ELSE, { ...QUOTA, at_end: SLOW });
   first = numberOf();
-  expect(lines("over_down_1")).toEqual([
-    "limit over_down_1 {",
-    'elements = { N0 : "over_down_1", 1 : "over_down_1" }',
-    'limit name "over_down_1" drop',
-  ]);
-  expect([chain("over_unsent"), lines("elements = { N0, 1 }").length]).toEqual([
-    ['limit name "over_down_1" drop'],
-    1,
-  ]);
+  const slow = expect.stringMatching(/_others" limit name "over_down_1" drop$/);
+  const own = expect.stringMatching(/_20" drop$/);
+  expect(["down_1", "down_N0", "down_N1"].map(quotas)).toEqual([[slow], [slow], [own]]);
   await limits.setQuota(EVERYBODY_ELSE, { ...QUOTA, at_end: "told" });
-  expect([chain("over_unsent"), lines("over_down_1")]).toEqual([[], []]);
+  expect([quotas("down_1"), lines("over_down_1")]).toEqual([[expect.stringMatching(/_others"$/)], []]);
 });
 
 test("a device that leaves the quota of everybody else has one beside it, which must be saved", async () => {
