@@ -52,9 +52,12 @@ export function limitsFor(limited: readonly Limited[], inside: readonly string[]
   const links = `{ ${inside.map((link) => `"${link}"`).join(", ")} }`;
   const others = limited.find(({ number }) => number === OTHERS) ?? NO_OTHERS;
   const all = [others, ...limited.filter((each) => each !== others)];
-  const road = limited.some(({ mac, number }) => mac === null && number !== OTHERS);
+  const road = limited.filter(({ mac, number }) => mac === null && number !== OTHERS);
+  const objects = [...all.map(limitsOf), ...all.map(quotaOf)].join("");
+  const chains = all.map((each) => chainsOf(each, others)).join("");
+  const onTheRoad = road.length === 0 ? "" : "    ip saddr vmap @road_4\n    ip6 saddr vmap @road_6\n";
   return `${NO_LIMITS}table ${LIMITS_TABLE} {
-${all.map(limitsOf).join("")}${all.map(quotaOf).join("")}${all.map((each) => chainsOf(each, others)).join("")}${mapsOf(all)}  chain forwarded {
+${objects}${chains}${mapsOf(all, road)}  chain forwarded {
     type filter hook forward priority filter + 5; policy accept;
     iifname ${links} goto sent
     goto received
@@ -63,7 +66,7 @@ ${all.map(limitsOf).join("")}${all.map(quotaOf).join("")}${all.map((each) => cha
   chain sent {
     ct direction reply oifname ${links} goto received comment "between two devices, who began counts"
     ether saddr vmap @macs
-${road ? "    ip saddr vmap @road_4\n    ip6 saddr vmap @road_6\n" : ""}    goto up_${OTHERS}
+${onTheRoad}    goto up_${OTHERS}
   }
 
   chain received {
@@ -92,13 +95,13 @@ export function addressesFor(limited: readonly Limited[]): string {
 }
 
 /** Of two devices with one address, one has it: the kernel refuses both. */
-function ownersOf(limited: readonly Limited[], family: 4 | 6, valueOf = String): string[] {
+function ownersOf(limited: readonly Limited[], family: 4 | 6, valueFor = String): string[] {
   const owners = new Map(
     limited.flatMap(({ number, addresses }) =>
       addresses.filter((each) => familyOf(each) === family).map((each) => [each, number] as const),
     ),
   );
-  return [...owners].map(([address, number]) => `${address} : ${valueOf(number)}`).toSorted();
+  return [...owners].map(([address, number]) => `${address} : ${valueFor(number)}`).toSorted();
 }
 
 /** Removes the table, whether it is there or not. */
@@ -159,8 +162,7 @@ function quotaRule(each: Limited, others: Limited, way: Way): string[] {
   return slowOf(quota)?.[way] == null ? [over] : [`${over} limit name "over_${way}_${number}" drop`];
 }
 
-function mapsOf(all: readonly Limited[]): string {
-  const road = all.filter(({ mac, number }) => mac === null && number !== OTHERS);
+function mapsOf(all: readonly Limited[], road: readonly Limited[]): string {
   return [
     mapOf(
       "connections",

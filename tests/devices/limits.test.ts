@@ -446,7 +446,11 @@ test("after its quota a device is blocked, has another rate, or is only counted"
   await limited(CAMERA, { down: 20, up: 20 });
   const ended = async (at_end: Quota["at_end"]) => {
     await limits.setQuota(CAMERA, { ...QUOTA, at_end });
-    return ["up_N0", "down_N0"].map((name) => chain(name)?.at(-1)?.replace(/"used_\w+"/, "USED"));
+    return ["up_N0", "down_N0"].map((name) =>
+      chain(name)
+        ?.at(-1)
+        ?.replace(/"used_\w+"/, "USED"),
+    );
   };
   expect(await ended("blocked")).toEqual(["quota name USED drop", "quota name USED drop"]);
   expect(await ended("told")).toEqual(["quota name USED", "quota name USED"]);
@@ -483,7 +487,10 @@ test("a device with a quota and no rate still shares that of everybody else", as
   await limits.set(EVERYBODY_ELSE, { down: 10, up: null });
   await limits.setQuota(TV, QUOTA);
   first = Number(/goto up_(\d{8})/.exec(host.limitsTable ?? "")?.[1]);
-  expect(chain("down_N0")).toEqual(['limit name "down_1" drop', expect.stringMatching(/^quota name .* drop$/)]);
+  expect(chain("down_N0")).toEqual([
+    'limit name "down_1" drop',
+    expect.stringMatching(/^quota name .* drop$/),
+  ]);
 });
 
 test("everybody else shares one quota, and a device with its own is not among them", async () => {
