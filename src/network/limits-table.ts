@@ -95,7 +95,11 @@ export function addressesFor(limited: readonly Limited[]): string {
 }
 
 /** Of two devices with one address, one has it: the kernel refuses both. */
-function ownersOf(limited: readonly Limited[], family: 4 | 6, valueFor = String): string[] {
+function ownersOf(
+  limited: readonly Limited[],
+  family: 4 | 6,
+  valueFor: (number: number) => string = String,
+): string[] {
   const owners = new Map(
     limited.flatMap(({ number, addresses }) =>
       addresses.filter((each) => familyOf(each) === family).map((each) => [each, number] as const),
