@@ -89,6 +89,11 @@ export class Assignments {
     return this.decisions;
   }
 
+  /** Whether the database has what is in force. */
+  get isSaved(): boolean {
+    return !this.isUnsaved;
+  }
+
   of(id: DeviceId): Assignment {
     return this.decisions.assigned.get(id) ?? NONE;
   }
@@ -152,7 +157,7 @@ export class Assignments {
         this.keepOrders();
         // The kill switch keeps trying to load the last decisions.
         await this.apply().catch(() => {});
-        if (isSaved) this.save(after, before);
+        if (isSaved) this.takeBack(after, before);
         throw error;
       }
       this.changed(before);
@@ -209,6 +214,15 @@ export class Assignments {
       else if (isDecided(decisions, id)) devices.push({ id, exit });
     }
     return { devices, routed, defaultExit: decisions.defaultExit };
+  }
+
+  /** The client is told why the change was refused, even if the database cannot be written any more. */
+  private takeBack(after: Decisions, before: Decisions): void {
+    try {
+      this.save(after, before);
+    } catch {
+      this.isUnsaved = true;
+    }
   }
 
   private save(former: Decisions, after: Decisions): void {

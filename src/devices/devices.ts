@@ -322,6 +322,11 @@ export class Devices {
     return [...this.assignments.current.scheduled.keys()];
   }
 
+  /** Whether the database has the exits in force. */
+  get areExitsSaved(): boolean {
+    return this.assignments.isSaved;
+  }
+
   /** The exits that can be given now. */
   get exits(): Exits {
     return this.choices.exits;
@@ -345,6 +350,11 @@ export class Devices {
   /** The devices that have a rate, or none, by a schedule now. */
   get scheduledRates(): DeviceId[] {
     return this.limits.scheduled;
+  }
+
+  /** Whether the database has the rates in force. */
+  get areRatesSaved(): boolean {
+    return this.limits.isSaved;
   }
 
   /** Throws `bad_request` if this device can have no rate. */

@@ -121,6 +121,11 @@ export class Limits {
     return this.deps.quotas.of(id);
   }
 
+  /** Whether the database has what is in force. */
+  get isSaved(): boolean {
+    return !this.isUnsaved;
+  }
+
   private get isNone(): boolean {
     return this.limited.length === 0;
   }
@@ -161,7 +166,7 @@ export class Limits {
    * devices as they are now.
    */
   async lookAfter(): Promise<void> {
-    if (this.isUnsaved) await this.queue.add(() => this.save(this.given)).catch(() => {});
+    if (this.isUnsaved) await this.queue.add(async () => this.trySave());
     if (this.loaded !== null && this.isNone) return;
     await this.queue.add(async () => {
       await this.deps.quotas.lookAfter();
@@ -214,7 +219,7 @@ export class Limits {
         await this.apply();
       } catch (error) {
         this.take(before);
-        if (unsaved === null) this.save(before);
+        if (unsaved === null) this.trySave();
         throw error;
       }
       return unsaved;
@@ -270,6 +275,15 @@ export class Limits {
       SCHEDULED.write(store, Object.fromEntries(scheduled));
     });
     this.isUnsaved = false;
+  }
+
+  private trySave(): void {
+    try {
+      this.save(this.given);
+    } catch {
+      // The client that made the change was told.
+      this.isUnsaved = true;
+    }
   }
 
   /** Like `apply`, but tells the log of a failure, once. */

@@ -21,10 +21,13 @@ interface Deps {
   devices: {
     /** The devices that have an exit by schedule. */
     readonly scheduled: readonly DeviceId[];
+    /** Whether the database has the exits in force. */
+    readonly areExitsSaved: boolean;
     /** Null ends it. */
     schedule(id: DeviceId, exit: string | null): Promise<void>;
     /** The devices that have a rate by schedule. */
     readonly scheduledRates: readonly DeviceId[];
+    readonly areRatesSaved: boolean;
     /** Null is no rate, undefined ends it. */
     scheduleRate(id: DeviceId, rate: Rate | null | undefined): Promise<void>;
     /** Whether more passes if a schedule gives the second instead of the first. */
@@ -79,6 +82,9 @@ export class Schedules {
   private rates: Record<string, Given>;
   /** Whether the database lacks a change that only blocks. */
   private isUnsaved = false;
+  /** Whether it lacks something that was done. */
+  private isDoneUnsaved = false;
+  private isFaulty = false;
   private readonly moving = new Set<string>();
   private readonly faults = new Map<string, string>();
   private readonly queue = new Queue();
@@ -192,7 +198,9 @@ export class Schedules {
         if (schedule.do === "move" && this.isDue(schedule, now, zone)) void this.move(schedule);
       await this.give("exit", now, zone);
       await this.give("rate", now, zone);
-      if (!Bun.deepEquals([this.done, this.rates], before)) this.saveDone();
+      const isChanged = !Bun.deepEquals([this.done, this.rates], before);
+      if (isChanged || this.isDoneUnsaved) this.saveDone();
+      if (isChanged) this.tellChange();
     });
   }
 
@@ -217,6 +225,7 @@ export class Schedules {
     // Whatever the result is, its next time is the next one.
     if (this.all.has(name)) this.done.moves[name] = this.deps.clock.now();
     this.saveDone();
+    this.tellChange();
   }
 
   private async give(what: What, now: number, zone: string): Promise<void> {
@@ -315,14 +324,24 @@ export class Schedules {
     this.tellChange();
   }
 
+  /**
+   * What was given is noted only once the database has the exit or the rate itself: otherwise a restart, which knows
+   * nothing of it, would take it for a person's decision that the device has none.
+   */
   private saveDone(): void {
+    const { store, devices, log } = this.deps;
+    const { areExitsSaved, areRatesSaved } = devices;
+    this.isDoneUnsaved = !(areExitsSaved && areRatesSaved);
     try {
-      DONE.write(this.deps.store, this.done);
-      RATES_DONE.write(this.deps.store, this.rates);
+      const exits = areExitsSaved ? this.done.exits : (DONE.read(store)?.exits ?? {});
+      DONE.write(store, { ...this.done, exits });
+      if (areRatesSaved) RATES_DONE.write(store, this.rates);
+      this.isFaulty = false;
     } catch (error) {
-      this.deps.log.warn(`what schedules have done could not be saved: ${messageOf(error)}`);
+      this.isDoneUnsaved = true;
+      if (!this.isFaulty) log.warn(`what schedules have done could not be saved: ${messageOf(error)}`);
+      this.isFaulty = true;
     }
-    this.tellChange();
   }
 
   private tellChange(): void {

@@ -1195,6 +1195,26 @@ describe("on a disk that takes no writes", () => {
     ]);
   });
 
+  test("what the kernel has refused does not come with a restart, even if the disk has become full meanwhile", async () => {
+    await world.devices.assign(TV, { exit: "blocked" });
+    const saved = () => world.store.devices().map(({ exit }) => exit);
+    world.load = async () => {
+      while (saved()[0] !== "main") await nextTurn();
+      fill();
+      world.load = async () => {};
+      throw new Error("refused");
+    };
+    await expect(world.devices.assign(TV, { exit: "main" })).rejects.toThrow("refused");
+    expect([await exits(), saved(), world.devices.areExitsSaved]).toEqual([
+      ["main", "blocked"],
+      ["main"],
+      false,
+    ]);
+    world.store.atomically = atomically;
+    await world.host.pass(15_000);
+    expect([saved(), world.devices.areExitsSaved]).toEqual([["blocked"], true]);
+  });
+
   test("what opens, or moves, or names, is refused, and nothing has changed", async () => {
     await world.devices.assign(TV, { exit: "blocked" });
     await world.devices.assign(PHONE, { exit: "main" });

@@ -265,6 +265,23 @@ test("a kernel that refuses changes nothing and the client is told; later it is 
   expect(lines("rate over")[0]).toContain("2500000 ");
 });
 
+test("what the kernel refuses does not come with a restart, even if the disk has become full meanwhile", async () => {
+  await limits.set(TV, { down: 20, up: 5 });
+  host.fails = () => "before";
+  const { write } = store;
+  let writings = 0;
+  store.write = (key, text) => {
+    writings += 1;
+    if (writings > 2) throw new GatewayError("storage_full", "The disk is full.");
+    write.call(store, key, text);
+  };
+  await expect(limits.set(TV, { down: 30, up: 5 })).rejects.toMatchObject({ code: "kernel_refused" });
+  expect([writings, limits.isSaved]).toEqual([3, false]);
+  store.write = write;
+  await limits.lookAfter();
+  expect([LIMITS.read(store), limits.isSaved]).toEqual([[{ id: TV, rate: { down: 20, up: 5 } }], true]);
+});
+
 test("a lower limit takes effect even if it cannot be saved, a higher one does not", async () => {
   await limits.set(TV, { down: 20, up: null });
   const { write } = store;

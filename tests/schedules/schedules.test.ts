@@ -29,6 +29,8 @@ class World {
   /** What a device's change or a move does. */
   obey: () => void | Promise<void> = () => {};
   canMove = true;
+  /** Whether the database has the exits and the rates in force. */
+  isSaved = true;
   private stopping = new AbortController();
 
   constructor(now: string) {
@@ -41,6 +43,7 @@ class World {
     this.stopping.abort();
     this.stopping = new AbortController();
     const { settings, exits, rates, clock, done, alerts } = this;
+    const isSaved = () => this.isSaved;
     this.schedules = new Schedules({
       clock,
       machineZone: () => this.zone,
@@ -52,6 +55,9 @@ class World {
         get scheduled() {
           return [...exits.keys()];
         },
+        get areExitsSaved() {
+          return isSaved();
+        },
         schedule: async (id, exit) => {
           await this.obey();
           done.push(`${this.time} ${id} ${exit}`);
@@ -60,6 +66,9 @@ class World {
         },
         get scheduledRates() {
           return [...rates.keys()];
+        },
+        get areRatesSaved() {
+          return isSaved();
         },
         scheduleRate: async (id, rate) => {
           await this.obey();
@@ -498,5 +507,56 @@ describe("on a disk that takes no writes", () => {
     expect(world.alerts).toEqual([
       "11-22T21:00 state_not_saved: the disk is full The change is in force, but a restart would undo it: repeat the command when the database can be written.",
     ]);
+  });
+
+  describe.each([
+    ["exit", NIGHT, "blocked"],
+    ["rate", { device: TV, rate: { down: 1, up: 1 }, at: "21:00", until: "07:00" }, '{"down":1,"up":1}'],
+  ] as const)("of a scheduled %s that is not saved", (what, body, text) => {
+    /** The disk is full for a moment: the database lacks what the device has now, and takes what comes after it. */
+    const missed = async () => {
+      world.obey = () => {
+        world.isSaved = false;
+        throw new Unsaved(FULL);
+      };
+      await world.schedules.put("bedtime", body);
+      await world.until("2026-11-22T21:00");
+      world.obey = () => {};
+      expect(world.schedules.list().schedules).toHaveLength(1);
+    };
+
+    test("a restart gives it again, once", async () => {
+      await missed();
+      world.isSaved = true;
+      await world.offUntil("2026-11-22T21:01");
+      await world.offUntil("2026-11-22T21:02");
+      await world.until("2026-11-22T21:30");
+      expect(world.done).toEqual([`11-22T21:01 ${TV} ${text}`]);
+    });
+
+    test("it is noted as done once it is saved, and then a person's decision outlives a restart", async () => {
+      await missed();
+      await world.until("2026-11-22T21:10");
+      expect(world.counts).toEqual([1, 1]);
+      world.isSaved = true;
+      await world.until("2026-11-22T21:11");
+      // By then a person has ended it.
+      await world.offUntil("2026-11-22T21:12");
+      await world.until("2026-11-22T21:30");
+      expect([what, world.done, world.alerts.length]).toEqual([what, [], 1]);
+    });
+  });
+
+  test("what cannot be noted is told once, and noted once there is room", async () => {
+    await world.schedules.put("bedtime", NIGHT);
+    fill();
+    await world.until("2026-11-22T22:00");
+    expect(world.alerts).toEqual(["what schedules have done could not be saved: the disk is full"]);
+    empty();
+    await world.until("2026-11-22T22:01");
+    // By then a person has ended it.
+    world.exits.clear();
+    await world.offUntil("2026-11-22T22:02");
+    expect(world.done).toEqual([`11-22T21:00 ${TV} blocked`]);
   });
 });
