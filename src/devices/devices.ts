@@ -29,7 +29,7 @@ import { ExitsInForce, type Move } from "./exits-in-force.ts";
 import { type DhcpHosts, FixedAddresses } from "./fixed.ts";
 import { type DeviceId, deviceIdIn, EVERYBODY_ELSE, isPrefixId, type LimitId } from "./id.ts";
 import { leasedNames } from "./leases.ts";
-import { assertSingle, Limits, rateIn } from "./limits.ts";
+import { assertSingle, type LimitFigures, Limits, rateIn } from "./limits.ts";
 import { NeighbourTable } from "./neighbour-table.ts";
 import { Neighbourhood, type Presence, SILENT_MS } from "./neighbourhood.ts";
 import { Quotas, quotaIn, usedQuotaIn } from "./quotas.ts";
@@ -406,6 +406,11 @@ export class Devices {
   /** The number of devices with a rate of their own. */
   get limitedCount(): number {
     return this.limits.rated.length;
+  }
+
+  /** Of everyone who has a limit or a quota, by id, as quickly as possible: nothing is counted. */
+  get limitFigures(): LimitFigures[] {
+    return this.limits.figures;
   }
 
   /** Limits all devices without a limit of their own together; null ends it. */

@@ -18,8 +18,8 @@ import {
 import { rateText } from "../shared/rates.ts";
 import type { Host } from "../system/host.ts";
 import { type DeviceId, EVERYBODY_ELSE, isPrefixId, type LimitId, parseLimitId } from "./id.ts";
-import type { Quotas } from "./quotas.ts";
-import { type Quota, Rate } from "./schema.ts";
+import { type Quotas, usedQuotaIn } from "./quotas.ts";
+import { type Quota, Rate, type UsedQuota } from "./schema.ts";
 
 const BYTES_PER_MEGABIT = 125_000;
 
@@ -69,6 +69,15 @@ interface Given {
 interface GivenOne {
   own: Rate | null;
   scheduled: Rate | null | undefined;
+}
+
+/** What a device, or everybody else, has now. */
+export interface LimitFigures {
+  id: LimitId;
+  /** In force. */
+  rate: Rate | null;
+  /** With what was used, as read last. */
+  quota: UsedQuota | null;
 }
 
 /** How fast devices may send and receive, in the database and in the kernel, which drops what is more. */
@@ -132,6 +141,14 @@ export class Limits {
 
   of(id: LimitId): Rate | null {
     return this.all.get(id) ?? null;
+  }
+
+  /** By id. The kernel is not asked. */
+  get figures(): LimitFigures[] {
+    return this.limited.toSorted().map((id) => {
+      const quota = this.quotaOf(id);
+      return { id, rate: this.of(id), quota: quota && usedQuotaIn(quota) };
+    });
   }
 
   /** Reads them again, and hands them to the kernel. */
@@ -390,7 +407,8 @@ function randomNumber(): number {
   return 2 ** 24 + (random >>> 8);
 }
 
-function byteRateOf({ down, up }: Rate): ByteRate {
+/** As the kernel counts. */
+export function byteRateOf({ down, up }: Rate): ByteRate {
   const bytesOf = (megabits: number | null) =>
     megabits === null ? null : Math.round(megabits * BYTES_PER_MEGABIT);
   return { down: bytesOf(down), up: bytesOf(up) };

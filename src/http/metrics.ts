@@ -7,6 +7,7 @@ import { answer, Refusal, UNAUTHORIZED } from "./answers.ts";
 import { dnsFamilies } from "./dns-metrics.ts";
 import type { Domain } from "./domain.ts";
 import { expositionOf, type Family, numeral, type Sample } from "./exposition.ts";
+import { limitFamilies } from "./limit-metrics.ts";
 import { route } from "./route.ts";
 
 export const metricsRoute = route({
@@ -42,13 +43,18 @@ async function figuresOf(domain: Domain) {
     destinations: destinations.counts(),
     directAllowed: devices.direct.allowed,
     forwards: forwards.counts(),
+    limits: limitFamilies(devices.limitFigures),
     dns: dnsFamilies(dns, domain.blockLists),
     places,
   };
 }
 
 function familiesOf(figures: Figures): Family[] {
-  return [...tunnelFamilies(figures), ...qualityFamilies(figures), ...ownFamilies(figures), ...figures.dns];
+  const { limits, dns } = figures;
+  return [
+    ...[...tunnelFamilies(figures), ...qualityFamilies(figures), ...ownFamilies(figures)],
+    ...[...limits, ...dns],
+  ];
 }
 
 /** Has the names and labels of the common WireGuard exporters, so that their dashboards work, and the tunnel's name. */

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import fc from "fast-check";
 import { version } from "../../package.json";
+import type { Mac } from "../../src/base/mac.ts";
 import { expositionOf } from "../../src/http/exposition.ts";
 import { slow } from "../fast.ts";
 import { PUBLIC } from "../servers/example.ts";
@@ -242,4 +243,55 @@ test("quality has a series for each tunnel and for the uplink once it is measure
   expect(await figure("portcullis_uplink_round_trip_seconds")).toBe(0.002);
   expect(await figure("portcullis_uplink_round_trip_variation_seconds")).toBeUndefined();
   expect(await figure("portcullis_uplink_loss_ratio")).toBe(0);
+});
+
+test("each rate and each quota has series while there is one, and a scrape runs no program for them", async () => {
+  const { host, parts } = home;
+  const limited = async () => {
+    const { text } = await home.send("GET", "/metrics");
+    return text.split("\n").filter((line) => /portcullis_(device|shared)_/.test(line));
+  };
+  expect(await limited()).toEqual([]);
+  const [tv, phone] = ["02:00:00:00:00:20", "02:00:00:00:00:30"];
+  await parts.devices.assign(tv, { rate: { down: 20, up: null }, quota: { megabytes: 500, every: "day" } });
+  await parts.devices.assign(phone, { rate: { down: 0.1, up: 5.5 } });
+  await parts.devices.setSharedRate({ down: null, up: 50 });
+  await parts.devices.setSharedQuota({ megabytes: 20_000, every: "month", at_end: "told" });
+  host.useQuotas(1_234);
+  await parts.devices.list();
+  host.commands.length = 0;
+  expect(await limited()).toEqual([
+    "# HELP portcullis_device_rate_bytes_per_second What the device may receive (down) and send (up), by hand or by schedule; without what a quota's end does.",
+    "# TYPE portcullis_device_rate_bytes_per_second gauge",
+    `portcullis_device_rate_bytes_per_second{device="${tv}",direction="down"} 2500000`,
+    `portcullis_device_rate_bytes_per_second{device="${phone}",direction="down"} 12500`,
+    `portcullis_device_rate_bytes_per_second{device="${phone}",direction="up"} 687500`,
+    "# HELP portcullis_device_quota_bytes What the device may receive and send in a day or month.",
+    "# TYPE portcullis_device_quota_bytes gauge",
+    `portcullis_device_quota_bytes{device="${tv}",period="day"} 500000000`,
+    "# HELP portcullis_device_quota_used_bytes What was used of it in the present day or month, as read last; at most the quota.",
+    "# TYPE portcullis_device_quota_used_bytes gauge",
+    `portcullis_device_quota_used_bytes{device="${tv}",period="day"} 1234`,
+    "# HELP portcullis_shared_rate_bytes_per_second What all devices without one of their own together may receive (down) and send (up), by hand or by schedule; without what a quota's end does.",
+    "# TYPE portcullis_shared_rate_bytes_per_second gauge",
+    'portcullis_shared_rate_bytes_per_second{direction="up"} 6250000',
+    "# HELP portcullis_shared_quota_bytes What all devices without one of their own together may receive and send in a day or month.",
+    "# TYPE portcullis_shared_quota_bytes gauge",
+    'portcullis_shared_quota_bytes{period="month"} 20000000000',
+    "# HELP portcullis_shared_quota_used_bytes What was used of it in the present day or month, as read last; at most the quota.",
+    "# TYPE portcullis_shared_quota_used_bytes gauge",
+    'portcullis_shared_quota_used_bytes{period="month"} 1234',
+  ]);
+  expect(host.commands.filter((command) => /quota|limits/.test(command))).toEqual([]);
+  // The rate in force, as a schedule gives it.
+  await parts.devices.scheduleRate(tv as Mac, { down: 1, up: 1 });
+  await parts.devices.scheduleRate(phone as Mac, null);
+  expect((await limited()).filter((line) => line.startsWith("portcullis_device_rate"))).toEqual([
+    `portcullis_device_rate_bytes_per_second{device="${tv}",direction="down"} 125000`,
+    `portcullis_device_rate_bytes_per_second{device="${tv}",direction="up"} 125000`,
+  ]);
+  for (const id of [tv, phone]) await parts.devices.assign(id, { rate: null, quota: null });
+  await parts.devices.setSharedRate(null);
+  await parts.devices.setSharedQuota(null);
+  expect(await limited()).toEqual([]);
 });
