@@ -153,7 +153,7 @@ export class Bridge {
   private async send(connection: Connection): Promise<void> {
     const { gateway, clock, site, commands } = this.deps;
     const home = await readHome(gateway, this.alert);
-    this.rates.take(home.tunnels, home.dns, clock.monotonic());
+    this.rates.take(home, clock.monotonic());
     const things = thingsOf(home, gateway, this.rates, commands);
     this.devices = new Map(home.known.map(({ id }) => [deviceKey(id), id]));
     const wanted = things.map(({ key }) => ({ id: site.id, key }));

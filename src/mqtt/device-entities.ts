@@ -1,28 +1,44 @@
-import type { Device } from "../devices/schema.ts";
+import type { Device, UsedQuota } from "../devices/schema.ts";
 import type { DeviceCount } from "../dns/device-counts.ts";
 import type { Thing } from "./discovery.ts";
 import { dnsComponents } from "./dns-entities.ts";
 import { exitComponents } from "./exit.ts";
+import { limitComponents, quotaStateOf, rateStateOf } from "./limit-entities.ts";
 import { deviceKey } from "./topics.ts";
 
-/** Anyone on the LAN can invent devices, so only those are shown to which a person has given a name or an exit. */
+/** Anyone on the LAN can invent devices, so only those are shown to which something was given. */
 const MAX_DEVICES = 100;
 
 export function knownDevices(devices: readonly Device[]): Device[] {
-  return devices.filter(({ named, assigned }) => named || assigned).slice(0, MAX_DEVICES);
+  return devices
+    .filter(({ named, assigned, rate, quota }) => named || assigned || (rate ?? quota) !== undefined)
+    .slice(0, MAX_DEVICES);
 }
 
-/** A device of the LAN or on the road; `exits` are the exits that it can be given, or null if commands are not allowed. */
+/**
+ * A device of the LAN or on the road; `quota` is as it is told now, and `exits` are the exits that it can be given, or null
+ * if commands are not allowed.
+ */
 export function deviceThing(
-  { id, name, exit, kind }: Device,
+  { id, name, exit, kind, rate }: Device,
+  quota: UsedQuota | undefined,
   dns: DeviceCount | null,
   exits: readonly string[] | null,
 ): Thing {
+  const limits = { rate, quota };
   return {
     key: deviceKey(id),
     name: name || id,
     model: kind === "remote" ? "device on the road" : "device of the LAN",
-    components: { ...exitComponents("Exit", exits), ...dnsComponents(dns !== null) },
-    states: { state: { exit }, ...(dns !== null && { dns }) },
+    components: {
+      ...exitComponents("Exit", exits),
+      ...limitComponents("", limits),
+      ...dnsComponents(dns !== null),
+    },
+    states: {
+      state: { exit, ...rateStateOf(limits) },
+      ...quotaStateOf(limits),
+      ...(dns !== null && { dns }),
+    },
   };
 }

@@ -1,11 +1,12 @@
 import type { SecurityAlert } from "../base/alert.ts";
-import type { DeviceList } from "../devices/schema.ts";
+import type { DeviceList, UsedQuota } from "../devices/schema.ts";
 import type { BlockLists } from "../dns/block-lists.ts";
 import type { DeviceCount } from "../dns/device-counts.ts";
 import type { Status } from "../tunnel/schema.ts";
 import type { Component, Thing } from "./discovery.ts";
 import { dnsComponents } from "./dns-entities.ts";
 import { exitComponents } from "./exit.ts";
+import { limitComponents, quotaStateOf, rateStateOf } from "./limit-entities.ts";
 import { qualityComponents, qualityOf } from "./quality-entities.ts";
 import { GATEWAY } from "./topics.ts";
 
@@ -68,16 +69,19 @@ export interface Whole {
   /** Why the protection does not work as promised; null if it does. */
   problem: string | null;
   alert: SecurityAlert | null;
-  devices: Pick<DeviceList, "default_exit" | "exits">;
+  devices: Pick<DeviceList, "default_exit" | "exits" | "shared_rate">;
   blockLists: Pick<BlockLists, "isThere" | "pausedUntilText">;
 }
 
+/** `quota` is the shared one, as it is told now. */
 export function gatewayThing(
   { status, problem, alert, devices, blockLists }: Whole,
+  quota: UsedQuota | undefined,
   dns: DeviceCount | null,
   commands: boolean,
 ): Thing {
-  const { default_exit, exits } = devices;
+  const { default_exit, exits, shared_rate } = devices;
+  const limits = { rate: shared_rate, quota };
   // The exit direct cannot be the default.
   const options = exits.filter((exit) => exit !== "direct");
   return {
@@ -88,6 +92,7 @@ export function gatewayThing(
       ...COMPONENTS,
       ...exitComponents("Default exit", commands ? options : null),
       ...blockListsFor(commands && blockLists.isThere),
+      ...limitComponents("Shared", limits),
       ...dnsComponents(dns !== null),
     },
     states: {
@@ -97,10 +102,12 @@ export function gatewayThing(
         direct_devices: status.direct_devices,
         direct_destinations: status.direct_destinations,
         exit: default_exit,
+        ...rateStateOf(limits),
         ...(blockLists.isThere && { block_lists: blockLists.pausedUntilText === null }),
       },
       alert: alert ?? { code: null },
       uplink: { quality: qualityOf(status.uplink_quality) },
+      ...quotaStateOf(limits),
       ...(dns !== null && { dns }),
     },
   };

@@ -1,6 +1,7 @@
 import type { SecurityAlert } from "../base/alert.ts";
 import type { Devices } from "../devices/devices.ts";
-import type { Device } from "../devices/schema.ts";
+import { EVERYBODY_ELSE } from "../devices/id.ts";
+import type { Device, DeviceList, UsedQuota } from "../devices/schema.ts";
 import type { BlockLists } from "../dns/block-lists.ts";
 import type { DeviceCount } from "../dns/device-counts.ts";
 import type { Dns } from "../dns/dns.ts";
@@ -36,6 +37,7 @@ interface Home extends Whole {
   lists: DnsLists["lists"];
   /** What was asked, by device and in all; null while the gateway answers no queries. */
   dns: DnsFigures | null;
+  quotas: ReadonlyMap<string, UsedQuota>;
 }
 
 export async function readHome(
@@ -58,16 +60,17 @@ export async function readHome(
     blockLists,
     lists: blockLists.list().lists,
     dns: dns.state === "on" ? figuresOf(dns) : null,
+    quotas: quotasIn(listed),
   };
 }
 
 /** Everything that Home Assistant shows. */
 export function thingsOf(home: Home, gateway: Read, rates: Rates, commands: boolean): Thing[] {
   const { tunnels, devices, known, lists } = home;
-  const { dns } = rates;
+  const { dns, quotas } = rates;
   const destinations = (row: TunnelRow) => (commands ? destinationsFor(row, gateway) : null);
   return [
-    gatewayThing(home, dns?.all ?? null, commands),
+    gatewayThing(home, quotas.get(EVERYBODY_ELSE), dns?.all ?? null, commands),
     ...tunnels.map((row) =>
       row.name === MAIN
         ? tunnelThing(row, rates.of(row.name), destinations(row))
@@ -76,6 +79,7 @@ export function thingsOf(home: Home, gateway: Read, rates: Rates, commands: bool
     ...known.map((device) =>
       deviceThing(
         device,
+        quotas.get(device.id),
         dns && (dns.devices.get(device.id) ?? NOTHING_ASKED),
         commands ? devices.exits : null,
       ),
@@ -85,6 +89,12 @@ export function thingsOf(home: Home, gateway: Read, rates: Rates, commands: bool
 }
 
 const NOTHING_ASKED: DeviceCount = { asked: 0, blocked: 0 };
+
+function quotasIn({ devices, shared_quota }: DeviceList): ReadonlyMap<string, UsedQuota> {
+  const shared = shared_quota && ([EVERYBODY_ELSE, shared_quota] as const);
+  const own = devices.flatMap(({ id, quota }) => (quota === undefined ? [] : [[id, quota] as const]));
+  return new Map([...(shared === undefined ? [] : [shared]), ...own]);
+}
 
 function figuresOf({ counts: { asked, blocked }, byDevice }: Read["dns"]): DnsFigures {
   const devices = byDevice.all().map(({ id, ...count }) => [id, count] as const);

@@ -1,4 +1,6 @@
+import type { UsedQuota } from "../devices/schema.ts";
 import type { DeviceCount } from "../dns/device-counts.ts";
+import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 
 /** Rates change constantly, so they are sent rarely. */
@@ -19,29 +21,48 @@ export interface DnsFigures {
 
 type Row = Pick<TunnelRow, "name" | "rx_bytes" | "tx_bytes" | "latest_handshake">;
 
-/** The traffic of tunnels, and what was asked. */
+/** What is read of the gateway. */
+interface Counted {
+  tunnels: readonly Row[];
+  dns: DnsFigures | null;
+  /** By device, or who shares one. */
+  quotas: ReadonlyMap<string, UsedQuota>;
+}
+
+/** The traffic of tunnels, what was asked, and what was used of quotas. */
 export class Rates {
   /** Null while the gateway answers no queries. */
   dns: DnsFigures | null = null;
+  quotas: Counted["quotas"] = new Map();
   private counted = new Map<string, { row: Row; traffic: TunnelTraffic }>();
   private countedAt = Number.NEGATIVE_INFINITY;
 
   /** Calculates again if it is time; `now` is in milliseconds on a clock that never jumps. */
-  take(rows: readonly Row[], dns: DnsFigures | null, now: number): void {
+  take({ tunnels, dns, quotas }: Counted, now: number): void {
     const ms = now - this.countedAt;
+    const isDue = ms >= RATES_EVERY_MS;
     // Home Assistant has the entities while there is something to count.
-    if ((dns === null) !== (this.dns === null)) this.dns = dns;
-    if (ms < RATES_EVERY_MS) return;
+    if (isDue || (dns === null) !== (this.dns === null)) this.dns = dns;
+    this.quotas = isDue ? quotas : new Map([...quotas].map(([id, quota]) => [id, this.toldOf(id, quota)]));
+    if (!isDue) return;
     const before = this.counted;
     this.counted = new Map(
-      rows.map((row) => [row.name, { row, traffic: trafficOf(row, before.get(row.name)?.row, ms) }]),
+      tunnels.map((row) => [row.name, { row, traffic: trafficOf(row, before.get(row.name)?.row, ms) }]),
     );
     this.countedAt = now;
-    this.dns = dns;
   }
 
   of(tunnel: string): TunnelTraffic {
     return this.counted.get(tunnel)?.traffic ?? { received: null, sent: null, latest_handshake: null };
+  }
+
+  /** As it was told last, unless it is another quota, has begun again, or is used up by now. */
+  private toldOf(id: string, quota: UsedQuota): UsedQuota {
+    const told = this.quotas.get(id);
+    if (told === undefined || quota.used_bytes < told.used_bytes) return quota;
+    const isSame = Bun.deepEquals({ ...quota, used_bytes: 0 }, { ...told, used_bytes: 0 });
+    const isUsedUp = quota.used_bytes >= quota.megabytes * BYTES_PER_MEGABYTE;
+    return isSame && !isUsedUp ? told : quota;
   }
 }
 

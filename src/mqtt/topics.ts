@@ -32,7 +32,7 @@ export function idOf(hostname: string): string {
 }
 
 /** The changing facts about a thing, each in a topic of its own. */
-export const STATES = ["state", "traffic", "alert", "dns", "uplink"] as const;
+export const STATES = ["state", "traffic", "alert", "dns", "quota", "uplink"] as const;
 export type StateName = (typeof STATES)[number];
 
 export function availabilityTopic(id: string): string {

@@ -11,6 +11,8 @@ setDefaultTimeout(180_000);
 
 /** Long enough for some attempts to reach the broker. */
 const WATCHED_MS = 8_000;
+/** What is used of a quota is sent every 30 seconds. */
+const USED_WITHIN_MS = 60_000;
 
 let lab: Lab;
 let home: Mosquitto;
@@ -94,6 +96,7 @@ test("in a home whose tunnel is down, the broker on the LAN gets discovery and s
     `${base}/availability`,
     `${base}/gateway/alert`,
     `${base}/gateway/state`,
+    `${base}/gateway/uplink`,
     `${base}/tunnel/main/state`,
     `${base}/tunnel/main/traffic`,
   ]);
@@ -119,6 +122,39 @@ test("a select connects and switches the tunnel; the switch disconnects it, and 
   expect(await lab.fetchFrom(lab.namespaces.client, `http://${INTERNET.host4}/`)).toBeNull();
   await home.publish(`${base}/tunnel/main/connection/set`, "ON");
   await until(async () => (await main()).server === "box-vpn-2");
+});
+
+test("the shared rate and quota, and those of a device, come and go, and what is used is what the kernel has counted", async () => {
+  await useHome();
+  await connect("box-vpn-1");
+  const put = async (path: string, body: unknown) =>
+    expect((await gateway.api("PUT", path, body)).status).toBe(200);
+  const id = base.replace("/", "_");
+  const [whole, ofTv] = [`${id}_gateway`, `${id}_device_02-00-00-00-00-77`];
+  const sensors = async (thing: string) => {
+    const { components = {} } = (await home.json(`homeassistant/device/${thing}/config`)) ?? {};
+    return ["rate_down", "rate_up", "quota_used", "quota_left"].filter((part) => components[part]?.name);
+  };
+  const quota = { megabytes: 1_000, every: "day" };
+  await put("/api/shared-rate", { rate: { down: 100, up: 50 } });
+  await put("/api/shared-quota", { quota });
+  await put("/api/devices/02:00:00:00:00:77", { rate: { down: null, up: 5 }, quota });
+  await until(async () => (await sensors(whole)).length === 4 && (await sensors(ofTv)).length === 3);
+  expect(await sensors(ofTv)).toEqual(["rate_up", "quota_used", "quota_left"]);
+  expect(await home.json(`${base}/device/02-00-00-00-00-77/state`)).toMatchObject({ rate_up: 5 });
+  expect(await home.json(`${base}/device/02-00-00-00-00-77/quota`)).toMatchObject({ used: 0, left: 1_000 });
+  expect(await lab.fetchFrom(lab.namespaces.client, `http://${INTERNET.host4}/`)).toContain(VPN.vpn1.v4);
+  await until(async () => (await home.json(`${base}/gateway/quota`))?.used > 0, USED_WITHIN_MS);
+  const { shared_quota } = (await gateway.api("GET", "/api/devices")).body;
+  const told = (await home.json(`${base}/gateway/quota`)).used * 1_000;
+  // In whole kilobytes.
+  expect(Math.floor(told)).toBeLessThanOrEqual(Math.round(shared_quota.used_bytes / 1_000));
+  await put("/api/shared-rate", { rate: null });
+  await put("/api/shared-quota", { quota: null });
+  // Nothing else is known of it.
+  await put("/api/devices/02:00:00:00:00:77", { rate: null, quota: null });
+  await until(async () => (await sensors(whole)).length === 0);
+  await until(async () => ![...(await home.retained()).keys()].some((topic) => topic.includes("00-77")));
 });
 
 test("a broker that is killed and started again, and has forgotten everything, gets it all again", async () => {

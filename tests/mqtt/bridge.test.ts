@@ -316,6 +316,88 @@ test("what was asked and blocked is there while the gateway answers queries, in 
   expect(sent).toBeLessThanOrEqual(2);
 });
 
+test("a device's rate and quota are there while it has them, and the shared ones at the gateway", async () => {
+  shown = await Shown.start();
+  const { devices } = shown.home.parts;
+  const [ofTv, shared] = [`${TV_EXIT}/quota`, "portcullis/pi/gateway/quota"];
+  const TV_CONFIG = "homeassistant/device/portcullis_pi_device_02-00-00-00-00-20/config";
+  const sensors = (config: string) => {
+    const { rate_down, rate_up, quota_used, quota_left } = shown.broker.json(config).components;
+    return [rate_down, rate_up, quota_used, quota_left].map(({ name }) => name ?? null);
+  };
+  await named();
+  await shown.until(has(`${TV_EXIT}/state`));
+  expect(sensors(TV_CONFIG)).toEqual([null, null, null, null]);
+  await devices.assign(TV, { rate: { down: 20, up: null }, quota: { megabytes: 500, every: "day" } });
+  await devices.setSharedRate({ down: 50, up: 5.5 });
+  const at_end = { down: 1, up: 1 };
+  await devices.setSharedQuota({ megabytes: 1_000, every: "month", at_end });
+  await shown.until(() => has(ofTv)() && has(shared)());
+  expect(sensors(TV_CONFIG)).toEqual(["Download limit", null, "Quota used", "Quota left"]);
+  expect(sensors(GATEWAY)).toEqual([
+    ...["Shared download limit", "Shared upload limit", "Shared quota used", "Shared quota left"],
+  ]);
+  expect(shown.broker.json(TV_CONFIG).components).toMatchObject({
+    rate_down: { device_class: "data_rate", unit_of_measurement: "Mbit/s", state_topic: `${TV_EXIT}/state` },
+    quota_used: {
+      ...{ device_class: "data_size", state_class: "total_increasing", unit_of_measurement: "MB" },
+      ...{ state_topic: ofTv, json_attributes_topic: ofTv },
+    },
+    quota_left: { device_class: "data_size", state_class: "measurement", unit_of_measurement: "MB" },
+  });
+  expect(shown.broker.json(`${TV_EXIT}/state`)).toEqual({ exit: "main", rate_down: 20 });
+  expect(shown.broker.json("portcullis/pi/gateway/state")).toMatchObject({ rate_down: 50, rate_up: 5.5 });
+  const day = { megabytes: 500, every: "day", at_end: "blocked" };
+  expect(shown.broker.json(ofTv)).toEqual({ used: 0, left: 500, ...day });
+  shown.home.host.useQuotas(1_234_567);
+  await shown.until(() => shown.broker.json(ofTv).used > 0);
+  expect(shown.broker.json(ofTv)).toEqual({ used: 1.235, left: 498.765, ...day });
+  expect(shown.broker.json(shared)).toEqual({
+    ...{ used: 1.235, left: 998.765, megabytes: 1_000, every: "month", at_end: "1 Mbit/s each way" },
+  });
+  await devices.assign(TV, { rate: null, quota: null });
+  await devices.setSharedRate(null);
+  await devices.setSharedQuota(null);
+  await shown.until(() => sensors(TV_CONFIG)[3] === null && sensors(GATEWAY)[3] === null);
+  expect([...sensors(TV_CONFIG), ...sensors(GATEWAY)]).toEqual(Array(8).fill(null));
+  expect(shown.broker.json(`${TV_EXIT}/state`)).toEqual({ exit: "main" });
+});
+
+test("what is used of a quota is sent rarely, but at once when it is used up or begins again", async () => {
+  shown = await Shown.start();
+  const { parts, host } = shown.home;
+  const topic = `${TV_EXIT}/quota`;
+  const figures = () => {
+    const all = shown.broker.messages.filter((message) => message.topic === topic);
+    return all.map(({ payload }) => JSON.parse(payload));
+  };
+  await named();
+  await parts.devices.assign(TV, { quota: { megabytes: 500, every: "day" } });
+  await shown.until(has(topic));
+  shown.broker.messages.length = 0;
+  // Something else happens each second.
+  const tick = async () => {
+    parts.events.publish({ type: "schedules_update", payload: { count: 0 } });
+    await shown.pass(1_000);
+  };
+  for (let turn = 0; turn < 40; turn += 1) {
+    host.useQuotas(1_000_000);
+    await tick();
+  }
+  expect(figures().length).toBeGreaterThan(0);
+  expect(figures().length).toBeLessThanOrEqual(2);
+  host.useQuotas(500_000_000);
+  await tick();
+  await tick();
+  expect(figures().at(-1)).toMatchObject({ used: 500, left: 0 });
+  await parts.devices.assign(TV, { quota: null });
+  await tick();
+  await parts.devices.assign(TV, { quota: { megabytes: 500, every: "day" } });
+  await tick();
+  await tick();
+  expect(figures().at(-1)).toMatchObject({ used: 0, left: 500 });
+});
+
 test("a state that changes all the time is sent once a second", async () => {
   shown = await Shown.start();
   await named();

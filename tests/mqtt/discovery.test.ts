@@ -106,6 +106,7 @@ const PLATFORMS: Record<string, { required: string[]; more: string[] }> = {
 /** Those that are used, of home-assistant.io/integrations/sensor and /binary_sensor, "Device class"; each with its units. */
 const SENSOR_CLASSES: Record<string, string[] | null> = {
   data_rate: ["Mbit/s"],
+  data_size: ["MB"],
   duration: ["ms"],
   enum: null,
   timestamp: null,
@@ -193,11 +194,17 @@ describe.each(["off", "on"] as const)("with --mqtt-commands %s", (mqttCommands) 
   beforeAll(async () => {
     shown = await Shown.start({ mqttCommands });
     await shown.home.parts.blockLists.put({ lists: [{ url: "https://lists.example/ads.txt" }] });
-    await shown.home.parts.devices.assign("02:00:00:00:00:20", { name: 'TV "{{ 1 }}"' });
+    const rate = { down: 20, up: 5 };
+    const quota = { megabytes: 500, every: "day" } as const;
+    const { devices } = shown.home.parts;
+    await devices.assign("02:00:00:00:00:20", { name: 'TV "{{ 1 }}"', rate, quota });
+    await devices.setSharedRate(rate);
+    await devices.setSharedQuota(quota);
     await shown.home.parts.connects.connect({ server: "se-1" }, "tv");
     await shown.until(
       () =>
         shown.broker.retained.has(TV) &&
+        shown.broker.retained.has("portcullis/pi/gateway/quota") &&
         shown.broker.json("portcullis/pi/tunnel/tv/state")?.state === "connected",
     );
     discovery = [...shown.broker.retained.keys()].flatMap((topic) =>
@@ -291,7 +298,11 @@ test("the discovery of a device, word for word", async () => {
         state_topic,
         command_topic: "portcullis/pi/device/02-00-00-00-00-20/exit/set",
       },
-      // The gateway answers no DNS queries.
+      // It has no limit and no quota, and the gateway answers no DNS queries.
+      rate_down: { platform: "sensor" },
+      rate_up: { platform: "sensor" },
+      quota_used: { platform: "sensor" },
+      quota_left: { platform: "sensor" },
       dns_asked: { platform: "sensor" },
       dns_blocked: { platform: "sensor" },
     },
@@ -302,13 +313,24 @@ test("the discovery of a device, word for word", async () => {
 test("a device on the road is one as others are, says so, and its exit can be chosen", () => {
   const phone = { id: "10.129.58.2/32", name: "phone", named: true, assigned: false, exit: "main" };
   const [known] = knownDevices([{ ...phone, kind: "remote" } as Device]);
-  expect(known && deviceThing(known, null, ["main", "blocked"])).toMatchObject({
+  expect(known && deviceThing(known, undefined, null, ["main", "blocked"])).toMatchObject({
     ...{ key: "device/10-129-58-2-32", name: "phone", model: "device on the road" },
     states: { state: { exit: "main" } },
   });
   expect(commandIn("pi", `portcullis/pi/${deviceKey(phone.id)}/exit/set`)).toEqual({
     ...{ key: "device/10-129-58-2-32", command: "exit" },
   } as never);
+});
+
+test("what has a name, an exit, a rate or a quota is shown, and no stranger is", () => {
+  const stranger = { named: false, assigned: false, exit: "main" } as Device;
+  const rate = { down: 1, up: null };
+  const quota = { megabytes: 1, every: "day", at_end: "told", used_bytes: 0 } as const;
+  const shown = [{ named: true }, { assigned: true }, { rate }, { quota }].map((each) => ({
+    ...stranger,
+    ...each,
+  }));
+  expect(knownDevices([stranger, ...shown])).toEqual(shown);
 });
 
 /** A provider with this many servers in each of so many cities. */
