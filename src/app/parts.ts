@@ -51,6 +51,7 @@ import { assertMachine } from "../system/machine.ts";
 import { timeZone } from "../system/time-zone.ts";
 import { ConnectRequests } from "../tunnel/connect-requests.ts";
 import { Overview } from "../tunnel/overview.ts";
+import { PastConnections } from "../tunnel/past-connections.ts";
 import { QualitySettings } from "../tunnel/quality-settings.ts";
 import { carriedBy } from "../tunnel/state.ts";
 import { Switches } from "../tunnel/switches.ts";
@@ -68,6 +69,7 @@ export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
   blockLists: BlockLists;
   queryLog: QueryLog;
   connects: ConnectRequests;
+  past: PastConnections;
   /** Belongs to the tunnel `main`. */
   controller: Tunnel["controller"];
   settings: Settings;
@@ -165,6 +167,10 @@ export async function partsOn(
     alarm: (code, message) => events.alarm(code, message),
   });
   const connects = new ConnectRequests({ ...killSwitchParts, tunnels, catalogue, host });
+  const past = new PastConnections({
+    ...{ savedState, catalogue },
+    found: (wanted, tunnel) => connects.found(wanted, tunnel),
+  });
   tunnels.onTunnel(({ name, controller }) => {
     const exists = () => name === tunnels.main.name || killSwitchParts.savedState.tunnels().has(name);
     controller.onChange(journalOf(name, killSwitchParts.journal, exists));
@@ -293,6 +299,7 @@ export async function partsOn(
     new Accounts({
       ...{ settings, store, registrations, send, clock: host, inUse, takeUp, alarm },
       onChange: () => events.publish({ type: "account_update", payload: accounts.managed() }),
+      onLoggedOut: () => past.forgetGone("managed"),
     });
   const accounts = accountsBy(tunnels.httpsClient.send, (code, message) => events.alarm(code, message));
   const tokens = new Tokens(store, host);
@@ -317,7 +324,7 @@ export async function partsOn(
     lookUp: (name, tunnel) => lookUpInside(name, exitResolvers({ to: "tunnel", name: tunnel }, tunnels)),
     onChange: (running) => events.publish({ type: "speed_update", payload: { running } }),
   });
-  const overview = new Overview({ ...killSwitchParts, tunnels, catalogue, forwards });
+  const overview = new Overview({ ...killSwitchParts, tunnels, catalogue, past, forwards });
   publishChanges({ ...killSwitchParts, tunnels, catalogue, overview });
   const damages: [AlertCode, string][] = [];
   if (tokens.alert !== null) damages.push(["state_damaged", tokens.alert]);
@@ -331,6 +338,7 @@ export async function partsOn(
     blockLists,
     queryLog,
     connects,
+    past,
     controller: tunnels.main.controller,
     httpsClient: tunnels.httpsClient,
     settings,

@@ -21,7 +21,7 @@ import { KEY_WISHES } from "../tunnel/key-wishes.ts";
 import { QUALITY } from "../tunnel/quality-settings.ts";
 import { KILL_SWITCH } from "../tunnel/saved-state.ts";
 import { AUTOCONNECT, FAILOVER } from "../tunnel/switches.ts";
-import { MAIN_CONNECTION } from "./tunnels.ts";
+import { LAST_TARGETS, MAIN_CONNECTION } from "./tunnels.ts";
 
 /** What has a value even if nobody has chosen one, as people are told of them. */
 export const CHOICES: readonly BackedUp[] = [
@@ -47,6 +47,7 @@ export const LISTS: readonly BackedUp[] = [
   LIMITS,
   QUOTAS,
   FAVOURITES,
+  LAST_TARGETS,
   REMOTE_ACCESS,
   REMOTE_KEY,
   REMOTE_PEERS,

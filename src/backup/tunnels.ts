@@ -6,7 +6,9 @@ import { MAIN_SLOT, MAX_TUNNELS } from "../network/slot.ts";
 import { viaText } from "../servers/hops.ts";
 import { PROVIDER_WORDS } from "../shared/words.ts";
 import { CONNECTION, Connection, savedTunnelsIn, tunnelKey } from "../tunnel/connection.ts";
-import type { Order, OrderTarget } from "../tunnel/order.ts";
+import { LAST, type Last } from "../tunnel/last.ts";
+import { isTunnelName } from "../tunnel/name.ts";
+import type { Order, OrderTarget, Rules } from "../tunnel/order.ts";
 import type { Holdings } from "./holdings.ts";
 
 /** A tunnel other than `main`, in a backup. Its slot is not part of it: another machine may use it for another tunnel. */
@@ -25,6 +27,23 @@ export const MAIN_CONNECTION: BackedUp & { unset: string } = {
   changes: (here, then) => {
     const rowOf = (text: string | null) => new Map([[MAIN, serverOf(CONNECTION.parse(text))]]);
     return changesOf(rowOf(here), rowOf(then));
+  },
+};
+
+/** Where the tunnels led last. */
+export const LAST_TARGETS: BackedUp = {
+  key: LAST.key,
+  isValid: (text) => {
+    const lasts = LAST.parse(text);
+    const names = Object.keys(lasts);
+    return LAST.format(lasts) === text && names.every((name) => name === MAIN || isTunnelName(name));
+  },
+  // What is known here is later.
+  merge: (here, given) => LAST.format({ ...LAST.parse(given), ...LAST.parse(here) }),
+  changes: (here, then) => {
+    const rowsOf = (text: string | null) =>
+      new Map(Object.entries(LAST.parse(text)).map(([name, last]) => [name, lastText(last)]));
+    return rowChanges("last targets of tunnel", rowsOf(here), rowsOf(then));
   },
 };
 
@@ -74,19 +93,25 @@ function serverOf(connection: Connection | null): string {
   const asked = wanted === name && wanted_via === via ? "" : `, for ${viaText(wanted, wanted_via)}`;
   const how = transport === undefined ? "" : `, ${transport}`;
   const keys = quantum === undefined ? "" : `, keys safe from quantum computers: ${quantum}`;
-  const first =
-    order === undefined
-      ? ""
-      : `; the first that works of: ${order.targets.map(targetText).join(", ")}${backText(order)}${leftText(order)}`;
+  const first = order === undefined ? "" : `; the first that works of: ${targetsText(order)}`;
   return `${viaText(name, via)} (${PROVIDER_WORDS[provider].word}${asked}${how}${keys})${first}`;
 }
 
-function backText({ back_after_minutes, back_when_quiet }: Order): string {
-  if (back_after_minutes === undefined) return "";
+function lastText(last: Last): string {
+  return last.targets.length === 1 ? targetsText(last) : `the first that works of: ${targetsText(last)}`;
+}
+
+/** The targets of an order, and when they are left and tried again. */
+function targetsText({ targets, ...rules }: Omit<Order, "at"> | Last): string {
+  return `${targets.map(targetText).join(", ")}${backText(rules)}${leftText(rules)}`;
+}
+
+function backText({ back_after_minutes = 0, back_when_quiet }: Rules): string {
+  if (back_after_minutes === 0) return "";
   return `, back after ${back_after_minutes} min${back_when_quiet ? " at a quiet time" : ""}`;
 }
 
-function leftText({ move_when }: Order): string {
+function leftText({ move_when }: Rules): string {
   return move_when === undefined ? "" : `, left when ${move_when.join(" or ")}`;
 }
 

@@ -26,6 +26,7 @@ import type { Host } from "../system/host.ts";
 import type { ConnectRequests } from "../tunnel/connect-requests.ts";
 import type { HttpsClient } from "../tunnel/https-client.ts";
 import type { Overview } from "../tunnel/overview.ts";
+import type { PastConnections } from "../tunnel/past-connections.ts";
 import type { QualitySettings } from "../tunnel/quality-settings.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
 import type { Switches } from "../tunnel/switches.ts";
@@ -42,6 +43,7 @@ export interface Domain {
   tunnels: Tunnels;
   overview: Overview;
   connects: ConnectRequests;
+  past: PastConnections;
   savedState: SavedState;
   catalogue: Catalogue;
   favourites: Favourites;

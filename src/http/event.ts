@@ -128,7 +128,7 @@ const STALE_AFTER: Readonly<Record<Name, Stale>> = {
     ...(["/api/favourites", "/api/round-trips", "/api/destinations", "/api/remote"] as const),
   ],
   tunnel_removed: ["/api/devices", "/api/checks"],
-  server_update: ["/api/servers", "/api/servers/counts", "/api/favourites"],
+  server_update: ["/api/servers", "/api/servers/counts", "/api/favourites", "/api/tunnels"],
   device_update: ["/api/devices", "/api/devices/self", "/api/remote", "/api/schedules"],
   device_removed: ["/api/devices", "/api/devices/self"],
   forward_update: ["/api/forwards", "/api/checks"],

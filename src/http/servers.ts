@@ -86,7 +86,7 @@ export const serverRoutes = [
     summary: "List favourite and recent servers",
     tag: "Servers",
     answers: answers(FavouriteList, "the favourite servers, and those that `main` was connected to last"),
-    run: ({ favourites, connects }) => ({ favourites: favourites.list(), recent: connects.recent() }),
+    run: ({ favourites, past }) => ({ favourites: favourites.list(), recent: past.recent() }),
   }),
   route({
     method: "put",

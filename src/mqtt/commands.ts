@@ -2,13 +2,15 @@ import { GatewayError } from "../base/errors.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { BlockLists } from "../dns/block-lists.ts";
 import { MAIN } from "../killswitch/policy.ts";
-import type { ConnectRequests } from "../tunnel/connect-requests.ts";
+import type { ConnectRequest, ConnectRequests } from "../tunnel/connect-requests.ts";
+import type { PastConnections } from "../tunnel/past-connections.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import { GATEWAY, type Key, listKey, tunnelKey } from "./topics.ts";
 
 /** The parts that Home Assistant may change. They check their input. */
 export interface Commanded {
-  connects: Pick<ConnectRequests, "connect" | "last">;
+  connects: Pick<ConnectRequests, "connect">;
+  past: Pick<PastConnections, "last" | "recent">;
   tunnels: Pick<Tunnels, "main">;
   devices: Pick<Devices, "assign" | "setDefaultExit">;
   blockLists: Pick<BlockLists, "pause" | "list" | "turn">;
@@ -49,10 +51,13 @@ function isOn(payload: string): boolean {
   throw new GatewayError("bad_request", "the payload must be ON or OFF");
 }
 
-/** How `main` was connected last. */
-function lastOf({ connects }: Commanded) {
-  const last = connects.last();
-  if (last === null)
+/** Where `main` led last, or before that if nothing of it is left. */
+function lastOf({ past }: Commanded): ConnectRequest {
+  const last = past.last(MAIN);
+  if (last !== null) return last;
+  const [recent] = past.recent();
+  if (recent === undefined)
     throw new GatewayError("bad_request", "the tunnel has never been connected: choose a server first");
-  return last;
+  const { at: _, ...target } = recent;
+  return target;
 }

@@ -26,6 +26,8 @@ interface Deps {
   alarm: (code: AlertCode, message: string) => void;
   /** Called when an account, or the choice among them, has changed. */
   onChange: () => void;
+  /** Called when an account has been removed here, after that. */
+  onLoggedOut: () => void;
 }
 
 /** The possible values of the provider `managed`, and the present one. */
@@ -86,6 +88,7 @@ export class Accounts {
   logOut(name: string | null, forget: boolean, by = ROOT): Promise<LoggedOut> {
     return this.with(name, async (account, provider) => {
       const out = await account.logOut(forget);
+      this.deps.onLoggedOut();
       const where = out.remains === null ? "" : "; the account still has what only its provider can remove";
       this.tell(`The gateway was logged out at ${provider.label}${where}`, by);
       return out;

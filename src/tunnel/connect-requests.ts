@@ -3,7 +3,7 @@ import type { Log } from "../base/log.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { Catalogue, IsMeasured } from "../servers/catalogue.ts";
 import { keyedAs, keyedAsBefore, stricter } from "../servers/quantum.ts";
-import type { FavouriteList, Provider, Quantum, Transport } from "../servers/schema.ts";
+import type { Provider, Quantum, Transport } from "../servers/schema.ts";
 import { reachedBy } from "../servers/transport.ts";
 import { BACK_MINUTES } from "../shared/bounds.ts";
 import type { Host } from "../system/host.ts";
@@ -38,8 +38,8 @@ export interface ConnectRequest extends Partial<WantedTarget> {
 
 interface Deps {
   tunnels: Tunnels;
-  catalogue: Pick<Catalogue, "find" | "findVia" | "has">;
-  savedState: Pick<SavedState, "recent" | "quantum" | "saveQuantum">;
+  catalogue: Pick<Catalogue, "find" | "findVia">;
+  savedState: Pick<SavedState, "quantum" | "saveQuantum">;
   host: Pick<Host, "monotonic">;
   log: Pick<Log, "warn">;
 }
@@ -67,38 +67,7 @@ export class ConnectRequests {
     this.durations = observed(this.durations, (host.monotonic() - start) / 1000);
   }
 
-  /** The servers that `main` was connected to last and that there still are, the latest first. */
-  recent(): FavouriteList["recent"] {
-    return this.known().map(({ provider, name, via, since }) => ({
-      provider,
-      server: name,
-      ...(via !== undefined && { via }),
-      at: new Date(since).toISOString(),
-    }));
-  }
-
-  /** How `main` was connected last, with its order if it had one; null if it never was. */
-  last(): ConnectRequest | null {
-    const [last] = this.known();
-    if (last === undefined) return null;
-    const { provider, name, via, order } = last;
-    // One that is gone is passed over, as it was while the tunnel was up.
-    const targets = (order?.targets ?? []).filter((each) => this.found(each, MAIN) !== null);
-    if (order === undefined || targets.length === 0)
-      return { provider, server: name, ...(via !== undefined && { via }) };
-    if (targets.length === 1) return { targets };
-    const { back_after_minutes = 0, back_when_quiet = false, move_when } = order;
-    return { targets, back_after_minutes, back_when_quiet, ...(move_when !== undefined && { move_when }) };
-  }
-
-  private known(): ReturnType<SavedState["recent"]> {
-    const { catalogue, savedState } = this.deps;
-    return savedState
-      .recent()
-      .filter(({ provider, name, via = name }) => [name, via].every((each) => catalogue.has(provider, each)));
-  }
-
-  /** A target of a tunnel's order, as it can be reached now; null if it cannot. */
+  /** A target that a tunnel has or had, as it can be reached now; null if it cannot. */
   found(wanted: OrderTarget, name: string): Target | null {
     try {
       return this.targetOf(wanted, name);

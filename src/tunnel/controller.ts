@@ -386,6 +386,11 @@ export class Controller {
     return this.aim.asked;
   }
 
+  /** Whether it leads nowhere, and should not. */
+  get leadsNowhere(): boolean {
+    return this.words === null;
+  }
+
   /** Whether its keys should be safe from quantum computers, as was asked for with where it should lead. */
   get quantum(): Words["quantum"] {
     return this.words?.quantum;

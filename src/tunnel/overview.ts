@@ -1,5 +1,6 @@
 import { shared } from "../base/readings.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
+import type { PastConnections } from "./past-connections.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { Status, TunnelRow } from "./schema.ts";
 import type { Tunnel } from "./tunnel.ts";
@@ -10,6 +11,7 @@ interface Deps {
   tunnels: Tunnels;
   catalogue: Pick<Catalogue, "current">;
   savedState: Pick<SavedState, "trouble">;
+  past: Pick<PastConnections, "last">;
   devices: {
     /** The number of known devices by exit. */
     counts(): Record<string, number>;
@@ -49,6 +51,7 @@ export class Overview {
       direct_devices: devices.direct.devices.length,
       direct_destinations: destinations.counts().direct ?? 0,
       ...shownQuality(tunnels.main),
+      ...this.lastOf(tunnels.main),
       ...(uplink !== null && { uplink_quality: uplink }),
       ...(ports.length > 0 && { forwarded_ports: ports }),
       ...(devices.limitedCount > 0 && { limited_devices: devices.limitedCount }),
@@ -60,7 +63,13 @@ export class Overview {
       ...(await tunnel.controller.row(state)),
       devices: this.deps.devices.counts()[tunnel.name] ?? 0,
       ...shownQuality(tunnel),
+      ...this.lastOf(tunnel),
     };
+  }
+
+  private lastOf({ name, controller }: Tunnel): Pick<TunnelRow, "last"> {
+    const last = controller.leadsNowhere ? this.deps.past.last(name) : null;
+    return last === null ? {} : { last };
   }
 }
 

@@ -14,7 +14,7 @@ import type { Host } from "../system/host.ts";
 import { CONNECTION, type Connection, type SavedTunnel, savedTunnelsIn, tunnelKey } from "./connection.ts";
 import { SESSION_ENDS_MS } from "./health.ts";
 import { KEY_WISHES } from "./key-wishes.ts";
-import { SavedOrder } from "./order.ts";
+import { LAST, type Last, lastOf } from "./last.ts";
 
 /** Whether the operator wants the kill switch. A restore turns it off only if that is permitted. */
 export const KILL_SWITCH = new SavedChoice(
@@ -31,8 +31,6 @@ const Recent = Type.Object({
   provider: Provider,
   name: Type.String(),
   via: Type.Optional(Type.String()),
-  /** The targets of which it was one. */
-  order: Type.Optional(SavedOrder),
   since: Type.Number({ minimum: 0, maximum: LATEST_MS }),
 });
 type Recent = Static<typeof Recent>;
@@ -132,6 +130,7 @@ export class SavedState implements Texts {
   saveConnection(connection: Connection | null, tunnel: string = MAIN, slot: number = MAIN_SLOT): void {
     // The former one may be all that has its wish for keys: of a backup, or of a process that has just ended.
     this.saveQuantum(this.quantum(tunnel), tunnel);
+    this.noteLast(tunnel, this.lastAfter(connection, tunnel));
     if (tunnel === MAIN) {
       if (connection !== null) this.addRecent(connection);
       CONNECTION.write(this, connection);
@@ -145,18 +144,54 @@ export class SavedState implements Texts {
   }
 
   /** Saved in the same write as the connection, so that it needs no write of its own. */
-  private addRecent({ provider, name, via, order, since }: Connection): void {
+  private addRecent({ provider, name, via, since }: Connection): void {
     const others = this.recent().filter(
       (each) => each.provider !== provider || each.name !== name || each.via !== via,
     );
-    const latest = {
-      ...{ provider, name, since },
-      ...(via !== undefined && { via }),
-      ...(order !== undefined && { order }),
-    };
-    const recent = [latest, ...others].slice(0, MAX_RECENT);
-    this.values[RECENT.key] = RECENT.format(recent);
-    this.unsaved.add(RECENT.key);
+    const latest = { ...{ provider, name, since }, ...(via !== undefined && { via }) };
+    this.note(RECENT.key, RECENT.format([latest, ...others].slice(0, MAX_RECENT)));
+  }
+
+  dropRecent(isGone: (recent: Recent) => boolean): void {
+    const recent = this.recent();
+    const others = recent.filter((each) => !isGone(each));
+    if (others.length < recent.length) RECENT.write(this, others);
+  }
+
+  /** Where a tunnel leads, or led last, as a connect takes it; null if it never led anywhere. */
+  last(tunnel: string): Last | null {
+    const last = this.lasts().get(tunnel);
+    if (last !== undefined) return last;
+    // Of a version, or a backup, that had none.
+    const connection = this.connection(tunnel);
+    return connection && lastOf(connection);
+  }
+
+  /** What is kept of that, by tunnel. */
+  lasts(): Map<string, Last> {
+    return new Map(Object.entries(LAST.read(this)));
+  }
+
+  saveLast(tunnel: string, last: Last | null): void {
+    this.noteLast(tunnel, last);
+    this.save();
+  }
+
+  /** What is last once a tunnel has this connection. Of the same wish, what was dropped meanwhile stays dropped. */
+  private lastAfter(connection: Connection | null, tunnel: string): Last | null {
+    const former = this.connection(tunnel);
+    const isSame = (other: Connection) =>
+      former !== null && Bun.deepEquals(lastOf(former), lastOf(other), true);
+    return connection === null || isSame(connection) ? this.last(tunnel) : lastOf(connection);
+  }
+
+  /** Saved in the same write as the connection. */
+  private noteLast(tunnel: string, last: Last | null): void {
+    const lasts = this.lasts();
+    if (Bun.deepEquals(lasts.get(tunnel) ?? null, last, true)) return;
+    lasts.delete(tunnel);
+    if (last !== null) lasts.set(tunnel, last);
+    this.note(LAST.key, LAST.format(Object.fromEntries(lasts)));
   }
 
   /** The tunnels other than `main`, by name. */
@@ -170,6 +205,7 @@ export class SavedState implements Texts {
 
   forgetTunnel(name: string): void {
     this.saveQuantum("off", name);
+    this.noteLast(name, null);
     this.drop(tunnelKey(name));
     this.save();
   }
@@ -271,9 +307,14 @@ export class SavedState implements Texts {
 
   /** Also if it cannot be saved. */
   write(key: string, text: string): void {
+    this.note(key, text);
+    this.save();
+  }
+
+  /** To be saved with the next write. */
+  private note(key: string, text: string): void {
     this.values[key] = text;
     this.unsaved.add(key);
-    this.save();
   }
 
   /** Saves what is not saved yet; raises an alert if that fails. */

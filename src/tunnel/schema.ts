@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { Blocked, Provider, Relayed, VIA, Wish } from "../servers/schema.ts";
+import { Last } from "./last.ts";
 import { Order } from "./order.ts";
 
 export const StateName = Type.Union([
@@ -98,6 +99,7 @@ export const Status = Type.Object(
     quantum: Type.Optional(Keyed),
     quality: Type.Optional(Quality),
     order: Type.Optional(Order),
+    last: Type.Optional(Last),
     uplink_quality: Type.Optional(
       Type.Object(Quality.properties, {
         additionalProperties: false,
@@ -146,6 +148,7 @@ export const TunnelRow = Type.Object(
     quantum: Type.Optional(Keyed),
     quality: Type.Optional(Quality),
     order: Type.Optional(Order),
+    last: Type.Optional(Last),
     wanted_via: Type.Optional(
       Type.String({
         description:

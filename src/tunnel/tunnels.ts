@@ -257,11 +257,12 @@ export class Tunnels {
     if (known?.tunnel !== tunnel) return;
     // First, so that a crash leaves no tunnel without its server: the next start removes the interface of an unknown one.
     const saved = savedState.tunnels().get(name);
-    const quantum = savedState.quantum(name);
+    const [quantum, last] = [savedState.quantum(name), savedState.last(name)];
     savedState.forgetTunnel(name);
     await controller.end().catch((error: unknown) => {
       if (saved !== undefined) savedState.saveTunnel(name, { ...saved, connection: null });
       savedState.saveQuantum(quantum, name);
+      savedState.saveLast(name, last);
       throw error;
     });
     if (this.others.get(name) !== known) return;

@@ -721,6 +721,42 @@ describe("the tunnels of a backup", () => {
   });
 });
 
+test("where tunnels led last is in a backup, and a restore adds it where there is none, and says so before", async () => {
+  const targets = (...servers: string[]) =>
+    servers.map((server) => ({ provider: "managed" as const, server }));
+  const order = {
+    ...{ targets: targets("se-1", "Norway"), back_after_minutes: 5 },
+    ...{ back_when_quiet: true as const, move_when: ["lossy" as const] },
+  };
+  const lasts = { main: order, tv: { targets: targets("se-2") } };
+  let backup: Contents | undefined;
+  withStore((store) => {
+    store.write("last_targets", JSON.stringify(lasts));
+    backup = contentsOf(store, NOW);
+    expect(backup.settings.last_targets).toBe(JSON.stringify(lasts));
+  });
+  const given = await checkedContents(backup);
+  withStore((store) => {
+    store.write("last_targets", JSON.stringify({ tv: { targets: targets("here") } }));
+    expect(
+      changesBy(holdingsOf(store), given, CAREFUL).filter(({ what }) => what.startsWith("last")),
+    ).toEqual([
+      {
+        ...{ what: "last targets of tunnel", name: "main", before: null, replaces: false },
+        after:
+          "the first that works of: se-1 (account), Norway (account), back after 5 min at a quiet time, left when lossy",
+      },
+    ]);
+    restoreInto(store, given, CAREFUL);
+    const { main, tv } = JSON.parse(store.read("last_targets") ?? "");
+    expect([main, tv]).toEqual([order, { targets: targets("here") }]);
+  });
+  for (const odd of ["null", "[]", '{"TV":{"targets":[]}}', '{"main":{"targets":[]}}', '{ "main": 1 }'])
+    await expect(checkedContents(contents({ last_targets: odd }))).rejects.toThrow(
+      'the setting "last_targets" is invalid',
+    );
+});
+
 test("what is required of the keys of tunnels is in a backup, and of both the stricter holds after a restore", () => {
   withStore((store) => {
     store.write("quantum", '{"main":"require"}');

@@ -92,6 +92,25 @@ test(
   TIMEOUT_MS,
 );
 
+test(
+  "the commands that lead a tunnel again to where it led last do so",
+  async () => {
+    await asAtFirst();
+    const targets = ["box-vpn-1", "box-vpn-2"].map((server) => ({ provider: "managed", server }));
+    expect((await new Client(gateway.port).ask("POST", "/api/connect", { targets })).status).toBe(200);
+    const { order } = (await gateway.api("GET", "/api/status")).body;
+    const page = texts.get("docs/interface.md") ?? "";
+    const variables = blocksIn(page).find(({ text }) => text.startsWith("api="))?.text;
+    const block = blocks(texts, "console").find(({ text }) => text.includes("last.json"))?.text ?? "";
+    for (const { command } of sessionIn(block)) {
+      const { code, stderr } = await typed(`${variables}\n${command.replace("curl ", "curl -fsS ")}`);
+      expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: "" });
+    }
+    expect((await gateway.api("GET", "/api/status")).body).toMatchObject({ connected: true, order });
+  },
+  TIMEOUT_MS,
+);
+
 test("the listener hears the status", async () => {
   const [listener] = blocks(texts, "ts");
   writeFileSync(join(folder, "listen.ts"), (listener?.text ?? "").replace(":5000", `:${gateway.port}`));

@@ -4,7 +4,7 @@ import type { HttpsListener } from "../../src/http/https-listener.ts";
 import type { HttpsAnswer, PinnedRequest } from "../../src/system/host.ts";
 import { ip } from "../fake/address.ts";
 import { FakeProvider, NUMBER } from "../providers/mullvad/provider.ts";
-import { PUBLIC } from "../servers/example.ts";
+import { BODY as OWN, PUBLIC } from "../servers/example.ts";
 import type { Home } from "./home.ts";
 import { bearing, SecureHome, TIMEOUT_MS } from "./secure-home.ts";
 
@@ -79,6 +79,33 @@ test("login, account, another key and logout, each told in an alert and in an ev
   });
   const told = [...home.lines, ...home.faults, ...events, ...(await alerts())].join("\n");
   expect(told).not.toMatch(/1234 ?5678|[A-Za-z0-9+/]{43}=/);
+});
+
+test("a logout forgets where the tunnels led at the provider", async () => {
+  await send("POST", MULLVAD, BODY);
+  const { catalogue, store, host, accounts } = home.parts;
+  await accounts.choose("mullvad");
+  await catalogue.reloadManaged(host, "/etc/servers.json", store);
+  const own = { ...OWN, name: "mine" };
+  catalogue.addCustom(own);
+  const targets = [
+    { provider: "managed", server: "se-1" },
+    { provider: "custom", server: own.name },
+  ];
+  for (const name of ["main", "tv"]) {
+    await send("PUT", `/api/tunnels/${name}`, JSON.stringify({ targets: targets.slice(0, 1) }));
+    if (name === "main") await send("PUT", "/api/tunnels/main", JSON.stringify({ targets }));
+    await send("POST", `/api/tunnels/${name}/disconnect`);
+  }
+  const stored = () => [store.read("last_targets"), store.read("recent")].join();
+  expect(stored()).toContain("se-1");
+  expect((await send("DELETE", MULLVAD)).status).toBe(200);
+  expect(stored()).not.toContain("se-1");
+  const { tunnels } = (await send("GET", "/api/tunnels")).json;
+  expect(tunnels.map(({ last }: { last?: object }) => last)).toEqual([
+    { targets: targets.slice(1) },
+    undefined,
+  ]);
 });
 
 test("over plain HTTP nothing is served: the refusal names HTTPS, and comes before the body is read", async () => {

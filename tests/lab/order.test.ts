@@ -92,6 +92,38 @@ test(
 );
 
 test(
+  "after a disconnect and a kill, the gateway tells the targets, and whoever sends them back has them again, without a leak",
+  async () => {
+    const body = { targets: TARGETS, back_after_minutes: 7, back_when_quiet: true, move_when: ["lossy"] };
+    expect((await gateway.api("POST", "/api/connect", body)).status).toBe(200);
+    const { order } = await status();
+    const sniffer = await lab.sniff();
+    const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp"] });
+    await traffic.sends(20);
+    expect((await gateway.api("POST", "/api/disconnect")).status).toBe(200);
+    await gateway.kill("SIGKILL");
+    await gateway.start();
+    const { state, last } = await status();
+    const targets = TARGETS.map((each) => ({ provider: "managed" as const, ...each }));
+    expect([state, last]).toEqual(["disconnected", { ...body, targets } as typeof last]);
+    expect((await gateway.api("POST", "/api/connect", last)).status).toBe(200);
+    expect((await status()).order).toEqual(order);
+    expect(await page()).toContain(VPN.vpn1.v4);
+    await traffic.stop();
+    const { leaks, wireguard } = await sniffer.stop();
+    expect(leaks).toEqual([]);
+    expect(wireguard).toBeGreaterThan(0);
+    // A kill while it leads there forgets nothing either.
+    await gateway.kill("SIGKILL");
+    await gateway.start();
+    await until(isAt("box-vpn-1", 0));
+    await gateway.api("POST", "/api/disconnect");
+    expect((await status()).last).toEqual(last);
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "a better target that is silent costs the live tunnel no packet, and the way back to it none either",
   async () => {
     await gateway.api("POST", "/api/connect", { server: "box-vpn-2" });

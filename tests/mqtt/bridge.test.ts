@@ -6,7 +6,7 @@ import type { Mac } from "../../src/base/mac.ts";
 import { Bridge } from "../../src/mqtt/bridge.ts";
 import { Connection } from "../../src/mqtt/connection.ts";
 import { Home } from "../http/home.ts";
-import { PRIVATE, PUBLIC } from "../servers/example.ts";
+import { BODY, PRIVATE, PUBLIC } from "../servers/example.ts";
 import { FakeBroker } from "./broker.ts";
 import { PASSWORD, Shown } from "./shown.ts";
 
@@ -158,7 +158,23 @@ test("a select connects the tunnel, the switch disconnects it and connects it ag
   expect(main()).toMatchObject({ on: false, server: null, destination: null });
   shown.broker.publish("portcullis/pi/tunnel/main/connection/set", "ON");
   await shown.until(() => main().state === "connected");
-  expect(main()).toMatchObject({ on: true, server: "se-1", destination: "se-1" });
+  expect(main()).toMatchObject({ on: true, server: "se-1", destination: "Sweden" });
+});
+
+test("if the last server has left its list, the switch connects to the one before it", async () => {
+  shown = await Shown.start(COMMANDS);
+  await shown.until(has(MAIN));
+  const { connects, catalogue } = shown.home.parts;
+  await connects.connect({ server: "se-1" });
+  catalogue.addCustom(BODY);
+  await connects.connect({ server: BODY.name, provider: "custom" });
+  await shown.until(() => main().server === BODY.name);
+  shown.broker.publish("portcullis/pi/tunnel/main/connection/set", "OFF");
+  await shown.until(() => main().state === "disconnected");
+  catalogue.remove("custom", BODY.name);
+  shown.broker.publish("portcullis/pi/tunnel/main/connection/set", "ON");
+  await shown.until(() => main().state === "connected");
+  expect(main()).toMatchObject({ on: true, server: "se-1" });
 });
 
 test("off and on brings the order of targets back", async () => {

@@ -66,6 +66,7 @@ class Scene {
       takeUp,
       alarm: (code, message) => void this.alerts.push(`${code}: ${message}`),
       onChange: () => void this.changes.push(this.accounts.managed().current),
+      onLoggedOut: () => {},
     });
   }
 

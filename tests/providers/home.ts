@@ -40,6 +40,7 @@ export class Home {
       takeUp: async () => void this.changes++,
       alarm: (_, message) => void this.alerts.push(message),
       onChange: () => {},
+      onLoggedOut: () => {},
     });
   }
 

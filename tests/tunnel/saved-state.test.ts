@@ -2,7 +2,7 @@ import type { Database } from "bun:sqlite";
 import { describe, expect, spyOn, test } from "bun:test";
 import { ip } from "../fake/address.ts";
 import { inDirectory } from "./directory.ts";
-import { Gateway, ONE, stoodAlways, TWO } from "./gateway.ts";
+import { Gateway, ONE, stoodAlways, THREE, TWO } from "./gateway.ts";
 
 const TROUBLE =
   "The database could not be written: the state directory is read-only. The gateway works without it, but a restart would lose the changes made meanwhile; it keeps trying to save them.";
@@ -104,6 +104,50 @@ test("the last servers of main are known after a restart, and cost no write of t
       gateway.savedState.reload();
       expect(gateway.savedState.recent()).toEqual([]);
     }
+  }));
+
+test("where each tunnel led last is known after a kill, and costs no write of its own", () =>
+  inDirectory(async (directory) => {
+    const gateway = await Gateway.started(directory);
+    const lastOf = (name: string) => gateway.savedState.last(name)?.targets.map(({ server }) => server);
+    await gateway.controller.connect(TWO);
+    const saves = spyOn(gateway.store, "atomically");
+    await gateway.controller.connect([ONE, TWO], undefined, { back_after_minutes: 5, move_when: ["slow"] });
+    expect(saves).toHaveBeenCalledTimes(1);
+    const tv = await gateway.tunnels.opened("tv");
+    await tv.controller.connect(THREE);
+    await tv.controller.disconnect();
+    await gateway.restart();
+    expect([lastOf("main"), lastOf("tv"), lastOf("constructor")]).toEqual([
+      ["one", "two"],
+      ["three"],
+      undefined,
+    ]);
+    await gateway.controller.disconnect();
+    await gateway.restart();
+    expect(gateway.savedState.last("main")).toEqual({
+      targets: ["one", "two"].map((server) => ({ provider: "custom", server })),
+      ...{ back_after_minutes: 5, move_when: ["slow"] },
+    });
+    await gateway.tunnels.remove("tv");
+    expect([...gateway.savedState.lasts().keys()]).toEqual(["main"]);
+    for (const damaged of ["", "[]", '{"main":{"targets":[]}}', '{"main":{"targets":[{"server":"x"}]}}']) {
+      gateway.store.write("last_targets", damaged);
+      gateway.savedState.reload();
+      expect(gateway.savedState.last("main")).toBeNull();
+    }
+  }));
+
+test("a tunnel whose removal the kernel refuses keeps where it led last", () =>
+  inDirectory(async (directory) => {
+    const gateway = await Gateway.started(directory);
+    const tv = await gateway.tunnels.opened("tv");
+    await tv.controller.connect(TWO);
+    const last = gateway.savedState.last("tv");
+    const { host } = gateway;
+    host.fails = (count) => (host.commands[count - 1] === "ip link del dev wg2" ? "before" : null);
+    await expect(gateway.tunnels.remove("tv")).rejects.toThrow("made to fail");
+    expect(gateway.savedState.last("tv")).toEqual(last);
   }));
 
 test("of the addresses of names the latest thousand are remembered", () =>

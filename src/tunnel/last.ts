@@ -1,0 +1,51 @@
+import { type Static, Type } from "typebox";
+import { savedJson } from "../base/saved.ts";
+import { MAX_BACK_MINUTES, MAX_TARGETS } from "../shared/bounds.ts";
+import type { Connection } from "./connection.ts";
+import { MoveWhen, OrderTarget } from "./order.ts";
+
+/** Where a tunnel led last, as a connect takes it. */
+export const Last = Type.Object(
+  {
+    targets: Type.Array(OrderTarget, { minItems: 1, maxItems: MAX_TARGETS }),
+    back_after_minutes: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: MAX_BACK_MINUTES, description: "missing with one target" }),
+    ),
+    back_when_quiet: Type.Optional(Type.Literal(true)),
+    move_when: Type.Optional(Type.Array(MoveWhen, { minItems: 1, maxItems: 2, uniqueItems: true })),
+  },
+  {
+    additionalProperties: false,
+    description:
+      "what a connect takes to lead the tunnel again to where it led last; told while it leads nowhere, without targets that cannot be had now, and missing if there is none",
+  },
+);
+export type Last = Static<typeof Last>;
+
+/** By tunnel, also while it leads there. */
+export const LAST = savedJson("last_targets", Type.Record(Type.String(), Last), {});
+
+/** What a connect takes to lead a tunnel to this again. */
+export function lastOf({
+  provider,
+  name,
+  via,
+  wanted = name,
+  wanted_via = via,
+  transport,
+  order,
+}: Connection): Last {
+  if (order === undefined) {
+    const how = { ...(wanted_via !== undefined && { via: wanted_via }), ...(transport && { transport }) };
+    return { targets: [{ provider, server: wanted, ...how }] };
+  }
+  const { at: _, targets, back_after_minutes = 0, ...rules } = order;
+  return { targets, back_after_minutes, ...rules };
+}
+
+/** The same with some of its targets only; null if none is left. Rules are of no meaning for one. */
+export function lastWith(last: Last, isKept: (target: Last["targets"][number]) => boolean): Last | null {
+  const targets = last.targets.filter(isKept);
+  if (targets.length === 0) return null;
+  return targets.length === 1 ? { targets } : { ...last, targets };
+}
