@@ -4,7 +4,6 @@ import { CHECKS_KEPT_MS } from "../shared/bounds.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { ApiError, read } from "./api.ts";
 import { say } from "./language.ts";
-import { rememberOrders } from "./last-order.ts";
 import { type Answers, answerOf, askedFor, connection, type Loaded, type Resource } from "./store.ts";
 
 /** Between the end of a read and the next of the same: a burst of events costs one read a second. */
@@ -148,7 +147,6 @@ function applyTunnel({ type, payload }: TunnelEvent): void {
 
 function setTunnels(value: Answers["tunnels"]): void {
   for (const row of value.tunnels) if (!cameAt.has(row)) cameAt.set(row, Date.now());
-  rememberOrders(value.tunnels);
   answerOf("tunnels").value = { state: "ready", value };
 }
 

@@ -31,7 +31,7 @@ function leftText({ move_when = [] }: Order): string {
 }
 
 /** The names of the targets, for a question. */
-export function targetsText({ targets }: Order): string {
+export function targetsText({ targets }: Pick<Order, "targets">): string {
   return targets.map(({ server, via }) => viaText(server, via)).join(" · ");
 }
 

@@ -183,6 +183,44 @@ test(
     await tab.shows(MAIN, "Connected to Gothenburg, Sweden");
     await change("POST", "/api/tunnels/main/disconnect");
     await tab.shows(MAIN, /^main Disconnected((?!last targets).)*$/);
+    await tab.shows(MAIN, "It led to box-vpn-1 before.");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Connect main to the same target");
+    await tab.shows(MAIN, "Connected to Gothenburg, Sweden");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a browser that never saw the targets offers them, also after the gateway was killed, until one of them is removed",
+  async () => {
+    const { customBody } = rig.lab.sandbox.servers[1];
+    await change("POST", "/api/custom/add", { ...customBody, name: "own" });
+    const targets = [
+      { provider: "managed", server: "box-vpn-2" },
+      { provider: "custom", server: "own" },
+      { provider: "managed", server: "Gothenburg" },
+    ];
+    const asked = { targets, back_after_minutes: 5, move_when: ["lossy"] };
+    await rig.browser.closeTabs();
+    await addTv();
+    await change("PUT", "/api/tunnels/tv", asked);
+    const { order } = (await rows())[1];
+    await change("POST", "/api/tunnels/tv/disconnect");
+    await rig.gateway.kill("SIGKILL");
+    await rig.gateway.start();
+    tab = await rig.browser.open(`${rig.url}#/tunnels`);
+    await tab.shows(TV, "Its last targets, the best first: box-vpn-2 · own · Gothenburg.");
+    await tab.click("Targets of tv");
+    await tab.shows(`${DIALOG} .changes`, "taken: box-vpn-2, own and Gothenburg.");
+    await tab.press("Escape");
+    await tab.click("Connect tv to the same targets");
+    await tab.shows(TV, "Connected to Amsterdam, Netherlands");
+    expect((await rows())[1].order).toEqual(order);
+    await change("POST", "/api/tunnels/tv/disconnect");
+    await tab.shows(TV, "Its last targets, the best first: box-vpn-2 · own · Gothenburg.");
+    await change("DELETE", "/api/custom/remove/own");
+    await tab.shows(TV, "Its last targets, the best first: box-vpn-2 · Gothenburg.");
   },
   TIMEOUT_MS,
 );

@@ -1,12 +1,11 @@
 import type { JournalPage } from "../../../journal/schema.ts";
 import type { FavouriteList } from "../../../servers/schema.ts";
-import type { Order } from "../../../tunnel/order.ts";
+import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { type Action, useAction } from "../../action.ts";
 import { change } from "../../api.ts";
 import { itsWords } from "../../codes.ts";
 import { movedBy } from "../../exit-order.ts";
 import { say } from "../../language.ts";
-import { useOfferedOrder } from "../../offered-order.ts";
 import { sameTargets, targetsText } from "../../order.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -32,7 +31,6 @@ export function State({ known, events, recent }: StateProps) {
   const sentence = sentenceOf(known);
   const { tone, word, text, why, command } = sentence;
   const action = useAction();
-  const last = useOfferedOrder(known.tunnels?.find(({ name }) => name === "main"));
   const isRepeated =
     why !== null && action.outcome !== null && itsWords(action.outcome.text) === itsWords(why);
   return (
@@ -50,12 +48,7 @@ export function State({ known, events, recent }: StateProps) {
       )}
       {command !== undefined && <OnGateway commands={[command]} />}
       <div class="state-buttons">
-        <Helping
-          known={known}
-          sentence={sentence}
-          target={targetOf(known, events, recent, last)}
-          action={action}
-        />
+        <Helping known={known} sentence={sentence} target={targetOf(known, events, recent)} action={action} />
       </div>
       <Outcome of={action} />
     </section>
@@ -152,23 +145,13 @@ interface Target {
 }
 
 /** Where the tunnel `main` should lead, or led last; null if it never led anywhere. */
-function targetOf(
-  { tunnels }: Known,
-  events: JournalPage | null,
-  [latest]: Recent,
-  last: Order | null,
-): Target | null {
+function targetOf({ tunnels }: Known, events: JournalPage | null, [latest]: Recent): Target | null {
   const main = tunnels?.find(({ name }) => name === "main");
+  if (main?.last !== undefined) return targetIn(main.last, events);
   const isAgain = main?.wanted != null;
   const server = main?.wanted ?? latest?.server;
   const provider = isAgain ? main.provider : latest?.provider;
   const via = isAgain ? main.wanted_via : latest?.via;
-  if (last !== null)
-    return {
-      shown: targetsText(last),
-      isAgain: false,
-      connect: async () => void (await change("PUT", "tunnels/main", sameTargets(last))),
-    };
   if (server === undefined) return null;
   const one = { server, ...(via !== undefined && { via }), ...(provider != null && { provider }) };
   const body = isAgain && main.order !== undefined ? sameTargets(main.order) : one;
@@ -176,6 +159,19 @@ function targetOf(
     shown: viaText(placeOf(server, events), via),
     isAgain,
     connect: async () => void (await change("PUT", "tunnels/main", body)),
+  };
+}
+
+/** The last targets, or the place of the only one. */
+function targetIn(last: NonNullable<TunnelRow["last"]>, events: JournalPage | null): Target {
+  const [only, ...others] = last.targets;
+  return {
+    shown:
+      only === undefined || others.length > 0
+        ? targetsText(last)
+        : viaText(placeOf(only.server, events), only.via),
+    isAgain: false,
+    connect: async () => void (await change("PUT", "tunnels/main", last)),
   };
 }
 

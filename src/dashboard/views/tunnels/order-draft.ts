@@ -1,6 +1,6 @@
 import type { Provider, Transport } from "../../../servers/schema.ts";
 import { BACK_MINUTES } from "../../../shared/bounds.ts";
-import type { MoveWhen, Order } from "../../../tunnel/order.ts";
+import type { MoveWhen } from "../../../tunnel/order.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { listOf } from "../../format.ts";
 import { say } from "../../language.ts";
@@ -43,20 +43,21 @@ export function settled({ draft }: Form): Form {
   return newForm(draft);
 }
 
-/** The order that a tunnel has, or had last; or its target, and room for another one. */
-export function draftOf(row: TunnelRow, current: Provider, last: Order | null): Draft {
-  const order = row.order ?? last;
-  const targets = order?.targets.map((each, at) => ({
+/** The targets that a tunnel has, or had last, and room for a second one. */
+export function draftOf(row: TunnelRow, current: Provider): Draft {
+  const { order, last, wanted, wanted_via, wanted_transport } = row;
+  const provider = row.provider ?? current;
+  const one = { ...emptyTarget(provider, 0), server: wanted ?? "", via: wanted_via ?? "" };
+  const targets = (order ?? last)?.targets.map((each, at) => ({
     ...{ key: at, provider: each.provider, server: each.server },
     ...{ via: each.via ?? "", transport: each.transport ?? ("auto" as const) },
-  }));
-  const provider = row.provider ?? current;
-  const one = { ...emptyTarget(provider, 0), server: row.wanted ?? "", via: row.wanted_via ?? "" };
+  })) ?? [{ ...one, transport: wanted_transport ?? "auto" }];
+  const { back_when_quiet, move_when } = order ?? last ?? {};
+  const back =
+    order === undefined ? (last?.back_after_minutes ?? BACK_MINUTES) : (order.back_after_minutes ?? 0);
   return {
-    targets: targets ?? [{ ...one, transport: row.wanted_transport ?? "auto" }, emptyTarget(provider, 1)],
-    back: String(order === null ? BACK_MINUTES : (order.back_after_minutes ?? 0)),
-    whenQuiet: order?.back_when_quiet === true,
-    moveWhen: order?.move_when ?? [],
+    targets: targets.length === 1 ? lengthened(targets) : targets,
+    ...{ back: String(back), whenQuiet: back_when_quiet === true, moveWhen: move_when ?? [] },
   };
 }
 

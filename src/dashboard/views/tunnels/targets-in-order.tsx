@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Provider, Transport } from "../../../servers/schema.ts";
 import { MAX_BACK_MINUTES, MAX_TARGETS } from "../../../shared/bounds.ts";
-import type { MoveWhen, Order } from "../../../tunnel/order.ts";
+import type { MoveWhen } from "../../../tunnel/order.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import type { Action } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
@@ -29,16 +29,14 @@ import { PROVIDERS, ServerField } from "./server-field.tsx";
 
 interface TargetsInOrderProps {
   row: TunnelRow;
-  /** The order that the tunnel had last, if it leads nowhere now. */
-  last: Order | null;
   action: Action;
   onClose: () => void;
 }
 
 /** Asks for a tunnel's targets in their order, and stays open until it is connected or the reason why not is shown. */
-export function TargetsInOrder({ row, last, action, onClose }: TargetsInOrderProps) {
+export function TargetsInOrder({ row, action, onClose }: TargetsInOrderProps) {
   const current = knownOf(useAnswer("servers/counts"))?.current ?? "managed";
-  const [{ draft, told }, setForm] = useState(() => newForm(draftOf(row, current, last)));
+  const [{ draft, told }, setForm] = useState(() => newForm(draftOf(row, current)));
   const { targets } = draft;
   const set = (some: Partial<Draft>) => setForm((before) => edited(before, some));
   const settle = () => setForm(settled);

@@ -10,8 +10,7 @@ import { movedBy, movedText } from "../../exit-order.ts";
 import { agoOf, bytesOf, rateOf, sentenceFrom, someOf, timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { leadAgain } from "../../lead-again.ts";
-import { useOfferedOrder } from "../../offered-order.ts";
-import { orderFacts, sameTargets, targetsText } from "../../order.ts";
+import { orderFacts, targetsText } from "../../order.ts";
 import { Button, FormButton, Outcome } from "../../parts/button.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -152,7 +151,7 @@ function namesOn(tunnel: string, { devices }: DeviceList): string[] {
 function Actions({ row, devices }: TunnelCardProps) {
   const action = useAction();
   const [asked, setAsked] = useState<"server" | "targets" | null>(null);
-  const last = useOfferedOrder(row);
+  const { last } = row;
   const path = pathOf("tunnels", row.name);
   const isOff = knownOf(useAnswer("status"))?.killswitch_active === false;
   const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? null;
@@ -163,18 +162,30 @@ function Actions({ row, devices }: TunnelCardProps) {
   const canTry = row.wanted !== null && (row.state === "failed" || row.state === "reconnecting");
   return (
     <>
-      {last !== null && (
-        <p>{say("Its last targets, the best first: {targets}.", { targets: targetsText(last) })}</p>
+      {last !== undefined && (
+        <p>
+          {say(
+            last.targets.length > 1
+              ? "Its last targets, the best first: {targets}."
+              : "It led to {targets} before.",
+            { targets: targetsText(last) },
+          )}
+        </p>
       )}
       <div class="card-buttons">
-        {last !== null && (
+        {last !== undefined && (
           <Button
             action={action}
             doing={say("Connecting…")}
-            work={async () => void (await change("PUT", path, sameTargets(last)))}
-            label={say("Connect {tunnel} to the same targets", { tunnel })}
+            work={async () => void (await change("PUT", path, last))}
+            label={say(
+              last.targets.length > 1
+                ? "Connect {tunnel} to the same targets"
+                : "Connect {tunnel} to the same target",
+              { tunnel },
+            )}
           >
-            {say("Same targets")}
+            {say(last.targets.length > 1 ? "Same targets" : "Same target")}
           </Button>
         )}
         {canTry && (
@@ -240,9 +251,7 @@ function Actions({ row, devices }: TunnelCardProps) {
         )}
       </div>
       {asked === "server" && <Lead row={row} action={action} onClose={() => setAsked(null)} />}
-      {asked === "targets" && (
-        <TargetsInOrder row={row} last={last} action={action} onClose={() => setAsked(null)} />
-      )}
+      {asked === "targets" && <TargetsInOrder row={row} action={action} onClose={() => setAsked(null)} />}
       {asked === null && <Outcome of={action} />}
     </>
   );
