@@ -2,6 +2,7 @@ import { viaText } from "../servers/hops.ts";
 import { BLOCKED_WORDS, PROVIDER_WORDS } from "../shared/words.ts";
 import { type Quality, Status } from "../tunnel/schema.ts";
 import type { Api } from "./api.ts";
+import { targetsText } from "./asked.ts";
 import { bytesText } from "./bytes.ts";
 import { printable, styled, table } from "./text.ts";
 
@@ -11,12 +12,13 @@ export function readStatus(api: Api): Promise<Status> {
 
 /** A few aligned lines for people; `now` is in milliseconds since 1970. */
 export function textOf(status: Status, now: number): string {
-  const { server, ip, uptime, latest_handshake, rx_bytes, tx_bytes, quality, uplink_quality, order, error } =
-    status;
+  const { server, ip, uptime, latest_handshake, rx_bytes, tx_bytes, quality, uplink_quality, error } = status;
+  const { order, last } = status;
   const rows: (readonly [string, string] | false)[] = [
     ["State", stateOf(status)],
     server !== "" && ["Server", printable(placed(status))],
     order !== undefined && ["Order", orderText(order)],
+    last !== undefined && ["Last", `${printable(targetsText(last))}; again by: portcullis connect`],
     ip !== "" && ["Address", ip],
     status.connected && ["Uptime", uptime],
     latest_handshake !== null && ["Handshake", ago(now - Date.parse(latest_handshake))],

@@ -1,52 +1,24 @@
 import { Success } from "../http/answers.ts";
 import { Disconnected, KeyPair, Providers, Switched } from "../http/schema.ts";
-import { viaText } from "../servers/hops.ts";
+import { MAIN } from "../killswitch/policy.ts";
 import type { Provider } from "../servers/schema.ts";
 import { PROVIDER_WORDS } from "../shared/words.ts";
-import { type Api, LONG_ANSWER_TIMEOUT_MS } from "./api.ts";
+import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
+import { askedOf, type How } from "./asked.ts";
 import type { Use } from "./provider.ts";
 import { placed, readStatus } from "./status.ts";
 import { printable, styled, table } from "./text.ts";
 
-export async function connect(api: Api, server: string, how: How = {}): Promise<Output> {
-  const { via } = how;
+export async function connect(api: Api, server: string | undefined, how: How = {}): Promise<Output> {
+  const { title, body, withinMs } = await askedOf(api, MAIN, server, how);
   // The handshake may take seconds, so say what is happening.
-  if (process.stderr.isTTY) process.stderr.write(`Connecting to ${printable(viaText(server, via))} …\n`);
-  const json = await api.post("/api/connect", Success, targetsIn(server, how), withinOf(how));
+  if (process.stderr.isTTY) process.stderr.write(`Connecting to ${printable(title)} …\n`);
+  const json = await api.post("/api/connect", Success, body, withinMs);
   const status = await readStatus(api);
   // The server that was chosen for a country or a city. The tunnel may have moved on since.
-  const reached = status.server === "" ? viaText(server, via) : placed(status);
+  const reached = status.server === "" ? title : placed(status);
   return { json, text: `Connected to ${printable(reached)}.\n` };
-}
-
-/** How a server is to be reached, and what comes next if it does not work. */
-export interface How {
-  then?: readonly string[];
-  back?: number;
-  quiet?: true;
-  leave?: readonly string[];
-  via?: string;
-  transport?: string;
-  quantum?: string;
-}
-
-/** The body of a request that connects a tunnel. */
-export function targetsIn(server: string, { then, back, quiet, leave, quantum, ...each }: How): object {
-  const keys = quantum === undefined ? {} : { quantum };
-  const way = {
-    ...(back !== undefined && { back_after_minutes: back }),
-    ...(quiet !== undefined && { back_when_quiet: true }),
-    ...(leave !== undefined && { move_when: leave }),
-  };
-  if (then === undefined) return { server, ...each, ...keys, ...way };
-  const targets = [server, ...then].map((name) => ({ server: name, ...each }));
-  return { targets, ...keys, ...way };
-}
-
-/** How long a connect may take; as usual if it is undefined. Each of several targets takes its time. */
-export function withinOf({ then }: How): number | undefined {
-  return then === undefined ? undefined : LONG_ANSWER_TIMEOUT_MS;
 }
 
 export async function disconnect(api: Api): Promise<Output> {

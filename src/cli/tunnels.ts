@@ -6,9 +6,9 @@ import { tunnelTitle } from "../shared/words.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
+import { askedOf, type How } from "./asked.ts";
 import { placed, stateOf } from "./status.ts";
 import { list, printable, styled } from "./text.ts";
-import { type How, targetsIn, withinOf } from "./tunnel.ts";
 
 export async function listTunnels(api: Api, namesOnly: boolean): Promise<Output> {
   const json = await api.get("/api/tunnels", TunnelRows);
@@ -41,24 +41,14 @@ export async function changeTunnel(
 async function connectTunnel(
   api: Api,
   path: string,
-  {
-    name,
-    server,
-    provider,
-    ...more
-  }: Parameters<typeof changeTunnel>[2] & { name: string; server: string | undefined },
+  { name, server, ...how }: Parameters<typeof changeTunnel>[2] & { name: string; server: string | undefined },
 ): Promise<Output> {
-  if (server === undefined) throw usage("missing argument 'server': where should the tunnel lead?");
+  const { title, body, withinMs } = await askedOf(api, name, server, how);
   // The handshake may take seconds, so say what is happening.
-  const asked = printable(viaText(server, more.via));
+  const asked = printable(title);
   if (process.stderr.isTTY)
     process.stderr.write(`Connecting the ${printable(tunnelTitle(name))} to ${asked} …\n`);
-  const json = await api.put(
-    path,
-    Success,
-    { ...(provider && { provider }), ...targetsIn(server, more) },
-    withinOf(more),
-  );
+  const json = await api.put(path, Success, body, withinMs);
   const { tunnels } = await api.get("/api/tunnels", TunnelRows);
   // The server that was chosen for a country or a city. The tunnel may have moved on since.
   const row = tunnels.find((each) => each.name === name);

@@ -166,6 +166,20 @@ test("connect --then names what comes next, and the status says which is taken",
     stderr: expect.stringMatching(/^portcullis: targets: 2: server: /),
   });
   expect((await portcullis("tunnel", "main", "disconnect", "--then", "se-3")).code).toBe(2);
+  const { order } = await home.status();
+  await portcullis("disconnect");
+  expect((await portcullis("status")).stdout).toContain(
+    "\nLast         se-4, then se-3; again by: portcullis connect\n",
+  );
+  expect((await portcullis("connect", "--via", "se-3")).stderr).toBe(
+    "portcullis: missing argument 'server': where should the tunnel lead?\n",
+  );
+  expect(await portcullis("connect")).toEqual(ok("Connected to se-4 (Malmö, Sweden).\n"));
+  expect((await home.status()).order).toEqual(order);
+  expect(await portcullis("connect")).toMatchObject({
+    code: 2,
+    stderr: "portcullis: missing argument 'server': the main tunnel should lead to se-4 already\n",
+  });
   expect(await portcullis("connect", "se-3")).toEqual(ok("Connected to se-3 (Malmö, Sweden).\n"));
   expect((await portcullis("status")).stdout).not.toContain("Order");
 });

@@ -41,6 +41,9 @@ test("a tunnel is connected, listed, disconnected and removed", async () => {
     tunnels: await home.parts.overview.rows(),
   });
   expect(await portcullis("tunnel", "tv", "disconnect")).toEqual(ok("The tunnel tv is disconnected.\n"));
+  expect(await portcullis("tunnel", "tv", "connect")).toEqual(
+    ok("The tunnel tv is connected to se-1 (Stockholm, Sweden).\n"),
+  );
   expect(await portcullis("tunnel", "tv", "remove")).toEqual(ok("Removed the tunnel tv.\n"));
   expect(await portcullis("tunnels", "--names")).toEqual(ok("main\n"));
 });
@@ -83,7 +86,10 @@ test("what is wrong is said, and usage errors have their own exit code", async (
     "portcullis: server: there is no server, country or city of this name among the VPN account's servers",
   ]);
   expect(await failed("tv", "remove")).toEqual([1, "portcullis: name: there is no tunnel of this name"]);
-  expect((await failed("tv", "connect"))[0]).toBe(2);
+  expect(await failed("tv", "connect")).toEqual([
+    2,
+    "portcullis: missing argument 'server': the tunnel tv led nowhere before, or nothing of that can be had now",
+  ]);
   expect((await failed("tv", "disconnect", "se-1"))[0]).toBe(2);
   expect((await failed("tv", "explode"))[0]).toBe(2);
 });

@@ -33,7 +33,7 @@ export function addTunnelCommands(program: Command): void {
   );
   apiCommand<How>(
     command(program, "connect", "connect to a server, or to the nearest one of a country or city")
-      .argument("<server>")
+      .argument("[server]", "without it: to where the tunnel led last, in the same order")
       .addOption(thenOption())
       .addOption(backOption())
       .option("--quiet", "with --then: go back only once the tunnel has carried little for a minute")
@@ -41,7 +41,7 @@ export function addTunnelCommands(program: Command): void {
       .addOption(viaOption())
       .addOption(transportOption())
       .addOption(quantumOption()),
-    async (api, [server = ""], how) => (await loadTunnel()).connect(api, server, howIn(how)),
+    async (api, [server], how) => (await loadTunnel()).connect(api, server, howIn(how)),
   );
   apiCommand(
     command(program, "disconnect", "end the main tunnel; the kill switch stays in place"),
