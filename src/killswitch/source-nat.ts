@@ -1,5 +1,5 @@
 import { keepDirectTranslated, masqueradeDirect } from "./direct.ts";
-import { among, chain, outsideOf } from "./match.ts";
+import { among, byInterface, chain, namesOf, outsideOf } from "./match.ts";
 import type { Policy } from "./policy.ts";
 import { masqueradeRemote } from "./remote.ts";
 
@@ -26,22 +26,32 @@ export function sourceNat(policy: Policy): string {
  * no connection whose first packet is dropped here, so the next packet has another chance.
  */
 export function keepTranslated(policy: Policy): string[] {
+  const { carrying, lans, uplink } = policy;
+  const inside = namesOf(lans).filter((link) => link !== uplink);
+  const ways = carrying.map(({ interface: link }) => [link, `goto ${translated(link)}`] as const);
   const rules = [
-    ...policy.carrying.flatMap(({ interface: link, addresses }) =>
-      ([4, 6] as const).map(
-        (family) =>
-          `oifname "${link}" ${outsideOf("saddr", family, addresses)} drop comment "only the tunnel's own address leaves by it"`,
-      ),
-    ),
+    ...byInterface("oifname", ways).map((way) => `${way} comment "each tunnel has its own address"`),
     ...keepDirectTranslated(policy),
   ];
-  return rules.length === 0
-    ? []
-    : [
-        chain(
-          "keep_translated",
-          `type filter hook postrouting priority ${BEHIND_ALL}; policy accept;`,
-          rules,
+  if (rules.length === 0) return [];
+  return [
+    chain("keep_translated", `type filter hook postrouting priority ${BEHIND_ALL}; policy accept;`, [
+      ...among("oifname", inside).map((to) => `${to} accept comment "to the LAN"`),
+      ...rules,
+    ]),
+    ...carrying.map(({ interface: link, addresses }) =>
+      chain(
+        translated(link),
+        null,
+        ([4, 6] as const).map(
+          (family) =>
+            `${outsideOf("saddr", family, addresses)} drop comment "only the tunnel's own address leaves by it"`,
         ),
-      ];
+      ),
+    ),
+  ];
+}
+
+function translated(link: string): string {
+  return `translated_${link}`;
 }
