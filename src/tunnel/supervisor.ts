@@ -22,7 +22,7 @@ import { keepaliveOf, type Session, sameServer } from "./session.ts";
 import { carriedBy, isUnanswered } from "./state.ts";
 import { type Candidate, isHops, isPlace, leadsTo, placesIn, type Target } from "./target.ts";
 import type { TunnelQuality } from "./tunnel-quality.ts";
-import { askedAnew, isCertain, isDoubtful, type Unanswered, unansweredAfter } from "./unanswered.ts";
+import { askedAnew, isCertain, isDoubtful, isPast, type Unanswered, unansweredAfter } from "./unanswered.ts";
 import type { WayBack } from "./way-back.ts";
 import type { WayOut } from "./way-out.ts";
 
@@ -269,9 +269,11 @@ export class Supervisor {
     if (isLost && state.name === "connected") await knownWays.fellSilent(session);
   }
 
-  /** Whether everything that is known to have gone out was answered. */
+  /** Whether nothing is waited for: what has gone out was answered, or long ago. */
   private isQuiet(before: Supervisor["known"]): boolean {
-    return !this.busy && before?.evidence.askedAt === null && before.unanswered === null;
+    if (this.busy || before === null || before.evidence.askedAt !== null) return false;
+    const asks = this.resolverOf(before.session) !== null;
+    return before.unanswered === null || isPast(before.unanswered, this.deps.host.monotonic(), asks);
   }
 
   /**

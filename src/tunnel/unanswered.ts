@@ -43,14 +43,18 @@ export function unansweredAfter(
   if (dataCame(before, after)) return null;
   if (!dataWent(before, after, keepaliveMs)) return known;
   const { at } = after;
-  if (known === null || at - known.last > (asks ? PAUSE_MS.asked : PAUSE_MS.unasked))
-    return { since: at, last: at, times: 1 };
+  if (known === null || isPast(known, at, asks)) return { since: at, last: at, times: 1 };
   return { since: known.since, last: at, times: known.times + 1 };
 }
 
 /** The same for a new session with the server, or one that works again. Answers get time to arrive. */
 export function askedAnew(known: Unanswered | null): Unanswered | null {
   return known && { ...known, times: 1 };
+}
+
+/** Whether so long has passed without data that the measurement starts again with the next. */
+export function isPast({ last }: Unanswered, at: number, asks: boolean): boolean {
+  return at - last > (asks ? PAUSE_MS.asked : PAUSE_MS.unasked);
 }
 
 /** Whether the tunnel carries nothing, as far as can be known. */
