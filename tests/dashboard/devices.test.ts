@@ -175,6 +175,35 @@ test(
 );
 
 test(
+  "the form of a device's exits stays open when the device comes online, and its row moves once it is left",
+  async () => {
+    const [, tv] = rig.lab.sandbox.computers;
+    const listOn = (on: Tab) =>
+      on.page.evaluate(
+        `document.querySelector('[aria-label="Exit of TV"]')?.closest("section").querySelector("h2").textContent`,
+      );
+    const isIn = (on: Tab, title: string) => until(async () => `${await listOn(on)}`.startsWith(title));
+    await rig.gateway.kill("SIGTERM");
+    await ip("neigh flush dev lan0");
+    await rig.gateway.start();
+    await isIn(tab, "Not online");
+    await tab.choose("Exit of TV", "several in order…");
+    await tab.shows(DIALOG, "Exits of TV in order");
+    await tab.click("Add an exit");
+    await tab.focuses("Exit 3");
+    await rig.lab.fetchFrom(tv?.namespace ?? "", `http://${INTERNET.host4}/`);
+    await isIn(other, "Online");
+    await tab.shows(DIALOG, "Exits of TV in order");
+    await tab.click("Save the order");
+    await until(async () => (await ofTv()).exit_order?.length === 3);
+    await tab.loses(DIALOG);
+    await tab.focus("Edit Laptop");
+    await isIn(tab, "Online");
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "while the kill switch is off, no device without a tunnel is shown as blocked",
   async () => {
     const iconOf = (name: string) =>

@@ -7,6 +7,7 @@ import { Pending } from "../parts/pending.tsx";
 import { useDetail } from "../route.ts";
 import { DefaultExit, Direct } from "./devices/default-exit.tsx";
 import { DeviceRow } from "./devices/device-row.tsx";
+import { useHeld } from "./devices/held.ts";
 import { SharedLimit } from "./devices/limit-form.tsx";
 import { Networks } from "./devices/networks.tsx";
 import { SharedQuota } from "./devices/quota-form.tsx";
@@ -61,11 +62,12 @@ interface FoundProps {
 function Found({ list, own }: FoundProps) {
   const [text, setText] = useKept<string>("search", "");
   const [kind, setKind] = useKept<Kind>("kind", "all");
+  const { isOnline, holdFor } = useHeld();
   const all = list.devices.filter((device) => !isNetwork(device));
   const shown = inOrder(all.filter((device) => isOfKind(device, kind) && matches(device, text)));
   const groups = [
-    { title: say("Online"), devices: shown.filter(({ online }) => online) },
-    { title: say("Not online"), devices: shown.filter(({ online }) => !online) },
+    { title: say("Online"), devices: shown.filter(isOnline) },
+    { title: say("Not online"), devices: shown.filter((device) => !isOnline(device)) },
   ];
   if (all.length === 0)
     return (
@@ -96,7 +98,13 @@ function Found({ list, own }: FoundProps) {
               </h2>
               <ul class={`device-rows ${devices.length >= MANY ? "many" : ""}`}>
                 {devices.map((device) => (
-                  <DeviceRow key={device.id} device={device} list={list} isOwn={device.id === own} />
+                  <DeviceRow
+                    key={device.id}
+                    device={device}
+                    list={list}
+                    isOwn={device.id === own}
+                    hold={holdFor(device)}
+                  />
                 ))}
               </ul>
             </section>

@@ -12,6 +12,7 @@ import { quotaText } from "../../quota.ts";
 import { showDetail, useDetail } from "../../route.ts";
 import { useDeviceRate, useNow } from "../../traffic.ts";
 import { DeviceDetails } from "./device-details.tsx";
+import type { Hold } from "./held.ts";
 
 /** More addresses than this are among the details. */
 const MAX_ADDRESSES = 2;
@@ -20,10 +21,11 @@ interface DeviceRowProps {
   device: Device;
   list: DeviceList;
   isOwn: boolean;
+  hold?: Hold;
 }
 
 /** A sentence: this device leaves by this exit. */
-export function DeviceRow({ device, list, isOwn }: DeviceRowProps) {
+export function DeviceRow({ device, list, isOwn, hold }: DeviceRowProps) {
   const isOpen = useDetail() === device.id;
   const edit = useRef<HTMLButtonElement>(null);
   useEffect(() => (isOpen ? lookAt(edit.current) : undefined), [isOpen]);
@@ -33,7 +35,7 @@ export function DeviceRow({ device, list, isOwn }: DeviceRowProps) {
   const { icon, tone } = isDiverted ? DIVERTED : led;
   const title = titleOf(device);
   return (
-    <li class={`device tone-${tone}`}>
+    <li class={`device tone-${tone}`} {...hold}>
       <div class="device-line">
         <Icon name={icon} />
         <div class="device-who">
