@@ -42,6 +42,11 @@ export function canSwap(order: Exits, one: number, other: number): boolean {
   return [order[one], order[other]].every((exit) => exit !== undefined && exit !== BLOCKED);
 }
 
+/** The place of the first exit that the order cannot have any more, because its tunnel was removed; -1 if it can have all. */
+export function goneIn(order: Exits, all: Exits): number {
+  return order.findIndex((exit) => !all.includes(exit));
+}
+
 /** What is known besides the device; null is not known yet. */
 export interface Known {
   tunnels: readonly TunnelRow[] | null;

@@ -204,6 +204,25 @@ test(
 );
 
 test(
+  "an exit whose tunnel is removed while someone puts exits in order is told at its field",
+  async () => {
+    await tab.choose("Exit of TV", "several in order…");
+    await tab.shows(`${DIALOG} .changes`, "by no other: main and amsterdam.");
+    expect((await rig.gateway.api("DELETE", "/api/tunnels/amsterdam")).status).toBe(200);
+    const offered = `document.querySelector('[aria-label="Exit of Laptop"]').textContent`;
+    await until(async () => !`${await tab.page.evaluate(offered)}`.includes("amsterdam"));
+    await tab.click("Save the order");
+    await tab.shows(`${DIALOG} .ordered-row:nth-child(2) .failed`, "This tunnel was removed.");
+    await tab.focuses("Exit 2");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.choose("Exit 2", "blocked · no internet");
+    await tab.click("Save the order");
+    await until(async () => (await exitOn(tab, "TV")) === "in order: main and blocked");
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "while the kill switch is off, no device without a tunnel is shown as blocked",
   async () => {
     const iconOf = (name: string) =>

@@ -8,6 +8,7 @@ interface Page {
   orderFor: (device: Partial<Device>, all: readonly string[]) => readonly string[];
   lengthened: (order: readonly string[], all: readonly string[]) => readonly string[];
   choicesAt: (at: number, order: readonly string[], all: readonly string[]) => readonly string[];
+  goneIn: (order: readonly string[], all: readonly string[]) => number;
   canSwap: (order: readonly string[], one: number, other: number) => boolean;
   takenAtOnce: (order: readonly string[], known: Known) => string | null;
   whatChanges: (
@@ -49,6 +50,11 @@ test("an order begins with the exit that the device has, and one more", () => {
   expect(of({ exit: "direct" })).toEqual(["main", "amsterdam"]);
   expect(of({ exit_order: ["tv", "main", "blocked"] })).toEqual(["tv", "main", "blocked"]);
   expect(page.orderFor(TV, ["main", "blocked"])).toEqual(["main", "blocked"]);
+});
+
+test("an exit whose tunnel was removed is found in the order", () => {
+  expect(page.goneIn(["main", "gone", "blocked"], ALL)).toBe(1);
+  expect(page.goneIn(["main", "tv", "blocked"], ALL)).toBe(-1);
 });
 
 test("each exit is there once, and blocked only at the end", () => {

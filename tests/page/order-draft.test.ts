@@ -12,6 +12,8 @@ interface Page {
   newForm: (draft: Draft) => Form;
   edited: (form: Form, some: Partial<Draft>) => Form;
   settled: (form: Form) => Form;
+  fieldOf: (target: { key: number }, field: string) => string;
+  faultIn: (error: string, targets: Draft["targets"]) => { field: string; text: string } | null;
   whatChanges: (row: Partial<TunnelRow>, draft: Draft) => string[];
 }
 
@@ -41,6 +43,28 @@ const ORDER: Order = {
 };
 const TV: Partial<TunnelRow> = { name: "tv", provider: "custom", wanted: "home", state: "connected" };
 const GONE = { ...TV, provider: null, wanted: null, state: "disconnected" as const };
+
+test.each([
+  ["Targets: 2: server: there is no server of this name.", "server", "There is no server of this name."],
+  ["Targets: 2: via: home cannot be the entry.", "via", "Home cannot be the entry."],
+  ["targets: 2: transport: home does not offer lwo.", "transport", "Home does not offer lwo."],
+  ["Targets: 2: home is there twice.", "server", "home is there twice."],
+])("what is wrong with a target is told at its field, wherever that is moved: %s", (error, field, text) => {
+  const [first, second] = page.draftOf({ ...TV, order: ORDER }, "managed").targets;
+  if (first === undefined || second === undefined) throw new Error("there are not two targets");
+  expect(page.faultIn(error, [first, second])).toEqual({ field: page.fieldOf(second, field), text });
+  expect(page.faultIn(error, [second, first])).toEqual({ field: page.fieldOf(first, field), text });
+});
+
+test("what is wrong with no target is told below the form", () => {
+  const { targets } = page.draftOf({ ...TV, order: ORDER }, "managed");
+  for (const error of [
+    "None of the targets answers.",
+    "Targets: 3: server: is not there.",
+    "Name: is taken.",
+  ])
+    expect(page.faultIn(error, targets)).toBeNull();
+});
 
 test("a form with a tunnel's order asks for the same again", () => {
   const { at: _, ...asked } = ORDER;

@@ -1,4 +1,4 @@
-import { useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../devices/schema.ts";
 import { knownOf, useAnswer } from "../answers.ts";
 import { exitName, titleOf } from "../exit.ts";
@@ -7,14 +7,17 @@ import {
   choicesAt,
   type Exits,
   exitsFor,
+  goneIn,
   lengthened,
   orderFor,
   whatChanges,
 } from "../exit-order.ts";
+import { faultIn } from "../fault.ts";
 import { say } from "../language.ts";
 import { useExits, useGivenExits, useIsOpen } from "../protection.ts";
 import { Dialog } from "./dialog.tsx";
-import { Form } from "./form.tsx";
+import { useFaults } from "./faults.ts";
+import { FaultText, Form } from "./form.tsx";
 import { Icon } from "./icon.tsx";
 import { Options } from "./options.tsx";
 import { Ordered } from "./ordered.tsx";
@@ -37,16 +40,20 @@ interface Row {
 export function ExitsInOrder({ device, list, save, onClose }: ExitsInOrderProps) {
   const all = exitsFor(list);
   const [rows, setRows] = useState(() => rowsOf(orderFor(device, all), []));
-  const exitOf = useExits();
   const title = titleOf(device);
   const order = rows.map(({ exit }) => exit);
+  const faults = useFaults((error) => {
+    const gone = rows[goneIn(order, all)];
+    if (gone === undefined || faultIn(error, ["exit"]) === null) return null;
+    return { field: fieldOf(gone), text: say("This tunnel was removed.") };
+  });
   const work = async () => {
     await save(order);
     onClose();
   };
   return (
     <Dialog title={say("Exits of {title} in order", { title })} onClose={onClose}>
-      <Form work={work} submit={say("Save the order")} doing={say("Saving…")}>
+      <Form faults={faults} work={work} submit={say("Save the order")} doing={say("Saving…")}>
         <p class="quiet">
           {say(
             "If a tunnel fails, the device moves to the next exit that is up. It comes back once a better one has been up for a minute, or longer if it fails often. Each move resets its connections.",
@@ -60,18 +67,15 @@ export function ExitsInOrder({ device, list, save, onClose }: ExitsInOrderProps)
           nameOf={({ exit }) => exitName(exit)}
           canSwap={(one, other) => canSwap(order, one, other)}
           least={2}
-          draw={({ exit, key }, at) => (
-            <select
-              class="input"
-              aria-label={say("Exit {number}", { number: at + 1 })}
-              value={exit}
-              onChange={({ currentTarget: { value } }) => setRows(rows.with(at, { key, exit: value }))}
-            >
-              <Options
-                of={choicesAt(at, order, all).map((value) => ({ value, text: exitOf(value).text }))}
-                value={exit}
-              />
-            </select>
+          draw={(row, at) => (
+            <ExitChoice
+              name={fieldOf(row)}
+              label={say("Exit {number}", { number: at + 1 })}
+              value={row.exit}
+              choices={choicesAt(at, order, all)}
+              fault={faults.textFor(fieldOf(row))}
+              onValue={(exit) => setRows(rows.with(at, { ...row, exit }))}
+            />
           )}
         />
         {order.length < all.length && (
@@ -86,6 +90,41 @@ export function ExitsInOrder({ device, list, save, onClose }: ExitsInOrderProps)
         <Changes device={device} list={list} order={order} />
       </Form>
     </Dialog>
+  );
+}
+
+function fieldOf({ key }: Row): string {
+  return `exit-${key}`;
+}
+
+interface ExitChoiceProps {
+  name: string;
+  /** For screen readers. */
+  label: string;
+  value: string;
+  choices: Exits;
+  fault: string | null;
+  onValue: (exit: string) => void;
+}
+
+function ExitChoice({ name, label, value, choices, fault, onValue }: ExitChoiceProps) {
+  const exitOf = useExits();
+  const id = useId();
+  return (
+    <>
+      <select
+        class="input"
+        name={name}
+        aria-label={label}
+        aria-invalid={fault !== null}
+        aria-describedby={fault === null ? undefined : id}
+        value={value}
+        onChange={({ currentTarget }) => onValue(currentTarget.value)}
+      >
+        <Options of={choices.map((exit) => ({ value: exit, text: exitOf(exit).text }))} value={value} />
+      </select>
+      <FaultText id={id} text={fault} />
+    </>
   );
 }
 

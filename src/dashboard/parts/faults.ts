@@ -12,7 +12,10 @@ export interface Faults<Name extends string> {
   readonly watched: (work: Work) => Work;
 }
 
-export function useFaults<Name extends string>(names: readonly Name[]): Faults<Name> {
+/** The names of the fields, as errors have them, or what finds the field that an error is about. */
+type Fields<Name extends string> = readonly Name[] | ((error: string) => Fault<Name> | null);
+
+export function useFaults<Name extends string>(fields: Fields<Name>): Faults<Name> {
   const form = useRef<HTMLFormElement>(null);
   const [fault, setFault] = useState<Fault<Name> | null>(null);
   const watched = (work: Work) => async () => {
@@ -20,7 +23,8 @@ export function useFaults<Name extends string>(names: readonly Name[]): Faults<N
     try {
       return await work();
     } catch (error) {
-      const found = faultIn(error instanceof Error ? error.message : "", names);
+      const text = error instanceof Error ? error.message : "";
+      const found = typeof fields === "function" ? fields(text) : faultIn(text, fields);
       if (found !== null) focusOn(form.current, found.field);
       setFault(found);
       throw error;

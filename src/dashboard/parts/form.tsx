@@ -87,11 +87,7 @@ export function Labelled({ id, label, hint, fault, children, more }: LabelledPro
     <div class="field">
       <label for={id}>{label}</label>
       {children}
-      {fault != null && (
-        <p id={`${id}-fault`} class="outcome failed">
-          <Icon name="warning" /> <Told text={fault} />
-        </p>
-      )}
+      <FaultText id={`${id}-fault`} text={fault} />
       {hint !== undefined && (
         <p id={`${id}-hint`} class="quiet small">
           {hint}
@@ -99,6 +95,16 @@ export function Labelled({ id, label, hint, fault, children, more }: LabelledPro
       )}
       {more}
     </div>
+  );
+}
+
+/** What is wrong with a field, if anything. */
+export function FaultText({ id, text }: { id: string; text: string | null | undefined }) {
+  if (text == null) return null;
+  return (
+    <p id={id} class="outcome failed">
+      <Icon name="warning" /> <Told text={text} />
+    </p>
   );
 }
 

@@ -1,9 +1,8 @@
 import { useContext, useId } from "preact/hooks";
 import type { Day } from "../../../schedules/schema.ts";
 import { say, WORDS } from "../../language.ts";
-import { Icon } from "../../parts/icon.tsx";
+import { FaultText } from "../../parts/form.tsx";
 import { FormLacks } from "../../parts/lacks.ts";
-import { Told } from "../../parts/told.tsx";
 import { DAYS } from "../../schedule.ts";
 
 const DAY_MS = 86_400_000;
@@ -42,11 +41,7 @@ export function Days({ value, onValue, ...props }: DaysProps) {
           </label>
         ))}
       </div>
-      {fault !== null && (
-        <p id={id} class="outcome failed">
-          <Icon name="warning" /> <Told text={fault} />
-        </p>
-      )}
+      <FaultText id={id} text={fault} />
     </fieldset>
   );
 }

@@ -2,7 +2,9 @@ import type { Provider, Transport } from "../../../servers/schema.ts";
 import { BACK_MINUTES } from "../../../shared/bounds.ts";
 import type { MoveWhen } from "../../../tunnel/order.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { listOf } from "../../format.ts";
+import { faultText, itsWords } from "../../codes.ts";
+import type { Fault } from "../../fault.ts";
+import { faultFrom, listOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { targetsText } from "../../order.ts";
 import { viaText } from "../../sentence.ts";
@@ -91,6 +93,24 @@ export function nameOf({ server, via }: DraftTarget, at: number): string {
   return server.trim() === ""
     ? say("target {number}", { number: at + 1 })
     : viaText(server.trim(), via.trim() || undefined);
+}
+
+/** What errors call the fields of a target. */
+type TargetField = "provider" | "server" | "via" | "transport";
+
+/** The name of a target's field, which goes with it wherever it is moved. */
+export function fieldOf({ key }: Pick<DraftTarget, "key">, field: TargetField): string {
+  return `${field}-${key}`;
+}
+
+/** The field that an error names: "targets: 2: via: there is no server …", "targets: 2: box is there twice". */
+export function faultIn(error: string, targets: readonly DraftTarget[]): Fault<string> | null {
+  const [, place, word, fault = ""] =
+    /^targets: (\d+): (?:(provider|server|via|transport): )?(.*)$/is.exec(itsWords(error)) ?? [];
+  const target = targets[Number(place) - 1];
+  if (target === undefined) return null;
+  const field = (word?.toLowerCase() ?? "server") as TargetField;
+  return { field: fieldOf(target, field), text: faultText(word === undefined ? fault : faultFrom(fault)) };
 }
 
 /** Everything that becomes of a tunnel which is given this order, as sentences. */

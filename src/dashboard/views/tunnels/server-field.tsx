@@ -22,10 +22,14 @@ interface ServerFieldProps {
   value: string;
   onValue: (value: string) => void;
   isOptional?: true;
+  /** As the form's errors call it. */
+  name?: string;
+  fault?: string | null;
 }
 
 /** A server or a place, with those suggested that are known and contain what was typed. */
-export function ServerField({ label, hint, provider, value, onValue, isOptional }: ServerFieldProps) {
+export function ServerField({ provider, isOptional, ...field }: ServerFieldProps) {
+  const { value } = field;
   const id = useId();
   const servers = knownOf(useAnswer("servers"));
   const favourites = knownOf(useAnswer("favourites"));
@@ -37,14 +41,7 @@ export function ServerField({ label, hint, provider, value, onValue, isOptional 
   }, [provider, value, servers, favourites]);
   return (
     <>
-      <Field
-        label={label}
-        hint={hint}
-        value={value}
-        onValue={onValue}
-        list={id}
-        required={isOptional !== true}
-      />
+      <Field {...field} list={id} required={isOptional !== true} />
       <datalist id={id}>
         {found.map(({ name, detail }) => (
           <option key={name} value={name}>

@@ -8,6 +8,7 @@ import { knownOf, useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
 import { say } from "../../language.ts";
 import { Dialog } from "../../parts/dialog.tsx";
+import { type Faults, useFaults } from "../../parts/faults.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import type { Option } from "../../parts/options.tsx";
@@ -19,6 +20,8 @@ import {
   type DraftTarget,
   draftOf,
   edited,
+  faultIn,
+  fieldOf,
   lengthened,
   nameOf,
   newForm,
@@ -38,6 +41,7 @@ export function TargetsInOrder({ row, action, onClose }: TargetsInOrderProps) {
   const current = knownOf(useAnswer("servers/counts"))?.current ?? "managed";
   const [{ draft, told }, setForm] = useState(() => newForm(draftOf(row, current)));
   const { targets } = draft;
+  const faults = useFaults((error) => faultIn(error, targets));
   const set = (some: Partial<Draft>) => setForm((before) => edited(before, some));
   const settle = () => setForm(settled);
   const setRows = (rows: Draft["targets"]) => {
@@ -58,7 +62,7 @@ export function TargetsInOrder({ row, action, onClose }: TargetsInOrderProps) {
       })}
       onClose={onClose}
     >
-      <Form action={action} work={lead} submit={say("Connect")} doing={say("Connecting…")}>
+      <Form action={action} faults={faults} work={lead} submit={say("Connect")} doing={say("Connecting…")}>
         <p class="quiet">
           {say(
             "A server, or a city or a country for the nearest server there. If a target dies, the others are tried, the best first.",
@@ -76,6 +80,7 @@ export function TargetsInOrder({ row, action, onClose }: TargetsInOrderProps) {
               <Target
                 of={target}
                 number={at + 1}
+                textFor={faults.textFor}
                 onChange={(some) => set({ targets: targets.with(at, { ...target, ...some }) })}
               />
             )}
@@ -106,14 +111,24 @@ const WAYS: readonly Option<Transport>[] = [
   { value: "amnezia", text: say("By AmneziaWG") },
 ];
 
+/** The fields that are folded away. */
+const HOW = ["provider", "transport", "via"] as const;
+
 interface TargetProps {
   of: DraftTarget;
   number: number;
+  textFor: Faults<string>["textFor"];
   onChange: (some: Partial<DraftTarget>) => void;
 }
 
 /** A target's server or place; whose servers these are and how they are reached is mostly the same for all. */
-function Target({ of: { provider, server, via, transport }, number, onChange }: TargetProps) {
+function Target({ of: target, number, textFor, onChange }: TargetProps) {
+  const { provider, server, via, transport } = target;
+  const bind = (field: Parameters<typeof fieldOf>[1]) => {
+    const name = fieldOf(target, field);
+    return { name, fault: textFor(name) };
+  };
+  const isWrong = HOW.some((field) => bind(field).fault !== null);
   const way = WAYS.find(({ value }) => value === transport)?.text ?? "";
   const how = [PROVIDER_TITLES[provider], way, ...(via === "" ? [] : [say("via {via}", { via })])].join(
     " · ",
@@ -125,8 +140,9 @@ function Target({ of: { provider, server, via, transport }, number, onChange }: 
         provider={provider}
         value={server}
         onValue={(text) => onChange({ server: text })}
+        {...bind("server")}
       />
-      <details>
+      <details open={isWrong || undefined}>
         <summary class="small" aria-label={say("Target {number}: {how}", { number, how })}>
           {how}
         </summary>
@@ -136,12 +152,14 @@ function Target({ of: { provider, server, via, transport }, number, onChange }: 
             value={provider}
             onValue={(value: Provider) => onChange({ provider: value })}
             options={PROVIDERS}
+            {...bind("provider")}
           />
           <Select
             label={say("Target {number} is reached", { number })}
             value={transport}
             onValue={(value: Transport) => onChange({ transport: value })}
             options={WAYS}
+            {...bind("transport")}
           />
           <ServerField
             label={say("Target {number} is reached via", { number })}
@@ -150,6 +168,7 @@ function Target({ of: { provider, server, via, transport }, number, onChange }: 
             value={via}
             onValue={(text) => onChange({ via: text })}
             isOptional
+            {...bind("via")}
           />
         </div>
       </details>
