@@ -95,6 +95,12 @@ export function killSwitchPartsOn(
     onCarried: (id, carried) => history.note("device", id, carried),
     publish: (payload) => events.publish({ type: "device_update", payload }),
     publishRemoved: (id) => events.publish({ type: "device_removed", payload: { id } }),
+    publishShared: () =>
+      events.publish({
+        type: "settings_update",
+        payload: { changed: "settings" },
+        stale: ["/api/devices", "/api/schedules"],
+      }),
   });
   killSwitch.deviceAt = (address) => devices.deviceAt(address);
   const destinations = new Destinations({

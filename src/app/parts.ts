@@ -223,10 +223,11 @@ export async function partsOn(
     ...killSwitchParts,
     clock: host,
     machineZone: timeZone,
+    byTime: killSwitchParts.devices.byTime,
     assertPossible: (schedule) => {
       if (schedule.do === "move") tunnels.named(schedule.tunnel, "tunnel");
-      else if (schedule.do === "exit") killSwitchParts.devices.assertExit(schedule.exit);
-      else killSwitchParts.devices.assertRate(schedule.device);
+      else if (schedule.do === "exit") killSwitchParts.devices.assertExit(schedule.value);
+      else killSwitchParts.devices.assertLimit(schedule.who, schedule.do);
     },
     move: async (tunnel) => moveElsewhere(tunnels.named(tunnel).controller, catalogue),
     alarm: (code, message) => events.alarm(code, message),

@@ -79,7 +79,7 @@ export async function setSharedQuota(api: Api, text: string, end?: string): Prom
 }
 
 /** `off` means any amount. */
-function quotaIn(text: string, end?: string): Quota | null {
+export function quotaIn(text: string, end?: string): Quota | null {
   if (text !== "off") return wholeQuota(text, end ?? "blocked");
   if (end !== undefined) throw usage("too many arguments: off has no end");
   return null;

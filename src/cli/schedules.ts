@@ -1,13 +1,14 @@
 import { GatewayError } from "../base/errors.ts";
-import { DeviceList } from "../devices/schema.ts";
+import { DeviceList, type GivenQuota, type Quota, type Rate } from "../devices/schema.ts";
 import { Success } from "../http/answers.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { DAYS, type Day, type ScheduleBody, ScheduleList } from "../schedules/schema.ts";
+import { quotaText } from "../shared/quotas.ts";
 import { rateText } from "../shared/rates.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
-import { deviceOf, rateIn } from "./devices.ts";
+import { deviceOf, quotaIn, rateIn } from "./devices.ts";
 import { list, printable, styled } from "./text.ts";
 
 export interface ScheduleFlags {
@@ -28,16 +29,16 @@ export async function listSchedules(api: Api, namesOnly: boolean): Promise<Outpu
 
 export async function changeSchedule(
   api: Api,
-  [name = "", action = "", target, given]: readonly string[],
+  [name = "", action = "", ...words]: readonly string[],
   flags: ScheduleFlags,
 ): Promise<Output> {
   const path = `/api/schedules/${encodeURIComponent(name)}`;
   if (action === "remove") {
-    if (target !== undefined || Object.keys(timesIn(flags)).length > 0)
+    if (words.length > 0 || Object.keys(timesIn(flags)).length > 0)
       throw usage("too many arguments: remove takes only the schedule's name");
     return { json: await api.delete(path, Success), text: `Removed the schedule ${printable(name)}.\n` };
   }
-  const what = action === "move" ? moveOf(target, given) : await timedOf(api, action, target, given);
+  const what = await whatOf(api, action, words);
   const json = await api.put(path, Success, { ...what, ...timesIn(flags) });
   const { schedules, time_zone } = await api.get("/api/schedules", ScheduleList);
   const row = schedules.find((each) => each.name === name);
@@ -46,17 +47,35 @@ export async function changeSchedule(
   return { json, text: `The schedule ${printable(name)} is saved. ${next}\n` };
 }
 
-function moveOf(tunnel = MAIN, given?: string): ScheduleBody {
-  if (given !== undefined) throw usage("too many arguments: move takes a tunnel");
+async function whatOf(api: Api, action: string, words: readonly string[]): Promise<ScheduleBody> {
+  if (action === "move") return moveOf(words);
+  const isShared = action.startsWith("shared-");
+  const [device, ...typed] = isShared ? ["", ...words] : words;
+  if (device === undefined || typed.length === 0)
+    throw usage(`missing argument: which ${isShared ? "" : "device, and which "}${action}?`);
+  const what = action.replace("shared-", "") as keyof typeof VALUES;
+  const value = VALUES[what](typed);
+  if (isShared) return { [`shared_${what}`]: value };
+  return { device: (await deviceOf(api, device)).id, [what]: value };
+}
+
+function moveOf([tunnel = MAIN, ...more]: readonly string[]): ScheduleBody {
+  if (more.length > 0) throw usage("too many arguments: move takes a tunnel");
   return { tunnel };
 }
 
-async function timedOf(api: Api, action: string, device?: string, given?: string): Promise<ScheduleBody> {
-  if (device === undefined || given === undefined)
-    throw usage(`missing argument: which device, and which ${action}?`);
-  const what = action === "rate" ? { rate: rateIn(given) } : { exit: given };
-  return { device: (await deviceOf(api, device)).id, ...what };
-}
+/** What is typed for each. */
+const VALUES = {
+  exit: ([exit = "", ...more]: readonly string[]): string => {
+    if (more.length > 0) throw usage("too many arguments: only a quota has an end");
+    return exit;
+  },
+  rate: ([rate = "", ...more]: readonly string[]): Rate | null => {
+    if (more.length > 0) throw usage("too many arguments: only a quota has an end");
+    return rateIn(rate);
+  },
+  quota: ([amount = "", end]: readonly string[]): Quota | null => quotaIn(amount, end),
+};
 
 const WORDS: readonly string[] = DAYS;
 
@@ -94,7 +113,7 @@ function textOf({ schedules, time_zone }: ScheduleList, names: ReadonlyMap<strin
   if (schedules.length === 0) return `There is no schedule.\nTime zone: ${time_zone}\n`;
   const rows = schedules.map((row) => [
     printable(row.name),
-    whatOf(row, names),
+    whatIn(row, names),
     whenOf(row),
     row.active ? "in force" : "",
     timeOf(row, time_zone),
@@ -109,12 +128,22 @@ function textOf({ schedules, time_zone }: ScheduleList, names: ReadonlyMap<strin
   ].join("");
 }
 
-function whatOf({ tunnel, device = "", exit, rate }: Row, names: ReadonlyMap<string, string>): string {
+function whatIn(row: Row, names: ReadonlyMap<string, string>): string {
+  const { tunnel, device = "", exit, rate, quota, shared_rate, shared_quota } = row;
   if (tunnel !== undefined) return `move the ${tunnelTitle(tunnel)}`;
+  if (shared_rate !== undefined) return `shared limit: ${limitText(shared_rate)}`;
+  if (shared_quota !== undefined) return `shared quota: ${amountText(shared_quota)}`;
   const who = printable(names.get(device) || device);
-  return exit === undefined
-    ? `limit of ${who}: ${rate ? rateText(rate) : "none"}`
-    : `exit of ${who}: ${exit}`;
+  if (rate !== undefined) return `limit of ${who}: ${limitText(rate)}`;
+  return quota === undefined ? `exit of ${who}: ${exit}` : `quota of ${who}: ${amountText(quota)}`;
+}
+
+function limitText(rate: Rate | null): string {
+  return rate === null ? "none" : rateText(rate);
+}
+
+function amountText(quota: GivenQuota | null): string {
+  return quota === null ? "none" : quotaText({ at_end: "blocked", ...quota });
 }
 
 function whenOf({ at = "", until, days, every_hours }: Row): string {

@@ -1,4 +1,4 @@
-import type { Device, Quota } from "../devices/schema.ts";
+import type { Device, GivenQuota } from "../devices/schema.ts";
 import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
 import { bytesOf } from "./format.ts";
 import { say } from "./language.ts";
@@ -19,8 +19,22 @@ export function quotaText(quota: NonNullable<Device["quota"]>): string {
   );
 }
 
+/** What a device may use, and what happens then. */
+export function amountText(quota: GivenQuota): string {
+  const { megabytes, every, at_end } = quota;
+  return say(
+    "{allowed} {every, select, day {a day} other {a month}}, then {end, select, slow {{limit}} told {only told} other {blocked}}",
+    {
+      allowed: bytesOf(megabytes * BYTES_PER_MEGABYTE),
+      every,
+      end: endOf(quota),
+      limit: typeof at_end === "object" ? limitText(at_end) : "",
+    },
+  );
+}
+
 /** What happens at the end of a quota, in one word of the forms. */
-export function endOf(quota: Pick<Quota, "at_end"> | undefined): "blocked" | "slow" | "told" {
+export function endOf(quota: Pick<GivenQuota, "at_end"> | undefined): "blocked" | "slow" | "told" {
   const at_end = quota?.at_end ?? "blocked";
   return typeof at_end === "object" ? "slow" : at_end;
 }

@@ -4,6 +4,7 @@ import { exitName, titleOf } from "./exit.ts";
 import { listOf, timeOfDay } from "./format.ts";
 import { say } from "./language.ts";
 import { limitText } from "./limit.ts";
+import { amountText } from "./quota.ts";
 import { clockIn, dayIn } from "./zone.ts";
 
 export type Schedule = ScheduleList["schedules"][number];
@@ -24,29 +25,54 @@ const FIRST_DAY = 3;
 
 /** "TV leaves by amsterdam from 20:00 to 23:00 each day." */
 export function sentenceFor(schedule: Schedule, devices: Devices): string {
-  const { tunnel, device = "", exit = "", rate } = schedule;
+  const { tunnel, device, exit = "" } = schedule;
   const when = whenOf(schedule);
   if (tunnel !== undefined)
     return say(
       "The {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} moves to another server of its place {when}.",
       { tunnel, when },
     );
+  if (device === undefined) return sharedSentence(schedule, when);
+  const who = whoIn(device, devices);
+  return (
+    limitSentence(schedule, who, when) ??
+    say("{exit, select, blocked {{who} is blocked {when}.} other {{who} leaves by {name} {when}.}}", {
+      exit,
+      who,
+      name: exitName(exit),
+      when,
+    })
+  );
+}
+
+function sharedSentence({ shared_rate, shared_quota = null }: Schedule, when: string): string {
+  if (shared_rate !== undefined)
+    return say(
+      "{limited, select, yes {All others together have at most {limit} {when}.} other {All others have no limit {when}.}}",
+      { limited: yesIf(shared_rate), limit: shared_rate === null ? "" : limitText(shared_rate), when },
+    );
+  return say(
+    "{limited, select, yes {All others together may use this {when}: {quota}.} other {All others have no quota {when}.}}",
+    { limited: yesIf(shared_quota), quota: shared_quota === null ? "" : amountText(shared_quota), when },
+  );
+}
+
+/** Null if it limits nothing. */
+function limitSentence({ rate, quota }: Schedule, who: string, when: string): string | null {
   if (rate !== undefined)
     return say(
       "{limited, select, yes {{who} has at most {limit} {when}.} other {{who} has no limit of its own {when}.}}",
-      {
-        limited: rate === null ? "no" : "yes",
-        who: whoIn(device, devices),
-        limit: rate === null ? "" : limitText(rate),
-        when,
-      },
+      { limited: yesIf(rate), who, limit: rate === null ? "" : limitText(rate), when },
     );
-  return say("{exit, select, blocked {{who} is blocked {when}.} other {{who} leaves by {name} {when}.}}", {
-    exit,
-    who: whoIn(device, devices),
-    name: exitName(exit),
-    when,
-  });
+  if (quota === undefined) return null;
+  return say(
+    "{limited, select, yes {{who} may use this {when}: {quota}.} other {{who} has no quota of its own {when}.}}",
+    { limited: yesIf(quota), who, quota: quota === null ? "" : amountText(quota), when },
+  );
+}
+
+function yesIf(limit: object | null): string {
+  return limit === null ? "no" : "yes";
 }
 
 /** The schedules that give devices their exits now, by the ids of those. One that gives a limit leaves the exit. */
@@ -93,8 +119,8 @@ function nameAt(day: number): string {
 }
 
 /**
- * Where a schedule is now. `overruled`: it is its time, but a person or another schedule has given the device another
- * exit since. `overdue`: a move that waits until its tunnel can move.
+ * Where a schedule is now. `overruled`: it is its time, but a person or another schedule has given another exit or
+ * limit since. `overdue`: a move that waits until its tunnel can move.
  */
 export type Phase = "active" | "overruled" | "waiting" | "overdue";
 

@@ -21,6 +21,7 @@ import {
   withAssignment,
   withScheduled,
 } from "./assignments.ts";
+import { type AllByTime, allByTime } from "./by-time.ts";
 import { Choices } from "./choices.ts";
 import { type Direct, directChange, directIn, withDirect } from "./direct.ts";
 import { type Exits, exitIn, formatExit, namesOf } from "./exit.ts";
@@ -64,6 +65,8 @@ interface Deps {
   forgetHistory?: (id: DeviceId) => boolean;
   publish: (update: DeviceUpdate) => void;
   publishRemoved: (id: DeviceId) => void;
+  /** What everybody else shares may have changed. */
+  publishShared: () => void;
   alarm: (code: AlertCode, message: string) => void;
   log: Pick<Log, "warn">;
 }
@@ -82,6 +85,7 @@ export class Devices {
   private readonly assignments: Assignments;
   private readonly fixed: FixedAddresses;
   private readonly limits: Limits;
+  private readonly quotas: Quotas;
   private readonly choices: Choices;
   private readonly updates: Updates;
   private readonly traffic: Traffic<DeviceId>;
@@ -92,6 +96,8 @@ export class Devices {
   private lans: readonly Lan[] | null = null;
 
   private readonly remote: OnTheRoad;
+  /** What schedules give. */
+  readonly byTime: AllByTime;
 
   private isNeeded: (mac: Mac) => boolean = () => false;
 
@@ -120,14 +126,14 @@ export class Devices {
       (id) => this.remote.isKnown(id),
     );
     this.fixed = new FixedAddresses(deps);
-    const quotas = new Quotas({
+    this.quotas = new Quotas({
       ...deps,
       zone: deps.zone ?? timeZone,
       onUsedUp: (id, quota) => this.tellUsedUp(id, quota),
     });
     this.limits = new Limits({
       ...deps,
-      quotas,
+      quotas: this.quotas,
       addressesOf: (id) => (isPrefixId(id) ? this.remote.addressesOf(id) : this.addressesOf(id)),
     });
     this.neighbourhood = new Neighbourhood(
@@ -185,6 +191,11 @@ export class Devices {
       ids: () => this.ids,
       presence: (id) => this.presence(id),
       isRemote: (id) => this.remote.isKnown(id),
+    });
+    this.byTime = allByTime({
+      ...{ assignments: this.assignments, limits: this.limits, quotas: this.quotas },
+      scheduleExit: (id, exit) => this.scheduleExit(id, exit),
+      onLimit: (id) => this.limitChanged(id),
     });
     const { host: clock, publish, publishRemoved } = deps;
     const known = () => new Set(this.ids);
@@ -261,7 +272,7 @@ export class Devices {
     { rate, quota }: { rate: Rate | null | undefined; quota: Quota | null | undefined },
     rest: () => Promise<void>,
   ): Promise<void> {
-    const [former, formerQuota] = [this.limits.givenOf(id), this.limits.quotaOf(id)?.quota ?? null];
+    const [former, formerQuota] = [this.limits.givenOf(id), this.quotas.givenOf(id)];
     const unsaved = rate === undefined ? null : await this.limits.set(id, rate);
     let unsavedQuota: Unsaved | null = null;
     try {
@@ -273,7 +284,7 @@ export class Devices {
       // What is in force without being saved is so for the limit, too.
       if (error instanceof Unsaved) throw error;
       if (rate !== undefined) await this.limits.giveBack(id, former);
-      if (quota != null) await this.limits.setQuota(id, formerQuota);
+      if (quota != null) await this.limits.giveQuotaBack(id, formerQuota);
       throw error;
     }
     if (unsaved !== null || unsavedQuota !== null) throw unsaved ?? unsavedQuota;
@@ -284,7 +295,8 @@ export class Devices {
     const title = isShared
       ? "The devices without a quota of their own have used their"
       : `${titlesOf([id], this.assignments.current)} has used its`;
-    const end = quota.every === "day" ? "midnight" : "the end of the month";
+    const renewed = quota.every === "day" ? "midnight" : "the end of the month";
+    const end = this.quotas.scheduled.includes(id) ? `${renewed} or the end of the schedule` : renewed;
     const used = `${title} quota of ${amountText(quota)}`;
     const { at_end } = quota;
     const state = at_end === "blocked" ? "blocked" : at_end !== "told" && `limited to ${rateText(at_end)}`;
@@ -317,16 +329,6 @@ export class Devices {
     );
   }
 
-  /** The devices that have an exit by a schedule now. */
-  get scheduled(): DeviceId[] {
-    return [...this.assignments.current.scheduled.keys()];
-  }
-
-  /** Whether the database has the exits in force. */
-  get areExitsSaved(): boolean {
-    return this.assignments.isSaved;
-  }
-
   /** The exits that can be given now. */
   get exits(): Exits {
     return this.choices.exits;
@@ -337,8 +339,16 @@ export class Devices {
     exitIn(exit, this.choices.exits);
   }
 
-  /** Gives a device an exit until it is given null, or until a person gives it another one. */
-  async schedule(id: DeviceId, exit: string | null): Promise<void> {
+  /** Throws `bad_request` if this can have neither rate nor quota. */
+  assertLimit(id: LimitId, what: "rate" | "quota"): void {
+    if (id !== EVERYBODY_ELSE) assertSingle(this.isSingle(id), what);
+  }
+
+  private isSingle(id: DeviceId): boolean {
+    return !isPrefixId(id) || this.remote.isKnown(id);
+  }
+
+  private async scheduleExit(id: DeviceId, exit: string | null): Promise<void> {
     if (exit !== null && isPrefixId(id)) this.refuseOverlap(id);
     await this.assignments
       .change((decisions) =>
@@ -347,34 +357,9 @@ export class Devices {
       .finally(() => this.updates.touch([id]));
   }
 
-  /** The devices that have a rate, or none, by a schedule now. */
-  get scheduledRates(): DeviceId[] {
-    return this.limits.scheduled;
-  }
-
-  /** Whether the database has the rates in force. */
-  get areRatesSaved(): boolean {
-    return this.limits.isSaved;
-  }
-
-  /** Throws `bad_request` if this device can have no rate. */
-  assertRate(id: DeviceId): void {
-    assertSingle(this.isSingle(id));
-  }
-
-  private isSingle(id: DeviceId): boolean {
-    return !isPrefixId(id) || this.remote.isKnown(id);
-  }
-
-  /** Gives a device a rate, or null for none, until it is given undefined, or until a person gives it another one. */
-  async scheduleRate(id: DeviceId, rate: Rate | null | undefined): Promise<void> {
-    const unsaved = await this.limits.schedule(id, rate).finally(() => this.updates.touch([id]));
-    if (unsaved !== null) throw unsaved;
-  }
-
-  /** Whether a schedule lets more pass if it gives the second instead of the first; undefined is nothing. */
-  isRateRaised(id: DeviceId, from: Rate | null | undefined, to: Rate | null | undefined): boolean {
-    return this.limits.isRaised(id, from, to);
+  private limitChanged(id: LimitId): void {
+    if (id === EVERYBODY_ELSE) this.deps.publishShared();
+    else this.updates.touch([id]);
   }
 
   /** Forgets the name, the exit, the address, the limit, the quota and the history of a device. */
@@ -413,15 +398,21 @@ export class Devices {
     return this.limits.figures;
   }
 
-  /** Limits all devices without a limit of their own together; null ends it. */
+  /** Limits all devices without a limit of their own together; null ends it. What a schedule gives them ends. */
   async setSharedRate(rate: Rate | null): Promise<void> {
-    const unsaved = await this.limits.set(EVERYBODY_ELSE, rateIn(true, rate));
+    const given = rateIn(true, rate);
+    const unsaved = await this.limits
+      .set(EVERYBODY_ELSE, given)
+      .finally(() => this.limitChanged(EVERYBODY_ELSE));
     if (unsaved !== null) throw unsaved;
   }
 
   /** The same for what they send and receive together in a day or a month. */
   async setSharedQuota(quota: GivenQuota | null): Promise<void> {
-    const unsaved = await this.limits.setQuota(EVERYBODY_ELSE, quotaIn(true, quota));
+    const given = quotaIn(true, quota);
+    const unsaved = await this.limits
+      .setQuota(EVERYBODY_ELSE, given)
+      .finally(() => this.limitChanged(EVERYBODY_ELSE));
     if (unsaved !== null) throw unsaved;
   }
 

@@ -17,6 +17,7 @@ import {
 } from "../network/limits-table.ts";
 import { rateText } from "../shared/rates.ts";
 import type { Host } from "../system/host.ts";
+import { type Given, type GivenOne, inForce, oneOf, scheduledIn, withOne } from "./given.ts";
 import { type DeviceId, EVERYBODY_ELSE, isPrefixId, type LimitId, parseLimitId } from "./id.ts";
 import { type Quotas, usedQuotaIn } from "./quotas.ts";
 import { type Quota, Rate, type UsedQuota } from "./schema.ts";
@@ -41,7 +42,7 @@ export const LIMITS = new SavedList<StoredLimit>({
   wordsOf: ({ rate }) => rateText(rate),
 });
 
-/** By device; null is no rate. */
+/** By who has it; null is no rate. */
 const SCHEDULED = savedJson(
   "scheduled_rates",
   Type.Record(Type.String(), Type.Union([Rate, Type.Null()])),
@@ -59,18 +60,6 @@ interface Deps {
 
 type Rates = ReadonlyMap<LimitId, Rate>;
 
-/** What people have given, and what schedules give for a time, which takes precedence. */
-interface Given {
-  own: Rates;
-  scheduled: ReadonlyMap<DeviceId, Rate | null>;
-}
-
-/** The same of one device; `scheduled` is undefined if no schedule gives it anything. */
-interface GivenOne {
-  own: Rate | null;
-  scheduled: Rate | null | undefined;
-}
-
 /** What a device, or everybody else, has now. */
 export interface LimitFigures {
   id: LimitId;
@@ -82,7 +71,7 @@ export interface LimitFigures {
 
 /** How fast devices may send and receive, in the database and in the kernel, which drops what is more. */
 export class Limits {
-  private given: Given;
+  private given: Given<Rate>;
   /** The rates in force. */
   private all: Rates;
   /** The interfaces of the LAN and of the road; null before they are first known. */
@@ -109,11 +98,11 @@ export class Limits {
 
   /** The devices with a rate, if not now, or a quota. */
   get ids(): DeviceId[] {
-    return devicesIn([...new Set([...this.given.own.keys(), ...this.limited])]);
+    return devicesIn([...new Set([...this.given.own.keys(), ...this.deps.quotas.given, ...this.limited])]);
   }
 
-  /** The devices that have a rate, or none, by a schedule. */
-  get scheduled(): DeviceId[] {
+  /** Who has a rate, or none, by a schedule. */
+  get scheduled(): LimitId[] {
     return [...this.given.scheduled.keys()];
   }
 
@@ -123,7 +112,7 @@ export class Limits {
 
   /** Whether it has a rate, if not now, or a quota. */
   isGiven(id: DeviceId): boolean {
-    return this.given.own.has(id) || this.all.has(id) || this.quotaOf(id) !== null;
+    return this.given.own.has(id) || this.all.has(id) || this.deps.quotas.isGiven(id);
   }
 
   quotaOf(id: LimitId): ReturnType<Quotas["of"]> {
@@ -199,22 +188,22 @@ export class Limits {
     return this.change(id, () => ({ own: rate, scheduled: undefined }));
   }
 
-  /** The same for a schedule: the device has this rate, or none, until undefined ends it, or a person decides. */
-  schedule(id: DeviceId, rate: Rate | null | undefined): Promise<Unsaved | null> {
+  /** The same for a schedule: this rate, or none, holds until undefined ends it, or a person decides. */
+  schedule(id: LimitId, rate: Rate | null | undefined): Promise<Unsaved | null> {
     return this.change(id, ({ own }) => ({ own, scheduled: rate }));
   }
 
   /** What `giveBack` takes. */
-  givenOf(id: LimitId): GivenOne {
+  givenOf(id: LimitId): GivenOne<Rate> {
     return oneOf(this.given, id);
   }
 
-  giveBack(id: LimitId, given: GivenOne): Promise<Unsaved | null> {
+  giveBack(id: LimitId, given: GivenOne<Rate>): Promise<Unsaved | null> {
     return this.change(id, () => given);
   }
 
-  /** Whether more can pass if a schedule gives the device the second instead of the first; undefined is nothing. */
-  isRaised(id: DeviceId, from: Rate | null | undefined, to: Rate | null | undefined): boolean {
+  /** Whether more can pass if a schedule gives the second instead of the first; undefined is nothing. */
+  isRaised(id: LimitId, from: Rate | null | undefined, to: Rate | null | undefined): boolean {
     const { own } = this.givenOf(id);
     const [before, after] = [from, to].map((scheduled) =>
       inForce(withOne(this.given, id, { own, scheduled })),
@@ -222,7 +211,7 @@ export class Limits {
     return isHigher(before, after, id);
   }
 
-  private change(id: LimitId, edit: (one: GivenOne) => GivenOne): Promise<Unsaved | null> {
+  private change(id: LimitId, edit: (one: GivenOne<Rate>) => GivenOne<Rate>): Promise<Unsaved | null> {
     return this.queue.add(async () => {
       const before = this.given;
       const after = withOne(before, id, edit(oneOf(before, id)));
@@ -243,7 +232,7 @@ export class Limits {
     });
   }
 
-  private take(given: Given): void {
+  private take(given: Given<Rate>): void {
     this.given = given;
     this.all = inForce(given);
   }
@@ -255,10 +244,23 @@ export class Limits {
 
   /** The same for a quota: what only closes takes effect even if it cannot be saved. */
   setQuota(id: LimitId, quota: Quota | null): Promise<Unsaved | null> {
+    return this.changeQuota(id, () => ({ own: quota, scheduled: undefined }));
+  }
+
+  /** The same for a schedule. */
+  scheduleQuota(id: LimitId, quota: Quota | null | undefined): Promise<Unsaved | null> {
+    return this.changeQuota(id, ({ own }) => ({ own, scheduled: quota }));
+  }
+
+  giveQuotaBack(id: LimitId, given: GivenOne<Quota>): Promise<Unsaved | null> {
+    return this.changeQuota(id, () => given);
+  }
+
+  private changeQuota(id: LimitId, edit: (one: GivenOne<Quota>) => GivenOne<Quota>): Promise<Unsaved | null> {
     return this.queue.add(async () => {
       const { quotas } = this.deps;
       await quotas.read();
-      const changed = quotas.change(id, quota);
+      const changed = quotas.change(id, edit(quotas.givenOf(id)));
       if (changed === null) return null;
       try {
         await this.apply();
@@ -271,7 +273,7 @@ export class Limits {
     });
   }
 
-  private savedOr(given: Given, isLower: boolean): Unsaved | null {
+  private savedOr(given: Given<Rate>, isLower: boolean): Unsaved | null {
     try {
       this.save(given);
       return null;
@@ -282,7 +284,7 @@ export class Limits {
     }
   }
 
-  private save({ own, scheduled }: Given): void {
+  private save({ own, scheduled }: Given<Rate>): void {
     const { store } = this.deps;
     store.atomically(() => {
       LIMITS.write(
@@ -372,20 +374,20 @@ export class Limits {
 }
 
 /** The rate that a client has given for a device or for everybody else; null is none. */
-export function rateIn(isSingle: boolean, rate: Rate | null): Rate | null {
+export function rateIn(isSingle: boolean, rate: Rate | null, field = "rate"): Rate | null {
   if (rate === null) return null;
   assertSingle(isSingle);
-  if (isFree(rate)) throw refusal("down or up is required; null for no limit");
-  return rate;
+  if (isFree(rate)) throw refusal("down or up is required; null for no limit", field);
+  return { down: rate.down, up: rate.up };
 }
 
 function devicesIn(ids: readonly LimitId[]): DeviceId[] {
   return ids.flatMap((id) => (id === EVERYBODY_ELSE ? [] : [id]));
 }
 
-/** Throws if it is no single device, which can have no rate. */
-export function assertSingle(isSingle: boolean): void {
-  if (!isSingle) throw refusal("is for single devices, not for a network behind another router");
+/** Throws if it is no single device, which can have neither rate nor quota. */
+export function assertSingle(isSingle: boolean, field = "rate"): void {
+  if (!isSingle) throw refusal("is for single devices, not for a network behind another router", field);
 }
 
 function isFree({ down, up }: Rate): boolean {
@@ -414,47 +416,13 @@ export function byteRateOf({ down, up }: Rate): ByteRate {
   return { down: bytesOf(down), up: bytesOf(up) };
 }
 
-function storedIn(store: Pick<Texts, "read">): Given {
-  const scheduled = Object.entries(SCHEDULED.read(store)).flatMap(([text, rate]) => {
-    const id = parseLimitId(text);
-    const isValid = id !== null && id !== EVERYBODY_ELSE && !(rate && isFree(rate));
-    return isValid ? [[id, rate] as const] : [];
-  });
+function storedIn(store: Pick<Texts, "read">): Given<Rate> {
   return {
     own: new Map(LIMITS.read(store).map(({ id, rate }) => [id as LimitId, rate])),
-    scheduled: new Map(scheduled),
+    scheduled: scheduledIn(SCHEDULED.read(store), (rate) => !isFree(rate)),
   };
 }
 
-function inForce({ own, scheduled }: Given): Rates {
-  const all = new Map(own);
-  for (const [id, rate] of scheduled)
-    if (rate === null) all.delete(id);
-    else all.set(id, rate);
-  return all;
-}
-
-function oneOf({ own, scheduled }: Given, id: LimitId): GivenOne {
-  return {
-    own: own.get(id) ?? null,
-    scheduled: id === EVERYBODY_ELSE ? undefined : scheduled.get(id),
-  };
-}
-
-function withOne(given: Given, id: LimitId, one: GivenOne): Given {
-  const [own, scheduled] = [new Map(given.own), new Map(given.scheduled)];
-  if (one.own === null) own.delete(id);
-  else own.set(id, copyOf(one.own));
-  if (id === EVERYBODY_ELSE) return { own, scheduled };
-  if (one.scheduled === undefined) scheduled.delete(id);
-  else scheduled.set(id, one.scheduled && copyOf(one.scheduled));
-  return { own, scheduled };
-}
-
-function copyOf({ down, up }: Rate): Rate {
-  return { down, up };
-}
-
-function refusal(what: string): GatewayError {
-  return new GatewayError("bad_request", `rate: ${what}`);
+function refusal(what: string, field = "rate"): GatewayError {
+  return new GatewayError("bad_request", `${field}: ${what}`);
 }

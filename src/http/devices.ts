@@ -11,7 +11,6 @@ import {
 import { sentenceOf } from "../network/other-routers.ts";
 import { ownNetworkIn } from "../network/own.ts";
 import { answers, done } from "./answers.ts";
-import type { EventBus } from "./event-bus.ts";
 import { route } from "./route.ts";
 import { Network } from "./schema.ts";
 
@@ -88,8 +87,7 @@ export const deviceRoutes = [
     answers: done("the devices without a rate of their own have this one together"),
     limit: "connection",
     together: "queued",
-    run: ({ devices, events }, { body }) =>
-      devices.setSharedRate(body.rate).finally(() => tellShared(events)),
+    run: ({ devices }, { body }) => devices.setSharedRate(body.rate),
   }),
   route({
     method: "put",
@@ -101,8 +99,7 @@ export const deviceRoutes = [
     answers: done("the devices without a quota of their own have this one together"),
     limit: "connection",
     together: "queued",
-    run: ({ devices, events }, { body }) =>
-      devices.setSharedQuota(body.quota).finally(() => tellShared(events)),
+    run: ({ devices }, { body }) => devices.setSharedQuota(body.quota),
   }),
 ];
 
@@ -122,10 +119,6 @@ export const networkRoute = route({
     }),
   }),
 });
-
-function tellShared(events: EventBus): void {
-  events.publish({ type: "settings_update", payload: { changed: "settings" }, stale: ["/api/devices"] });
-}
 
 /** An IPv4 peer of a socket for both families has an IPv4-mapped address. */
 function shortened(address: string): string {

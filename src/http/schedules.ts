@@ -18,7 +18,8 @@ export const scheduleRoutes = [
   route({
     method: "put",
     path: "/api/schedules/:name",
-    summary: "Give a device an exit, or move a tunnel, at certain times; replaces the schedule",
+    summary:
+      "Give a device an exit, a rate or a quota, all others a shared rate or quota, or move a tunnel, at certain times; replaces the schedule",
     tag: "Schedules",
     params,
     body: ScheduleBody,
@@ -40,7 +41,7 @@ export const scheduleRoutes = [
     summary: "Remove a schedule",
     tag: "Schedules",
     params,
-    answers: done("there is no schedule of this name any more, nor an exit because of it"),
+    answers: done("there is no schedule of this name any more, nor an exit, a rate or a quota because of it"),
     limit: "connection",
     together: "queued",
     run: ({ schedules }, { params }) => schedules.remove(params.name),

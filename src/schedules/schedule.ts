@@ -1,10 +1,13 @@
 import { GatewayError } from "../base/errors.ts";
 import { nameIn } from "../base/name.ts";
 import { listIn, SavedList } from "../base/saved.ts";
+import type { Values } from "../devices/by-time.ts";
 import { parseDefaultExit } from "../devices/exit.ts";
-import { type DeviceId, deviceIdIn, parseLimitId } from "../devices/id.ts";
+import { deviceIdIn, EVERYBODY_ELSE, type LimitId, parseLimitId } from "../devices/id.ts";
 import { assertSingle, rateIn } from "../devices/limits.ts";
-import type { Rate } from "../devices/schema.ts";
+import { quotaIn } from "../devices/quotas.ts";
+import type { Quota, Rate } from "../devices/schema.ts";
+import { quotaText } from "../shared/quotas.ts";
 import { rateText } from "../shared/rates.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import { nameFault } from "../tunnel/name.ts";
@@ -29,26 +32,20 @@ export interface Move {
   when: Daily | { everyHours: number };
 }
 
-/** A device has another exit for some time. */
-interface ExitSchedule {
-  name: string;
-  do: "exit";
-  device: DeviceId;
-  exit: string;
-  when: Span;
-}
+export type What = keyof Values;
 
-/** A device has another limit for some time; null is none of its own. */
-interface RateSchedule {
+/** A device, or everybody else, has something else for some time. Everybody else has no exit. */
+interface TimedAs<Kind extends What> {
   name: string;
-  do: "rate";
-  device: DeviceId;
-  rate: Rate | null;
+  do: Kind;
+  who: LimitId;
+  value: Values[Kind];
   when: Span;
 }
 
 /** What holds for some time. */
-export type Timed = ExitSchedule | RateSchedule;
+export type Timed = { [Kind in What]: TimedAs<Kind> }[What];
+type Deed = { [Kind in What]: Pick<TimedAs<Kind>, "do" | "who" | "value"> }[What];
 export type Schedule = Move | Timed;
 
 const TIME = /^([01]\d|2[0-3]):[0-5]\d$/;
@@ -61,26 +58,30 @@ export function scheduleIn(name: string, body: ScheduleBody): Schedule {
   for (const field of ["at", "until"] as const)
     if (!TIME.test(body[field] ?? "00:00"))
       throw refusal(`${field}: must be a time of 24 hours, such as 21:00 or 07:30`);
-  if (body.tunnel !== undefined && body.device === undefined) return moveIn(name, body.tunnel, body);
-  if (body.device !== undefined && body.tunnel === undefined) return timedIn(name, body.device, body);
-  throw refusal("either tunnel or device is required");
+  const { tunnel, device, shared_rate, shared_quota } = body;
+  if ([tunnel, device, shared_rate, shared_quota].filter((each) => each !== undefined).length !== 1)
+    throw refusal("either tunnel, device, shared_rate or shared_quota is required");
+  return tunnel === undefined ? timedIn(name, body) : moveIn(name, tunnel, body);
 }
 
 /** The schedule in the client's words. */
 export function bodyOf(schedule: Schedule): ScheduleBody {
   const { when } = schedule;
-  if ("everyHours" in when) return { tunnel: targetOf(schedule), every_hours: when.everyHours };
-  const days = when.days.length === DAYS.length ? {} : { days: [...when.days] };
-  switch (schedule.do) {
-    case "move":
-      return { tunnel: schedule.tunnel, at: when.at, ...days };
-    case "exit":
-    case "rate": {
-      const { device, when } = schedule;
-      const what = schedule.do === "exit" ? { exit: schedule.exit } : { rate: schedule.rate };
-      return { device, ...what, at: when.at, until: when.until, ...days };
-    }
-  }
+  const what = whatOf(schedule);
+  if ("everyHours" in when) return { ...what, every_hours: when.everyHours };
+  return {
+    ...what,
+    at: when.at,
+    ...("until" in when && { until: when.until }),
+    ...(when.days.length < DAYS.length && { days: [...when.days] }),
+  };
+}
+
+/** The same without its times. */
+function whatOf(schedule: Schedule): ScheduleBody {
+  if (schedule.do === "move") return { tunnel: schedule.tunnel };
+  const { do: what, who, value } = schedule;
+  return who === EVERYBODY_ELSE ? { [`shared_${what}`]: value } : { device: who, [what]: value };
 }
 
 /** Those of people. */
@@ -109,21 +110,32 @@ function wordsOf(schedule: Schedule): string {
   return `${action} ${span}${when.days.length === DAYS.length ? "" : ` on ${when.days.join(", ")}`}`;
 }
 
-function actionOf(what: Schedule): string {
-  if (what.do === "move") return `move the ${tunnelTitle(what.tunnel)}`;
-  if (what.do === "exit") return `${what.device} to ${what.exit}`;
-  return `${what.device} ${what.rate === null ? "without a limit" : `limited to ${rateText(what.rate)}`}`;
+function actionOf(schedule: Schedule): string {
+  if (schedule.do === "move") return `move the ${tunnelTitle(schedule.tunnel)}`;
+  const { who } = schedule;
+  if (schedule.do === "exit") return `${who} to ${schedule.value}`;
+  const [what, limit] =
+    schedule.do === "rate" ? ["limit", rateOf(schedule.value)] : ["quota", quotaOf(schedule.value)];
+  return `${who === EVERYBODY_ELSE ? `shared ${what}` : `${what} of ${who}`} (${limit})`;
+}
+
+function rateOf(rate: Rate | null): string {
+  return rate === null ? "none" : rateText(rate);
+}
+
+function quotaOf(quota: Quota | null): string {
+  return quota === null ? "none" : quotaText(quota);
 }
 
 function moveIn(
   name: string,
   tunnel: string,
-  { exit, rate, at, until, every_hours, days }: ScheduleBody,
+  { exit, rate, quota, at, until, every_hours, days }: ScheduleBody,
 ): Move {
   const fault = nameFault(tunnel);
   if (fault !== null) throw refusal(`tunnel: ${fault}`);
-  if ([exit, rate, until].some((each) => each !== undefined))
-    throw refusal("exit, rate and until are for a device");
+  if ([exit, rate, quota, until].some((each) => each !== undefined))
+    throw refusal("exit, rate, quota and until are not for a tunnel");
   if (every_hours !== undefined && at === undefined && days === undefined)
     return { name, do: "move", tunnel, when: { everyHours: every_hours } };
   if (at === undefined || every_hours !== undefined)
@@ -131,20 +143,38 @@ function moveIn(
   return { name, do: "move", tunnel, when: { at, days: sorted(days) } };
 }
 
-function timedIn(name: string, device: string, body: ScheduleBody): Timed {
-  const { exit, rate, at, until, every_hours, days } = body;
+function timedIn(name: string, body: ScheduleBody): Timed {
+  const { device, at, until, every_hours, days } = body;
   if (every_hours !== undefined) throw refusal("every_hours is for a tunnel");
-  if ((exit === undefined) === (rate === undefined))
-    throw refusal("either exit or rate is required for a device");
-  if (at === undefined || until === undefined) throw refusal("at and until are required for a device");
+  const deed = device === undefined ? sharedIn(body) : deedIn(device, body);
+  if (at === undefined || until === undefined)
+    throw refusal(`at and until are required for ${device === undefined ? `shared_${deed.do}` : "a device"}`);
   if (until === at) throw refusal("until: must differ from at");
-  const id = deviceIdIn(device, "device");
-  const when = { at, until, days: sorted(days) };
+  return { name, ...deed, when: { at, until, days: sorted(days) } };
+}
+
+/** What a device has. */
+function deedIn(device: string, { exit, rate, quota }: ScheduleBody): Deed {
+  if ([exit, rate, quota].filter((each) => each !== undefined).length !== 1)
+    throw refusal("either exit, rate or quota is required for a device");
+  const who = deviceIdIn(device, "device");
+  const isSingle = parseLimitId(who) !== null;
   if (rate !== undefined) {
-    assertSingle(parseLimitId(id) !== null);
-    return { name, do: "rate", device: id, rate: rateIn(true, rate), when };
+    assertSingle(isSingle);
+    return { do: "rate", who, value: rateIn(isSingle, rate) };
   }
-  return { name, do: "exit", device: id, exit: exitIn(exit ?? ""), when };
+  if (quota === undefined) return { do: "exit", who, value: exitIn(exit ?? "") };
+  assertSingle(isSingle, "quota");
+  return { do: "quota", who, value: quotaIn(isSingle, quota) };
+}
+
+/** What everybody else has. */
+function sharedIn({ exit, rate, quota, shared_rate, shared_quota = null }: ScheduleBody): Deed {
+  if ([exit, rate, quota].some((each) => each !== undefined))
+    throw refusal("exit, rate and quota are for a device");
+  if (shared_rate !== undefined)
+    return { do: "rate", who: EVERYBODY_ELSE, value: rateIn(true, shared_rate, "shared_rate") };
+  return { do: "quota", who: EVERYBODY_ELSE, value: quotaIn(true, shared_quota, "shared_quota") };
 }
 
 function exitIn(exit: string): string {
@@ -156,10 +186,6 @@ function exitIn(exit: string): string {
 
 function sorted(days: readonly Day[] = DAYS): Day[] {
   return DAYS.filter((day) => days.includes(day));
-}
-
-function targetOf(schedule: Schedule): string {
-  return schedule.do === "move" ? schedule.tunnel : schedule.device;
 }
 
 function parsed({ name, ...body }: { name: string } & ScheduleBody): Schedule | null {

@@ -4,11 +4,21 @@ import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
-import type { DeviceId } from "../devices/id.ts";
-import { Rate } from "../devices/schema.ts";
+import type { AllByTime, ByTime, Values } from "../devices/by-time.ts";
+import { EVERYBODY_ELSE, type LimitId } from "../devices/id.ts";
+import { Quota, Rate } from "../devices/schema.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import type { Host } from "../system/host.ts";
-import { bodyOf, inOrder, type Move, SCHEDULES, type Schedule, scheduleIn, type Timed } from "./schedule.ts";
+import {
+  bodyOf,
+  inOrder,
+  type Move,
+  SCHEDULES,
+  type Schedule,
+  scheduleIn,
+  type Timed,
+  type What,
+} from "./schedule.ts";
 import type { ScheduleBody, ScheduleList } from "./schema.ts";
 import { lastOf, nextOf, spanAt } from "./times.ts";
 import { TIME_ZONE, zoneIn, zoneText } from "./zone.ts";
@@ -18,22 +28,8 @@ interface Deps {
   /** The machine's time zone, which counts unless a person has chosen another one. */
   machineZone: () => string;
   store: Texts;
-  devices: {
-    /** The devices that have an exit by schedule. */
-    readonly scheduled: readonly DeviceId[];
-    /** Whether the database has the exits in force. */
-    readonly areExitsSaved: boolean;
-    /** Null ends it. */
-    schedule(id: DeviceId, exit: string | null): Promise<void>;
-    /** The devices that have a rate by schedule. */
-    readonly scheduledRates: readonly DeviceId[];
-    readonly areRatesSaved: boolean;
-    /** Null is no rate, undefined ends it. */
-    scheduleRate(id: DeviceId, rate: Rate | null | undefined): Promise<void>;
-    /** Whether more passes if a schedule gives the second instead of the first. */
-    isRateRaised(id: DeviceId, from: Rate | null | undefined, to: Rate | null | undefined): boolean;
-  };
-  /** Throws if there is no such tunnel or exit, or if the device can have no rate. */
+  byTime: AllByTime;
+  /** Throws if there is no such tunnel or exit, or if the device can have neither rate nor quota. */
   assertPossible: (schedule: Schedule) => void;
   /** Moves a tunnel; false if it cannot be moved yet, because it is being connected. */
   move: (tunnel: string) => Promise<boolean>;
@@ -46,15 +42,19 @@ interface Deps {
 const LOOK_EVERY_MS = 20_000;
 const HOUR_MS = 3_600_000;
 
-/** What a device has, or had until a person gave it another exit or rate. */
+/** What a device or everybody else has, or had until a person gave something else. */
 const Given = Type.Object({
   schedule: Type.String(),
   exit: Type.Optional(Type.String()),
   rate: Type.Optional(Type.Union([Rate, Type.Null()])),
+  quota: Type.Optional(Type.Union([Quota, Type.Null()])),
   /** When it began, in milliseconds since 1970. */
   from: Type.Number(),
 });
 type Given = Static<typeof Given>;
+/** By who has it. */
+type Due = Map<LimitId, Given>;
+type Value = Values[What] | undefined;
 
 /** What was carried out. It is not done again after a restart, nor after a person has decided otherwise. */
 const Done = Type.Object({
@@ -66,20 +66,24 @@ const Done = Type.Object({
 type Done = Static<typeof Done>;
 
 const DONE = savedJson("schedules_done", Done, null);
-/** Beside the rates themselves, so that both are lost together: the second copy of the exits has neither. */
-const RATES_DONE = savedJson("scheduled_rates_done", Type.Record(Type.String(), Given), {});
+/** Beside the limits themselves, so that both are lost together: the second copy of the exits has neither. */
+const LIMITS_DONE = {
+  rate: savedJson("scheduled_rates_done", Type.Record(Type.String(), Given), {}),
+  quota: savedJson("scheduled_quotas_done", Type.Record(Type.String(), Given), {}),
+};
 
-type What = Timed["do"];
-const WORDS: Readonly<Record<What, string>> = { exit: "exit", rate: "limit" };
+const LIMITS = ["rate", "quota"] as const;
+const WHAT: readonly What[] = ["exit", ...LIMITS];
+const WORDS: Readonly<Record<What, string>> = { exit: "exit", rate: "limit", quota: "quota" };
 
 /**
  * Carries out schedules by the machine's present clock. However the clock changes, a move is made once for all the
- * times that have passed, and a device has the exit and the rate of the present time.
+ * times that have passed, and a device has the exit and the limits of the present time.
  */
 export class Schedules {
   private all: ReadonlyMap<string, Schedule>;
   private done: Done;
-  private rates: Record<string, Given>;
+  private limits: Record<(typeof LIMITS)[number], Record<string, Given>>;
   /** Whether the database lacks a change that only blocks. */
   private isUnsaved = false;
   /** Whether it lacks something that was done. */
@@ -92,12 +96,13 @@ export class Schedules {
   constructor(private readonly deps: Deps) {
     this.all = byName(SCHEDULES.read(deps.store));
     this.done = DONE.read(deps.store) ?? { moves: {}, exits: {} };
-    this.rates = { ...RATES_DONE.read(deps.store) };
+    const { rate, quota } = LIMITS_DONE;
+    this.limits = { rate: { ...rate.read(deps.store) }, quota: { ...quota.read(deps.store) } };
   }
 
   list(): ScheduleList {
     const [now, zone] = this.clock;
-    const due = { exit: this.dueAt("exit", now, zone), rate: this.dueAt("rate", now, zone) };
+    const due = this.dueAt(now, zone);
     const schedules = [...this.all.values()].map((schedule) => ({
       name: schedule.name,
       ...bodyOf(schedule),
@@ -133,15 +138,15 @@ export class Schedules {
   }
 
   private closes(schedule: Schedule): boolean {
-    if (schedule.do === "rate")
-      return !this.deps.devices.isRateRaised(schedule.device, undefined, schedule.rate);
-    return schedule.do === "exit" && schedule.exit === "blocked";
+    return schedule.do !== "move" && !this.isRaised(schedule.do, schedule.who, undefined, schedule.value);
   }
 
   private opens(schedule: Schedule): boolean {
-    if (schedule.do === "rate")
-      return !this.deps.devices.isRateRaised(schedule.device, schedule.rate, undefined);
-    return schedule.do === "exit" && schedule.exit !== "blocked";
+    return schedule.do !== "move" && !this.isRaised(schedule.do, schedule.who, schedule.value, undefined);
+  }
+
+  private isRaised(what: What, who: LimitId, from: Value, to: Value): boolean {
+    return (this.deps.byTime[what] as ByTime<Value>).isRaised(who, from, to);
   }
 
   /** Reads the schedules again, after another writer has changed the database. */
@@ -192,13 +197,13 @@ export class Schedules {
   private look(): Promise<void> {
     return this.queue.add(async () => {
       const [now, zone] = this.clock;
-      const before = structuredClone([this.done, this.rates]);
+      const before = structuredClone([this.done, this.limits]);
       for (const name of Object.keys(this.done.moves)) if (!this.all.has(name)) delete this.done.moves[name];
       for (const schedule of this.all.values())
         if (schedule.do === "move" && this.isDue(schedule, now, zone)) void this.move(schedule);
-      await this.give("exit", now, zone);
-      await this.give("rate", now, zone);
-      const isChanged = !Bun.deepEquals([this.done, this.rates], before);
+      const due = this.dueAt(now, zone);
+      for (const what of WHAT) await this.give(what, due[what]);
+      const isChanged = !Bun.deepEquals([this.done, this.limits], before);
       if (isChanged || this.isDoneUnsaved) this.saveDone();
       if (isChanged) this.tellChange();
     });
@@ -228,16 +233,16 @@ export class Schedules {
     this.tellChange();
   }
 
-  private async give(what: What, now: number, zone: string): Promise<void> {
-    const due = this.dueAt(what, now, zone);
+  private async give(what: What, due: Due): Promise<void> {
+    const byTime = this.deps.byTime[what] as ByTime<Value>;
     const all = this.givenAs(what);
-    const ids = new Set([...due.keys(), ...this.scheduledAs(what), ...Object.keys(all)]);
-    for (const id of ids as Set<DeviceId>) {
+    const ids = new Set([...due.keys(), ...byTime.scheduled, ...Object.keys(all)]);
+    for (const id of ids as Set<LimitId>) {
       const [given, next] = [all[id], due.get(id)];
-      const isLeft = next === undefined && this.scheduledAs(what).includes(id);
+      const isLeft = next === undefined && byTime.scheduled.includes(id);
       if (!isLeft && Bun.deepEquals(given, next)) continue;
       try {
-        await this.hand(what, id, next).catch((error: unknown) => {
+        await byTime.schedule(id, next?.[what]).catch((error: unknown) => {
           if (!(error instanceof Unsaved)) throw error;
           this.deps.alarm("state_not_saved", error.message);
         });
@@ -245,46 +250,36 @@ export class Schedules {
         else all[id] = next;
         this.faults.delete(next?.schedule ?? "");
       } catch (error) {
-        this.tellFault(
-          (next ?? given)?.schedule ?? id,
-          `${id} keeps its ${WORDS[what]}: ${messageOf(error)}`,
-        );
+        const word = WORDS[what];
+        const kept = id === EVERYBODY_ELSE ? `the shared ${word} stays` : `${id} keeps its ${word}`;
+        this.tellFault((next ?? given)?.schedule ?? id, `${kept}: ${messageOf(error)}`);
       }
     }
   }
 
-  private hand(what: What, id: DeviceId, next: Given | undefined): Promise<void> {
-    const { devices } = this.deps;
-    return what === "exit" ? devices.schedule(id, next?.exit ?? null) : devices.scheduleRate(id, next?.rate);
-  }
-
   private givenAs(what: What): Record<string, Given> {
-    return what === "exit" ? this.done.exits : this.rates;
+    return what === "exit" ? this.done.exits : this.limits[what];
   }
 
-  private scheduledAs(what: What): readonly DeviceId[] {
-    return what === "exit" ? this.deps.devices.scheduled : this.deps.devices.scheduledRates;
-  }
-
-  /** What each device should have. If several schedules apply, the one that began last counts. */
-  private dueAt(what: What, now: number, zone: string): Map<DeviceId, Given> {
-    const due = new Map<DeviceId, Given>();
+  /** What each of them should have. If several schedules apply, the one that began last counts. */
+  private dueAt(now: number, zone: string): Record<What, Due> {
+    const due = { exit: new Map(), rate: new Map(), quota: new Map() } satisfies Record<What, Due>;
     for (const each of this.all.values()) {
-      if (each.do !== what) continue;
+      if (each.do === "move") continue;
       const span = spanAt(each.when, now, zone);
-      const other = due.get(each.device);
+      const all: Due = due[each.do];
+      const other = all.get(each.who);
       if (span === null || (other !== undefined && span.from < other.from)) continue;
-      const given = each.do === "exit" ? { exit: each.exit } : { rate: each.rate };
-      due.set(each.device, { schedule: each.name, ...given, from: span.from });
+      all.set(each.who, { schedule: each.name, [each.do]: each.value, from: span.from });
     }
     return due;
   }
 
-  /** Whether it is in effect. It is not if a person has given the device another exit or rate since. */
-  private isActive({ do: what, name, device }: Timed, due: ReadonlyMap<DeviceId, Given>): boolean {
-    const given = this.givenAs(what)[device];
-    const isGiven = given !== undefined && Bun.deepEquals(given, due.get(device));
-    return isGiven && given.schedule === name && this.scheduledAs(what).includes(device);
+  /** Whether it is in effect. It is not if a person has given something else since. */
+  private isActive({ do: what, name, who }: Timed, due: Due): boolean {
+    const given = this.givenAs(what)[who];
+    const isGiven = given !== undefined && Bun.deepEquals(given, due.get(who));
+    return isGiven && given.schedule === name && this.deps.byTime[what].scheduled.includes(who);
   }
 
   private nextOf(schedule: Schedule, now: number, zone: string): number {
@@ -325,17 +320,16 @@ export class Schedules {
   }
 
   /**
-   * What was given is noted only once the database has the exit or the rate itself: otherwise a restart, which knows
+   * What was given is noted only once the database has the exit or the limit itself: otherwise a restart, which knows
    * nothing of it, would take it for a person's decision that the device has none.
    */
   private saveDone(): void {
-    const { store, devices, log } = this.deps;
-    const { areExitsSaved, areRatesSaved } = devices;
-    this.isDoneUnsaved = !(areExitsSaved && areRatesSaved);
+    const { store, byTime, log } = this.deps;
+    this.isDoneUnsaved = !WHAT.every((what) => byTime[what].isSaved);
     try {
-      const exits = areExitsSaved ? this.done.exits : (DONE.read(store)?.exits ?? {});
+      const exits = byTime.exit.isSaved ? this.done.exits : (DONE.read(store)?.exits ?? {});
       DONE.write(store, { ...this.done, exits });
-      if (areRatesSaved) RATES_DONE.write(store, this.rates);
+      for (const what of LIMITS) if (byTime[what].isSaved) LIMITS_DONE[what].write(store, this.limits[what]);
       this.isFaulty = false;
     } catch (error) {
       this.isDoneUnsaved = true;

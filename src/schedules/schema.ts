@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { Rate } from "../devices/schema.ts";
+import { GivenQuota, Rate } from "../devices/schema.ts";
 import { MAX_EVERY_HOURS } from "../shared/bounds.ts";
 
 const Day = Type.Union([
@@ -27,7 +27,8 @@ export const ScheduleBody = Type.Object(
     ),
     device: Type.Optional(
       Type.String({
-        description: "from `at` to `until` this device has the exit or the rate; by id, as in /api/devices",
+        description:
+          "from `at` to `until` this device has the exit, the rate or the quota; by id, as in /api/devices",
       }),
     ),
     exit: Type.Optional(Type.String({ description: "with `device`: name of a tunnel, or blocked" })),
@@ -36,8 +37,28 @@ export const ScheduleBody = Type.Object(
         description: "with `device`, in place of `exit`: how fast it may be; null for no limit of its own",
       }),
     ),
+    quota: Type.Optional(
+      Type.Union([GivenQuota, Type.Null()], {
+        description:
+          "with `device`, in place of `exit`: how much it may send and receive in these hours of the day or month; null for no quota of its own",
+      }),
+    ),
+    shared_rate: Type.Optional(
+      Type.Union([Rate, Type.Null()], {
+        description:
+          "from `at` to `until` all devices without a rate of their own have this one together; null for none",
+      }),
+    ),
+    shared_quota: Type.Optional(
+      Type.Union([GivenQuota, Type.Null()], {
+        description:
+          "from `at` to `until` all devices without a quota of their own have this one together; null for none",
+      }),
+    ),
     at: time("24-hour time on the gateway's clock, such as 21:00"),
-    until: time("with `device`: when the exit or the rate ends; the next day if it is not after `at`"),
+    until: time(
+      "not with `tunnel`: when the exit, the rate or the quota ends; the next day if it is not after `at`",
+    ),
     every_hours: Type.Optional(
       Type.Integer({ minimum: 1, maximum: MAX_EVERY_HOURS, description: "with `tunnel`, in place of `at`" }),
     ),
@@ -69,7 +90,9 @@ export const ScheduleList = Type.Object(
         {
           name: Type.String(),
           ...ScheduleBody.properties,
-          active: Type.Boolean({ description: "whether the device has this exit or rate now because of it" }),
+          active: Type.Boolean({
+            description: "whether the exit, the rate or the quota is in force now because of it",
+          }),
           next_at: Type.String({ description: "when it begins, ends or moves next, in ISO 8601" }),
           error: Type.Union([Type.String(), Type.Null()], {
             description: "why it could not be carried out the last time",

@@ -136,7 +136,15 @@ test("bash completes each place of a command by itself, whatever options come be
   expect(await bash("why", "liv")).toEqual(["living\\ room"]);
   expect(await bash("why", "living\\ room", "")).toEqual(["example.com", "203.0.113.0/24"]);
   expect(await bash("schedule", "b")).toEqual(["bedtime"]);
-  expect(await bash("schedule", "bedtime", "")).toEqual(["exit", "rate", "move", "remove"]);
+  expect(await bash("schedule", "bedtime", "")).toEqual([
+    "exit",
+    "rate",
+    "quota",
+    "shared-rate",
+    "shared-quota",
+    "move",
+    "remove",
+  ]);
   expect(await bash("schedule", "bedtime", "exit", "liv")).toEqual(["living\\ room"]);
   expect(await bash("schedule", "bedtime", "exit", "tv", "")).toEqual(["main", "blocked"]);
   // The same places are offered again.

@@ -71,7 +71,45 @@ test("schedule gives a device a limit, or none", async () => {
   expect((await cli("schedule", "evening", "remove")).code).toBe(0);
 });
 
+test("schedule gives all others a shared limit, or none", async () => {
+  const guests = ["--at", "18:00", "--until", "22:00"];
+  expect((await cli("schedule", "guests", "shared-rate", "50/10", ...guests)).code).toBe(0);
+  expect(bodies().find(({ name }) => name === "guests")).toEqual({
+    ...{ name: "guests", shared_rate: { down: 50, up: 10 } },
+    ...{ at: "18:00", until: "22:00" },
+  });
+  expect((await cli("schedules")).stdout).toContain(
+    "shared limit: 50 Mbit/s down, 10 Mbit/s up  18:00-22:00",
+  );
+  expect((await cli("schedule", "guests", "shared-rate", "off", ...guests)).code).toBe(0);
+  expect((await cli("schedules")).stdout).toContain("shared limit: none");
+  expect((await cli("schedule", "guests", "remove")).code).toBe(0);
+});
+
+test("schedule gives a device or all others a quota, or none", async () => {
+  const school = ["--at", "06:00", "--until", "22:00", "--days", "mon-fri"];
+  const times = { at: "06:00", until: "22:00", days: ["mon", "tue", "wed", "thu", "fri"] };
+  expect((await cli("schedule", "school", "quota", "tv", "1GB/day", ...school)).code).toBe(0);
+  expect((await cli("schedule", "guests", "shared-quota", "20GB/month", "1", ...school)).code).toBe(0);
+  expect(bodies().slice(-2)).toEqual([
+    { name: "nightly", tunnel: "main", at: "04:00", days: ["sat"] },
+    { name: "school", device: TV, quota: { megabytes: 1_000, every: "day", at_end: "blocked" }, ...times },
+  ] as never);
+  const { stdout } = await cli("schedules");
+  expect(stdout).toContain("quota of TV: 1000 MB a day, then blocked  ");
+  expect(stdout).toContain("shared quota: 20000 MB a month, then 1 Mbit/s each way  ");
+  expect((await cli("schedule", "guests", "shared-quota", "off", ...school)).code).toBe(0);
+  expect((await cli("schedules")).stdout).toContain("shared quota: none");
+  for (const name of ["school", "guests"]) expect((await cli("schedule", name, "remove")).code).toBe(0);
+});
+
 test.each([
+  [["one", "shared-rate"], "missing argument: which shared-rate?"],
+  [["one", "shared-rate", "5", "1"], "too many arguments: only a quota has an end"],
+  [["one", "shared-rate", "fast", "--at", "18:00"], "rate: must be Mbit/s each way"],
+  [["one", "shared-quota", "1GB"], "quota: must be such as 500MB/day or 20GB/month, or off"],
+  [["one", "quota", "tv"], "missing argument: which device, and which quota?"],
+  [["one", "exit", "tv", "main", "blocked"], "too many arguments: only a quota has an end"],
   [["one", "exit", "tv"], "missing argument: which device, and which exit?"],
   [["one", "move", "main", "blocked"], "too many arguments: move takes a tunnel"],
   [["one", "remove", "main"], "too many arguments: remove takes only the schedule's name"],

@@ -206,6 +206,84 @@ test(
 );
 
 test(
+  "all others' other limit is added by form, and the card of their limit says until when it holds",
+  async () => {
+    await openWith({});
+    await other.page.evaluate(`location.hash = "#/devices"`);
+    await other.shows("main", "together. They have no limit.");
+    await tab.click(ADD);
+    await tab.type("Name", "guests");
+    await tab.choose("What happens", "All others have another limit for some time");
+    await tab.shows(DIALOG, "What devices without a limit of their own receive and send together.");
+    await tab.type("All others receive at most, in Mbit/s", "5");
+    const [from, to] = [await clockIn(-1), await clockIn(1)];
+    await tab.set("From", from);
+    await tab.set("Until", to);
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Save the schedule");
+    await tab.shows(FIRST, "guests Now All others together have at most 5 Mbit/s down from ");
+    await other.shows("main", "together. 5 Mbit/s down");
+    await other.shows("main", "By the schedule guests until");
+    await other.shows("main", "Saving ends what the schedule gives, and replaces the limit of all others.");
+    expect(await other.barriers()).toEqual([]);
+    await other.type("All others receive at most, in Mbit/s", "20");
+    await other.press("Enter");
+    await tab.shows(FIRST, "Not in force now, although planned until");
+    await tab.shows(FIRST, ": all others were given another limit.");
+    await tab.click("Change guests");
+    await tab.type("All others receive at most, in Mbit/s", "");
+    await tab.click("Save the schedule");
+    await tab.shows(FIRST, "All others have no limit from ");
+    await tab.click("Remove guests");
+    await tab.shows(DIALOG, "All others have their usual limit again at once.");
+    await tab.click("Remove");
+    await tab.shows("main", "No schedule yet");
+    await other.shows("main", "together. 20 Mbit/s down");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a device's other quota is added by form, and its details say until when it holds",
+  async () => {
+    await openWith({});
+    await other.page.evaluate(`location.hash = "#/devices"`);
+    await tab.click(ADD);
+    await tab.type("Name", "school");
+    await tab.choose("What happens", "A device has another quota for some time");
+    await tab.choose("Device", "TV");
+    await tab.type("Its quota, in MB", "1000");
+    await tab.choose("At the end of the quota", "The device is slower");
+    await tab.type("It then receives at most, in Mbit/s", "2");
+    const [from, to] = [await clockIn(-1), await clockIn(1)];
+    await tab.set("From", from);
+    await tab.set("Until", to);
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Save the schedule");
+    await tab.shows(FIRST, "school Now TV may use this from ");
+    await tab.shows(FIRST, ": 1 GB a day, then 2 Mbit/s down.");
+    await other.click("Edit TV");
+    const row = `.device:has([aria-label="Exit of TV"])`;
+    await other.shows(row, "of 1 GB today, then 2 Mbit/s down");
+    await other.shows(row, "By the schedule school until");
+    await other.shows(row, "Saving ends what the schedule gives, and replaces the device’s own quota.");
+    expect(await other.barriers()).toEqual([]);
+    await tab.click("Change school");
+    await tab.choose("What happens", "All others have another quota for some time");
+    await tab.click("Save the schedule");
+    await tab.shows(FIRST, "All others together may use this from ");
+    await other.shows("main", "Saving ends what the schedule gives, and replaces the quota of all others.");
+    await rig.gateway.api("PUT", "/api/shared-quota", { quota: null });
+    await tab.shows(FIRST, ": all others were given another quota.");
+    await tab.click("Remove school");
+    await tab.shows(DIALOG, "All others then keep their usual quota at that time.");
+    await tab.click("Remove");
+    await tab.shows("main", "No schedule yet");
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "a schedule that has failed says why",
   async () => {
     const played = `(() => {

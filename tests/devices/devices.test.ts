@@ -76,6 +76,7 @@ class World {
       dhcp: this.dhcp,
       publish: (update) => told.push(update),
       publishRemoved: (id) => removed.push(id),
+      publishShared: () => {},
       alarm: (code, message) => alerts.push(`${code}: ${message}`),
       log: { warn: (message) => warnings.push(message) },
     });
@@ -738,12 +739,12 @@ describe("several exits in order", () => {
   });
 
   test("a schedule's exit precedes them, and they are there again afterwards", async () => {
-    await world.devices.schedule(TV, "blocked");
+    await world.devices.byTime.exit.schedule(TV, "blocked");
     expect(inKernel()).toEqual(BLOCKED);
     expect(await world.row(TV)).toMatchObject({ exit: "blocked", exit_order: ORDER });
     await tunnelIs("amsterdam", false);
     expect(inKernel()).toEqual(BLOCKED);
-    await world.devices.schedule(TV, null);
+    await world.devices.byTime.exit.schedule(TV, undefined);
     expect(await world.row(TV)).toMatchObject({ exit: "main", exit_order: ORDER });
   });
 
@@ -807,10 +808,10 @@ describe("an exit by schedule", () => {
 
   test("precedes the person's own, which is there again afterwards; the kernel and listeners have each", async () => {
     await world.devices.assign(TV, { exit: "amsterdam" });
-    await world.devices.schedule(TV, "blocked");
+    await world.devices.byTime.exit.schedule(TV, "blocked");
     expect(await world.row(TV)).toMatchObject({ exit: "blocked", assigned: true });
     expect(world.parts.at(-1)?.devices).toEqual([{ id: TV, exit: { to: "blocked" } }]);
-    await world.devices.schedule(TV, null);
+    await world.devices.byTime.exit.schedule(TV, undefined);
     expect(await exitOf()).toBe("amsterdam");
     expect(world.parts.at(-1)?.devices).toEqual([{ id: TV, exit: { to: "tunnel", name: "amsterdam" } }]);
     await world.host.pass(1_000);
@@ -818,47 +819,47 @@ describe("an exit by schedule", () => {
   });
 
   test("is the exit of a device that has no other, over a restart too", async () => {
-    await world.devices.schedule(TV, "blocked");
+    await world.devices.byTime.exit.schedule(TV, "blocked");
     const again = new World(world.directory, world.store);
     await again.start();
     expect(again.parts[0]?.devices).toEqual([{ id: TV, exit: { to: "blocked" } }]);
     expect(await again.row(TV)).toMatchObject({ exit: "blocked", assigned: true });
-    expect(again.devices.scheduled).toEqual([TV]);
-    await again.devices.schedule(TV, null);
+    expect(again.devices.byTime.exit.scheduled).toEqual([TV]);
+    await again.devices.byTime.exit.schedule(TV, undefined);
     expect(again.parts.at(-1)?.devices).toEqual([]);
     again.stopping.abort();
   });
 
   test("ends as soon as a person gives the device an exit, even the default one, and not with a name", async () => {
-    await world.devices.schedule(TV, "blocked");
+    await world.devices.byTime.exit.schedule(TV, "blocked");
     await world.devices.assign(TV, { name: "TV" });
     expect(await exitOf()).toBe("blocked");
     await world.devices.assign(TV, { exit: null });
     expect(await exitOf()).toBe("main");
-    await world.devices.schedule(TV, "blocked");
+    await world.devices.byTime.exit.schedule(TV, "blocked");
     await world.devices.forget(TV);
-    expect(world.devices.scheduled).toEqual([]);
+    expect(world.devices.byTime.exit.scheduled).toEqual([]);
   });
 
   test("if the kernel refuses it, nothing has changed", async () => {
     world.load = () => Promise.reject(new GatewayError("kernel_refused", "no"));
-    await expect(world.devices.schedule(TV, "blocked")).rejects.toThrow("no");
-    expect(world.devices.scheduled).toEqual([]);
+    await expect(world.devices.byTime.exit.schedule(TV, "blocked")).rejects.toThrow("no");
+    expect(world.devices.byTime.exit.scheduled).toEqual([]);
     expect(world.store.read("scheduled_exits") ?? "").toBe("");
   });
 
   test("must be there, and keeps its tunnel from being removed", async () => {
-    await expect(world.devices.schedule(TV, "oslo")).rejects.toThrow(
+    await expect(world.devices.byTime.exit.schedule(TV, "oslo")).rejects.toThrow(
       refusal("not_found", "exit: there is no such tunnel; the exits are main, amsterdam, blocked"),
     );
-    await world.devices.schedule(TV, "amsterdam");
+    await world.devices.byTime.exit.schedule(TV, "amsterdam");
     await expect(world.devices.unlessUsed("amsterdam", async () => {})).rejects.toThrow(
       refusal("bad_request", `name: amsterdam is the exit of ${TV}; choose another exit for them first`),
     );
   });
 
   test("is for a network behind another router too", async () => {
-    await world.devices.schedule(mustParsePrefix("10.8.0.0/24"), "blocked");
+    await world.devices.byTime.exit.schedule(mustParsePrefix("10.8.0.0/24"), "blocked");
     expect(world.parts.at(-1)?.routed).toEqual([
       { prefix: mustParsePrefix("10.8.0.0/24"), exit: { to: "blocked" } },
     ]);
@@ -1179,9 +1180,9 @@ describe("on a disk that takes no writes", () => {
     await expect(world.devices.assign(TV, { exit: "blocked" })).rejects.toThrow(inForce);
     await expect(world.devices.setDefaultExit("blocked")).rejects.toThrow(inForce);
     expect(world.parts.at(-1)?.defaultExit).toEqual({ to: "blocked" });
-    await expect(world.devices.schedule(PHONE, "blocked")).rejects.toThrow(inForce);
+    await expect(world.devices.byTime.exit.schedule(PHONE, "blocked")).rejects.toThrow(inForce);
     expect(await exits()).toEqual(["blocked", "blocked", "blocked", "main"]);
-    await expect(world.devices.schedule(PHONE, null)).rejects.toThrow(refused);
+    await expect(world.devices.byTime.exit.schedule(PHONE, undefined)).rejects.toThrow(refused);
     await expect(world.devices.forget(laptop)).rejects.toThrow(inForce);
     expect(await exits()).toEqual(["blocked", "blocked", "blocked"]);
     world.store.atomically = atomically;
@@ -1205,14 +1206,14 @@ describe("on a disk that takes no writes", () => {
       throw new Error("refused");
     };
     await expect(world.devices.assign(TV, { exit: "main" })).rejects.toThrow("refused");
-    expect([await exits(), saved(), world.devices.areExitsSaved]).toEqual([
+    expect([await exits(), saved(), world.devices.byTime.exit.isSaved]).toEqual([
       ["main", "blocked"],
       ["main"],
       false,
     ]);
     world.store.atomically = atomically;
     await world.host.pass(15_000);
-    expect([saved(), world.devices.areExitsSaved]).toEqual([["blocked"], true]);
+    expect([saved(), world.devices.byTime.exit.isSaved]).toEqual([["blocked"], true]);
   });
 
   test("what opens, or moves, or names, is refused, and nothing has changed", async () => {
@@ -1224,7 +1225,7 @@ describe("on a disk that takes no writes", () => {
     await expect(world.devices.assign(PHONE, { exit: "amsterdam" })).rejects.toThrow(refused);
     await expect(world.devices.assign(PHONE, { name: "Phone" })).rejects.toThrow(refused);
     await expect(world.devices.setDefaultExit("main")).rejects.toThrow(refused);
-    await expect(world.devices.schedule(TV, "main")).rejects.toThrow(refused);
+    await expect(world.devices.byTime.exit.schedule(TV, "main")).rejects.toThrow(refused);
     await expect(world.devices.assign(PHONE, { exit: ["main", "amsterdam"] })).rejects.toThrow(refused);
     await expect(world.devices.setDirect(true)).rejects.toThrow(refused);
     expect(await exits()).toEqual(["blocked", "blocked", "main"]);

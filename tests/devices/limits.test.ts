@@ -20,6 +20,7 @@ let directory: string;
 let store: Store;
 let host: FakeHost;
 let limits: Limits;
+let quotas: Quotas;
 let road: Address[];
 let known: Address[];
 let warnings: string[];
@@ -45,7 +46,7 @@ afterEach(() => {
 
 /** As the service starts. */
 async function fresh(): Promise<Limits> {
-  const quotas = new Quotas({
+  quotas = new Quotas({
     ...{ host, store },
     zone: () => zone,
     onUsedUp: (id, quota) => void usedUp.push(`${id} ${quotaText(quota)}`),
@@ -330,10 +331,42 @@ test("a schedule's rate holds until it ends or a person decides, over a restart,
   ]);
   store.write(
     "scheduled_rates",
-    JSON.stringify({ tv: null, [TV]: { down: null, up: null }, [CAMERA]: null }),
+    JSON.stringify({ tv: null, [TV]: { down: null, up: null }, [CAMERA]: null, [EVERYBODY_ELSE]: null }),
   );
   limits = await fresh();
-  expect(limits.scheduled).toEqual([CAMERA]);
+  expect(limits.scheduled).toEqual([CAMERA, EVERYBODY_ELSE]);
+});
+
+test("a schedule's shared rate holds for everybody else under the same rules", async () => {
+  const own = { down: 50, up: null };
+  const slow = { down: 5, up: 1 };
+  await limits.set(EVERYBODY_ELSE, own);
+  await limits.schedule(EVERYBODY_ELSE, slow);
+  expect([limits.of(EVERYBODY_ELSE), limits.of(TV), lines("rate over 625000 ").length]).toEqual([
+    slow,
+    null,
+    1,
+  ]);
+  expect(LIMITS.read(store)).toEqual([{ id: EVERYBODY_ELSE, rate: own }]);
+  limits = await fresh();
+  expect([limits.of(EVERYBODY_ELSE), limits.scheduled]).toEqual([slow, [EVERYBODY_ELSE]]);
+  expect(limits.ids).toEqual([]);
+  expect(limits.isRaised(EVERYBODY_ELSE, slow, undefined)).toBe(true);
+  expect(limits.isRaised(EVERYBODY_ELSE, undefined, { down: 40, up: 1 })).toBe(false);
+  // A device that gets its own then has it beside what is shared.
+  expect(limits.isRaised(TV, undefined, { down: 1, up: 1 })).toBe(true);
+  const heal = fullDisk();
+  await expect(limits.schedule(EVERYBODY_ELSE, undefined)).rejects.toThrow("The disk is full.");
+  await expect(limits.schedule(EVERYBODY_ELSE, null)).rejects.toThrow("The disk is full.");
+  expect((await limits.schedule(EVERYBODY_ELSE, { down: 1, up: 1 }))?.message).toContain("in force");
+  heal();
+  await limits.schedule(EVERYBODY_ELSE, null);
+  expect([limits.of(EVERYBODY_ELSE), host.limitsTable]).toEqual([null, null]);
+  await limits.schedule(EVERYBODY_ELSE, undefined);
+  expect([limits.of(EVERYBODY_ELSE), limits.scheduled]).toEqual([own, []]);
+  await limits.schedule(EVERYBODY_ELSE, slow);
+  await limits.set(EVERYBODY_ELSE, { down: 60, up: 60 });
+  expect([limits.of(EVERYBODY_ELSE), limits.scheduled]).toEqual([{ down: 60, up: 60 }, []]);
 });
 
 test("a schedule's lower rate takes effect even if it cannot be saved, and its end must be saved if more passes then", async () => {
@@ -456,6 +489,78 @@ test("what was used outlives another limit, a restart, a table that is removed, 
   // Another quota keeps it; for a month, too.
   await limits.setQuota(TV, { ...QUOTA, megabytes: 1, every: "month" });
   expect(lines("used ")).toContain("over 1000000 bytes used 2000 bytes");
+});
+
+test("a schedule's quota has a count of its own, and the device's own one goes on afterwards where it was", async () => {
+  const own: Quota = { ...QUOTA, every: "month" };
+  host.setClock(Date.parse("2026-11-27T12:00:00Z") - host.monotonic());
+  await limits.setQuota(TV, own);
+  host.useQuotas(400_000_000);
+  await limits.scheduleQuota(TV, { ...QUOTA, megabytes: 100 });
+  expect([limits.quotaOf(TV), lines("quota used_")]).toEqual([
+    { quota: { ...QUOTA, megabytes: 100 }, usedBytes: 0 },
+    [expect.stringMatching(/^quota used_2026_11_27_day_02_\w+ \{$/)],
+  ]);
+  expect(QUOTAS.read(store)).toEqual([{ id: TV, quota: own }]);
+  host.useQuotas(30_000_000);
+  limits = await fresh();
+  expect(used()).toBe(30_000_000);
+  await limits.scheduleQuota(TV, undefined);
+  expect(limits.quotaOf(TV)).toEqual({ quota: own, usedBytes: 400_000_000 });
+  host.useQuotas(1_000);
+  // In the same day it goes on, too, over a restart meanwhile; on the next day it begins again.
+  await limits.lookAfter();
+  limits = await fresh();
+  await limits.scheduleQuota(TV, QUOTA);
+  expect(used()).toBe(30_000_000);
+  await limits.scheduleQuota(TV, null);
+  expect([limits.quotaOf(TV), limits.ids, host.limitsTable]).toEqual([null, [TV], null]);
+  host.setClock(Date.parse("2026-11-28T12:00:00Z") - host.monotonic());
+  await limits.scheduleQuota(TV, { ...QUOTA, megabytes: 1 });
+  expect(used()).toBe(0);
+  host.useQuotas(1_000_000);
+  await limits.count();
+  expect(usedUp).toEqual([`${TV} 1 MB a day, then blocked`]);
+  // What a person decides ends it.
+  await limits.setQuota(TV, { ...own, megabytes: 600 });
+  expect([limits.quotaOf(TV)?.usedBytes, quotas.scheduled]).toEqual([400_001_000, []]);
+  await limits.setQuota(TV, null);
+  expect(limits.quotaOf(TV)).toBeNull();
+});
+
+test("a schedule's quota takes effect without being saved only where there was none", async () => {
+  const small: Quota = { ...QUOTA, megabytes: 1 };
+  await limits.setQuota(TV, QUOTA);
+  for (const [id, from, to, isRaised] of [
+    [CAMERA, undefined, QUOTA, false],
+    [CAMERA, undefined, null, false],
+    [CAMERA, QUOTA, small, false],
+    [CAMERA, small, QUOTA, true],
+    [CAMERA, QUOTA, undefined, true],
+    // It begins with nothing used, and so does not only close.
+    [TV, undefined, small, true],
+    [TV, undefined, null, true],
+    [TV, null, undefined, false],
+  ] as const)
+    expect([id, from, to, quotas.isRaised(id, from, to)]).toEqual([id, from, to, isRaised]);
+  await limits.setQuota(EVERYBODY_ELSE, QUOTA);
+  // It would have that beside the one that it shares.
+  expect(quotas.isRaised(CAMERA, undefined, small)).toBe(true);
+  await limits.setQuota(EVERYBODY_ELSE, null);
+  const heal = fullDisk();
+  await expect(limits.scheduleQuota(TV, small)).rejects.toThrow("The disk is full.");
+  expect((await limits.scheduleQuota(CAMERA, small))?.message).toContain("in force");
+  await expect(limits.scheduleQuota(CAMERA, undefined)).rejects.toThrow("The disk is full.");
+  expect(quotas.scheduled).toEqual([CAMERA]);
+  heal();
+  await limits.lookAfter();
+  expect(JSON.parse(store.read("scheduled_quotas") ?? "")).toEqual({ [CAMERA]: small });
+  store.write(
+    "scheduled_quotas",
+    JSON.stringify({ tv: null, [TV]: { ...QUOTA, at_end: { down: null, up: null } }, [PHONE]: null }),
+  );
+  limits = await fresh();
+  expect(quotas.scheduled).toEqual([PHONE]);
 });
 
 const SLOW: Rate = { down: 2, up: null };

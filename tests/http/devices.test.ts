@@ -207,12 +207,11 @@ test("devices without a rate share one, and open pages are told", async () => {
   expect((await list()).shared_rate).toEqual({ down: 50, up: null });
   expect((await put("/api/shared-rate", { rate: null })).status).toBe(200);
   expect(await list()).not.toHaveProperty("shared_rate");
-  // Refused or not, what a page shows may be what it was told before.
   expect(await listener.received(2)).toContainEqual({
     type: "settings_update",
     payload: { changed: "settings" },
   });
-  expect(await listener.stale(2)).toEqual(["/api/devices"]);
+  expect(await listener.stale(2)).toEqual(["/api/devices", "/api/schedules"]);
 });
 
 test("devices without a quota share one, and open pages are told", async () => {

@@ -284,8 +284,8 @@ test("each rate and each quota has series while there is one, and a scrape runs 
   ]);
   expect(host.commands.filter((command) => /quota|limits/.test(command))).toEqual([]);
   // The rate in force, as a schedule gives it.
-  await parts.devices.scheduleRate(tv as Mac, { down: 1, up: 1 });
-  await parts.devices.scheduleRate(phone as Mac, null);
+  await parts.devices.byTime.rate.schedule(tv as Mac, { down: 1, up: 1 });
+  await parts.devices.byTime.rate.schedule(phone as Mac, null);
   expect((await limited()).filter((line) => line.startsWith("portcullis_device_rate"))).toEqual([
     `portcullis_device_rate_bytes_per_second{device="${tv}",direction="down"} 125000`,
     `portcullis_device_rate_bytes_per_second{device="${tv}",direction="up"} 125000`,

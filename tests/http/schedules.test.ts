@@ -94,6 +94,65 @@ test("a schedule gives a device a rate, and its own one holds again when a perso
   await home.send("PUT", `/api/devices/${TV}`, '{"rate":null}');
 });
 
+test("a schedule gives everybody else a rate, pages are told, and a person or its removal ends it", async () => {
+  const listener = await listenTo(home.port);
+  const sharedRate = async () => (await home.send("GET", "/api/devices")).json.shared_rate;
+  const [own, slow] = [
+    { down: 50, up: null },
+    { down: 5, up: 1 },
+  ];
+  const shareOwn = () => home.send("PUT", "/api/shared-rate", JSON.stringify({ rate: own }));
+  const body: ScheduleBody = { shared_rate: slow, at: timeIn(-1), until: timeIn(1) };
+  await shareOwn();
+  expect(await put("guests", body)).toEqual(SUCCESS);
+  expect(await sharedRate()).toEqual(slow);
+  expect((await list()).schedules).toMatchObject([{ name: "guests", ...body, active: true }]);
+  expect(await listener.stale(3)).toEqual(["/api/devices", "/api/schedules"]);
+  expect((await home.send("DELETE", "/api/schedules/guests")).text).toBe(SUCCESS.text);
+  expect(await sharedRate()).toEqual(own);
+  expect(await put("guests", { ...body, shared_rate: null })).toEqual(SUCCESS);
+  expect(await sharedRate()).toBeUndefined();
+  await shareOwn();
+  expect([await sharedRate(), (await list()).schedules[0].active]).toEqual([own, false]);
+  await home.send("DELETE", "/api/schedules/guests");
+  await home.send("PUT", "/api/shared-rate", '{"rate":null}');
+});
+
+test("a schedule gives a device or everybody else a quota, and the own one goes on afterwards where it was", async () => {
+  const quotas = async () => {
+    const { devices, shared_quota } = (await home.send("GET", "/api/devices")).json;
+    return [devices.find(({ id }: { id: string }) => id === TV)?.quota, shared_quota];
+  };
+  const [own, small] = (["month", "day"] as const).map((every) => ({
+    megabytes: 500,
+    every,
+    at_end: "told",
+  }));
+  const times = { at: timeIn(-1), until: timeIn(1) };
+  await home.send("PUT", `/api/devices/${TV}`, JSON.stringify({ quota: own }));
+  home.host.useQuotas(100_000_000);
+  expect(await quotas()).toEqual([{ ...own, used_bytes: 100_000_000 }, undefined]);
+  expect(await put("school", { device: TV, quota: small, ...times })).toEqual(SUCCESS);
+  expect(await put("guests", { shared_quota: small, ...times })).toEqual(SUCCESS);
+  expect(await quotas()).toEqual([
+    { ...small, used_bytes: 0 },
+    { ...small, used_bytes: 0 },
+  ]);
+  expect((await list()).schedules).toMatchObject([
+    { name: "guests", shared_quota: small, active: true },
+    { name: "school", quota: small, active: true },
+  ]);
+  home.host.useQuotas(30_000_000);
+  expect(await quotas()).toMatchObject([{ used_bytes: 30_000_000 }, { used_bytes: 30_000_000 }]);
+  await home.send("DELETE", "/api/schedules/school");
+  await home.send("PUT", "/api/shared-quota", '{"quota":null}');
+  expect(await quotas()).toEqual([{ ...own, used_bytes: 100_000_000 }, undefined]);
+  expect((await list()).schedules).toMatchObject([{ name: "guests", active: false }]);
+  expect(await put("school", { device: TV, quota: null, ...times })).toEqual(SUCCESS);
+  expect(await quotas()).toEqual([undefined, undefined]);
+  await home.send("PUT", `/api/devices/${TV}`, '{"quota":null}');
+});
+
 test("listeners are told of each change", async () => {
   const listener = await listenTo(home.port);
   await listener.received(1);
@@ -106,7 +165,7 @@ test("listeners are told of each change", async () => {
 });
 
 test.each<[object, number, string]>([
-  [{}, 400, "either tunnel or device is required"],
+  [{}, 400, "either tunnel, device, shared_rate or shared_quota is required"],
   [{ tunnel: "main", at: "4:00" }, 400, "at: must be a time of 24 hours, such as 21:00 or 07:30"],
   [{ tunnel: "main", every_hours: 0 }, 400, "every_hours must be a whole number from 1 to 720"],
   [{ tunnel: "main", at: "04:00", days: ["monday"] }, 400, "days contains a value that is not valid"],
@@ -124,7 +183,7 @@ test.each<[object, number, string]>([
   [
     { tunnel: "main", time: "04:00" },
     400,
-    "unknown field time: the known ones are tunnel, device, exit, rate, at, until, every_hours, days",
+    "unknown field time: the known ones are tunnel, device, exit, rate, quota, shared_rate, shared_quota, at, until, every_hours, days",
   ],
 ])("PUT %j is refused with %i", async (body, status, error) => {
   expect(await put("one", body)).toEqual({ status, text: JSON.stringify({ success: false, error }) });

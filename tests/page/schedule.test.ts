@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { faultIn } from "../../src/dashboard/fault.ts";
-import { timeOfDay } from "../../src/dashboard/format.ts";
+import { bytesOf, timeOfDay } from "../../src/dashboard/format.ts";
 import {
   daysOf,
   givenExits,
@@ -34,6 +34,10 @@ const MOVE: Schedule = {
   ...{ name: "move", tunnel: "main", every_hours: 6 },
   ...{ active: false, next_at: "2026-11-22T20:00:00Z", error: null },
 };
+const { exit: _, device: __, ...TIMES } = FILM;
+const SHARED: Schedule = { ...TIMES, name: "guests", shared_rate: { down: 50, up: 50 } };
+const QUOTA = { megabytes: 1_000, every: "day", at_end: { down: 1, up: null } } as const;
+const { shared_rate: ___, ...GUESTS } = SHARED;
 const [EIGHT, ELEVEN] = [timeOfDay("20:00"), timeOfDay("23:00")];
 
 test.each<[Schedule, string]>([
@@ -46,6 +50,18 @@ test.each<[Schedule, string]>([
     { ...FILM, device: "10.8.0.0/24" },
     `10.8.0.0/24 leaves by amsterdam from ${EIGHT} to ${ELEVEN} each day.`,
   ],
+  [SHARED, `All others together have at most 50 Mbit/s each way from ${EIGHT} to ${ELEVEN} each day.`],
+  [
+    { ...TIMES, device: TV, quota: QUOTA },
+    `TV may use this from ${EIGHT} to ${ELEVEN} each day: ${bytesOf(1e9)} a day, then 1 Mbit/s down.`,
+  ],
+  [
+    { ...GUESTS, shared_quota: { megabytes: 500, every: "month" } },
+    `All others together may use this from ${EIGHT} to ${ELEVEN} each day: ${bytesOf(5e8)} a month, then blocked.`,
+  ],
+  [{ ...TIMES, device: TV, quota: null }, `TV has no quota of its own from ${EIGHT} to ${ELEVEN} each day.`],
+  [{ ...GUESTS, shared_quota: null }, `All others have no quota from ${EIGHT} to ${ELEVEN} each day.`],
+  [{ ...SHARED, shared_rate: null }, `All others have no limit from ${EIGHT} to ${ELEVEN} each day.`],
   [MOVE, "The main tunnel moves to another server of its place every 6 hours."],
   [{ ...MOVE, every_hours: 1 }, "The main tunnel moves to another server of its place every hour."],
 ])("a schedule reads as a sentence (%#)", (schedule, text) => {
@@ -101,7 +117,16 @@ test("a move whose time has passed waits for its tunnel", () => {
 test("what a form makes of a schedule is the same schedule", () => {
   const days: Day[] = ["sat", "sun"];
   const { every_hours, ...daily } = MOVE;
-  for (const schedule of [FILM, { ...FILM, days }, MOVE, { ...daily, at: "04:00", days }]) {
+  const limits = [
+    { ...TIMES, device: TV, rate: { down: 5, up: null } },
+    { ...TIMES, device: TV, quota: QUOTA },
+    { ...TIMES, device: TV, quota: null },
+    SHARED,
+    { ...SHARED, shared_rate: null },
+    { ...GUESTS, shared_quota: QUOTA },
+    { ...GUESTS, shared_quota: null },
+  ];
+  for (const schedule of [FILM, { ...FILM, days }, ...limits, MOVE, { ...daily, at: "04:00", days }]) {
     const { name, active, next_at, error, ...body } = schedule;
     expect(bodyOf(draftOf(schedule, "other", "blocked"))).toEqual(body);
   }
@@ -151,9 +176,14 @@ test.each<[Partial<Draft>, string]>([
 });
 
 test("a schedule that gives a limit now is none that gives an exit", () => {
-  const { exit: _, ...limit } = FILM;
+  const limit = { ...TIMES, device: TV };
   expect([...givenExits([{ ...FILM, active: true }, MOVE])]).toEqual([[TV, "film"]]);
   expect(givenExits([FILM]).size).toBe(0);
   for (const rate of [{ down: 1, up: 1 }, null])
-    expect(givenExits([{ ...limit, rate, active: true }]).size).toBe(0);
+    expect(
+      givenExits([
+        { ...limit, rate, active: true },
+        { ...SHARED, active: true },
+      ]).size,
+    ).toBe(0);
 });

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { GatewayError, Unsaved } from "../../src/base/errors.ts";
-import type { DeviceId } from "../../src/devices/id.ts";
-import type { Rate } from "../../src/devices/schema.ts";
+import type { ByTime } from "../../src/devices/by-time.ts";
+import { type DeviceId, EVERYBODY_ELSE, type LimitId } from "../../src/devices/id.ts";
+import type { Quota, Rate } from "../../src/devices/schema.ts";
 import { SCHEDULES } from "../../src/schedules/schedule.ts";
 import { Schedules } from "../../src/schedules/schedules.ts";
 import type { ScheduleBody } from "../../src/schedules/schema.ts";
@@ -18,8 +19,9 @@ const at = (text: string) => Temporal.PlainDateTime.from(text).toZonedDateTime(B
 /** Schedules on a clock that a test moves, with devices and tunnels that only note what is done. */
 class World {
   readonly settings = new Map<string, string>();
-  readonly exits = new Map<DeviceId, string>();
-  readonly rates = new Map<DeviceId, Rate | null>();
+  readonly exits = new Map<LimitId, string>();
+  readonly rates = new Map<LimitId, Rate | null>();
+  readonly quotas = new Map<LimitId, Quota | null>();
   readonly done: string[] = [];
   readonly alerts: string[] = [];
   counts: number[] = [];
@@ -42,8 +44,11 @@ class World {
   start(): void {
     this.stopping.abort();
     this.stopping = new AbortController();
-    const { settings, exits, rates, clock, done, alerts } = this;
-    const isSaved = () => this.isSaved;
+    const { settings, exits, rates, quotas, clock, alerts, done } = this;
+    // As if nobody had a limit of its own.
+    const isRaised = (from: unknown, to: unknown) => from != null || to === null;
+    const isMore = (from?: string, to?: string) =>
+      from === "blocked" || (to !== undefined && to !== "blocked");
     this.schedules = new Schedules({
       clock,
       machineZone: () => this.zone,
@@ -51,33 +56,10 @@ class World {
         read: (key) => settings.get(key) ?? null,
         write: (key, value) => void settings.set(key, value),
       },
-      devices: {
-        get scheduled() {
-          return [...exits.keys()];
-        },
-        get areExitsSaved() {
-          return isSaved();
-        },
-        schedule: async (id, exit) => {
-          await this.obey();
-          done.push(`${this.time} ${id} ${exit}`);
-          if (exit === null) exits.delete(id);
-          else exits.set(id, exit);
-        },
-        get scheduledRates() {
-          return [...rates.keys()];
-        },
-        get areRatesSaved() {
-          return isSaved();
-        },
-        scheduleRate: async (id, rate) => {
-          await this.obey();
-          done.push(`${this.time} ${id} ${JSON.stringify(rate)}`);
-          if (rate === undefined) rates.delete(id);
-          else rates.set(id, rate);
-        },
-        // As if the device had no rate of its own.
-        isRateRaised: (_, from, to) => from != null || to === null,
+      byTime: {
+        exit: this.byTime(exits, (exit) => exit ?? null, isMore),
+        rate: this.byTime(rates, JSON.stringify, isRaised),
+        quota: this.byTime(quotas, JSON.stringify, isRaised),
       },
       assertPossible: () => {},
       move: async (tunnel) => {
@@ -91,6 +73,29 @@ class World {
       log: { warn: (text) => void alerts.push(text) },
     });
     void this.schedules.watch(this.stopping.signal);
+  }
+
+  private byTime<Value>(
+    all: Map<LimitId, Value>,
+    textOf: (value: Value | undefined) => unknown,
+    isRaised: (from: Value | undefined, to: Value | undefined) => boolean,
+  ): ByTime<Value> {
+    const isSaved = () => this.isSaved;
+    return {
+      get scheduled() {
+        return [...all.keys()];
+      },
+      get isSaved() {
+        return isSaved();
+      },
+      schedule: async (id, value) => {
+        await this.obey();
+        this.done.push(`${this.time} ${id} ${textOf(value)}`);
+        if (value === undefined) all.delete(id);
+        else all.set(id, value);
+      },
+      isRaised: (_, from, to) => isRaised(from, to),
+    };
   }
 
   /** Time goes by until then. */
@@ -310,6 +315,80 @@ describe("a rate by time", () => {
     await world.until("2026-11-22T18:06");
     expect(world.schedules.list().schedules).toMatchObject([{ active: true, error: null }]);
   });
+
+  test("of everybody else begins and ends beside that of a device, and a person's decision stays", async () => {
+    const guests: ScheduleBody = { shared_rate: SLOW, at: "19:00", until: "21:00" };
+    await world.schedules.put("evening", EVENING);
+    await world.schedules.put("guests", guests);
+    await world.offUntil("2026-11-22T19:30");
+    await world.until("2026-11-22T23:00");
+    const shared = (time: string, rate?: Rate) => `${time} ${EVERYBODY_ELSE} ${JSON.stringify(rate)}`;
+    expect(world.done).toEqual([
+      given("11-22T19:30", SLOW),
+      shared("11-22T19:30", SLOW),
+      shared("11-22T21:00"),
+      given("11-22T22:00", undefined),
+    ]);
+    await world.until("2026-11-23T20:00");
+    // As the limits do when a person gives another shared rate.
+    world.rates.delete(EVERYBODY_ELSE);
+    await world.offUntil("2026-11-23T20:30");
+    expect(world.schedules.list().schedules).toMatchObject([{ active: true }, { active: false }]);
+    expect([...world.rates.keys()]).toEqual([TV]);
+  });
+
+  test("of everybody else that fails says that the shared limit stays", async () => {
+    await world.schedules.put("guests", { shared_rate: null, at: "18:00", until: "22:00" });
+    world.obey = () => Promise.reject(new GatewayError("kernel_refused", "nft failed"));
+    await world.until("2026-11-22T18:05");
+    expect(world.schedules.list().schedules).toMatchObject([
+      { active: false, error: "the shared limit stays: nft failed" },
+    ]);
+  });
+});
+
+describe("a quota by time", () => {
+  const QUOTA: Quota = { megabytes: 1_000, every: "day", at_end: "blocked" };
+  const SCHOOL: ScheduleBody = {
+    ...{ device: TV, quota: { megabytes: 1_000, every: "day" }, at: "06:00", until: "22:00" },
+    days: ["mon"],
+  };
+
+  test("holds beside a rate and an exit, over a restart, too, until a person decides", async () => {
+    await world.schedules.put("school", SCHOOL);
+    await world.schedules.put("guests", { shared_quota: null, at: "08:00", until: "09:00" });
+    await world.until("2026-11-23T07:00");
+    await world.offUntil("2026-11-23T08:30");
+    expect(world.schedules.list().schedules).toMatchObject([
+      { name: "guests", active: true },
+      { active: true },
+    ]);
+    await world.until("2026-11-23T10:00");
+    expect(world.done).toEqual([
+      `11-23T06:00 ${TV} ${JSON.stringify(QUOTA)}`,
+      `11-23T08:30 ${EVERYBODY_ELSE} null`,
+      `11-23T09:00 ${EVERYBODY_ELSE} undefined`,
+    ]);
+    // As the quotas do when a person gives another one.
+    world.quotas.delete(TV);
+    await world.offUntil("2026-11-23T11:00");
+    expect(world.quotas.size).toBe(0);
+    await world.until("2026-11-30T07:00");
+    expect(world.quotas.get(TV)).toEqual(QUOTA);
+    await world.schedules.remove("school");
+    expect(world.quotas.size).toBe(0);
+  });
+
+  test("that fails says whose quota stays", async () => {
+    await world.schedules.put("guests", { shared_quota: null, at: "18:00", until: "22:00" });
+    await world.schedules.put("school", { ...SCHOOL, days: ["sun"], at: "18:00" });
+    world.obey = () => Promise.reject(new GatewayError("kernel_refused", "nft failed"));
+    await world.until("2026-11-22T18:05");
+    expect(world.schedules.list().schedules.map(({ error }) => error)).toEqual([
+      "the shared quota stays: nft failed",
+      `${TV} keeps its quota: nft failed`,
+    ]);
+  });
 });
 
 describe("a move", () => {
@@ -469,9 +548,17 @@ describe("on a disk that takes no writes", () => {
     await expect(world.schedules.put("fast", rated(null))).rejects.toThrow(FULL);
     await expect(world.schedules.remove("slow")).rejects.toThrow(FULL);
     await expect(world.schedules.remove("free")).rejects.toThrow(IN_FORCE);
+    const shared = (rate: Rate | null): ScheduleBody => ({
+      ...{ shared_rate: rate, at: "10:00", until: "22:00" },
+    });
+    await expect(world.schedules.put("guests", shared({ down: 1, up: 1 }))).rejects.toThrow(IN_FORCE);
+    await expect(world.schedules.put("guests", shared(null))).rejects.toThrow(FULL);
     empty();
     await world.until("2026-11-22T13:00");
-    expect(JSON.parse(world.settings.get("schedules") ?? "")).toMatchObject([{ name: "slow" }]);
+    expect(JSON.parse(world.settings.get("schedules") ?? "")).toMatchObject([
+      { name: "guests", shared_rate: { down: 1, up: 1 } },
+      { name: "slow" },
+    ]);
   });
 
   test("one that replaces another, or opens, is refused", async () => {

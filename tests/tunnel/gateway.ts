@@ -181,6 +181,7 @@ export class Gateway {
       dhcp: null,
       publish: () => {},
       publishRemoved: () => {},
+      publishShared: () => {},
       alarm,
     });
     return new Tunnels({

@@ -65,8 +65,22 @@ export function DeviceExit({ device, list }: DeviceExitProps) {
   );
 }
 
-/** Why the device has another exit or limit than its own, if a schedule has given it one. */
-export function BySchedule({ id, what }: { id: string; what: "exit" | "rate" }) {
+interface ByScheduleProps {
+  /** The device; everybody else has none. */
+  id?: string;
+  what: "exit" | keyof typeof ENDS;
+}
+
+/** What saving does meanwhile. */
+const ENDS = {
+  rate: say("Saving ends what the schedule gives, and replaces the device’s own limit."),
+  quota: say("Saving ends what the schedule gives, and replaces the device’s own quota."),
+  shared_rate: say("Saving ends what the schedule gives, and replaces the limit of all others."),
+  shared_quota: say("Saving ends what the schedule gives, and replaces the quota of all others."),
+};
+
+/** Why there is another exit or limit than a person has given, if a schedule has given one. */
+export function BySchedule({ id, what }: ByScheduleProps) {
   const list = knownOf(useAnswer("schedules"));
   const schedule = list?.schedules.find(
     (each) => each.active && each.device === id && each[what] !== undefined,
@@ -75,11 +89,7 @@ export function BySchedule({ id, what }: { id: string; what: "exit" | "rate" }) 
     schedule && (
       <>
         <Until schedule={schedule} zone={list?.time_zone ?? ""} />
-        {what === "rate" && (
-          <p class="small">
-            {say("Saving ends what the schedule gives, and replaces the device’s own limit.")}
-          </p>
-        )}
+        {what !== "exit" && <p class="small">{ENDS[what]}</p>}
       </>
     )
   );

@@ -49,7 +49,7 @@ function List({ list: { time_zone, schedules } }: { list: ScheduleList }) {
       {edited === null && <Outcome of={action} />}
       <p class="quiet">
         {say(
-          "At certain times a device has another exit or limit, or a tunnel moves to another server. Times are those of the gateway’s clock ({zone}), where it is {time}.",
+          "At certain times a device has another exit, limit or quota, all others have another limit or quota, or a tunnel moves to another server. Times are those of the gateway’s clock ({zone}), where it is {time}.",
           { zone: time_zone, time: timeOfDay(clockIn(time_zone, now)) },
         )}
       </p>

@@ -48,6 +48,7 @@ export function SharedLimit({ list: { shared_rate: rate } }: { list: DeviceList 
         up={say("All others send at most, in Mbit/s")}
         save={(changed) => change("PUT", "shared-rate", { rate: changed })}
       />
+      <BySchedule what="shared_rate" />
     </section>
   );
 }

@@ -5,27 +5,30 @@ import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { titleOf } from "../../exit.ts";
 import { say } from "../../language.ts";
-import { devicePath } from "../../parts/device-exit.tsx";
-import { Field, Form, Select } from "../../parts/form.tsx";
-import { RateFields } from "../../parts/rate-fields.tsx";
-import { endOf, quotaText } from "../../quota.ts";
-import { rateIn, typedOf } from "../../typed-rate.ts";
+import { BySchedule, devicePath } from "../../parts/device-exit.tsx";
+import { Form } from "../../parts/form.tsx";
+import { QuotaFields, type QuotaLabels } from "../../parts/quota-fields.tsx";
+import { quotaText } from "../../quota.ts";
+import { quotaIn, quotaTypedOf } from "../../typed-quota.ts";
 
 /** How much a device may send and receive, and what happens then. */
 export function QuotaForm({ device }: { device: Device }) {
   const title = titleOf(device);
   return (
-    <QuotaFields
-      key={keyOf(device.quota)}
-      action={useAction()}
-      quota={device.quota}
-      label={say("Quota of {device}, in MB", { device: title })}
-      blocked={say("The device is blocked")}
-      slower={say("The device is slower")}
-      down={say("{device} then receives at most, in Mbit/s", { device: title })}
-      up={say("{device} then sends at most, in Mbit/s", { device: title })}
-      save={(quota) => change("PUT", devicePath(device), { quota })}
-    />
+    <>
+      <AmountForm
+        key={keyOf(device.quota)}
+        action={useAction()}
+        quota={device.quota}
+        label={say("Quota of {device}, in MB", { device: title })}
+        blocked={say("The device is blocked")}
+        slower={say("The device is slower")}
+        down={say("{device} then receives at most, in Mbit/s", { device: title })}
+        up={say("{device} then sends at most, in Mbit/s", { device: title })}
+        save={(quota) => change("PUT", devicePath(device), { quota })}
+      />
+      <BySchedule id={device.id} what="quota" />
+    </>
   );
 }
 
@@ -40,7 +43,7 @@ export function SharedQuota({ list: { shared_quota: quota } }: { list: DeviceLis
         )}{" "}
         {quota === undefined ? say("They have no quota.") : quotaText(quota)}
       </p>
-      <QuotaFields
+      <AmountForm
         key={keyOf(quota)}
         action={useAction()}
         quota={quota}
@@ -51,6 +54,7 @@ export function SharedQuota({ list: { shared_quota: quota } }: { list: DeviceLis
         up={say("All others then send at most, in Mbit/s")}
         save={(changed) => change("PUT", "shared-quota", { quota: changed })}
       />
+      <BySchedule what="shared_quota" />
     </section>
   );
 }
@@ -60,70 +64,22 @@ function keyOf({ megabytes, every, at_end }: Partial<Quota> = {}): string {
   return JSON.stringify([megabytes, every, at_end]);
 }
 
-interface FieldsProps {
+interface AmountProps extends QuotaLabels {
   quota: Quota | undefined;
   /** Its outcome outlives the form. */
   action: Action;
-  /** What the fields and the choices are called. */
-  label: string;
-  blocked: string;
-  slower: string;
-  down: string;
-  up: string;
   save: (quota: GivenQuota | null) => Promise<unknown>;
 }
 
-function QuotaFields({ quota, action, save, ...labels }: FieldsProps) {
-  const [megabytes, setMegabytes] = useState(quota === undefined ? "" : String(quota.megabytes));
-  const [every, setEvery] = useState(quota?.every ?? "day");
-  const [end, setEnd] = useState(endOf(quota));
-  const [typed, setTyped] = useState(typedOf(typeof quota?.at_end === "object" ? quota.at_end : undefined));
+function AmountForm({ quota, action, save, ...labels }: AmountProps) {
+  const [typed, setTyped] = useState(() => quotaTypedOf(quota));
   const work = async () => {
-    const at_end = end === "slow" ? rateIn(typed) : end;
-    const given: GivenQuota | null =
-      megabytes === "" ? null : { megabytes: Number(megabytes), every, at_end };
-    await save(given);
+    await save(quotaIn(typed));
     await refresh("devices");
   };
   return (
     <Form action={action} work={work} submit={say("Save the quota")} doing={say("Saving…")}>
-      <Field
-        type="number"
-        min={1}
-        max={10_000_000}
-        label={labels.label}
-        hint={say("Sent and received together. Empty means any amount.")}
-        value={megabytes}
-        onValue={setMegabytes}
-      />
-      <Select
-        label={say("The quota begins again")}
-        value={every}
-        onValue={setEvery}
-        options={[
-          { value: "day", text: say("each day") },
-          { value: "month", text: say("each month") },
-        ]}
-      />
-      <Select
-        label={say("At the end of the quota")}
-        value={end}
-        onValue={setEnd}
-        options={[
-          { value: "blocked", text: labels.blocked },
-          { value: "slow", text: labels.slower },
-          { value: "told", text: say("Only an alert") },
-        ]}
-      />
-      {end === "slow" && (
-        <RateFields
-          typed={typed}
-          onTyped={setTyped}
-          down={labels.down}
-          up={labels.up}
-          hint={say("Empty means no limit.")}
-        />
-      )}
+      <QuotaFields {...labels} typed={typed} onTyped={setTyped} />
     </Form>
   );
 }

@@ -2,6 +2,7 @@ import type { Day, ScheduleBody } from "../../../schedules/schema.ts";
 import type { Fault } from "../../fault.ts";
 import { say } from "../../language.ts";
 import { DAYS, type Schedule } from "../../schedule.ts";
+import { type QuotaTyped, quotaIn, quotaTypedOf } from "../../typed-quota.ts";
 import { limitIn, type RateTyped, typedOf } from "../../typed-rate.ts";
 
 /**
@@ -9,18 +10,22 @@ import { limitIn, type RateTyped, typedOf } from "../../typed-rate.ts";
  * kept, in case that is chosen again.
  */
 export interface Draft {
-  does: "exit" | "rate" | "move";
+  does: "exit" | "rate" | "quota" | "shared_rate" | "shared_quota" | "move";
   repeats: "daily" | "hourly";
   name: string;
   device: string;
   exit: string;
   rate: RateTyped;
+  quota: QuotaTyped;
   tunnel: string;
   at: string;
   until: string;
   every_hours: string;
   days: readonly Day[];
 }
+
+/** What a schedule can limit. */
+const LIMITS = ["rate", "quota", "shared_rate", "shared_quota"] as const;
 
 export const TEXTS = ["name", "device", "exit", "tunnel", "at", "until", "every_hours"] as const;
 /** What errors may name. */
@@ -30,21 +35,26 @@ type FieldName = (typeof FIELD_NAMES)[number];
 
 /** The draft that changes a schedule; or that begins one, with what is offered first. */
 export function draftOf(schedule: Schedule | null, device: string, exit: string): Draft {
-  const { tunnel, rate, at, until, every_hours = 6, days } = schedule ?? {};
-  const timed = rate === undefined ? "exit" : "rate";
+  const { tunnel, at, until, every_hours = 6, days } = schedule ?? {};
   return {
-    does: tunnel === undefined && (schedule?.device ?? device) !== "" ? timed : "move",
+    does: schedule === null ? (device === "" ? "move" : "exit") : deedOf(schedule),
     repeats: schedule?.every_hours === undefined ? "daily" : "hourly",
     name: schedule?.name ?? "",
     device: schedule?.device ?? device,
     exit: schedule?.exit ?? exit,
-    rate: typedOf(rate ?? undefined),
+    rate: typedOf(schedule?.rate ?? schedule?.shared_rate ?? undefined),
+    quota: quotaTypedOf(schedule?.quota ?? schedule?.shared_quota ?? undefined),
     tunnel: tunnel ?? "main",
     at: at ?? "",
     until: until ?? "",
     every_hours: String(every_hours),
     days: days ?? DAYS.map(([day]) => day),
   };
+}
+
+function deedOf(schedule: Schedule): Draft["does"] {
+  if (schedule.tunnel !== undefined) return "move";
+  return LIMITS.find((each) => schedule[each] !== undefined) ?? "exit";
 }
 
 /** What the interface takes. Times that were left empty are left out. */
@@ -54,6 +64,7 @@ export function bodyOf({
   device,
   exit,
   rate,
+  quota,
   tunnel,
   every_hours,
   ...draft
@@ -61,9 +72,21 @@ export function bodyOf({
   const at = draft.at === "" ? {} : { at: draft.at };
   const until = draft.until === "" ? {} : { until: draft.until };
   const days = draft.days.length === DAYS.length ? {} : { days: [...draft.days] };
-  if (does === "exit") return { device, exit, ...at, ...until, ...days };
-  if (does === "rate") return { device, rate: limitIn(rate), ...at, ...until, ...days };
-  return repeats === "daily" ? { tunnel, ...at, ...days } : { tunnel, every_hours: Number(every_hours) };
+  const times = { ...at, ...until, ...days };
+  switch (does) {
+    case "exit":
+      return { device, exit, ...times };
+    case "rate":
+      return { device, rate: limitIn(rate), ...times };
+    case "quota":
+      return { device, quota: quotaIn(quota), ...times };
+    case "shared_rate":
+      return { shared_rate: limitIn(rate), ...times };
+    case "shared_quota":
+      return { shared_quota: quotaIn(quota), ...times };
+    case "move":
+      return repeats === "daily" ? { tunnel, ...at, ...days } : { tunnel, every_hours: Number(every_hours) };
+  }
 }
 
 /**

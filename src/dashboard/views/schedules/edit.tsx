@@ -9,6 +9,7 @@ import { Dialog } from "../../parts/dialog.tsx";
 import { useFaults } from "../../parts/faults.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
 import type { Option } from "../../parts/options.tsx";
+import { QuotaFields, type QuotaLabels } from "../../parts/quota-fields.tsx";
 import { RateFields } from "../../parts/rate-fields.tsx";
 import { useExits } from "../../protection.ts";
 import { type Schedule, whoIn } from "../../schedule.ts";
@@ -75,7 +76,7 @@ export function Edit({ schedule, taken, action, onClose, ...known }: EditProps) 
         {draft.does === "move" ? (
           <MoveFields {...known} draft={draft} bind={bind} onRepeats={(repeats) => set({ repeats })} />
         ) : (
-          <TimedFields {...known} draft={draft} bind={bind} onRate={(rate) => set({ rate })} />
+          <TimedFields {...known} draft={draft} bind={bind} set={set} />
         )}
         {isTimed && (
           <Days value={draft.days} onValue={(days) => set({ days })} fault={faults.textFor("days")} />
@@ -88,6 +89,9 @@ export function Edit({ schedule, taken, action, onClose, ...known }: EditProps) 
 const DEEDS: readonly Option<Draft["does"]>[] = [
   { value: "exit", text: say("A device has another exit for some time") },
   { value: "rate", text: say("A device has another limit for some time") },
+  { value: "quota", text: say("A device has another quota for some time") },
+  { value: "shared_rate", text: say("All others have another limit for some time") },
+  { value: "shared_quota", text: say("All others have another quota for some time") },
   { value: "move", text: say("A tunnel moves to another server") },
 ];
 
@@ -104,40 +108,35 @@ interface FieldsProps extends Pick<EditProps, "list" | "tunnels" | "zone"> {
 }
 
 interface TimedProps extends FieldsProps {
-  onRate: (rate: Draft["rate"]) => void;
+  set: (some: Partial<Draft>) => void;
 }
 
-function TimedFields({ list, zone, draft, bind, onRate }: TimedProps) {
-  const devices = withOwn(
-    list.devices.map(({ id }) => id),
-    draft.device,
-  );
-  const exits = withOwn(
-    list.exits.filter((exit) => exit !== "direct"),
-    draft.exit,
-  );
-  const exitOf = useExits();
+function TimedFields({ set, ...props }: TimedProps) {
+  const { zone, draft, bind } = props;
   return (
     <>
-      <Select
-        label={say("Device")}
-        options={devices.map((id) => ({ value: id, text: whoIn(id, list.devices) }))}
-        {...bind("device")}
-      />
-      {draft.does === "exit" ? (
-        <Select
-          label={say("Exit")}
-          options={exits.map((exit) => ({ value: exit, text: exitOf(exit).text }))}
-          {...bind("exit")}
-        />
-      ) : (
+      {draft.does === "shared_rate" && (
+        <p class="quiet">{say("What devices without a limit of their own receive and send together.")}</p>
+      )}
+      {draft.does === "shared_quota" && (
+        <p class="quiet">
+          {say(
+            "How much devices without a quota of their own send and receive together. One guest can use all of it.",
+          )}
+        </p>
+      )}
+      {!draft.does.startsWith("shared_") && <DeviceField {...props} />}
+      {draft.does === "exit" && <ExitField {...props} />}
+      {(draft.does === "rate" || draft.does === "shared_rate") && (
         <RateFields
           typed={draft.rate}
-          onTyped={onRate}
-          down={say("It receives at most, in Mbit/s")}
-          up={say("It sends at most, in Mbit/s")}
+          onTyped={(rate) => set({ rate })}
+          {...RATE_LABELS[draft.does]}
           hint={say("Empty means no limit.")}
         />
+      )}
+      {(draft.does === "quota" || draft.does === "shared_quota") && (
+        <QuotaFields typed={draft.quota} onTyped={(quota) => set({ quota })} {...QUOTA_LABELS[draft.does]} />
       )}
       <Field label={say("From")} type="time" hint={clockHint(zone)} required {...bind("at")} />
       <Field
@@ -148,6 +147,63 @@ function TimedFields({ list, zone, draft, bind, onRate }: TimedProps) {
         {...bind("until")}
       />
     </>
+  );
+}
+
+const RATE_LABELS = {
+  rate: {
+    down: say("It receives at most, in Mbit/s"),
+    up: say("It sends at most, in Mbit/s"),
+  },
+  shared_rate: {
+    down: say("All others receive at most, in Mbit/s"),
+    up: say("All others send at most, in Mbit/s"),
+  },
+};
+
+const QUOTA_LABELS: Readonly<Record<"quota" | "shared_quota", QuotaLabels>> = {
+  quota: {
+    label: say("Its quota, in MB"),
+    blocked: say("The device is blocked"),
+    slower: say("The device is slower"),
+    down: say("It then receives at most, in Mbit/s"),
+    up: say("It then sends at most, in Mbit/s"),
+  },
+  shared_quota: {
+    label: say("Quota of all others, in MB"),
+    blocked: say("They are blocked"),
+    slower: say("They are slower"),
+    down: say("All others then receive at most, in Mbit/s"),
+    up: say("All others then send at most, in Mbit/s"),
+  },
+};
+
+function DeviceField({ list, draft, bind }: FieldsProps) {
+  const devices = withOwn(
+    list.devices.map(({ id }) => id),
+    draft.device,
+  );
+  return (
+    <Select
+      label={say("Device")}
+      options={devices.map((id) => ({ value: id, text: whoIn(id, list.devices) }))}
+      {...bind("device")}
+    />
+  );
+}
+
+function ExitField({ list, draft, bind }: FieldsProps) {
+  const exits = withOwn(
+    list.exits.filter((exit) => exit !== "direct"),
+    draft.exit,
+  );
+  const exitOf = useExits();
+  return (
+    <Select
+      label={say("Exit")}
+      options={exits.map((exit) => ({ value: exit, text: exitOf(exit).text }))}
+      {...bind("exit")}
+    />
   );
 }
 

@@ -65,12 +65,7 @@ function nowOf(schedule: Schedule, devices: DeviceList["devices"], zone: string,
     case "active":
       return say("In force until {moment}.", { moment });
     case "overruled":
-      return say(
-        schedule.rate === undefined
-          ? "Not in force now, although planned until {moment}: {who} was given another exit."
-          : "Not in force now, although planned until {moment}: {who} was given another limit.",
-        { moment, who: whoIn(schedule.device ?? "", devices) },
-      );
+      return overruledText(schedule, whoIn(schedule.device ?? "", devices), moment);
     case "waiting":
       return say("Next {moment}.", { moment });
     case "overdue":
@@ -78,21 +73,63 @@ function nowOf(schedule: Schedule, devices: DeviceList["devices"], zone: string,
   }
 }
 
+function overruledText(schedule: Schedule, who: string, moment: string): string {
+  const { device, rate, quota, shared_rate } = schedule;
+  if (device === undefined)
+    return say(
+      shared_rate === undefined
+        ? "Not in force now, although planned until {moment}: all others were given another quota."
+        : "Not in force now, although planned until {moment}: all others were given another limit.",
+      { moment },
+    );
+  if (quota !== undefined)
+    return say("Not in force now, although planned until {moment}: {who} was given another quota.", {
+      moment,
+      who,
+    });
+  return say(
+    rate === undefined
+      ? "Not in force now, although planned until {moment}: {who} was given another exit."
+      : "Not in force now, although planned until {moment}: {who} was given another limit.",
+    { moment, who },
+  );
+}
+
 function whatRemovingDoes(schedule: Schedule, devices: DeviceList["devices"]): string {
-  const { tunnel, device = "", rate, active } = schedule;
+  const { tunnel, device, active } = schedule;
   if (tunnel !== undefined)
     return say(
       "The {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} then keeps its server until someone moves it.",
       { tunnel },
     );
+  if (device === undefined) return whatOthersHave(schedule);
   const who = whoIn(device, devices);
-  if (rate !== undefined)
+  if (schedule.rate !== undefined)
     return say(
       active ? "{who} has its own limit again at once." : "{who} then keeps its own limit at that time.",
+      { who },
+    );
+  if (schedule.quota !== undefined)
+    return say(
+      active ? "{who} has its own quota again at once." : "{who} then keeps its own quota at that time.",
       { who },
     );
   return say(
     active ? "{who} has its own exit again at once." : "{who} then keeps its own exit at that time.",
     { who },
+  );
+}
+
+function whatOthersHave({ shared_rate, active }: Schedule): string {
+  if (shared_rate === undefined)
+    return say(
+      active
+        ? "All others have their usual quota again at once."
+        : "All others then keep their usual quota at that time.",
+    );
+  return say(
+    active
+      ? "All others have their usual limit again at once."
+      : "All others then keep their usual limit at that time.",
   );
 }
