@@ -73,6 +73,10 @@ for (const code of CODES) {
     expect(Object.keys(catalogue).filter((text) => !known.has(text))).toEqual([]);
   });
 
+  test(`${code}: the messages are in order, so that whoever adds one finds its place`, () => {
+    expect(Object.keys(catalogue)).toEqual(Object.keys(catalogue).toSorted());
+  });
+
   test(`${code}: translations have the parts, tags and plurals that they need, and labels are short`, () => {
     expect(
       Object.entries(catalogue).flatMap(([text, translated]) => faultsOf(text, translated, code)),

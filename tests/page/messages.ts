@@ -6,7 +6,7 @@ import { parseSync } from "oxc-parser";
 /**
  * The messages of the page, found in its source:
  *
- *     bun tests/page/messages.ts            all of them, each with its files
+ *     bun tests/page/messages.ts            all of them in the order of the catalogues, each with its files
  *     bun tests/page/messages.ts de         those that the catalogue of a language has not
  */
 
@@ -289,7 +289,7 @@ if (import.meta.main) {
   const [code] = process.argv.slice(2);
   const known = code === undefined ? {} : catalogueOf(code);
   const files = Map.groupBy(allMessages().messages, ({ text }) => text);
-  for (const [text, uses] of [...files].toSorted())
+  for (const [text, uses] of [...files].toSorted(([one], [other]) => (one < other ? -1 : 1)))
     if (!Object.hasOwn(known, text))
       console.log(`${JSON.stringify(text)}\t${uses.map(({ place }) => place).join(" ")}`);
 }
