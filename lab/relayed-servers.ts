@@ -77,11 +77,7 @@ export async function amneziaServers(lab: Lab): Promise<CustomServer[]> {
     own.push({
       ...{ name: hostname, location: `${city}, ${country}`, endpoint: `${VPN[role].v4}:${AMNEZIA_PORT}` },
       ...{ public_key: publicKey, private_key: managed.privateKey },
-      ...{
-        address: managed.address,
-        dns: `${TUNNEL.server4},${TUNNEL.server6}`,
-        allowed_ips: "0.0.0.0/0,::/0",
-      },
+      ...{ address: managed.address, dns: TUNNEL.server4, allowed_ips: "0.0.0.0/0,::/0" },
       ...AMNEZIA_SETTINGS,
     });
   }
