@@ -9,6 +9,7 @@ import { LIMITS_TABLE } from "../src/network/limits-table.ts";
 import { allSlots } from "../src/network/slot.ts";
 import type { TunnelRow } from "../src/tunnel/schema.ts";
 import { call } from "./caller.ts";
+import { serverOf } from "./changes.ts";
 import type { Gateway, Lab } from "./lab.ts";
 
 /** What the gateway says about its tunnels, devices and rules. */
@@ -44,6 +45,7 @@ export async function contradictions(lab: Lab, gateway: Gateway): Promise<string
     ...differing("tunnels in the kernel", linksFor(said, saved.slots), await linksIn(lab)),
     ...differing("limited devices in the kernel", limitedOf(said), await limitedIn(lab)),
     ...wrongExits(said),
+    ...wrongTargets(said),
   ];
 }
 
@@ -69,6 +71,16 @@ function wrongExits({ tunnels, devices }: Told): string[] {
     const last = exit_order.filter((each) => each === "blocked");
     const right = [up, last, exit_order].find((some) => some.length > 0) ?? [];
     return right.includes(exit) ? [] : [`${id}: ${exit} instead of ${right.join(" or ")}`];
+  });
+}
+
+/** A tunnel with several targets leads to the one that it says it has taken. */
+export function wrongTargets({ tunnels }: Pick<Told, "tunnels">): string[] {
+  return tunnels.flatMap(({ name, state, provider, server, order }) => {
+    const target = order?.targets[order.at];
+    if (state !== "connected" || order === undefined) return [];
+    const isRight = target?.provider === provider && serverOf(target.server) === server;
+    return isRight ? [] : [`${name}: connected to ${server}${orderText(order)}`];
   });
 }
 
