@@ -49,3 +49,10 @@ export function lastWith(last: Last, isKept: (target: Last["targets"][number]) =
   if (targets.length === 0) return null;
   return targets.length === 1 ? { targets } : { ...last, targets };
 }
+
+/** Whether the first is the second, or what is left of it without some of its targets. */
+export function isLeftOf(last: Last, whole: Last): boolean {
+  const isKept = (target: Last["targets"][number]) =>
+    last.targets.some((each) => Bun.deepEquals(each, target, true));
+  return Bun.deepEquals(lastWith(whole, isKept), last, true);
+}

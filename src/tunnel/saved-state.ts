@@ -14,7 +14,7 @@ import type { Host } from "../system/host.ts";
 import { CONNECTION, type Connection, type SavedTunnel, savedTunnelsIn, tunnelKey } from "./connection.ts";
 import { SESSION_ENDS_MS } from "./health.ts";
 import { KEY_WISHES } from "./key-wishes.ts";
-import { LAST, type Last, lastOf } from "./last.ts";
+import { isLeftOf, LAST, type Last, lastOf } from "./last.ts";
 
 /** Whether the operator wants the kill switch. A restore turns it off only if that is permitted. */
 export const KILL_SWITCH = new SavedChoice(
@@ -160,11 +160,12 @@ export class SavedState implements Texts {
 
   /** Where a tunnel leads, or led last, as a connect takes it; null if it never led anywhere. */
   last(tunnel: string): Last | null {
-    const last = this.lasts().get(tunnel);
-    if (last !== undefined) return last;
-    // Of a version, or a backup, that had none.
+    const last = this.lasts().get(tunnel) ?? null;
     const connection = this.connection(tunnel);
-    return connection && lastOf(connection);
+    if (connection === null) return last;
+    // What another version, or a backup, has brought is later.
+    const present = lastOf(connection);
+    return last !== null && isLeftOf(last, present) ? last : present;
   }
 
   /** What is kept of that, by tunnel. */

@@ -138,6 +138,22 @@ test("where each tunnel led last is known after a kill, and costs no write of it
     }
   }));
 
+test("where a restored connection leads is where its tunnel led last, not where it led before", () =>
+  inDirectory(async (directory) => {
+    const gateway = await Gateway.started(directory);
+    const lastOf = () => gateway.savedState.last("main")?.targets.map(({ server }) => server);
+    await gateway.controller.connect(TWO);
+    const connection = gateway.store.read("connection") ?? "";
+    await gateway.controller.connect(ONE);
+    await gateway.controller.disconnect();
+    expect(lastOf()).toEqual(["one"]);
+    gateway.store.write("connection", connection);
+    gateway.savedState.reload();
+    expect(lastOf()).toEqual(["two"]);
+    gateway.savedState.saveConnection(null);
+    expect(lastOf()).toEqual(["two"]);
+  }));
+
 test("a tunnel whose removal the kernel refuses keeps where it led last", () =>
   inDirectory(async (directory) => {
     const gateway = await Gateway.started(directory);
