@@ -25,7 +25,7 @@ export const TRANSPORTS = [...RELAYED, "amnezia"] as const satisfies readonly Re
 /** What a sniffer lets pass: what relays send to these ports, and the answers. */
 export function relaysAt(
   transport: Relayed,
-  ports: readonly number[] = [RELAY_TARGETS[transport].port],
+  ports: readonly number[] = transport === "udp2tcp" ? UDP2TCP_PORTS : [RELAY_TARGETS[transport].port],
 ): WireguardEndpoint[] {
   return Object.values(VPN).flatMap(({ v4 }) => ports.map((port) => ({ address: v4, port, transport })));
 }
