@@ -96,8 +96,7 @@ export class Schedules {
   constructor(private readonly deps: Deps) {
     this.all = byName(SCHEDULES.read(deps.store));
     this.done = DONE.read(deps.store) ?? { moves: {}, exits: {} };
-    const { rate, quota } = LIMITS_DONE;
-    this.limits = { rate: { ...rate.read(deps.store) }, quota: { ...quota.read(deps.store) } };
+    this.limits = limitsDoneIn(deps.store);
   }
 
   list(): ScheduleList {
@@ -149,10 +148,18 @@ export class Schedules {
     return (this.deps.byTime[what] as ByTime<Value>).isRaised(who, from, to);
   }
 
-  /** Reads the schedules again, after another writer has changed the database. */
+  /**
+   * Reads the schedules again, after another writer has changed the database. What is in force without being saved is
+   * lost then, and given again.
+   */
   async load(): Promise<void> {
-    this.all = byName(SCHEDULES.read(this.deps.store));
+    const { store } = this.deps;
+    this.all = byName(SCHEDULES.read(store));
     this.isUnsaved = false;
+    await this.queue.add(async () => {
+      this.done = { ...this.done, exits: DONE.read(store)?.exits ?? {} };
+      this.limits = limitsDoneIn(store);
+    });
     await this.look();
     this.tellChange();
   }
@@ -345,4 +352,9 @@ export class Schedules {
 
 function byName(schedules: readonly Schedule[]): Map<string, Schedule> {
   return new Map(schedules.map((each) => [each.name, each]));
+}
+
+function limitsDoneIn(store: Pick<Texts, "read">): Record<(typeof LIMITS)[number], Record<string, Given>> {
+  const { rate, quota } = LIMITS_DONE;
+  return { rate: { ...rate.read(store) }, quota: { ...quota.read(store) } };
 }

@@ -621,6 +621,13 @@ describe("on a disk that takes no writes", () => {
       expect(world.done).toEqual([`11-22T21:01 ${TV} ${text}`]);
     });
 
+    test("another writer, who has taken it from the database, does not end it", async () => {
+      await missed();
+      world.isSaved = true;
+      await world.schedules.load();
+      expect(world.done).toEqual([`11-22T21:00 ${TV} ${text}`]);
+    });
+
     test("it is noted as done once it is saved, and then a person's decision outlives a restart", async () => {
       await missed();
       await world.until("2026-11-22T21:10");
