@@ -41,6 +41,19 @@ export function allByTime({ assignments, limits, quotas, scheduleExit, onLimit }
     const unsaved = await change.finally(() => onLimit(id));
     if (unsaved !== null) throw unsaved;
   };
+  const limit = <Value>(
+    kept: Omit<ByTime<Value>, "schedule">,
+    schedule: (id: LimitId, value: Value | undefined) => Promise<Unsaved | null>,
+  ): ByTime<Value> => ({
+    get scheduled() {
+      return kept.scheduled;
+    },
+    get isSaved() {
+      return kept.isSaved;
+    },
+    schedule: (id, value) => told(id, schedule(id, value)),
+    isRaised: (id, from, to) => kept.isRaised(id, from, to),
+  });
   return {
     exit: {
       get scheduled() {
@@ -52,25 +65,7 @@ export function allByTime({ assignments, limits, quotas, scheduleExit, onLimit }
       schedule: (id, exit) => scheduleExit(id as DeviceId, exit ?? null),
       isRaised: (_, from, to) => from === "blocked" || (to !== undefined && to !== "blocked"),
     },
-    rate: {
-      get scheduled() {
-        return limits.scheduled;
-      },
-      get isSaved() {
-        return limits.isSaved;
-      },
-      schedule: (id, rate) => told(id, limits.schedule(id, rate)),
-      isRaised: (id, from, to) => limits.isRaised(id, from, to),
-    },
-    quota: {
-      get scheduled() {
-        return quotas.scheduled;
-      },
-      get isSaved() {
-        return quotas.isSaved;
-      },
-      schedule: (id, quota) => told(id, limits.scheduleQuota(id, quota)),
-      isRaised: (id, from, to) => quotas.isRaised(id, from, to),
-    },
+    rate: limit(limits, (id, rate) => limits.schedule(id, rate)),
+    quota: limit(quotas, (id, quota) => limits.scheduleQuota(id, quota)),
   };
 }
