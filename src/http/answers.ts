@@ -16,18 +16,7 @@ export const UNAUTHORIZED = "a token is needed, or the one that was sent is not 
 
 /** The answers of an endpoint under `/api` by status code. */
 export function answers<Schema extends TSchema>(ok: Schema, description: string) {
-  return {
-    200: answer(ok, description),
-    400: answer(Refusal, "bad request: path parameter, content type, size, body or field"),
-    401: answer(Refusal, UNAUTHORIZED),
-    403: answer(
-      Refusal,
-      "from outside the local network, sent by a page of another site, or read-only token",
-    ),
-    404: answer(Refusal, "no such path, method or name"),
-    429: answer(Refusal, "over the limit of requests per second"),
-    500: answer(Refusal, "the gateway could not do it"),
-  };
+  return { 200: answer(ok, description), ...REFUSALS };
 }
 
 /** The same for an endpoint that answers only that it is done. */
@@ -42,3 +31,13 @@ export function answer<Schema extends TSchema>(
 ): Schema & StandardSchema<Static<Schema>> {
   return standardSchema({ ...schema, description }, "answer");
 }
+
+/** The same for all endpoints. */
+const REFUSALS = {
+  400: answer(Refusal, "bad request: path parameter, content type, size, body or field"),
+  401: answer(Refusal, UNAUTHORIZED),
+  403: answer(Refusal, "from outside the local network, sent by a page of another site, or read-only token"),
+  404: answer(Refusal, "no such path, method or name"),
+  429: answer(Refusal, "over the limit of requests per second"),
+  500: answer(Refusal, "the gateway could not do it"),
+};
