@@ -1,5 +1,6 @@
 import type { Address, Prefix } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
+import { nextBeat } from "../base/beat.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { Texts } from "../base/saved.ts";
 import { type Exits, formatExit } from "../devices/exit.ts";
@@ -182,7 +183,7 @@ export class Destinations {
   /** Saves what is in effect and could not be saved, until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await this.deps.clock.sleep(SAVE_AGAIN_EVERY_MS, signal);
+      await nextBeat(this.deps.clock, SAVE_AGAIN_EVERY_MS, signal);
       await this.inForce.saveAgain();
       // The kill switch tells what it could not load.
       await this.names.expire().catch(() => {});

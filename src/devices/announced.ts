@@ -1,5 +1,5 @@
 import type { Address } from "../base/address.ts";
-import { untilBeat } from "../base/beat.ts";
+import { nextBeat } from "../base/beat.ts";
 import type { Mac } from "../base/mac.ts";
 import { isToldName } from "../base/name.ts";
 import type { Host } from "../system/host.ts";
@@ -46,7 +46,7 @@ export class Announced {
   async watch(signal: AbortSignal): Promise<void> {
     for (;;) {
       const { host } = this.deps;
-      await host.sleep(untilBeat(ASK_EVERY_MS, host.monotonic()), signal);
+      await nextBeat(host, ASK_EVERY_MS, signal);
       if (signal.aborted) return;
       await this.askNext();
     }

@@ -1,5 +1,6 @@
 import { type Address, addressOf, contains, type Prefix, parseAddress, unmapped } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
+import { nextBeat } from "../base/beat.ts";
 import { GatewayError, Unsaved } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Mac } from "../base/mac.ts";
@@ -568,7 +569,7 @@ export class Devices {
     void this.announced.watch(signal);
     void this.inForce.watch(signal);
     for (;;) {
-      await this.deps.host.sleep(SILENCE_EVERY_MS, signal);
+      await nextBeat(this.deps.host, SILENCE_EVERY_MS, signal);
       if (signal.aborted) return;
       void this.assignments.saveAgain();
       void this.limits.lookAfter();

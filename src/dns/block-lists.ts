@@ -1,3 +1,4 @@
+import { nextBeat } from "../base/beat.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Texts } from "../base/saved.ts";
@@ -13,7 +14,7 @@ import { DNS_LISTS, isBlocking, type WantedList, type WantedLists, wantedLists }
 /** Lists change once a day. */
 const REFRESH_EVERY_MS = 24 * 3_600_000;
 const TRY_AGAIN_MS = 1_800_000;
-const LOOK_EVERY_MS = 5_000;
+const LOOK_EVERY_MS = 6_000;
 const DEFAULT_PAUSE_MINUTES = 5;
 const MINUTE_MS = 60_000;
 
@@ -157,7 +158,7 @@ export class BlockLists {
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       for (const list of this.wanted.lists) if (list.on) await this.keepFresh(list);
-      await this.deps.host.sleep(LOOK_EVERY_MS, signal);
+      await nextBeat(this.deps.host, LOOK_EVERY_MS, signal);
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Address } from "../base/address.ts";
+import { nextBeat } from "../base/beat.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
@@ -18,7 +19,7 @@ const RESOLVER_PORT = 10_053;
 const OWNER = "the resolver";
 const PART: PolicyPart = { resolver: { port: RESOLVER_PORT } };
 /** Another resolver may be started or stopped, and an address may come with a cable. */
-const LOOK_EVERY_MS = 10_000;
+const LOOK_EVERY_MS = 12_000;
 
 type Owners = { update(owner: string, part: PolicyPart | null): Promise<void> };
 
@@ -31,7 +32,7 @@ export function holdQuestions(killSwitch: Owners): void {
 }
 
 interface Deps {
-  host: Pick<Host, "read" | "sleep">;
+  host: Pick<Host, "read" | "monotonic" | "sleep">;
   killSwitch: Owners;
   network: () => Pick<HostNetwork, "lans" | "addresses">;
   /** Whether anything needs it: a rule with names, or a list. */
@@ -69,7 +70,7 @@ export class Dns {
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.update().catch((error: unknown) => this.deps.log.warn(`DNS: ${messageOf(error)}`));
-      await this.deps.host.sleep(LOOK_EVERY_MS, signal);
+      await nextBeat(this.deps.host, LOOK_EVERY_MS, signal);
     }
     this.close();
   }

@@ -1,5 +1,5 @@
 import type { AlertCode } from "../base/alert.ts";
-import { untilBeat } from "../base/beat.ts";
+import { nextBeat } from "../base/beat.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
@@ -54,7 +54,7 @@ export class Bounds {
     while (!signal.aborted) {
       if (this.isLoaded === false) await this.load();
       await this.look();
-      await host.sleep(untilBeat(LOOK_EVERY_MS, host.monotonic()), signal);
+      await nextBeat(host, LOOK_EVERY_MS, signal);
     }
   }
 

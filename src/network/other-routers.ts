@@ -1,6 +1,6 @@
 import { type Address, familyOf, parseAddress } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
-import { untilBeat } from "../base/beat.ts";
+import { nextBeat } from "../base/beat.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Host, LinkSocket } from "../system/host.ts";
@@ -99,7 +99,7 @@ export class OtherRouters {
   async watch(signal: AbortSignal): Promise<void> {
     const { host } = this.deps;
     while (!signal.aborted) {
-      await host.sleep(untilBeat(READ_EVERY_MS, host.monotonic()), signal);
+      await nextBeat(host, READ_EVERY_MS, signal);
       if (signal.aborted) break;
       await this.look(signal).then(
         () => this.failed(null),

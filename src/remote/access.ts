@@ -1,5 +1,5 @@
 import type { AlertCode } from "../base/alert.ts";
-import { untilBeat } from "../base/beat.ts";
+import { nextBeat } from "../base/beat.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
@@ -152,7 +152,7 @@ export class RemoteAccess {
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.look();
-      await this.deps.host.sleep(untilBeat(LOOK_MS, this.deps.host.monotonic()), signal);
+      await nextBeat(this.deps.host, LOOK_MS, signal);
     }
   }
 

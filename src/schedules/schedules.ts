@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { AlertCode } from "../base/alert.ts";
+import { untilBeat } from "../base/beat.ts";
 import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
@@ -24,7 +25,7 @@ import { lastOf, nextOf, spanAt } from "./times.ts";
 import { TIME_ZONE, zoneIn, zoneText } from "./zone.ts";
 
 interface Deps {
-  clock: Pick<Host, "now" | "sleep">;
+  clock: Pick<Host, "now" | "monotonic" | "sleep">;
   /** The machine's time zone, which counts unless a person has chosen another one. */
   machineZone: () => string;
   store: Texts;
@@ -39,7 +40,7 @@ interface Deps {
 }
 
 /** The clock may be set at any time. */
-const LOOK_EVERY_MS = 20_000;
+const LOOK_EVERY_MS = 18_000;
 const HOUR_MS = 3_600_000;
 
 /** What a device or everybody else has, or had until a person gave something else. */
@@ -299,7 +300,7 @@ export class Schedules {
   private get pauseMs(): number {
     const [now, zone] = this.clock;
     const pauses = [...this.all.values()].map((schedule) => this.nextOf(schedule, now, zone) - now);
-    return Math.min(LOOK_EVERY_MS, ...pauses.filter((ms) => ms > 0));
+    return Math.min(untilBeat(LOOK_EVERY_MS, this.deps.clock.monotonic()), ...pauses.filter((ms) => ms > 0));
   }
 
   /** In which times of day are meant. */

@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { type Static, Type } from "typebox";
+import { type Clock, nextBeat } from "../base/beat.ts";
 import { checkerOf } from "../base/checker.ts";
 import { Queue } from "../base/queue.ts";
 import { Provider, type Server } from "../servers/schema.ts";
@@ -360,12 +361,9 @@ export class Store implements Storage {
    * Scrubs what was removed since the last time, until `signal` says stop: clients could ask for it without end. A store
    * that has more than a turn's worth waits for several turns.
    */
-  async keepScrubbed(
-    clock: { sleep(ms: number, signal: AbortSignal): Promise<void> },
-    signal: AbortSignal,
-  ): Promise<void> {
+  async keepScrubbed(clock: Clock, signal: AbortSignal): Promise<void> {
     for (;;) {
-      await clock.sleep(SCRUB_EVERY_MS, signal);
+      await nextBeat(clock, SCRUB_EVERY_MS, signal);
       if (signal.aborted) return;
       if (!this.areExitsCopied && this.flusher === null) this.copyExits();
       else if (!this.areExitsCopied) this.wrote();

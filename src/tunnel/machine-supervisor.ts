@@ -1,4 +1,4 @@
-import { untilBeat } from "../base/beat.ts";
+import { nextBeat } from "../base/beat.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { ARP_TABLE } from "../killswitch/arp.ts";
@@ -86,7 +86,7 @@ export class MachineSupervisor {
       .catch((error) => log.warn(messageOf(error)));
     while (!signal.aborted) {
       await this.look(signal).catch((error) => log.warn(messageOf(error)));
-      await host.sleep(untilBeat(LOOK_MS, host.monotonic()), signal);
+      await nextBeat(host, LOOK_MS, signal);
     }
   }
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { type Address, parseAddress } from "../base/address.ts";
-import { untilBeat } from "../base/beat.ts";
+import { nextBeat } from "../base/beat.ts";
 import { codeOf, GatewayError, messageOf } from "../base/errors.ts";
 import { type Saved, SavedChoice, savedJson, savedNumber, type Texts } from "../base/saved.ts";
 import { MAIN } from "../killswitch/policy.ts";
@@ -337,7 +337,7 @@ export class SavedState implements Texts {
   /** Retries what could not be saved, until `signal` aborts. */
   async keepSaving(clock: Pick<Host, "sleep" | "monotonic">, signal: AbortSignal): Promise<void> {
     for (;;) {
-      await clock.sleep(untilBeat(SAVE_AGAIN_MS, clock.monotonic()), signal);
+      await nextBeat(clock, SAVE_AGAIN_MS, signal);
       if (signal.aborted) return;
       this.save();
     }
