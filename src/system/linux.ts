@@ -35,11 +35,9 @@ import { exchange } from "./uapi.ts";
  */
 const RUN_TIMEOUT_MS = 10_000;
 const NFT_TIMEOUT_MS = 30_000;
-/** It prints word by word. */
-const WORDY = "nft";
 /** Between two looks at what it has printed, while its end is not waited for. */
 const LOOK_MS = 2;
-/** A grandchild may keep the pipes of a killed program open. */
+/** A program that waits for a device ends only when that answers. */
 const KILLED_WITHIN_MS = 1_000;
 /** Programs that hand a change to the kernel; `tee` writes a sysctl. */
 const KERNEL_TOOLS: ReadonlySet<string> = new Set(["ip", "nft", "tc", "wg", "tee"]);
@@ -92,38 +90,30 @@ export class LinuxHost implements Host {
   private relays: Relays | null = null;
 
   async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
-    const output = argv[0] === WORDY ? Output.open() : null;
-    try {
-      return await this.finish(argv, options, output);
-    } finally {
-      output?.close();
-    }
-  }
-
-  private async finish(argv: readonly string[], options: RunOptions, output: Output | null): Promise<string> {
-    const timeoutMs = options.timeoutMs ?? (argv[0] === WORDY ? NFT_TIMEOUT_MS : RUN_TIMEOUT_MS);
+    const timeoutMs = options.timeoutMs ?? (argv[0] === "nft" ? NFT_TIMEOUT_MS : RUN_TIMEOUT_MS);
     const { stdin } = options;
+    using stdout = Output.open();
+    using stderr = Output.open();
     const child = startChild(argv[0] ?? "", () =>
       Bun.spawn([...argv], {
         env: CHILD_ENV,
         stdin: inputOf(stdin),
-        stdout: output?.file ?? "pipe",
-        stderr: "pipe",
+        stdout: stdout.file,
+        stderr: stderr.file,
         killSignal: "SIGKILL",
         ...(options.signal && { signal: options.signal }),
       }),
     );
     if (stdin instanceof Promise) await feed(child, stdin);
-    const outcome = await outcomeOf(child, output, timeoutMs, options);
+    const outcome = await outcomeOf(child, { stdout, stderr }, timeoutMs, options);
     if (outcome?.code === 0) return outcome.stdout;
     options.signal?.throwIfAborted();
     if (outcome === null)
       throw new GatewayError("timed_out", `${nameOf(argv)} did not finish within ${timeoutMs / 1000} s`);
-    const { code, stdout, stderr } = outcome;
-    const reason = options.secret ? "" : reasonIn(stderr, stdout);
+    const reason = options.secret ? "" : reasonIn(outcome.stderr, outcome.stdout);
     throw new GatewayError(
       KERNEL_TOOLS.has(argv[0] ?? "") ? "kernel_refused" : "unable",
-      `${nameOf(argv)} failed${reason === "" ? ` (${child.signalCode ?? `exit ${code}`})` : `: ${reason}`}`,
+      `${nameOf(argv)} failed${reason === "" ? ` (${child.signalCode ?? `exit ${outcome.code}`})` : `: ${reason}`}`,
     );
   }
 
@@ -311,7 +301,12 @@ function nameOf(argv: readonly string[]): string {
   return argv.slice(0, 2).join(" ");
 }
 
-type Running = Bun.Subprocess<"ignore" | "pipe" | Uint8Array, "pipe" | number, "pipe">;
+type Running = Bun.Subprocess<"ignore" | "pipe" | Uint8Array, number, number>;
+
+interface Printed {
+  stdout: Output;
+  stderr: Output;
+}
 
 interface Outcome {
   code: number;
@@ -340,14 +335,14 @@ async function feed(child: Running, input: Promise<string>): Promise<void> {
 }
 
 /**
- * The result of a program, or what it has printed up to `until` or `failure`, or nothing once it is known to be done; null
- * if it took too long and was killed.
+ * The result of a program, or what it has printed once `until` or `failure` is there, or nothing once it is known to be
+ * done; null if it took too long and was killed.
  */
 async function outcomeOf(
   child: Running,
-  output: Output | null,
+  printed: Printed,
   timeoutMs: number,
-  { until, failure, done: isDone }: Pick<RunOptions, "until" | "failure" | "done">,
+  options: Pick<RunOptions, "until" | "failure" | "done">,
 ): Promise<Outcome | null> {
   const late = Promise.withResolvers<null>();
   let isLate = false;
@@ -356,55 +351,34 @@ async function outcomeOf(
     child.kill("SIGKILL");
     timer = setTimeout(() => late.resolve(null), KILLED_WITHIN_MS);
   }, timeoutMs);
-  const done = Promise.withResolvers<Outcome>();
-  const seen = (stdout: string) => done.resolve({ code: 0, stdout, stderr: "" });
-  const printed =
-    output === null
-      ? textOf(child.stdout as ReadableStream<Uint8Array>, until, seen)
-      : textIn(output, child.exited, until, seen);
-  const errors = textOf(child.stderr, failure, (stderr) => done.resolve({ code: 1, stdout: "", stderr }));
-  void isDone?.then(() => done.resolve({ code: 0, stdout: "", stderr: "" }));
-  const work = Promise.all([child.exited, printed, errors]);
-  const ended = Promise.race([work, late.promise])
+  const ended = Promise.race([child.exited, late.promise])
     .finally(() => clearTimeout(timer))
-    .then((end) => (end === null || isLate ? null : { code: end[0], stdout: end[1], stderr: end[2] }));
-  return Promise.race([done.promise, ended]);
+    .then((code) => (code === null || isLate ? null : outcomeIn(code, printed)));
+  const outcomes: Promise<Outcome | null>[] = [ended];
+  const { until, failure, done } = options;
+  if (done !== undefined) outcomes.push(done.then(() => ({ code: 0, stdout: "", stderr: "" })));
+  if (until !== undefined || failure !== undefined) outcomes.push(seenIn(printed, ended, options));
+  return Promise.race(outcomes);
 }
 
-/** Looks at what is printed until the program ends, or nobody wants to know more. */
-async function textIn(
-  output: Output,
-  exited: Promise<unknown>,
-  until: string | undefined,
-  onSeen: (text: string) => void,
-): Promise<string> {
+function outcomeIn(code: number, { stdout, stderr }: Printed): Outcome {
+  return { code, stdout: stdout.text(), stderr: stderr.text() };
+}
+
+/** Looks at what is printed until it says that the work is done or has failed, or the program has ended. */
+async function seenIn(
+  printed: Printed,
+  ended: Promise<Outcome | null>,
+  { until, failure }: Pick<RunOptions, "until" | "failure">,
+): Promise<Outcome | null> {
   let isOver = false;
-  const ended = exited.then(() => {
+  const over = ended.finally(() => {
     isOver = true;
   });
-  while (until !== undefined && !isOver && !output.isClosed) {
-    if (output.has(until)) onSeen(output.text());
-    await Promise.race([ended, Bun.sleep(LOOK_MS)]);
+  while (!isOver && !printed.stdout.isClosed) {
+    if (until !== undefined && printed.stdout.has(until)) return outcomeIn(0, printed);
+    if (failure !== undefined && printed.stderr.has(failure)) return outcomeIn(1, printed);
+    await Promise.race([over, Bun.sleep(LOOK_MS)]);
   }
-  await ended;
-  return output.text();
-}
-
-/** Reads to the end, so that the program can print the rest; `onSeen` gets the text up to `until`. */
-async function textOf(
-  stream: ReadableStream<Uint8Array>,
-  until: string | undefined,
-  onSeen: (text: string) => void,
-): Promise<string> {
-  if (until === undefined) return stream.text();
-  const decoder = new TextDecoder();
-  const parts: string[] = [];
-  let tail = "";
-  for await (const chunk of stream) {
-    const part = decoder.decode(chunk, { stream: true });
-    parts.push(part);
-    tail = tail.slice(-until.length) + part;
-    if (tail.includes(until)) onSeen(parts.join(""));
-  }
-  return parts.join("");
+  return ended;
 }

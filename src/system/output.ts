@@ -1,10 +1,11 @@
 import { closeSync, fstatSync, readSync } from "node:fs";
+import { GatewayError } from "../base/errors.ts";
 import { memoryFile } from "./libc.ts";
 
 /**
  * What a program prints, in memory of the kernel. `nft` makes a system call for each word (libnftables, `nft_print`): by a
- * pipe, each wakes this program up, which then takes ten times as long for a listing. No file of `/dev/shm`: whoever
- * fills that folder would cut a listing short.
+ * pipe, each wakes this program up, which then takes ten times as long for a listing; and the runtime takes 256 KiB for
+ * each pipe that it reads. No file of `/dev/shm`: whoever fills that folder would cut a listing short.
  */
 export class Output {
   private readonly parts: Buffer[] = [];
@@ -12,14 +13,15 @@ export class Output {
   isClosed = false;
 
   private constructor(
-    /** For the program's standard output. */
+    /** For the program's standard output or error. */
     readonly file: number,
   ) {}
 
-  /** Null if the kernel gives no memory for it: then a pipe has to do. */
-  static open(): Output | null {
+  /** Throws if the kernel gives none, as when no more files may be open. */
+  static open(): Output {
     const file = memoryFile("output");
-    return file < 0 ? null : new Output(file);
+    if (file < 0) throw new GatewayError("unable", "the kernel gives no memory for what programs print");
+    return new Output(file);
   }
 
   /** Whether `text`, which is ASCII, has been printed so far. */
@@ -36,7 +38,7 @@ export class Output {
   }
 
   /** The program can go on printing. */
-  close(): void {
+  [Symbol.dispose](): void {
     this.isClosed = true;
     closeSync(this.file);
   }

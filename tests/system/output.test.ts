@@ -3,18 +3,12 @@ import { readlinkSync } from "node:fs";
 import { until } from "../../lab/until.ts";
 import { Output } from "../../src/system/output.ts";
 
-function opened(): Output {
-  const output = Output.open();
-  if (output === null) throw new Error("the kernel gives no file in memory");
-  return output;
-}
-
 /** The program waits where it reads a line, until `goOn`. */
 async function printing(
   script: string,
   work: (output: Output, ended: Promise<number>, goOn: () => void) => Promise<void>,
 ): Promise<void> {
-  const output = opened();
+  using output = Output.open();
   const child = Bun.spawn(["sh", "-c", script], { stdin: "pipe", stdout: output.file });
   try {
     await work(output, child.exited, () => {
@@ -23,7 +17,6 @@ async function printing(
     });
   } finally {
     child.kill();
-    output.close();
   }
 }
 
@@ -45,8 +38,8 @@ test("a text is found although it comes in two parts", () =>
   }));
 
 test("a closed one has nothing more, so that no other file is read in its place", async () => {
-  const output = opened();
-  output.close();
+  const output = Output.open();
+  output[Symbol.dispose]();
   expect([output.has("x"), output.text()]).toEqual([false, ""]);
 });
 
