@@ -113,13 +113,23 @@ WantedBy=sysinit.target
 `;
 }
 
+/**
+ * How often a part of a function runs, each call counting 15 times, before the runtime makes faster code of it (its third
+ * tier). By default that is a thousandth of it. Then a service that does little spends memory and wake-ups on code that
+ * hardly ever runs. A relay is there after some seconds of full load.
+ */
+const HOT = "1000000";
+
 /** Settings of the runtime. */
 export const RUNTIME = {
   /**
    * Makes it (JavaScriptCore) collect garbage as early as on a machine with this many bytes of memory. Under load that
-   * keeps resident memory some 10 MiB lower, and answers are as fast.
+   * keeps memory some megabytes lower, and one answer in a hundred takes some milliseconds longer.
    */
-  BUN_JSC_forceRAMSize: `${128 * 1024 * 1024}`,
+  BUN_JSC_forceRAMSize: `${64 * 1024 * 1024}`,
+  BUN_JSC_thresholdForOptimizeAfterWarmUp: HOT,
+  BUN_JSC_thresholdForOptimizeAfterLongWarmUp: HOT,
+  BUN_JSC_thresholdForOptimizeSoon: HOT,
   /**
    * Makes it (mimalloc) give free memory back at once. Otherwise a thread does that a moment later, and wakes up each time
    * the event loop goes to sleep: more often than everything else together.
