@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { type Address, parseAddress } from "../base/address.ts";
 import { nextBeat } from "../base/beat.ts";
 import { codeOf, GatewayError, messageOf } from "../base/errors.ts";
-import { type Saved, SavedChoice, savedJson, savedNumber, type Texts } from "../base/saved.ts";
+import { SavedChoice, savedJson, savedNumber, type Texts } from "../base/saved.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { Alarm } from "../killswitch/repairs.ts";
 import { MAIN_SLOT } from "../network/slot.ts";
@@ -61,9 +61,6 @@ const MAX_PATHS = 20;
 
 /** Anyone on the LAN can add servers with new names again and again, so disk and memory are limited. */
 const MAX_ADDRESSES = 1_000;
-
-/** WireGuard makes a handshake every two minutes, but each write wears the memory card. */
-const HANDSHAKES_EVERY_MS = 15 * 60_000;
 
 /** When the last known handshake completed, in milliseconds since 1970. */
 const HANDSHAKE = savedNumber("handshake");
@@ -233,9 +230,9 @@ export class SavedState implements Texts {
     return HANDSHAKE.read(this);
   }
 
-  /** Skips most handshakes, to write rarely. */
+  /** It is saved with the next write. */
   saveHandshake(at: number): void {
-    this.saveRarely(HANDSHAKE, at, HANDSHAKES_EVERY_MS);
+    this.note(HANDSHAKE.key, HANDSHAKE.format(Math.round(at)));
   }
 
   /** The machine's clock when a tunnel was last up, in milliseconds since 1970. */
@@ -243,9 +240,15 @@ export class SavedState implements Texts {
     return CLOCK.read(this);
   }
 
-  /** To be called only while a tunnel is up, because then its server has accepted the time, even an earlier one. */
-  saveClock(now: number): void {
-    this.saveRarely(CLOCK, now, CLOCK_EVERY_MS);
+  /**
+   * To be called only while a tunnel is up, because then its server has accepted the time, even an earlier one. Skips
+   * most calls, and saves the last handshake together with the time: each write wears the memory card.
+   */
+  saveClock(now: number, handshake: number): void {
+    const before = this.clock();
+    if (before !== null && Math.abs(now - before) < CLOCK_EVERY_MS) return;
+    if (handshake > 0) this.saveHandshake(handshake);
+    CLOCK.write(this, Math.round(now));
   }
 
   /**
@@ -341,12 +344,6 @@ export class SavedState implements Texts {
       if (signal.aborted) return;
       this.save();
     }
-  }
-
-  /** If the clock was set back by much, the earlier time replaces the later one. */
-  private saveRarely(time: Saved<number | null>, now: number, everyMs: number): void {
-    const before = time.read(this);
-    if (before === null || Math.abs(now - before) >= everyMs) time.write(this, Math.round(now));
   }
 
   private drop(key: string): void {

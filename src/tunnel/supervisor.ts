@@ -256,15 +256,13 @@ export class Supervisor {
     else if (unanswered === null) controller.answered();
     if (isDoubtful(unanswered) && !isDialling && resolver !== null) void this.ask(session, resolver);
     if (controller.state.name === "connected") {
-      this.deps.savedState.saveClock(this.deps.host.now());
+      this.deps.savedState.saveClock(this.deps.host.now(), sample.latestHandshake);
       this.deps.quality.look(session, sample);
       if (!isUnanswered(controller.state)) {
         this.deps.wayOut.look(session);
         this.deps.wayBack.look(session, sample);
       }
     }
-    if (sample.latestHandshake > 0 && sample.latestHandshake !== before?.sample.latestHandshake)
-      this.deps.savedState.saveHandshake(sample.latestHandshake);
     // Last: programs run for it, and meanwhile a person may connect to another server.
     if (isLost && state.name === "connected") await knownWays.fellSilent(session);
   }

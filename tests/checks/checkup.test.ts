@@ -215,9 +215,9 @@ test("a device that leaves outside the tunnel is counted as the kernel has it", 
 
 test("a clock behind the time that was saved is a fault, and a small correction is none", async () => {
   const now = home.host.now();
-  home.parts.savedState.saveClock(now + 30_000);
+  home.parts.savedState.saveClock(now + 30_000, 0);
   expect((await found("clock"))?.result).toBe("ok");
-  home.parts.savedState.saveClock(now + 3_600_000);
+  home.parts.savedState.saveClock(now + 3_600_000, 0);
   expect((await found("clock"))?.found).toStartWith(
     "2026-06-01 00:00 UTC, but this machine has already seen ",
   );
