@@ -1,7 +1,7 @@
 import { inNamespace } from "../src/sandbox/namespace.ts";
 import { AddressSets } from "../src/system/address-sets.ts";
 import { challenge } from "../src/system/challenge.ts";
-import { endConnections } from "../src/system/conntrack.ts";
+import { ConnectionTable } from "../src/system/conntrack.ts";
 import type { Host } from "../src/system/host.ts";
 import { listenOn } from "../src/system/link-socket.ts";
 import { LinuxHost } from "../src/system/linux.ts";
@@ -13,6 +13,7 @@ import { openUdp } from "../src/system/udp-socket.ts";
  */
 export class NamespaceHost extends LinuxHost {
   private readonly sets = new AddressSets();
+  private readonly tracked = new ConnectionTable();
 
   constructor(private readonly netns: string) {
     super();
@@ -43,7 +44,7 @@ export class NamespaceHost extends LinuxHost {
   }
 
   override async endConnections(...given: Parameters<Host["endConnections"]>) {
-    return this.inside(() => endConnections(...given));
+    return this.inside(() => this.tracked.end(...given));
   }
 
   override changeAddresses(...given: Parameters<Host["changeAddresses"]>) {

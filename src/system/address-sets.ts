@@ -1,9 +1,8 @@
-import { ptr } from "bun:ffi";
 import { type Address, bytesOf } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
-import { nextTurn, Queue } from "../base/queue.ts";
+import { Queue } from "../base/queue.ts";
+import { Call } from "./call.ts";
 import type { SetChange } from "./host.ts";
-import { libc } from "./libc.ts";
 import { attribute, ERROR, messageOf, openNetfilter, REQUEST, receive } from "./netlink.ts";
 
 /** From the kernel's headers (linux/netlink.h, nfnetlink.h, nf_tables.h); the same on ARM and x86. */
@@ -17,14 +16,6 @@ const FAMILY_INET = 1;
 /** A list of elements has at most 64 KiB. */
 const MAX_ELEMENTS = 1_000;
 
-/** `struct aiocb` (aio.h), as long as 64-bit systems have it: the file, what is written, and that no signal tells its end. */
-const CONTROL_BYTES = 168;
-const [FILE_AT, BYTES_AT, LENGTH_AT, SIGNAL_AT] = [0, 16, 24, 44];
-const NO_SIGNAL = 1;
-const EINPROGRESS = 115;
-/** So many turns of the event loop take half a millisecond. By then the kernel has mostly done its work; a timer takes longer. */
-const LOOKS_AT_ONCE = 100;
-const LOOK_MS = 1;
 /** As for `nft`, which waits for the same. */
 const TIMEOUT_MS = 30_000;
 
@@ -68,48 +59,6 @@ export class AddressSets {
     if (failure !== undefined) throw refused(`error ${-failure}`);
     // The kernel answers each part after the commit.
     if (answers.length < parts.length) throw refused("it does not answer");
-  }
-}
-
-/** A call that hands bytes to the kernel, in a thread of libc. Both the bytes and its own stay where they are meanwhile. */
-class Call {
-  private readonly control = new Uint8Array(new ArrayBuffer(CONTROL_BYTES));
-  private readonly bytes: Uint8Array;
-  private readonly hasBegun: boolean;
-
-  constructor(socket: number, message: Uint8Array) {
-    this.bytes = new Uint8Array(new ArrayBuffer(message.length));
-    this.bytes.set(message);
-    const control = new DataView(this.control.buffer);
-    control.setInt32(FILE_AT, socket, true);
-    control.setBigUint64(BYTES_AT, BigInt(ptr(this.bytes)), true);
-    control.setBigUint64(LENGTH_AT, BigInt(message.length), true);
-    control.setInt32(SIGNAL_AT, NO_SIGNAL, true);
-    this.hasBegun = libc().aio_write(ptr(this.control)) === 0;
-  }
-
-  /** False if it takes longer. */
-  async isDone(withinMs: number): Promise<boolean> {
-    const late = performance.now() + withinMs;
-    for (let looks = 0; this.isUnderWay(); looks += 1) {
-      if (performance.now() > late) return false;
-      await (looks < LOOKS_AT_ONCE ? nextTurn() : Bun.sleep(LOOK_MS));
-    }
-    return true;
-  }
-
-  /** Keeps the bytes until then. */
-  async end(): Promise<void> {
-    while (this.isUnderWay()) await Bun.sleep(TIMEOUT_MS);
-  }
-
-  /** Once it is done. */
-  isTaken(): boolean {
-    return this.hasBegun && Number(libc().aio_return(ptr(this.control))) === this.bytes.length;
-  }
-
-  private isUnderWay(): boolean {
-    return this.hasBegun && libc().aio_error(ptr(this.control)) === EINPROGRESS;
   }
 }
 

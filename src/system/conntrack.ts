@@ -1,6 +1,7 @@
 import { ptr } from "bun:ffi";
 import { type Address, mustParseAddress } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
+import { Call } from "./call.ts";
 import type { Connection, Direction } from "./host.ts";
 import { libc } from "./libc.ts";
 import {
@@ -29,43 +30,58 @@ const EAGAIN_AT_MOST = 100;
 
 /** What is deleted by one call; the kernel's answers to it fit into its buffer. */
 const DELETED_AT_ONCE = 64;
+/** The kernel has begun to answer by then. */
+const ASKED_WITHIN_MS = 10_000;
 /** The event loop gets its turn after this long. */
 const TURN_MS = 5;
 
-/** Ends the connections that `isOver` names, and returns them. */
-export async function endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]> {
-  const ended: Connection[] = [];
-  const requests: Buffer[] = [];
-  await withSocket(async (socket) => {
-    for await (const { family, attributes } of entriesOf(socket)) {
-      const connection = connectionIn(attributes);
-      if (connection === null || !isOver(connection)) continue;
-      ended.push(connection);
-      requests.push(deletionOf(family, attributes));
+/**
+ * The connections that the kernel tracks.
+ *
+ * A socket stays open: while the kernel frees what a change of the firewall has removed, it lets the end of each socket
+ * of netfilter wait (nf_tables_api.c, `nft_rcv_nl_event`). That takes 10 ms and more, in which the event loop would not
+ * turn.
+ */
+export class ConnectionTable {
+  /** Sockets that nobody uses: as many as looks have run at the same time. */
+  private readonly idle: number[] = [];
+
+  /** Ends the connections that `isOver` names, and returns them. */
+  async end(isOver: (connection: Connection) => boolean): Promise<Connection[]> {
+    const socket = this.idle.pop() ?? openNetfilter();
+    if (socket < 0) throw refused();
+    try {
+      const ended = await endOn(socket, isOver);
+      this.idle.push(socket);
+      return ended;
+    } catch (error) {
+      // Answers may still come, which the next look would take for its own.
+      libc().close(socket);
+      throw error;
     }
-    for (let at = 0; at < requests.length; at += DELETED_AT_ONCE) {
-      send(socket, Buffer.concat(requests.slice(at, at + DELETED_AT_ONCE)));
-      assertDeleted(socket);
-      await Bun.sleep(0);
-    }
-  });
-  return ended;
+  }
 }
 
-async function withSocket(work: (socket: number) => Promise<void>): Promise<void> {
-  const c = libc();
-  const socket = openNetfilter();
-  if (socket < 0) throw refused();
-  try {
-    await work(socket);
-  } finally {
-    c.close(socket);
+async function endOn(socket: number, isOver: (connection: Connection) => boolean): Promise<Connection[]> {
+  const ended: Connection[] = [];
+  const requests: Buffer[] = [];
+  for await (const { family, attributes } of entriesOf(socket)) {
+    const connection = connectionIn(attributes);
+    if (connection === null || !isOver(connection)) continue;
+    ended.push(connection);
+    requests.push(deletionOf(family, attributes));
   }
+  for (let at = 0; at < requests.length; at += DELETED_AT_ONCE) {
+    send(socket, Buffer.concat(requests.slice(at, at + DELETED_AT_ONCE)));
+    assertDeleted(socket);
+    await Bun.sleep(0);
+  }
+  return ended;
 }
 
 /** The whole table. The kernel makes each part when the one before has been taken. */
 async function* entriesOf(socket: number): AsyncGenerator<{ family: number; attributes: Attributes }> {
-  send(socket, messageOf({ type: GET, flags: REQUEST | DUMP }, []));
+  await ask(socket, messageOf({ type: GET, flags: REQUEST | DUMP }, []));
   let turn = performance.now();
   for (let empty = 0; empty < EAGAIN_AT_MOST; ) {
     const messages = receive(socket);
@@ -82,11 +98,26 @@ async function* entriesOf(socket: number): AsyncGenerator<{ family: number; attr
   throw refused();
 }
 
-function assertDeleted(socket: number): void {
-  for (const { type, body } of receive(socket)) {
-    // One that has ended by itself meanwhile is not there any more.
-    if (type === ERROR && body.readInt32LE() !== 0 && body.readInt32LE() !== ENOENT) throw refused();
+/**
+ * The kernel makes the first part in the call that asks for it: with few connections, it looks through the whole table
+ * for it, of some 260,000 places, in 7 ms.
+ */
+async function ask(socket: number, request: Buffer): Promise<void> {
+  const call = new Call(socket, request);
+  if (await call.isDone(ASKED_WITHIN_MS)) {
+    if (!call.isTaken()) throw refused();
+    return;
   }
+  void call.end();
+  throw refused();
+}
+
+/** Takes every answer. The kernel gives only those that are errors, and all of them before `send` returns. */
+function assertDeleted(socket: number): void {
+  for (let messages = receive(socket); messages.length > 0; messages = receive(socket))
+    for (const { type, body } of messages)
+      // One that has ended by itself meanwhile is not there any more.
+      if (type === ERROR && body.readInt32LE() !== 0 && body.readInt32LE() !== ENOENT) throw refused();
 }
 
 /** Null for protocols without ports, but ICMP's. */

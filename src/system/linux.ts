@@ -1,6 +1,7 @@
 import { closeSync, constants, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { AddressSets } from "./address-sets.ts";
+import type { ConnectionTable } from "./conntrack.ts";
 import type {
   Connection,
   Direction,
@@ -87,6 +88,7 @@ export class LinuxHost implements Host {
   /** In front of a program that prints events; nothing once `setpriv` was refused, as a filter of system calls may. */
   private watchedBy: readonly string[] = ENDS_WITH_THIS_PROGRAM;
   private addressSets: Promise<AddressSets> | null = null;
+  private connections: Promise<ConnectionTable> | null = null;
   private relays: Relays | null = null;
 
   async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
@@ -236,7 +238,8 @@ export class LinuxHost implements Host {
   }
 
   async endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]> {
-    return (await loadConntrack()).endConnections(isOver);
+    this.connections ??= loadConntrack().then(({ ConnectionTable }) => new ConnectionTable());
+    return (await this.connections).end(isOver);
   }
 
   async changeAddresses(changes: readonly SetChange[]): Promise<void> {

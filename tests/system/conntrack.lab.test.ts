@@ -89,6 +89,21 @@ async function counted(name: string): Promise<number> {
   return Number(/packets (\d+)/.exec(listing)?.[1]);
 }
 
+/** The longest time between two turns of the event loop while some work is under way, in milliseconds. */
+async function longestTurn(work: () => Promise<unknown>): Promise<number> {
+  let longest = 0;
+  let last = performance.now();
+  const turn = () => {
+    longest = Math.max(longest, performance.now() - last);
+    last = performance.now();
+  };
+  const timer = setInterval(turn, 1);
+  await work();
+  clearInterval(timer);
+  turn();
+  return longest;
+}
+
 test("connections of both families are read with their addresses, ports, zones and state", async () => {
   const all = tcp(await tracked());
   for (const family of [4, 6] as const) {
@@ -130,17 +145,26 @@ test("thousands of connections are ended without holding up the event loop", asy
     socket.send(new Uint8Array(1));
     socket.close();
   }
-  let longest = 0;
-  let last = performance.now();
-  const timer = setInterval(() => {
-    longest = Math.max(longest, performance.now() - last);
-    last = performance.now();
-  }, 1);
-  const ended = await here.endConnections(({ original }) => original.destinationPort >= 20_000);
-  clearInterval(timer);
+  let ended: Connection[] = [];
+  const longest = await longestTurn(async () => {
+    ended = await here.endConnections(({ original }) => original.destinationPort >= 20_000);
+  });
   expect(ended.length).toBe(peers.length);
   console.log(`${peers.length} connections ended; the longest turn took ${longest.toFixed(1)} ms`);
   expect(tcp(await tracked()).length).toBe(2);
+});
+
+test("a look does not hold up the event loop while the kernel frees what a change has removed", async () => {
+  await here.run(["nft", "-f", "-"], { stdin: "table inet own { set addresses { type ipv4_addr; }; }\n" });
+  const change = (verb: "add" | "delete") =>
+    here.changeAddresses([{ verb, table: "own", set: "addresses", addresses: [ip("192.0.2.7")] }]);
+  const look = async () => {
+    await change("add");
+    await change("delete");
+    return longestTurn(tracked);
+  };
+  // The end of a socket would wait 8 ms and more, each time. Others may be busy on this machine.
+  await until(async () => (await look()) < 4);
 });
 
 test("a challenged end answers, and connection tracking takes no notice of the question", async () => {
