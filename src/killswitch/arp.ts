@@ -34,8 +34,12 @@ export class ArpTable {
     private readonly ownChanges: OwnChanges,
   ) {}
 
+  has(text: string): boolean {
+    return text === this.loaded?.text;
+  }
+
   async load(text: string): Promise<void> {
-    if (text === this.loaded?.text) return;
+    if (this.has(text)) return;
     await this.ownChanges.make(() => this.host.run(["nft", "-f", "-"], { stdin: text })).catch(() => {});
     this.loaded = { text, listing: await listArpTable(this.host) };
   }

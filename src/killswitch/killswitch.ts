@@ -236,8 +236,10 @@ export class KillSwitch {
     this.wanted = this.wantedOn(network);
     // A call that changes nothing waits only for changes, and not for readings.
     if (await this.queue.addReading(async () => this.isApplied())) return;
+    const inForce = Promise.withResolvers<void>();
     // By then another owner may have changed its part: one load is enough for both.
-    return this.queue.add(() => this.apply());
+    const applied = this.queue.add(() => this.apply(inForce.resolve));
+    return Promise.race([inForce.promise, applied]);
   }
 
   private isApplied(): boolean {
@@ -245,10 +247,13 @@ export class KillSwitch {
       this.fault === null &&
       this.wanted !== null &&
       this.wanted.ruleset === this.table.ruleset &&
-      Bun.deepEquals(this.wanted.rules, this.ruled) &&
-      this.routed.has(this.wanted.routes) &&
-      this.lanRoutes.has(this.wanted.lanRoutes)
+      this.isRestApplied(this.wanted)
     );
+  }
+
+  /** Whether the kernel has everything but the firewall's table. */
+  private isRestApplied({ rules, routes, lanRoutes }: Wanted): boolean {
+    return Bun.deepEquals(rules, this.ruled) && this.routed.has(routes) && this.lanRoutes.has(lanRoutes);
   }
 
   /** The network, without prefixes that contain addresses of tunnels. */
@@ -273,11 +278,13 @@ export class KillSwitch {
     this.onDirect();
   }
 
-  private async apply(): Promise<void> {
+  /** Calls `onForce` early if only the firewall changes: its program takes longer to tell what it has loaded. */
+  private async apply(onForce: () => void = () => {}): Promise<void> {
     if (this.wanted === null) return;
     const { policy, ruleset, arp, rules } = this.wanted;
+    const isOnlyTable = this.isRestApplied(this.wanted) && this.arp.has(arp);
     try {
-      await this.applyBoth(ruleset, rules);
+      await this.applyBoth(ruleset, rules, isOnlyTable ? onForce : undefined);
       // Without them, networks behind routers, or the gateway, are sometimes out of reach. Nothing else is wrong.
       await Promise.all([this.loadRoutes(this.wanted), this.arp.load(arp)]);
       void this.connections.settle(policy);
@@ -293,8 +300,8 @@ export class KillSwitch {
     }
   }
 
-  private async applyBoth(ruleset: string, rules: readonly Rule[]): Promise<void> {
-    const table = this.table.load(ruleset);
+  private async applyBoth(ruleset: string, rules: readonly Rule[], onCommitted?: () => void): Promise<void> {
+    const table = this.table.load(ruleset, onCommitted);
     // An earlier version may have left rules that route packets without a mark, and a table that sets no marks. Only
     // the new table works with both.
     const ready = this.ruled === null ? table.catch(() => {}) : null;

@@ -45,11 +45,14 @@ export class LoadedTable {
     this.loaded = null;
   }
 
-  /** Replaces the firewall's table in one transaction, unless only devices have moved. */
-  async load(ruleset: string): Promise<void> {
+  /**
+   * Replaces the firewall's table in one transaction, unless only devices have moved. `onCommitted` may be called before
+   * it is known how nft spells the table.
+   */
+  async load(ruleset: string, onCommitted?: () => void): Promise<void> {
     if (this.loaded !== null && (await this.moveDevices(ruleset, this.loaded))) return;
     this.loaded = null;
-    const echoed = chainsEchoed(await this.ownChanges.make(() => loadTable(this.host, ruleset)));
+    const echoed = chainsEchoed(await this.ownChanges.make(() => loadTable(this.host, ruleset, onCommitted)));
     const given = chainsListed(ruleset);
     const whole = sameShape(echoed, given);
     // If the echo is incomplete, the expected spelling comes from a listing.

@@ -28,10 +28,13 @@ export function listTable(host: Host): Promise<string | null> {
  */
 const COMMITTED = "# new generation ";
 
-/** Replaces the table by that of `ruleset`; returns nft's echo, in the spelling of `listTable`. */
-export function loadTable(host: Host, ruleset: string): Promise<string> {
+/**
+ * Replaces the table by that of `ruleset`; returns nft's echo, in the spelling of `listTable`. `onCommitted` is called some
+ * 6 ms earlier, when the echo begins: what is echoed are the kernel's reports of its commit.
+ */
+export function loadTable(host: Host, ruleset: string, onCommitted: () => void = () => {}): Promise<string> {
   return host
-    .run(["nft", "-e", ...SPELLING, "-f", "-"], { stdin: ruleset, until: COMMITTED })
+    .run(["nft", "-e", ...SPELLING, "-f", "-"], { stdin: ruleset, until: COMMITTED, onPrinting: onCommitted })
     .catch((error: unknown) => {
       throw explained(error);
     });

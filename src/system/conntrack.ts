@@ -115,8 +115,8 @@ async function ask(socket: number, request: Buffer): Promise<void> {
 /** Takes every answer. The kernel gives only those that are errors, and all of them before `send` returns. */
 function assertDeleted(socket: number): void {
   for (let messages = receive(socket); messages.length > 0; messages = receive(socket))
+    // One that has ended by itself meanwhile is not there any more.
     for (const { type, body } of messages)
-      // One that has ended by itself meanwhile is not there any more.
       if (type === ERROR && body.readInt32LE() !== 0 && body.readInt32LE() !== ENOENT) throw refused();
 }
 

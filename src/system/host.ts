@@ -297,6 +297,8 @@ export interface RunOptions {
   timeoutMs?: number;
   /** Once this has been printed, the program has done its work: its end is not waited for. */
   until?: string;
+  /** With `until`: called once it has printed anything. `nft` prints its echo only after the kernel's commit. */
+  onPrinting?: () => void;
   /** Once this is on its standard error, the program has failed: its end is not waited for either. */
   failure?: string;
   /** Resolves if something else shows that the program has done its work. */

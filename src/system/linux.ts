@@ -37,7 +37,7 @@ import { exchange } from "./uapi.ts";
 const RUN_TIMEOUT_MS = 10_000;
 const NFT_TIMEOUT_MS = 30_000;
 /** Between two looks at what it has printed, while its end is not waited for. */
-const LOOK_MS = 2;
+const LOOK_MS = 1;
 /** A program that waits for a device ends only when that answers. */
 const KILLED_WITHIN_MS = 1_000;
 /** Programs that hand a change to the kernel; `tee` writes a sysctl. */
@@ -345,7 +345,7 @@ async function outcomeOf(
   child: Running,
   printed: Printed,
   timeoutMs: number,
-  options: Pick<RunOptions, "until" | "failure" | "done">,
+  options: Pick<RunOptions, "until" | "failure" | "onPrinting" | "done">,
 ): Promise<Outcome | null> {
   const late = Promise.withResolvers<null>();
   let isLate = false;
@@ -372,14 +372,18 @@ function outcomeIn(code: number, { stdout, stderr }: Printed): Outcome {
 async function seenIn(
   printed: Printed,
   ended: Promise<Outcome | null>,
-  { until, failure }: Pick<RunOptions, "until" | "failure">,
+  { until, failure, onPrinting }: Pick<RunOptions, "until" | "failure" | "onPrinting">,
 ): Promise<Outcome | null> {
   let isOver = false;
+  let isPrinting = false;
   const over = ended.finally(() => {
     isOver = true;
   });
   while (!isOver && !printed.stdout.isClosed) {
-    if (until !== undefined && printed.stdout.has(until)) return outcomeIn(0, printed);
+    const isDone = until !== undefined && printed.stdout.has(until);
+    if (printed.stdout.isBegun && !isPrinting) onPrinting?.();
+    isPrinting = printed.stdout.isBegun;
+    if (isDone) return outcomeIn(0, printed);
     if (failure !== undefined && printed.stderr.has(failure)) return outcomeIn(1, printed);
     await Promise.race([over, Bun.sleep(LOOK_MS)]);
   }

@@ -31,6 +31,11 @@ export class Output {
     return part.length > 0 && Buffer.concat([before, part]).includes(text);
   }
 
+  /** Whether anything had been printed when this was last read. */
+  get isBegun(): boolean {
+    return this.read > 0;
+  }
+
   /** All that has been printed so far. */
   text(): string {
     this.take();

@@ -144,10 +144,12 @@ export class FakeHost implements Host, Internet {
   async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
     const stdin = options.stdin instanceof Promise ? await options.stdin : (options.stdin ?? "");
     const command = argv.join(" ");
-    return this.effect(command, () => {
+    const printed = await this.effect(command, () => {
       if (command === "ip -batch -") this.batched.push(...stdin.trimEnd().split("\n"));
       return this.execute(command, stdin);
     });
+    if (printed !== "") options.onPrinting?.();
+    return printed;
   }
 
   async changeAddresses(changes: readonly SetChange[]): Promise<void> {

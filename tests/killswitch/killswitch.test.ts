@@ -400,6 +400,51 @@ describe("several owners", () => {
     expect(host.tables).toHaveLength(2);
   });
 
+  test("are done once the kernel has the table, and what comes next waits for the end of nft", async () => {
+    const [killSwitch, host] = await raised();
+    await killSwitch.updateNetwork(NETWORK);
+    const run = host.run.bind(host);
+    const ended = Promise.withResolvers<void>();
+    host.run = async (argv, options) => {
+      const printed = await run(argv, options);
+      if (argv.join(" ") === LOAD) await ended.promise;
+      return printed;
+    };
+    const before = loadsOf(host);
+    await killSwitch.update("main", first);
+    expect(host.table).toBe(loaded({ ...POLICIES.connected }));
+    let isNext = false;
+    const next = killSwitch.update("main", first).then(() => {
+      isNext = true;
+    });
+    const question = killSwitch.stands();
+    for (let turn = 0; turn < 5; turn += 1) await nextTurn();
+    expect(isNext).toBe(false);
+    ended.resolve();
+    await next;
+    expect(await question).toBe(true);
+    expect(loadsOf(host)).toBe(before + 1);
+  });
+
+  test("of more than the table are done once the kernel has all of it", async () => {
+    const [killSwitch, host] = await raised();
+    await killSwitch.updateNetwork(NETWORK);
+    const run = host.run.bind(host);
+    const ruled = Promise.withResolvers<void>();
+    host.run = async (argv, options) => {
+      if (argv[0] === "ip") await ruled.promise;
+      return run(argv, options);
+    };
+    let isDone = false;
+    const change = killSwitch.update("main", { ...first, lookup: LOOKUP }).then(() => {
+      isDone = true;
+    });
+    for (let turn = 0; turn < 5; turn += 1) await nextTurn();
+    expect(isDone).toBe(false);
+    ruled.resolve();
+    await change;
+  });
+
   describe("of which one is the devices", () => {
     const { devices } = POLICIES;
     const moved = [...devices.devices.slice(1), assigned("02:00:00:00:00:03", "amsterdam")];

@@ -57,6 +57,25 @@ needsNamespaces.describe("a listing is whole where its end is seen", () => {
   }
 });
 
+const STRACE = Bun.which("strace");
+needsNamespaces.test.skipIf(STRACE === null)("nft prints nothing before the kernel has the table", () =>
+  inNamespace(async (host) => {
+    const traced = [STRACE ?? "", "-qq", "-e", "trace=sendmsg,write", "-e", "signal=none"];
+    const run: Host["run"] = async (argv, options) => {
+      const stdin = options?.stdin ?? "";
+      const calls = await host.run(["sh", "-c", '"$@" 2>&1 >/dev/null', "sh", ...traced, ...argv], { stdin });
+      const names = calls.split("\n").map((call) => call.split(",")[0]?.replace(/\(3.*/, ""));
+      expect(names).toContain("write(1");
+      expect(names.indexOf("write(1")).toBeGreaterThan(names.lastIndexOf("sendmsg"));
+      expect(names).toContain("sendmsg");
+      return "";
+    };
+    await loadTable({ run } as Host, rulesetOf(POLICIES.connected));
+    expect(finalRulesStand((await listTable(host)) ?? "")).toBe(true);
+    await loadTable({ run } as Host, rulesetOf(POLICIES["two-tunnels"]));
+  }),
+);
+
 needsNamespaces.describe("nft's echo of a table that it loads equals its listing", () => {
   const reversed: Policy = { ...POLICIES.connected, uplink: "wan0" };
   test.each(Object.entries({ ...POLICIES, "with other names": reversed }))(

@@ -153,8 +153,13 @@ describe("a program", () => {
     const script = 'printf "work\\n# do"; printf "ne\\nmore\\n"; exec sleep 12';
     const host = new LinuxHost();
     const began = host.monotonic();
-    const output = await host.run(["sh", "-c", script], { until: "\n# done", timeoutMs: 10_000 });
+    let printing = 0;
+    const onPrinting = () => {
+      printing += 1;
+    };
+    const output = await host.run(["sh", "-c", script], { until: "\n# done", timeoutMs: 10_000, onPrinting });
     expect(output).toStartWith("work\n# done");
+    expect(printing).toBe(1);
     expect(host.monotonic() - began).toBeLessThan(10_000);
   });
 
