@@ -114,11 +114,11 @@ WantedBy=sysinit.target
 }
 
 /**
- * How often a part of a function runs, each call counting 15 times, before the runtime makes faster code of it (its third
- * tier). By default that is a thousandth of it. Then a service that does little spends memory and wake-ups on code that
- * hardly ever runs. A relay is there after some seconds of full load.
+ * How often a function runs, each call counting 15 times, before the runtime makes machine code of it, and then faster
+ * code (its second and third tier). By default that is a tenth and a thousandth of it. Then a service that does little
+ * spends memory, its start and wake-ups on code that hardly ever runs. A relay is there after some seconds of full load.
  */
-const HOT = "1000000";
+const [WARM, WARM_AGAIN, HOT] = ["5000", "1000", "1000000"];
 
 /** Settings of the runtime. */
 export const RUNTIME = {
@@ -127,6 +127,8 @@ export const RUNTIME = {
    * keeps memory some megabytes lower, and one answer in a hundred takes some milliseconds longer.
    */
   BUN_JSC_forceRAMSize: `${64 * 1024 * 1024}`,
+  BUN_JSC_thresholdForJITAfterWarmUp: WARM,
+  BUN_JSC_thresholdForJITSoon: WARM_AGAIN,
   BUN_JSC_thresholdForOptimizeAfterWarmUp: HOT,
   BUN_JSC_thresholdForOptimizeAfterLongWarmUp: HOT,
   BUN_JSC_thresholdForOptimizeSoon: HOT,
