@@ -1,10 +1,10 @@
 import { inNamespace } from "../src/sandbox/namespace.ts";
-import { AddressSets } from "../src/system/address-sets.ts";
 import { challenge } from "../src/system/challenge.ts";
 import { ConnectionTable } from "../src/system/conntrack.ts";
 import type { Host } from "../src/system/host.ts";
 import { listenOn } from "../src/system/link-socket.ts";
 import { LinuxHost } from "../src/system/linux.ts";
+import { SetElements } from "../src/system/set-elements.ts";
 import { openUdp } from "../src/system/udp-socket.ts";
 
 /**
@@ -12,8 +12,8 @@ import { openUdp } from "../src/system/udp-socket.ts";
  * /proc stays in the one that the thread is in when it is opened. /sys and /etc are the machine's own.
  */
 export class NamespaceHost extends LinuxHost {
-  private readonly sets = new AddressSets();
   private readonly tracked = new ConnectionTable();
+  private readonly elements = new SetElements();
 
   constructor(private readonly netns: string) {
     super();
@@ -47,8 +47,8 @@ export class NamespaceHost extends LinuxHost {
     return this.inside(() => this.tracked.end(...given));
   }
 
-  override changeAddresses(...given: Parameters<Host["changeAddresses"]>) {
-    return this.inside(() => this.sets.change(...given));
+  override changeElements(...given: Parameters<Host["changeElements"]>) {
+    return this.inside(() => this.elements.change(...given));
   }
 
   override async challenge(...given: Parameters<Host["challenge"]>) {

@@ -199,11 +199,6 @@ export class KillSwitch {
     return this.ownChanges.take();
   }
 
-  /** To be called when the kernel reports a commit, with all its changes of elements. */
-  committed(changes: readonly string[]): void {
-    this.ownChanges.committed(changes);
-  }
-
   /** To be called when the kernel reports a change of either layer, ours included: what was read before is not used again. */
   changed(): void {
     this.readings.forget();

@@ -1,5 +1,4 @@
-import { type Address, parseAddress } from "../base/address.ts";
-import type { SetChange } from "../system/host.ts";
+import type { ElementChange, ElementType } from "../system/host.ts";
 import { TABLE } from "./ruleset.ts";
 
 /**
@@ -14,9 +13,18 @@ const OF_TABLE = "";
 const OF_SET = "set ";
 
 const [, TABLE_NAME = ""] = TABLE.split(" ");
-const ELEMENT_COMMAND = new RegExp(`^(add|delete) element ${TABLE} (\\S+) \\{ (\\S+) \\}$`);
-/** The first line of a set of single addresses that has nothing but these. */
-const ADDRESS_TYPES = ["type ipv4_addr", "type ipv6_addr"];
+/** In a text to load: a set or map, and the line with its elements. */
+const SETS = /^ {2}(?:set|map) \S+ \{\n(?: {4}.*\n)* {2}\}\n/gm;
+const ELEMENTS = /^ {4}elements = .*\n/gm;
+
+/** The types of sets and maps whose elements are changed without the rest, by the first line of those. */
+const ELEMENT_TYPES: Readonly<Record<string, ElementType>> = {
+  "type ipv4_addr": "ipv4_addr",
+  "type ipv6_addr": "ipv6_addr",
+  "type ether_addr": "ether_addr",
+  "typeof ct original zone": "ct original zone",
+  "type ether_addr : verdict": "ether_addr : verdict",
+};
 
 /** What each chain must end with, whatever precedes it: the kill switch depends on these. */
 export const FINAL_RULES = {
@@ -91,41 +99,40 @@ function keyOf(set: string): string {
   return `${OF_SET}${set}`;
 }
 
-/**
- * The commands that make the sets of one table those of another, in one transaction, each as `nft monitor` reports it;
- * null if the tables differ in anything but the elements of sets. Both are as loaded: nft's spelling of the same table
- * differs.
- */
-export function elementChanges(from: Chains, to: Chains): string[] | null {
-  const withoutElements = (chains: Chains) =>
-    [...chains].map(([key, lines]) => [key, isSet(key) ? lines.slice(0, 1) : lines]);
-  if (!Bun.deepEquals(withoutElements(from), withoutElements(to))) return null;
-  const changes = (verb: string, one: Chains, other: Chains) =>
-    [...one].flatMap(([key, lines]) => {
-      const others = new Set(other.get(key));
-      const elements = isSet(key) ? lines.filter((element) => !others.has(element)) : [];
-      return elements.map((element) => `${verb} element ${TABLE} ${key.slice(OF_SET.length)} { ${element} }`);
-    });
-  return [...changes("delete", from, to), ...changes("add", to, from)];
+function nameOf(key: string): string {
+  return key.slice(OF_SET.length);
 }
 
 /**
- * The same commands for sets of single addresses, which need no `nft`; null if one is for another set. `to` is the table
- * that they lead to.
+ * The changes that make the sets of one table those of another, in one transaction; null if the tables differ in more,
+ * or in elements of another type. Both are texts to load: nft's spelling of the same table differs. They are compared as
+ * texts, because to take apart all chains takes a millisecond.
  */
-export function addressChanges(commands: readonly string[], to: Chains): SetChange[] | null {
-  const changes = new Map<string, SetChange & { addresses: Address[] }>();
-  for (const command of commands) {
-    const [, verb, set = "", element = ""] = ELEMENT_COMMAND.exec(command) ?? [];
-    const [type = ""] = to.get(keyOf(set)) ?? [];
-    const address = ADDRESS_TYPES.includes(type) ? parseAddress(element) : null;
-    if (address === null || (verb !== "add" && verb !== "delete")) return null;
-    const key = `${verb} ${set}`;
-    const change = changes.get(key) ?? { verb, table: TABLE_NAME, set, addresses: [] };
-    changes.set(key, change);
-    change.addresses.push(address);
-  }
-  return [...changes.values()];
+export function elementChanges(from: string, to: string): ElementChange[] | null {
+  if (withoutElements(from) !== withoutElements(to)) return null;
+  const [one, other] = [setsIn(from), setsIn(to)];
+  const changes = [...changesTo("delete", one, other), ...changesTo("add", other, one)];
+  return changes.every((change) => change !== null) ? changes : null;
+}
+
+/** The sets and maps in a text to load. */
+export function setsIn(ruleset: string): Chains {
+  return chainsListed((ruleset.match(SETS) ?? []).join(""));
+}
+
+function withoutElements(ruleset: string): string {
+  return ruleset.replace(ELEMENTS, "");
+}
+
+/** For the elements that only the first table has. */
+function changesTo(verb: ElementChange["verb"], one: Chains, other: Chains): (ElementChange | null)[] {
+  return [...one].flatMap(([key, [head = "", ...listed]]) => {
+    const others = new Set(other.get(key));
+    const elements = listed.filter((element) => !others.has(element));
+    if (elements.length === 0) return [];
+    const type = ELEMENT_TYPES[head];
+    return [type === undefined ? null : { verb, table: TABLE_NAME, set: nameOf(key), type, elements }];
+  });
 }
 
 /** The chains in nft's echo of the table that it has loaded, in the spelling of a listing. */

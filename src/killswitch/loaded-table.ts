@@ -1,23 +1,21 @@
 import type { Host } from "../system/host.ts";
 import {
-  addressChanges,
   type Chains,
   chainsEchoed,
   chainsListed,
   elementChanges,
   finalRulesStand,
-  isSet,
   sameChains,
   sameMeaning,
   sameShape,
+  setsIn,
 } from "./listing.ts";
 import type { OwnChanges } from "./own-changes.ts";
-import { changeElements, loadTable } from "./table.ts";
+import { loadTable } from "./table.ts";
 
 /** The table as it was given, and as nft spells it. */
 interface Loaded {
   ruleset: string;
-  given: Chains;
   chains: Chains;
 }
 
@@ -46,17 +44,17 @@ export class LoadedTable {
   }
 
   /**
-   * Replaces the firewall's table in one transaction, unless only devices have moved. `onCommitted` may be called before
-   * it is known how nft spells the table.
+   * Replaces the firewall's table in one transaction, unless only elements of sets differ. `onCommitted` may be called
+   * before it is known how nft spells the table.
    */
   async load(ruleset: string, onCommitted?: () => void): Promise<void> {
-    if (this.loaded !== null && (await this.moveDevices(ruleset, this.loaded))) return;
+    if (this.loaded !== null && (await this.changeElements(ruleset, this.loaded))) return;
     this.loaded = null;
     const echoed = chainsEchoed(await this.ownChanges.make(() => loadTable(this.host, ruleset, onCommitted)));
     const given = chainsListed(ruleset);
     const whole = sameShape(echoed, given);
     // If the echo is incomplete, the expected spelling comes from a listing.
-    this.loaded = { ruleset, given, chains: whole ? echoed : given };
+    this.loaded = { ruleset, chains: whole ? echoed : given };
     this.compared &&= whole;
     // Done at once: a change by another program must not be taken for the spelling.
     if (!this.compared) this.onUncompared();
@@ -83,30 +81,22 @@ export class LoadedTable {
     if (as && sameMeaning(listed, this.loaded.chains)) this.loaded = { ...this.loaded, chains: listed };
   }
 
-  /** Whether only elements of sets differ, if anything, and the kernel has accepted them. */
-  private async moveDevices(ruleset: string, loaded: Loaded): Promise<boolean> {
+  /**
+   * Whether only elements of sets differ, if anything, and the kernel has accepted them. A device may wait for that: for
+   * its exit, or for the addresses of the name that it has asked for.
+   */
+  private async changeElements(ruleset: string, loaded: Loaded): Promise<boolean> {
     if (ruleset === loaded.ruleset) return true;
-    const given = chainsListed(ruleset);
-    const changes = elementChanges(loaded.given, given);
+    const changes = elementChanges(loaded.ruleset, ruleset);
     if (changes === null) return false;
     this.loaded = null;
     try {
-      if (changes.length > 0) await this.ownChanges.make(() => this.change(changes, given));
+      if (changes.length > 0) await this.ownChanges.make(() => this.host.changeElements(changes));
     } catch {
       // Another program has altered the sets, or the change took too long: the whole table is loaded.
       return false;
     }
-    const sets = [...given].filter(([key]) => isSet(key));
-    this.loaded = { ruleset, given, chains: new Map([...loaded.chains, ...sets]) };
+    this.loaded = { ruleset, chains: new Map([...loaded.chains, ...setsIn(ruleset)]) };
     return true;
-  }
-
-  /** A device waits for the addresses of the name that it has asked for: no program is started for them. */
-  private change(commands: readonly string[], to: Chains): Promise<void> {
-    const addresses = addressChanges(commands, to);
-    if (addresses !== null) return this.host.changeAddresses(addresses);
-    return this.ownChanges.untilCommitted(commands, (committed) =>
-      changeElements(this.host, commands, committed),
-    );
   }
 }

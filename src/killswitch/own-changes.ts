@@ -7,8 +7,6 @@ const REPORTED_WITHIN_MS = 1_000;
 export class OwnChanges {
   /** The changes that the kernel has not reported yet. */
   private readonly unreported = new Set<symbol>();
-  /** The changes of elements whose commit the kernel has not reported yet, in their order. */
-  private readonly uncommitted = new Set<{ key: string; committed: () => void }>();
 
   constructor(private readonly host: Pick<Host, "sleep">) {}
 
@@ -36,42 +34,4 @@ export class OwnChanges {
   forget(): void {
     this.unreported.clear();
   }
-
-  /** To be called when the kernel reports a commit, with all its changes of elements. */
-  committed(changes: readonly string[]): void {
-    const key = keyOf(changes);
-    for (const change of this.uncommitted) {
-      if (change.key !== key) continue;
-      this.uncommitted.delete(change);
-      change.committed();
-      return;
-    }
-  }
-
-  /**
-   * Runs work that commits these changes of elements; `committed` resolves when the kernel reports them. Changes are
-   * recognised by their content: the reported number of the process (nf_tables_api.c, `nf_tables_fill_gen_info`) is
-   * that of the machine, and a process in a container knows only its number there.
-   */
-  async untilCommitted(
-    changes: readonly string[],
-    work: (committed: Promise<void>) => Promise<void>,
-  ): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const change = { key: keyOf(changes), committed: resolve };
-    this.uncommitted.add(change);
-    try {
-      await work(promise);
-    } catch (error) {
-      this.uncommitted.delete(change);
-      throw error;
-    }
-    // If the program ends first, the report is still to come. It must not be taken for the report of the same change
-    // made again.
-    void this.host.sleep(REPORTED_WITHIN_MS).then(() => this.uncommitted.delete(change));
-  }
-}
-
-function keyOf(changes: readonly string[]): string {
-  return changes.toSorted().join("\n");
 }

@@ -40,18 +40,6 @@ export function loadTable(host: Host, ruleset: string, onCommitted: () => void =
     });
 }
 
-/**
- * Changes elements of the table's sets in one transaction, which fails if there is no table. `committed` resolves when
- * `nft monitor` reports the commit. An echo is not used, because nft would first read all tables.
- */
-export async function changeElements(
-  host: Host,
-  commands: readonly string[],
-  committed: Promise<void>,
-): Promise<void> {
-  await host.run(["nft", "-f", "-"], { stdin: `${commands.join("\n")}\n`, done: committed });
-}
-
 /** Families that see the gateway's traffic; a bridge's own chains see frames, not routed packets. */
 const FAMILIES = ["ip", "ip6", "inet"];
 

@@ -44,26 +44,22 @@ export interface KernelListener {
   onEnded?: (command: string) => void;
   /** A change of the neighbour table; null if some may have been missed. */
   onNeighbour?: (neighbour: Neighbour | null) => void;
-  /** A change to the firewall is committed, with these changes of elements of the gateway's tables. */
-  onCommit?: (elements: readonly string[]) => void;
 }
 
 /** Reports the kernel's changes until `signal` aborts. */
 export function watchKernel(
   host: Host,
   watched: Watched,
-  { onEvent, onWatching, onEnded, onNeighbour, onCommit }: KernelListener,
+  { onEvent, onWatching, onEnded, onNeighbour }: KernelListener,
   signal: AbortSignal,
 ): void {
   // The text form, unlike JSON, shows where a transaction ends.
-  const transactionEndedBy = transactions(watched.firewallTables);
+  const touchedBy = transactions(watched.firewallTables);
   const monitors: Monitor[] = [
     {
       argv: ["nft", "monitor"],
       onLine: (line) => {
-        const { touched, elements } = transactionEndedBy(line) ?? NO_TRANSACTION;
-        if (elements.length > 0) onCommit?.(elements);
-        for (const of of touched) onEvent({ of, missed: false });
+        for (const of of touchedBy(line)) onEvent({ of, missed: false });
       },
       onGap: () => {
         for (const of of ["firewall", "other firewalls"] as const) onEvent({ of, missed: true });
@@ -126,30 +122,18 @@ interface Monitor {
 /** `nft` and `ip` print this when the kernel has dropped events for them (ENOBUFS). Both continue. */
 const LOST_EVENTS = /^(# ERROR: |netlink receive error )/;
 
-/** What a transaction has changed, and each of its changes of elements of the gateway's own tables. */
-interface Transaction {
-  touched: readonly ("firewall" | "other firewalls")[];
-  elements: readonly string[];
-}
-
-const NO_TRANSACTION: Transaction = { touched: [], elements: [] };
-
-/** The transaction that a line of `nft monitor` ends; null on other lines. */
-function transactions(tables: readonly string[]): (line: string) => Transaction | null {
+/** Whose tables the transaction has changed that a line of `nft monitor` ends; nobody's on other lines. */
+function transactions(tables: readonly string[]): (line: string) => ("firewall" | "other firewalls")[] {
   const touched = new Set<"firewall" | "other firewalls">();
-  let elements: string[] = [];
   return (line) => {
     // Other tables may have a longer name with the same beginning.
-    const isOwn = tables.some((table) => `${line} `.includes(` ${table} `));
-    if (isOwn) touched.add("firewall");
+    if (tables.some((table) => `${line} `.includes(` ${table} `))) touched.add("firewall");
     else if (/^(add|create|insert|replace|delete) (table|chain|rule) /.test(line))
       touched.add("other firewalls");
-    if (isOwn && /^(add|delete) element /.test(line)) elements.push(line);
-    if (!line.startsWith("# new generation ")) return null;
-    const transaction = { touched: [...touched], elements };
+    if (!line.startsWith("# new generation ")) return [];
+    const all = [...touched];
     touched.clear();
-    elements = [];
-    return transaction;
+    return all;
   };
 }
 

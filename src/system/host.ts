@@ -79,10 +79,10 @@ export interface Host {
    */
   endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]>;
   /**
-   * Changes sets of single addresses in the firewall, in one transaction and without starting a program. Resolves once
+   * Changes elements of the firewall's sets and maps, in one transaction and without starting a program. Resolves once
    * the kernel has it. Throws `GatewayError`: `kernel_refused` if nothing has changed, `timed_out` if that is unknown.
    */
-  changeAddresses(changes: readonly SetChange[]): Promise<void>;
+  changeElements(changes: readonly ElementChange[]): Promise<void>;
   /**
    * Makes the destination of each TCP connection send a packet of it, if it still has it: in the name of the source it
    * gets one that no connection expects, which it has to answer (RFC 5961, section 4).
@@ -149,13 +149,23 @@ export interface Connection {
   isOpen: boolean;
 }
 
-/** Addresses that a set of the firewall gets or loses, all of the set's family. */
-export interface SetChange {
+/** What the elements of a set or map are, as nft calls it. */
+export type ElementType =
+  | "ipv4_addr"
+  | "ipv6_addr"
+  | "ether_addr"
+  | "ct original zone"
+  | "ether_addr : verdict";
+
+/** Elements that a set or map of the firewall gets or loses. */
+export interface ElementChange {
   verb: "add" | "delete";
   /** Of the family `inet`. */
   table: string;
   set: string;
-  addresses: readonly Address[];
+  type: ElementType;
+  /** As nft writes them. A verdict is `goto` and a chain of the table; an element is deleted whatever its verdict. */
+  elements: readonly string[];
 }
 
 /** The ports are 0 where the protocol has none. */
@@ -301,8 +311,6 @@ export interface RunOptions {
   onPrinting?: () => void;
   /** Once this is on its standard error, the program has failed: its end is not waited for either. */
   failure?: string;
-  /** Resolves if something else shows that the program has done its work. */
-  done?: Promise<void>;
   /** Kills the program when aborted. */
   signal?: AbortSignal;
 }

@@ -1,11 +1,11 @@
 import { closeSync, constants, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { GatewayError, messageOf } from "../base/errors.ts";
-import type { AddressSets } from "./address-sets.ts";
 import type { ConnectionTable } from "./conntrack.ts";
 import type {
   Connection,
   Direction,
   Downloaded,
+  ElementChange,
   Heard,
   Host,
   HttpsAnswer,
@@ -19,7 +19,6 @@ import type {
   ResolverWay,
   RouterWay,
   RunOptions,
-  SetChange,
   UdpPlace,
   UdpSocket,
   Watch,
@@ -28,6 +27,7 @@ import { readLines } from "./lines.ts";
 import { Output } from "./output.ts";
 import { reasonIn } from "./reason.ts";
 import type { Relays } from "./relay/relays.ts";
+import type { SetElements } from "./set-elements.ts";
 import { exchange } from "./uapi.ts";
 
 /**
@@ -51,7 +51,6 @@ export const ENDS_WITH_THIS_PROGRAM = ["setpriv", "--pdeathsig", "KILL"];
 const SETPRIV_FAILED = 127;
 const SETPRIV_REFUSED = /^setpriv: (?!failed to execute )/;
 // Not needed at a start.
-const loadAddressSets = () => import("./address-sets.ts");
 const loadChallenge = () => import("./challenge.ts");
 const loadConntrack = () => import("./conntrack.ts");
 const loadGrpc = () => import("./grpc.ts");
@@ -64,6 +63,7 @@ const loadPathProbe = () => import("./path-probe.ts");
 const loadResolverProbe = () => import("./resolver-probe.ts");
 const loadRoundTrip = () => import("./round-trip.ts");
 const loadRouterRoundTrip = () => import("./router-round-trip.ts");
+const loadSetElements = () => import("./set-elements.ts");
 const loadSpeed = () => import("./speed/speed-thread.ts");
 const loadUdpSocket = () => import("./udp-socket.ts");
 /** Children do not inherit the service's environment: no settings, no secrets, and messages in English. */
@@ -87,8 +87,8 @@ export interface Child {
 export class LinuxHost implements Host {
   /** In front of a program that prints events; nothing once `setpriv` was refused, as a filter of system calls may. */
   private watchedBy: readonly string[] = ENDS_WITH_THIS_PROGRAM;
-  private addressSets: Promise<AddressSets> | null = null;
   private connections: Promise<ConnectionTable> | null = null;
+  private setElements: Promise<SetElements> | null = null;
   private relays: Relays | null = null;
 
   async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
@@ -242,9 +242,9 @@ export class LinuxHost implements Host {
     return (await this.connections).end(isOver);
   }
 
-  async changeAddresses(changes: readonly SetChange[]): Promise<void> {
-    this.addressSets ??= loadAddressSets().then(({ AddressSets }) => new AddressSets());
-    return (await this.addressSets).change(changes);
+  async changeElements(changes: readonly ElementChange[]): Promise<void> {
+    this.setElements ??= loadSetElements().then(({ SetElements }) => new SetElements());
+    return (await this.setElements).change(changes);
   }
 
   async challenge(connections: readonly Direction[]): Promise<void> {
@@ -338,14 +338,14 @@ async function feed(child: Running, input: Promise<string>): Promise<void> {
 }
 
 /**
- * The result of a program, or what it has printed once `until` or `failure` is there, or nothing once it is known to be
- * done; null if it took too long and was killed.
+ * The result of a program, or what it has printed once `until` or `failure` is there; null if it took too long and was
+ * killed.
  */
 async function outcomeOf(
   child: Running,
   printed: Printed,
   timeoutMs: number,
-  options: Pick<RunOptions, "until" | "failure" | "onPrinting" | "done">,
+  options: Pick<RunOptions, "until" | "failure" | "onPrinting">,
 ): Promise<Outcome | null> {
   const late = Promise.withResolvers<null>();
   let isLate = false;
@@ -358,8 +358,7 @@ async function outcomeOf(
     .finally(() => clearTimeout(timer))
     .then((code) => (code === null || isLate ? null : outcomeIn(code, printed)));
   const outcomes: Promise<Outcome | null>[] = [ended];
-  const { until, failure, done } = options;
-  if (done !== undefined) outcomes.push(done.then(() => ({ code: 0, stdout: "", stderr: "" })));
+  const { until, failure } = options;
   if (until !== undefined || failure !== undefined) outcomes.push(seenIn(printed, ended, options));
   return Promise.race(outcomes);
 }

@@ -76,7 +76,6 @@ export class MachineSupervisor {
       onWatching: (watching: boolean) => this.setWatched(watching),
       onEnded: (command: string) => this.warnOfEnd(command),
       onNeighbour,
-      onCommit: (changes: readonly string[]) => killSwitch.committed(changes),
     };
     watchKernel(host, watched, listener, signal);
     // For what happened before the programs that report events were listening.

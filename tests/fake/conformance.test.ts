@@ -19,7 +19,7 @@ import {
   OTHERS,
   readQuotas,
 } from "../../src/network/limits-table.ts";
-import type { Host, SetChange } from "../../src/system/host.ts";
+import type { ElementChange, ElementType, Host } from "../../src/system/host.ts";
 import { mtuTo } from "../../src/system/ip.ts";
 import { formatEndpoint } from "../../src/wireguard/config-text.ts";
 import { type Own, type Peer, parseUapi, setconfText, uapiText } from "../../src/wireguard/interface.ts";
@@ -421,52 +421,65 @@ describe("the firewall's table", () => {
     }
   });
 
-  alike("takes elements of its sets, all or none, and another program's are seen", async (both) => {
-    const ELEMENTS = "nft -f -";
-    const change = (verb: string, set: string, mac: string) =>
-      `${verb} element inet portcullis ${set} { 02:00:00:00:00:${mac} }\n`;
+  alike("takes elements of its sets and maps, all or none, and another program's are seen", async (both) => {
+    const outcome = (...changes: Omit<ElementChange, "table">[]) =>
+      both.ask((host) =>
+        host.changeElements(changes.map((each) => ({ table: "portcullis", ...each }))).then(
+          () => "done",
+          ({ code }) => code,
+        ),
+      );
+    const change = (verb: ElementChange["verb"], set: string, type: ElementType, ...elements: string[]) => ({
+      ...{ verb, set, type, elements },
+    });
+    const device = (verb: ElementChange["verb"], set: string, mac: string) =>
+      change(verb, set, "ether_addr", `02:00:00:00:00:${mac}`);
+    const exit = (verb: ElementChange["verb"], mac: string, chain: string) =>
+      change(verb, "exit_of", "ether_addr : verdict", `02:00:00:00:00:${mac} : goto ${chain}`);
+    expect(await outcome(device("add", "on_main", "09"))).toBe("kernel_refused");
     await both.play(LOAD, rulesetOf(POLICIES.devices));
-    await both.play(ELEMENTS, change("delete", "on_main", "02") + change("add", "on_amsterdam", "02"));
-    await both.play(LIST);
-    expect(
-      await both.play(ELEMENTS, change("add", "on_main", "09") + change("delete", "assigned", "08")),
-    ).toBe("refused");
-    await both.play(LIST);
+    const moves = [
+      [device("delete", "on_main", "02"), device("add", "on_amsterdam", "02")],
+      [exit("delete", "02", "exit_main"), exit("add", "02", "exit_amsterdam")],
+      // What is there stays.
+      [device("add", "on_amsterdam", "02"), exit("add", "02", "exit_amsterdam")],
+    ];
+    for (const move of moves) {
+      expect(await outcome(...move)).toBe("done");
+      await both.play(LIST);
+    }
+    const refused = [
+      [device("add", "on_main", "09"), device("delete", "assigned", "08")],
+      // It has another.
+      [device("add", "on_main", "09"), exit("add", "02", "exit_main")],
+      [device("add", "on_main", "09"), exit("delete", "09", "exit_main")],
+    ];
+    for (const move of refused) {
+      expect(await outcome(...move)).toBe("kernel_refused");
+      await both.play(LIST);
+    }
     await both.meanwhile(
       (host) => host.changeElement("delete", "assigned", "02:00:00:00:00:02"),
       "nft delete element inet portcullis assigned { 02:00:00:00:00:02 }",
     );
     await both.play(LIST);
-  });
-
-  alike("takes addresses without nft, all or none", async (both) => {
-    const named = { ...POLICIES.connected, destinations: NAMED };
-    const outcome = (...changes: SetChange[]) =>
-      both.ask((host) =>
-        host.changeAddresses(changes).then(
-          () => "done",
-          ({ code }) => code,
-        ),
-      );
-    const change = (verb: "add" | "delete", set: string, ...texts: string[]) => ({
-      ...{ verb, table: "portcullis", set },
-      addresses: texts.map(ip),
-    });
-    expect(await outcome(change("add", "named_all_main_ipv4", "192.0.2.7"))).toBe("kernel_refused");
-    await both.play(LOAD, rulesetOf(named));
-    expect(
-      await outcome(
-        change("add", "named_all_main_ipv4", "192.0.2.7", "192.0.2.8"),
-        change("add", "named_all_main_ipv6", "2001:db8::7"),
-      ),
-    ).toBe("done");
+    await both.play(LOAD, rulesetOf({ ...POLICIES.connected, destinations: NAMED }));
+    const address = (verb: ElementChange["verb"], family: 4 | 6, ...elements: string[]) =>
+      change(verb, `named_all_main_ipv${family}`, `ipv${family}_addr`, ...elements);
+    expect(await outcome(address("add", 4, "192.0.2.7", "192.0.2.8"), address("add", 6, "2001:db8::7"))).toBe(
+      "done",
+    );
     await both.play(LIST);
-    const missing = change("delete", "named_all_main_ipv4", "192.0.2.9");
-    expect(await outcome(change("delete", "named_all_main_ipv4", "192.0.2.7"), missing)).toBe(
+    expect(await outcome(address("delete", 4, "192.0.2.7"), address("delete", 4, "192.0.2.9"))).toBe(
       "kernel_refused",
     );
     await both.play(LIST);
-    expect(await outcome(change("delete", "named_all_main_ipv4", "192.0.2.7"))).toBe("done");
+    await both.play(LOAD, rulesetOf(POLICIES.direct));
+    const zones = (verb: ElementChange["verb"], ...all: string[]) =>
+      change(verb, "direct_zones", "ct original zone", ...all);
+    expect(await outcome(zones("add", "258", "4660"))).toBe("done");
+    await both.play(LIST);
+    expect(await outcome(zones("delete", "258"))).toBe("done");
     await both.play(LIST);
   });
 

@@ -3,6 +3,7 @@ import type {
   Connection,
   Direction,
   Downloaded,
+  ElementChange,
   Heard,
   Host,
   HttpsAnswer,
@@ -15,7 +16,6 @@ import type {
   ResolverWay,
   RouterWay,
   RunOptions,
-  SetChange,
   SpeedPlace,
   UdpPlace,
   UdpSocket,
@@ -34,8 +34,8 @@ import { Wireguard } from "./wireguard.ts";
 
 /** The programs that the gateway lets watch. */
 const MONITORS = ["nft monitor", "ip monitor label link address route rule", "ip monitor label neigh"];
-/** What stands for `changeAddresses` among the commands. */
-export const CHANGE_ADDRESSES = "(change addresses)";
+/** What stands for `changeElements` among the commands. */
+export const CHANGE_ELEMENTS = "(change elements)";
 const DISABLE_IPV6 = "/proc/sys/net/ipv6/conf/all/disable_ipv6";
 
 /**
@@ -152,11 +152,8 @@ export class FakeHost implements Host, Internet {
     return printed;
   }
 
-  async changeAddresses(changes: readonly SetChange[]): Promise<void> {
-    const lines = changes.flatMap(({ verb, table, set, addresses }) =>
-      addresses.map((address) => `${verb} element inet ${table} ${set} { ${address} }\n`),
-    );
-    await this.effect(CHANGE_ADDRESSES, () => this.nftables.run("nft -f -", lines.join("")));
+  async changeElements(changes: readonly ElementChange[]): Promise<void> {
+    await this.effect(CHANGE_ELEMENTS, () => this.nftables.changeElements(changes));
   }
 
   /** Does what a command does, unless the test has something else in mind for it. */

@@ -2,6 +2,7 @@ import { chainsListed, isSet } from "../../src/killswitch/listing.ts";
 import { BOUNDS_TABLE } from "../../src/network/bounds-table.ts";
 import { COUNTERS_TABLE } from "../../src/network/counters.ts";
 import { LIMITS_TABLE } from "../../src/network/limits-table.ts";
+import type { ElementChange } from "../../src/system/host.ts";
 import { fail, unknown } from "./refusal.ts";
 
 /** What a test decides of `nft`, and who hears `nft monitor`. */
@@ -56,7 +57,6 @@ export class Nftables {
     if (command === `nft -j list quotas table ${LIMITS_TABLE}`) return this.quotasJson();
     const [, noted] = new RegExp(`^nft -j list set ${BOUNDS_TABLE} (\\S+)$`).exec(command) ?? [];
     if (noted !== undefined) return this.refusedJson(noted);
-    if (command === "nft -f -") return this.changeElements(stdin);
     if (command === "nft -s -n list table inet portcullis") return this.table ?? missing();
     if (command === "nft -j list chains") {
       const own: [string, string][] = this.table === null ? [] : [["inet portcullis", this.table]];
@@ -201,32 +201,25 @@ export class Nftables {
   }
 
   /** Another program takes an element out of a set, or adds one. */
-  changeElement(verb: "add" | "delete", set: string, element: string): void {
-    this.changeElements(`${verb} element inet portcullis ${set} { ${element} }\n`);
+  changeElement(verb: ElementChange["verb"], set: string, element: string): void {
+    this.alter({ verb, set, elements: [element] });
   }
 
   /** All or nothing. */
-  private changeElements(text: string): string {
-    let table = this.table ?? missing();
-    for (const line of text.trimEnd().split("\n")) {
-      const [, verb, set, words = ""] =
-        /^(add|delete) element inet portcullis (\S+) \{ (.*) \}$/.exec(line) ?? unknown(line);
-      const block = new RegExp(
-        `( {2}(?:set|map) ${set} \\{\n {4}type(?:of)? .+\n)(?: {4}elements = \\{ (.*) \\}\n)?`,
-      );
-      const [whole, head, listed = ""] = block.exec(table) ?? missing();
-      const elements = new Set(listed === "" ? [] : listed.split(", "));
-      for (const word of words.split(", ")) {
-        if (verb === "add") elements.add(word);
-        else if (!elements.delete(word)) missing();
-      }
-      const rest = elements.size === 0 ? "" : `    elements = { ${[...elements].join(", ")} }\n`;
-      table = table.replace(whole, `${head}${rest}`);
+  changeElements(changes: readonly ElementChange[]): string {
+    const listed = chainsListed(this.table ?? "");
+    for (const { table, set, type } of changes) {
+      const [head = missing()] = table === "portcullis" ? (listed.get(`set ${set}`) ?? []) : [];
+      if (head.replace(/^type(of)? /, "") !== type) unknown(`${set}: ${type}`);
     }
-    this.table = table;
-    this.tables.push(table);
-    this.tell("add element inet portcullis assigned { 02:00:00:00:00:01 }");
+    this.alter(...changes);
     return "";
+  }
+
+  private alter(...changes: readonly Pick<ElementChange, "verb" | "set" | "elements">[]): void {
+    this.table = changes.reduce(withElements, this.table ?? missing());
+    this.tables.push(this.table);
+    this.tell("add element inet portcullis assigned { 02:00:00:00:00:01 }");
   }
 
   private load(text: string): string {
@@ -254,6 +247,28 @@ export class Nftables {
     this.machine.tell("nft", line);
     this.machine.tell("nft", `# new generation ${generation}`);
   }
+}
+
+/** The table with a set or map that has gained or lost elements; a map has a key only once. */
+function withElements(
+  table: string,
+  { verb, set, elements }: Pick<ElementChange, "verb" | "set" | "elements">,
+): string {
+  const block = new RegExp(
+    `( {2}(?:set|map) ${set} \\{\n {4}type(?:of)? .+\n)(?: {4}elements = \\{ (.*) \\}\n)?`,
+  );
+  const [whole, head, listed = ""] = block.exec(table) ?? missing();
+  const keyOf = (element: string) => element.split(" : ")[0] ?? "";
+  const all = new Map((listed === "" ? [] : listed.split(", ")).map((each) => [keyOf(each), each]));
+  for (const element of elements) {
+    const key = keyOf(element);
+    if (verb === "delete" && !all.delete(key)) missing();
+    if (verb === "delete") continue;
+    if ((all.get(key) ?? element) !== element) fail("Device or resource busy");
+    all.set(key, element);
+  }
+  const rest = all.size === 0 ? "" : `    elements = { ${[...all.values()].join(", ")} }\n`;
+  return table.replace(whole, `${head}${rest}`);
 }
 
 /** `nft -j list chains`, of one table. */

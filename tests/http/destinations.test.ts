@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { HostName } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { ip, ips } from "../fake/address.ts";
-import { CHANGE_ADDRESSES } from "../fake/host.ts";
+import { CHANGE_ELEMENTS } from "../fake/host.ts";
 import { Home } from "./home.ts";
 import { listenTo } from "./socket.ts";
 
@@ -252,7 +252,7 @@ test("the addresses that names have are led by the rule's exit; only elements ch
   expect(home.host.commands.length).toBe(length);
   // Answers that come at the same time share one change, and no program is started for it.
   await Promise.all([answered("a.example.com", ["192.0.2.8"]), answered("b.example.com", ["192.0.2.9"])]);
-  expect(home.host.commands.slice(length)).toEqual([CHANGE_ADDRESSES]);
+  expect(home.host.commands.slice(length)).toEqual([CHANGE_ELEMENTS]);
   expect(led("main")).toEqual(["192.0.2.7", "192.0.2.8", "192.0.2.9"]);
   expect(loads()).toBe(before);
   expect(await list()).toMatchObject([{ addresses: 4 }]);
@@ -267,7 +267,7 @@ test("a name with many addresses of both families is one change", async () => {
     `2001:db8::${number + 1}`,
   ]);
   expect(await answered("www.example.com", many.flat())).toBe(true);
-  expect(home.host.commands.slice(length)).toEqual([CHANGE_ADDRESSES]);
+  expect(home.host.commands.slice(length)).toEqual([CHANGE_ELEMENTS]);
   expect(led("main")?.toSorted()).toEqual(many.map(([four = ""]) => four).toSorted());
   expect(await list()).toMatchObject([{ addresses: 128 }]);
 });
@@ -276,7 +276,7 @@ test("nobody is told of an address before the kernel has it", async () => {
   await home.connect();
   await add({ names: ["example.com"], exit: "main" });
   const held = Promise.withResolvers<void>();
-  home.host.holds = (command) => (command === CHANGE_ADDRESSES ? held.promise : null);
+  home.host.holds = (command) => (command === CHANGE_ELEMENTS ? held.promise : null);
   let isTold = false;
   const answer = answered("example.com", ["192.0.2.7"]).then((isPermitted) => {
     isTold = isPermitted;
@@ -289,13 +289,13 @@ test("nobody is told of an address before the kernel has it", async () => {
 });
 
 test.each(["before", "after", "late"] as const)(
-  "if the kernel's change of addresses fails (%s its effect), the whole table is loaded before anybody is told",
+  "if the kernel's change of elements fails (%s its effect), the whole table is loaded before anybody is told",
   async (when) => {
     await home.connect();
     await add({ names: ["example.com"], exit: "main" });
     const { host } = home;
     const before = loads();
-    host.fails = (count) => (host.commands[count - 1] === CHANGE_ADDRESSES ? when : null);
+    host.fails = (count) => (host.commands[count - 1] === CHANGE_ELEMENTS ? when : null);
     expect(await answered("example.com", ["192.0.2.7"])).toBe(true);
     expect([led("main"), loads()]).toEqual([["192.0.2.7"], before + 1]);
     host.fails = () => null;

@@ -70,15 +70,15 @@ test("with an uplink that is down, direct devices are refused like blocked ones"
 test("one more direct device changes only elements", () => {
   const third = assigned("02:00:00:00:00:09", "direct");
   const more = { ...direct, devices: [...direct.devices, third] };
-  const tables = [direct, more].map((policy) => chainsListed(rulesetOf(policy))) as [
-    ReturnType<typeof chainsListed>,
-    ReturnType<typeof chainsListed>,
-  ];
-  expect(elementChanges(...tables)).toEqual([
-    "add element inet portcullis assigned { 02:00:00:00:00:09 }",
-    "add element inet portcullis on_direct { 02:00:00:00:00:09 }",
-    "add element inet portcullis exit_of { 02:00:00:00:00:09 : goto exit_direct }",
-    expect.stringMatching(/^add element inet portcullis direct_zones \{ \d{5} \}$/),
+  const added = (set: string, type: string, element: unknown) => ({
+    ...{ verb: "add", table: "portcullis", set, type },
+    elements: [element],
+  });
+  expect<unknown>(elementChanges(rulesetOf(direct), rulesetOf(more))).toEqual([
+    added("assigned", "ether_addr", "02:00:00:00:00:09"),
+    added("on_direct", "ether_addr", "02:00:00:00:00:09"),
+    added("exit_of", "ether_addr : verdict", "02:00:00:00:00:09 : goto exit_direct"),
+    added("direct_zones", "ct original zone", expect.stringMatching(/^\d{5}$/)),
   ]);
 });
 

@@ -5,7 +5,7 @@ import { chainsListed } from "../../src/killswitch/listing.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { Repairs } from "../../src/killswitch/repairs.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
-import { FakeHost } from "../fake/host.ts";
+import { CHANGE_ELEMENTS, FakeHost } from "../fake/host.ts";
 import { slow } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, kernelState, ONE, stoodAlways, TWO } from "../tunnel/gateway.ts";
@@ -469,41 +469,35 @@ describe("several owners", () => {
       expect(loadsOf(host)).toBe(before);
     });
 
-    test("that move are done once the kernel reports their own changes", async () => {
+    test("that move are done once the kernel has it, and no program is started", async () => {
       const [killSwitch, host] = await withDevices();
-      const run = host.run.bind(host);
-      let own: string[] = [];
-      const ended = Promise.withResolvers<void>();
-      host.run = async (argv, options = {}) => {
-        const output = await run(argv, options);
-        if (options.done !== undefined) {
-          own = (await options.stdin)?.trimEnd().split("\n") ?? [];
-          await Promise.race([options.done, ended.promise]);
-        }
-        return output;
-      };
+      const held = Promise.withResolvers<void>();
+      host.holds = (command) => (command === CHANGE_ELEMENTS ? held.promise : null);
+      const { length } = host.commands;
       let isDone = false;
-      const move = async (to: typeof moved) => {
-        isDone = false;
-        await killSwitch.update("devices", { devices: to });
+      const move = killSwitch.update("devices", { devices: moved }).then(() => {
         isDone = true;
-      };
-      const turns = async () => {
-        for (let turn = 0; turn < 5; turn += 1) await nextTurn();
-      };
-      const first = move(moved);
-      await turns();
-      killSwitch.committed(own.slice(1));
-      await turns();
+      });
+      await Bun.sleep(20);
       expect(isDone).toBe(false);
-      killSwitch.committed(own);
-      await first;
-      const second = move(devices.devices);
-      await turns();
-      expect(isDone).toBe(false);
-      ended.resolve();
-      await second;
+      held.resolve();
+      await move;
+      expect(host.commands.slice(length)).toEqual([CHANGE_ELEMENTS]);
     });
+
+    test.each(["before", "after", "late"] as const)(
+      "that move load the whole table if the change of elements fails, %s its effect",
+      async (when) => {
+        const [killSwitch, host] = await withDevices();
+        const before = loadsOf(host);
+        host.fails = (count) => (host.commands[count - 1] === CHANGE_ELEMENTS ? when : null);
+        await killSwitch.update("devices", { devices: moved });
+        expect([loadsOf(host), host.table]).toEqual([before + 1, loaded({ ...devices, devices: moved })]);
+        host.fails = () => null;
+        await killSwitch.update("devices", { devices: devices.devices });
+        expect(loadsOf(host)).toBe(before + 1);
+      },
+    );
 
     test("that move load the whole table if another program has altered the sets", async () => {
       const [killSwitch, host] = await withDevices();

@@ -1,18 +1,20 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { mustParseAddress } from "../../src/base/address.ts";
 import {
   chainsEchoed,
   chainsListed,
   elementChanges,
   finalRulesStand,
+  isSet,
   sameChains,
   sameShape,
+  setsIn,
 } from "../../src/killswitch/listing.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
-import { changeElements, listTable, loadTable } from "../../src/killswitch/table.ts";
-import type { Host } from "../../src/system/host.ts";
+import { listTable, loadTable } from "../../src/killswitch/table.ts";
+import type { ElementChange, ElementType, Host } from "../../src/system/host.ts";
 import { needsNamespaces } from "../fast.ts";
 import { assigned, POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
@@ -124,9 +126,28 @@ needsNamespaces.test("hundreds of devices are listed as they were echoed, and as
   }),
 );
 
-describe("the commands from one table to another", () => {
-  const changes = (from: Policy, to: Policy) =>
-    elementChanges(chainsListed(rulesetOf(from)), chainsListed(rulesetOf(to)));
+const named = (addresses: readonly string[]): Policy => ({
+  ...POLICIES.connected,
+  destinations: [
+    {
+      ...{ prefixes: [], devices: [], exit: { to: "tunnel", name: "main" } },
+      addresses: addresses.map(mustParseAddress),
+    },
+  ],
+});
+const withDevices = (exits: readonly string[]): Policy => ({
+  ...POLICIES.devices,
+  devices: exits.map((exit, number) => assigned(`02:00:00:00:00:0${number + 1}`, exit)),
+});
+/** Tables that differ in elements only, in all kinds of sets. */
+const ALTERED: Record<string, [from: Policy, to: Policy]> = {
+  "devices move": [withDevices(["main", "amsterdam", "main"]), withDevices(["amsterdam", "main", "blocked"])],
+  "devices are direct": [withDevices(["direct", "main"]), withDevices(["direct", "direct", "direct"])],
+  "names have other addresses": [named(["192.0.2.7", "2001:db8::7"]), named(["192.0.2.8", "2001:db8::8"])],
+};
+
+describe("the changes of elements from one table to another", () => {
+  const changes = (from: Policy, to: Policy) => elementChanges(rulesetOf(from), rulesetOf(to));
   const { devices } = POLICIES;
 
   test("are those of the devices that have moved, if nothing else differs", () => {
@@ -135,46 +156,69 @@ describe("the commands from one table to another", () => {
       assigned("02:00:00:00:00:01", "blocked"),
       assigned("02:00:00:00:00:05", "main"),
     ];
+    const change = (verb: ElementChange["verb"], set: string, ...elements: string[]) => {
+      const type: ElementType = set === "exit_of" ? "ether_addr : verdict" : "ether_addr";
+      return { verb, table: "portcullis", set, type, elements };
+    };
     expect(changes(devices, { ...devices, devices: moved })).toEqual([
-      "delete element inet portcullis assigned { 02:00:00:00:00:03 }",
-      "delete element inet portcullis on_amsterdam { 02:00:00:00:00:01 }",
-      "delete element inet portcullis exit_of { 02:00:00:00:00:01 : goto exit_amsterdam }",
-      "delete element inet portcullis exit_of { 02:00:00:00:00:03 : goto exit_blocked }",
-      "add element inet portcullis assigned { 02:00:00:00:00:05 }",
-      "add element inet portcullis on_main { 02:00:00:00:00:05 }",
-      "add element inet portcullis exit_of { 02:00:00:00:00:01 : goto exit_blocked }",
-      "add element inet portcullis exit_of { 02:00:00:00:00:05 : goto exit_main }",
+      change("delete", "assigned", "02:00:00:00:00:03"),
+      change("delete", "on_amsterdam", "02:00:00:00:00:01"),
+      change(
+        ...(["delete", "exit_of"] as const),
+        "02:00:00:00:00:01 : goto exit_amsterdam",
+        "02:00:00:00:00:03 : goto exit_blocked",
+      ),
+      change("add", "assigned", "02:00:00:00:00:05"),
+      change("add", "on_main", "02:00:00:00:00:05"),
+      change(
+        ...(["add", "exit_of"] as const),
+        "02:00:00:00:00:01 : goto exit_blocked",
+        "02:00:00:00:00:05 : goto exit_main",
+      ),
     ]);
     expect(changes(devices, { ...devices, devices: devices.devices.toReversed() })).toEqual([]);
     const first = { ...devices, devices: [assigned("02:00:00:00:00:05", "main")] };
     expect(changes({ ...devices, devices: [] }, first)).toHaveLength(3);
   });
 
-  const OWN_NUMBERS = "unshare --pid --fork --kill-child --mount-proc".split(" ");
-  needsNamespaces.test.each([
-    ["the machine's", []],
-    ["its own, as in a container,", OWN_NUMBERS],
-  ])("are done when the kernel reports them, with %s process numbers", async (_, inside) => {
-    const moves = Bun.spawn([...inside, process.execPath, join(import.meta.dir, "moves.ts")], {
-      stdout: "pipe",
-    });
-    expect(await moves.stdout.text()).toBe("\n02:00:00:00:00:01\n\nloads: 1\n");
-  });
-
-  needsNamespaces.test(
-    "are done when nft ends if nobody reports it, and fail if the kernel refuses them",
-    () =>
+  needsNamespaces.test.each(Object.entries(ALTERED))(
+    "make the kernel have what a whole load gives it: %s",
+    (_, [from, to]) =>
       inNamespace(async (host) => {
-        await loadTable(host, rulesetOf(POLICIES["two-tunnels"]));
-        const element = "element inet portcullis assigned { 02:00:00:00:00:09 }";
-        const change = (verb: string) =>
-          changeElements(host, [`${verb} ${element}`], Promise.withResolvers<void>().promise);
-        await change("add");
-        expect(await listTable(host)).toContain("02:00:00:00:00:09");
-        await change("delete");
-        expect(await change("delete").catch(() => "refused")).toBe("refused");
+        const listed = async () => chainsListed((await listTable(host)) ?? "");
+        await loadTable(host, rulesetOf(to));
+        const wanted = await listed();
+        await loadTable(host, rulesetOf(from));
+        const before = await listed();
+        const there = changes(from, to) ?? [];
+        const back = changes(to, from) ?? [];
+        expect([there.length > 0, back.length > 0]).toEqual([true, true]);
+        await host.changeElements(there);
+        expect(sameChains(await listed(), wanted)).toBe(true);
+        await host.changeElements(back);
+        expect(sameChains(await listed(), before)).toBe(true);
+        // What is gone cannot go once more.
+        const again = host.changeElements(changes(to, from) ?? []);
+        await expect(again).rejects.toMatchObject({ code: "kernel_refused" });
+        expect(sameChains(await listed(), before)).toBe(true);
       }),
   );
+
+  test("are possible for each set that a table has", () => {
+    for (const text of Object.values(POLICIES).map(rulesetOf)) {
+      const sets = setsIn(text);
+      const all = [...chainsListed(text)].filter(([key]) => isSet(key));
+      expect([...sets]).toEqual(all);
+      for (const [key] of sets) {
+        const [, name = ""] = key.split(" ");
+        const more = text.replace(
+          new RegExp(`( (?:set|map) ${name} \\{\n.*\n)(?: {4}elements.*\n)?`),
+          "$1    elements = { more }\n",
+        );
+        expect(elementChanges(text, more)?.at(-1)).toMatchObject({ set: name, elements: ["more"] });
+      }
+    }
+  });
 
   test("do not exist if a rule differs, or if a set comes or goes", () => {
     expect(changes(devices, { ...devices, carrying: devices.carrying.slice(0, 1) })).toBeNull();

@@ -157,7 +157,9 @@ test("thousands of connections are ended without holding up the event loop", asy
 test("a look does not hold up the event loop while the kernel frees what a change has removed", async () => {
   await here.run(["nft", "-f", "-"], { stdin: "table inet own { set addresses { type ipv4_addr; }; }\n" });
   const change = (verb: "add" | "delete") =>
-    here.changeAddresses([{ verb, table: "own", set: "addresses", addresses: [ip("192.0.2.7")] }]);
+    here.changeElements([
+      { verb, table: "own", set: "addresses", type: "ipv4_addr", elements: ["192.0.2.7"] },
+    ]);
   const look = async () => {
     await change("add");
     await change("delete");

@@ -163,17 +163,6 @@ describe("a program", () => {
     expect(host.monotonic() - began).toBeLessThan(10_000);
   });
 
-  test("is not waited for once its work is known to be done, and is judged by its end until then", async () => {
-    const host = new LinuxHost();
-    const run = (script: string, ms: number) =>
-      host.run(["sh", "-c", script], { done: host.sleep(ms), timeoutMs: 10_000 });
-    const began = host.monotonic();
-    expect(await run("exec sleep 12", 1)).toBe("");
-    expect(host.monotonic() - began).toBeLessThan(10_000);
-    expect(await run("echo end", 20_000)).toBe("end\n");
-    await expect(run("exit 3", 20_000)).rejects.toThrow("sh -c failed (exit 3)");
-  });
-
   test("is not waited for once it has printed that it has failed", async () => {
     const host = new LinuxHost();
     const began = host.monotonic();
