@@ -1,8 +1,8 @@
-import { type Address, contains, familyOf, isLinkLocal, mustParsePrefix } from "../base/address.ts";
+import { type Address, contains, familyOf, isLinkLocal } from "../base/address.ts";
 import type { Lan } from "../network/lan.ts";
 import { ANY_SLOT_MASK, DIRECT_MARK, MAIN_SLOT, markOf, RELAY_MARK } from "../network/slot.ts";
 import { clientLinks, linkNames, remoteLinks } from "./link.ts";
-import { among, byFamily, chain, DNS, headerOf, hex, isMarked, namesOf, outsideOf } from "./match.ts";
+import { among, byFamily, chain, DNS, headerOf, hex, isMarked, namesOf } from "./match.ts";
 import { redirectToResolver } from "./own-resolver.ts";
 import {
   directDevices,
@@ -24,9 +24,6 @@ const OWN_DNS = `meta mark & ${hex(ANY_SLOT_MASK)} != ${hex(markOf(MAIN_SLOT))} 
 export const TO_RESOLVER = "meta l4proto { tcp, udp } th dport { 53, 853 }";
 /** The "recursion desired" bit: set in a query to a resolver, clear in a resolver's own queries to name servers. */
 const OWN_QUERY = "udp dport 53 @th,87,1 1";
-
-/** RFC 4291: all public IPv6 addresses. */
-const PUBLIC = mustParsePrefix("2000::/3");
 
 /** A match for the gateway's own queries. A relay may reach its server on this port, too. */
 export function ownDns({ endpoints }: Pick<Policy, "endpoints">): string {
@@ -68,20 +65,20 @@ export function dnsChains(policy: Policy): string[] {
         current.flatMap((tunnel) => redirect(tunnel, lans, `${to} ${ownDns(policy)}`)),
       ),
     ]),
-    keepDnsInside(policy),
   ];
 }
 
-/**
- * The output chain still sees the interface from before the redirection, and this hook sees the actual one. This is not
- * a NAT chain, because the kernel skips those for a connection that a NAT chain of another program has translated.
- */
-function keepDnsInside(policy: Policy): string {
+/** A match for redirected queries, which fails at once for all other packets. */
+export const REDIRECTED = `ct status dnat ${DNS}`;
+
+/** The output chain still sees the interface from before the redirection, and here it is the actual one. */
+export function keepDnsInside(policy: Policy, name: string): string {
   const tunnels = policy.carrying.map((tunnel) => tunnel.interface);
-  return chain("keep_dns_inside", "type filter hook postrouting priority filter; policy accept;", [
-    ...among("oifname", tunnels).map((inside) => `${inside} accept comment "inside a tunnel"`),
+  return chain(name, null, [
+    ...among("oifname", tunnels).map((inside) => `${inside} return comment "inside a tunnel"`),
     ...permitDirectDns(policy),
-    `oifname != "lo" ct status dnat ${DNS} drop comment "redirected DNS queries leave only through the tunnel"`,
+    'oifname "lo" return comment "to the gateway\'s own resolver"',
+    'drop comment "redirected DNS queries leave only through the tunnel"',
   ]);
 }
 
@@ -93,15 +90,6 @@ export function permitRedirectedDns(tunnel: FirewallTunnel, policy: Policy): str
         `${link} ${to} ct status dnat ${DNS} accept comment "a query to a resolver outside, redirected into the tunnel"`,
     ),
   );
-}
-
-/**
- * Queries of hosts outside the LAN's prefixes, such as those of a network whose route is gone. A known connection would
- * be forwarded, by the exit of the router that forwards them. A device with a public address is refused later.
- */
-export function dropStrangersDns(lan: Lan, family: 4 | 6): string {
-  const stranger = outsideOf("saddr", family, [...lan.prefixes, PUBLIC]);
-  return `${stranger} ${DNS} drop comment "queries of hosts outside the LAN"`;
 }
 
 /**
@@ -122,7 +110,7 @@ export function refuseOthersDns(policy: Policy): string[] {
 
 function permitDirectDns(policy: Policy): string[] {
   if (!isAnyDirect(policy)) return [];
-  return [`oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)} accept comment "queries of direct devices"`];
+  return [`oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)} return comment "queries of direct devices"`];
 }
 
 /** Queries of direct devices to the gateway, if the uplink has no resolver of that address family. */

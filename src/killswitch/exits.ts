@@ -19,6 +19,11 @@ const BY_DEVICE = "by_device";
 const OWN_EXIT = "own_exit";
 /** The map from each device to the chain of its exit. */
 const EXIT_OF = "exit_of";
+/** The map that spares packets the look-ups of devices: it has elements only while no device has an exit of its own. */
+const ALL_ALIKE = "all_alike";
+/** Of <linux/netfilter.h>. */
+const NFPROTO_IPV4 = 2;
+const NFPROTO_IPV6 = 10;
 const BLOCKED = "blocked";
 const NO_TUNNEL = 'comment "the exit is blocked or down"';
 
@@ -42,6 +47,7 @@ export function deviceSets(policy: Policy): string[] {
       ),
     ),
     exitMap(devices),
+    allAlike(policy),
     ...(policy.destinations === undefined ? [] : [setOf(BLOCKED_DEVICES, [...blockedIn(policy), NO_DEVICE])]),
     ...namedSets(policy),
     ...directZones(policy),
@@ -64,8 +70,8 @@ export function exits(policy: Policy, blocks: boolean): string[] {
 }
 
 /** The rule that leads each packet of the LAN to the chain of its device's exit. */
-export function byDevice(match: string): string {
-  return `${match} goto ${BY_DEVICE} comment "each device has its exit"`;
+export function byDevice(match = ""): string {
+  return `${match}goto ${BY_DEVICE} comment "each device has its exit"`;
 }
 
 /**
@@ -89,8 +95,9 @@ export function byPrefix(policy: Policy, families: readonly (4 | 6)[], match = "
  * the set has the entry that is no device. Without both, everything is refused.
  */
 function exitOfDevice(policy: Policy): string {
-  const standard = chainFor(nameOf(policy.defaultExit, openExits(policy)));
+  const standard = standardChain(policy);
   return chain(BY_DEVICE, null, [
+    `meta nfproto vmap @${ALL_ALIKE} comment "the default exit, while no device has another"`,
     `ether saddr vmap @${EXIT_OF} comment "the exit of the device, unless the table is being replaced"`,
     `ether saddr @${ASSIGNED} goto ${OWN_EXIT} comment "devices with an exit of their own"`,
     `ether saddr & ${NO_DEVICE} @${ASSIGNED} goto ${standard} comment "the default exit, unless the set was emptied"`,
@@ -123,6 +130,14 @@ function exitMap(devices: readonly NamedExit[]): string {
   return `  map ${EXIT_OF} {\n    type ether_addr : verdict\n${elementsOf(entries)}  }\n`;
 }
 
+/** While it is empty, each packet's device is looked up. Listings have the numbers of the families, too. */
+function allAlike(policy: Policy): string {
+  const to = standardChain(policy);
+  const entries =
+    policy.devices.length > 0 ? [] : [NFPROTO_IPV4, NFPROTO_IPV6].map((family) => `${family} : goto ${to}`);
+  return `  map ${ALL_ALIKE} {\n    type nf_proto : verdict\n${elementsOf(entries)}  }\n`;
+}
+
 function setOf(name: string, ids: readonly Mac[]): string {
   const elements = [...new Set(ids)].sort();
   return `  set ${name} {\n    type ether_addr\n${elementsOf(elements)}  }\n`;
@@ -137,6 +152,11 @@ function elementsOf(entries: readonly string[]): string {
 function openExits(policy: Policy): string[] {
   const tunnels = new Set([MAIN, ...policy.carrying.map(({ tunnel }) => tunnel)]);
   return [...tunnels, ...(directDevices(policy).length === 0 ? [] : [DIRECT])];
+}
+
+/** The chain of the default exit. */
+function standardChain(policy: Policy): string {
+  return chainFor(nameOf(policy.defaultExit, openExits(policy)));
 }
 
 /** A tunnel that is down or does not exist, or an uplink that is down, is as good as blocked. */

@@ -59,20 +59,19 @@ export function input(policy: Policy): string {
   ]);
 }
 
-/** Through this machine, by pairs of interfaces. With a rule for each pair, a packet would pass dozens of them. */
+/** Through this machine, by pairs of interfaces. Most packets belong to a known connection, so these come first. */
 export function forward(policy: Policy): string[] {
   const { lans, carrying: tunnels } = policy;
   const links = tunnels.map((tunnel) => tunnel.interface);
   const into = among("iifname", clientLinks(policy)).flatMap((from) =>
     links.map((link) => `oifname "${link}" ${from} jump into_${link}`),
   );
-  const back = among("iifname", links).flatMap((from) =>
-    among("oifname", namesOf(lans)).map((to) => `${from} ${to} jump ${TO_LAN}`),
-  );
-  // The pairs with the most traffic come first.
-  const pairs = [...into.slice(0, 1), ...back, ...into.slice(1)];
+  const back = betweenTunnelsAndLan(policy).map((pair) => `${pair} jump ${TO_LAN}`);
+  const pairs = [...into, ...(policy.forwards.length === 0 ? [] : back)];
   return [
     chain("forward", "type filter hook forward priority filter; policy drop;", [
+      ...tunnels.flatMap((tunnel) => clampAnswers(tunnel, policy)),
+      ...permitKnown(policy),
       ...pairs.map((pair) => `${pair} comment "only between the LAN and the tunnels"`),
       ...forwardDirect(policy),
       ...forwardRemoteDirect(policy),
@@ -84,8 +83,39 @@ export function forward(policy: Policy): string[] {
     ...remoteIntoUplink(policy, beginnings()),
     ...remoteChains(policy, clampSegments()),
     ...(into.length === 0 ? [] : tunnels.map((tunnel) => intoTunnel(tunnel, policy))),
-    ...(into.length === 0 || lans.length === 0 ? [] : [toLan(policy)]),
+    ...toLan(policy),
   ];
+}
+
+/**
+ * Packets of known connections, between the interfaces that they belong to. What has passed the rules of its interface
+ * is in the zone of its tunnel, and leaves by this tunnel only.
+ */
+function permitKnown(policy: Policy): string[] {
+  const { carrying } = policy;
+  const zones = carrying.map(({ zone, interface: link }) => `${zone} . "${link}"`);
+  const [only] = carrying;
+  const own =
+    carrying.length === 1
+      ? `ct zone ${only?.zone} oifname "${only?.interface}"`
+      : `ct zone . oifname { ${zones.join(", ")} }`;
+  const known = "ct state established,related";
+  return [
+    ...(only === undefined ? [] : among("iifname", clientLinks(policy))).map(
+      (from) =>
+        `${from} ${known} ${own} accept comment "known connections of the LAN, each by its own tunnel"`,
+    ),
+    ...betweenTunnelsAndLan(policy).map(
+      (pair) => `${pair} ct direction reply ${known} accept comment "replies from the tunnels to the LAN"`,
+    ),
+  ];
+}
+
+function betweenTunnelsAndLan({ carrying, lans }: Policy): string[] {
+  const tunnels = carrying.map((tunnel) => tunnel.interface);
+  return among("iifname", tunnels).flatMap((from) =>
+    among("oifname", namesOf(lans)).map((to) => `${from} ${to}`),
+  );
 }
 
 /** For the first packets of connections that leave outside the tunnels. */
@@ -94,14 +124,12 @@ function beginnings(): string[] {
 }
 
 /**
- * Packets of LAN clients into the tunnel. Only packets that have passed their interface's rules are in the tunnel's
- * zone.
+ * Packets of LAN clients into the tunnel, except those of known connections. Only packets that have passed their
+ * interface's rules are in the tunnel's zone.
  */
 function intoTunnel(tunnel: FirewallTunnel, policy: Policy): string {
   const { lans } = policy;
   return chain(`into_${tunnel.interface}`, null, [
-    ...clampAnswers(tunnel, policy),
-    `ct state established,related ct zone ${tunnel.zone} accept comment "known connections of the LAN"`,
     dropOtherExits(tunnelsOf(tunnel.tunnel, policy)),
     dropUntranslated(),
     clampSegments(),
@@ -116,11 +144,9 @@ function intoTunnel(tunnel: FirewallTunnel, policy: Policy): string {
 }
 
 /** A connection that began outside needs its forwarded port as long as it lasts. */
-function toLan(policy: Policy): string {
-  return chain(TO_LAN, null, [
-    'ct direction reply ct state established,related accept comment "replies from the tunnel to the LAN"',
-    ...permitForwards(policy, clampSegments()),
-  ]);
+function toLan(policy: Policy): string[] {
+  const rules = betweenTunnelsAndLan(policy).length === 0 ? [] : permitForwards(policy, clampSegments());
+  return rules.length === 0 ? [] : [chain(TO_LAN, null, rules)];
 }
 
 /** What this machine itself sends. */

@@ -43,7 +43,7 @@ export function permitForwards({ forwards }: Policy, clamp: string): string[] {
 export function clampAnswers(tunnel: FirewallTunnel, { forwards }: Policy): string[] {
   if (!forwards.some((each) => each.interface === tunnel.interface)) return [];
   return [
-    'tcp flags & (syn | ack) == syn | ack tcp option maxseg size set rt mtu comment "TCP segments to forwarded ports are clamped to the MTU of the tunnel"',
+    `oifname "${tunnel.interface}" tcp flags & (syn | ack) == syn | ack tcp option maxseg size set rt mtu comment "TCP segments to forwarded ports are clamped to the MTU of the tunnel"`,
   ];
 }
 

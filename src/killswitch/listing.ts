@@ -180,7 +180,7 @@ export function sameMeaning(a: Chains, b: Chains): boolean {
 }
 
 const MEANING =
-  /"[^"]*"|@\w+(?![\w,])|\b(?:accept|drop|reject|masquerade|goto \S+|jump \S+)|[0-9a-f]*(?:[:.][0-9a-f]*){2,}(?:\/\d+)?/g;
+  /"[^"]*"|@\w+(?![\w,])|\b(?:accept|drop|reject|masquerade|goto [^\s,]+|jump [^\s,]+)|[0-9a-f]*(?:[:.][0-9a-f]*){2,}(?:\/\d+)?/g;
 
 function meaningOf(rule: string): string[] {
   return (rule.match(MEANING) ?? []).sort();

@@ -2,7 +2,7 @@ import type { Lan } from "../network/lan.ts";
 import { exitMarkOf, REFUSAL_MARK } from "../network/slot.ts";
 import { byDestination, destinationChains } from "./destinations.ts";
 import { DIRECT } from "./direct.ts";
-import { dropStrangersDns, TO_RESOLVER } from "./dns.ts";
+import { TO_RESOLVER } from "./dns.ts";
 import { byDevice, byPrefix, exits, setFor } from "./exits.ts";
 import { clientLinks } from "./link.ts";
 import { byInterface, chain, DNS, isMarked, setMark, toOneOf } from "./match.ts";
@@ -13,15 +13,17 @@ import { untrackRemote } from "./remote-socket.ts";
 import {
   dropForwarded,
   dropOtherAddressees,
-  dropStrangers,
   fromPublicNeighbours,
+  fromStrangers,
   keepMark,
   markPublic,
   refusePublic,
+  strangers,
 } from "./strangers.ts";
-import { markReplies } from "./uplink.ts";
+import { markLeases, markReplies } from "./uplink.ts";
 import { inOwnZone } from "./zones.ts";
 
+const TO_OWN = "to_own";
 const TO_GATEWAY = "to_gateway";
 /** These are never forwarded, and are not among the addresses of the policy. */
 const LINK_LOCAL_AND_MULTICAST = ["fe80::/10", "ff00::/8"];
@@ -54,17 +56,21 @@ function chainsOf(policy: Policy, blocks: boolean): string[] {
       : [[remote.interface, [...dropAllToTunnels(endpoints), ...fromRemote(policy, blocks)]] as const]),
     ...(uplink === null || isLan ? [] : [[uplink, fromUplink(policy, blocks)] as const]),
   ];
-  const ways = [...chains.map(([link]) => [link, `goto from_${link}`] as const), ["lo", "accept"] as const];
+  const ways = chains.map(([link]) => [link, `goto from_${link}`] as const);
   return [
     chain("raw_prerouting", "type filter hook prerouting priority raw; policy accept;", [
-      ...byInterface("iifname", ways).map((way) => `${way} comment "each interface has its own rules"`),
+      // The LAN's packets take the longest way, so they come first.
+      ...ways.slice(0, lans.length).flatMap((way) => byInterface([way])),
+      ...byInterface([...ways.slice(lans.length), ["lo", "accept"]]),
       ...fromOutside(endpoints, blocks),
     ]),
     ...chains.map(([link, rules]) => chain(`from_${link}`, null, rules)),
+    ...lans.map((lan) => chain(overIpv6(lan), null, fromLanOver(6, policy, lan, blocks))),
     ...(clientLinks(policy).length === 0
       ? []
       : [
-          ...(blocks ? [refusePublic()] : []),
+          ...(blocks ? [strangers(), refusePublic()] : []),
+          toOwn(policy),
           toGateway(policy),
           ...destinationChains(policy),
           ...exits(policy, blocks),
@@ -73,23 +79,33 @@ function chainsOf(policy: Policy, blocks: boolean): string[] {
   ];
 }
 
+/** A packet passes only the rules of its own family. */
 function fromLan(policy: Policy, lan: Lan, blocks: boolean): string[] {
-  const { uplink, endpoints } = policy;
-  return ([4, 6] as const).flatMap((family) => [
+  return [
+    `meta nfproto ipv6 goto ${overIpv6(lan)} comment "IPv6 has rules of its own"`,
+    ...fromLanOver(4, policy, lan, blocks),
+  ];
+}
+
+function overIpv6(lan: Lan): string {
+  return `ipv6_from_${lan.interface}`;
+}
+
+function fromLanOver(family: 4 | 6, policy: Policy, lan: Lan, blocks: boolean): string[] {
+  const isUplink = lan.interface === policy.uplink;
+  return [
     ...(blocks && family === 6 ? [fromPublicNeighbours()] : []),
-    ...(blocks ? [...dropStrangers(lan, family), dropStrangersDns(lan, family)] : []),
+    ...(blocks ? [fromStrangers(lan, family)] : []),
     ...(blocks && family === 6 ? markPublic() : []),
-    ...(lan.interface === uplink ? markReplies(policy, family) : []),
-    ...dropToTunnels(endpoints, family),
-    ...(lan.interface === uplink ? untrackRemote(policy, uplink, `meta nfproto ipv${family} `) : []),
-    ...queriesForGateway(policy, family),
-    ...forGateway(policy, family),
+    ...(isUplink && family === 4 ? [markLeases()] : []),
+    ...forOwn(policy, family),
+    ...queriesForGateway(policy),
     ...(blocks && family === 6 ? [keepMark(TO_GATEWAY)] : []),
     ...(blocks ? repliesToRemote(policy, family) : []),
     ...byDestination(policy, family),
     ...byPrefix(policy, [family]),
-    byDevice(`meta nfproto ipv${family}`),
-  ]);
+    byDevice(),
+  ];
 }
 
 function fromTunnel(policy: Policy, tunnel: FirewallTunnel, blocks: boolean): string[] {
@@ -121,6 +137,7 @@ function uniqueLinks(endpoints: readonly FirewallTunnel[]): FirewallTunnel[] {
 function fromUplink(policy: Policy, blocks: boolean): string[] {
   return [
     ...fromOutside(policy.endpoints, blocks),
+    markLeases(),
     ...([4, 6] as const).flatMap((family) => markReplies(policy, family)),
     ...untrackRemote(policy, policy.uplink ?? ""),
   ];
@@ -134,26 +151,41 @@ function fromOutside(endpoints: readonly FirewallTunnel[], blocks: boolean): str
  * Queries of the LAN, to whomever they are sent, go to the gateway itself. They are in no tunnel, and get no mark, so
  * that a query that is not redirected later is refused by both layers. Direct devices ask outside, as without it.
  */
-function queriesForGateway(policy: Policy, family: 4 | 6): string[] {
+function queriesForGateway(policy: Policy): string[] {
   if (policy.resolver === undefined) return [];
   const others = directDevices(policy).length === 0 ? "" : `ether saddr != @${setFor(DIRECT)} `;
   return [
-    `meta nfproto ipv${family} ${others}${isMarked(REFUSAL_MARK, "!=")} ${DNS} accept comment "queries are for the gateway's own resolver"`,
+    `${DNS} ${others}${isMarked(REFUSAL_MARK, "!=")} accept comment "queries are for the gateway's own resolver"`,
   ];
 }
 
-/** Packets for the gateway itself keep the zone of everything outside the tunnels. */
-function forGateway({ addresses }: Policy, family: 4 | 6): string[] {
+/** Packets for the gateway itself, and for its addresses in the tunnels: one look-up tells them from all others. */
+function forOwn({ addresses, endpoints }: Policy, family: 4 | 6): string[] {
+  const own = [...addresses, ...endpoints.flatMap((tunnel) => tunnel.addresses)];
   const link = family === 4 ? [] : LINK_LOCAL_AND_MULTICAST.map((prefix) => `ip6 daddr ${prefix}`);
-  return [...toOneOf(family, addresses), ...link].map(
-    (to) => `${to} goto ${TO_GATEWAY} comment "the gateway's own connections are in no tunnel"`,
+  return [...toOneOf(family, own), ...link].map(
+    (to) => `${to} goto ${TO_OWN} comment "packets for the gateway itself"`,
   );
+}
+
+/** They keep the zone of everything outside the tunnels. With one interface, replies to the gateway are among them. */
+function toOwn(policy: Policy): string {
+  const { endpoints, lans, uplink } = policy;
+  const one = lans.find((lan) => lan.interface === uplink)?.interface;
+  const replies = ([4, 6] as const).flatMap((family) => markReplies(policy, family));
+  return chain(TO_OWN, null, [
+    ...dropAllToTunnels(endpoints),
+    ...(one === undefined ? [] : replies.map((reply) => `iifname "${one}" ${reply}`)),
+    ...(one === undefined ? [] : untrackRemote(policy, one, `iifname "${one}" `)),
+    ...queriesForGateway(policy),
+    `goto ${TO_GATEWAY} comment "the gateway's own connections are in no tunnel"`,
+  ]);
 }
 
 /** DNS queries leave by the exit of their device. */
 function toGateway(policy: Policy): string {
-  const match = `${isMarked(REFUSAL_MARK, "!=")} ${TO_RESOLVER}`;
-  return chain(TO_GATEWAY, null, [...byPrefix(policy, [4, 6], `${match} `), byDevice(match)]);
+  const match = `${isMarked(REFUSAL_MARK, "!=")} ${TO_RESOLVER} `;
+  return chain(TO_GATEWAY, null, [...byPrefix(policy, [4, 6], match), byDevice(match)]);
 }
 
 function dropAllToTunnels(endpoints: readonly FirewallTunnel[]): string[] {
@@ -161,8 +193,8 @@ function dropAllToTunnels(endpoints: readonly FirewallTunnel[]): string[] {
 }
 
 function dropToTunnels(endpoints: readonly FirewallTunnel[], family: 4 | 6): string[] {
-  const addresses = new Set(endpoints.flatMap((tunnel) => tunnel.addresses));
-  return toOneOf(family, [...addresses]).map(
+  const addresses = endpoints.flatMap((tunnel) => tunnel.addresses);
+  return toOneOf(family, addresses).map(
     (to) => `${to} drop comment "CVE-2019-14899: only the tunnel may send to the tunnel's address"`,
   );
 }

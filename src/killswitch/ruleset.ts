@@ -5,7 +5,7 @@ import { forward, input, output } from "./filter.ts";
 import { leadForwards } from "./forwards.ts";
 import { isAnyDirect, type Policy } from "./policy.ts";
 import { openPrerouting, prerouting } from "./prerouting.ts";
-import { keepTranslated, sourceNat } from "./source-nat.ts";
+import { checkLeaving, sourceNat } from "./source-nat.ts";
 import { refuseUnrouted } from "./strangers.ts";
 import { unmarkReplies } from "./uplink.ts";
 import { rawOutput } from "./zones.ts";
@@ -55,7 +55,7 @@ function exitChains(policy: Policy): string[] {
     ...leadForwards(policy),
     ...dnsChains(policy),
     sourceNat(policy),
-    ...keepTranslated(policy),
+    ...checkLeaving(policy),
   ];
 }
 

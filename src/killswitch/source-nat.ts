@@ -1,11 +1,14 @@
+import { familyOf } from "../base/address.ts";
 import { keepDirectTranslated, masqueradeDirect } from "./direct.ts";
-import { among, byInterface, chain, namesOf, outsideOf } from "./match.ts";
-import type { Policy } from "./policy.ts";
+import { keepDnsInside, REDIRECTED } from "./dns.ts";
+import { among, chain, headerOf, namesOf } from "./match.ts";
+import type { FirewallTunnel, Policy } from "./policy.ts";
 import { masqueradeRemote } from "./remote.ts";
 
 /** The kernel asks no further NAT chain once one has translated a connection, and other programs use `srcnat`. */
 const BEFORE_OTHERS = "srcnat - 10";
 const BEHIND_ALL = "srcnat + 10";
+const REDIRECTED_DNS = "redirected_dns";
 
 /** Runs after routing, for the first packet of each connection. */
 export function sourceNat(policy: Policy): string {
@@ -23,35 +26,45 @@ export function sourceNat(policy: Policy): string {
  * Runs after NAT, so that nothing leaves with a source other than the one from NAT, even while another program's rule
  * accepts everything that is forwarded. While a tunnel's address is missing, masquerade takes one of another interface
  * (`inet_select_addr`). A connection that came in by a forwarded port keeps the address of its tunnel. The kernel keeps
- * no connection whose first packet is dropped here, so the next packet has another chance.
+ * no connection whose first packet is dropped here, so the next packet has another chance. This is not a NAT chain,
+ * because the kernel skips those for a connection that a NAT chain of another program has translated.
  */
-export function keepTranslated(policy: Policy): string[] {
+export function checkLeaving(policy: Policy): string[] {
   const { carrying, lans, uplink } = policy;
   const inside = namesOf(lans).filter((link) => link !== uplink);
-  const ways = carrying.map(({ interface: link }) => [link, `goto ${translated(link)}`] as const);
-  const rules = [
-    ...byInterface("oifname", ways).map((way) => `${way} comment "each tunnel has its own address"`),
-    ...keepDirectTranslated(policy),
-  ];
-  if (rules.length === 0) return [];
+  const ways = [...ownAddressesLeave(carrying), ...keepDirectTranslated(policy)];
   return [
-    chain("keep_translated", `type filter hook postrouting priority ${BEHIND_ALL}; policy accept;`, [
-      ...among("oifname", inside).map((to) => `${to} accept comment "to the LAN"`),
-      ...rules,
+    chain("check_leaving", `type filter hook postrouting priority ${BEHIND_ALL}; policy accept;`, [
+      `${REDIRECTED} jump ${REDIRECTED_DNS} comment "redirected DNS queries"`,
+      // One tunnel takes no longer than this rule.
+      ...(carrying.length < 2
+        ? []
+        : among("oifname", inside).map((to) => `${to} accept comment "to the LAN"`)),
+      ...ways,
     ]),
-    ...carrying.map(({ interface: link, addresses }) =>
-      chain(
-        translated(link),
-        null,
-        ([4, 6] as const).map(
-          (family) =>
-            `${outsideOf("saddr", family, addresses)} drop comment "only the tunnel's own address leaves by it"`,
-        ),
-      ),
-    ),
+    keepDnsInside(policy, REDIRECTED_DNS),
   ];
 }
 
-function translated(link: string): string {
-  return `translated_${link}`;
+/** Sets of interfaces with addresses: however many tunnels there are, a packet passes one look-up. */
+function ownAddressesLeave(carrying: readonly FirewallTunnel[]): string[] {
+  const own = ([4, 6] as const).flatMap((family) => {
+    const pairs = carrying.flatMap(({ interface: link, addresses }) =>
+      addresses.filter((address) => familyOf(address) === family).map((address) => ({ link, address })),
+    );
+    const saddr = `${headerOf(family)} saddr`;
+    const [only, ...others] = pairs;
+    if (only === undefined) return [];
+    if (others.length === 0) return [`${saddr} ${only.address} oifname "${only.link}"`];
+    return [
+      `oifname . ${saddr} { ${pairs.map(({ link, address }) => `"${link}" . ${address}`).join(", ")} }`,
+    ];
+  });
+  const tunnels = carrying.map((tunnel) => tunnel.interface);
+  return [
+    ...own.map((match) => `${match} accept comment "each tunnel has its own address"`),
+    ...among("oifname", tunnels).map(
+      (to) => `${to} drop comment "only the tunnel's own address leaves by it"`,
+    ),
+  ];
 }

@@ -4,6 +4,8 @@ import { clientLinks } from "./link.ts";
 import { among, chain, DNS, isMarked, namesOf, outsideOf, setMark } from "./match.ts";
 import { type FirewallTunnel, isAnyDirect, type Policy } from "./policy.ts";
 
+const STRANGERS = "strangers";
+const REFUSE_PUBLIC = "refuse_public";
 const PUBLIC = "ip6 saddr 2000::/3";
 /** A NAT chain after the redirection of DNS does not see redirected packets. */
 const BEFORE_REDIRECTION = "dstnat - 10";
@@ -17,13 +19,24 @@ export function dropForwarded(): string {
   return `${ELSEWHERE} drop comment "packets from outside the LAN are not forwarded"`;
 }
 
-/** The same on the LAN's interface. */
-export function dropStrangers(lan: Lan, family: 4 | 6): string[] {
+/** On the LAN's interface. */
+export function fromStrangers(lan: Lan, family: 4 | 6): string {
   const stranger = outsideOf("saddr", family, lan.prefixes);
-  return [`${stranger} ${ELSEWHERE} drop comment "packets from addresses outside the LAN are not forwarded"`];
+  return `${stranger} jump ${STRANGERS} comment "addresses outside the LAN"`;
 }
 
-const REFUSE_PUBLIC = "refuse_public";
+/**
+ * The same there. Queries of hosts outside the LAN's prefixes, such as those of a network whose route is gone, are
+ * dropped whatever their destination: as known connections they would be forwarded, by the exit of the router that
+ * forwards them.
+ */
+export function strangers(): string {
+  return chain(STRANGERS, null, [
+    `${ELSEWHERE} drop comment "packets from addresses outside the LAN are not forwarded"`,
+    `${PUBLIC} return comment "a device with a public address is refused later"`,
+    `${DNS} drop comment "queries of hosts outside the LAN"`,
+  ]);
+}
 
 /**
  * A device may have a public address from another router on the same cable, and this gateway as its router. Packets

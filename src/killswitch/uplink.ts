@@ -80,19 +80,28 @@ export function permitExemptions(direction: "in" | "out", policy: Policy): strin
 }
 
 /** On the uplink: reverse-path filtering looks up the return path with the mark (`src_valid_mark`), and finds the uplink. */
+function markedForUplink(reply: string): string {
+  return `${reply} ${setMark(markOf(MAIN_SLOT))} comment "the return path is the uplink"`;
+}
+
+/** A lease may come for an address that the gateway does not have yet. */
+export function markLeases(): string {
+  return markedForUplink("udp sport 67 udp dport 68");
+}
+
+/** All other replies are for addresses of the gateway. */
 export function markReplies(policy: Policy, family: 4 | 6): string[] {
   const endpoints = policy.endpoints.filter((tunnel) => familyOf(tunnel.endpoint.address) === family);
   // With one interface, errors of LAN clients come in there as well, and those use the tunnel.
   const errors = policy.endpoints.length === 0 ? [] : [`${TOO_LONG[family]} fib daddr type local`];
   return [
-    ...(family === 4 ? ["udp sport 67 udp dport 68"] : []),
     ...endpoints.map((tunnel) => endpoint("s", tunnel)),
     ...errors,
     ...toRemoteSocket(policy).map((packets) => `meta nfproto ipv${family} ${packets}`),
     ...[...lookupReplies(policy), ...exemptionReplies(policy), ...answersOf(policy.routers)].filter((reply) =>
       reply.startsWith(`${headerOf(family)} `),
     ),
-  ].map((reply) => `${reply} ${setMark(markOf(MAIN_SLOT))} comment "the return path is the uplink"`);
+  ].map(markedForUplink);
 }
 
 /**

@@ -86,10 +86,12 @@ function remoteRule(way: Way, family: 4 | 6, remote: string): string {
 /** On an interface that is also the uplink, a connection's direction tells the LAN from the internet. */
 function rulesOf(way: Way, family: 4 | 6, { lans, uplink }: Links): string[] {
   const { link, direction } = way;
-  return lans.map((name) => {
-    const matches = `${link} "${name}"${name === uplink ? ` ct direction ${direction}` : ""}`;
-    return `${matches} ${updateOf(way, family)} accept`;
-  });
+  const own = lans.filter((name) => name !== uplink).map((name) => `"${name}"`);
+  const matches = [
+    ...(own.length === 0 ? [] : [`${link} ${own.length === 1 ? own[0] : `{ ${own.join(", ")} }`}`]),
+    ...(uplink !== null && lans.includes(uplink) ? [`${link} "${uplink}" ct direction ${direction}`] : []),
+  ];
+  return matches.map((match) => `${match} ${updateOf(way, family)} accept`);
 }
 
 function updateOf({ set, field }: Way, family: 4 | 6): string {

@@ -157,3 +157,16 @@ test("a packet between the road and the LAN counts for both devices, before a ru
   ]);
   expect(countersFor({ lans: ["lan0"], remote: null, uplink: "up0" })).not.toContain("wgr");
 });
+
+test("several LANs are one look-up; the one that is also the uplink tells its devices by the connection", () => {
+  const rules = countersFor({ lans: ["lan0", "eth0", "lan1"], remote: null, uplink: "eth0" })
+    .split("\n")
+    .filter((line) => /ifname.*_4/.test(line))
+    .map((line) => line.trim());
+  expect(rules).toEqual([
+    'iifname { "lan0", "lan1" } update @sent_4 { ip saddr } accept',
+    'iifname "eth0" ct direction original update @sent_4 { ip saddr } accept',
+    'oifname { "lan0", "lan1" } update @received_4 { ip daddr } accept',
+    'oifname "eth0" ct direction reply update @received_4 { ip daddr } accept',
+  ]);
+});

@@ -469,6 +469,18 @@ describe("several owners", () => {
       expect(loadsOf(host)).toBe(before);
     });
 
+    test("also change only elements when the last one goes, and when the first one comes", async () => {
+      const [killSwitch, host] = await withDevices();
+      const before = loadsOf(host);
+      for (const some of [[], devices.devices]) {
+        await killSwitch.update("devices", { devices: some });
+        expect(chainsListed(host.table ?? "")).toEqual(chainsListed(loaded({ ...devices, devices: some })));
+        expect(await killSwitch.stands()).toBe(true);
+        await killSwitch.mend();
+        expect(loadsOf(host)).toBe(before);
+      }
+    });
+
     test("that move are done once the kernel has it, and no program is started", async () => {
       const [killSwitch, host] = await withDevices();
       const held = Promise.withResolvers<void>();

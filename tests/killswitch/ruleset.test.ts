@@ -49,13 +49,15 @@ test("every rule has a comment", () => {
   }
 });
 
-test("the only verdict map, which seems empty while the table is replaced, has the sets behind it", () => {
+const rulesOf = (chain: string) => chain.split("\n").filter((line) => line.includes("comment"));
+
+test("the verdict maps of devices, which seem empty while the table is replaced, have the sets behind them", () => {
   for (const text of Object.values(TEXTS)) {
-    const [own = "", ...others] = text.split(/^ {2}(?=chain )/m).filter((chain) => chain.includes("vmap"));
+    const [own = "", ...others] = text.split(/^ {2}(?=chain )/m).filter((chain) => chain.includes("vmap @"));
     expect(others).toEqual([]);
     if (own === "") continue;
-    const rulesOf = (chain: string) => chain.split("\n").filter((line) => line.includes("comment"));
-    const [map = "", set = ""] = rulesOf(own);
+    const [alike = "", map = "", set = ""] = rulesOf(own);
+    expect(alike).toContain("meta nfproto vmap @all_alike");
     expect(map).toContain("ether saddr vmap @exit_of");
     expect(set).toContain("ether saddr @assigned goto own_exit");
     const standIn = text.split(/^ {2}(?=chain )/m).find((chain) => chain.startsWith("chain own_exit "));
@@ -65,6 +67,34 @@ test("the only verdict map, which seems empty while the table is replaced, has t
     expect(gone).toEqual([...sets, undefined]);
     expect(rules.at(-1)).toContain("goto exit_blocked");
   }
+});
+
+test("the verdict map of interfaces, which seems empty then too, has the same comparisons behind it", () => {
+  const maps = Object.values(TEXTS).flatMap((text) =>
+    text
+      .split("\n")
+      .filter((line) => line.includes(" vmap {"))
+      .map((map) => ({ map, text })),
+  );
+  expect(maps.length).toBeGreaterThan(0);
+  for (const { map, text } of maps) {
+    const entries = [...map.matchAll(/"(\w+)" : (goto \w+|accept)/g)];
+    expect(entries.length).toBe(map.split(" : ").length - 1);
+    const [chain = ""] = text.split(/^ {2}(?=chain )/m).filter((each) => each.includes(map));
+    const behind = rulesOf(chain.slice(chain.indexOf(map) + map.length));
+    const compared = entries.map(([, name, verdict]) => `    iifname "${name}" ${verdict} `);
+    expect(compared.map((rule, at) => behind[at]?.startsWith(rule))).toEqual(compared.map(() => true));
+  }
+});
+
+test("devices are looked up only while one is assigned, or if the map that says so was emptied", () => {
+  const { devices } = POLICIES;
+  const alike = (policy: Policy) => chainsListed(rulesetOf(policy)).get("set all_alike")?.slice(1);
+  const none = { ...devices, devices: [] };
+  const to = (exit: string) => [`10 : goto exit_${exit}`, `2 : goto exit_${exit}`];
+  expect([alike(devices), alike(none)]).toEqual([[], to("main")]);
+  expect(alike({ ...none, defaultExit: { to: "blocked" } })).toEqual(to("blocked"));
+  expect(linesOf(rulesetOf(none), "by_device")).toEqual(linesOf(rulesetOf(devices), "by_device"));
 });
 
 test("no rule has a set of prefixes, which seems empty while the table is replaced", () => {
@@ -296,6 +326,7 @@ function linesOf(text: string, name: string): string[] {
 test("a device on a tunnel has that tunnel's mark and zone, and only that zone may enter the tunnel", () => {
   const text = rulesetOf(POLICIES.devices);
   expect(linesOf(text, "by_device")).toEqual([
+    "meta nfproto vmap @all_alike",
     "ether saddr vmap @exit_of",
     "ether saddr @assigned goto own_exit",
     "ether saddr & 00:00:00:00:00:00 @assigned goto exit_main",
@@ -318,11 +349,12 @@ test("a device on a tunnel has that tunnel's mark and zone, and only that zone m
       `ct zone set ${zone} accept`,
       "",
     ]);
-    expect(linesOf(text, `into_${link}`).slice(0, 2)).toEqual([
-      `ct state established,related ct zone ${zone} accept`,
-      `ct zone != ${zone} drop`,
-    ]);
+    expect(linesOf(text, `into_${link}`)[0]).toBe(`ct zone != ${zone} drop`);
   }
+  expect(linesOf(text, "forward").slice(1, 3)).toEqual([
+    'iifname { "lan0", "br-lan.5" } ct state established,related ct zone . oifname { 1 . "wg0", 3 . "wg2" } accept',
+    'iifname { "wg0", "wg2" } oifname { "lan0", "br-lan.5" } ct direction reply ct state established,related accept',
+  ]);
 });
 
 test("the gateway itself leaves by main, whatever the default exit", () => {

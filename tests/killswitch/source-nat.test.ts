@@ -98,9 +98,9 @@ const WITH_IPV6 = [
 ];
 const ADDRESSES = ["10.64.0.2/32 dev wg0", "fd00:64::2/128 dev wg0 nodad"];
 
-needsNamespaces.test(
-  "nothing leaves by a tunnel that has lost its address, and once it is back, the same flows go on, in both families",
-  () =>
+needsNamespaces.test.each(["connected", "two-tunnels"] as const)(
+  "nothing leaves by a tunnel that has lost its address, and once it is back, the same flows go on, in both families, %s",
+  (name) =>
     inNamespace(async (host) => {
       const batch = (lines: readonly string[]) =>
         host.run(["ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
@@ -115,7 +115,7 @@ needsNamespaces.test(
         return zones;
       };
       await batch([...LINKS, ...WITH_IPV6]);
-      await host.run(["nft", "-f", "-"], { stdin: rulesetOf(POLICIES.connected) });
+      await host.run(["nft", "-f", "-"], { stdin: rulesetOf(POLICIES[name]) });
       await host.run(["nft", "-f", "-"], { stdin: SOURCES });
       await change("del");
       await send(host, 40_000);
@@ -127,7 +127,7 @@ needsNamespaces.test(
         [1, 1],
       ]);
       // Positive control: without these rules another source leaves, and is kept.
-      await host.run(["nft", "flush", "chain", "inet", "portcullis", "keep_translated"]);
+      await host.run(["nft", "flush", "chain", "inet", "portcullis", "check_leaving"]);
       await change("del");
       await send(host, 40_001);
       await change("add");

@@ -332,7 +332,7 @@ describe.each([2, 1] as const)("with %i network cards", (cards: NetworkCards) =>
       try {
         expect(await seen("insert", "rule", ...TABLE.split(" "), "forward", "accept")).toEqual([]);
         // Positive control.
-        const open = await seen("flush", "chain", ...TABLE.split(" "), "keep_translated");
+        const open = await seen("flush", "chain", ...TABLE.split(" "), "check_leaving");
         expect(open.length).toBeGreaterThanOrEqual(frames.length);
       } finally {
         process.kill(gateway.pid, "SIGCONT");
