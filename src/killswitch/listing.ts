@@ -24,6 +24,7 @@ const ELEMENT_TYPES: Readonly<Record<string, ElementType>> = {
   "type ether_addr": "ether_addr",
   "typeof ct original zone": "ct original zone",
   "type ether_addr : verdict": "ether_addr : verdict",
+  "type nf_proto : verdict": "nf_proto : verdict",
 };
 
 /** What each chain must end with, whatever precedes it: the kill switch depends on these. */

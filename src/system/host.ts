@@ -155,7 +155,8 @@ export type ElementType =
   | "ipv6_addr"
   | "ether_addr"
   | "ct original zone"
-  | "ether_addr : verdict";
+  | "ether_addr : verdict"
+  | "nf_proto : verdict";
 
 /** Elements that a set or map of the firewall gets or loses. */
 export interface ElementChange {

@@ -118,6 +118,7 @@ const KEYS: Readonly<Record<ElementType, (key: string) => Uint8Array>> = {
   ether_addr: macBytes,
   "ct original zone": zoneBytes,
   "ether_addr : verdict": macBytes,
+  "nf_proto : verdict": (family) => Uint8Array.of(Number(family)),
 };
 
 function elementOf(element: string, type: ElementType, verb: ElementChange["verb"]): Buffer {

@@ -143,6 +143,8 @@ const withDevices = (exits: readonly string[]): Policy => ({
 const ALTERED: Record<string, [from: Policy, to: Policy]> = {
   "devices move": [withDevices(["main", "amsterdam", "main"]), withDevices(["amsterdam", "main", "blocked"])],
   "devices are direct": [withDevices(["direct", "main"]), withDevices(["direct", "direct", "direct"])],
+  "the first device comes": [withDevices([]), withDevices(["main"])],
+  "the last device goes": [withDevices(["amsterdam"]), withDevices([])],
   "names have other addresses": [named(["192.0.2.7", "2001:db8::7"]), named(["192.0.2.8", "2001:db8::8"])],
 };
 
@@ -182,15 +184,19 @@ describe("the changes of elements from one table to another", () => {
   test("switch the look-ups of devices on for the first device, and off after the last", () => {
     const none = { ...devices, devices: [] };
     const one = { ...devices, devices: [assigned("02:00:00:00:00:05", "main")] };
-    const alike = (verb: string) =>
-      [10, 2].map((family) => `${verb} element inet portcullis all_alike { ${family} : goto exit_main }`);
+    const change = (verb: ElementChange["verb"], set: string, type: ElementType, ...elements: string[]) => {
+      return { verb, table: "portcullis", set, type, elements };
+    };
+    const alike = (verb: ElementChange["verb"]) =>
+      change(verb, "all_alike", "nf_proto : verdict", "10 : goto exit_main", "2 : goto exit_main");
+    const device = "02:00:00:00:00:05";
     expect(changes(none, one)).toEqual([
-      ...alike("delete"),
-      "add element inet portcullis assigned { 02:00:00:00:00:05 }",
-      "add element inet portcullis on_main { 02:00:00:00:00:05 }",
-      "add element inet portcullis exit_of { 02:00:00:00:00:05 : goto exit_main }",
+      alike("delete"),
+      change("add", "assigned", "ether_addr", device),
+      change("add", "on_main", "ether_addr", device),
+      change("add", "exit_of", "ether_addr : verdict", `${device} : goto exit_main`),
     ]);
-    expect(changes(one, none)?.slice(-2)).toEqual(alike("add"));
+    expect(changes(one, none)?.at(-1)).toEqual(alike("add"));
   });
 
   needsNamespaces.test.each(Object.entries(ALTERED))(

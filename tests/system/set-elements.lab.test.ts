@@ -15,9 +15,10 @@ table inet own {
   set on_main { type ether_addr; elements = { 02:00:00:00:00:01 }; }
   set zones { typeof ct original zone; elements = { 4096 }; }
   map exit_of { type ether_addr : verdict; elements = { 02:00:00:00:00:01 : goto exit_main }; }
+  map all_alike { type nf_proto : verdict; elements = { 2 : goto exit_main }; }
   chain exit_main { accept; }
   chain exit_other { drop; }
-  chain hooked { type filter hook prerouting priority raw; ether saddr vmap @exit_of; }
+  chain hooked { type filter hook prerouting priority raw; ether saddr vmap @exit_of; meta nfproto vmap @all_alike; }
 }
 `;
 const FLUSH = "flush ruleset\n";
@@ -29,6 +30,7 @@ const TYPES: Record<string, ElementType> = {
   on_main: "ether_addr",
   zones: "ct original zone",
   exit_of: "ether_addr : verdict",
+  all_alike: "nf_proto : verdict",
 };
 
 const load = (text: string) => here.run(["nft", "-f", "-"], { stdin: text });
@@ -42,7 +44,7 @@ const added = (set: string, ...elements: string[]) => changeOf("add", set, eleme
 const deleted = (set: string, ...elements: string[]) => changeOf("delete", set, elements);
 
 async function elements(set: string): Promise<string[]> {
-  const kind = set === "exit_of" ? "map" : "set";
+  const kind = TYPES[set]?.endsWith(" : verdict") ? "map" : "set";
   const listing = await here.run(["nft", "-n", "list", kind, "inet", "own", set]);
   const [, listed = ""] = /elements = \{([^}]*)\}/.exec(listing) ?? [];
   return listed
@@ -114,6 +116,7 @@ test(
       added("on_main", "02:00:00:00:00:0a", "fe:dc:ba:98:76:54"),
       added("zones", "1", "258", "65535"),
       added("exit_of", "02:00:00:00:00:0a : goto exit_main", "fe:dc:ba:98:76:54 : goto exit_other"),
+      added("all_alike", "10 : goto exit_other"),
     );
     expect(await elements("on_main")).toEqual([
       "02:00:00:00:00:01",
@@ -126,13 +129,16 @@ test(
       "02:00:00:00:00:0a : goto exit_main",
       "fe:dc:ba:98:76:54 : goto exit_other",
     ]);
+    expect(await elements("all_alike")).toEqual(["10 : goto exit_other", "2 : goto exit_main"]);
     // To move is to delete and to add, in one transaction.
     await change(
       deleted("on_main", "02:00:00:00:00:0a"),
       deleted("zones", "258"),
       deleted("exit_of", "02:00:00:00:00:01 : goto exit_main"),
       added("exit_of", "02:00:00:00:00:01 : goto exit_other"),
+      deleted("all_alike", "10 : goto exit_other", "2 : goto exit_main"),
     );
+    expect(await elements("all_alike")).toEqual([]);
     expect(await elements("on_main")).toEqual(["02:00:00:00:00:01", "fe:dc:ba:98:76:54"]);
     expect(await elements("zones")).toEqual(["1", "4096", "65535"]);
     expect(await elements("exit_of")).toContain("02:00:00:00:00:01 : goto exit_other");
