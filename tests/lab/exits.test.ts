@@ -74,6 +74,7 @@ async function nft(command: string): Promise<void> {
 }
 /** The devices that have an exit of their own, as the kernel knows them. */
 const listed = async () => (await inside("nft", "list", "set", "inet", "portcullis", "assigned")).stdout;
+const mapped = async () => (await inside("nft", "list", "map", "inet", "portcullis", "exit_of")).stdout;
 const setDefault = (exit: string) => ask("PUT", "/api/default-exit", { exit });
 const pageOf = (device: Device) => lab.fetchFrom(namespaceOf(device), PAGE);
 const isRefused = (device: Device) => lab.isRefused(namespaceOf(device), PAGE);
@@ -336,7 +337,9 @@ test(
         for (let times = 0; times < FLUSHES; times++) {
           await work();
           await until(async () => (await listed()).includes(macOf(2)));
+          await until(async () => (await mapped()).includes(macOf(2)));
         }
+        await Bun.sleep(MOMENT_MS);
       });
       expect({ which, seen: table(seen).slice(0, 2) }).toEqual({ which, seen: [BY_SECOND, NOWHERE] });
       expect(seen.leaks).toEqual([]);
