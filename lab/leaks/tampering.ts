@@ -129,6 +129,7 @@ function asOneTunnel(listing: string, base: string): string {
   return listing
     .replaceAll(`${base}1`, `${base}0`)
     .replace(/ct zone (set |!= )?[12]/g, "ct zone $1N")
+    .replaceAll(new RegExp(`[12] \\. "${base}0"`, "g"), `N . "${base}0"`)
     .replace(/\{ ([^{}\n]*) \}/g, (_, elements: string) => elements.split(", ").sort().join(", "));
 }
 
