@@ -1,3 +1,4 @@
+import { parseAddress } from "../base/address.ts";
 import type { ElementChange, ElementType } from "../system/host.ts";
 import { TABLE } from "./ruleset.ts";
 
@@ -84,7 +85,14 @@ function setLines(lines: readonly string[]): string[] {
 }
 
 function elementsIn(text: string): string[] {
-  return text === "" ? [] : text.split(", ").sort();
+  return text === "" ? [] : text.split(", ").map(spelled).sort();
+}
+
+/** An address of `::/96`, which any name may have, as nft prints it: with dots (inet_ntop(3)). */
+const WITH_DOTS = /^::[\d.]+$/;
+
+function spelled(element: string): string {
+  return WITH_DOTS.test(element) ? (parseAddress(element) ?? element) : element;
 }
 
 /** None if there is no such set. */

@@ -222,6 +222,26 @@ describe("the changes of elements from one table to another", () => {
       }),
   );
 
+  needsNamespaces.test.each(["::1.2.3.4", "::1:2", "::1", "::ffff:192.0.2.1", "64:ff9b::1.2.3.4"])(
+    "are listed as they were given for a name that has the address %s",
+    (address) =>
+      inNamespace(async (host) => {
+        const from = POLICIES["destinations-named-direct"];
+        const learnt = (index: number) => (index === 1 ? [mustParseAddress(address)] : []);
+        const destinations = from.destinations.map((each, index) => ({
+          ...each,
+          addresses: [...("addresses" in each ? (each.addresses ?? []) : []), ...learnt(index)],
+        }));
+        const to = { ...from, destinations };
+        await loadTable(host, rulesetOf(from));
+        const there = changes(from, to) ?? [];
+        expect(there).toHaveLength(1);
+        await host.changeElements(there);
+        const chains = chainsListed((await listTable(host)) ?? "");
+        for (const [key, lines] of setsIn(rulesetOf(to))) expect(chains.get(key)).toEqual([...lines]);
+      }),
+  );
+
   test("are possible for each set that a table has", () => {
     for (const text of Object.values(POLICIES).map(rulesetOf)) {
       const sets = setsIn(text);
