@@ -18,9 +18,12 @@ const NFT_GOTO = -4;
 const FAMILY_INET = 1;
 /** Of a list of elements: its length has 16 bits. */
 const MAX_LIST_BYTES = 65_000;
-/** The kernel takes no transaction that is longer than the socket's buffer, which is 208 KiB by default. */
-const SO_SNDBUFFORCE = 32;
-const MAX_TRANSACTION_BYTES = 1 << 20;
+/**
+ * The kernel takes no transaction that is longer than the socket's buffer, which is 208 KiB by default. The other one has
+ * room for the answers to some 270 parts then, and without room the kernel gives none.
+ */
+const [SO_SNDBUFFORCE, SO_RCVBUFFORCE] = [32, 33];
+const MAX_BYTES = 1 << 20;
 
 /** As for `nft`, which waits for the same. */
 const TIMEOUT_MS = 30_000;
@@ -71,8 +74,9 @@ export class SetElements {
 
 function opened(): number {
   const socket = openNetfilter();
-  const bytes = Int32Array.of(MAX_TRANSACTION_BYTES);
-  if (socket >= 0) libc().setsockopt(socket, SOL_SOCKET, SO_SNDBUFFORCE, ptr(bytes), bytes.byteLength);
+  const bytes = Int32Array.of(MAX_BYTES);
+  for (const option of [SO_SNDBUFFORCE, SO_RCVBUFFORCE])
+    if (socket >= 0) libc().setsockopt(socket, SOL_SOCKET, option, ptr(bytes), bytes.byteLength);
   return socket;
 }
 

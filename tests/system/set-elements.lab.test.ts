@@ -204,6 +204,20 @@ test.each([
 );
 
 test(
+  "hundreds of sets change in one transaction, which the kernel answers part by part",
+  async () => {
+    const names = Array.from({ length: 600 }, (_, number) => `set${number}`);
+    const sets = names.map((name) => `set ${name} { type ipv4_addr; }`).join("\n");
+    await load(`add table inet own\ndelete table inet own\ntable inet own {\n${sets}\n}\n`);
+    await change(...names.map((name) => added(name, "192.0.2.7")));
+    expect(await elements("set599")).toEqual(["192.0.2.7"]);
+    await change(...names.map((name) => deleted(name, "192.0.2.7")));
+    expect(await elements("set0")).toEqual([]);
+  },
+  PATIENCE_MS,
+);
+
+test(
   "while the table is flushed and comes back again and again, each change is done or refused",
   async () => {
     await load(TABLE);
