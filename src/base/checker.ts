@@ -20,13 +20,14 @@ export function jsonIn(text: string | null): unknown {
 }
 
 /**
- * To compile a schema takes as long as this many checks without: 1 to 10 ms, which would hold up a start and a first
- * answer, and memory. Most schemas are used less often.
+ * To compile a schema takes memory, and 1 to 10 ms, as long as hundreds of checks of a small value without. Most schemas
+ * are used less often.
  */
 const COMPILED_AFTER_CHECKS = 100;
-/** A value with more parts takes longer than a turn of the event loop may, unless its schema is compiled. */
+/** A check without takes some microseconds for each part: one of thousands would take long for a turn of the event loop. */
 const LARGE_PARTS = 500;
 
+/** The schema is compiled only once that is worthwhile: a start and a first answer do not wait for it. */
 export function checkerOf<Schema extends TSchema>(schema: Schema): Checker<Schema> {
   let validator: Validator | null = null;
   let checks = 0;

@@ -66,8 +66,9 @@ export function forward(policy: Policy): string[] {
   const into = among("iifname", clientLinks(policy)).flatMap((from) =>
     links.map((link) => `oifname "${link}" ${from} jump into_${link}`),
   );
+  const forwarded = toLan(policy);
   const back = betweenTunnelsAndLan(policy).map((pair) => `${pair} jump ${TO_LAN}`);
-  const pairs = [...into, ...(policy.forwards.length === 0 ? [] : back)];
+  const pairs = [...into, ...(forwarded.length === 0 ? [] : back)];
   return [
     chain("forward", "type filter hook forward priority filter; policy drop;", [
       ...tunnels.flatMap((tunnel) => clampAnswers(tunnel, policy)),
@@ -83,7 +84,7 @@ export function forward(policy: Policy): string[] {
     ...remoteIntoUplink(policy, beginnings()),
     ...remoteChains(policy, clampSegments()),
     ...(into.length === 0 ? [] : tunnels.map((tunnel) => intoTunnel(tunnel, policy))),
-    ...toLan(policy),
+    ...forwarded,
   ];
 }
 
@@ -143,7 +144,10 @@ function intoTunnel(tunnel: FirewallTunnel, policy: Policy): string {
   ]);
 }
 
-/** A connection that began outside needs its forwarded port as long as it lasts. */
+/**
+ * Packets of connections that began outside, which need their forwarded port as long as they last. Without such ports
+ * there is no chain.
+ */
 function toLan(policy: Policy): string[] {
   const rules = betweenTunnelsAndLan(policy).length === 0 ? [] : permitForwards(policy, clampSegments());
   return rules.length === 0 ? [] : [chain(TO_LAN, null, rules)];
