@@ -120,6 +120,12 @@ WantedBy=sysinit.target
  */
 const [WARM, WARM_AGAIN, HOT] = ["5000", "1000", "1000000"];
 
+/**
+ * While memory changes, the runtime (Bun) collects garbage by a timer, each second by default: that is a quarter of all
+ * wake-ups of an idle service. What is allocated meanwhile makes the collector run in any case.
+ */
+const COLLECTS_EVERY_MS = 60_000;
+
 /** Settings of the runtime. */
 export const RUNTIME = {
   /**
@@ -132,6 +138,7 @@ export const RUNTIME = {
   BUN_JSC_thresholdForOptimizeAfterWarmUp: HOT,
   BUN_JSC_thresholdForOptimizeAfterLongWarmUp: HOT,
   BUN_JSC_thresholdForOptimizeSoon: HOT,
+  BUN_GC_TIMER_INTERVAL: `${COLLECTS_EVERY_MS}`,
   /**
    * Makes it (mimalloc) give free memory back at once. Otherwise a thread does that a moment later, and wakes up each time
    * the event loop goes to sleep: more often than everything else together.

@@ -18,7 +18,8 @@ export interface Offer {
 }
 
 const BROADCAST_MAC = "ff:ff:ff:ff:ff:ff";
-const POLL_MS = 100;
+/** All answers are waited for, so a look that comes later costs nothing. */
+const POLL_MS = 500;
 /** A DISCOVER may get lost, and is repeated if nobody has answered. */
 const SENT_AT_MS = [0, 2_000];
 /** Servers check whether an address is free before they offer it; dnsmasq does so for 3 s. */

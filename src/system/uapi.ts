@@ -6,10 +6,10 @@ const ANSWER_TIMEOUT_MS = 1_000;
 const END = "\n\n";
 
 /**
- * Longest time between two requests for which a connection is kept. The runtime wakes up each second while any
- * connection is open, so one that is rarely used costs more than new ones.
+ * How long a connection is kept for the next request: longer than between two looks at a tunnel that is in use. The
+ * runtime wakes up each second while any connection is open, so one that is rarely used costs more than new ones.
  */
-const KEPT_MS = 3_000;
+const KEPT_MS = 2_000;
 
 /** The connections that wait for the next request, by the path of the socket. */
 const idle = new Map<string, Connection>();
@@ -45,6 +45,7 @@ class Connection {
   private socket: Bun.Socket | null = null;
   private text = "";
   private request: PromiseWithResolvers<string | null> | null = null;
+  private closing: ReturnType<typeof setTimeout> | undefined;
 
   private constructor(private readonly path: string) {}
 
@@ -63,6 +64,7 @@ class Connection {
   async ask(request: string): Promise<string | null> {
     this.request = Promise.withResolvers();
     this.text = "";
+    clearTimeout(this.closing);
     const timer = setTimeout(() => this.end(null), ANSWER_TIMEOUT_MS);
     this.socket?.ref();
     if (this.socket === null) this.end();
@@ -91,13 +93,16 @@ class Connection {
 
   private keep(): void {
     idle.set(this.path, this);
+    this.closing = setTimeout(() => this.close(), KEPT_MS);
     // A command that has its answer may end.
+    this.closing.unref();
     this.socket?.unref();
   }
 
   /** Some programs end an answer by closing the connection. */
   private end(answer: string | null = this.text === "" ? null : this.text): void {
     if (idle.get(this.path) === this) idle.delete(this.path);
+    clearTimeout(this.closing);
     const { socket, request } = this;
     this.socket = null;
     this.request = null;
