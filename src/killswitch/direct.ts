@@ -1,10 +1,11 @@
-import { familyOf } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
 import { DIRECT_MARK } from "../network/slot.ts";
 import { jhashOf } from "./jhash.ts";
-import { among, chain, fromHosts, headerOf, isMarked, namesOf, setMark } from "./match.ts";
+import { among, chain, fromHosts, isMarked, namesOf, setMark } from "./match.ts";
 import { directDevices, directRemotes, isAnyDirect, leadsToDirect, type Policy } from "./policy.ts";
+import { endpoint } from "./relay.ts";
 import { remoteZoneOf } from "./remote-part.ts";
+import { withServers } from "./wireguard-servers.ts";
 
 /** The name of the exit in chains and sets; no tunnel has it. */
 export const DIRECT = "direct";
@@ -117,12 +118,10 @@ const NEVER_WIREGUARDS = "1024-32767";
  */
 export function masqueradeDirect(policy: Policy): string[] {
   if (!isAnyDirect(policy)) return [];
-  const servers = policy.endpoints.map(
-    ({ endpoint: { address, port }, relay = "udp" }) =>
-      `${headerOf(familyOf(address))} daddr ${address} ${relay} dport ${port}`,
-  );
+  const relayed = policy.endpoints.filter(({ relay }) => relay !== undefined);
+  const servers = [...withServers("d"), ...new Set(relayed.map((tunnel) => endpoint("d", tunnel)))];
   return [
-    ...[...new Set(servers)].map(
+    ...servers.map(
       (to) =>
         `oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)} ${to} masquerade to :${NEVER_WIREGUARDS} comment "another port than WireGuard's own"`,
     ),

@@ -10,7 +10,7 @@ import { ArpTable } from "./arp.ts";
 import { Connections } from "./connections.ts";
 import { foreignRoutes, removeRoutes } from "./foreign-routes.ts";
 import { bypassIn } from "./foreign-rule.ts";
-import { LoadedTable } from "./loaded-table.ts";
+import { LoadedTable, type Progress } from "./loaded-table.ts";
 import { Notice } from "./notice.ts";
 import { OwnChanges } from "./own-changes.ts";
 import {
@@ -28,6 +28,12 @@ import { type Inspection, inspectionOf, type Layers, layersOf } from "./report.t
 import { interfacesTo, overlap, overlapOf, RouteTable } from "./routed.ts";
 import { applyRules, OWN_NUMBERS, type Rule, ruleDifferences } from "./routing-rules.ts";
 import { type Wanted, wantedFor } from "./wanted.ts";
+
+/** What a change tells before its end. */
+interface Steps {
+  onServers?: (() => void) | undefined;
+  onForce?: () => void;
+}
 
 /**
  * The kill switch in the kernel: the firewall's table and the routing rules. It is the only writer of both, and merges
@@ -146,11 +152,12 @@ export class KillSwitch {
   /**
    * Replaces or withdraws what one owner needs; the parts of other owners stay. What is already loaded is not written
    * again. Nothing is loaded before `updateNetwork`, so that all live tunnels are known before the first load.
+   * `onServers` may be called earlier: when the kernel permits the servers that tunnels reach without a relay.
    */
-  async update(owner: string, part: PolicyPart | null): Promise<void> {
+  async update(owner: string, part: PolicyPart | null, onServers?: () => void): Promise<void> {
     if (part === null) this.parts.delete(owner);
     else this.parts.set(owner, part);
-    if (this.own !== null) await this.load(this.own);
+    if (this.own !== null) await this.load(this.own, onServers);
   }
 
   /** To be called when the kill switch has been turned on. */
@@ -227,13 +234,13 @@ export class KillSwitch {
     return { ...layersOf(found), direct: found.direct };
   }
 
-  private async load(network: HostNetwork): Promise<void> {
+  private async load(network: HostNetwork, onServers?: () => void): Promise<void> {
     this.wanted = this.wantedOn(network);
     // A call that changes nothing waits only for changes, and not for readings.
     if (await this.queue.addReading(async () => this.isApplied())) return;
     const inForce = Promise.withResolvers<void>();
     // By then another owner may have changed its part: one load is enough for both.
-    const applied = this.queue.add(() => this.apply(inForce.resolve));
+    const applied = this.queue.add(() => this.apply({ onServers, onForce: inForce.resolve }));
     return Promise.race([inForce.promise, applied]);
   }
 
@@ -273,13 +280,19 @@ export class KillSwitch {
     this.onDirect();
   }
 
-  /** Calls `onForce` early if only the firewall changes: its program takes longer to tell what it has loaded. */
-  private async apply(onForce: () => void = () => {}): Promise<void> {
+  /**
+   * Calls `onForce` early if only the firewall changes: its program takes longer to tell what it has loaded. The routing
+   * rules of WireGuard's own packets are the same for all servers, so `onServers` waits for the firewall only.
+   */
+  private async apply({ onServers, onForce }: Steps = {}): Promise<void> {
     if (this.wanted === null) return;
     const { policy, ruleset, arp, rules } = this.wanted;
     const isOnlyTable = this.isRestApplied(this.wanted) && this.arp.has(arp);
     try {
-      await this.applyBoth(ruleset, rules, isOnlyTable ? onForce : undefined);
+      await this.applyBoth(ruleset, rules, {
+        onServers: this.ruled === null ? undefined : onServers,
+        onCommitted: isOnlyTable ? onForce : undefined,
+      });
       // Without them, networks behind routers, or the gateway, are sometimes out of reach. Nothing else is wrong.
       await Promise.all([this.loadRoutes(this.wanted), this.arp.load(arp)]);
       void this.connections.settle(policy);
@@ -295,8 +308,8 @@ export class KillSwitch {
     }
   }
 
-  private async applyBoth(ruleset: string, rules: readonly Rule[], onCommitted?: () => void): Promise<void> {
-    const table = this.table.load(ruleset, onCommitted);
+  private async applyBoth(ruleset: string, rules: readonly Rule[], progress: Progress): Promise<void> {
+    const table = this.table.load(ruleset, progress);
     // An earlier version may have left rules that route packets without a mark, and a table that sets no marks. Only
     // the new table works with both.
     const ready = this.ruled === null ? table.catch(() => {}) : null;

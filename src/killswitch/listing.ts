@@ -22,6 +22,8 @@ const ELEMENTS = /^ {4}elements = .*\n/gm;
 const ELEMENT_TYPES: Readonly<Record<string, ElementType>> = {
   "type ipv4_addr": "ipv4_addr",
   "type ipv6_addr": "ipv6_addr",
+  "type ipv4_addr . inet_service": "ipv4_addr . inet_service",
+  "type ipv6_addr . inet_service": "ipv6_addr . inet_service",
   "type ether_addr": "ether_addr",
   "typeof ct original zone": "ct original zone",
   "type ether_addr : verdict": "ether_addr : verdict",
@@ -92,7 +94,9 @@ function elementsIn(text: string): string[] {
 const WITH_DOTS = /^::[\d.]+$/;
 
 function spelled(element: string): string {
-  return WITH_DOTS.test(element) ? (parseAddress(element) ?? element) : element;
+  const [first = "", ...others] = element.split(" . ");
+  const address = WITH_DOTS.test(first) ? (parseAddress(first) ?? first) : first;
+  return [address, ...others].join(" . ");
 }
 
 /** None if there is no such set. */
@@ -121,6 +125,22 @@ export function elementChanges(from: string, to: string): ElementChange[] | null
   if (withoutElements(from) !== withoutElements(to)) return null;
   const [one, other] = [setsIn(from), setsIn(to)];
   const changes = [...changesTo("delete", one, other), ...changesTo("add", other, one)];
+  return changes.every((change) => change !== null) ? changes : null;
+}
+
+/**
+ * What some sets of a table lack of those in another, to be added before the rest of that table is there; null if one of
+ * these sets is not there yet, or its type is another one than those above. Both tables are texts to load.
+ */
+export function elementsAhead(
+  from: string,
+  to: string,
+  isWanted: (set: string) => boolean,
+): ElementChange[] | null {
+  const [one, other] = [setsIn(from), setsIn(to)];
+  const wanted = new Map([...other].filter(([key]) => isSet(key) && isWanted(nameOf(key))));
+  if (wanted.size === 0 || ![...wanted.keys()].every((key) => one.has(key))) return null;
+  const changes = changesTo("add", wanted, one);
   return changes.every((change) => change !== null) ? changes : null;
 }
 

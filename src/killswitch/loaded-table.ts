@@ -4,6 +4,7 @@ import {
   chainsEchoed,
   chainsListed,
   elementChanges,
+  elementsAhead,
   finalRulesStand,
   sameChains,
   sameMeaning,
@@ -12,11 +13,18 @@ import {
 } from "./listing.ts";
 import type { OwnChanges } from "./own-changes.ts";
 import { loadTable } from "./table.ts";
+import { isServerSet } from "./wireguard-servers.ts";
 
 /** The table as it was given, and as nft spells it. */
 interface Loaded {
   ruleset: string;
   chains: Chains;
+}
+
+/** What a load tells before its end. */
+export interface Progress {
+  onServers?: (() => void) | undefined;
+  onCommitted?: (() => void) | undefined;
 }
 
 /** Loads the firewall's table, and knows what the kernel has since then unless another program has altered it. */
@@ -44,12 +52,15 @@ export class LoadedTable {
   }
 
   /**
-   * Replaces the firewall's table in one transaction, unless only elements of sets differ. `onCommitted` may be called
-   * before it is known how nft spells the table.
+   * Replaces the firewall's table in one transaction, unless only elements of sets differ. `onServers` may be called as
+   * soon as the kernel permits the servers of the new table, and `onCommitted` before it is known how nft spells it.
    */
-  async load(ruleset: string, onCommitted?: () => void): Promise<void> {
+  async load(ruleset: string, { onServers, onCommitted }: Progress = {}): Promise<void> {
     if (this.loaded !== null && (await this.changeElements(ruleset, this.loaded))) return;
+    const former = this.loaded?.ruleset;
     this.loaded = null;
+    if (onServers !== undefined && former !== undefined && (await this.permitServers(former, ruleset)))
+      onServers();
     const echoed = chainsEchoed(await this.ownChanges.make(() => loadTable(this.host, ruleset, onCommitted)));
     const given = chainsListed(ruleset);
     const whole = sameShape(echoed, given);
@@ -79,6 +90,22 @@ export class LoadedTable {
     const listed = chainsListed(listing);
     const as = finalRulesStand(listing) === finalRulesStand(this.loaded.ruleset);
     if (as && sameMeaning(listed, this.loaded.chains)) this.loaded = { ...this.loaded, chains: listed };
+  }
+
+  /**
+   * Whether the former table permits the servers of the next one, too. To start `nft` and to load a table takes longer
+   * than a packet to a server that is near.
+   */
+  private async permitServers(former: string, ruleset: string): Promise<boolean> {
+    const servers = elementsAhead(former, ruleset, isServerSet);
+    if (servers === null) return false;
+    try {
+      if (servers.length > 0) await this.ownChanges.make(() => this.host.changeElements(servers));
+      return true;
+    } catch {
+      // Another program has altered the sets: the servers wait for the whole table.
+      return false;
+    }
   }
 
   /**

@@ -8,6 +8,7 @@ import { openPrerouting, prerouting } from "./prerouting.ts";
 import { checkLeaving, sourceNat } from "./source-nat.ts";
 import { refuseUnrouted } from "./strangers.ts";
 import { unmarkReplies } from "./uplink.ts";
+import { serverSets } from "./wireguard-servers.ts";
 import { rawOutput } from "./zones.ts";
 
 export const TABLE = "inet portcullis";
@@ -18,6 +19,7 @@ const REPLACE = `add table ${TABLE}\ndelete table ${TABLE}\n`;
 /** The kill switch as nftables text for `nft -f -`. */
 export function rulesetOf(policy: Policy): string {
   return tableOf([
+    ...serverSets(policy),
     ...deviceSets(policy),
     ...prerouting(policy),
     ...refuseUnrouted(policy),
@@ -35,7 +37,12 @@ export function rulesetOf(policy: Policy): string {
  */
 export function openRulesetOf(policy: Policy): string {
   return isUsed(policy)
-    ? tableOf([...deviceSets(policy), ...openPrerouting(policy), ...exitChains(policy)])
+    ? tableOf([
+        ...serverSets(policy),
+        ...deviceSets(policy),
+        ...openPrerouting(policy),
+        ...exitChains(policy),
+      ])
     : REPLACE;
 }
 

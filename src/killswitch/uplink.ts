@@ -5,6 +5,7 @@ import type { FirewallTunnel, Policy } from "./policy.ts";
 import { endpoint, permitRelay } from "./relay.ts";
 import { toRemoteSocket } from "./remote-socket.ts";
 import { answersOf } from "./router.ts";
+import { WIREGUARDS_MARK, withServers } from "./wireguard-servers.ts";
 
 /**
  * Sent by a router before a narrower link. Without it the kernel keeps sending packets that are too long (RFC 1191, RFC
@@ -16,20 +17,22 @@ const TOO_LONG = {
 };
 
 export function permitWireGuard(direction: "in" | "out", policy: Policy): string[] {
-  const { uplink } = policy;
-  return policy.endpoints.flatMap((tunnel) =>
-    tunnel.relay !== undefined
-      ? permitRelay(direction, uplink, tunnel)
-      : direction === "in"
-        ? on("iifname", uplink).map(
-            (from) =>
-              `${from} ${endpoint("s", tunnel)} ${WIREGUARD} accept comment "WireGuard from the server"`,
-          )
-        : on("oifname", uplink).map(
-            (to) =>
-              `${to} ${isMarked(tunnel.mark)} ${endpoint("d", tunnel)} ${WIREGUARD} accept comment "WireGuard to the server"`,
+  const { uplink, endpoints } = policy;
+  const own =
+    direction === "in"
+      ? on("iifname", uplink).flatMap((from) =>
+          withServers("s").map(
+            (server) => `${from} ${server} ${WIREGUARD} accept comment "WireGuard from a server"`,
           ),
-  );
+        )
+      : on("oifname", uplink).flatMap((to) =>
+          withServers("d").map(
+            (server) =>
+              `${to} ${WIREGUARDS_MARK} ${server} ${WIREGUARD} accept comment "WireGuard to a server"`,
+          ),
+        );
+  const relayed = endpoints.filter(({ relay }) => relay !== undefined);
+  return [...own, ...relayed.flatMap((tunnel) => permitRelay(direction, uplink, tunnel))];
 }
 
 /** An error about a packet to the server. Conntrack may have seen the server's packet first, hence both directions. */
@@ -91,11 +94,14 @@ export function markLeases(): string {
 
 /** All other replies are for addresses of the gateway. */
 export function markReplies(policy: Policy, family: 4 | 6): string[] {
-  const endpoints = policy.endpoints.filter((tunnel) => familyOf(tunnel.endpoint.address) === family);
+  const relayed = policy.endpoints.filter(
+    ({ endpoint: { address }, relay }) => relay !== undefined && familyOf(address) === family,
+  );
   // With one interface, errors of LAN clients come in there as well, and those use the tunnel.
   const errors = policy.endpoints.length === 0 ? [] : [`${TOO_LONG[family]} fib daddr type local`];
   return [
-    ...endpoints.map((tunnel) => endpoint("s", tunnel)),
+    ...withServers("s", [family]),
+    ...relayed.map((tunnel) => endpoint("s", tunnel)),
     ...errors,
     ...toRemoteSocket(policy).map((packets) => `meta nfproto ipv${family} ${packets}`),
     ...[...lookupReplies(policy), ...exemptionReplies(policy), ...answersOf(policy.routers)].filter((reply) =>

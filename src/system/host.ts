@@ -153,6 +153,8 @@ export interface Connection {
 export type ElementType =
   | "ipv4_addr"
   | "ipv6_addr"
+  | "ipv4_addr . inet_service"
+  | "ipv6_addr . inet_service"
   | "ether_addr"
   | "ct original zone"
   | "ether_addr : verdict"

@@ -119,6 +119,8 @@ function listsOf(elements: readonly Buffer[]): Buffer[][] {
 const KEYS: Readonly<Record<ElementType, (key: string) => Uint8Array>> = {
   ipv4_addr: addressBytes,
   ipv6_addr: addressBytes,
+  "ipv4_addr . inet_service": serverBytes,
+  "ipv6_addr . inet_service": serverBytes,
   ether_addr: macBytes,
   "ct original zone": zoneBytes,
   "ether_addr : verdict": macBytes,
@@ -134,6 +136,14 @@ function elementOf(element: string, type: ElementType, verb: ElementChange["verb
 
 function addressBytes(address: string): Uint8Array {
   return bytesOf(mustParseAddress(address));
+}
+
+/** An address and a port. The kernel has each part of such a key in whole words of four bytes. */
+function serverBytes(server: string): Uint8Array {
+  const [address = "", port] = server.split(" . ");
+  const word = Buffer.alloc(4);
+  word.writeUInt16BE(Number(port));
+  return Buffer.concat([addressBytes(address), word]);
 }
 
 function macBytes(mac: string): Uint8Array {

@@ -1,5 +1,6 @@
 import { GatewayError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { nextTurn } from "../base/queue.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
@@ -84,20 +85,29 @@ export class Dialer {
     const live = carriedSince(former);
     const silent = silentSince(former);
     // That holds only while nothing else leads into it: to agree on keys, the gateway itself sends inside.
-    const permit = (tried: Session) =>
+    const permit = (tried: Session, onServers?: () => void) =>
       killSwitch.update(
         name,
         usable.quantum === undefined ? partOf([...live, tried], silent) : partOf(live, silent, [tried]),
+        onServers,
       );
     // Connections that a former session has left in the zone of this one.
     await killSwitch.settleConnections();
-    await together([permit(session), kernel.open(session, uplinkMtu)]);
+    const opened = kernel.open(session, uplinkMtu);
+    // The program of the interface starts while the firewall's table is made, which takes a millisecond or two.
+    await nextTurn();
+    const serverPermitted = Promise.withResolvers<void>();
+    const permitted = permit(session, serverPermitted.resolve);
+    // The handshake leaves before the rest of the firewall's table is there. Traffic has to wait for that.
+    const canShakeHands =
+      session.transport === undefined ? Promise.race([serverPermitted.promise, permitted]) : permitted;
+    await together([canShakeHands, opened]);
     const twin = old !== null && haveSameKeys(old, session) ? old : null;
     // A dead session has nothing to lose. A live one carries traffic until the new one does.
     if (twin !== null && former?.dead === true) await this.silence(twin);
     try {
       await kernel.configure(session);
-      const first = this.firstAnswered(tries, permit, signal);
+      const first = permitted.then(() => this.firstAnswered(tries, permit, signal));
       const answered =
         usable.quantum === undefined
           ? first
@@ -110,7 +120,11 @@ export class Dialer {
       await together([
         kernel.route(session, old?.server.config ?? null, answered),
         // Questions to the gateway itself follow no route. The first session gets them.
-        answered.then((reached) => killSwitch.update(name, partOf([reached, ...live], silent))),
+        answered.then(async (reached) => {
+          // The routes come first: to make the firewall's table takes a millisecond or two.
+          await nextTurn();
+          await killSwitch.update(name, partOf([reached, ...live], silent));
+        }),
       ]);
       savedState.saveHandshake(clock.now());
       if (twin !== null && former?.dead === false) await this.silence(twin);

@@ -38,10 +38,11 @@ export class Links {
         () => true,
         () => false,
       ));
-    if (!made) await this.startProgram(link);
+    if (!made) await this.formerProgramEnds(link);
+    const started = made ? Promise.resolve() : this.startProgram(link);
+    await this.batchLater(started.then(() => lines));
     // Set only now, because the first attempt may have failed although the kernel supports WireGuard.
     this.native = made;
-    await this.batch(lines);
   }
 
   /** Removes an interface, with its routes and addresses; a userspace program ends with it. */
@@ -113,12 +114,15 @@ export class Links {
   }
 
   /** The program of an interface that was just deleted keeps the socket of that name for a moment. */
-  private async startProgram(link: string): Promise<void> {
+  private async formerProgramEnds(link: string): Promise<void> {
     const deadline = this.host.monotonic() + PROGRAM_ENDS_WITHIN_MS;
     while ((await this.host.exchange(socketOf(link), "get=1\n\n")) !== null) {
       if (this.host.monotonic() > deadline) break;
       await this.host.sleep(PROGRAM_POLL_MS);
     }
+  }
+
+  private async startProgram(link: string): Promise<void> {
     await this.host.run([this.userspace, link]).catch((error: unknown) => {
       throw explained(error);
     });

@@ -475,6 +475,14 @@ describe("the firewall's table", () => {
     );
     await both.play(LIST);
     await both.play(LOAD, rulesetOf(POLICIES.direct));
+    const servers = (verb: ElementChange["verb"], family: 4 | 6, ...all: string[]) =>
+      change(verb, `servers_ipv${family}`, `ipv${family}_addr . inet_service`, ...all);
+    expect(
+      await outcome(servers("add", 4, "192.0.2.77 . 53"), servers("add", 6, "2001:db8::7 . 51820")),
+    ).toBe("done");
+    await both.play(LIST);
+    expect(await outcome(servers("delete", 6, "2001:db8::7 . 51820"))).toBe("done");
+    await both.play(LIST);
     const zones = (verb: ElementChange["verb"], ...all: string[]) =>
       change(verb, "direct_zones", "ct original zone", ...all);
     expect(await outcome(zones("add", "258", "4660"))).toBe("done");

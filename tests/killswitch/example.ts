@@ -27,7 +27,7 @@ export const FIRST: FirewallTunnel = {
   resolvers: ips("10.64.0.1", "fd00:64::1"),
 };
 
-const SECOND: FirewallTunnel = {
+export const SECOND: FirewallTunnel = {
   tunnel: "main",
   interface: "wg1",
   mark: 0x104c,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { nextTurn } from "../../src/base/queue.ts";
 import { KillSwitch } from "../../src/killswitch/killswitch.ts";
-import { chainsListed } from "../../src/killswitch/listing.ts";
+import { chainsListed, elementsOf } from "../../src/killswitch/listing.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { Repairs } from "../../src/killswitch/repairs.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
@@ -9,7 +9,7 @@ import { CHANGE_ELEMENTS, FakeHost } from "../fake/host.ts";
 import { slow } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, kernelState, ONE, stoodAlways, TWO } from "../tunnel/gateway.ts";
-import { assigned, EXEMPTION, FIRST, FURTHER, LOOKUP, NETWORK, POLICIES } from "./example.ts";
+import { assigned, EXEMPTION, FIRST, FURTHER, LOOKUP, NETWORK, POLICIES, SECOND } from "./example.ts";
 
 const PATIENCE_MS = 180_000;
 const MINUTE_MS = 60_000;
@@ -495,6 +495,22 @@ describe("several owners", () => {
       held.resolve();
       await move;
       expect(host.commands.slice(length)).toEqual([CHANGE_ELEMENTS]);
+    });
+
+    test("do not delay a new server, which the table permits before it has the rest", async () => {
+      const [killSwitch, host] = await withDevices();
+      const table = Promise.withResolvers<void>();
+      host.holds = (command) => (command === LOAD ? table.promise : null);
+      const servers = Promise.withResolvers<void>();
+      const updated = killSwitch.update("further", { endpoints: [SECOND] }, servers.resolve);
+      await servers.promise;
+      const { address, port } = SECOND.endpoint;
+      expect(elementsOf("servers_ipv6", chainsListed(host.table ?? ""))).toContain(`${address} . ${port}`);
+      expect(host.table).not.toContain(`from_${SECOND.interface}`);
+      table.resolve();
+      await updated;
+      expect(host.table).toContain(`from_${SECOND.interface}`);
+      expect(await killSwitch.stands()).toBe(true);
     });
 
     test.each(["before", "after", "late"] as const)(

@@ -5,6 +5,7 @@ import {
   chainsEchoed,
   chainsListed,
   elementChanges,
+  elementsAhead,
   finalRulesStand,
   isSet,
   sameChains,
@@ -14,6 +15,7 @@ import {
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { listTable, loadTable } from "../../src/killswitch/table.ts";
+import { isServerSet } from "../../src/killswitch/wireguard-servers.ts";
 import type { ElementChange, ElementType, Host } from "../../src/system/host.ts";
 import { needsNamespaces } from "../fast.ts";
 import { assigned, POLICIES } from "./example.ts";
@@ -197,6 +199,17 @@ describe("the changes of elements from one table to another", () => {
       change("add", "exit_of", "ether_addr : verdict", `${device} : goto exit_main`),
     ]);
     expect(changes(one, none)?.at(-1)).toEqual(alike("add"));
+  });
+
+  test("of servers alone come ahead of another table, where both have their sets", () => {
+    const ahead = (from: string, to: string) => elementsAhead(from, to, isServerSet);
+    const [one, two] = [rulesetOf(POLICIES.connected), rulesetOf(POLICIES["two-tunnels"])];
+    const added = { verb: "add", table: "portcullis", set: "servers_ipv4", type: "ipv4_addr . inet_service" };
+    expect(ahead(one, two)).toEqual([{ ...added, elements: ["192.0.2.3 . 51820"] }] as ElementChange[]);
+    // What the former table has more stays until it is replaced.
+    expect(ahead(two, one)).toEqual([]);
+    expect(ahead(one.replaceAll("servers_ipv6", "servers_before"), two)).toBeNull();
+    expect(ahead(one, openRulesetOf({ ...POLICIES.connected, endpoints: [], carrying: [] }))).toBeNull();
   });
 
   needsNamespaces.test.each(Object.entries(ALTERED))(

@@ -12,6 +12,8 @@ delete table inet own
 table inet own {
   set named_ipv4 { type ipv4_addr; elements = { 0.0.0.0, 192.0.2.1 }; }
   set named_ipv6 { type ipv6_addr; elements = { :: }; }
+  set servers_ipv4 { type ipv4_addr . inet_service; elements = { 192.0.2.1 . 51820 }; }
+  set servers_ipv6 { type ipv6_addr . inet_service; }
   set on_main { type ether_addr; elements = { 02:00:00:00:00:01 }; }
   set zones { typeof ct original zone; elements = { 4096 }; }
   map exit_of { type ether_addr : verdict; elements = { 02:00:00:00:00:01 : goto exit_main }; }
@@ -27,6 +29,8 @@ const PATIENCE_MS = 60_000;
 const TYPES: Record<string, ElementType> = {
   named_ipv4: "ipv4_addr",
   named_ipv6: "ipv6_addr",
+  servers_ipv4: "ipv4_addr . inet_service",
+  servers_ipv6: "ipv6_addr . inet_service",
   on_main: "ether_addr",
   zones: "ct original zone",
   exit_of: "ether_addr : verdict",
@@ -104,6 +108,30 @@ test(
     await load(TABLE);
     await change(added("named_ipv4", "192.0.2.7"));
     expect(await elements("named_ipv4")).toContain("192.0.2.7");
+  },
+  PATIENCE_MS,
+);
+
+test(
+  "servers have an address and a port",
+  async () => {
+    await load(TABLE);
+    await change(
+      added("servers_ipv4", "198.51.100.9 . 53", "198.51.100.9 . 65535"),
+      added("servers_ipv6", "2001:db8::7 . 51820"),
+    );
+    expect(await elements("servers_ipv4")).toEqual([
+      "192.0.2.1 . 51820",
+      "198.51.100.9 . 53",
+      "198.51.100.9 . 65535",
+    ]);
+    expect(await elements("servers_ipv6")).toEqual(["2001:db8::7 . 51820"]);
+    await change(
+      deleted("servers_ipv4", "198.51.100.9 . 53"),
+      deleted("servers_ipv6", "2001:db8::7 . 51820"),
+    );
+    expect(await elements("servers_ipv4")).toEqual(["192.0.2.1 . 51820", "198.51.100.9 . 65535"]);
+    expect(await elements("servers_ipv6")).toEqual([]);
   },
   PATIENCE_MS,
 );
