@@ -121,8 +121,8 @@ WantedBy=sysinit.target
 const [WARM, WARM_AGAIN, HOT] = ["5000", "1000", "1000000"];
 
 /**
- * While memory changes, the runtime (Bun) collects garbage by a timer, each second by default: that is a quarter of all
- * wake-ups of an idle service. What is allocated meanwhile makes the collector run in any case.
+ * Of the timer by which the runtime (Bun) collects garbage after memory has changed, each second by default. That was a
+ * part of all wake-ups of an idle service. What is allocated makes the collector run in any case.
  */
 const COLLECTS_EVERY_MS = 60_000;
 

@@ -3,7 +3,7 @@ import { DIRECT_MARK } from "../network/slot.ts";
 import { jhashOf } from "./jhash.ts";
 import { among, chain, fromHosts, isMarked, namesOf, setMark } from "./match.ts";
 import { directDevices, directRemotes, isAnyDirect, leadsToDirect, type Policy } from "./policy.ts";
-import { endpoint } from "./relay.ts";
+import { endpoint, relayedIn } from "./relay.ts";
 import { remoteZoneOf } from "./remote-part.ts";
 import { withServers } from "./wireguard-servers.ts";
 
@@ -118,10 +118,9 @@ const NEVER_WIREGUARDS = "1024-32767";
  */
 export function masqueradeDirect(policy: Policy): string[] {
   if (!isAnyDirect(policy)) return [];
-  const relayed = policy.endpoints.filter(({ relay }) => relay !== undefined);
-  const servers = [...withServers("d"), ...new Set(relayed.map((tunnel) => endpoint("d", tunnel)))];
+  const relayed = new Set(relayedIn(policy).map((tunnel) => endpoint("d", tunnel)));
   return [
-    ...servers.map(
+    ...[...withServers("d"), ...relayed].map(
       (to) =>
         `oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)} ${to} masquerade to :${NEVER_WIREGUARDS} comment "another port than WireGuard's own"`,
     ),

@@ -1,8 +1,8 @@
 import { type Address, contains, familyOf, isLinkLocal } from "../base/address.ts";
 import type { Lan } from "../network/lan.ts";
-import { ANY_SLOT_MASK, DIRECT_MARK, MAIN_SLOT, markOf, RELAY_MARK } from "../network/slot.ts";
+import { DIRECT_MARK, RELAY_MARK } from "../network/slot.ts";
 import { clientLinks, linkNames, remoteLinks } from "./link.ts";
-import { among, byFamily, chain, DNS, headerOf, hex, isMarked, namesOf } from "./match.ts";
+import { among, byFamily, chain, DNS, headerOf, isMarked, namesOf } from "./match.ts";
 import { redirectToResolver } from "./own-resolver.ts";
 import {
   directDevices,
@@ -14,9 +14,10 @@ import {
   type Policy,
 } from "./policy.ts";
 import { refuse } from "./strangers.ts";
+import { isWireGuards } from "./wireguard-servers.ts";
 
 /** WireGuard's packets to a server on this port have a tunnel's mark. */
-const OWN_DNS = `meta mark & ${hex(ANY_SLOT_MASK)} != ${hex(markOf(MAIN_SLOT))} ${DNS}`;
+const OWN_DNS = `${isWireGuards("!=")} ${DNS}`;
 /**
  * The ports of a resolver on the gateway, including TLS and QUIC (RFC 7858, RFC 9250). DNS over HTTPS looks like a
  * page.

@@ -4,7 +4,7 @@ import { exitMarkOf } from "../network/slot.ts";
 import { DIRECT, directZones, leaveDirectly } from "./direct.ts";
 import { TO_RESOLVER } from "./dns.ts";
 import { clientLinks } from "./link.ts";
-import { chain, headerOf, setMark } from "./match.ts";
+import { chain, elementsLine, headerOf, namedSetOf, setMark } from "./match.ts";
 import { namedSets } from "./named-sets.ts";
 import { directDevices, type Exit, type FirewallTunnel, MAIN, type Policy, tunnelsOf } from "./policy.ts";
 import { refuse } from "./strangers.ts";
@@ -127,7 +127,7 @@ type NamedExit = { id: Mac; name: string };
 
 function exitMap(devices: readonly NamedExit[]): string {
   const entries = devices.map(({ id, name }) => `${id} : goto ${chainFor(name)}`).sort();
-  return `  map ${EXIT_OF} {\n    type ether_addr : verdict\n${elementsOf(entries)}  }\n`;
+  return `  map ${EXIT_OF} {\n    type ether_addr : verdict\n${elementsLine(entries)}  }\n`;
 }
 
 /** While it is empty, each packet's device is looked up. Listings have the numbers of the families, too. */
@@ -135,17 +135,11 @@ function allAlike(policy: Policy): string {
   const to = standardChain(policy);
   const entries =
     policy.devices.length > 0 ? [] : [NFPROTO_IPV4, NFPROTO_IPV6].map((family) => `${family} : goto ${to}`);
-  return `  map ${ALL_ALIKE} {\n    type nf_proto : verdict\n${elementsOf(entries)}  }\n`;
+  return `  map ${ALL_ALIKE} {\n    type nf_proto : verdict\n${elementsLine(entries)}  }\n`;
 }
 
 function setOf(name: string, ids: readonly Mac[]): string {
-  const elements = [...new Set(ids)].sort();
-  return `  set ${name} {\n    type ether_addr\n${elementsOf(elements)}  }\n`;
-}
-
-/** nft refuses a list of none. */
-function elementsOf(entries: readonly string[]): string {
-  return entries.length === 0 ? "" : `    elements = { ${entries.join(", ")} }\n`;
+  return namedSetOf(name, "ether_addr", ids);
 }
 
 /** Main is included while it is down: the gateway's own services use it too, and still answer its devices. */

@@ -29,12 +29,6 @@ import { interfacesTo, overlap, overlapOf, RouteTable } from "./routed.ts";
 import { applyRules, OWN_NUMBERS, type Rule, ruleDifferences } from "./routing-rules.ts";
 import { type Wanted, wantedFor } from "./wanted.ts";
 
-/** What a change tells before its end. */
-interface Steps {
-  onServers?: (() => void) | undefined;
-  onForce?: () => void;
-}
-
 /**
  * The kill switch in the kernel: the firewall's table and the routing rules. It is the only writer of both, and merges
  * what all owners need. It checks what it has loaded, and repairs it. Changes and repairs run one after another, so
@@ -240,7 +234,7 @@ export class KillSwitch {
     if (await this.queue.addReading(async () => this.isApplied())) return;
     const inForce = Promise.withResolvers<void>();
     // By then another owner may have changed its part: one load is enough for both.
-    const applied = this.queue.add(() => this.apply({ onServers, onForce: inForce.resolve }));
+    const applied = this.queue.add(() => this.apply({ onServers, onCommitted: inForce.resolve }));
     return Promise.race([inForce.promise, applied]);
   }
 
@@ -281,18 +275,16 @@ export class KillSwitch {
   }
 
   /**
-   * Calls `onForce` early if only the firewall changes: its program takes longer to tell what it has loaded. The routing
-   * rules of WireGuard's own packets are the same for all servers, so `onServers` waits for the firewall only.
+   * Reports progress only if nothing but the firewall changes. Without the kill switch, the former table would let out what
+   * comes by a tunnel that it does not know, so servers wait for the next one.
    */
-  private async apply({ onServers, onForce }: Steps = {}): Promise<void> {
+  private async apply({ onServers, onCommitted }: Progress = {}): Promise<void> {
     if (this.wanted === null) return;
     const { policy, ruleset, arp, rules } = this.wanted;
     const isOnlyTable = this.isRestApplied(this.wanted) && this.arp.has(arp);
     try {
-      await this.applyBoth(ruleset, rules, {
-        onServers: this.ruled === null ? undefined : onServers,
-        onCommitted: isOnlyTable ? onForce : undefined,
-      });
+      const progress = { onServers: this.isOn() ? onServers : undefined, onCommitted };
+      await this.applyBoth(ruleset, rules, isOnlyTable ? progress : {});
       // Without them, networks behind routers, or the gateway, are sometimes out of reach. Nothing else is wrong.
       await Promise.all([this.loadRoutes(this.wanted), this.arp.load(arp)]);
       void this.connections.settle(policy);

@@ -129,8 +129,8 @@ export function elementChanges(from: string, to: string): ElementChange[] | null
 }
 
 /**
- * What some sets of a table lack of those in another, to be added before the rest of that table is there; null if one of
- * these sets is not there yet, or its type is another one than those above. Both tables are texts to load.
+ * The elements that some sets of a table get with the next table, so that they can be added before the rest of it. Null if
+ * the former table does not have these sets. Both tables are texts to load.
  */
 export function elementsAhead(
   from: string,
@@ -138,7 +138,7 @@ export function elementsAhead(
   isWanted: (set: string) => boolean,
 ): ElementChange[] | null {
   const [one, other] = [setsIn(from), setsIn(to)];
-  const wanted = new Map([...other].filter(([key]) => isSet(key) && isWanted(nameOf(key))));
+  const wanted = new Map([...other].filter(([key]) => isWanted(nameOf(key))));
   if (wanted.size === 0 || ![...wanted.keys()].every((key) => one.has(key))) return null;
   const changes = changesTo("add", wanted, one);
   return changes.every((change) => change !== null) ? changes : null;

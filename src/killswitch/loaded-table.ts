@@ -1,4 +1,4 @@
-import type { Host } from "../system/host.ts";
+import type { ElementChange, Host } from "../system/host.ts";
 import {
   type Chains,
   chainsEchoed,
@@ -59,9 +59,16 @@ export class LoadedTable {
     if (this.loaded !== null && (await this.changeElements(ruleset, this.loaded))) return;
     const former = this.loaded?.ruleset;
     this.loaded = null;
-    if (onServers !== undefined && former !== undefined && (await this.permitServers(former, ruleset)))
-      onServers();
-    const echoed = chainsEchoed(await this.ownChanges.make(() => loadTable(this.host, ruleset, onCommitted)));
+    const ahead =
+      onServers === undefined || former === undefined ? null : await this.permitServers(former, ruleset);
+    if (ahead !== null) onServers?.();
+    const loading = this.ownChanges.make(() => loadTable(this.host, ruleset, onCommitted));
+    const echoed = chainsEchoed(
+      await loading.catch(async (error: unknown) => {
+        await this.takeBack(ahead ?? []);
+        throw error;
+      }),
+    );
     const given = chainsListed(ruleset);
     const whole = sameShape(echoed, given);
     // If the echo is incomplete, the expected spelling comes from a listing.
@@ -93,19 +100,25 @@ export class LoadedTable {
   }
 
   /**
-   * Whether the former table permits the servers of the next one, too. To start `nft` and to load a table takes longer
-   * than a packet to a server that is near.
+   * Lets the former table permit the servers of the next one, too: to start `nft` and to load a table takes longer than a
+   * packet to a server that is near. Returns what was added; null if the servers have to wait for the whole table.
    */
-  private async permitServers(former: string, ruleset: string): Promise<boolean> {
+  private async permitServers(former: string, ruleset: string): Promise<ElementChange[] | null> {
     const servers = elementsAhead(former, ruleset, isServerSet);
-    if (servers === null) return false;
-    try {
-      if (servers.length > 0) await this.ownChanges.make(() => this.host.changeElements(servers));
-      return true;
-    } catch {
-      // Another program has altered the sets: the servers wait for the whole table.
-      return false;
-    }
+    if (servers === null || servers.length === 0) return servers;
+    // Another program may have altered the sets.
+    return this.ownChanges
+      .make(() => this.host.changeElements(servers))
+      .then(
+        () => servers,
+        () => null,
+      );
+  }
+
+  private async takeBack(added: readonly ElementChange[]): Promise<void> {
+    if (added.length === 0) return;
+    const changes = added.map((change) => ({ ...change, verb: "delete" as const }));
+    await this.ownChanges.make(() => this.host.changeElements(changes)).catch(() => {});
   }
 
   /**

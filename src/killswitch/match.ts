@@ -14,6 +14,16 @@ export function chain(name: string, head: string | null, rules: readonly string[
   return `  chain ${name} {\n${lines.map((line) => `    ${line}\n`).join("")}  }\n`;
 }
 
+/** A set, which may be empty. The same elements in any order make the same text. */
+export function namedSetOf(name: string, type: string, elements: readonly string[]): string {
+  return `  set ${name} {\n    type ${type}\n${elementsLine([...new Set(elements)].sort())}  }\n`;
+}
+
+/** nft refuses a list of none. */
+export function elementsLine(elements: readonly string[]): string {
+  return elements.length === 0 ? "" : `    elements = { ${elements.join(", ")} }\n`;
+}
+
 /** With no more interfaces than these, comparisons of their names are as quick as a look-up in a map. */
 const FEW = 4;
 

@@ -9,17 +9,20 @@ const PRIORITY = { relay: 21, noRelay: 22 };
 const MARK = `fwmark 0x${RELAY_MARK.toString(16)}/0x${MARK_MASK.toString(16)}`;
 const PROTOCOLS = { tcp: 6, udp: 17 };
 
+/** A tunnel whose server a relay reaches. */
+export type RelayedTunnel = FirewallTunnel & Required<Pick<FirewallTunnel, "relay">>;
+
+export function relayedIn({ endpoints }: Pick<Policy, "endpoints">): RelayedTunnel[] {
+  return endpoints.filter((tunnel): tunnel is RelayedTunnel => tunnel.relay !== undefined);
+}
+
 /**
  * The relay's connection to the server, in place of WireGuard's packets: of the service's own marked socket, to the
  * server's address and port only. Another program without privileges cannot set the mark, and the service gives it to no
  * other socket. What is in a stream or in disguise cannot be matched as WireGuard's packets are, so the relay takes
  * nothing else.
  */
-export function permitRelay(
-  direction: "in" | "out",
-  uplink: string | null,
-  tunnel: FirewallTunnel,
-): string[] {
+export function permitRelay(direction: "in" | "out", uplink: string | null, tunnel: RelayedTunnel): string[] {
   return direction === "in"
     ? on("iifname", uplink).map(
         (from) =>
@@ -31,10 +34,10 @@ export function permitRelay(
       );
 }
 
-/** A match for packets to or from the server, of WireGuard or of a relay. */
+/** A match for packets to or from the server of a relay. */
 export function endpoint(
   direction: "s" | "d",
-  { endpoint: { address, port }, relay = "udp" }: FirewallTunnel,
+  { endpoint: { address, port }, relay }: RelayedTunnel,
 ): string {
   return `${headerOf(familyOf(address))} ${direction}addr ${address} ${relay} ${direction}port ${port}`;
 }
@@ -42,16 +45,10 @@ export function endpoint(
 /** The same in the other layer: what has the mark leaves for a server's address and port, or not at all. */
 export function relayRules({ uplink, endpoints }: Pick<Policy, "uplink" | "endpoints">): Rule[] {
   const texts = new Map<string, Address>(
-    endpoints.flatMap(({ endpoint: { address, port }, relay }) =>
-      relay === undefined
-        ? []
-        : [
-            [
-              `to ${prefixOf(address)} ipproto ${PROTOCOLS[relay]} ${MARK} iif lo dport ${port} lookup main`,
-              address,
-            ],
-          ],
-    ),
+    relayedIn({ endpoints }).map(({ endpoint: { address, port }, relay }) => [
+      `to ${prefixOf(address)} ipproto ${PROTOCOLS[relay]} ${MARK} iif lo dport ${port} lookup main`,
+      address,
+    ]),
   );
   if (uplink === null || texts.size === 0) return [];
   return [

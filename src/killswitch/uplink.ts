@@ -2,10 +2,10 @@ import { familyOf } from "../base/address.ts";
 import { MAIN_SLOT, markOf } from "../network/slot.ts";
 import { byFamily, chain, clearMark, headerOf, isMarked, on, setMark, toEach, WIREGUARD } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
-import { endpoint, permitRelay } from "./relay.ts";
+import { endpoint, permitRelay, relayedIn } from "./relay.ts";
 import { toRemoteSocket } from "./remote-socket.ts";
 import { answersOf } from "./router.ts";
-import { WIREGUARDS_MARK, withServers } from "./wireguard-servers.ts";
+import { isWireGuards, withServers } from "./wireguard-servers.ts";
 
 /**
  * Sent by a router before a narrower link. Without it the kernel keeps sending packets that are too long (RFC 1191, RFC
@@ -17,7 +17,7 @@ const TOO_LONG = {
 };
 
 export function permitWireGuard(direction: "in" | "out", policy: Policy): string[] {
-  const { uplink, endpoints } = policy;
+  const { uplink } = policy;
   const own =
     direction === "in"
       ? on("iifname", uplink).flatMap((from) =>
@@ -28,11 +28,10 @@ export function permitWireGuard(direction: "in" | "out", policy: Policy): string
       : on("oifname", uplink).flatMap((to) =>
           withServers("d").map(
             (server) =>
-              `${to} ${WIREGUARDS_MARK} ${server} ${WIREGUARD} accept comment "WireGuard to a server"`,
+              `${to} ${isWireGuards()} ${server} ${WIREGUARD} accept comment "WireGuard to a server"`,
           ),
         );
-  const relayed = endpoints.filter(({ relay }) => relay !== undefined);
-  return [...own, ...relayed.flatMap((tunnel) => permitRelay(direction, uplink, tunnel))];
+  return [...own, ...relayedIn(policy).flatMap((tunnel) => permitRelay(direction, uplink, tunnel))];
 }
 
 /** An error about a packet to the server. Conntrack may have seen the server's packet first, hence both directions. */
@@ -94,9 +93,7 @@ export function markLeases(): string {
 
 /** All other replies are for addresses of the gateway. */
 export function markReplies(policy: Policy, family: 4 | 6): string[] {
-  const relayed = policy.endpoints.filter(
-    ({ endpoint: { address }, relay }) => relay !== undefined && familyOf(address) === family,
-  );
+  const relayed = relayedIn(policy).filter(({ endpoint: { address } }) => familyOf(address) === family);
   // With one interface, errors of LAN clients come in there as well, and those use the tunnel.
   const errors = policy.endpoints.length === 0 ? [] : [`${TOO_LONG[family]} fib daddr type local`];
   return [

@@ -1,12 +1,10 @@
 import { familyOf } from "../base/address.ts";
 import { ANY_SLOT_MASK, MAIN_SLOT, markOf } from "../network/slot.ts";
-import { headerOf, hex } from "./match.ts";
+import { headerOf, hex, namedSetOf } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
 
 const FAMILIES = [4, 6] as const;
 const SET = "servers_ipv";
-/** WireGuard's own packets of any tunnel, as the routing rules know them. */
-export const WIREGUARDS_MARK = `meta mark & ${hex(ANY_SLOT_MASK)} == ${hex(markOf(MAIN_SLOT))}`;
 
 /**
  * The servers that tunnels reach without a relay, by address and port, one set for each family. They exist even while
@@ -18,15 +16,18 @@ export function serverSets(policy: Pick<Policy, "endpoints">): string[] {
     const servers = serversIn(policy, family).map(
       ({ endpoint: { address, port } }) => `${address} . ${port}`,
     );
-    const elements = [...new Set(servers)].sort();
-    const line = elements.length === 0 ? "" : `    elements = { ${elements.join(", ")} }\n`;
-    return `  set ${SET}${family} {\n    type ipv${family}_addr . inet_service\n${line}  }\n`;
+    return namedSetOf(`${SET}${family}`, `ipv${family}_addr . inet_service`, servers);
   });
 }
 
 /** Whether a set or map is one of these, by its name. */
 export function isServerSet(name: string): boolean {
   return name.startsWith(SET);
+}
+
+/** A match for the mark of WireGuard's own packets, of any tunnel, as the routing rules have it. */
+export function isWireGuards(operator: "==" | "!=" = "=="): string {
+  return `meta mark & ${hex(ANY_SLOT_MASK)} ${operator} ${hex(markOf(MAIN_SLOT))}`;
 }
 
 /** Matches for UDP packets to or from these servers, one for each family. */

@@ -94,6 +94,8 @@ export class LinuxHost implements Host {
   async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
     const timeoutMs = options.timeoutMs ?? (argv[0] === "nft" ? NFT_TIMEOUT_MS : RUN_TIMEOUT_MS);
     const { stdin } = options;
+    // If the program cannot be started, nobody waits for its input.
+    if (stdin instanceof Promise) stdin.catch(() => {});
     using stdout = Output.open();
     using stderr = Output.open();
     const child = startChild(argv[0] ?? "", () =>

@@ -94,10 +94,10 @@ export class Dialer {
     // Connections that a former session has left in the zone of this one.
     await killSwitch.settleConnections();
     const opened = kernel.open(session, uplinkMtu);
-    // The program of the interface starts while the firewall's table is made, which takes a millisecond or two.
-    await nextTurn();
     const serverPermitted = Promise.withResolvers<void>();
-    const permitted = permit(session, serverPermitted.resolve);
+    // After an error it may still be under way, as one of the kill switch's changes, which run one after another.
+    // The program of the interface starts while the firewall's table is made, which takes a millisecond or two.
+    const permitted = nextTurn().then(() => permit(session, serverPermitted.resolve));
     // The handshake leaves before the rest of the firewall's table is there. Traffic has to wait for that.
     const canShakeHands =
       session.transport === undefined ? Promise.race([serverPermitted.promise, permitted]) : permitted;

@@ -53,10 +53,14 @@ export class Upkeep {
   async settle(): Promise<void> {
     const { kernel, killSwitch, log } = this.deps;
     try {
-      await this.updateKillSwitch();
       const session = this.carrying();
-      const present = await kernel.links();
-      await kernel.closeOthers(present, session);
+      // What only closes does not wait for the firewall, which may refuse.
+      const closed = kernel.links().then(async (links) => {
+        await kernel.closeOthers(links, session);
+        return links;
+      });
+      await together([this.updateKillSwitch(), closed]);
+      const present = await closed;
       if (session !== null && present.includes(session.link)) {
         await kernel.restore(session, killSwitch.network.uplinkMtu);
       }

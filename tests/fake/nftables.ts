@@ -218,7 +218,6 @@ export class Nftables {
 
   private alter(...changes: readonly Pick<ElementChange, "verb" | "set" | "elements">[]): void {
     this.table = changes.reduce(withElements, this.table ?? missing());
-    this.tables.push(this.table);
     this.tell("add element inet portcullis assigned { 02:00:00:00:00:01 }");
   }
 

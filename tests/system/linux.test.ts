@@ -44,6 +44,11 @@ test("a program whose input is still to come is started meanwhile, and killed if
   }
 });
 
+test("a program that cannot be started is an error of its own, also if its input never comes", async () => {
+  const none = Promise.reject(new Error("no answer"));
+  await expect(new LinuxHost().run(["no-such-program"], { stdin: none })).rejects.toThrow("no-such-program");
+});
+
 test("a program that waits for its input gets none if this one is killed", async () => {
   const folder = mkdtempSync(join(tmpdir(), "portcullis-"));
   const [input, waits, ended] = ["input", "waits", "ended"].map((name) => join(folder, name));

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
-import { chainsListed, elementsOf } from "../../src/killswitch/listing.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { CHANGE_ELEMENTS, FakeHost } from "../fake/host.ts";
@@ -12,6 +11,7 @@ import {
   ONE,
   placeOf,
   SERVERS,
+  serversIn,
   stoodAlways,
   THREE,
   TWO,
@@ -32,11 +32,6 @@ function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
 
 function tunnelLinks(host: FakeHost): string[] {
   return [...host.links.keys()].filter((name) => name.startsWith("wg"));
-}
-
-/** Whether the firewall lets the first server's handshake out. */
-function isPermitted(host: FakeHost): boolean {
-  return elementsOf("servers_ipv4", chainsListed(host.table ?? "")).includes("192.0.2.1 . 51820");
 }
 
 /** Calls back once, at the first event that `matches`. */
@@ -150,8 +145,7 @@ describe("a connect", () => {
       host.silent.add("192.0.2.1:443");
       await controller.connect(open);
       expect(await controller.status("custom")).toMatchObject({ connected: true, port: 53 });
-      expect(host.table).toContain("udp dport 53 ");
-      expect(host.table).not.toContain("udp dport 51820 ");
+      expect(serversIn(host.table)).toEqual(["192.0.2.1:53"]);
       const asked: string[] = [];
       host.onEvent = (event) => void (event.startsWith("wg setconf") && asked.push(event));
       await controller.disconnect();
@@ -187,7 +181,7 @@ describe("a connect", () => {
       expect(await controller.status("custom")).toMatchObject({ connected: true, ip: "192.0.2.1", ...by });
       const mark = `fwmark 0x134d/0x1fff iif lo dport 80 lookup main`;
       expect(host.table).toContain("ip daddr 192.0.2.1 tcp dport 80 accept");
-      expect(host.table).not.toContain("udp dport 51820");
+      expect(serversIn(host.table)).toEqual([]);
       expect(host.rules["-4"]).toContain(`priority 21 to 192.0.2.1/32 ipproto 6 ${mark}`);
       expect([...host.relays.opened.values()]).toEqual([
         { mark: 0x134d, address: "192.0.2.1", port: 80, way: { by: "udp2tcp" } },
@@ -340,7 +334,7 @@ describe("a connect", () => {
       let permitted: boolean | undefined;
       host.onEvent = (event) => {
         if (event.startsWith("wg setconf") || event === "uapi set") {
-          permitted = isPermitted(host);
+          permitted = serversIn(host.table).includes(ENDPOINT.one);
         }
       };
       await controller.connect(ONE);
@@ -359,11 +353,32 @@ describe("a connect", () => {
     expect(host.table).toContain("into_wg0");
   });
 
+  claim("that the firewall refuses leaves no permission and no interface behind", async (gateway) => {
+    const { controller, host } = gateway;
+    host.fails = () => (host.commands.at(-1)?.startsWith("nft -e") ? "before" : null);
+    await expect(controller.connect(ONE)).rejects.toMatchObject({ code: "kernel_refused" });
+    await settled(gateway);
+    expect([serversIn(host.table), tunnelLinks(host)]).toEqual([[], []]);
+  });
+
+  claim(
+    "whose program cannot be started is refused, and nothing else happens",
+    async ({ controller, host }) => {
+      await controller.connect(ONE);
+      await controller.disconnect();
+      host.fails = () => (host.commands.at(-1)?.startsWith("ip -batch") ? "before" : null);
+      await expect(controller.connect(TWO)).rejects.toMatchObject({ code: "kernel_refused" });
+      host.fails = () => null;
+      await controller.connect(TWO);
+    },
+  );
+
   claim("waits for the whole table if the sets of servers were altered", async ({ controller, host }) => {
     host.fails = () => (host.commands.at(-1) === CHANGE_ELEMENTS ? "before" : null);
     let permitted: boolean | undefined;
     host.onEvent = (event) => {
-      if (event.startsWith("wg setconf") || event === "uapi set") permitted = isPermitted(host);
+      if (event.startsWith("wg setconf") || event === "uapi set")
+        permitted = serversIn(host.table).includes(ENDPOINT.one);
     };
     await controller.connect(ONE);
     expect(permitted).toBe(true);

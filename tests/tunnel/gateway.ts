@@ -2,7 +2,7 @@ import type { AlertCode } from "../../src/base/alert.ts";
 import { type Settings, settingsFrom } from "../../src/base/settings.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import { KillSwitch } from "../../src/killswitch/killswitch.ts";
-import { finalRulesStand } from "../../src/killswitch/listing.ts";
+import { chainsListed, elementsOf, finalRulesStand } from "../../src/killswitch/listing.ts";
 import { type Alarm, Repairs } from "../../src/killswitch/repairs.ts";
 import { networkFinder } from "../../src/network/finder.ts";
 import type { Place } from "../../src/servers/place.ts";
@@ -241,6 +241,11 @@ export async function freshState(directory: string, status: TunnelStatus): Promi
   const target = SERVERS.find((one) => one.name === status.server);
   if (status.connected && target !== undefined) await gateway.controller.connect(target);
   return kernelState(gateway.host);
+}
+
+/** The servers that a table of the firewall permits without a relay, by IPv4. */
+export function serversIn(table: string | null): string[] {
+  return elementsOf("servers_ipv4", chainsListed(table ?? "")).map((server) => server.replace(" . ", ":"));
 }
 
 export function stoodAlways(host: FakeHost): boolean {

@@ -3,7 +3,7 @@ import type { Place } from "../../src/servers/place.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import { FakeHost } from "../fake/host.ts";
 import { inDirectory } from "./directory.ts";
-import { Gateway, kernelState, ONE, placeOf, server, stoodAlways } from "./gateway.ts";
+import { Gateway, kernelState, ONE, placeOf, server, serversIn, stoodAlways } from "./gateway.ts";
 
 const TEN_MINUTES_MS = 600_000;
 
@@ -61,13 +61,6 @@ function watchConfigurations(host: FakeHost) {
   return seen;
 }
 
-function reachable(table: string): string[] {
-  const rules = table.matchAll(
-    /oifname "up0" meta mark & 0x00001fff == 0x0000104c ip daddr (\S+) udp dport (\d+) /g,
-  );
-  return [...rules].map(([, address, port]) => `${address}:${port}`);
-}
-
 async function current(gateway: Gateway): Promise<string> {
   return (await gateway.status()).server;
 }
@@ -100,9 +93,9 @@ describe("a probe", () => {
       await controller.connect(SWEDEN);
       expect(seen).toHaveLength(2);
       expect(seen[0]?.addresses).toEqual([]);
-      expect(reachable(seen[0]?.table ?? "")).toEqual(MANAGED.map(endpointOf));
+      expect(serversIn(seen[0]?.table ?? "")).toEqual(MANAGED.map(endpointOf));
       expect(seen[0]?.table).not.toContain('"wg0" accept');
-      expect(reachable(seen[1]?.table ?? "")).toHaveLength(1);
+      expect(serversIn(seen[1]?.table ?? "")).toHaveLength(1);
     },
   );
 
@@ -114,7 +107,7 @@ describe("a probe", () => {
       const seen = watchConfigurations(host);
       distances(host, [M4, hidden, M6], [90, 20, 70]);
       await controller.connect(placeOf([M4, hidden, M6]));
-      expect(seen.map(({ table }) => reachable(table))).toEqual([[M4, M6].map(endpointOf), [], []]);
+      expect(seen.map(({ table }) => serversIn(table))).toEqual([[M4, M6].map(endpointOf), [], []]);
       expect(seen.map(({ table }) => table.includes(relayedTo(hidden)))).toEqual([false, true, true]);
       expect(await gateway.status()).toMatchObject({ server: "m5", transport: "amnezia" });
       expect(host.relays.opened.size).toBe(1);
@@ -164,7 +157,7 @@ describe("a probe", () => {
       if (seen.length === 1) routes = [...host.routes.values()];
     };
     await controller.connect(SWEDEN);
-    expect(reachable(seen[0]?.table ?? "")).toEqual([ONE, ...MANAGED].map(endpointOf));
+    expect(serversIn(seen[0]?.table ?? "")).toEqual([ONE, ...MANAGED].map(endpointOf));
     expect(seen[0]?.table).toContain('oifname "wg0" accept');
     expect(seen[0]?.table).not.toContain('"wg1" accept');
     expect(routes).toEqual(["wg0", "wg0"]);
@@ -272,7 +265,7 @@ describe("a probe", () => {
       const seen = watchConfigurations(host);
       distances(host, servers, [40, 30, 20, 50]);
       await controller.connect(placeOf(servers));
-      const rounds = seen.slice(0, -1).map(({ table }) => reachable(table));
+      const rounds = seen.slice(0, -1).map(({ table }) => serversIn(table));
       expect(rounds).toEqual([[M4, M5].map(endpointOf), [endpointOf(sameKey)], [endpointOf(own)]]);
       expect(await current(gateway)).toBe("own");
     },
@@ -305,7 +298,8 @@ describe("a probe", () => {
     await controller.connect({ ...M4, provider: "custom", name: "mine", country: "Unknown" });
     const seen = watchConfigurations(host);
     await controller.connect(SWEDEN);
-    expect(seen[0]?.table.match(/oifname .* ip daddr 192\.0\.2\.4 udp dport /g)).toHaveLength(1);
+    // Each tunnel has such a rule, also to the same server.
+    expect(seen[0]?.table.match(/ct original ip daddr 192\.0\.2\.4 ct original proto-dst /g)).toHaveLength(1);
     expect(await current(gateway)).not.toBe("m4");
   });
 });
@@ -334,7 +328,7 @@ describe("what a probe has found", () => {
     await controller.disconnect();
     const seen = watchConfigurations(host);
     await controller.connect(SWEDEN);
-    expect(reachable(seen[0]?.table ?? "")).toEqual([M6, managed(7)].map(endpointOf));
+    expect(serversIn(seen[0]?.table ?? "")).toEqual([M6, managed(7)].map(endpointOf));
     expect(await current(gateway)).toBe("m4");
   });
 
