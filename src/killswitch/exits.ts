@@ -4,7 +4,7 @@ import { exitMarkOf } from "../network/slot.ts";
 import { DIRECT, directZones, leaveDirectly } from "./direct.ts";
 import { TO_RESOLVER } from "./dns.ts";
 import { clientLinks } from "./link.ts";
-import { chain, elementsLine, headerOf, namedSetOf, setMark } from "./match.ts";
+import { chain, elementsLine, headerOf, setMark, tableSet } from "./match.ts";
 import { namedSets } from "./named-sets.ts";
 import { directDevices, type Exit, type FirewallTunnel, MAIN, type Policy, tunnelsOf } from "./policy.ts";
 import { refuse } from "./strangers.ts";
@@ -139,7 +139,7 @@ function allAlike(policy: Policy): string {
 }
 
 function setOf(name: string, ids: readonly Mac[]): string {
-  return namedSetOf(name, "ether_addr", ids);
+  return tableSet(name, "ether_addr", ids);
 }
 
 /** Main is included while it is down: the gateway's own services use it too, and still answer its devices. */

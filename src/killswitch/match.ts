@@ -14,8 +14,8 @@ export function chain(name: string, head: string | null, rules: readonly string[
   return `  chain ${name} {\n${lines.map((line) => `    ${line}\n`).join("")}  }\n`;
 }
 
-/** A set, which may be empty. The same elements in any order make the same text. */
-export function namedSetOf(name: string, type: string, elements: readonly string[]): string {
+/** A set of the table, which may be empty. The same elements in any order make the same text. */
+export function tableSet(name: string, type: string, elements: readonly string[]): string {
   return `  set ${name} {\n    type ${type}\n${elementsLine([...new Set(elements)].sort())}  }\n`;
 }
 

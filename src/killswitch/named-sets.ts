@@ -1,5 +1,5 @@
 import { type Address, familyOf, mustParseAddress } from "../base/address.ts";
-import { anyOf, headerOf, namedSetOf } from "./match.ts";
+import { anyOf, headerOf, tableSet } from "./match.ts";
 import type { Destination, Exit, Policy } from "./policy.ts";
 
 type Family = 4 | 6;
@@ -28,7 +28,7 @@ export function namedSets({ destinations = [] }: Pick<Policy, "destinations">): 
   return groupsIn(destinations).flatMap(({ addresses, ...group }) =>
     FAMILIES.map((family) => {
       const own = addresses.filter((address) => familyOf(address) === family);
-      return namedSetOf(namedSet(group, family), `ipv${family}_addr`, [NO_ADDRESS[family], ...own]);
+      return tableSet(namedSet(group, family), `ipv${family}_addr`, [NO_ADDRESS[family], ...own]);
     }),
   );
 }

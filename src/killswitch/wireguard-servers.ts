@@ -1,6 +1,6 @@
 import { familyOf } from "../base/address.ts";
 import { ANY_SLOT_MASK, MAIN_SLOT, markOf } from "../network/slot.ts";
-import { headerOf, hex, namedSetOf } from "./match.ts";
+import { headerOf, hex, tableSet } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
 
 const FAMILIES = [4, 6] as const;
@@ -16,7 +16,7 @@ export function serverSets(policy: Pick<Policy, "endpoints">): string[] {
     const servers = serversIn(policy, family).map(
       ({ endpoint: { address, port } }) => `${address} . ${port}`,
     );
-    return namedSetOf(`${SET}${family}`, `ipv${family}_addr . inet_service`, servers);
+    return tableSet(`${SET}${family}`, `ipv${family}_addr . inet_service`, servers);
   });
 }
 
