@@ -15,7 +15,7 @@ const OF_SET = "set ";
 
 const [, TABLE_NAME = ""] = TABLE.split(" ");
 /** In a text to load: a set or map, and the line with its elements. */
-const SETS = /^ {2}(?:set|map) \S+ \{\n(?: {4}.*\n)* {2}\}\n/gm;
+const SETS = /^ {2}(?:set|map) (\S+) \{\n(?: {4}.*\n)* {2}\}\n/gm;
 const ELEMENTS = /^ {4}elements = .*\n/gm;
 
 /** The types of sets and maps whose elements are changed without the rest, by the first line of those. */
@@ -137,16 +137,16 @@ export function elementsAhead(
   to: string,
   isWanted: (set: string) => boolean,
 ): ElementChange[] | null {
-  const [one, other] = [setsIn(from), setsIn(to)];
-  const wanted = new Map([...other].filter(([key]) => isWanted(nameOf(key))));
-  if (wanted.size === 0 || ![...wanted.keys()].every((key) => one.has(key))) return null;
-  const changes = changesTo("add", wanted, one);
+  const [one, other] = [setsIn(from, isWanted), setsIn(to, isWanted)];
+  if (other.size === 0 || ![...other.keys()].every((key) => one.has(key))) return null;
+  const changes = changesTo("add", other, one);
   return changes.every((change) => change !== null) ? changes : null;
 }
 
-/** The sets and maps in a text to load. */
-export function setsIn(ruleset: string): Chains {
-  return chainsListed((ruleset.match(SETS) ?? []).join(""));
+/** The sets and maps in a text to load, or those of some names. */
+export function setsIn(ruleset: string, isWanted: (set: string) => boolean = () => true): Chains {
+  const wanted = [...ruleset.matchAll(SETS)].filter(([, name = ""]) => isWanted(name));
+  return chainsListed(wanted.map(([block]) => block).join(""));
 }
 
 function withoutElements(ruleset: string): string {

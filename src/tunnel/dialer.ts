@@ -93,10 +93,10 @@ export class Dialer {
       );
     // Connections that a former session has left in the zone of this one.
     await killSwitch.settleConnections();
+    // The interface's program starts while the firewall's table is made, which takes a millisecond or two.
     const opened = kernel.open(session, uplinkMtu);
     const serverPermitted = Promise.withResolvers<void>();
-    // After an error it may still be under way, as one of the kill switch's changes, which run one after another.
-    // The program of the interface starts while the firewall's table is made, which takes a millisecond or two.
+    // If this dial fails, the repair waits for it: the kill switch makes its changes one after another.
     const permitted = nextTurn().then(() => permit(session, serverPermitted.resolve));
     // The handshake leaves before the rest of the firewall's table is there. Traffic has to wait for that.
     const canShakeHands =

@@ -333,11 +333,11 @@ describe("several owners", () => {
     return rulesetOf(policy).split("\n").slice(2).join("\n");
   }
 
-  function killSwitchOn(host: FakeHost): KillSwitch {
+  function killSwitchOn(host: FakeHost, isOn = true): KillSwitch {
     const repairs = new Repairs(host, () => {});
     return new KillSwitch(
       host,
-      () => true,
+      () => isOn,
       repairs,
       () => {},
     );
@@ -511,6 +511,26 @@ describe("several owners", () => {
       await updated;
       expect(host.table).toContain(`from_${SECOND.interface}`);
       expect(await killSwitch.stands()).toBe(true);
+    });
+
+    test.each([
+      ["while the kill switch is off", false, {}],
+      ["while routing rules change, too", true, { exemption: EXEMPTION }],
+    ])("do not let a new server be permitted ahead %s", async (_, isOn, further) => {
+      const host = new FakeHost();
+      const killSwitch = killSwitchOn(host, isOn);
+      await killSwitch.updateNetwork(NETWORK);
+      await killSwitch.update("main", first);
+      const table = Promise.withResolvers<void>();
+      host.holds = (command) => (command === LOAD ? table.promise : null);
+      const servers: boolean[] = [];
+      const part = { endpoints: [SECOND], ...further };
+      const updated = killSwitch.update("further", part, () => servers.push(true));
+      await Bun.sleep(20);
+      expect([servers, elementsOf("servers_ipv6", chainsListed(host.table ?? ""))]).toEqual([[], []]);
+      table.resolve();
+      await updated;
+      expect(elementsOf("servers_ipv6", chainsListed(host.table ?? ""))).toHaveLength(1);
     });
 
     test.each(["before", "after", "late"] as const)(
