@@ -12,11 +12,16 @@ import { checkedServer } from "./servers.ts";
 import { backedUpAs, UNSET } from "./settings.ts";
 import { BackedUpTunnel, tunnelsOf } from "./tunnels.ts";
 
+/** ISO 8601, as JavaScript writes it: it is told to people. */
+const Moment = Type.Refine(Type.String({ maxLength: 27 }), (text) => {
+  const at = new Date(text);
+  return !Number.isNaN(at.getTime()) && at.toISOString() === text;
+});
+
 /** What a backup holds: custom and imported servers with their keys, and the settings that survive a restart. */
 const StoredContents = Type.Object(
   {
-    /** ISO 8601. */
-    created: Type.String(),
+    created: Moment,
     servers: Type.Array(StoredServer),
     settings: Type.Record(Type.String(), Type.String()),
     /** Missing if there are none, and in backups of older versions. */

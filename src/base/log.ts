@@ -3,6 +3,22 @@ import type { Settings } from "./settings.ts";
 type Level = Settings["logLevel"];
 const ORDER: readonly Level[] = ["debug", "info", "warn", "error"];
 
+/** Longer lines are cut: journald splits one of 48 KiB (journald.conf(5), LineMax), and the rest would look like another. */
+const MAX_CHARACTERS = 8_000;
+
+/**
+ * A text as one line that ends where it seems to end, because parts of it come from others: what ends a line, moves a
+ * cursor or reverses a direction is escaped.
+ */
+export function lineOf(text: string, most = MAX_CHARACTERS): string {
+  const cut = text.length > most ? `${text.slice(0, most - 1)}…` : text;
+  return cut.toWellFormed().replace(/[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu, escaped);
+}
+
+function escaped(character: string): string {
+  return character === "\n" ? "\\n" : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
 /** Writes lines for the journal. A message must not contain key material. */
 export class Log {
   constructor(private readonly least: Level) {}
@@ -24,6 +40,7 @@ export class Log {
   }
 
   private write(level: Level, message: string): void {
-    if (ORDER.indexOf(level) >= ORDER.indexOf(this.least)) process.stderr.write(`${level}: ${message}\n`);
+    if (ORDER.indexOf(level) >= ORDER.indexOf(this.least))
+      process.stderr.write(`${level}: ${lineOf(message)}\n`);
   }
 }

@@ -1,11 +1,13 @@
 import type { AlertCode, SecurityAlert } from "../base/alert.ts";
-import type { Log } from "../base/log.ts";
+import { type Log, lineOf } from "../base/log.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Host } from "../system/host.ts";
 import type { GatewayEvent } from "./event.ts";
 
 /** Alerts that are kept for a listener that comes later; a start raises a few. */
 const MAX_EARLY = 100;
+/** Each is kept in the journal and sent to every socket. It names what it is about, and names come from others. */
+const MAX_CHARACTERS = 1_000;
 
 /** Passes each event to all listeners, and counts the alerts. */
 export class EventBus {
@@ -42,7 +44,8 @@ export class EventBus {
     for (const listener of this.listeners) listener(event);
   }
 
-  alarm(code: AlertCode, message: string): void {
+  alarm(code: AlertCode, text: string): void {
+    const message = lineOf(text, MAX_CHARACTERS);
     this.alerts += 1;
     if (code === "state_damaged" || code === "list_damaged") this.damage = message;
     this.log.warn(`security_alert ${code}: ${message}`);

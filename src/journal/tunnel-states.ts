@@ -1,6 +1,10 @@
+import { lineOf } from "../base/log.ts";
 import { isUnanswered, type State } from "../tunnel/state.ts";
 import type { Journal } from "./journal.ts";
 import type { Happening } from "./schema.ts";
+
+/** It may quote what a tool of the kernel has printed. */
+const MAX_ERROR_CHARACTERS = 1_000;
 
 type TunnelState = Extract<Happening, { type: "tunnel_state" }>;
 
@@ -38,7 +42,7 @@ function happeningOf(
     server: name,
     location,
     ...through,
-    error,
+    error: error === null ? null : lineOf(error, MAX_ERROR_CHARACTERS),
     ...unanswered,
     ...moved,
   };

@@ -68,6 +68,10 @@ const SCRUBBED_BYTES_PER_TURN = 1024 * 1024;
 /** How often the log is copied before it is left for the next time: others may write each time meanwhile. */
 const MAX_ATTEMPTS = 3;
 
+/** An event takes some hundred characters. A longer one is read as one that is damaged. */
+const MAX_EVENT_CHARACTERS = 16_384;
+const EVENT = `SELECT id, at, iif(length(content) <= ${MAX_EVENT_CHARACTERS}, content, '') AS content FROM events`;
+
 /** More than there are providers with accounts. */
 const MAX_LISTS = 5;
 
@@ -273,7 +277,7 @@ export class Store implements Storage {
 
   /** The latest `most` with an id above `after` and below `before`, oldest first. */
   events(range: { after: number; before: number; most: number }): StoredEvent[] {
-    const latest = "SELECT * FROM events WHERE id > $after AND id < $before ORDER BY id DESC LIMIT $most";
+    const latest = `${EVENT} WHERE id > $after AND id < $before ORDER BY id DESC LIMIT $most`;
     return this.database.query(`SELECT * FROM (${latest}) ORDER BY id`).all(range) as StoredEvent[];
   }
 
@@ -286,7 +290,7 @@ export class Store implements Storage {
     before: StoredEvent[];
   } {
     const { from, to, most } = range;
-    const latest = "SELECT * FROM events WHERE at >= $from AND at < $to ORDER BY id DESC LIMIT $most";
+    const latest = `${EVENT} WHERE at >= $from AND at < $to ORDER BY id DESC LIMIT $most`;
     const events = this.database
       .query(`SELECT * FROM (${latest}) ORDER BY id`)
       .all({ from, to, most }) as StoredEvent[];
@@ -295,7 +299,7 @@ export class Store implements Storage {
     const before = this.database
       .query(
         `SELECT max(id) AS id, at, content FROM events
-        WHERE id < $first AND at < $to AND instr(content, '"tunnel_state"') > 0 AND ${tunnel} IS NOT NULL
+        WHERE id < $first AND at < $to AND length(content) <= ${MAX_EVENT_CHARACTERS} AND instr(content, '"tunnel_state"') > 0 AND ${tunnel} IS NOT NULL
         GROUP BY ${tunnel}`,
       )
       .all({ first: events[0]?.id ?? Number.MAX_SAFE_INTEGER, to }) as StoredEvent[];

@@ -91,6 +91,13 @@ describe("invalid contents are refused, and the message says what is wrong:", ()
     ["nothing", null, "it does not match its schema"],
     ["a list", [CONTENTS], "it does not match its schema"],
     ["no servers", { ...CONTENTS, servers: undefined }, "it does not match its schema"],
+    ...["", "2026-01-02", "2026-13-02T03:04:05.006Z", "2026-01-02T03:04:05.006Z\n", "x".repeat(900_000)].map(
+      (created): [string, unknown, string] => [
+        `a date such as ${JSON.stringify(created.slice(0, 30))}`,
+        { ...CONTENTS, created },
+        "it does not match its schema",
+      ],
+    ),
     ["a field too many", { ...CONTENTS, more: 1 }, "it does not match its schema"],
     ["a server without keys", server({ config: {} }), "it does not match its schema"],
     ["a provider that nobody knows", server({ provider: "other" }), "it does not match its schema"],
@@ -160,7 +167,7 @@ describe("invalid contents are refused, and the message says what is wrong:", ()
     ["a device twice", { ...CONTENTS, devices: [TV, TV] }, "it contains a device twice"],
     [
       "an inherited name",
-      JSON.parse('{"created":"","servers":[],"settings":{"constructor":"x"}}'),
+      JSON.parse('{"created":"2026-01-02T03:04:05.006Z","servers":[],"settings":{"constructor":"x"}}'),
       'the setting "constructor" is invalid',
     ],
     [

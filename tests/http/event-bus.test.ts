@@ -28,3 +28,16 @@ test("alerts that nobody is told of do not pile up", () => {
   events.onAlert(() => heard++);
   expect(heard).toBe(100);
 });
+
+test("an alert is one short line in the journal, in the log and on sockets, whatever is in its text", () => {
+  const kept: string[] = [];
+  const events = new EventBus(
+    { now: () => 0 },
+    { warn: (text) => kept.push(text) },
+    { add: (entry) => kept.push("message" in entry ? entry.message : "") },
+  );
+  events.subscribe(({ payload }) => kept.push("message" in payload ? payload.message : ""));
+  events.alarm("backup_restored", `A backup of 2026\nerror: forged${"x".repeat(900_000)}`);
+  const message = `A backup of 2026\\nerror: forged${"x".repeat(969)}…`;
+  expect(kept).toEqual([`security_alert backup_restored: ${message}`, message, message]);
+});

@@ -151,6 +151,12 @@ test("a damaged event is left out, and that is said once", () =>
       { id: 5, at: -9e18, content },
       { id: 6, at: 1, content: '{"type":"tunnel_state","tunnel' },
       { id: 7, at: 1, content: "null" },
+      {
+        ...{ id: 8, at: 1 },
+        content: JSON.stringify({
+          ...{ type: "security_alert", code: "state_saved", message: "x".repeat(900_000) },
+        }),
+      },
     ]);
     world.restart();
     world.journal.add(alert("one"));
