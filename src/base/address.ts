@@ -119,6 +119,17 @@ export function isHostAddress(address: Address): boolean {
   return !NO_HOSTS.some((block) => contains(block, address));
 }
 
+/**
+ * Whether anyone on the internet can send to the address. The prefixes for documentation (RFC 5737, RFC 3849) count:
+ * the sandbox's internet has them.
+ */
+export function isPublic(address: Address): boolean {
+  if (familyOf(unmapped(address)) === 6) return contains(GLOBAL_UNICAST, address);
+  return (
+    isHostAddress(address) && !isPrivate(address) && !NOT_PUBLIC.some((block) => contains(block, address))
+  );
+}
+
 /** RFC 1918, RFC 4193 and link-local: the addresses of a LAN. */
 export function isPrivate(address: Address): boolean {
   return privateBlockOf(address) !== null;
@@ -214,6 +225,17 @@ const NO_HOSTS: readonly Prefix[] = [
 ].map(mustParsePrefix);
 
 const LOOPBACK: readonly Prefix[] = ["127.0.0.0/8", "::1/128"].map(mustParsePrefix);
+
+/**
+ * RFC 6890, beside those that are private or no host's: a provider's own (RFC 6598, behind carrier-grade NAT), protocol
+ * assignments, benchmarks, class E.
+ */
+const NOT_PUBLIC: readonly Prefix[] = ["100.64.0.0/10", "192.0.0.0/24", "198.18.0.0/15", "240.0.0.0/4"].map(
+  mustParsePrefix,
+);
+
+/** RFC 4291, section 2.4, as far as IANA has assigned it. */
+const GLOBAL_UNICAST = mustParsePrefix("2000::/3");
 
 const PRIVATE: readonly Prefix[] = [
   "10.0.0.0/8",

@@ -1,4 +1,4 @@
-import { type Address, addressOf, familyOf, isPrivate, mustParseAddress } from "../base/address.ts";
+import { type Address, addressOf, familyOf, isPrivate, isPublic, mustParseAddress } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
 import {
   type Contact,
@@ -34,7 +34,6 @@ const ATTEMPTS = 5;
 const FEW_ATTEMPTS = 2;
 /** The address of a server that did not tell it. */
 const ASK_AGAIN_MS = 30_000;
-const UNKNOWN_ADDRESS = "0.0.0.0";
 
 interface Known {
   epoch: Epoch;
@@ -103,7 +102,7 @@ export class NatPmpOpener implements Opener {
     return outcome;
   }
 
-  /** Null if the server does not tell it. */
+  /** Null if the server does not tell it, or tells one that cannot be reached. */
   async publicAddress(way: Way, signal: AbortSignal): Promise<Address | null> {
     const known = this.knownOf(way);
     const now = this.deps.host.monotonic();
@@ -114,7 +113,7 @@ export class NatPmpOpener implements Opener {
     const outcome = await exchange(question, { ...this.deps, server, attempts: FEW_ATTEMPTS, signal });
     if (typeof outcome === "string" || outcome.answers !== "address") return null;
     this.take(way, outcome.epoch);
-    known.address = outcome.address === UNKNOWN_ADDRESS ? null : outcome.address;
+    known.address = outcome.address !== null && isPublic(outcome.address) ? outcome.address : null;
     return known.address;
   }
 

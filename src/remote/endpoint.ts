@@ -1,4 +1,4 @@
-import { type Address, isIpv6, isPrivate } from "../base/address.ts";
+import { type Address, isIpv6, isPublic } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
 import { isEndpointHost } from "./saved.ts";
 import type { ByHand } from "./schema.ts";
@@ -35,13 +35,8 @@ export function endpointIn(text: string, port: number): Endpoint {
 
 /** An uplink's own public address, as it has one without a home router in front of it. IPv4 comes first. */
 export function publicAddressIn(uplinkAddresses: readonly Address[]): Address | null {
-  const known = uplinkAddresses.filter((address) => !isPrivate(address) && !isShared(address));
+  const known = uplinkAddresses.filter(isPublic);
   return known.find((address) => !isIpv6(address)) ?? known[0] ?? null;
-}
-
-/** RFC 6598: of a provider that has many customers behind one address. */
-export function isShared(address: Address): boolean {
-  return /^100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\./.test(address) || /^(fe80|f[cd])/.test(address);
 }
 
 export function refusal(field: string, what: string): GatewayError {

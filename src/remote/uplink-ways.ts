@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { type Address, contains, familyOf, isHostAddress, isPrivate } from "../base/address.ts";
+import { type Address, contains, familyOf, isHostAddress, isPrivate, isPublic } from "../base/address.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { RouterRequest } from "../port-mapping/home-router.ts";
 import { RouterPort } from "../port-mapping/router-port.ts";
@@ -7,7 +7,7 @@ import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
 import type { RemoteDevices } from "./devices.ts";
-import { type Endpoint, isShared, publicAddressIn } from "./endpoint.ts";
+import { type Endpoint, publicAddressIn } from "./endpoint.ts";
 import { type Access, REMOTE_PRIVATE_KEY } from "./saved.ts";
 import type { ByHand, Way } from "./schema.ts";
 
@@ -116,7 +116,7 @@ export class UplinkWays {
     const { state } = this.ports[family];
     if (state.name !== "open") return null;
     const { address, external } = state.mapping;
-    const isUsed = address !== null && familyOf(address) === family && isReachable(address);
+    const isUsed = address !== null && familyOf(address) === family && isPublic(address);
     return isUsed ? { host: address, port: external } : null;
   }
 
@@ -153,7 +153,9 @@ export class UplinkWays {
     const { uplinkAddresses, online } = this.deps.killSwitch.network;
     if (!online) return "the uplink is down";
     const own = uplinkAddresses.find(isIpv4);
-    return own !== undefined && isShared(own) ? unreachable(own) : "there is no home router to ask";
+    return own !== undefined && !isPrivate(own) && !isPublic(own)
+      ? unreachable(own)
+      : "there is no home router to ask";
   }
 
   /** From the gateway's key, so that it is the same after a restart and nobody can guess it. */
@@ -169,11 +171,6 @@ function unreachable(address: Address | null): string {
   return address === null || !isHostAddress(address)
     ? "the home router does not tell the address that it has on the internet"
     : `the address ${address} cannot be reached from the internet: it is behind another router or behind carrier-grade NAT`;
-}
-
-/** Whether anyone on the internet can send there. What a router says need not be true. */
-function isReachable(address: Address): boolean {
-  return isHostAddress(address) && !isPrivate(address) && !isShared(address);
 }
 
 function isIpv4(address: Address): boolean {

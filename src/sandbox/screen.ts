@@ -51,7 +51,7 @@ ${strong("4. Every device its own way out")}: the TV by a second tunnel, the cam
 ${strong("5. A phone on the road")} comes home to the laptop, and leaves by Amsterdam.
 
   portcullis remote on --endpoint ${HOME.name}
-  portcullis remote add phone --file > phone.conf
+  (umask 077; portcullis remote add phone --file > phone.conf)
   phone wg-quick up ./phone.conf
   phone ping -c 1 ${LAN.client4}
   portcullis device phone exit amsterdam
@@ -66,7 +66,6 @@ ${strong("6. At certain times")}: the TV is blocked until midnight.
 
 ${strong("7. A server of your own")}, then one from a wg-quick file.
 
-  cd ${sandbox.directory}
   ${post("/custom/add", `@${basename(files.custom)}`)}
   curl -X POST $api/provider/custom
   ${post("/connect", `'{"server":"${one.customBody.name}"}'`)}
@@ -89,6 +88,8 @@ ${strong("Ctrl-C")} here stops the gateway and removes the sandbox.
 function definitions(sandbox: Sandbox, port: number): string {
   const { computers } = sandbox;
   const lines = [
+    // Files that are made on the way are removed with the sandbox, and nobody else can read them.
+    `cd ${sandbox.directory}`,
     ...computers.map(({ name, namespace }) => `${name.toLowerCase()}() { ip netns exec ${namespace} "$@"; }`),
     `phone() { ${sandbox.files.phone} "$@"; }`,
     `portcullis() { ${SELF_COMMAND.join(" ")} "$@"; }`,

@@ -8,6 +8,7 @@ import {
   isIpv4,
   isIpv6,
   isPrivate,
+  isPublic,
   lengthOf,
   networkOf,
   parseAddress,
@@ -179,6 +180,27 @@ describe("private addresses", () => {
   ])("%s is not", (text) => {
     expect(isPrivate(ip(text))).toBeFalse();
   });
+});
+
+test("an address is public if anyone on the internet can send to it", () => {
+  const all = [
+    ...["8.8.8.8", "100.63.0.1", "100.128.0.1", "223.255.255.254", "203.0.113.2", "198.20.0.1", "192.0.1.1"],
+    ...["2a00::1", "2001:db8::1", "::ffff:8.8.8.8"],
+  ];
+  const none = [
+    ...["0.0.0.1", "10.0.0.1", "100.64.0.1", "100.127.255.255", "127.0.0.1", "169.254.0.1", "172.16.0.1"],
+    ...[
+      "192.0.0.8",
+      "192.168.1.1",
+      "198.18.0.1",
+      "198.19.255.255",
+      "224.0.0.1",
+      "240.0.0.1",
+      "255.255.255.255",
+    ],
+    ...["::", "::1", "fe80::1", "fd00::1", "ff02::1", "100::1", "64:ff9b::808:808", "::ffff:240.0.0.1"],
+  ];
+  expect([...all, ...none].filter((text) => isPublic(ip(text)))).toEqual(all);
 });
 
 describe("host names", () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { readdirSync } from "node:fs";
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
 import { BINARY } from "./client.ts";
 
 const TIMEOUT_MS = 240_000;
@@ -19,6 +20,11 @@ test(
       );
       const { definitions, commands } = partsOf(screen);
       const printed = await played(definitions, commands);
+      // The phone's private key is for nobody else.
+      const [, folder = ""] = /^cd (.+)$/m.exec(definitions) ?? [];
+      expect([folder, join(folder, "phone.conf")].map((path) => statSync(path).mode & 0o777)).toEqual([
+        0o700, 0o600,
+      ]);
       expect(
         printed.filter(([, text]) => /"success":false|portcullis: |command not found/.test(text)),
       ).toEqual([]);
@@ -57,16 +63,14 @@ function partsOf(screen: string): { definitions: string; commands: string[] } {
   return { definitions: indented(head).join("\n"), commands: indented(rest) };
 }
 
-/** Runs the commands one after another in one folder, as in a terminal, where curl shows no progress. */
+/** Runs the commands one after another, as in a terminal, where curl shows no progress. */
 async function played(definitions: string, commands: readonly string[]): Promise<[string, string][]> {
-  let folder = "/";
   const printed: [string, string][] = [];
   for (const command of commands) {
     const script = `${definitions}\n${command.replace(/\bcurl /, "curl -sS ")}`;
     const next = Bun.sleep(PACE_MS);
-    const child = Bun.spawn(["bash", "-c", script], { cwd: folder, stdout: "pipe", stderr: "pipe" });
+    const child = Bun.spawn(["bash", "-c", script], { cwd: "/", stdout: "pipe", stderr: "pipe" });
     printed.push([command, (await child.stdout.text()) + (await child.stderr.text())]);
-    folder = /^cd (.+)/.exec(command)?.[1] ?? folder;
     await next;
   }
   return printed;
