@@ -63,8 +63,8 @@ const EVERY: readonly Quota["every"][] = ["day", "month"];
 
 /** Each writing wears the disk. What was used since the last one is forgotten with the kernel's memory. */
 const SAVE_EVERY_MS = 300_000;
-/** A program a minute at most. */
-const READ_EVERY_MS = 60_000;
+/** The kernel reports a quota that is used up. In case it is not heard, a minute has room for this and a beat. */
+const READ_EVERY_MS = 45_000;
 
 interface Deps {
   host: Pick<Host, "run" | "now" | "monotonic">;

@@ -1,4 +1,5 @@
 import type { Host, Watch } from "../system/host.ts";
+import { LIMITS_TABLE } from "./limits-table.ts";
 import { type Neighbour, neighbourIn } from "./neighbours.ts";
 import { LAN_TABLE, ROUTED_TABLE } from "./slot.ts";
 
@@ -122,10 +123,17 @@ interface Monitor {
 /** `nft` and `ip` print this when the kernel has dropped events for them (ENOBUFS). Both continue. */
 const LOST_EVENTS = /^(# ERROR: |netlink receive error )/;
 
+/**
+ * A quota that is used up, as `nft monitor` prints it. It is in no transaction, and has the packet's family in place of
+ * the table's (nft_quota.c, `nft_quota_obj_eval`).
+ */
+const USED_UP = new RegExp(`^add quota ip6? ${LIMITS_TABLE.split(" ")[1]} `);
+
 /** Whose tables the transaction has changed that a line of `nft monitor` ends; nobody's on other lines. */
 function transactions(tables: readonly string[]): (line: string) => ("firewall" | "other firewalls")[] {
   const touched = new Set<"firewall" | "other firewalls">();
   return (line) => {
+    if (USED_UP.test(line)) return ["other firewalls"];
     // Other tables may have a longer name with the same beginning.
     if (tables.some((table) => `${line} `.includes(` ${table} `))) touched.add("firewall");
     else if (/^(add|create|insert|replace|delete) (table|chain|rule) /.test(line))

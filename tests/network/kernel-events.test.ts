@@ -238,6 +238,16 @@ needsNamespaces.describe("a real kernel", () => {
         await until(() => watch.seen.has("rules"), "a route of the gateway's own");
         expect([...watch.seen]).toEqual(["rules"]);
         await watch.caughtUp();
+        await watch.run("ip link set lo up");
+        await watch.run("nft add table inet portcullis_limits");
+        await watch.run("nft add quota inet portcullis_limits tv { over 100 bytes }");
+        await watch.run("nft add chain inet portcullis_limits out { type filter hook output priority 0; }");
+        await watch.run('nft add rule inet portcullis_limits out quota name "tv"');
+        await watch.caughtUp();
+        await watch.run("ping -c 3 -i 0.01 127.0.0.1");
+        await until(() => watch.seen.has("other firewalls"), "a quota that is used up");
+        expect([...watch.seen]).toEqual(["other firewalls"]);
+        await watch.caughtUp();
         await watch.run("nft add table inet portcullis_traffic");
         await until(() => watch.seen.has("other firewalls"), "a table with a longer name");
         expect([...watch.seen]).toEqual(["other firewalls"]);
