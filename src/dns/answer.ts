@@ -7,7 +7,8 @@ import {
   unmapped,
 } from "../base/address.ts";
 import { FLAG, OPT_BYTES, type Question, writeOpt } from "./question.ts";
-import { HEADER_BYTES, Malformed, nameIn, type Record, recordsIn, TYPE, viewOf } from "./wire.ts";
+import { reachableIn } from "./reachable.ts";
+import { HEADER_BYTES, Malformed, nameIn, type Record, TYPE, viewOf } from "./wire.ts";
 
 /** Devices and the kernel keep an address for at least this long. */
 export const SHORTEST_TTL_SECONDS = 60;
@@ -19,6 +20,7 @@ export const MAX_ANSWER_BYTES = 16_384;
 
 export const RCODE = { ok: 0, failed: 2, noName: 3, notImplemented: 4, refused: 5 };
 const [RECURSION_AVAILABLE, RCODE_BITS] = [0x0080, 0x000f];
+const BINDINGS: ReadonlySet<number> = new Set([TYPE.svcb, TYPE.https]);
 /** Keys of SVCB and HTTPS records (RFC 9460, section 14.3.2). */
 const HINTS: { [key: number]: number } = { 4: 4, 6: 16 };
 
@@ -32,6 +34,8 @@ export interface Answer {
   ttlSeconds: number;
   /** The name that was asked, and those that it leads to. */
   names: readonly string[];
+  /** The hosts that SVCB and HTTPS records name: devices ask for them next. */
+  targets: readonly string[];
   /** All addresses of these names, also those that are only hints. */
   addresses: readonly Address[];
   /** Of these, the ones that are not of the internet. */
@@ -55,25 +59,19 @@ export function answerIn(message: Uint8Array, query: Uint8Array): Answer | null 
       0;
   if (!isOurs) throw new Malformed();
   if ((flags & FLAG.truncated) !== 0) return null;
-  const all = recordsIn(message, questionEnd);
-  const records = all.filter(({ section }) => section !== "additional");
-  const end = records.at(-1)?.dataEnd ?? questionEnd;
-  const kept = new Uint8Array(message.subarray(0, end));
-  const { name } = nameIn(message, HEADER_BYTES);
-  const names = namesFrom(name, kept, records);
-  viewOf(kept).setUint16(10, 0);
+  const { message: kept, records, names } = reachableIn(message, questionEnd);
+  if (kept.length > MAX_ANSWER_BYTES) throw new Malformed();
   const ttlsAt = records.map(({ ttlAt }) => ttlAt);
   for (const at of ttlsAt) raise(viewOf(kept), at);
   const rcode = flags & RCODE_BITS;
-  const addresses = records
-    .filter(({ section, name: owner }) => section === "answer" && names.includes(owner))
-    .flatMap((record) => addressesIn(kept, record));
+  const addresses = records.flatMap((record) => addressesIn(kept, record));
   return {
     message: kept,
     rcode,
     ttlsAt,
     ttlSeconds: ttlOf(rcode, records, viewOf(kept)),
     names,
+    targets: records.flatMap((record) => targetIn(kept, record)),
     addresses,
     // Found once: each look takes some microseconds.
     locals: addresses.filter((address) => !isHostAddress(unmapped(address)) || isPrivate(unmapped(address))),
@@ -148,19 +146,15 @@ export function fitted(message: Uint8Array, question: Question): Uint8Array {
   return short;
 }
 
-/** The name, and those that its CNAME records lead to, in their order. */
-function namesFrom(name: string, message: Uint8Array, records: readonly Record[]): string[] {
-  const names = [name];
-  for (const { section, name: owner, type, dataAt } of records)
-    if (section === "answer" && type === TYPE.cname && names.includes(owner))
-      names.push(nameIn(message, dataAt).name);
-  return names;
-}
-
 function addressesIn(message: Uint8Array, { type, dataAt, dataEnd }: Record): Address[] {
   const data = message.subarray(dataAt, dataEnd);
   if (type === TYPE.a || type === TYPE.aaaa) return addressesFrom(data, type === TYPE.a ? 4 : 16);
-  return type === TYPE.svcb || type === TYPE.https ? hintsIn(message, dataAt, dataEnd) : [];
+  return BINDINGS.has(type) ? hintsIn(message, dataAt, dataEnd) : [];
+}
+
+/** A single dot stands for the owner of the record (RFC 9460, section 2.5). */
+function targetIn(message: Uint8Array, { type, name, dataAt }: Record): string[] {
+  return BINDINGS.has(type) ? [nameIn(message, dataAt + 2).name || name] : [];
 }
 
 function hintsIn(message: Uint8Array, dataAt: number, dataEnd: number): Address[] {

@@ -160,6 +160,8 @@ export class Resolver {
     if (match === null && answer.names.slice(1).some((name) => this.deps.isBlocked(name, device)))
       return this.blocked(question, device, noted);
     if (this.leadsHome(answer.locals, match)) return ownAnswer(question, RCODE.ok);
+    if (answer.targets.some((target) => this.isElsewhere(target, question, device, match)))
+      return nothingOfThisType(question);
     return (await this.isLed(question, device, match, answer))
       ? answerTo(question, answer, ageSeconds)
       : this.refused(question, noted);
@@ -183,6 +185,22 @@ export class Resolver {
     if (match?.rule.exit.to !== "direct") this.deps.other(name as HostName, device, addresses);
     const isBlocked = exitOf(device).to === "blocked";
     return isPermitted && rules().forName(name as HostName, device, isBlocked)?.rule === match?.rule;
+  }
+
+  /**
+   * Whether a host that an HTTPS or SVCB record names is not for the device, or has another exit than the name that it
+   * belongs to: devices ask for the host, and not again for the name. Without the record they take the name's addresses.
+   */
+  private isElsewhere(target: string, { name }: Question, device: DeviceId, match: Match<HostName> | null) {
+    const { rules, exitOf, isBlocked } = this.deps;
+    if (target === name) return false;
+    const rule = rules().forName(target as HostName, device, exitOf(device).to === "blocked")?.rule;
+    return (
+      rule !== match?.rule ||
+      (match === null && isBlocked(target, device)) ||
+      staysAtHome(target) ||
+      !target.includes(".")
+    );
   }
 
   /** Another server of the tunnel gets other answers. While it is down, those of the former one count. */

@@ -9,7 +9,10 @@ const FIXED_BYTES = 10;
 /** An answer has a few records, and one of a large site some dozens. */
 const MAX_RECORDS = 256;
 
-export const TYPE = { a: 1, ns: 2, cname: 5, soa: 6, ptr: 12, aaaa: 28, opt: 41, svcb: 64, https: 65 };
+export const TYPE = {
+  ...{ a: 1, ns: 2, cname: 5, soa: 6, ptr: 12, aaaa: 28, dname: 39, opt: 41, rrsig: 46 },
+  ...{ svcb: 64, https: 65 },
+};
 
 /** Thrown for a message that is not one. It says nothing about the content. */
 export class Malformed extends Error {}
@@ -21,6 +24,7 @@ export interface Record {
   type: number;
   class: number;
   ttl: number;
+  nameAt: number;
   ttlAt: number;
   dataAt: number;
   dataEnd: number;
@@ -35,13 +39,14 @@ export function recordsIn(message: Uint8Array, questionsEnd: number): Record[] {
   if (sections.length > MAX_RECORDS) throw new Malformed();
   let at = questionsEnd;
   return sections.map((section) => {
+    const nameAt = at;
     const { name, end } = nameIn(message, at);
     if (end + FIXED_BYTES > message.length) throw new Malformed();
     const dataAt = end + FIXED_BYTES;
     at = dataAt + view.getUint16(end + 8);
     if (at > message.length) throw new Malformed();
     const [type, group, ttl] = [view.getUint16(end), view.getUint16(end + 2), view.getUint32(end + 4)];
-    return { section, name, type, class: group, ttl, ttlAt: end + 4, dataAt, dataEnd: at };
+    return { section, name, type, class: group, ttl, nameAt, ttlAt: end + 4, dataAt, dataEnd: at };
   });
 }
 
@@ -69,6 +74,21 @@ export function nameIn(message: Uint8Array, start: number): { name: string; end:
     if (bytes > MAX_NAME_BYTES || at + 1 + length > message.length) throw new Malformed();
     labels.push(labelIn(message, at + 1, length));
     at += 1 + length;
+  }
+}
+
+/** The bytes of the name at this place without compression, and where what follows it begins. Throws `Malformed`. */
+export function plainName(message: Uint8Array, start: number): { bytes: Uint8Array; end: number } {
+  const { end } = nameIn(message, start);
+  const bytes: number[] = [];
+  for (let at = start; ; ) {
+    const length = message[at] ?? 0;
+    if (length > MAX_LABEL_BYTES) at = ((length & 0x3f) << 8) | (message[at + 1] ?? 0);
+    else {
+      bytes.push(...message.subarray(at, at + 1 + length));
+      if (length === 0) return { bytes: Uint8Array.from(bytes), end };
+      at += 1 + length;
+    }
   }
 }
 

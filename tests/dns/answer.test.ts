@@ -3,7 +3,8 @@ import { type Answer, answerIn, answerTo, fitted, ownAnswer, RCODE } from "../..
 import { noSuchName } from "../../src/dns/negative.ts";
 import { type Question, queryFor, questionIn } from "../../src/dns/question.ts";
 import { Malformed } from "../../src/dns/wire.ts";
-import { a, decoded, OPT, query, reply } from "./messages.ts";
+import { ip } from "../fake/address.ts";
+import { a, decoded, httpsReply, OPT, query, reply } from "./messages.ts";
 
 const asked = questionIn(query("www.Example.com", "A", true)) as Question;
 
@@ -18,7 +19,7 @@ test("a query has the client's question in random case, and none of its options"
   expect(sent[0]?.additionals).toMatchObject([{ type: "OPT", udpPayloadSize: 1_232, options: [] }]);
 });
 
-test("an answer follows CNAME, has its hints counted and short TTLs raised, and loses what is additional", () => {
+test("an answer follows CNAME, has short TTLs raised, and loses what is additional or of other names", () => {
   const own = queryFor(asked);
   const answers = [
     { type: "CNAME", name: "www.example.com", ttl: 1, data: "cdn.example.net" } as const,
@@ -36,44 +37,74 @@ test("an answer follows CNAME, has its hints counted and short TTLs raised, and 
   const told = decoded(answerTo(asked, answer as Answer, 20));
   expect(told.id).toBe(7);
   expect(told.questions).toMatchObject([{ name: "www.Example.com", type: "A" }]);
-  expect(told.answers?.map((each) => "ttl" in each && each.ttl)).toEqual([40, 40, 280, 70]);
+  expect(told.answers?.map((each) => "ttl" in each && each.ttl)).toEqual([40, 40, 70]);
   expect(told.additionals).toMatchObject([{ type: "OPT", udpPayloadSize: 1_232 }]);
 });
 
-test("the addresses in HTTPS records count", () => {
+test("aliases are followed in any order, and nothing else gets through", () => {
   const own = queryFor(asked);
-  const alpn = [0, 1, 0, 3, 2, 0x68, 0x32];
-  const hints = [
-    0,
-    4,
-    0,
-    8,
-    192,
-    0,
-    2,
-    1,
-    192,
-    0,
-    2,
-    2,
-    0,
-    6,
-    0,
-    16,
-    0x20,
-    1,
-    0xd,
-    0xb8,
-    ...Array(11).fill(0),
-    7,
-  ];
-  const data = Buffer.from([0, 1, 0, ...alpn, ...hints]);
-  const record = { type: "UNKNOWN_65", name: "www.example.com", ttl: 300, data };
-  const message = reply(own, [record as never]);
-  // dns-packet writes an unknown type as 0.
-  const at = message.length - data.length - 10;
-  message[at + 1] = 65;
-  expect(answerIn(message, own)?.addresses.map(String)).toEqual(["192.0.2.1", "192.0.2.2", "2001:db8::7"]);
+  const alias = (name: string, data: string, type: "CNAME" | "DNAME" = "CNAME") => ({
+    type,
+    name,
+    ttl: 300,
+    data,
+  });
+  const aliases = [alias("b.example", "c.example"), alias("www.example.com", "b.example")];
+  const answers = [a("c.example", "192.0.2.1"), ...aliases, a("else.example", "192.168.77.66")];
+  const authorities = [a("www.example.com", "192.168.77.67")];
+  const answer = answerIn(reply(own, answers, { authorities }), own) as Answer;
+  expect([answer.names, answer.addresses]).toEqual([
+    ["www.example.com", "b.example", "c.example"],
+    [ip("192.0.2.1")],
+  ]);
+  expect(toldBy(answer)).toEqual([["A", "192.0.2.1"], ...aliases.map(({ data }) => ["CNAME", data])]);
+  // The names of a circle are all led to.
+  const circle = [alias("b.example", "www.example.com"), alias("www.example.com", "b.example")];
+  expect(answerIn(reply(own, circle), own)?.names).toEqual(["www.example.com", "b.example"]);
+  // What an alias was made from is above the name.
+  const above = [alias("example.com", "example.net", "DNAME"), alias("www.example.com", "www.example.net")];
+  const made = reply(own, [...above, a("www.example.net", "192.0.2.1"), a("example.com", "192.168.77.66")]);
+  expect(toldBy(answerIn(made, own) as Answer)).toEqual([
+    ...above.map(({ type, data }) => [type, data]),
+    ["A", "192.0.2.1"],
+  ]);
+});
+
+test("names that are compressed into what is left out are written in full", () => {
+  const own = queryFor(asked);
+  const question = reply(own, []);
+  const name = [...Buffer.from("\x03cdn\x07example\x03net\0", "latin1")];
+  const stray = [1, 122, 0, 0, 5, 0, 1, 0, 0, 1, 44, 0, name.length, ...name];
+  const at = question.length + stray.length - name.length;
+  const pointer = [0xc0 | (at >> 8), at & 0xff];
+  const alias = [0xc0, 12, 0, 5, 0, 1, 0, 0, 1, 44, 0, 2, ...pointer];
+  const address = [...pointer, 0, 1, 0, 1, 0, 0, 1, 44, 0, 4, 192, 0, 2, 1];
+  const message = Uint8Array.from([...question, ...stray, ...alias, ...address]);
+  message[7] = 3;
+  expect(toldBy(answerIn(message, own) as Answer)).toEqual([
+    ["CNAME", "cdn.example.net"],
+    ["A", "192.0.2.1"],
+  ]);
+});
+
+/** The records that a device gets. */
+function toldBy(answer: Answer) {
+  const { answers = [], authorities = [] } = decoded(answerTo(asked, answer, 0));
+  return [...answers, ...authorities].map((each) => [each.type, "data" in each && each.data]);
+}
+
+test("the hosts and the addresses in HTTPS records count", () => {
+  const own = queryFor(asked);
+  expect(answerIn(httpsReply(own, "www.example.com", "cdn.example.net", "192.0.2.1"), own)).toMatchObject({
+    targets: ["cdn.example.net"],
+    addresses: ["192.0.2.1"],
+  });
+  expect(answerIn(httpsReply(own, "www.example.com", "."), own)?.targets).toEqual(["www.example.com"]);
+  const both = httpsReply(own, "www.example.com", ".", "192.0.2.1");
+  const hint6 = [0, 6, 0, 16, 0x20, 1, 0xd, 0xb8, ...Array(11).fill(0), 7];
+  const message = Uint8Array.from([...both, ...hint6]);
+  message[both.length - 19] = 18 + hint6.length;
+  expect(answerIn(message, own)?.addresses.map(String)).toEqual(["192.0.2.1", "2001:db8::7"]);
 });
 
 test("an answer with another id, question, case or direction is none", () => {

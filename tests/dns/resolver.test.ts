@@ -10,7 +10,7 @@ import { MAX_A_SECOND_OF_CLIENT, MAX_UNDER_WAY_OF_CLIENT } from "../../src/dns/u
 import type { ExitResolvers } from "../../src/dns/upstream.ts";
 import type { Exit } from "../../src/killswitch/policy.ts";
 import { cidrs, ip, ips } from "../fake/address.ts";
-import { a, decoded, query, reply } from "./messages.ts";
+import { a, decoded, httpsReply, query, reply } from "./messages.ts";
 
 const TV = "02:00:00:00:00:20" as Mac;
 const A_RECORD = { type: 1, ttl: 60, data: Uint8Array.of(192, 0, 2, 9) };
@@ -32,6 +32,8 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     /** What became of each query. */
     answered: [] as string[],
     answers: new Map<string, string>(),
+    /** The hosts that HTTPS records name. */
+    hosts: new Map<string, string>(),
     /** Answers wait for it. */
     held: Promise.resolve(),
     /** The answer for a name of the home. */
@@ -78,7 +80,10 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
         await world.held;
         const own = queryFor(question);
         const address = world.answers.get(question.name) ?? (link === "main" ? "192.0.2.1" : "192.0.2.2");
-        return answerIn(reply(own, [a(question.name, address)]), own);
+        const host = world.hosts.get(question.name);
+        return host === undefined
+          ? answerIn(reply(own, [a(question.name, address)]), own)
+          : answerIn(httpsReply(own, question.name, host, address), own);
       },
     },
     log: { warn: () => {} },
@@ -88,6 +93,7 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     if (answered === null) return "nothing";
     const { rcode, answers = [] } = decoded(answered.answer);
     const [first] = answers;
+    if (first !== undefined && (first.type as string) === "UNKNOWN_65") return "HTTPS";
     return first?.type === "A" ? String(first.data) : String(rcode);
   };
   return { world, resolver, ask };
@@ -208,6 +214,29 @@ test("no name of the internet leads into the home", async () => {
   // Nor one that leads to the device's own neighbours.
   world.answers.set("c.office.example", "169.254.1.1");
   expect(await ask("c.office.example")).toBe("NOERROR");
+});
+
+test("a host that an HTTPS record names takes the exit of the name, or the record is not told", async () => {
+  const { world, ask } = resolverWith({
+    rules: [{ names: names("example.com") }, { names: names("else.example") }],
+  });
+  world.blocked.add("tracker.example");
+  const outcomes: [string, string, string][] = [
+    ["a.example.com", ".", "HTTPS"],
+    ["b.example.com", "cdn.example.com", "HTTPS"],
+    ["c.example.com", "cdn.example.net", "NOERROR"],
+    ["d.example.com", "x.else.example", "NOERROR"],
+    ["plain.example", "cdn.example.net", "HTTPS"],
+    ["plain2.example", "x.example.com", "NOERROR"],
+    ["plain3.example", "x.tracker.example", "HTTPS"],
+    ["plain4.example", "tracker.example", "NOERROR"],
+    ["plain5.example", "nas.local", "NOERROR"],
+  ];
+  for (const [name, host] of outcomes) world.hosts.set(name, host);
+  for (const [name, host, outcome] of outcomes)
+    expect([name, host, await ask(name)]).toEqual([name, host, outcome]);
+  // No address of a record that is not told is led anywhere.
+  expect(world.permitted).toEqual(["example.com 192.0.2.2", "example.com 192.0.2.2"]);
 });
 
 test("names of other homes, and the canary of browsers, are asked nowhere", async () => {
