@@ -138,7 +138,7 @@ async function photograph({ browser, gateway }: Rig): Promise<void> {
   await gateway.operate("killswitch", "on");
   await tab.shows(".state h1", "Protected");
   await gateway.api("POST", "/api/disconnect");
-  await tab.shows(".state h1", "Blocked");
+  await tab.shows(".state h1", "no internet");
   await take(tab, "blocked");
   await gateway.kill("SIGKILL");
   await tab.shows(".state h1", "No answer");

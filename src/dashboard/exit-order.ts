@@ -1,4 +1,5 @@
 import type { Device, DeviceList } from "../devices/schema.ts";
+import { carries, standingOf } from "../shared/verdict.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { exitName, titleOf } from "./exit.ts";
 import { listOf, someOf } from "./format.ts";
@@ -70,7 +71,7 @@ export function takenAtOnce(order: Exits, { tunnels, devices, scheduled }: Known
 }
 
 function isTunnelUp(name: string, tunnels: Known["tunnels"]): boolean {
-  return tunnels?.some((row) => row.name === name && row.state === "connected" && !row.unanswered) === true;
+  return tunnels?.some((row) => row.name === name && carries(standingOf(row))) === true;
 }
 
 /** Everything that becomes of a device which is given this order, as sentences. */

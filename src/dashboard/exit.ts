@@ -1,4 +1,5 @@
 import type { DeviceList } from "../devices/schema.ts";
+import { standingOf } from "../shared/verdict.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { downText } from "./down.ts";
 import { say } from "./language.ts";
@@ -39,7 +40,7 @@ type Look = [icon: ExitState["icon"], tone: Tone, detail: string, trouble?: stri
 
 function lookOf(exit: string, tunnels: readonly TunnelRow[], isOff: boolean): Look {
   if (exit === "direct") return ["warning", "partly", say("outside every tunnel")];
-  const row = tunnels.find(({ name }) => name === exit);
+  const row = tunnels.map(standingOf).find(({ name }) => name === exit);
   const place = row === undefined ? "" : placeOf(row);
   if (row?.unanswered) return ["warning", "partly", say("{place} carries nothing", { place })];
   if (row?.state === "connected") return ["shield", "protected", place];

@@ -1,6 +1,7 @@
 import type { Destination } from "../destinations/schema.ts";
 import type { DeviceList } from "../devices/schema.ts";
 import type { KillSwitchLayers, Network } from "../http/schema.ts";
+import { type Exits, type KillSwitchFacts, standingOf, type Verdict, verdictOf } from "../shared/verdict.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
 import { inItsWords } from "./codes.ts";
 import type { Connection } from "./connection.ts";
@@ -18,8 +19,12 @@ export interface Known {
   killswitch: KillSwitchLayers | null;
   /** Why the kill switch's layers could not be read, if so: then it is not known whether they hold. */
   unread?: string | null;
+  /** Why it is not known which devices use which tunnel, if that could not be read. */
+  unlisted?: string | null;
   network: Network | null;
   destinations: readonly Destination[] | null;
+  /** Whether a person is at the first steps, and no device has sent anything yet. */
+  isFirstRun?: boolean;
 }
 
 export type Tone = "protected" | "partly" | "blocked" | "exposed" | "working" | "unknown";
@@ -31,6 +36,8 @@ export type Help = "connect" | "another" | "cancel" | "killswitch";
 export interface Sentence {
   tone: Tone;
   word: string;
+  /** The same where there is little room, if the word is long. */
+  short?: string;
   text: string;
   why: string | null;
   help: Help | null;
@@ -50,35 +57,84 @@ export function sentenceOf(known: Known): Sentence {
       ),
       help: null,
     };
-  if (status === null)
-    return {
-      tone: "unknown",
-      word: say("Asking"),
-      text: say("Waiting for the gateway’s answer…"),
-      why: null,
-      help: null,
-    };
-  if (known.unread != null) return unreadable(known.unread);
-  const broken = brokenLayers(known);
-  if (broken.length > 0 || known.killswitch?.wanted === false) return unprotected(known, broken);
-  return withExceptions(waysOut(known, status), exceptionsIn(known, status));
+  if (status === null) return ASKING;
+  const tunnels = known.tunnels?.map((row) => (row.name === "main" ? newest(row, status) : row)) ?? null;
+  const killswitch = killSwitchIn(known, status);
+  return sentenceFor(verdictOf({ ...known, killswitch, tunnels }), known, status);
 }
+
+/** The row of main may have been read before the status came. */
+function newest(main: TunnelRow, { state, unanswered, carrying }: Status): TunnelRow {
+  const { carrying: _, ...rest } = main;
+  return { ...rest, state, unanswered, ...(carrying !== undefined && { carrying }) };
+}
+
+const ASKING: Sentence = {
+  tone: "unknown",
+  word: say("Asking"),
+  text: say("Waiting for the gateway’s answer…"),
+  why: null,
+  help: null,
+};
+
+/** While the layers are awaited, what the status says of them together; null if they could not be read. */
+function killSwitchIn(
+  { killswitch, unread }: Known,
+  { killswitch_active: holds }: Status,
+): KillSwitchFacts | null {
+  if (killswitch !== null || unread != null) return killswitch;
+  return {
+    wanted: true,
+    layers: [
+      { name: "firewall", holds },
+      { name: "routing", holds },
+    ],
+  };
+}
+
+function sentenceFor(verdict: Verdict<TunnelRow>, known: Known, status: Status): Sentence {
+  switch (verdict.name) {
+    case "unknown":
+      return unknown(known);
+    case "exposed":
+      return exposed(verdict.isOff);
+    case "weakened":
+      return weakened(verdict.layer, known.killswitch);
+  }
+  return withExceptions(exitsSentence(verdict, known, status), exceptionsIn(known, status));
+}
+
+type Judged = Extract<Verdict<TunnelRow>, Exits<TunnelRow>>;
 
 /** What leaves by tunnels, while the kill switch is in place. */
-function waysOut(known: Known, status: Status): Sentence {
-  const used = usedTunnels(known);
-  if (used === null) return status.connected ? leaving([], known, status) : unconnected(known, status);
-  if (used.length === 0) return allBlocked(known, status);
-  const isMainUsed = used.some(({ name }) => name === "main");
-  if (isMainUsed && !status.connected) return unconnected(known, status);
-  return used.some(isUp) ? leaving(used, known, status) : silent(used, known, status);
+function exitsSentence(verdict: Judged, known: Known, status: Status): Sentence {
+  switch (verdict.name) {
+    case "protected":
+      return leaving(verdict, known, status);
+    case "unused":
+      return unused(verdict);
+    case "partly":
+      return lacking(verdict, known, othersIn(known, status));
+    case "moving":
+      return moving(verdict, known, othersIn(known, status));
+    case "stalled":
+      return carryingNothing(verdict.silent.filter(({ unanswered }) => unanswered));
+    case "blocked":
+      return blocked(verdict, known, status);
+  }
 }
 
-function unreadable(why: string): Sentence {
+/** What decides could not be read, or is still awaited. */
+function unknown({ killswitch, unread, unlisted }: Known): Sentence {
+  const why = killswitch === null ? unread : unlisted;
+  if (why == null) return ASKING;
   return {
     tone: "unknown",
     word: say("Not known"),
-    text: say("The gateway could not say whether the kill switch is in place. The page asks again."),
+    text:
+      killswitch === null
+        ? say("The gateway could not say whether the kill switch is in place. The page asks again.")
+        : say("The gateway could not say which devices go through which tunnel. The page asks again."),
     why,
     help: null,
   };
@@ -118,22 +174,15 @@ function withExceptions(sentence: Sentence, exceptions: string | null): Sentence
   return {
     ...sentence,
     tone: tone === "protected" || tone === "blocked" ? "partly" : tone,
-    word: say("{word}, with exceptions", { word }),
+    ...(sentence.short === undefined && { word: say("{word}, with exceptions", { word }) }),
     text: `${exceptions} ${text}`,
   };
 }
 
-/** The layers that do not block by themselves. */
-function brokenLayers({ status, killswitch }: Known): readonly string[] {
-  if (killswitch !== null) return killswitch.layers.filter(({ holds }) => !holds).map(({ name }) => name);
-  return status?.killswitch_active === false ? ["firewall", "routing"] : [];
-}
-
-/** At least one of the two layers is not in place. */
-function unprotected({ killswitch }: Known, broken: readonly string[]): Sentence {
-  const isOff = killswitch?.wanted === false;
+/** One of the two layers is not in place. */
+function weakened(layer: string, killswitch: KillSwitchLayers | null): Sentence {
   const rule = ruleAhead(killswitch);
-  if (broken.length === 1 && !isOff && rule !== null)
+  if (rule !== null)
     return {
       tone: "partly",
       word: say("Weakened"),
@@ -144,17 +193,19 @@ function unprotected({ killswitch }: Known, broken: readonly string[]): Sentence
       help: null,
       command: rule.remedy,
     };
-  if (broken.length === 1 && !isOff)
-    return {
-      tone: "partly",
-      word: say("Weakened"),
-      text: say(
-        "One of the kill switch’s two layers, the {layer, select, firewall {firewall} other {routing}}, is not in place. The other one still blocks what would leave outside a tunnel.",
-        { layer: broken[0] ?? "" },
-      ),
-      why: killswitch?.error == null ? REPAIRED : inItsWords(sentenceFrom(killswitch.error)),
-      help: null,
-    };
+  return {
+    tone: "partly",
+    word: say("Weakened"),
+    text: say(
+      "One of the kill switch’s two layers, the {layer, select, firewall {firewall} other {routing}}, is not in place. The other one still blocks what would leave outside a tunnel.",
+      { layer },
+    ),
+    why: killswitch?.error == null ? REPAIRED : inItsWords(sentenceFrom(killswitch.error)),
+    help: null,
+  };
+}
+
+function exposed(isOff: boolean): Sentence {
   return {
     tone: "exposed",
     word: say("Exposed"),
@@ -175,56 +226,137 @@ export function ruleAhead(killswitch: KillSwitchLayers | null): { found: string;
 
 const REPAIRED = say("The gateway repairs it by itself. If it stays so, another program undoes each repair.");
 
-/** What leaves, leaves by a tunnel; `used` are those that are an exit, if that is known. */
-function leaving(used: readonly TunnelRow[], known: Known, status: Status): Sentence {
-  const { devices } = known;
-  const up = used.filter(isUp);
-  const working = up.filter(({ unanswered }) => !unanswered);
-  const isEmpty = up.length === 0 ? status.unanswered : working.length === 0;
-  if (isEmpty) return carryingNothing(up, status);
-  const places = working.map(placeOf);
-  const [only, ...more] = working;
-  const via = only === undefined ? status.via : more.length === 0 ? only.via : undefined;
-  const place = places.length === 0 ? status.location || status.server : placesOf(places);
-  const down = used.filter((row) => !isUp(row));
+/** What leaves, leaves by a tunnel. */
+function leaving(exits: Exits<TunnelRow>, known: Known, status: Status): Sentence {
+  const others = othersIn(known, status) === "none" ? "home" : "else";
   // If the exits were lost, the default one is blocked until a person chooses.
-  const lost = devices?.default_exit === "blocked" ? reasonIn(status) : null;
-  const troubles = [...down.map(waiting), ...up.filter(({ unanswered }) => unanswered).map(unheard)];
-  const why = troubles.length === 0 ? lost : troubles.join(" ");
-  const exits = [devices?.default_exit, ...(devices?.devices ?? []).map(({ exit }) => exit)];
-  const others = exceptionsIn(known, status) === null ? "home" : "else";
+  const lost = known.devices?.default_exit === "blocked" ? reasonIn(status) : null;
   return {
     tone: "protected",
     word: say("Protected"),
     text: say(
       "{what, select, home {Everything at home} else {Everything else} open {Everything that is not blocked} other {Everything else that is not blocked}} leaves by {place}.",
       {
-        what: exits.includes("blocked") ? (others === "home" ? "open" : "other") : others,
-        place: viaText(place, via),
+        what: exits.isAnyBlocked ? (others === "home" ? "open" : "other") : others,
+        place: throughOf(exits.carrying),
       },
     ),
-    why,
+    why: troublesIn(exits, known) ?? lost,
     help: null,
   };
 }
 
+function unused({ carrying }: Exits<TunnelRow>): Sentence {
+  return {
+    tone: "working",
+    word: say("Connected"),
+    text: say("The tunnel to {place} is up. No device uses it yet.", { place: throughOf(carrying) }),
+    why: null,
+    help: null,
+  };
+}
+
+/** Some devices have internet, and others have none. */
+function lacking(exits: Exits<TunnelRow>, known: Known, others: Others): Sentence {
+  const { carrying, silent, through, without: count } = exits;
+  const main = silent.find(({ name }) => name === "main");
+  return {
+    tone: "partly",
+    word: say("{count, plural, one {# device has no internet} other {# devices have no internet}}", {
+      count,
+    }),
+    short: say("{count} without internet", { count }),
+    text: say(
+      "{through, plural, =0 {New devices go} one {# device goes} other {# devices go}} through {place}. {others, select, else {Nothing else leaves} other {Nothing leaves}} outside a tunnel.",
+      { through, place: throughOf(carrying), others },
+    ),
+    why: known.network?.online === false ? OFFLINE : troublesIn(exits, known),
+    help:
+      main === undefined
+        ? null
+        : main.unanswered
+          ? "another"
+          : main.state === "connecting"
+            ? "cancel"
+            : "connect",
+  };
+}
+
 /** The server answers handshakes, so the tunnel is up, and nothing else comes back. */
-function carryingNothing(up: readonly TunnelRow[], status: Status): Sentence {
-  const places = up.length === 0 ? [status.location || status.server] : up.map(placeOf);
+function carryingNothing(up: readonly TunnelRow[]): Sentence {
   return {
     tone: "partly",
     word: say("Carries nothing"),
     text: say("Protected, but {places} carries nothing. Try another server.", {
-      places: listOf([...new Set(places.map(cityOf))]),
+      places: listOf([...new Set(up.map((row) => cityOf(placeOf(row))))]),
     }),
-    why: reasonIn(up[0] ?? status),
+    why: up[0] === undefined ? null : reasonIn(up[0]),
     help: "another",
   };
 }
 
-/** Beside what leaves directly, nothing else does. */
-function othersIn(known: Known, status: Status): "else" | "none" {
+/** A tunnel is being connected, or moved: then its devices still go through its former server. */
+function moving(exits: Exits<TunnelRow>, known: Known, others: Others): Sentence {
+  const row = exits.moving.find(({ name }) => name === "main") ?? exits.moving[0];
+  const target = row === undefined ? null : targetOf(row);
+  const still = exits.carrying.find(({ name }) => name === row?.name);
+  const help = row?.name === "main" ? "cancel" : null;
+  if (still !== undefined && target !== null)
+    return {
+      tone: "working",
+      word: say("Still through {place}; trying {target}", { place: cityOf(placeOf(still)), target }),
+      short: say("Moving"),
+      text: say("Nothing changes until {target} answers. If it does not answer, nothing changes at all.", {
+        target,
+      }),
+      why: null,
+      help,
+    };
+  return {
+    tone: "working",
+    word: say("Connecting"),
+    text: dialText(target, others),
+    why: known.network?.online === false ? OFFLINE : null,
+    help,
+  };
+}
+
+/** Why some traffic is not carried, or why the last move of a tunnel that is up was in vain; null if all is well. */
+function troublesIn({ carrying, silent }: Exits<TunnelRow>, { network }: Known): string | null {
+  const failed = carrying.find(({ error, state }) => error !== null && state === "connected");
+  const troubles = silent.map((row) => (row.unanswered ? unheard(row) : waiting(row)));
+  const move =
+    failed?.error == null
+      ? []
+      : network?.online === false
+        ? [OFFLINE]
+        : [
+            `${say("The last connect failed, and nothing has changed.")} ${inItsWords(sentenceFrom(failed.error))}`,
+          ];
+  return [...troubles, ...move].join(" ") || null;
+}
+
+/** Whether something leaves beside what goes through tunnels. */
+type Others = "else" | "none";
+
+function othersIn(known: Known, status: Status): Others {
   return exceptionsIn(known, status) !== null ? "else" : "none";
+}
+
+/** Nothing leaves, but for what leaves directly. */
+function blocked({ silent }: Exits<TunnelRow>, known: Known, status: Status): Sentence {
+  if (silent.length === 0) return allBlocked(known, status);
+  const main = silent.find(({ name, state }) => name === "main" && state !== "connecting");
+  if (main !== undefined) return unconnected(main, known, status);
+  return {
+    tone: "blocked",
+    word: say("Blocked"),
+    text: say("{others, select, else {Nothing else leaves.} other {Nothing leaves.}}", {
+      others: othersIn(known, status),
+    }),
+    why: silent.map(waiting).join(" "),
+    help: null,
+  };
 }
 
 function allBlocked(known: Known, status: Status): Sentence {
@@ -240,75 +372,58 @@ function allBlocked(known: Known, status: Status): Sentence {
   };
 }
 
-/** The exits are other tunnels than main, and none of them is up. */
-function silent(used: readonly TunnelRow[], known: Known, status: Status): Sentence {
-  return {
-    tone: "blocked",
-    word: say("Blocked"),
-    text: say("{others, select, else {Nothing else leaves.} other {Nothing leaves.}}", {
-      others: othersIn(known, status),
-    }),
-    why: used.map(waiting).join(" "),
-    help: null,
-  };
-}
-
 /** The tunnel main is not up, and the kill switch is in place. */
-function unconnected(known: Known, status: Status): Sentence {
-  const { state, error } = status;
-  const main = known.tunnels?.find(({ name }) => name === "main");
-  const target = main === undefined ? null : targetOf(main);
-  const up = (usedTunnels(known) ?? []).filter((row) => row.name !== "main" && isUp(row));
+function unconnected(main: TunnelRow, known: Known, status: Status): Sentence {
+  const target = targetOf(main);
   const rest = {
-    rest: up.length > 0 ? "some" : othersIn(known, status),
-    places: placesOf(up.map(placeOf)),
+    rest: othersIn(known, status),
     known: target === null ? "no" : "yes",
     target: target ?? "",
   };
-  const why = known.network?.online === false ? OFFLINE : reasonIn({ error });
-  if (state === "connecting")
-    return {
-      tone: "working",
-      word: say("Connecting"),
-      text: connectingText(target, othersIn(known, status)),
-      why,
-      help: "cancel",
-    };
-  const text =
-    state === "reconnecting" ? silentText(rest) : state === "failed" ? failedText(rest) : goneText(rest);
-  return { tone: "blocked", word: say("Blocked"), text, why, help: "connect" };
+  return {
+    tone: "blocked",
+    word: say("Blocked"),
+    text:
+      main.state === "reconnecting"
+        ? silentText(rest)
+        : main.state === "failed"
+          ? failedText(rest)
+          : goneText(rest),
+    why: known.network?.online === false ? OFFLINE : reasonIn(status),
+    help: "connect",
+  };
 }
 
 const OFFLINE = say("The uplink is down: look at its cable and at the home router.");
 
 /** What leaves without the tunnel main, and where that should lead. */
-type Rest = Record<"rest" | "places" | "known" | "target", string>;
+type Rest = Record<"rest" | "known" | "target", string>;
 
-function connectingText(target: string | null, others: "else" | "none"): string {
+function dialText(target: string | null, others: Others): string {
   return say(
     "{known, select, yes {Connecting to {target}.} other {Connecting to the server.}} {others, select, else {Nothing else leaves} other {Nothing leaves}} outside a tunnel meanwhile.",
     { known: target === null ? "no" : "yes", target: target ?? "", others },
   );
 }
 
-function silentText({ rest, places, known, target }: Rest): string {
+function silentText({ rest, known, target }: Rest): string {
   return say(
-    "{rest, select, some {Only devices with an exit of their own leave, by {places}} else {Nothing else leaves} other {Nothing leaves}}: {known, select, yes {{target} does not answer} other {the server does not answer}}. The gateway keeps trying.",
-    { rest, places, known, target },
+    "{rest, select, else {Nothing else leaves} other {Nothing leaves}}: {known, select, yes {{target} does not answer} other {the server does not answer}}. The gateway keeps trying.",
+    { rest, known, target },
   );
 }
 
-function failedText({ rest, places, known, target }: Rest): string {
+function failedText({ rest, known, target }: Rest): string {
   return say(
-    "{rest, select, some {Only devices with an exit of their own leave, by {places}} else {Nothing else leaves} other {Nothing leaves}}: {known, select, yes {the tunnel to {target} could not be set up} other {the tunnel to the server could not be set up}}.",
-    { rest, places, known, target },
+    "{rest, select, else {Nothing else leaves} other {Nothing leaves}}: {known, select, yes {the tunnel to {target} could not be set up} other {the tunnel to the server could not be set up}}.",
+    { rest, known, target },
   );
 }
 
-function goneText({ rest, places }: Rest): string {
+function goneText({ rest }: Rest): string {
   return say(
-    "{rest, select, some {Only devices with an exit of their own leave, by {places}.} else {Nothing else leaves: there is no tunnel.} other {Nothing leaves: there is no tunnel.}}",
-    { rest, places },
+    "{rest, select, else {Nothing else leaves: there is no tunnel.} other {Nothing leaves: there is no tunnel.}}",
+    { rest },
   );
 }
 
@@ -316,15 +431,9 @@ function reasonIn({ error }: Pick<Status, "error">): string | null {
   return error === null ? null : inItsWords(sentenceFrom(error));
 }
 
-/** The tunnels that are the exit of a device, or of new devices; null if it is not known. */
-function usedTunnels({ tunnels, devices }: Known): readonly TunnelRow[] | null {
-  if (tunnels === null || devices === null) return null;
-  const exits = new Set([devices.default_exit, ...devices.devices.map(({ exit }) => exit)]);
-  return tunnels.filter(({ name }) => exits.has(name));
-}
-
-function isUp({ state }: TunnelRow): boolean {
-  return state === "connected";
+/** Through which places these tunnels lead; of one, with the server through which it is reached. */
+function throughOf(tunnels: readonly TunnelRow[]): string {
+  return viaText(placesOf(tunnels.map(placeOf)), tunnels.length === 1 ? tunnels[0]?.via : undefined);
 }
 
 /** One place in full; of several only the cities, because a place has a comma of its own. */
@@ -344,6 +453,17 @@ export function placeOf({ location, server, wanted, name }: TunnelRow): string {
 /** Where a tunnel should lead; null if nowhere. */
 export function targetOf({ wanted, wanted_via }: TunnelRow): string | null {
   return wanted === null ? null : viaText(wanted, wanted_via);
+}
+
+/** What a tunnel that is being connected does, and what its devices do meanwhile. */
+export function connectingText(row: TunnelRow): string {
+  const target = targetOf(row) ?? placeOf(row);
+  return row.carrying === undefined
+    ? say("Connecting to {place}…", { place: target })
+    : say("Connecting to {target}… Devices still go through {place}.", {
+        target,
+        place: placeOf(standingOf(row)),
+      });
 }
 
 /** With the server through which it is reached, if any. */

@@ -38,6 +38,8 @@ const traffic = signal({
   /** How far the gateway's clock is ahead of the browser's. */
   aheadMs: 0,
 });
+/** Whether any device has sent something through the gateway. */
+export const hasSent = computed(() => [...traffic.value.devices.values()].some(({ tx }) => tx > 0));
 const minute = computed(() => Math.floor(useNow() / MINUTE_MS));
 
 /** The rates of all tunnels together in the last ten minutes, oldest first. Draws again each second. */

@@ -41,6 +41,16 @@ const Keyed = Type.Boolean({
     "whether its keys are safe from quantum computers; missing if that was not asked for, or without a tunnel",
 });
 
+const Carrying = Type.Object(
+  { server: Type.String(), location: Type.String(), via: Type.Optional(VIA) },
+  {
+    additionalProperties: false,
+    description:
+      "while it connects elsewhere: the server through which traffic goes until then; missing if there is none",
+  },
+);
+export type Carrying = Static<typeof Carrying>;
+
 export const Quality = Type.Object(
   {
     state: Type.Union([Type.Literal("good"), Type.Literal("slow"), Type.Literal("lossy")]),
@@ -97,6 +107,7 @@ export const Status = Type.Object(
     transport: Type.Optional(By),
     blocked: Type.Optional(BlockedHere),
     quantum: Type.Optional(Keyed),
+    carrying: Type.Optional(Carrying),
     quality: Type.Optional(Quality),
     order: Type.Optional(Order),
     last: Type.Optional(Last),
@@ -146,6 +157,7 @@ export const TunnelRow = Type.Object(
     transport: Type.Optional(By),
     blocked: Type.Optional(BlockedHere),
     quantum: Type.Optional(Keyed),
+    carrying: Type.Optional(Carrying),
     quality: Type.Optional(Quality),
     order: Type.Optional(Order),
     last: Type.Optional(Last),

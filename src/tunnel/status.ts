@@ -2,7 +2,7 @@ import { isIpv4 } from "../base/address.ts";
 import type { Provider } from "../servers/schema.ts";
 import { blockedBefore } from "../servers/ways.ts";
 import type { Interface } from "../wireguard/interface.ts";
-import type { Status, TunnelRow } from "./schema.ts";
+import type { Carrying, Status, TunnelRow } from "./schema.ts";
 import type { Session } from "./session.ts";
 import { isUnanswered, type State } from "./state.ts";
 
@@ -47,7 +47,16 @@ export function statusOf(
     ...(session?.server.via !== undefined && { via: session.server.via.name }),
     ...(session !== null && otherPort(session)),
     ...(session?.server.quantum !== undefined && { quantum: session.keys !== undefined }),
+    ...carryingIn(state),
   };
+}
+
+/** During a dial, the former tunnel carries traffic until another one is up, if its server answers. */
+function carryingIn(state: State): { carrying?: Carrying } {
+  if (state.name !== "connecting" || state.former?.name !== "connected") return {};
+  if (isUnanswered(state.former)) return {};
+  const { name, location, via } = state.former.session.server;
+  return { carrying: { server: name, location, ...(via !== undefined && { via: via.name }) } };
 }
 
 function otherPort(session: Session): Pick<Status, "port" | "transport" | "blocked"> {
@@ -91,6 +100,7 @@ export function rowOf(
     transport,
     blocked,
     quantum,
+    carrying,
   } = status;
   const figures = { uptime_seconds, latest_handshake, rx_bytes, tx_bytes };
   const hops = { ...(via !== undefined && { via }), ...(wanted_via !== undefined && { wanted_via }) };
@@ -101,6 +111,7 @@ export function rowOf(
     ...(wanted_transport !== undefined && { wanted_transport }),
     ...(quantum !== undefined && { quantum }),
     ...(wanted_quantum !== undefined && { wanted_quantum }),
+    ...(carrying !== undefined && { carrying }),
     ...(order !== undefined && { order }),
   };
   return {

@@ -23,6 +23,7 @@ const STATUS: Status = {
   direct_devices: 0,
   direct_destinations: 0,
 };
+const STOCKHOLM = { server: "se-1", location: "Stockholm, Sweden" };
 const NOTHING = { connected: false, state: "disconnected", server: "", location: "" } as const;
 
 function tunnel(name: string, location: string, change: Partial<TunnelRow> = {}): TunnelRow {
@@ -209,7 +210,7 @@ const CASES: [name: string, known: Known, said: string][] = [
       exits: ["main", "tv"],
       tunnels: [tunnel("main", "", { state: "disconnected" }), tunnel("tv", "Oslo, Norway")],
     }),
-    "Blocked. Only devices with an exit of their own leave, by Oslo, Norway.",
+    "1 device has no internet. 1 device goes through Oslo, Norway. Nothing leaves outside a tunnel.",
   ],
   [
     "no main, and another tunnel that is the default exit",
@@ -267,9 +268,41 @@ const CASES: [name: string, known: Known, said: string][] = [
     "Exposed. The kill switch is not in place: traffic may leave outside the tunnel.",
   ],
   [
-    "only the status is known, as in the navigation",
-    known({ tunnels: null, devices: null, killswitch: null, network: null }),
-    "Protected. Everything at home leaves by Stockholm, Sweden.",
+    "who uses the tunnel is not known yet",
+    known({ devices: null }),
+    "Asking. Waiting for the gateway’s answer…",
+  ],
+  [
+    "who uses the tunnel could not be read",
+    known({ devices: null, unlisted: "Nft failed." }),
+    "Not known. The gateway could not say which devices go through which tunnel. The page asks again.",
+  ],
+  [
+    "most devices have a tunnel that carries nothing",
+    known({
+      exits: [...Array(37).fill("main"), ...Array(6).fill("tv")],
+      status: { ...STATUS, unanswered: true },
+      tunnels: [tunnel("main", "Stockholm, Sweden", { unanswered: true }), tunnel("tv", "Oslo, Norway")],
+    }),
+    "37 devices have no internet. 6 devices go through Oslo, Norway. Nothing leaves outside a tunnel.",
+  ],
+  [
+    "a move, while the former server carries",
+    known({
+      status: { ...STATUS, ...NOTHING, state: "connecting", carrying: STOCKHOLM },
+      tunnels: [tunnel("main", "", { server: "", state: "connecting", wanted: "nl-1", carrying: STOCKHOLM })],
+    }),
+    "Still through Stockholm; trying nl-1. Nothing changes until nl-1 answers. If it does not answer, nothing changes at all.",
+  ],
+  [
+    "no device has been seen",
+    known({ exits: [] }),
+    "Connected. The tunnel to Stockholm, Sweden is up. No device uses it yet.",
+  ],
+  [
+    "the first steps, before a device has sent anything",
+    known({ isFirstRun: true }),
+    "Connected. The tunnel to Stockholm, Sweden is up. No device uses it yet.",
   ],
   ["nothing is known yet", known({ status: null }), "Asking. Waiting for the gateway’s answer…"],
 ];
@@ -287,8 +320,8 @@ test("after a loss, nothing that was known is said", () => {
 test("a tunnel that is an exit and is not connected is named, with what it means", () => {
   const tv = tunnel("tv", "Oslo, Norway", { state: "reconnecting", devices: 2 });
   const tunnels = [tunnel("main", "Stockholm, Sweden"), tv];
-  const { tone, why } = sentenceOf(known({ exits: ["main", "tv"], tunnels }));
-  expect(tone).toBe("protected");
+  const { tone, word, why } = sentenceOf(known({ exits: ["main", "tv", "tv"], tunnels }));
+  expect({ tone, word }).toEqual({ tone: "partly", word: "2 devices have no internet" });
   expect(why).toBe("The tunnel tv is reconnecting: 2 devices are blocked until it is connected.");
 });
 
@@ -320,12 +353,19 @@ test("a tunnel that carries nothing protects, and says to try another server", (
     help: "another",
   };
   expect(sentenceOf(known({ status, tunnels: [main] }))).toEqual(expected);
-  // Before the tunnels are known.
-  expect(sentenceOf(known({ status, tunnels: null }))).toEqual(expected);
   const tv = tunnel("tv", "Oslo, Norway", { unanswered: true });
   const beside = known({ exits: ["main", "tv"], tunnels: [tunnel("main", "Stockholm, Sweden"), tv] });
   expect(sentenceOf(beside)).toMatchObject({
-    tone: "protected",
+    tone: "partly",
+    short: "1 without internet",
     why: "The tunnel tv carries nothing: 1 device has no internet.",
+  });
+});
+
+test("after a connect that failed, the page says that nothing has changed, and why", () => {
+  const main = tunnel("main", "Stockholm, Sweden", { error: "nl-1 did not answer" });
+  expect(sentenceOf(known({ tunnels: [main] }))).toMatchObject({
+    tone: "protected",
+    why: "The last connect failed, and nothing has changed. nl-1 did not answer.",
   });
 });

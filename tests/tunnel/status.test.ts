@@ -86,6 +86,17 @@ test("a clock that went backwards gives no negative uptime", () => {
   expect(status).toMatchObject({ uptime: "0h 0m", uptime_seconds: 0 });
 });
 
+test("while a tunnel moves, its status names the server that still carries, if there is one", () => {
+  const former = { name: "connected", session: SESSION, since: NOW, unanswered: null } as const;
+  const moving = { name: "connecting", server: SERVER, former } as const;
+  expect(statusOf(moving, OBSERVED)).toEqual({
+    ...NOTHING,
+    state: "connecting",
+    carrying: { server: "home", location: "Stockholm, Sweden" },
+  });
+  expect(statusOf({ ...moving, former: null }, OBSERVED)).not.toHaveProperty("carrying");
+});
+
 test.each([
   { name: "reconnecting", server: SERVER, session: SESSION, dead: true, since: NOW } as const,
   {

@@ -1,8 +1,8 @@
 import type { ComponentType } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useReader } from "../access.ts";
-import { faultOf, knownOf, useAnswer } from "../answers.ts";
 import { timeOf } from "../format.ts";
+import { useKnown } from "../known.ts";
 import { say } from "../language.ts";
 import { useRoute } from "../route.ts";
 import { sentenceOf } from "../sentence.ts";
@@ -108,21 +108,10 @@ function Navigation({ views, current }: { views: readonly View[]; current: View 
 
 /** The state in a word, on every view. */
 function StateWord() {
-  const status = knownOf(useAnswer("status"));
-  const killswitch = useAnswer("killswitch");
-  const { tone, word } = sentenceOf({
-    connection: connection.value,
-    status,
-    tunnels: null,
-    devices: null,
-    killswitch: knownOf(killswitch),
-    unread: faultOf(killswitch),
-    network: null,
-    destinations: knownOf(useAnswer("destinations"))?.destinations ?? null,
-  });
+  const { tone, word, short = word } = sentenceOf(useKnown());
   return (
     <p class={`word tone-${tone}`}>
-      <Icon name={TONE_ICONS[tone]} /> {word}
+      <Icon name={TONE_ICONS[tone]} /> {short}
     </p>
   );
 }

@@ -1,6 +1,5 @@
-import { faultOf, knownOf, useAnswer } from "../answers.ts";
-import type { Known } from "../sentence.ts";
-import { connection } from "../store.ts";
+import { knownOf, useAnswer } from "../answers.ts";
+import { useKnown } from "../known.ts";
 import { Alerts } from "./home/alerts.tsx";
 import { ByExit } from "./home/by-exit.tsx";
 import { Layers } from "./home/layers.tsx";
@@ -16,16 +15,7 @@ export function Home() {
   const devices = useAnswer("devices");
   const killswitch = useAnswer("killswitch");
   const events = useAnswer("events");
-  const known: Known = {
-    connection: connection.value,
-    status: knownOf(useAnswer("status")),
-    tunnels: knownOf(tunnels)?.tunnels ?? null,
-    devices: knownOf(devices),
-    killswitch: knownOf(killswitch),
-    unread: faultOf(killswitch),
-    network: knownOf(useAnswer("network")),
-    destinations: knownOf(useAnswer("destinations"))?.destinations ?? null,
-  };
+  const known = useKnown();
   return (
     <div class="home">
       <State known={known} events={knownOf(events)} recent={knownOf(useAnswer("favourites"))?.recent ?? []} />

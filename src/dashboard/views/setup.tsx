@@ -1,3 +1,4 @@
+import { standingOf } from "../../shared/verdict.ts";
 import type { TunnelRow } from "../../tunnel/schema.ts";
 import { knownOf, useAnswer } from "../answers.ts";
 import { say } from "../language.ts";
@@ -21,7 +22,7 @@ export function Setup() {
   const usable = Object.values(knownOf(providers)?.usable ?? {});
   const count = usable.reduce((sum, each) => sum + each, 0);
   const { main } = connecting;
-  const isConnected = main?.state === "connected";
+  const isConnected = main != null && standingOf(main).state === "connected";
   const canChoose = usable.filter((each) => each > 0).length > 1;
   if (providers.state !== "ready") return <Pending of={providers} />;
   const { current } = providers.value;
@@ -45,7 +46,7 @@ export function Setup() {
         <Step
           number={2}
           title={say("Connect")}
-          done={isConnected ? connectedText(main) : null}
+          done={isConnected ? connectedText(standingOf(main)) : null}
           isOpen={count > 0}
         >
           <p>

@@ -1,5 +1,6 @@
 import type { Checks } from "../../../checks/schema.ts";
 import type { Device } from "../../../devices/schema.ts";
+import { standingOf } from "../../../shared/verdict.ts";
 import type { Status, TunnelRow } from "../../../tunnel/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { inItsWords } from "../../codes.ts";
@@ -17,7 +18,7 @@ import { useDeviceCarried, useDeviceRate } from "../../traffic.ts";
 /** Where the device leaves that shows this page, and what becomes of its DNS queries, as far as it can be known. */
 export function ThisDevice() {
   const self = useAnswer("devices/self");
-  const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? [];
+  const tunnels = (knownOf(useAnswer("tunnels"))?.tunnels ?? []).map(standingOf);
   const status = knownOf(useAnswer("status"));
   const checks = knownOf(useAnswer("checks"));
   const isDiverted = useIsDiverted();

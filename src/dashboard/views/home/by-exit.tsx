@@ -1,5 +1,6 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { Network } from "../../../http/schema.ts";
+import { standingOf } from "../../../shared/verdict.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { inItsWords } from "../../codes.ts";
 import { downText } from "../../down.ts";
@@ -111,7 +112,7 @@ function wayOf(
 ): Way {
   if (isDiverted && exit !== "blocked") return { icon: "warning", tone: "partly", text: divertedText(count) };
   if (exit === "direct") return { icon: "warning", tone: "partly", text: directText(count) };
-  const row = tunnels.find(({ name }) => name === exit);
+  const row = tunnels.map(standingOf).find(({ name }) => name === exit);
   const place = row === undefined ? "" : placeOf(row);
   if (row?.unanswered) return { icon: "warning", tone: "partly", text: unansweredText(count, place) };
   if (row?.state === "connected") return { icon: "shield", tone: "protected", text: upText(count, place) };

@@ -9,7 +9,7 @@ import { Keys } from "../../parts/keys.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { portFact } from "../../parts/port-fact.ts";
 import { qualityFact } from "../../parts/quality-fact.ts";
-import { targetOf } from "../../sentence.ts";
+import { connectingText, targetOf } from "../../sentence.ts";
 import type { Answers, Loaded } from "../../store.ts";
 import { useCarried, useNow } from "../../traffic.ts";
 
@@ -21,19 +21,21 @@ const READ_AGAIN_MS = 15_000;
 export function MainTunnel({ tunnels }: { tunnels: Loaded<Answers["tunnels"]> }) {
   const main =
     tunnels.state === "ready" ? tunnels.value.tunnels.find(({ name }) => name === "main") : undefined;
-  const target = main === undefined ? null : targetOf(main);
   return (
     <section class="card">
       <h2>{say("Tunnel")}</h2>
       {tunnels.state !== "ready" && <Pending of={tunnels} />}
       {main?.state === "connected" && <Session row={main} />}
       {main !== undefined && main.state !== "connected" && (
-        <p class="quiet">
-          {target === null ? say("Not connected.") : say("Not connected to {target}.", { target })}
-        </p>
+        <p class="quiet">{main.state === "connecting" ? connectingText(main) : unconnectedText(main)}</p>
       )}
     </section>
   );
+}
+
+function unconnectedText(main: TunnelRow): string {
+  const target = targetOf(main);
+  return target === null ? say("Not connected.") : say("Not connected to {target}.", { target });
 }
 
 function Session({ row }: { row: TunnelRow }) {

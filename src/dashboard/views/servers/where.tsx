@@ -4,7 +4,7 @@ import { say } from "../../language.ts";
 import { leadAgain } from "../../lead-again.ts";
 import { Button } from "../../parts/button.tsx";
 import { Told } from "../../parts/told.tsx";
-import { placeOf, targetOf, viaText } from "../../sentence.ts";
+import { connectingText, placeOf, targetOf, viaText } from "../../sentence.ts";
 import { type Connecting, plainly } from "./connecting.ts";
 
 /** Where the tunnel `main` leads, or why it does not; screen readers hear its changes. */
@@ -47,7 +47,7 @@ function lineOf(main: NonNullable<Connecting["main"]>): string {
         { place: viaText(location === "" ? server : `${server}, ${location}`, via) },
       );
     case "connecting":
-      return say("Connecting to {place}…", { place: placeOf(main) });
+      return connectingText(main);
     case "reconnecting":
       return say("{place} does not answer. The gateway keeps trying.", { place: placeOf(main) });
     case "failed":

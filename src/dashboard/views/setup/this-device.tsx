@@ -1,5 +1,6 @@
 import { useRef } from "preact/hooks";
 import type { OwnDevice } from "../../../devices/schema.ts";
+import { standingOf } from "../../../shared/verdict.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { say } from "../../language.ts";
@@ -63,7 +64,7 @@ function verdictOn({ device, address }: OwnDevice, tunnels: readonly TunnelRow[]
       word: say("Blocked"),
       text: say("The exit of this device is “blocked”: nothing leaves."),
     };
-  const tunnel = tunnels.find(({ name }) => name === device.exit);
+  const tunnel = tunnels.map(standingOf).find(({ name }) => name === device.exit);
   if (tunnel?.state !== "connected")
     return {
       tone: "blocked",

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Provider, Quantum } from "../../../servers/schema.ts";
 import { TUNNEL_NAME } from "../../../shared/bounds.ts";
+import { standingOf } from "../../../shared/verdict.ts";
 import type { Order } from "../../../tunnel/order.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import type { Action } from "../../action.ts";
@@ -98,7 +99,8 @@ function whatEnds(order: Order): string {
   });
 }
 
-function whatMovingDoes({ state, wanted, wanted_via }: TunnelRow): string {
+function whatMovingDoes(row: TunnelRow): string {
+  const { state, wanted, wanted_via } = standingOf(row);
   if (state === "connected" || state === "reconnecting") {
     const kept = say(
       "Its devices stay connected until the new server answers. If it does not, the tunnel keeps its server.",

@@ -1,5 +1,6 @@
 import type { Provider, Transport } from "../../../servers/schema.ts";
 import { BACK_MINUTES } from "../../../shared/bounds.ts";
+import { carries, standingOf } from "../../../shared/verdict.ts";
 import type { MoveWhen } from "../../../tunnel/order.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { faultText, itsWords } from "../../codes.ts";
@@ -115,7 +116,7 @@ export function faultIn(error: string, targets: readonly DraftTarget[]): Fault<s
 
 /** Everything that becomes of a tunnel which is given this order, as sentences. */
 export function whatChanges(row: TunnelRow, { targets }: Draft): string[] {
-  const { order, state, wanted, wanted_via, unanswered } = row;
+  const { order, wanted, wanted_via } = row;
   return [
     say("The first of these that works is taken: {targets}. One that does not work costs 10 to 30 seconds.", {
       targets: listOf(targets.map(nameOf)),
@@ -125,7 +126,7 @@ export function whatChanges(row: TunnelRow, { targets }: Draft): string[] {
         ? []
         : [say("They replace its present target: {target}.", { target: viaText(wanted, wanted_via) })]
       : [say("They replace its present targets: {targets}.", { targets: targetsText(order) })]),
-    state === "connected" && !unanswered
+    carries(standingOf(row))
       ? say(
           "Its devices stay connected meanwhile, and if none works, the tunnel keeps its server. At another server, open connections end.",
         )

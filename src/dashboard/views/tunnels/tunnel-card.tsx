@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
+import { standingOf } from "../../../shared/verdict.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { useAction } from "../../action.ts";
 import { connectedSince, knownOf, useAnswer } from "../../answers.ts";
@@ -79,7 +80,14 @@ function SentenceAbout({ row }: { row: TunnelRow }) {
         />
       );
     case "connecting":
-      return <Say message="<strong>Connecting</strong> to {target}…" parts={{ target }} />;
+      return row.carrying === undefined ? (
+        <Say message="<strong>Connecting</strong> to {target}…" parts={{ target }} />
+      ) : (
+        <Say
+          message="<strong>Connecting</strong> to {target}… Its devices still go through {place}."
+          parts={{ target, place: placeOf(standingOf(row)) }}
+        />
+      );
     case "reconnecting":
       return (
         <Say

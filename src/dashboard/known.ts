@@ -1,0 +1,26 @@
+import { faultOf, knownOf, useAnswer } from "./answers.ts";
+import { useRoute } from "./route.ts";
+import type { Known } from "./sentence.ts";
+import { connection } from "./store.ts";
+import { hasSent } from "./traffic.ts";
+
+/** All that the state of the home is judged by; the same wherever it is told. */
+export function useKnown(): Known {
+  const killswitch = useAnswer("killswitch");
+  const tunnels = useAnswer("tunnels");
+  const devices = useAnswer("devices");
+  return {
+    connection: connection.value,
+    status: knownOf(useAnswer("status")),
+    tunnels: knownOf(tunnels)?.tunnels ?? null,
+    devices: knownOf(devices),
+    killswitch: knownOf(killswitch),
+    unread: faultOf(killswitch),
+    unlisted: faultOf(tunnels) ?? faultOf(devices),
+    network: knownOf(useAnswer("network")),
+    destinations: knownOf(useAnswer("destinations"))?.destinations ?? null,
+    isFirstRun: useRoute() === FIRST_STEPS && !hasSent.value,
+  };
+}
+
+const FIRST_STEPS = "setup";
