@@ -1,5 +1,6 @@
 import { Elysia } from "elysia";
 import { isLinkLocal, parseAddress } from "../base/address.ts";
+import { boundSendBuffers } from "../system/listening-socket.ts";
 import { AccountRequests } from "./account-requests.ts";
 import { docsRoute } from "./docs.ts";
 import type { Domain } from "./domain.ts";
@@ -89,6 +90,11 @@ export function createApp(gateway: Omit<Domain, Made>, options: Options) {
 }
 
 const IDLE_SECONDS = 60;
+/**
+ * Of one connection, in the kernel. Without it the kernel takes up to 4 MiB for each client that does not read, and one turn of
+ * the event loop copies as much for each one that does.
+ */
+export const SEND_BUFFER_BYTES = 65_536;
 
 /** The peer's address; a link-local one with its interface, because it is unique only on its link. */
 async function peerOf(found: Bun.SocketAddress | null, { interfaceOf }: Options): Promise<string | null> {
@@ -107,6 +113,7 @@ export function listen(
   app.listen({ hostname, port, websocket: eventSockets.handlers });
   const server = app.server;
   if (server?.port === undefined) throw new Error("the HTTP server is not listening");
+  boundSendBuffers(server.port, SEND_BUFFER_BYTES);
   eventSockets.start(server);
   const stop = () => {
     eventSockets.stop();

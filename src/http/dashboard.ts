@@ -49,9 +49,11 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
+/** Answers share the bytes: a `Blob` is not copied for each of those that do not read what they have asked for. */
 interface File {
   type: string;
-  gzip: Uint8Array<ArrayBuffer>;
+  gzip: Blob;
+  plain: () => Promise<Blob>;
   tag: string;
 }
 
@@ -60,14 +62,16 @@ async function load(): Promise<ReadonlyMap<string, File>> {
   const { FILES } = await import("./dashboard/files.ts");
   return new Map(
     Object.entries(FILES).map(([name, text]) => {
-      const gzip = Uint8Array.fromBase64(text);
+      const bytes = Uint8Array.fromBase64(text);
+      const gzip = new Blob([bytes]);
       const type = TYPES[name.replace(/.*\./, "")] ?? "application/octet-stream";
-      return [name, { type, gzip, tag: `"${Bun.hash(gzip).toString(16)}"` }];
+      const plain = once(async () => new Blob([Bun.gunzipSync(await gzip.bytes())]));
+      return [name, { type, gzip, plain, tag: `"${Bun.hash(bytes).toString(16)}"` }];
     }),
   );
 }
 
-function answerWith(file: File | undefined, caching: string, request: Request): Response {
+async function answerWith(file: File | undefined, caching: string, request: Request): Promise<Response> {
   if (file === undefined) throw NOT_FOUND;
   const headers = {
     "Content-Type": file.type,
@@ -78,7 +82,7 @@ function answerWith(file: File | undefined, caching: string, request: Request): 
     Vary: "Accept-Encoding",
   };
   if (isKnown(file.tag, request)) return new Response(null, { status: 304, headers });
-  if (!takesGzip(request)) return new Response(Bun.gunzipSync(file.gzip), { headers });
+  if (!takesGzip(request)) return new Response(await file.plain(), { headers });
   return new Response(file.gzip, { headers: { ...headers, "Content-Encoding": "gzip" } });
 }
 

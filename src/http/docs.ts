@@ -10,16 +10,17 @@ import { accessOf } from "./rules.ts";
 
 /** `/swagger/json`, the OpenAPI document of the endpoints, which `/swagger` shows. */
 export function docsRoute(routes: readonly Route[]): Route {
-  let document: Promise<OpenApi> | undefined;
+  let document: Promise<Blob> | undefined;
   return route({
     method: "get",
     path: "/swagger/json",
-    run: (domain) => {
+    run: async (domain) => {
       document ??= documentOf(routes, domain)
         .then(corrected)
         .then(withEvents)
-        .then((made) => withSecurity(made, domain.gate.auth));
-      return document;
+        .then((made) => withSecurity(made, domain.gate.auth))
+        .then((made) => new Blob([JSON.stringify(made)]));
+      return new Response(await document, { headers: { "Content-Type": "application/json" } });
     },
   });
 }

@@ -1,6 +1,9 @@
-/** A JSON answer as it is sent, and the strong validator of exactly these bytes (RFC 9110, section 8.8.3). */
+/**
+ * A JSON answer as it is sent, and the strong validator of exactly these bytes (RFC 9110, section 8.8.3). All who are sent
+ * a `Blob` share it.
+ */
 export interface Entity {
-  bytes: Uint8Array<ArrayBuffer>;
+  body: Blob;
   etag: string;
 }
 
@@ -25,18 +28,21 @@ export function entityOnce<Value extends object>(
 }
 
 /** The entity, or 304 without a body for a client that already has it. */
-export function answerWith({ bytes, etag }: Entity, request: Request): Response {
+export function answerWith({ body, etag }: Entity, request: Request): Response {
   // A client may cache it, but must revalidate it each time.
   const headers = { ETag: etag, "Cache-Control": "private, no-cache" };
   if (isKnown(etag, request)) {
     return new Response(null, { status: 304, headers });
   }
-  return new Response(bytes, { headers: { ...headers, "Content-Type": "application/json" } });
+  return new Response(body, { headers: { ...headers, "Content-Type": "application/json" } });
 }
 
 function entityOf(value: object): Entity {
   const bytes = new TextEncoder().encode(JSON.stringify(value));
-  return { bytes, etag: `"${new Bun.CryptoHasher("sha256").update(bytes).digest("base64url")}"` };
+  return {
+    body: new Blob([bytes]),
+    etag: `"${new Bun.CryptoHasher("sha256").update(bytes).digest("base64url")}"`,
+  };
 }
 
 /** Whether the client already has it: `If-None-Match` is `*` or a list of tags, compared weakly (RFC 9110, section 13.1.2). */

@@ -1,6 +1,7 @@
 import { createSecureContext } from "node:tls";
 import type { KeyedCertificate } from "../certificates/certificate.ts";
-import type { App, Server } from "./app.ts";
+import { boundSendBuffers } from "../system/listening-socket.ts";
+import { type App, SEND_BUFFER_BYTES, type Server } from "./app.ts";
 
 /** Those with forward secrecy and authenticated encryption (RFC 9325, section 4.2). All of TLS 1.3's are such. */
 const CIPHERS = ["AES128-GCM-SHA256", "CHACHA20-POLY1305", "AES256-GCM-SHA384"]
@@ -30,6 +31,7 @@ export class HttpsListener {
     const options = { hostname: this.hostname, port: this.port, tls, websocket: eventSockets.handlers };
     secure.server = serverWith(app, options);
     this.port = secure.server.port ?? this.port;
+    boundSendBuffers(this.port, SEND_BUFFER_BYTES);
     eventSockets.start(secure.server);
   }
 
