@@ -9,6 +9,8 @@ const WAITS_S = 2;
 export interface Knock {
   /** The only one of the machine's ports that it comes from. */
   sourcePort: number;
+  /** The gateway's address that it comes from; any if absent. */
+  from?: string;
   address: string;
   port: number;
   /** A datagram is sent then. */
@@ -34,6 +36,7 @@ export async function knock(namespace: string, given: Knock): Promise<boolean> {
 
 function connects({
   sourcePort,
+  from = "0.0.0.0",
   address,
   port,
   mark = 0,
@@ -59,14 +62,14 @@ function connects({
   if (c.setuid(uid) !== 0) return false;
   const socket = c.socket(AF_INET, isUdp ? SOCK_DGRAM : SOCK_STREAM, 0);
   const wait = BigInt64Array.of(BigInt(WAITS_S), 0n);
-  const [from, to] = [addressOf("0.0.0.0", sourcePort), addressOf(address, port)];
+  const [own, to] = [addressOf(from, sourcePort), addressOf(address, port)];
   return (
     c.setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, ptr(wait), 16) === 0 &&
     (mark === 0 || c.setsockopt(socket, SOL_SOCKET, SO_MARK, ptr(Int32Array.of(mark)), 4) === 0) &&
     (link === "" ||
       c.setsockopt(socket, SOL_SOCKET, SO_BINDTODEVICE, ptr(Buffer.from(`${link}\0`)), link.length + 1) ===
         0) &&
-    c.bind(socket, ptr(from), from.length) === 0 &&
+    c.bind(socket, ptr(own), own.length) === 0 &&
     c.connect(socket, ptr(to), to.length) === 0 &&
     (!isUdp || Number(c.send(socket, ptr(to), to.length, 0)) > 0)
   );

@@ -6,6 +6,7 @@ import { destinationExit, type Sender } from "./destination-exits.ts";
 import { DESTINATION_ZONE, zoneOf } from "./direct.ts";
 import type { Exit, FirewallTunnel, Policy } from "./policy.ts";
 import { FIRST_REMOTE_ZONE, remoteAt, remoteZoneOf } from "./remote-part.ts";
+import { hasRemotePort } from "./remote-socket.ts";
 
 /** There are two for each tunnel. */
 const LAST_TUNNEL_ZONE = 2 * MAX_TUNNELS;
@@ -103,6 +104,7 @@ export function isOver(
   former: Policy["forwards"],
 ): boolean {
   const { zone, original, reply } = connection;
+  if (hasRemotePort(connection, policy)) return true;
   const own = () => ownExit(connection, policy, deviceAt);
   if (zone === DESTINATION_ZONE) {
     const exit = own();

@@ -5,6 +5,7 @@ import { among, chain, fromHosts, isMarked, namesOf, setMark } from "./match.ts"
 import { directDevices, directRemotes, isAnyDirect, leadsToDirect, type Policy } from "./policy.ts";
 import { endpoint, relayedIn } from "./relay.ts";
 import { remoteZoneOf } from "./remote-part.ts";
+import { NOT_WIREGUARDS } from "./remote-socket.ts";
 import { withServers } from "./wireguard-servers.ts";
 
 /** The name of the exit in chains and sets; no tunnel has it. */
@@ -108,9 +109,6 @@ export function keepDirectTranslated(policy: Policy): string[] {
   ];
 }
 
-/** The kernel chooses WireGuard's own port among those from 32768 on (`ip_local_port_range`). */
-const NEVER_WIREGUARDS = "1024-32767";
-
 /**
  * Rejected by the output chain if the gateway itself sets the mark. No device gets WireGuard's own port towards a
  * server: once the kernel had forgotten WireGuard's connection, the server's packets would go to the device
@@ -122,7 +120,7 @@ export function masqueradeDirect(policy: Policy): string[] {
   return [
     ...[...withServers("d"), ...relayed].map(
       (to) =>
-        `oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)} ${to} masquerade to :${NEVER_WIREGUARDS} comment "another port than WireGuard's own"`,
+        `oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)} ${to} masquerade to :${NOT_WIREGUARDS.first}-${NOT_WIREGUARDS.last} comment "another port than WireGuard's own"`,
     ),
     `oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)} masquerade comment "direct devices have the gateway's address on the uplink"`,
   ];

@@ -26,10 +26,14 @@ export const TO_RESOLVER = "meta l4proto { tcp, udp } th dport { 53, 853 }";
 /** The "recursion desired" bit: set in a query to a resolver, clear in a resolver's own queries to name servers. */
 const OWN_QUERY = "udp dport 53 @th,87,1 1";
 
-/** A match for the gateway's own queries. A relay may reach its server on this port, too. */
-export function ownDns({ endpoints }: Pick<Policy, "endpoints">): string {
-  const isRelayed = endpoints.some(({ relay }) => relay !== undefined);
-  return isRelayed ? `${OWN_DNS} ${isMarked(RELAY_MARK, "!=")}` : OWN_DNS;
+/**
+ * A match for the gateway's own queries. A relay may reach its server on this port, too. What has the mark of direct
+ * devices would follow it past the tunnel once redirected; the output chain refuses it.
+ */
+export function ownDns(policy: Policy): string {
+  const isRelayed = policy.endpoints.some(({ relay }) => relay !== undefined);
+  const others = [...(isRelayed ? [RELAY_MARK] : []), ...(isAnyDirect(policy) ? [DIRECT_MARK] : [])];
+  return [OWN_DNS, ...others.map((mark) => isMarked(mark, "!="))].join(" ");
 }
 
 /** Redirects the queries of the LAN and of the gateway to the tunnel's resolvers, and keeps them inside the tunnel. */
@@ -111,7 +115,10 @@ export function refuseOthersDns(policy: Policy): string[] {
 
 function permitDirectDns(policy: Policy): string[] {
   if (!isAnyDirect(policy)) return [];
-  return [`oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)} return comment "queries of direct devices"`];
+  return among("iifname", clientLinks(policy)).map(
+    (from) =>
+      `${from} oifname "${policy.uplink}" ${isMarked(DIRECT_MARK)} return comment "queries of direct devices"`,
+  );
 }
 
 /** Queries of direct devices to the gateway, if the uplink has no resolver of that address family. */

@@ -3,6 +3,9 @@ import type { Lan } from "../network/lan.ts";
 import { namesOf, set, toEach } from "./match.ts";
 import type { Policy } from "./policy.ts";
 
+/** DHCPv6 has ports of its own, so a socket at these ports of an IPv6 address is not a client's. */
+export const LEASE = "meta nfproto ipv4 udp sport 67 udp dport 68";
+const REQUEST = "meta nfproto ipv4 udp sport 68 udp dport 67";
 /** Routers do not forward it (RFC 919, section 7). A client that asks for a lease has no other address yet. */
 const BROADCAST = "ip daddr 255.255.255.255";
 const ON_LINK = ["ip6 daddr fe80::/10", "ip6 daddr ff02::/16"];
@@ -20,7 +23,7 @@ export function permitDhcp(direction: "in" | "out", links: Links): string[] {
   if (names.length === 0) return [];
   if (direction === "in") {
     return [
-      `iifname ${set(names)} udp sport 67 udp dport 68 accept comment "DHCP for the gateway's own address"`,
+      `iifname ${set(names)} ${LEASE} accept comment "DHCP for the gateway's own address"`,
       `iifname ${set(names)} ip6 saddr fe80::/10 udp sport 547 udp dport 546 accept comment "DHCPv6 for the gateway's own address"`,
     ];
   }
@@ -43,7 +46,7 @@ export function permitDhcpRenewal({ uplink, uplinkPrefixes }: Policy): string[] 
 /** The gateway as the server of LAN clients, which have no address yet. */
 export function permitDhcpClients(direction: "in" | "out", lan: Lan): string {
   return direction === "in"
-    ? `iifname "${lan.interface}" udp sport 68 udp dport 67 accept comment "DHCP requests of LAN clients"`
+    ? `iifname "${lan.interface}" ${REQUEST} accept comment "DHCP requests of LAN clients"`
     : `oifname "${lan.interface}" ${BROADCAST} udp sport 67 udp dport 68 accept comment "DHCP replies to LAN clients"`;
 }
 

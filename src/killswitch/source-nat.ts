@@ -4,6 +4,7 @@ import { keepDnsInside, REDIRECTED } from "./dns.ts";
 import { among, chain, headerOf, namesOf } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
 import { masqueradeRemote } from "./remote.ts";
+import { keepRemotePortFree } from "./remote-socket.ts";
 
 /** The kernel asks no further NAT chain once one has translated a connection, and other programs use `srcnat`. */
 const BEFORE_OTHERS = "srcnat - 10";
@@ -14,6 +15,7 @@ const REDIRECTED_DNS = "redirected_dns";
 export function sourceNat(policy: Policy): string {
   const tunnels = policy.carrying.map((tunnel) => tunnel.interface);
   return chain("source_nat", `type nat hook postrouting priority ${BEFORE_OTHERS}; policy accept;`, [
+    ...keepRemotePortFree(policy),
     ...among("oifname", tunnels).map(
       (inside) => `${inside} masquerade comment "the server accepts only the tunnel's address"`,
     ),

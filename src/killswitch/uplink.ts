@@ -1,5 +1,6 @@
 import { familyOf } from "../base/address.ts";
 import { MAIN_SLOT, markOf } from "../network/slot.ts";
+import { LEASE } from "./link.ts";
 import { byFamily, chain, clearMark, headerOf, isMarked, on, setMark, toEach, WIREGUARD } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
 import { endpoint, permitRelay, relayedIn } from "./relay.ts";
@@ -16,13 +17,19 @@ const TOO_LONG = {
   6: "icmpv6 type packet-too-big",
 };
 
+/**
+ * Anyone on the internet can send with a server's address and port: only what conntrack knows as an answer reaches
+ * WireGuard's socket, and nothing reaches another. Keepalives keep the flow known. Conntrack may have seen the server's
+ * packet first, so the direction does not matter.
+ */
 export function permitWireGuard(direction: "in" | "out", policy: Policy): string[] {
   const { uplink } = policy;
   const own =
     direction === "in"
       ? on("iifname", uplink).flatMap((from) =>
           withServers("s").map(
-            (server) => `${from} ${server} ${WIREGUARD} accept comment "WireGuard from a server"`,
+            (server) =>
+              `${from} ${server} ${WIREGUARD} ct state established accept comment "WireGuard from a server"`,
           ),
         )
       : on("oifname", uplink).flatMap((to) =>
@@ -88,7 +95,7 @@ function markedForUplink(reply: string): string {
 
 /** A lease may come for an address that the gateway does not have yet. */
 export function markLeases(): string {
-  return markedForUplink("udp sport 67 udp dport 68");
+  return markedForUplink(LEASE);
 }
 
 /** All other replies are for addresses of the gateway. */

@@ -39,12 +39,9 @@ export function sessionOn(slot: Slot, which: 0 | 1, server: Server, endpoint: En
   return { server, link: slot.links[which], zone: slot.zones[which], mark: slot.mark, endpoint };
 }
 
-/** Opens NAT mappings, starts the first handshake, and renews it, so that an idle tunnel proves it is alive. */
-const KEEPALIVE_SECONDS = 25;
-
-/** Seconds between keepalives, limited because an idle tunnel would look dead with longer pauses. */
+/** Seconds between keepalives, which start the first handshake and renew it, so that an idle tunnel proves it is alive. */
 export function keepaliveOf({ config }: Server): number {
-  return Math.min(config.peer.persistentKeepalive || KEEPALIVE_SECONDS, MAX_KEEPALIVE_SECONDS);
+  return Math.min(config.peer.persistentKeepalive || MAX_KEEPALIVE_SECONDS, MAX_KEEPALIVE_SECONDS);
 }
 
 /** Whether keys were asked for that its server did not agree on. */

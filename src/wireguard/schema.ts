@@ -10,11 +10,11 @@ const Resolver = Type.String({ pattern: "^[0-9a-f.:]+$" });
 const Host = Type.String({ pattern: "^[0-9a-z.:-]+$" });
 
 /**
- * The longest interval between keepalives at which an idle tunnel keeps its handshake fresh. The first packet between
- * 120 s after a handshake, when the next is due, and 180 s, when the old one expires, renews it (white paper, 6.1), so
- * there must be a packet in that minute.
+ * The longest interval between keepalives at which the server may speak first in an idle tunnel: conntrack forgets a
+ * UDP flow after 30 s (nf_conntrack_proto_udp.c), as home routers do, and the firewall lets in only what it knows. The
+ * handshake stays fresh, too (white paper, 6.1).
  */
-export const MAX_KEEPALIVE_SECONDS = 60;
+export const MAX_KEEPALIVE_SECONDS = 25;
 
 /** One WireGuard exit as the gateway uses it: wg-quick's `[Interface]` and its single `[Peer]`, validated and canonical. */
 export const Config = Type.Object(

@@ -315,3 +315,16 @@ test("policies that follow one another during a look cause one more, and the new
   await settled;
   expect(looks.map(({ over }) => over)).toEqual([[false], [false]]);
 });
+
+test("a connection from the port at which devices on the road come in ends, because its answers are not tracked", () => {
+  const policy = POLICIES["remote-direct"];
+  const [own = HOST] = policy.uplinkAddresses;
+  const from = (destinationPort: number): Connection => ({
+    ...{ protocol: 17, zone: zoneOf(TV), isOpen: true, isRedirected: false },
+    original: { source: TV_ADDRESS, sourcePort: destinationPort, destination: HOST, destinationPort: 7 },
+    reply: { source: HOST, sourcePort: 7, destination: own, destinationPort },
+  });
+  const { port } = policy.remote ?? { port: 0 };
+  const direct: Policy = { ...policy, devices: [{ id: TV, exit: { to: "direct" } }] };
+  expect([port, port + 1].map((each) => over(from(each), direct))).toEqual([true, false]);
+});

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { appendFileSync } from "node:fs";
 import { inject } from "../../lab/injector.ts";
+import { knock } from "../../lab/knock.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { LanDevice } from "../../lab/lan-device.ts";
 import { type Mark, Marker, markIn } from "../../lab/marker.ts";
@@ -9,8 +10,9 @@ import type { Traffic } from "../../lab/traffic.ts";
 import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import { TABLE } from "../../src/killswitch/ruleset.ts";
+import { DIRECT_MARK } from "../../src/network/slot.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
-import { INTERNET, LAN, type NetworkCards, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { INTERNET, LAN, type NetworkCards, ROUTER, TUNNEL, VPN } from "../../src/sandbox/topology.ts";
 
 /** Some connects and restarts, and seconds of traffic, on a busy machine. */
 const TIMEOUT_MS = 240_000;
@@ -270,12 +272,40 @@ describe.each([2, 1] as const)("with %i network cards", (cards: NetworkCards) =>
       expect(await seenAt(() => page(1, "192.168.77.21"))).toBeGreaterThan(0);
       expect(await seenAt(() => page(1, "198.51.100.7"))).toBe(0);
       expect(await seenAt(() => page(2, "192.168.77.21"))).toBe(0);
-      expect(await seenAt(() => inside("ping", "-c2", "-W1", "-m", `${0x104f}`, INTERNET.host4))).toBe(0);
+      expect(await seenAt(() => inside("ping", "-c2", "-W1", "-m", `${DIRECT_MARK}`, INTERNET.host4))).toBe(
+        0,
+      );
       await lab.exec(namespaceOf(2), ["ip", "address", "del", "192.168.77.21/32", "dev", "lan0"]);
       await lab.exec(namespaceOf(1), ["ip", "address", "del", "198.51.100.7/32", "dev", "lan0"]);
       // The neighbours' tables know the right card again.
       await lab.exec(namespaceOf(1), ["ping", "-c1", "-W1", LAN.gateway4]);
       await until(async () => (await pageOf(1)) !== null);
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "a query of the gateway with the mark of direct devices leaves in no way, and with rules that redirect it, in clear",
+    async () => {
+      await assignDirect();
+      let sourcePort = 20_400;
+      const asked = async () => {
+        const tap = await Wiretap.start(lab.namespaces.router, "lan0", `udp src port ${++sourcePort}`);
+        const query = { address: INTERNET.dns4, port: 53, isUdp: true, mark: DIRECT_MARK };
+        await knock(lab.namespaces.gateway, { ...query, sourcePort, from: LAN.gateway4 });
+        return (await tap.stop()).length;
+      };
+      expect(await asked()).toBe(0);
+      await gateway.kill("SIGKILL");
+      const rules = [
+        `redirect_own_dns oifname "${lab.sandbox.uplink}" udp dport 53 dnat ip to ${TUNNEL.server4}`,
+        "redirected_dns return",
+      ].map((rule) => `insert rule ${TABLE} ${rule}\n`);
+      expect(await lab.exec(lab.namespaces.gateway, ["nft", "-f", "-"], rules.join(""))).toMatchObject({
+        code: 0,
+      });
+      // With one card the source is the uplink's own address, so NAT changes nothing, and what it has not changed is dropped.
+      expect((await asked()) > 0).toBe(cards === 2);
     },
     TIMEOUT_MS,
   );

@@ -110,7 +110,6 @@ describe.each([2, 1] as const)("with %i network cards", (cards: NetworkCards) =>
       // After this traffic WireGuard sends nothing by itself for ten seconds, so that nothing comes before the device.
       expect(await answered()).toEqual(ALL);
       for (const device of [direct, tunnelled]) {
-        const before = await heard();
         await forget();
         await shadow(device);
         const { stdout } = await lab.exec(lab.namespaces.vpn1, [
@@ -125,8 +124,6 @@ describe.each([2, 1] as const)("with %i network cards", (cards: NetworkCards) =>
         ]);
         expect(stdout).toContain("5 packets transmitted");
         expect(await reached(device)).toBe(0);
-        // What the server has sent has come to WireGuard.
-        expect((await heard()) - before).toBeGreaterThan(4 * 100);
         expect(await answered()).toEqual(ALL);
       }
     },
@@ -142,10 +139,6 @@ describe.each([2, 1] as const)("with %i network cards", (cards: NetworkCards) =>
     await new NamespaceHost(lab.namespaces.gateway).endConnections(isOwn);
   }
   const peerOf = async () => (await inGateway("wg", "show", `${lab.sandbox.interface}0`, "peers")).trim();
-  /** Bytes that WireGuard has received. */
-  async function heard(): Promise<number> {
-    return Number((await inGateway("wg", "show", `${lab.sandbox.interface}0`, "transfer")).split(/\s+/)[1]);
-  }
 });
 
 const SEEN = `table inet seen {

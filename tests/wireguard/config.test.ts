@@ -103,11 +103,11 @@ describe("whole files", () => {
     expect(warnings).toEqual([expect.stringContaining(": keepalives are sent anyway")]);
   });
 
-  test("for a peer with longer keepalives than a minute, a warning says that the gateway sends them each minute", () => {
-    const { config, warnings } = parseConfig(`${PLAIN.trimEnd()}\nPersistentKeepalive = 61\n`);
-    expect(config.peer.persistentKeepalive).toBe(61);
-    expect(warnings).toEqual([expect.stringContaining(": a keepalive is sent every 60 s")]);
-    expect(parseConfig(`${PLAIN.trimEnd()}\nPersistentKeepalive = 60\n`).warnings).toEqual([]);
+  test("for a peer with longer keepalives than 25 s, a warning says that the gateway sends them more often", () => {
+    const { config, warnings } = parseConfig(`${PLAIN.trimEnd()}\nPersistentKeepalive = 26\n`);
+    expect(config.peer.persistentKeepalive).toBe(26);
+    expect(warnings).toEqual([expect.stringContaining(": a keepalive is sent every 25 s")]);
+    expect(parseConfig(`${PLAIN.trimEnd()}\nPersistentKeepalive = 25\n`).warnings).toEqual([]);
   });
 
   test("a peer without AllowedIPs carries everything, and a warning says so", () => {

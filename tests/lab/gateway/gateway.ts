@@ -1,10 +1,23 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { inject } from "../../../lab/injector.ts";
 import { createLab, type Gateway, type Lab } from "../../../lab/lab.ts";
+import { place } from "../../../lab/leaks/intruder.ts";
+import { Listener } from "../../../lab/listener.ts";
+import { datagramFrame } from "../../../lab/packet.ts";
 import { restartServer } from "../../../lab/restarted-server.ts";
 import type { Traffic } from "../../../lab/traffic.ts";
 import { until } from "../../../lab/until.ts";
 import { CUSTOM_EXAMPLE } from "../../../src/http/own-servers.ts";
-import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topology.ts";
+import { WIREGUARD } from "../../../src/killswitch/match.ts";
+import {
+  INTERNET,
+  LAN,
+  type NetworkCards,
+  ROUTER,
+  UPLINK,
+  VPN,
+  VPN_PORT,
+} from "../../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../../src/wireguard/key.ts";
 
 /** Network namespaces, and SIGKILL while traffic flows, on a busy machine. */
@@ -171,6 +184,40 @@ export function gatewayClaims(cards: NetworkCards): void {
       } finally {
         child.kill("SIGKILL");
       }
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "who sends with a server's address, or as a DHCP server over IPv6, reaches no program of the gateway",
+    async () => {
+      await connected("box-vpn-1");
+      const { gateway: toMac, own: fromMac, namespace } = await place(lab, "uplink");
+      const { gateway4, gateway6 } = cards === 2 ? UPLINK : LAN;
+      const payload = "\u0004\0\0\0 forged";
+      const forged = [
+        { from: VPN.vpn1.v4, to: gateway4, sourcePort: VPN_PORT, targetPort: 8080 },
+        { from: INTERNET.host6, to: gateway6, sourcePort: 67, targetPort: 68 },
+      ].map((each) => datagramFrame({ ...each, toMac, fromMac, payload }));
+      const heard = async () => {
+        const listeners = await Promise.all(
+          [8080, 68].map((port) => Listener.start(lab.namespaces.gateway, port)),
+        );
+        await inject(namespace, "lan0", [...forged, ...forged, ...forged]);
+        return Promise.all(listeners.map((listener) => listener.stop()));
+      };
+      expect(await heard()).toEqual([[], []]);
+      // Positive control: with rules that ask neither for an answer nor for the family, they come in.
+      await gateway.kill("SIGKILL");
+      const { uplink } = lab.sandbox;
+      const rules = [
+        `ip saddr . udp sport @servers_ipv4 ${WIREGUARD} accept`,
+        "udp sport 67 udp dport 68 accept",
+      ].map((rule) => `insert rule inet portcullis input iifname "${uplink}" ${rule}\n`);
+      expect(await lab.exec(lab.namespaces.gateway, ["nft", "-f", "-"], rules.join(""))).toMatchObject({
+        code: 0,
+      });
+      expect(await heard()).toEqual([[VPN.vpn1.v4], [INTERNET.host6]]);
     },
     TIMEOUT_MS,
   );

@@ -32,6 +32,9 @@ import {
   type,
 } from "./home.ts";
 
+/** Of the host on the internet that sends back what it gets. */
+const ECHO_PORT = 7;
+
 openHome();
 
 test(
@@ -279,8 +282,12 @@ test(
     const [phone, stranger] = phones as [Phone, Phone];
     await invite(phone, "phone");
     const own = (await phone.run(["wg", "show", phone.link, "listen-port"])).stdout.trim();
-    const shape = new RegExp(`^${UPLINK.gateway4} > ${phone.v4} UDP ${PORT} > ${own}\\b`);
-    allow((leak) => shape.test(leak) || TO_HOME_ROUTER.test(leak));
+    const shape = new RegExp(`^${UPLINK.gateway4} > ${phone.v4} UDP \\d+ > ${own}\\b`);
+    const direct = new RegExp(
+      `^${UPLINK.gateway4} > ${INTERNET.host4} (UDP \\d+ > ${ECHO_PORT}\\b|ICMP type 3 )`,
+    );
+    allow((leak) => [shape, direct, TO_HOME_ROUTER].some((each) => each.test(leak)));
+    const answers = `table inet answers { chain in { type filter hook prerouting priority raw\nudp sport ${ECHO_PORT} udp dport ${PORT} counter\n}\n}\n`;
     const match = `udp dport ${own} udp length ${8 + SHADOW.length} counter`;
     const seen = `table inet seen { chain in { type filter hook prerouting priority raw\n${match}\n}\n}\n`;
     expect(await phone.run(["nft", "-f", "-"], seen)).toMatchObject({ code: 0 });
@@ -295,7 +302,19 @@ test(
       ...{ from: laptop.v4, to: phone.v4, sourcePort: PORT, targetPort: Number(own), payload: SHADOW },
     });
     const stream = await lab.traffic(phone.namespace, { kinds: ["udp"] });
+    // The laptop's own WireGuard, from the port at which the gateway listens.
+    expect(await lab.exec(laptop.namespace, ["nft", "-f", "-"], answers)).toMatchObject({ code: 0 });
+    const echoed = datagramFrame({
+      ...{ fromMac: laptop.mac.replaceAll(":", ""), toMac: toMac.replaceAll(":", "") },
+      ...{ from: laptop.v4, to: INTERNET.host4, sourcePort: PORT, targetPort: ECHO_PORT, payload: SHADOW },
+    });
     try {
+      await ask("PUT", `/api/devices/${laptop.mac}`, { exit: "direct" });
+      await inject(laptop.namespace, "lan0", Array<Uint8Array>(5).fill(echoed));
+      await until(async () => {
+        const counted = await lab.exec(laptop.namespace, ["nft", "list", "table", "inet", "answers"]);
+        return /packets [1-9]/.test(counted.stdout);
+      });
       for (const exit of ["direct", "main"]) {
         await ask("PUT", `/api/devices/${laptop.mac}`, { exit });
         await inject(laptop.namespace, "lan0", Array<Uint8Array>(40).fill(frame));
