@@ -279,7 +279,7 @@ export async function partsOn(
       exitOf: (id) => devices.wayOutOf(id),
       rules: () => destinations.matching,
       local: (question) => homeZone.answer(question),
-      isBlocked: (name, device) => blockLists.blocks(name, device),
+      isBlocked: (names, device) => blockLists.blocks(names, device),
       asked: (match, device) => destinations.names.note(match, device),
       other: (name, device, addresses) => destinations.names.noteOther(name, device, addresses),
       permit: (named) => destinations.names.permit(named),

@@ -1,3 +1,4 @@
+import { parseDomainName } from "../base/domain-name.ts";
 import { GatewayError } from "../base/errors.ts";
 import { DnsLists, type DnsListsBody, DnsStatus } from "../dns/schema.ts";
 import { Success } from "../http/answers.ts";
@@ -49,7 +50,7 @@ const DONE: Record<string, (what: string) => string> = {
 
 function changed(before: DnsListsBody, action: string, what: string, devices: string[]): DnsListsBody {
   const { lists, exceptions = [] } = before;
-  const name = what.toLowerCase();
+  const name = parseDomainName(what) ?? what;
   switch (action) {
     case "add":
       return { ...before, lists: [...lists.filter(({ url }) => url !== what), { url: what, devices }] };
@@ -103,9 +104,10 @@ function textOf(status: DnsStatus, { lists, exceptions, block_doh: blockDoh }: D
     paused_until: until,
     logged_until: logged,
   } = status;
-  const rows = lists.map(({ url, names, fetched_at, devices, on, error }) => [
+  const rows = lists.map(({ url, names, skipped, fetched_at, devices, on, error }) => [
     printable(url),
     String(names),
+    String(skipped),
     fetched_at === null ? "never" : fetched_at.slice(0, 16).replace("T", " "),
     devices.length === 0 ? "all" : printable(devices.join(", ")),
     on ? styled("red", printable(error ?? "")) : "off",
@@ -123,7 +125,7 @@ function textOf(status: DnsStatus, { lists, exceptions, block_doh: blockDoh }: D
     ...(until === null ? [] : [`No list blocks until ${until.slice(11, 16)} UTC.\n`]),
     ...(logged === null ? [] : [`Queries are logged until ${logged.slice(11, 16)} UTC.\n`]),
     ...(blockDoh ? ["The names of well-known resolvers that answer by HTTPS are blocked.\n"] : []),
-    ...(rows.length === 0 ? [] : [list(["List", "Names", "Fetched", "Devices", ""], rows)]),
+    ...(rows.length === 0 ? [] : [list(["List", "Names", "Not understood", "Fetched", "Devices", ""], rows)]),
     ...(exceptions.length === 0 ? [] : [`Always open: ${printable(exceptions.join(", "))}\n`]),
   ].join("");
 }

@@ -3,10 +3,10 @@ import {
   type HostName,
   type Prefix,
   parseAddress,
-  parseHostName,
   prefixOf,
   unmapped,
 } from "../base/address.ts";
+import { parseDomainName } from "../base/domain-name.ts";
 import { GatewayError } from "../base/errors.ts";
 import { isInHomeZone } from "../base/home-zone.ts";
 import { formatExit, parseExit } from "../devices/exit.ts";
@@ -189,7 +189,7 @@ function adviceOfName(askedAt: number | null, { id, own, title }: Sender, facts:
 function targetIn(text: string): { text: HostName; address: null } | { text: string; address: Address } {
   const address = parseAddress(text);
   if (address !== null) return { text: unmapped(address), address: unmapped(address) };
-  const name = parseHostName(text.replace(/\.$/, ""));
+  const name = parseDomainName(text);
   if (name !== null) return { text: name, address: null };
   throw new GatewayError(
     "bad_request",

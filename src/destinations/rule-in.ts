@@ -5,9 +5,9 @@ import {
   mustParsePrefix,
   networkOf,
   type Prefix,
-  parseHostName,
   parsePrefix,
 } from "../base/address.ts";
+import { parseDomainName } from "../base/domain-name.ts";
 import { GatewayError } from "../base/errors.ts";
 import { isInHomeZone } from "../base/home-zone.ts";
 import { type Exits, exitIn, formatExit } from "../devices/exit.ts";
@@ -66,7 +66,7 @@ function isNameOf({ names }: Rule, part: HostName | Prefix): boolean {
 }
 
 function nameIn(text: string): HostName {
-  const name = parseHostName(text.replace(/^\*\.|\.$/g, ""));
+  const name = parseDomainName(text);
   if (name !== null && isInHomeZone(name))
     throw refusal(`names: ${name} is a name of the home, which no exit leads to`);
   if (name !== null) return name;

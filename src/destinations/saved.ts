@@ -1,5 +1,6 @@
 import type { Static } from "typebox";
-import { type HostName, isPrefix, networkOf, type Prefix, parseHostName } from "../base/address.ts";
+import { type HostName, isPrefix, networkOf, type Prefix } from "../base/address.ts";
+import { parseDomainName } from "../base/domain-name.ts";
 import { listIn, SavedList } from "../base/saved.ts";
 import { formatExit, parseExit } from "../devices/exit.ts";
 import { type DeviceId, parseDeviceId } from "../devices/id.ts";
@@ -58,7 +59,7 @@ function parsed({
   const known = devices.map(parseDeviceId);
   const areValid =
     names.length + prefixes.length > 0 &&
-    names.every((name) => parseHostName(name) === name) &&
+    names.every((name) => parseDomainName(name) === name) &&
     prefixes.every((prefix) => isPrefix(prefix) && networkOf(prefix) === prefix);
   if (!areValid || known.includes(null)) return null;
   return {

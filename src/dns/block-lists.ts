@@ -3,11 +3,10 @@ import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Texts } from "../base/saved.ts";
 import type { DeviceId } from "../devices/id.ts";
-import type { Host, Send } from "../system/host.ts";
+import type { Host, HttpsAnswer, Send } from "../system/host.ts";
 import { isDohName } from "./doh-names.ts";
 import { type KeptList, KeptLists } from "./kept-list.ts";
-import { namesIn } from "./list-text.ts";
-import { NameSet } from "./name-set.ts";
+import { ListNames } from "./list-names.ts";
 import type { DnsLists, DnsListsBody } from "./schema.ts";
 import { DNS_LISTS, isBlocking, type WantedList, type WantedLists, wantedLists } from "./wanted-lists.ts";
 
@@ -17,6 +16,9 @@ const TRY_AGAIN_MS = 1_800_000;
 const LOOK_EVERY_MS = 6_000;
 const DEFAULT_PAUSE_MINUTES = 5;
 const MINUTE_MS = 60_000;
+/** Answers that say where else it is (RFC 9110, section 15.4), and how many of them are followed. */
+const MOVED: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+const MAX_MOVES = 3;
 
 interface Deps {
   host: Pick<Host, "now" | "monotonic" | "sleep">;
@@ -81,18 +83,22 @@ export class BlockLists {
     return until === null ? null : new Date(until).toISOString();
   }
 
-  /** Whether a list blocks the name for the device. */
-  blocks(name: string, device: DeviceId): boolean {
+  /**
+   * Whether a list blocks, for the device, the name that it asks for or one of those that it leads to, which follow in
+   * their order. Behind one that is open, all are.
+   */
+  blocks(names: readonly string[], device: DeviceId): boolean {
     const { lists, exceptions, blockDoh } = this.wanted;
     if (!this.isThere || this.pausedUntil > this.deps.host.monotonic()) return false;
-    if (exceptions.some((open) => name === open || name.endsWith(`.${open}`))) return false;
-    if (blockDoh && isDohName(name)) return true;
-    return lists.some(
-      ({ url, devices, on }) =>
-        on &&
-        (devices.length === 0 || devices.includes(device)) &&
-        this.loaded.get(url)?.kept?.names.has(name) === true,
-    );
+    const isOpen = (name: string) => exceptions.some((open) => name === open || name.endsWith(`.${open}`));
+    const open = names.findIndex(isOpen);
+    const closed = open < 0 ? names : names.slice(0, open);
+    if (blockDoh && closed.some(isDohName)) return true;
+    return lists.some(({ url, devices, on }) => {
+      const list = this.loaded.get(url)?.kept?.names;
+      if (!on || list === undefined || (devices.length > 0 && !devices.includes(device))) return false;
+      return closed.map((name) => list.verdictOn(name)).find((verdict) => verdict !== null) === "block";
+    });
   }
 
   /** For `minutes`, no list blocks; 0 ends that. */
@@ -146,7 +152,8 @@ export class BlockLists {
         const { kept = null, error = null } = this.loaded.get(url) ?? {};
         return {
           ...{ url, devices: [...devices], on, names: kept?.names.size ?? 0, error },
-          fetched_at: kept === null ? null : new Date(kept.fetched).toISOString(),
+          skipped: kept?.skipped ?? 0,
+          fetched_at: kept?.fetched ? new Date(kept.fetched).toISOString() : null,
         };
       }),
       exceptions: [...exceptions],
@@ -182,28 +189,42 @@ export class BlockLists {
 
   private async fromDisk(url: string): Promise<Loaded> {
     const kept = await this.kept.read(url).catch(() => null);
-    const age = kept === null ? REFRESH_EVERY_MS : this.deps.host.now() - kept.fetched;
+    const age = kept?.fetched ? this.deps.host.now() - kept.fetched : REFRESH_EVERY_MS;
     const left = age < 0 ? TRY_AGAIN_MS : Math.max(0, REFRESH_EVERY_MS - age);
     return { kept, error: null, dueAt: this.deps.host.monotonic() + left };
   }
 
   private async fetch(url: string, former: KeptList | null): Promise<KeptList> {
-    const { host, send, log } = this.deps;
-    const etag = former?.etag ?? "";
-    const headers = { Accept: "text/plain", ...(etag !== "" && { "If-None-Match": etag }) };
-    const answer = await send({ url, method: "GET", headers });
+    const { host, log } = this.deps;
+    const answer = await this.get(url, former?.etag ?? "");
     const fetched = host.now();
     if (answer.status === 304 && former !== null) return this.keep(url, { ...former, fetched });
     if (answer.status !== 200) throw unusable(`it answered with status ${answer.status}`);
-    const reading = { names: 0, skipped: 0 };
-    const names = await NameSet.from(namesIn(answer.body, reading));
+    const reading = { skipped: 0 };
+    const names = await ListNames.from(answer.body, reading);
     if (names.size === 0) throw unusable("there are no names in it");
-    if (former !== null && names.size < former.names.size / 2)
+    if (former !== null && former.fetched > 0 && names.size < former.names.size / 2)
       throw new Shrunk(
         `The list of ${new URL(url).host} has ${names.size} names instead of ${former.names.size}. It is not used; the one before stays.`,
       );
-    log.info(`the list ${new URL(url).host} has ${names.size} names; ${reading.skipped} lines were skipped`);
-    return this.keep(url, { names, etag: answer.headers.etag ?? "", fetched });
+    const { skipped } = reading;
+    log.info(`the list ${new URL(url).host} has ${names.size} names; ${skipped} lines were not understood`);
+    return this.keep(url, { names, skipped, etag: answer.headers.etag ?? "", fetched });
+  }
+
+  /** Follows a list that has moved, as long as nobody on the way there could change it. */
+  private async get(first: string, etag: string): Promise<HttpsAnswer> {
+    const headers = { Accept: "text/plain", ...(etag !== "" && { "If-None-Match": etag }) };
+    let url = first;
+    for (let moves = 0; ; moves += 1) {
+      const answer = await this.deps.send({ url, method: "GET", headers });
+      const { location } = answer.headers;
+      if (!MOVED.has(answer.status) || location === undefined) return answer;
+      if (moves === MAX_MOVES) throw unusable(`it has moved more than ${MAX_MOVES} times`);
+      const next = URL.parse(location, url);
+      if (next?.protocol !== "https:") throw unusable("it has moved to an address that is not https");
+      url = next.href;
+    }
   }
 
   /** On a full disk it is used all the same, until the next start. */

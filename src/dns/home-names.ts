@@ -1,3 +1,4 @@
+import { domainToASCII, domainToUnicode } from "node:url";
 import { type Address, isLinkLocal, parseAddress } from "../base/address.ts";
 import { GATEWAY_LABEL } from "../base/home-zone.ts";
 import type { Device } from "../devices/schema.ts";
@@ -37,9 +38,11 @@ export class HomeNames {
     }
   }
 
-  /** Null if nothing is called so. */
+  /** Null if nothing is called so. It may be asked as it is written, with an underscore or with its accents. */
   addressesOf(label: string): readonly Address[] | null {
-    return this.addresses.get(label) ?? null;
+    const known = this.addresses.get(label);
+    if (known !== undefined || label.includes(".")) return known ?? null;
+    return this.addresses.get(labelOf(domainToUnicode(label)) ?? "") ?? null;
   }
 
   labelAt(address: Address): string | null {
@@ -53,14 +56,26 @@ export class HomeNames {
   }
 }
 
-/** A device's name as a part of a host name: "Anna’s iPad" becomes `annas-ipad`. Null if nothing of it is left. */
+/**
+ * A device's name as a part of a host name: "Anna’s iPad" becomes `annas-ipad`, and what has no Latin letter its form in
+ * ASCII (RFC 5890). Null if nothing of it is left.
+ */
 export function labelOf(name: string): string | null {
   const plain = name.normalize("NFKD").replace(/\p{M}|['’]/gu, "");
-  const label = plain
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, "-")
-    .slice(0, MAX_LABEL);
-  return label.replace(/^-|-$/g, "") || null;
+  return (
+    joined(plain, /[^a-z0-9]+/g)
+      .slice(0, MAX_LABEL)
+      .replace(/-$/, "") || asciiOf(name)
+  );
+}
+
+function asciiOf(name: string): string | null {
+  const label = domainToASCII(joined(name.normalize("NFKC"), /[^\p{L}\p{M}\p{N}]+/gu));
+  return label === "" || label.length > MAX_LABEL ? null : label;
+}
+
+function joined(words: string, between: RegExp): string {
+  return words.toLowerCase().replace(between, "-").replace(/^-|-$/g, "");
 }
 
 /** Those that it has now, or else the one that it gets. */

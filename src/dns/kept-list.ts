@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Type } from "typebox";
 import { checkerOf } from "../base/checker.ts";
 import { placeBytesBehind } from "../system/files.ts";
-import { NameSet } from "./name-set.ts";
+import { ListNames } from "./list-names.ts";
 
 /** In the state directory. The database is checked at each start, and copied, and a list has some megabytes. */
 const PREFIX = "blocklist-";
@@ -13,18 +13,27 @@ const HASH_BYTES = 8;
 const MAX_HEADER_BYTES = 4_096;
 
 const Header = Type.Object({
-  url: Type.String(),
+  /** The address of the list. */
+  list: Type.String(),
   etag: Type.String(),
   /** In milliseconds since 1970. */
   fetched: Type.Number(),
+  skipped: Type.Integer(),
+  /** How many hashes there are for each verdict. */
+  counts: Type.Array(Type.Integer({ minimum: 0 })),
 });
 const header = checkerOf(Header);
+/** Of earlier versions, which knew names that are blocked and nothing else. */
+const formerHeader = checkerOf(Type.Object({ url: Type.String() }));
 
 /** A list as it was fetched last. */
 export interface KeptList {
-  names: NameSet;
+  names: ListNames;
+  /** Lines that were not understood. */
+  skipped: number;
   /** The source's identifier of this version (RFC 9110, 8.8.3); empty if it gave none. */
   etag: string;
+  /** 0 for one that an earlier version has read, which understood other lines: it is fetched again. */
   fetched: number;
 }
 
@@ -39,20 +48,46 @@ export class KeptLists {
     const bytes = new Uint8Array(await file.arrayBuffer());
     const start = new DataView(bytes.buffer).getUint32(0);
     if (start > MAX_HEADER_BYTES || start % HASH_BYTES !== 0 || bytes.length % HASH_BYTES !== 0) return null;
-    const known = header.read(new TextDecoder().decode(bytes.subarray(4, start)).trimEnd());
-    if (known === null || known.url !== url) return null;
-    const { etag, fetched } = known;
-    return { names: NameSet.of(new Float64Array(bytes.buffer, start)), etag, fetched };
+    const text = new TextDecoder().decode(bytes.subarray(4, start)).trimEnd();
+    const known = header.read(text);
+    if (known === null && formerHeader.read(text)?.url === url)
+      return {
+        names: ListNames.of([new Float64Array(bytes.buffer, start)]),
+        skipped: 0,
+        etag: "",
+        fetched: 0,
+      };
+    if (known === null || known.list !== url) return null;
+    const { etag, fetched, skipped, counts } = known;
+    let at = start;
+    const hashes = counts.map((count) => {
+      const own = new Float64Array(bytes.buffer, at, count);
+      at += own.byteLength;
+      return own;
+    });
+    return at === bytes.length ? { names: ListNames.of(hashes), skipped, etag, fetched } : null;
   }
 
-  async keep(url: string, { names, etag, fetched }: KeptList): Promise<void> {
-    const text = new TextEncoder().encode(JSON.stringify({ url, etag: etag.slice(0, 200), fetched }));
-    const start = Math.ceil((4 + text.length) / HASH_BYTES) * HASH_BYTES;
+  async keep(url: string, { names, skipped, etag, fetched }: KeptList): Promise<void> {
     const { hashes } = names;
-    const bytes = new Uint8Array(start + hashes.byteLength).fill(0x20, 4, start);
+    const known = {
+      list: url,
+      etag: etag.slice(0, 200),
+      fetched,
+      skipped,
+      counts: hashes.map(({ length }) => length),
+    };
+    const text = new TextEncoder().encode(JSON.stringify(known));
+    const start = Math.ceil((4 + text.length) / HASH_BYTES) * HASH_BYTES;
+    const length = hashes.reduce((sum, { byteLength }) => sum + byteLength, start);
+    const bytes = new Uint8Array(length).fill(0x20, 4, start);
     new DataView(bytes.buffer).setUint32(0, start);
     bytes.set(text, 4);
-    bytes.set(new Uint8Array(hashes.buffer, hashes.byteOffset, hashes.byteLength), start);
+    let at = start;
+    for (const { buffer, byteOffset, byteLength } of hashes) {
+      bytes.set(new Uint8Array(buffer, byteOffset, byteLength), at);
+      at += byteLength;
+    }
     await placeBytesBehind(this.pathOf(url), bytes, 0o600);
   }
 

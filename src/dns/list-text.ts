@@ -1,47 +1,47 @@
-/** The longest line with a name; others are skipped. */
-const MAX_LINE = 1_024;
-/** An address that leads nowhere, as the first word of a line of /etc/hosts. */
-const NOWHERE: ReadonlySet<string> = new Set(["0.0.0.0", "127.0.0.1", "::", "::1"]);
-/** A name of at least two labels. */
-const NAME =
-  /^(?=.{1,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
-/** An address is not a name: its last label has no letter. */
-const LETTER = /[a-z][a-z0-9-]*$/;
+import { adblockRule } from "./list-adblock.ts";
+import { dnsmasqLine } from "./list-dnsmasq.ts";
+import { type Entry, type Meaning, NOT_UNDERSTOOD } from "./list-entry.ts";
+import { hostsLine } from "./list-hosts.ts";
+import { ListZone } from "./list-zone.ts";
+
+/** The longest line that is read; a rule for a whole top-level domain names its exceptions. */
+const MAX_LINE = 16_384;
+/** A comment, a heading, or nothing. */
+const COMMENT = /^(#|!|;|\/\/|\[|$)/;
 
 /** What was read of a list so far. */
 export interface Reading {
-  names: number;
-  /** Lines that are no comment, and have no name that could be used. */
+  /** Lines that have a meaning which could not be used. */
   skipped: number;
 }
 
-/** The names of a list: lines of /etc/hosts, names, or `||name^`. Each means what is below it too. */
-export function* namesIn(text: string, reading: Reading): Generator<string> {
+/** The entries of a list in any of the known formats, line by line: null for a line that has none. */
+export function* entriesIn(text: string, reading: Reading): Generator<Entry | null> {
+  const zone = new ListZone();
   for (let at = 0; at < text.length; ) {
     const end = text.indexOf("\n", at);
     const line = text.slice(at, end < 0 ? text.length : end);
     at = end < 0 ? text.length : end + 1;
-    const names = namesOfLine(line.length > MAX_LINE ? "?" : line.toLowerCase());
-    if (names === null) continue;
-    if (names.length === 0) reading.skipped += 1;
-    for (const name of names) {
-      reading.names += 1;
-      yield name;
-    }
+    const entries = line.length > MAX_LINE ? NOT_UNDERSTOOD : meaningOf(line.toLowerCase(), zone);
+    if (entries?.length === 0) reading.skipped += 1;
+    if (entries === null || entries.length === 0) yield null;
+    else yield* entries;
   }
 }
 
-/** Null for a line without meaning. */
-function namesOfLine(line: string): string[] | null {
-  const hash = line.indexOf("#");
-  const text = (hash < 0 ? line : line.slice(0, hash)).trim();
-  if (text === "" || text.startsWith("!") || text.startsWith("[")) return null;
-  const words = text.split(/\s+/);
-  if (words.length > 1) return NOWHERE.has(words[0] ?? "") ? words.slice(1).filter(isName) : [];
-  const bare = text.startsWith("||") && text.endsWith("^") ? text.slice(2, -1) : text.replace(/^\*\./, "");
-  return isName(bare) ? [bare] : [];
+function meaningOf(line: string, zone: ListZone): Meaning {
+  const text = withoutComment(line).trim();
+  if (zone.continues(text)) return null;
+  if (COMMENT.test(text)) return null;
+  const isOfWords = /\s/.test(text);
+  const known = isOfWords || /^\d/.test(text) ? hostsLine(text) : undefined;
+  if (known !== undefined) return known;
+  if (text.includes("/")) return dnsmasqLine(text) ?? NOT_UNDERSTOOD;
+  return isOfWords ? zone.line(text, /^\s/.test(line)) : adblockRule(text);
 }
 
-function isName(text: string): boolean {
-  return NAME.test(text) && LETTER.test(text);
+/** Inside a word, `#` and `;` are parts of rules that hide elements of pages, which are about no name. */
+function withoutComment(line: string): string {
+  const at = line.search(/\s[#;]/);
+  return at < 0 ? line : line.slice(0, at);
 }

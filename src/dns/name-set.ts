@@ -27,18 +27,33 @@ export class NameSet {
     return new NameSet(hashes);
   }
 
-  /** Takes many turns of the event loop, each of some milliseconds. */
-  static async from(names: Iterable<string>): Promise<NameSet> {
-    const hashes = await sorted(await hashesOf(names));
-    return new NameSet(hashes);
+  /**
+   * Takes many turns of the event loop, each of some milliseconds. A name with `|` before it does not stand for those
+   * below it. Null is work without a name. What `without` gives, once all names were read, is left out.
+   */
+  static async from(names: Iterable<string | null>, without?: () => Promise<NameSet>): Promise<NameSet> {
+    const hashes = await hashesOf(names);
+    return new NameSet(await sorted(hashes, await without?.()));
   }
 
   /** Whether the name, or one above it, is in the set. */
   has(name: string): boolean {
-    return someSuffix(name, (hash) => this.finds(hash));
+    return this.size > 0 && someSuffix(`|${name}`, (hash) => this.finds(hash));
   }
 
-  private finds(hash: number): boolean {
+  /** How many characters the longest name has that `has` would find; 0 if there is none. */
+  longest(name: string): number {
+    let longest = 0;
+    if (this.size > 0)
+      someSuffix(`|${name}`, (hash, length) => {
+        if (this.finds(hash)) longest = length;
+        return false;
+      });
+    return longest;
+  }
+
+  /** Whether one of its names has this hash. */
+  finds(hash: number): boolean {
     const { hashes } = this;
     let [low, high] = [0, hashes.length - 1];
     while (low <= high) {
@@ -52,16 +67,16 @@ export class NameSet {
   }
 }
 
-async function hashesOf(names: Iterable<string>): Promise<Float64Array> {
-  let [hashes, count, began] = [new Float64Array(FIRST_SIZE), 0, performance.now()];
+async function hashesOf(names: Iterable<string | null>): Promise<Float64Array> {
+  let [hashes, count, looked, began] = [new Float64Array(FIRST_SIZE), 0, 0, performance.now()];
   for (const name of names) {
-    if (count === hashes.length) {
+    if (name !== null && count === hashes.length) {
       const larger = new Float64Array(2 * count);
       larger.set(hashes);
       hashes = larger;
     }
-    hashes[count++] = hashOf(name);
-    if (count % NAMES_PER_LOOK === 0 && performance.now() - began > PART_MS) {
+    if (name !== null) hashes[count++] = hashOf(name);
+    if (++looked % NAMES_PER_LOOK === 0 && performance.now() - began > PART_MS) {
       await nextTurn();
       began = performance.now();
     }
@@ -70,7 +85,7 @@ async function hashesOf(names: Iterable<string>): Promise<Float64Array> {
 }
 
 /** One sort of all would take a tenth of a second: sorts by the first bits, and then each bucket. */
-async function sorted(hashes: Float64Array): Promise<Float64Array> {
+async function sorted(hashes: Float64Array, without?: NameSet): Promise<Float64Array> {
   const ends = new Uint32Array(BUCKETS + 1);
   const pause = pauses();
   for (let at = 0; at < hashes.length; at++) {
@@ -94,7 +109,9 @@ async function sorted(hashes: Float64Array): Promise<Float64Array> {
   for (let bucket = 0; bucket < BUCKETS; bucket++) {
     const own = placed.subarray(ends[bucket], ends[bucket + 1]).sort();
     // Behind `count` is nothing that has not been read yet.
-    for (const hash of own) if (count === 0 || placed[count - 1] !== hash) placed[count++] = hash;
+    for (const hash of own)
+      if ((count === 0 || placed[count - 1] !== hash) && without?.finds(hash) !== true)
+        placed[count++] = hash;
     await pause();
   }
   return placed.slice(0, count);
@@ -124,21 +141,24 @@ function hashOf(name: string): number {
   return last;
 }
 
-/** Calls for the hash of the last label, of the last two, and so on, until one is what is looked for. */
-function someSuffix(name: string, isFound: (hash: number) => boolean): boolean {
+/**
+ * Calls for the hash of the last label, of the last two, and so on, until one is what is looked for; the last hash is of
+ * all, with the `|` before it.
+ */
+function someSuffix(name: string, isFound: (hash: number, length: number) => boolean): boolean {
   let [one, other] = [0x9e3779b9, 0x7f4a7c15];
   for (let at = name.length - 1; at >= 0; at--) {
     const code = name.charCodeAt(at);
-    if (code === DOT && isFound(mixed(one, other))) return true;
+    if ((code === DOT || code === BAR) && isFound(mixed(one, other), name.length - 1 - at)) return true;
     one = Math.imul(one ^ code, 0x85ebca6b);
     one ^= one >>> 13;
     other = Math.imul(other ^ code, 0xc2b2ae35);
     other ^= other >>> 16;
   }
-  return isFound(mixed(one, other));
+  return isFound(mixed(one, other), name.length);
 }
 
-const DOT = 0x2e;
+const [DOT, BAR] = [0x2e, 0x7c];
 
 function mixed(one: number, other: number): number {
   const low = Math.imul(one ^ (one >>> 16), 0x7feb352d) ^ Math.imul(other ^ (other >>> 15), 0x846ca68b);

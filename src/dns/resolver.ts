@@ -42,8 +42,8 @@ interface Deps {
   rules: () => Matcher;
   /** The answer for a name or an address of the home; null if it is none. */
   local: (question: Question) => Promise<Uint8Array | null> | null;
-  /** Whether a list blocks the name for the device. */
-  isBlocked: (name: string, device: DeviceId) => boolean;
+  /** Whether a list blocks the first name for the device, or one that it leads to. */
+  isBlocked: (names: readonly string[], device: DeviceId) => boolean;
   /** Called for each question about a name of a rule. */
   asked: (match: Match<HostName>, device: DeviceId) => void;
   /** Resolves when the kernel leads traffic to these addresses by the rule's exit; false if it cannot. */
@@ -131,7 +131,7 @@ export class Resolver {
     if (match === null && staysAtHome(question.name)) return noSuchName(question);
     if (match === null && isBareHost(question)) return nothingOfThisType(question);
     // A person has decided about this name in particular.
-    if (match === null && isBlocked(question.name, device)) return this.blocked(question, device, noted);
+    if (match === null && isBlocked([question.name], device)) return this.blocked(question, device, noted);
     if (match?.rule.exit.to === "blocked") return this.blocked(question, device, noted);
     const exit = askedBy(match, own);
     noted.exit = exit;
@@ -157,7 +157,7 @@ export class Resolver {
         : this.failed(question, noted);
     const { answer, ageSeconds } = found;
     // Trackers hide behind names of the site itself.
-    if (match === null && answer.names.slice(1).some((name) => this.deps.isBlocked(name, device)))
+    if (match === null && this.deps.isBlocked(answer.names, device))
       return this.blocked(question, device, noted);
     if (this.leadsHome(answer.locals, match)) return ownAnswer(question, RCODE.ok);
     if (answer.targets.some((target) => this.isElsewhere(target, question, device, match)))
@@ -197,7 +197,7 @@ export class Resolver {
     const rule = rules().forName(target as HostName, device, exitOf(device).to === "blocked")?.rule;
     return (
       rule !== match?.rule ||
-      (match === null && isBlocked(target, device)) ||
+      (match === null && isBlocked([name, target], device)) ||
       staysAtHome(target) ||
       !target.includes(".")
     );

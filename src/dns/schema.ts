@@ -50,6 +50,10 @@ export const DnsLists = Type.Object(
           devices: Type.Array(Type.String()),
           on: Type.Boolean({ description: "whether it blocks; one that does not is not fetched either" }),
           names: Type.Integer({ description: "how many names it blocks now; 0 before it was first fetched" }),
+          skipped: Type.Integer({
+            description:
+              "how many of its lines were not understood, and block nothing; comments do not count",
+          }),
           fetched_at: Type.Union([Type.String(), Type.Null()], {
             description: "when its address last gave or confirmed it, in ISO 8601",
           }),

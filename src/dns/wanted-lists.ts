@@ -1,4 +1,5 @@
-import { type HostName, parseHostName } from "../base/address.ts";
+import type { HostName } from "../base/address.ts";
+import { parseDomainName } from "../base/domain-name.ts";
 import { GatewayError } from "../base/errors.ts";
 import { savedJson } from "../base/saved.ts";
 import { type DeviceId, deviceIdIn } from "../devices/id.ts";
@@ -40,7 +41,7 @@ export function wantedLists({
       devices: devices.map((id) => deviceIdIn(id, `lists[${index}].devices`)),
     })),
     exceptions: exceptions.map((name, index) => {
-      const known = parseHostName(name);
+      const known = parseDomainName(name);
       if (known === null) throw refusal(`exceptions[${index}]: is not a name, such as example.com`);
       return known;
     }),

@@ -27,7 +27,8 @@ test("dns says who answers, and changes lists and the names that stay open", asy
     exceptions: ["good.example"],
   });
   const { stdout } = await cli();
-  expect(stdout).toContain(`${LIST}  0`);
+  expect(stdout).toContain("Names  Not understood  Fetched");
+  expect(stdout).toContain(`${LIST}  0      0 `);
   expect(stdout).toContain("Always open: good.example\n");
   expect((await cli("off", LIST)).stdout).toBe(`${LIST} blocks nothing until it is turned on again.\n`);
   expect((await cli()).stdout).toMatch(/ads\.txt .* off\n/);
@@ -37,6 +38,10 @@ test("dns says who answers, and changes lists and the names that stay open", asy
   expect((await cli()).stdout).toContain("No list blocks until ");
   expect((await cli("pause", "0")).stdout).toBe("The lists block again.\n");
   expect((await cli("close", "good.example")).code).toBe(0);
+  // A name is the same one however it is written.
+  expect((await cli("open", "*.Bücher_1.example.")).code).toBe(0);
+  expect(home.parts.blockLists.list().exceptions).toEqual(["xn--bcher_1-n2a.example"]);
+  expect((await cli("close", "bücher_1.example")).code).toBe(0);
   expect((await cli("remove", LIST)).stdout).toBe(`Removed ${LIST}.\n`);
   expect(home.parts.blockLists.list()).toEqual({ lists: [], exceptions: [], block_doh: false });
 });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { BlockLists } from "../../src/dns/block-lists.ts";
-import { namesIn } from "../../src/dns/list-text.ts";
+import { ListNames } from "../../src/dns/list-names.ts";
 import { NameSet } from "../../src/dns/name-set.ts";
 import type { HttpsAnswer, HttpsRequest } from "../../src/system/host.ts";
 
@@ -14,32 +14,6 @@ const PHONE = "02:00:00:00:00:30" as Mac;
 const URL = "https://lists.example/ads.txt";
 const folder = mkdtempSync(join(tmpdir(), "portcullis-lists-"));
 afterAll(() => rmSync(folder, { recursive: true }));
-
-test("lines of hosts, names and adblock are read, and nothing else", () => {
-  const text = [
-    ...["# a comment", "! another", "[Adblock Plus]", "", "0.0.0.0 one.example two.example # why"],
-    ...[
-      "127.0.0.1 localhost",
-      "::1 three.example",
-      "192.0.2.1 four.example",
-      "five.example\r",
-      "*.Six.example",
-    ],
-    ...[
-      "||seven.example^",
-      "||eight.example^$script",
-      "@@||nine.example^",
-      "10.0.0.1",
-      "x".repeat(2_000),
-      "com",
-    ],
-  ].join("\n");
-  const reading = { names: 0, skipped: 0 };
-  expect([...namesIn(text, reading)]).toEqual([
-    ...["one.example", "two.example", "three.example", "five.example", "six.example", "seven.example"],
-  ]);
-  expect(reading).toEqual({ names: 6, skipped: 7 });
-});
 
 test("a set has its names and those below them, and no others; a million take eight megabytes", async () => {
   const names = Array.from({ length: 100_000 }, (_, index) => `ads${index}.tracker${index % 97}.example`);
@@ -53,16 +27,51 @@ test("a set has its names and those below them, and no others; a million take ei
   expect(set.hashes.toSorted().join()).toBe(set.hashes.join());
 });
 
-test("the event loop has its turns while a set is made", async () => {
-  let turns = 0;
-  const timer = setInterval(() => turns++, 1);
-  await NameSet.from(Array.from({ length: 300_000 }, (_, index) => `n${index}.example`));
-  clearInterval(timer);
-  expect(turns).toBeGreaterThan(3);
+test("the event loop has its turns while a list is read, also where it has no names", async () => {
+  for (const line of ["n#.example", "# comment", "@@||n#.example^", "shop.example##.n#"]) {
+    const lines = Array.from({ length: 50_000 }, (_, index) => line.replace("#", String(index)));
+    let turns = 0;
+    const timer = setInterval(() => turns++, 1);
+    await ListNames.from(lines.join("\n"), { skipped: 0 });
+    clearInterval(timer);
+    expect([line, turns > 1]).toEqual([line, true]);
+  }
+});
+
+test("a list's exceptions, those that count always, and the longest of names that are spared hold", async () => {
+  const lines = [
+    ...[
+      "||ads.example^",
+      "@@||good.ads.example^",
+      "||bad.good.ads.example^",
+      "||worst.good.ads.example^$important",
+    ],
+    ...[
+      "@@||x.worst.good.ads.example^$important",
+      "||zip^$denyallow=good.zip",
+      "||ads.good.zip^",
+      "|one.example^",
+    ],
+    ...[
+      "||void.example^",
+      "||void.example^$badfilter",
+      "||kept.example^",
+      "@@||kept.example^",
+      "@@||kept.example^$badfilter",
+    ],
+  ];
+  const list = await ListNames.from(lines.join("\n"), { skipped: 0 });
+  const said = (verdict: string | null) => (names: string) =>
+    names.split(" ").map((name) => expect([name, list.verdictOn(name)]).toEqual([name, verdict]));
+  said("block")(
+    "ads.example x.ads.example worst.good.ads.example zip a.zip x.ads.good.zip one.example kept.example",
+  );
+  said("open")("good.ads.example bad.good.ads.example x.worst.good.ads.example www.good.zip");
+  said(null)("example www.one.example void.example other.example");
 });
 
 /** Lists from a source that a test changes. */
-function listsFrom(source: { text: string; etag?: string; status?: number }) {
+function listsFrom(source: { text: string; etag?: string; status?: number; moved?: Record<string, string> }) {
   const world = {
     now: 1_000_000,
     connected: true,
@@ -78,6 +87,8 @@ function listsFrom(source: { text: string; etag?: string; status?: number }) {
       stateDir: folder,
       send: async (request): Promise<HttpsAnswer> => {
         world.asked.push(request);
+        const location = source.moved?.[request.url];
+        if (location !== undefined) return { status: 301, headers: { location }, body: "" };
         const same = source.etag !== undefined && request.headers["If-None-Match"] === source.etag;
         const headers: Record<string, string> = source.etag === undefined ? {} : { etag: source.etag };
         return { status: same ? 304 : (source.status ?? 200), headers, body: same ? "" : source.text };
@@ -104,30 +115,30 @@ test("a list blocks for its devices, with exceptions, and not while it is paused
   await lists.put({ lists: [{ url: URL, devices: [TV] }], exceptions: ["good.ads.example"] });
   await look(lists);
   expect(lists.size).toBe(2);
-  expect(lists.blocks("x.ads.example", TV)).toBe(true);
-  expect(lists.blocks("x.ads.example", PHONE)).toBe(false);
-  expect(lists.blocks("www.good.ads.example", TV)).toBe(false);
-  expect(lists.blocks("example", TV)).toBe(false);
+  expect(lists.blocks(["x.ads.example"], TV)).toBe(true);
+  expect(lists.blocks(["x.ads.example"], PHONE)).toBe(false);
+  expect(lists.blocks(["www.good.ads.example"], TV)).toBe(false);
+  expect(lists.blocks(["example"], TV)).toBe(false);
   // The lists were put and fetched, and are paused.
   expect(world.tells).toBe(2);
   lists.pause();
   expect(world.tells).toBe(3);
   expect(lists.pausedUntilTime).toBe(world.now + 300_000);
-  expect(lists.blocks("ads.example", TV)).toBe(false);
+  expect(lists.blocks(["ads.example"], TV)).toBe(false);
   world.now += 300_000;
-  expect(lists.blocks("ads.example", TV)).toBe(true);
+  expect(lists.blocks(["ads.example"], TV)).toBe(true);
   await lists.put({ lists: [] });
-  expect(lists.blocks("ads.example", TV)).toBe(false);
+  expect(lists.blocks(["ads.example"], TV)).toBe(false);
   expect(readdirSync(folder)).toEqual([]);
 });
 
 test("the names of resolvers by HTTPS are blocked by one switch, without a list, and not those above them", async () => {
   const { lists } = listsFrom({ text: "" });
-  expect(lists.blocks("dns.google", TV)).toBe(false);
+  expect(lists.blocks(["dns.google"], TV)).toBe(false);
   await lists.put({ lists: [], block_doh: true });
   expect([lists.isUsed, lists.isThere]).toEqual([true, true]);
   for (const name of ["dns.google", "mozilla.cloudflare-dns.com", "abc123.dns.nextdns.io", "mask.icloud.com"])
-    expect([name, lists.blocks(name, TV)]).toEqual([name, true]);
+    expect([name, lists.blocks([name], TV)]).toEqual([name, true]);
   for (const name of [
     "google",
     "www.google.com",
@@ -136,15 +147,15 @@ test("the names of resolvers by HTTPS are blocked by one switch, without a list,
     "xdns.google",
     "nextdns.io",
   ])
-    expect([name, lists.blocks(name, TV)]).toEqual([name, false]);
+    expect([name, lists.blocks([name], TV)]).toEqual([name, false]);
   lists.pause();
-  expect(lists.blocks("dns.google", TV)).toBe(false);
+  expect(lists.blocks(["dns.google"], TV)).toBe(false);
   lists.pause(0);
   // Whoever does not know the switch leaves it, and a name can be opened.
   await lists.put({ lists: [], exceptions: ["dns.google"] });
-  expect([lists.blocks("dns.google", TV), lists.blocks("dns.quad9.net", TV)]).toEqual([false, true]);
+  expect([lists.blocks(["dns.google"], TV), lists.blocks(["dns.quad9.net"], TV)]).toEqual([false, true]);
   await lists.put({ lists: [], block_doh: false });
-  expect([lists.isUsed, lists.blocks("dns.quad9.net", TV)]).toEqual([false, false]);
+  expect([lists.isUsed, lists.blocks(["dns.quad9.net"], TV)]).toEqual([false, false]);
 });
 
 test("a list that is off blocks nothing, is not fetched, and keeps its names", async () => {
@@ -154,14 +165,14 @@ test("a list that is off blocks nothing, is not fetched, and keeps its names", a
   await lists.turn(URL, false);
   world.now += 24 * 3_600_000;
   await look(lists);
-  expect([lists.blocks("ads.example", TV), lists.isUsed, lists.isThere]).toEqual([false, false, true]);
+  expect([lists.blocks(["ads.example"], TV), lists.isUsed, lists.isThere]).toEqual([false, false, true]);
   expect(world.asked).toHaveLength(1);
   expect(lists.list()).toMatchObject({
     lists: [{ url: URL, devices: [TV], on: false, names: 1 }],
     exceptions: ["good.example"],
   });
   await lists.turn(URL, true);
-  expect(lists.blocks("ads.example", TV)).toBe(true);
+  expect(lists.blocks(["ads.example"], TV)).toBe(true);
   expect(lists.turn("https://other.example/", true)).rejects.toThrow("there is no such list");
   await lists.put({ lists: [] });
 });
@@ -178,18 +189,18 @@ test("a list is fetched only through a tunnel, confirmed by its tag, and kept ov
   const again = make();
   world.connected = false;
   await look(again);
-  expect(again.blocks("ads.example", TV)).toBe(true);
+  expect(again.blocks(["ads.example"], TV)).toBe(true);
   world.connected = true;
   world.now += 24 * 3_600_000;
   await look(again);
   expect(world.asked.at(-1)?.headers["If-None-Match"]).toBe('"1"');
-  expect(again.blocks("ads.example", TV)).toBe(true);
+  expect(again.blocks(["ads.example"], TV)).toBe(true);
   source.etag = '"2"';
   source.status = 500;
   world.now += 24 * 3_600_000;
   await look(again);
   expect(again.list().lists).toMatchObject([{ names: 1, error: "it answered with status 500" }]);
-  expect(again.blocks("ads.example", TV)).toBe(true);
+  expect(again.blocks(["ads.example"], TV)).toBe(true);
   await again.put({ lists: [] });
 });
 
@@ -201,10 +212,72 @@ test("a list of less than half the size is told, and not taken", async () => {
   source.text = "a.example\n";
   world.now += 24 * 3_600_000;
   await look(lists);
-  expect(lists.blocks("c.example", TV)).toBe(true);
+  expect(lists.blocks(["c.example"], TV)).toBe(true);
   expect(world.told).toEqual([
     "The list of lists.example has 1 names instead of 3. It is not used; the one before stays.",
   ]);
+  await lists.put({ lists: [] });
+});
+
+test("a list that has moved is followed, over https and three times at most", async () => {
+  const to = (count: number) => `https://${count}.example/list`;
+  const moved: Record<string, string> = { [URL]: to(1), [to(1)]: to(2), [to(2)]: "/elsewhere" };
+  const { world, lists, look } = listsFrom({ text: "ads.example\n?\n", moved });
+  await lists.put({ lists: [{ url: URL }] });
+  await look(lists);
+  expect(world.asked.map(({ url }) => url)).toEqual([URL, to(1), to(2), "https://2.example/elsewhere"]);
+  expect(lists.list().lists).toMatchObject([{ names: 1, skipped: 1, error: null }]);
+  for (const [from, place, error] of [
+    ["https://2.example/elsewhere", URL, "it has moved more than 3 times"],
+    [to(2), "http://2.example/", "it has moved to an address that is not https"],
+  ] as const) {
+    moved[from] = place;
+    world.now += 24 * 3_600_000;
+    await look(lists);
+    expect(lists.list().lists).toMatchObject([{ names: 1, skipped: 1, error }]);
+  }
+  await lists.put({ lists: [] });
+});
+
+test("a list on the disk has its exceptions, and one that an earlier version has read blocks until it is fetched", async () => {
+  const { world, lists, make, look } = listsFrom({
+    text: "ads.example\n@@||x.ads.example^\n?\n",
+    etag: '"1"',
+  });
+  await lists.put({ lists: [{ url: URL }] });
+  await look(lists);
+  world.connected = false;
+  const again = make();
+  await look(again);
+  expect([again.blocks(["ads.example"], TV), again.blocks(["x.ads.example"], TV)]).toEqual([true, false]);
+  expect(again.list().lists).toMatchObject([{ names: 1, skipped: 1 }]);
+  const { hashes } = await NameSet.from(["former.example", "ads.example", "other.example"]);
+  const header = JSON.stringify({ url: URL, etag: '"1"', fetched: world.now }).padEnd(92);
+  const [file = ""] = readdirSync(folder);
+  await Bun.write(
+    join(folder, file),
+    Buffer.concat([Buffer.from([0, 0, 0, 96]), Buffer.from(header), Buffer.from(hashes.buffer)]),
+  );
+  const later = make();
+  await look(later);
+  expect(later.blocks(["former.example"], TV)).toBe(true);
+  world.connected = true;
+  await look(later);
+  expect(later.blocks(["former.example"], TV)).toBe(false);
+  expect(world.asked.at(-1)?.headers["If-None-Match"]).toBeUndefined();
+  await later.put({ lists: [] });
+});
+
+test("opening a name opens all that it leads to, by a person or by the list itself", async () => {
+  const { lists, look } = listsFrom({ text: "||tracker.example^\n@@||news.example^\n" });
+  await lists.put({ lists: [{ url: URL }], exceptions: ["*.Shop_1.example."] });
+  await look(lists);
+  const chain = (first: string) => [first, "alias.example", "x.tracker.example"];
+  expect(lists.blocks(chain("www.other.example"), TV)).toBe(true);
+  expect(lists.blocks(chain("www.shop_1.example"), TV)).toBe(false);
+  expect(lists.blocks(chain("www.news.example"), TV)).toBe(false);
+  expect(lists.blocks(["a.example", "shop_1.example", "tracker.example"], TV)).toBe(false);
+  expect(lists.blocks(["tracker.example", "shop_1.example"], TV)).toBe(true);
   await lists.put({ lists: [] });
 });
 

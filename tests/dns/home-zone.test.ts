@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { domainToASCII } from "node:url";
 import { HomeNames, labelOf, type NamedDevice } from "../../src/dns/home-names.ts";
 import { HomeZone } from "../../src/dns/home-zone.ts";
 import { questionIn } from "../../src/dns/question.ts";
@@ -97,9 +98,21 @@ test("many questions share one look", async () => {
 });
 
 test("any name becomes a label, or none", () => {
-  expect(["TV", "Küche (links)", "-a--b-", "日本", "x".repeat(80)].map(labelOf)).toEqual([
+  expect(["TV", "Küche (links)", "-a--b-", "🎉", "x".repeat(80)].map(labelOf)).toEqual([
     ...["tv", "kuche-links", "a-b", null, "x".repeat(63)],
   ]);
+});
+
+test("a device is found as its name is written: with an underscore, with accents, in any script", async () => {
+  const { ask } = zoneOf(
+    device("1", "my_tv", ["192.168.7.20"]),
+    device("2", "Küche", ["192.168.7.21"]),
+    device("3", "Мой телевизор", ["192.168.7.22"]),
+  );
+  const asked = ["my_tv", "my-tv", "küche", "kuche", "мой-телевизор"].map(domainToASCII);
+  const all = await Promise.all(asked.flatMap((label) => [ask(label), ask(`${label}.home.arpa`)]));
+  expect(all).toEqual([20, 20, 21, 21, 22].flatMap((last) => Array(2).fill(`192.168.7.${last}`)));
+  expect(await ask("22.7.168.192.in-addr.arpa", "PTR")).toStartWith("xn--");
 });
 
 test("a device that is off has the address that a person has chosen for it", () => {

@@ -60,7 +60,7 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     exitOf: () => exitTo(exit),
     rules: () => world.rules,
     local: (question) => world.local(question),
-    isBlocked: (name) => world.blocked.has(name),
+    isBlocked: (names) => names.some((name) => world.blocked.has(name)),
     other: (name, _, addresses) => void world.others.push(`${name} ${addresses.join(" ")}`),
     asked: ({ by }) => void world.noted.push(by),
     answered: ({ name }, { answer, exit }) =>

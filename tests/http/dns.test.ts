@@ -24,7 +24,17 @@ test("lists are kept as they were given, and a bad one is refused and named", as
   });
   expect(answer.text).toBe('{"success":true}');
   const shown = {
-    lists: [{ url: URL, devices: ["02:00:00:00:00:20"], on: true, names: 0, fetched_at: null, error: null }],
+    lists: [
+      {
+        url: URL,
+        devices: ["02:00:00:00:00:20"],
+        on: true,
+        names: 0,
+        skipped: 0,
+        fetched_at: null,
+        error: null,
+      },
+    ],
     exceptions: ["good.example"],
     block_doh: false,
   };

@@ -19,7 +19,7 @@ interface ListRowProps {
 
 /** Where it comes from, for whom it is, how large it is, and how fresh. */
 export function ListRow({
-  list: { url, devices: ids, on, names, fetched_at, error },
+  list: { url, devices: ids, on, names, skipped, fetched_at, error },
   all,
   devices,
 }: ListRowProps) {
@@ -44,6 +44,8 @@ export function ListRow({
                 count: names,
                 ago: agoOf(fetched_at, now),
               })}
+          {skipped > 0 &&
+            ` ${say("{count, plural, one {# line was} other {# lines were}} not understood, and {count, plural, one {blocks} other {block}} nothing.", { count: skipped })}`}
         </p>
         {error !== null && (
           <p class="outcome failed">
