@@ -23,9 +23,12 @@ table inet filter {
  */
 export const ROUTER_ADDRESS = "45.13.7.2";
 
-/** The service's requests for a port, as a sniffer on the cable describes them; UPnP's are to miniupnpd's port. */
+/**
+ * The service's requests for a port, as a sniffer on the cable describes them; UPnP's are to miniupnpd's port, and its
+ * search goes to the group as well.
+ */
 export const TO_HOME_ROUTER =
-  /^(192\.168\.88\.2 > 192\.168\.88\.1|192\.168\.77\.1 > 192\.168\.77\.254) (UDP \d+ > (5351|1900), \d+ bytes|TCP \d+ > 5000)$/;
+  /^(192\.168\.88\.2 > (192\.168\.88\.1|239\.255\.255\.250)|192\.168\.77\.1 > (192\.168\.77\.254|239\.255\.255\.250)) (UDP \d+ > (5351|1900), \d+ bytes|TCP \d+ > 5000)$/;
 
 interface Options {
   /** PCP and NAT-PMP, which are one there. */

@@ -50,6 +50,8 @@ export interface Policy {
   remote?: Remote;
   /** The home router's addresses, while it is asked to let devices on the road in. */
   routers?: readonly Address[];
+  /** Missing while these routers' UPnP is not being searched. */
+  searchPort?: number;
   /** Missing while the gateway has no resolver of its own. */
   resolver?: OwnResolver;
   /** Whether the uplink has a carrier and a default route. */
@@ -108,6 +110,8 @@ export interface PolicyPart {
   remote?: RemotePart;
   /** Only those of a router on the uplink's cable have an effect. */
   routers?: readonly Address[];
+  /** UDP port that the service holds while it searches these routers' UPnP. */
+  searchPort?: number;
   resolver?: OwnResolver;
 }
 
@@ -165,6 +169,7 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
   const routers = owned
     .flatMap((part) => part.routers ?? [])
     .filter((router) => network.uplinkRouters.includes(router));
+  const [searchPort] = routers.length === 0 ? [] : owned.flatMap((part) => part.searchPort ?? []);
   const [resolver] = owned.flatMap((part) => part.resolver ?? []);
   return {
     lans,
@@ -185,6 +190,7 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
     ...(owned.some(({ announces }) => announces) && { announces: true }),
     ...(remote && { remote: remoteIn(remote, declared, defaultExit) }),
     ...(routers.length > 0 && { routers }),
+    ...(searchPort !== undefined && { searchPort }),
     ...(resolver && { resolver }),
     contacts: contactsIn(
       owned.flatMap((part) => part.contacts ?? []),

@@ -5,7 +5,7 @@ import { byFamily, chain, clearMark, headerOf, isMarked, on, setMark, toEach, WI
 import type { FirewallTunnel, Policy } from "./policy.ts";
 import { endpoint, permitRelay, relayedIn } from "./relay.ts";
 import { toRemoteSocket } from "./remote-socket.ts";
-import { answersOf } from "./router.ts";
+import { fromRouter } from "./router.ts";
 import { isWireGuards, withServers } from "./wireguard-servers.ts";
 
 /**
@@ -108,7 +108,7 @@ export function markReplies(policy: Policy, family: 4 | 6): string[] {
     ...relayed.map((tunnel) => endpoint("s", tunnel)),
     ...errors,
     ...toRemoteSocket(policy).map((packets) => `meta nfproto ipv${family} ${packets}`),
-    ...[...lookupReplies(policy), ...exemptionReplies(policy), ...answersOf(policy.routers)].filter((reply) =>
+    ...[...lookupReplies(policy), ...exemptionReplies(policy), ...fromRouter(policy)].filter((reply) =>
       reply.startsWith(`${headerOf(family)} `),
     ),
   ].map(markedForUplink);

@@ -1,6 +1,6 @@
 import type { Address } from "../base/address.ts";
 import { messageOf } from "../base/errors.ts";
-import type { Exemption, PolicyPart } from "../killswitch/policy.ts";
+import type { PolicyPart } from "../killswitch/policy.ts";
 import type { Host, UdpSocket } from "../system/host.ts";
 import { Epoch } from "./epoch.ts";
 import {
@@ -61,9 +61,7 @@ export class RouterPort {
 
   constructor(private readonly deps: Deps) {
     const { host, nonce } = deps;
-    const permit = (router: Address, exemption: Exemption | null) =>
-      this.permit(router, exemption === null ? {} : { exemption });
-    this.router = new HomeRouter({ host, nonce, permit });
+    this.router = new HomeRouter({ host, nonce, permit: (router, contact) => this.permit(router, contact) });
   }
 
   get state(): RouterPortState {

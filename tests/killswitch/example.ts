@@ -251,9 +251,11 @@ export const POLICIES = {
   /** The same by a tunnel, on one cable. */
   "one-armed-remote": onOneCable(remotePolicy("amsterdam")),
   "one-armed-remote-direct": onOneCable(remotePolicy(null, "direct")),
-  /** The home router is asked to let devices on the road in; an address that is not the router's has no effect. */
+  /** The home router's UPnP is searched; an address that is not the router's has no effect. */
   router: mergedPolicy(
-    new Map<string, PolicyPart>([["ROUTER", { routers: ips("192.168.8.1", "fe80::1", "192.168.8.9") }]]),
+    new Map<string, PolicyPart>([
+      ["ROUTER", { routers: ips("192.168.8.1", "fe80::1", "192.168.8.9"), searchPort: 20_500 }],
+    ]),
     NETWORK,
   ),
   /** Destinations for all devices, for some, and for networks behind a router, by each kind of exit. */

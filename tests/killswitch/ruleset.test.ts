@@ -175,7 +175,7 @@ const WITHOUT_REMOTE = fc.record({
   ]),
   uplink: fc.constantFrom("up0", null),
   uplinkAddresses: fc.subarray(ips("192.168.8.2", "fd00:8::2", "2001:db8::2", "fe80::2")),
-  routers: fc.subarray(ips("192.168.8.1", "fe80::1")),
+  ...{ routers: fc.subarray(ips("192.168.8.1", "fe80::1")), searchPort: fc.constantFrom(20_500, 20_501) },
   uplinkPrefixes: fc.subarray(cidrs("192.168.8.0/24", "10.0.0.0/8", "fd00:8::/64")),
   addresses: addresses(),
   ...{ online: fc.boolean(), resolvers: addresses(), announces: fc.boolean() },

@@ -3,6 +3,7 @@ import { Doorbell } from "../../../lab/doorbell.ts";
 import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../../lab/lab.ts";
 import { Miniupnpd, ROUTER_ADDRESS, TO_HOME_ROUTER } from "../../../lab/miniupnpd.ts";
 import { NatPmpProvider } from "../../../lab/nat-pmp-provider.ts";
+import { OddHomeRouter } from "../../../lab/odd-router.ts";
 import { Phone } from "../../../lab/phone.ts";
 import { PROGRAM } from "../../../lab/program.ts";
 import { Sniffer } from "../../../lab/sniffer.ts";
@@ -201,6 +202,29 @@ test(
     await turnOn();
     await isAskedBy("upnp");
     expect(await upnpd.ports()).toEqual([expect.stringContaining(`:${PORT}`)]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "routers whose UPnP is odd are heard, also if they answer from another port, or to the group only",
+  async () => {
+    const address = ROUTER.public4;
+    for (const oddity of [
+      "answers the group only",
+      "has two lines, of which the first is down",
+      "grants no leases (725)",
+    ]) {
+      router = await OddHomeRouter.start(lab, oddity, { address, wanted: PORT });
+      await turnOn();
+      await isAskedBy("upnp");
+      expect([oddity, (await remote()).ways]).toMatchObject([
+        oddity,
+        [{ state: "open", endpoint: `${address}:${PORT}` }],
+      ]);
+      await gateway.operate("remote", "off");
+      await router.stop();
+    }
   },
   TIMEOUT_MS,
 );
