@@ -4,6 +4,7 @@ import type { Destination } from "../src/destinations/schema.ts";
 import type { DeviceId } from "../src/devices/id.ts";
 import type { Device } from "../src/devices/schema.ts";
 import { namedListed } from "../src/killswitch/named-listed.ts";
+import { ownersOf } from "../src/killswitch/named-sets.ts";
 import { TABLE } from "../src/killswitch/ruleset.ts";
 import { LIMITS_TABLE } from "../src/network/limits-table.ts";
 import { allSlots } from "../src/network/slot.ts";
@@ -204,12 +205,12 @@ function namedFor({ destinations }: Told): string[] {
 async function namedIn(lab: Lab, { destinations }: Told): Promise<string[]> {
   const named = destinations.filter(({ names }) => names.length > 0);
   const { stdout } = await inGateway(lab, "nft", "list", "table", ...TABLE.split(" "));
-  const parts = named.map(({ devices, exit }) => ({
-    devices: devices as DeviceId[],
-    exit: { to: "tunnel", name: exit } as const,
-  }));
-  const found = namedListed(stdout, parts);
-  return sorted(named.map(({ id }, index) => `${id} ${found[index]?.length}`));
+  const listed = namedListed(stdout);
+  const countOf = ({ devices, exit }: Destination) =>
+    listed
+      .filter((set) => set.owners === ownersOf(devices as DeviceId[]) && set.exit === exit)
+      .reduce((sum, { addresses }) => sum + addresses.length, 0);
+  return sorted(named.map((rule) => `${rule.id} ${countOf(rule)}`));
 }
 
 async function defaultIn(lab: Lab): Promise<string | undefined> {

@@ -27,6 +27,7 @@ import { RemoteDevices } from "../remote/devices.ts";
 import { TIME_ZONE, zoneIn } from "../schedules/zone.ts";
 import { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
+import { TextFile } from "../system/text-file.ts";
 import { timeZone } from "../system/time-zone.ts";
 import { SavedState } from "../tunnel/saved-state.ts";
 
@@ -107,6 +108,7 @@ export function killSwitchPartsOn(
     ...{ clock: host, store, killSwitch, devices, alarm },
     listing: () => listTable(host),
     connectedTo: () => connectedTo(host),
+    kept: addressesFile(settings),
     onChange: (count) => events.publish({ type: "destinations_update", payload: { count } }),
   });
   let taking: Promise<void> | null = null;
@@ -144,6 +146,14 @@ export function killSwitchPartsOn(
     bounds: new Bounds({ host, alarm, log }),
     fairQueues,
   };
+}
+
+/**
+ * The addresses of names change too often for a memory card, and are worth nothing after a restart of the machine: under
+ * systemd they are in memory.
+ */
+function addressesFile({ stateDir }: Settings): TextFile {
+  return new TextFile(join(process.env.RUNTIME_DIRECTORY ?? stateDir, "portcullis-addresses.json"));
 }
 
 /** Under systemd, which makes a folder that the DHCP server can read. */

@@ -9,7 +9,7 @@ import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Host } from "../system/host.ts";
 import { closed, directChange } from "./direct.ts";
 import { explained } from "./explained.ts";
-import { Names } from "./names.ts";
+import { type KeptText, Names } from "./names.ts";
 import { rowOf } from "./row.ts";
 import { refuseBeside, ruleIn } from "./rule-in.ts";
 import type { Matcher, Rule } from "./rules.ts";
@@ -43,6 +43,8 @@ interface Deps {
   listing: () => Promise<string | null>;
   /** The addresses that devices have connections to. */
   connectedTo: () => Promise<ReadonlySet<Address>>;
+  /** What names have, over restarts. */
+  kept: KeptText;
   alarm: (code: AlertCode, message: string) => void;
   onChange: (count: number) => void;
 }
@@ -68,7 +70,8 @@ export class Destinations {
     this.inForce = new RulesInForce({
       ...deps,
       directAllowed: () => deps.devices.exits.directAllowed,
-      ledBy: (rules) => this.names.ledBy(rules),
+      ledBy: (rule) => this.names.ledBy(rule),
+      refused: () => this.names.refused,
       onChange: (before) => this.tell(before),
     });
     this.names = new Names({
@@ -76,6 +79,7 @@ export class Destinations {
       rules: () => this.rules,
       load: (begin) => this.inForce.loadAddresses(begin),
       connectedTo: deps.connectedTo,
+      kept: deps.kept,
     });
   }
 
@@ -146,7 +150,7 @@ export class Destinations {
 
   /**
    * To be called before the kill switch is first loaded: devices still use the addresses that a service before this one
-   * has led to exits. Nothing else is taken from its table.
+   * has led to exits. What is not known of them is refused.
    */
   async takeOver(): Promise<void> {
     if (!this.matching.hasNames) return;
@@ -223,6 +227,7 @@ export class Destinations {
       resolving: this.resolving.state,
       addresses: this.names.count(rule),
       others: this.names.others(rule),
+      full: this.names.full(rule),
       ownerOf: (prefix) => killSwitch.ownerOf(prefix),
       nameOf: (id) => devices.nameOf(id) || id,
       isServed: (id) => this.roadExitOf(id) === null && devices.exitOf(id) !== "direct",

@@ -77,22 +77,39 @@ type Outcome = Pick<Explanation, "rule" | "by" | "exit" | "open" | "why" | "advi
 
 function ofAddress(address: Address, sender: Sender, facts: Facts): Outcome {
   const { matcher } = facts;
-  const isBlocked = sender.own === "blocked";
-  // As in the firewall: rules of the device come before those of all, and names before prefixes.
-  const leading = (rules: readonly Rule[]) => facts.names.leading(address, rules);
-  const byPrefix = matcher.forAddress(address, sender.id, isBlocked);
-  const isOwn = byPrefix !== null && byPrefix.rule.devices.length > 0;
-  const holds =
-    leading(matcher.rules.filter(({ devices }) => devices.includes(sender.id))) ??
-    (isOwn || isBlocked ? byPrefix : leading(matcher.rules.filter(({ devices }) => devices.length === 0))) ??
-    byPrefix;
-  const kept = holds === null && isBlocked ? matcher.forAddress(address, sender.id) : null;
+  const holds = leadingTo(address, sender, facts);
+  if (holds === "lost")
+    return { ...{ rule: null, by: null, exit: "blocked", open: false, why: LOST }, advice: ASK_AGAIN };
+  const kept = holds === null && sender.own === "blocked" ? matcher.forAddress(address, sender.id) : null;
   const { exit, open, advice } = wayOf(holds, sender, facts);
   return {
     ...{ rule: holds && facts.rowOf(holds.rule), by: holds?.by ?? null, exit: formatExit(exit), open },
     ...{ why: kept === null ? whyOf("address", holds, sender, open) : whyKept(kept, sender), advice },
   };
 }
+
+/** As in the firewall: rules of the device come before those of all, and names before prefixes. */
+function leadingTo(
+  address: Address,
+  { id, own }: Sender,
+  { matcher, names }: Facts,
+): Match<HostName | Prefix> | "lost" | null {
+  const rules = Map.groupBy(matcher.rules, ({ devices }) =>
+    devices.length === 0 ? "all" : devices.includes(id) ? "own" : "others",
+  );
+  const isBlocked = own === "blocked";
+  const byPrefix = matcher.forAddress(address, id, isBlocked);
+  const isOwn = byPrefix !== null && byPrefix.rule.devices.length > 0;
+  return (
+    names.leading(address, rules.get("own") ?? [], id) ??
+    (isOwn || isBlocked ? byPrefix : names.leading(address, rules.get("all") ?? [], null)) ??
+    byPrefix
+  );
+}
+
+const LOST =
+  "A name of a rule had this address, and the gateway has lost which. So it is refused, until a device asks again for such a name, and for an hour at most.";
+const ASK_AGAIN = "Restart the program on the device, so that it asks for the name again.";
 
 function ofName(name: HostName, sender: Sender, facts: Facts): Outcome {
   const { matcher, names } = facts;
@@ -104,7 +121,12 @@ function ofName(name: HostName, sender: Sender, facts: Facts): Outcome {
   const addresses = holds === null ? [] : names.of(holds.rule, holds.by);
   return {
     ...{ rule: holds && facts.rowOf(holds.rule), by: holds?.by ?? null, exit: formatExit(exit), open },
-    ...{ addresses, asked_at: askedAt === null ? null : new Date(askedAt).toISOString() },
+    // A longer name may lead some of them elsewhere.
+    addresses: addresses.filter((address) => {
+      const leading = leadingTo(address, sender, facts);
+      return leading !== "lost" && Bun.deepEquals(leading?.rule.exit, exit);
+    }),
+    asked_at: askedAt === null ? null : new Date(askedAt).toISOString(),
     why: kept === null ? whyOf("name", holds, sender, open) : whyKept(kept, sender),
     advice: holds === null ? advice : (adviceOfName(askedAt, sender, facts) ?? advice),
   };

@@ -1,131 +1,167 @@
 import type { Address, HostName } from "../base/address.ts";
-import { ownersOf } from "../killswitch/named-sets.ts";
+import type { DeviceId } from "../devices/id.ts";
+import type { Named } from "../killswitch/destination-part.ts";
 import type { Rule } from "./rules.ts";
 import { MAX_ALL_ADDRESSES, MAX_RULE_ADDRESSES } from "./schema.ts";
 
-/** An address that a name of a rule has. */
-interface Named {
-  /** Which name of the rule; null if the service before this one has learnt it. */
-  by: HostName | null;
-  /** On the monotonic clock. */
+/** That a name of a rule has an address. Times are on the monotonic clock. */
+interface Claim {
   until: number;
+  /** The device that has asked for it; null if nobody knows. It counts for this one until then. */
+  device: DeviceId | null;
+  countsUntil: number;
+}
+
+/** A claim and what it is about. */
+export interface NamedAddress {
+  /** The id of the rule. */
+  rule: string;
+  name: HostName;
+  address: Address;
+  device: DeviceId | null;
+  /** For how long it is known. */
+  forMs: number;
 }
 
 /** The addresses that the names of rules have now. */
 export class NamedAddresses {
-  /** By the id of the rule. */
-  private readonly byRule = new Map<string, Map<Address, Named>>();
+  /** By the id of the rule, the name and the address. */
+  private readonly byRule = new Map<string, Map<HostName, Map<Address, Claim>>>();
 
   constructor(private readonly monotonic: () => number) {}
 
-  /** Keeps them for this long, or longer. If there would be too many, nothing changes. */
-  learn(
-    { id }: Rule,
-    by: HostName | null,
-    addresses: readonly Address[],
-    forMs: number,
-  ): "new" | "known" | "too many" {
-    const own = this.byRule.get(id) ?? new Map<Address, Named>();
-    const added = new Set(addresses).difference(own).size;
-    if (own.size + added > MAX_RULE_ADDRESSES || this.size + added > MAX_ALL_ADDRESSES) return "too many";
-    this.byRule.set(id, own);
-    const until = this.monotonic() + forMs;
-    for (const address of addresses) {
-      const known = own.get(address);
-      own.set(address, { by, until: Math.max(until, known?.until ?? 0) });
-    }
-    return added === 0 ? "known" : "new";
+  /** All of them, to be learnt again after a restart. */
+  get all(): NamedAddress[] {
+    const now = this.monotonic();
+    return this.claims().map(({ rule, name, address, claim: { device, until } }) => ({
+      ...{ rule, name, address, device },
+      forMs: Math.max(0, Math.round(until - now)),
+    }));
   }
 
-  /**
-   * The addresses that each rule leads to its exit. One that several rules for the same devices have has one exit: what
-   * is direct comes last, because it leaves outside the tunnel, and then a longer name comes before a shorter one.
-   */
-  ledBy(rules: readonly Rule[]): Map<Rule, Address[]> {
-    const led = new Map<Rule, Address[]>();
-    for (const some of Map.groupBy(rules, ({ devices }) => ownersOf(devices)).values()) {
-      const first = new Map<Address, { rule: Rule; by: HostName | null }>();
-      for (const rule of some)
-        for (const [address, { by }] of this.ofRule(rule)) {
-          const known = first.get(address);
-          if (known === undefined || comesBefore({ rule, by }, known)) first.set(address, { rule, by });
-        }
-      for (const [address, { rule }] of first) {
-        const own = led.get(rule) ?? [];
-        led.set(rule, own);
-        own.push(address);
-      }
+  /** Keeps them for this long, or longer. Returns those that are new; null if there would be too many, and nothing changes. */
+  learn(
+    { id }: Pick<Rule, "id">,
+    name: HostName,
+    addresses: readonly Address[],
+    device: DeviceId | null,
+    forMs: number,
+  ): Address[] | null {
+    const own = this.ofName(id, name);
+    const added = [...new Set(addresses).difference(own)];
+    if (added.length > 0 && !this.hasRoom(id, device, added.length)) return null;
+    const now = this.monotonic();
+    for (const address of addresses) {
+      const known = own.get(address);
+      const until = Math.max(now + forMs, known?.until ?? 0);
+      const isOthers = known !== undefined && known.device !== device && known.countsUntil > now;
+      own.set(address, isOthers ? { ...known, until } : { until, device, countsUntil: until });
     }
-    return led;
+    return added;
+  }
+
+  /** Takes in what was known before a restart, as far as rules still have the names; each for this long again, and more. */
+  restore(known: readonly NamedAddress[], rules: readonly Rule[], moreMs: number): void {
+    const now = this.monotonic();
+    for (const { rule, name, address, device, forMs } of known)
+      if (rules.some(({ id, names }) => id === rule && names.includes(name)))
+        this.ofName(rule, name).set(address, { device, until: now + forMs + moreMs, countsUntil: now });
+  }
+
+  forget({ id }: Rule, name: HostName, addresses: readonly Address[]): void {
+    for (const address of addresses) this.byRule.get(id)?.get(name)?.delete(address);
+  }
+
+  /** What the rule leads to its exit, by the labels of its names. An address is led by the longest name that has it. */
+  ledBy(rule: Rule): Named[] {
+    const counts = [...new Set(rule.names.map(labelsOf))].sort((one, other) => other - one);
+    const led = new Set<Address>();
+    return counts.map((labels) => {
+      const names = rule.names.filter((name) => labelsOf(name) === labels);
+      const own = new Set(names.flatMap((name) => this.of(rule, name))).difference(led);
+      for (const address of own) led.add(address);
+      return { labels, addresses: [...own] };
+    });
   }
 
   /** Those of one of the rule's names. */
-  of(rule: Rule, name: HostName): Address[] {
-    return [...this.ofRule(rule)].flatMap(([address, { by }]) => (by === name ? [address] : []));
+  of({ id }: Rule, name: HostName): Address[] {
+    return [...(this.byRule.get(id)?.get(name)?.keys() ?? [])];
   }
 
-  /** Null if nobody knows which of the rule's names has the address. */
-  nameOf({ id }: Rule, address: Address): HostName | null {
-    return this.byRule.get(id)?.get(address)?.by ?? null;
-  }
-
-  /** Whether one of the rule's names has one of these addresses. */
-  hasAny({ id }: Rule, addresses: readonly Address[]): boolean {
+  /** The names of the rule that have the address. */
+  namesOf({ id, names }: Rule, address: Address): HostName[] {
     const own = this.byRule.get(id);
-    return own !== undefined && addresses.some((address) => own.has(address));
+    return names.filter((name) => own?.get(name)?.has(address));
   }
 
+  /** How many addresses the rule's names have. */
   count(rule: Rule): number {
-    return this.ofRule(rule).length;
+    return new Set(rule.names.flatMap((name) => this.of(rule, name))).size;
   }
 
-  /** Forgets those that no name has any more. */
-  keepOnly(rules: readonly Rule[]): void {
-    const kept = new Map(rules.map((rule) => [rule.id, new Map(this.ofRule(rule))]));
-    this.byRule.clear();
-    for (const [id, addresses] of kept) if (addresses.size > 0) this.byRule.set(id, addresses);
+  /** The devices whose answers can have no more addresses of the rule. */
+  full({ id }: Rule): DeviceId[] {
+    const devices = new Set(this.claims(id).flatMap(({ claim: { device } }) => device ?? []));
+    return [...devices].filter((device) => !this.hasRoom(id, device, 1));
   }
 
-  /** Those whose time is over. */
-  expired(): Set<Address> {
+  /** Forgets those that no name has any more. Whether there were any. */
+  keepOnly(rules: readonly Rule[]): boolean {
+    const kept = new Map(rules.map(({ id, names }) => [id, new Set(names)]));
+    let isLess = false;
+    for (const [id, names] of this.byRule)
+      for (const name of names.keys()) if (!kept.get(id)?.has(name)) isLess = names.delete(name) || isLess;
+    return isLess;
+  }
+
+  /** Whether the time of any is over. */
+  get isAnyOver(): boolean {
     const now = this.monotonic();
-    const all = [...this.byRule.values()].flatMap((addresses) => [...addresses]);
-    return new Set(all.flatMap(([address, { until }]) => (until <= now ? [address] : [])));
+    return this.claims().some(({ claim: { until } }) => until <= now);
   }
 
   /** Those whose time is over get more time if they are in use, and are forgotten otherwise. */
   renew(used: ReadonlySet<Address>, forMs: number): void {
     const now = this.monotonic();
-    for (const addresses of this.byRule.values())
-      for (const [address, named] of addresses)
-        if (named.until <= now) {
-          if (used.has(address)) named.until = now + forMs;
-          else addresses.delete(address);
-        }
+    for (const { rule, name, address, claim } of this.claims())
+      if (claim.until <= now) {
+        if (used.has(address)) claim.until = now + forMs;
+        else this.byRule.get(rule)?.get(name)?.delete(address);
+      }
   }
 
-  private get size(): number {
-    return [...this.byRule.values()].reduce((sum, addresses) => sum + addresses.size, 0);
+  /**
+   * Whether a device may bring in so many more: it has at most half of what the others leave, so that there is always room
+   * for another one.
+   */
+  private hasRoom(id: string, device: DeviceId | null, count: number): boolean {
+    const isWithin = (all: readonly { claim: Claim }[], max: number) => {
+      const own = all.filter(({ claim }) => claim.device === device).length + count;
+      return own <= (max - (all.length + count - own)) / 2;
+    };
+    return isWithin(this.claims(id), MAX_RULE_ADDRESSES) && isWithin(this.claims(), MAX_ALL_ADDRESSES);
   }
 
-  /** A rule that was changed keeps those of the names that it still has. */
-  private ofRule({ id, names }: Rule): [Address, Named][] {
-    const own = new Set<HostName | null>([...names, ...(names.length === 0 ? [] : [null])]);
-    return [...(this.byRule.get(id) ?? [])].filter(([, { by }]) => own.has(by));
+  private ofName(id: string, name: HostName): Map<Address, Claim> {
+    const ofRule = this.byRule.get(id) ?? new Map<HostName, Map<Address, Claim>>();
+    const own = ofRule.get(name) ?? new Map<Address, Claim>();
+    this.byRule.set(id, ofRule.set(name, own));
+    return own;
+  }
+
+  /** Those of one rule, or of all. */
+  private claims(id?: string): { rule: string; name: HostName; address: Address; claim: Claim }[] {
+    const some = id === undefined ? [...this.byRule] : [[id, this.byRule.get(id) ?? new Map()] as const];
+    return some.flatMap(([rule, names]: readonly [string, Map<HostName, Map<Address, Claim>>]) =>
+      [...names].flatMap(([name, addresses]) =>
+        [...addresses].map(([address, claim]) => ({ rule, name, address, claim })),
+      ),
+    );
   }
 }
 
-interface Claim {
-  rule: Rule;
-  by: HostName | null;
-}
-
-/** What was there before this service began stays, so that no connection changes its exit. */
-function comesBefore(one: Claim, other: Claim): boolean {
-  const rankOf = ({ rule, by }: Claim) => [
-    rule.exit.to === "direct" ? 1 : 0,
-    by === null ? Number.NEGATIVE_INFINITY : -by.split(".").length,
-  ];
-  const [[exit = 0, length = 0], [otherExit = 0, otherLength = 0]] = [rankOf(one), rankOf(other)];
-  return exit < otherExit || (exit === otherExit && length < otherLength);
+/** How long a name is. */
+export function labelsOf(name: HostName): number {
+  return name.split(".").length;
 }

@@ -1,8 +1,12 @@
 import { type Address, type HostName, unmapped } from "../base/address.ts";
 import type { DeviceId } from "../devices/id.ts";
-import { namedListed } from "../killswitch/named-listed.ts";
+import type { Named } from "../killswitch/destination-part.ts";
+import { inOrderOfLookUps } from "../killswitch/named-sets.ts";
+import type { Destination } from "../killswitch/policy.ts";
 import type { Host } from "../system/host.ts";
-import { NamedAddresses } from "./named-addresses.ts";
+import { keptIn, keptText } from "./kept-addresses.ts";
+import { LostAddresses } from "./lost-addresses.ts";
+import { labelsOf, NamedAddresses } from "./named-addresses.ts";
 import type { Match, Rule } from "./rules.ts";
 import { SharedNames } from "./shared-names.ts";
 
@@ -13,11 +17,19 @@ const USED_MS = 600_000;
 /** Who has asked for what: every device of a household, for every name of some rules. */
 const MAX_ASKED = 2_048;
 
-/** Addresses that a name of a rule has, and for how long devices may use them. */
+/** Addresses that a name of a rule has, who has asked, and for how long devices may use them. */
 export interface NamedAnswer {
   match: Match<HostName>;
+  device: DeviceId;
   addresses: readonly Address[];
   ttlMs: number;
+}
+
+/** A text that the next service reads: it outlives the service, and need not outlive the kernel. */
+export interface KeptText {
+  /** Null if there is none. */
+  read(): string | null;
+  write(text: string): void;
 }
 
 interface Deps {
@@ -27,11 +39,14 @@ interface Deps {
   load: (begin?: () => void) => Promise<void>;
   /** The addresses that devices have connections to. */
   connectedTo: () => Promise<ReadonlySet<Address>>;
+  /** What the names have, so that a restart changes nothing. */
+  kept: KeptText;
 }
 
 /** Leads the addresses that names of rules have to the exits of the rules. */
 export class Names {
   private readonly addresses: NamedAddresses;
+  private readonly lost: LostAddresses;
   private readonly shared = new SharedNames();
   /** When each device has last asked for each name of a rule, the latest last. */
   private readonly asked = new Map<string, number>();
@@ -41,9 +56,15 @@ export class Names {
   private loaded = 0;
   /** The load that has not begun. All answers that come until then share it. */
   private next: Promise<void> | null = null;
+  /** Whether the next service would know less. */
+  private isUnsaved = false;
 
   constructor(private readonly deps: Deps) {
-    this.addresses = new NamedAddresses(() => deps.clock.monotonic());
+    const monotonic = () => deps.clock.monotonic();
+    this.addresses = new NamedAddresses(monotonic);
+    this.lost = new LostAddresses(monotonic);
+    // What devices have asked for again since the last writing is known for no longer than this.
+    this.addresses.restore(keptIn(deps.kept.read()), deps.rules(), SHORTEST_MS);
   }
 
   /** To be called for each question about a name of a rule. */
@@ -61,34 +82,54 @@ export class Names {
   }
 
   /**
-   * Resolves once the kernel leads these addresses to the rule's exit. False if it does not, because there are too many
-   * addresses, or the rule has changed meanwhile: then nobody may be told of them.
+   * Resolves once the kernel leads these addresses to the rule's exit. False if it does not, because the device has brought
+   * in too many, or the rule has changed meanwhile: then nobody may be told of them.
    */
-  async permit({ match: { rule, by }, addresses, ttlMs }: NamedAnswer): Promise<boolean> {
+  async permit({ match: { rule, by }, device, addresses, ttlMs }: NamedAnswer): Promise<boolean> {
     if (!this.has(rule)) return false;
-    const outcome = this.addresses.learn(rule, by, addresses, Math.max(ttlMs, SHORTEST_MS));
-    if (outcome === "too many") return false;
-    if (outcome === "new") this.learnt += 1;
+    const forMs = Math.max(ttlMs, SHORTEST_MS);
+    const added = this.addresses.learn(rule, by, addresses, device, forMs);
+    if (added === null) return false;
+    if (added.length > 0) {
+      this.saveOr(() => this.addresses.forget(rule, by, added));
+      this.lost.asked(rule.devices, added);
+      this.learnt += 1;
+    }
+    // A day is more than the next service adds.
+    this.isUnsaved ||= forMs > SHORTEST_MS;
     if (this.loaded !== this.learnt) await this.load();
     return this.has(rule);
   }
 
-  /** What each rule leads to its exit now. */
-  ledBy(rules: readonly Rule[]): Map<Rule, Address[]> {
-    return this.addresses.ledBy(rules);
+  /** What a rule leads to its exit now. */
+  ledBy(rule: Rule): Named[] {
+    return this.addresses.ledBy(rule);
+  }
+
+  /** What is refused, because nobody knows which rules it belongs to. */
+  get refused(): Destination[] {
+    return this.lost.refused;
   }
 
   of(rule: Rule, name: HostName): Address[] {
     return this.addresses.of(rule, name);
   }
 
-  /** The name of one of these rules that has the address, and leads it; null if none has. */
-  leading(address: Address, rules: readonly Rule[]): Match<HostName> | null {
-    const led = this.ledBy(this.deps.rules());
-    const having = rules.filter((rule) => led.get(rule)?.includes(address));
-    const rule = having.find(({ exit }) => exit.to !== "direct") ?? having[0];
-    const by = rule && (this.addresses.nameOf(rule, address) ?? rule.names[0]);
-    return rule && by ? { rule, by } : null;
+  /**
+   * The name of one of these rules that has the address, and leads it; `lost` if it is refused to the device, or to all
+   * devices (null), because nobody knows its name; null if no rule leads it.
+   */
+  leading(
+    address: Address,
+    rules: readonly Rule[],
+    device: DeviceId | null,
+  ): Match<HostName> | "lost" | null {
+    const [first] = rules
+      .flatMap((rule) => this.addresses.namesOf(rule, address).map((by) => ({ rule, by })))
+      .map(({ rule, by }) => ({ match: { rule, by }, exit: rule.exit, labels: labelsOf(by) }))
+      .sort(inOrderOfLookUps);
+    const isLost = this.lost.has(address, device) && (first === undefined || first.exit.to === "direct");
+    return isLost ? "lost" : (first?.match ?? null);
   }
 
   /** To be called for each answer that no rule leads outside the tunnel: its addresses may be outside all the same. */
@@ -97,7 +138,8 @@ export class Names {
       const { exit, names, devices } = rule;
       if (exit.to !== "direct" || names.length === 0) continue;
       if (devices.length > 0 && !devices.includes(device)) continue;
-      if (this.addresses.hasAny(rule, addresses.map(unmapped))) this.shared.note(rule, name);
+      const isShared = addresses.some((each) => this.addresses.namesOf(rule, unmapped(each)).length > 0);
+      if (isShared) this.shared.note(rule, name);
     }
   }
 
@@ -110,26 +152,57 @@ export class Names {
     return this.addresses.count(rule);
   }
 
-  /** To be called after a change of the rules. */
-  keepOnly(rules: readonly Rule[]): void {
-    this.addresses.keepOnly(rules);
-    this.shared.keepOnly(rules);
+  /** The devices whose answers can have no more addresses of the rule. */
+  full(rule: Rule): DeviceId[] {
+    return this.addresses.full(rule);
   }
 
-  /** Takes in what the table has that a service before this one has loaded. Devices still use these addresses. */
+  /** To be called after a change of the rules. */
+  keepOnly(rules: readonly Rule[]): void {
+    this.isUnsaved = this.addresses.keepOnly(rules) || this.isUnsaved;
+    this.shared.keepOnly(rules);
+    this.saveAgain();
+  }
+
+  /**
+   * To be called with the table of a service before this one. What that has led to exits is known, or else it is refused
+   * until devices ask again.
+   */
   takeOver(listing: string): void {
-    const rules = this.deps.rules().filter(({ names }) => names.length > 0);
-    for (const [index, addresses] of namedListed(listing, rules).entries()) {
-      const [rule] = rules.slice(index, index + 1);
-      if (rule !== undefined) this.addresses.learn(rule, null, addresses, SHORTEST_MS);
-    }
+    const known = new Set(keptIn(this.deps.kept.read()).map(({ address }) => address));
+    const named = this.deps.rules().filter(({ names }) => names.length > 0);
+    this.lost.find(listing, known, named);
   }
 
   /** Forgets what no device uses any more. */
   async expire(): Promise<void> {
-    if (this.addresses.expired().size === 0) return;
-    this.addresses.renew(await this.deps.connectedTo(), USED_MS);
-    await this.deps.load();
+    const isAnyOver = this.addresses.isAnyOver;
+    if (isAnyOver) this.addresses.renew(await this.deps.connectedTo(), USED_MS);
+    if (this.lost.expire() || isAnyOver) await this.deps.load();
+    this.isUnsaved ||= isAnyOver;
+    this.saveAgain();
+  }
+
+  /** The kernel must never have what the next service does not know. */
+  private saveOr(undo: () => void): void {
+    try {
+      this.save();
+    } catch (error) {
+      undo();
+      throw error;
+    }
+  }
+
+  /** If that fails, it is tried again soon: what is saved is more than what is known. */
+  private saveAgain(): void {
+    try {
+      if (this.isUnsaved) this.save();
+    } catch {}
+  }
+
+  private save(): void {
+    this.deps.kept.write(keptText(this.addresses.all));
+    this.isUnsaved = false;
   }
 
   private has(rule: Rule): boolean {

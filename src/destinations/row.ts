@@ -3,7 +3,7 @@ import { formatExit } from "../devices/exit.ts";
 import type { DeviceId } from "../devices/id.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import type { Rule } from "./rules.ts";
-import { type Destination, MAX_RULE_ADDRESSES } from "./schema.ts";
+import type { Destination } from "./schema.ts";
 
 interface Facts {
   isOpen: boolean;
@@ -13,6 +13,8 @@ interface Facts {
   addresses: number;
   /** How many other names have some of these, as far as devices have asked. */
   others: number;
+  /** Devices that can have no more of them. */
+  full: readonly DeviceId[];
   ownerOf: (prefix: Prefix) => string | null;
   nameOf: (id: DeviceId) => string;
   /** Whether the gateway's resolver answers the device. */
@@ -51,7 +53,7 @@ function warningsOfExit({ prefixes, exit }: Rule, { isOpen, ownerOf }: Facts): s
 }
 
 function warningsOfNames({ devices, exit }: Rule, facts: Facts): string[] {
-  const { resolving, addresses, nameOf, isServed } = facts;
+  const { resolving, full, nameOf, isServed } = facts;
   const unserved = devices.filter((id) => !isServed(id)).map(nameOf);
   return [
     ...(resolving === "elsewhere" ? [NOT_RESOLVED] : []),
@@ -66,11 +68,14 @@ function warningsOfNames({ devices, exit }: Rule, facts: Facts): string[] {
           `Other names on the same addresses leave outside the tunnel as well, as long as these are in use. Devices have asked for ${facts.others === 0 ? "none" : facts.others} so far.`,
         ]
       : []),
-    ...(addresses >= MAX_RULE_ADDRESSES ? [FULL] : []),
+    ...(full.length === 0
+      ? []
+      : [
+          `Its names have as many addresses as they can for ${full.map(nameOf).join(", ")}: answers with others are refused.`,
+        ]),
   ];
 }
 
 export const NOT_RESOLVED =
   "Another resolver of this machine answers at port 53, so the names have no effect: stop it, or use networks instead.";
 const FAILED = "The resolver cannot listen, so all questions are refused: portcullis dns";
-const FULL = `Its names have ${MAX_RULE_ADDRESSES} addresses, the maximum: answers with others are refused.`;

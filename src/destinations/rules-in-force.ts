@@ -1,8 +1,8 @@
-import type { Address } from "../base/address.ts";
 import { Unsaved } from "../base/errors.ts";
 import { nextTurn, Queue } from "../base/queue.ts";
 import type { Texts } from "../base/saved.ts";
-import type { PolicyPart } from "../killswitch/policy.ts";
+import type { Named } from "../killswitch/destination-part.ts";
+import type { Destination, PolicyPart } from "../killswitch/policy.ts";
 import { onlyCloses } from "./closing.ts";
 import { closed } from "./direct.ts";
 import { inOrder, Matcher, type Rule } from "./rules.ts";
@@ -12,8 +12,10 @@ interface Deps {
   store: Texts;
   killSwitch: { update(owner: string, part: PolicyPart | null): Promise<void> };
   directAllowed: () => boolean;
-  /** The addresses that each rule leads to its exit by names. */
-  ledBy: (rules: readonly Rule[]) => Map<Rule, Address[]>;
+  /** What a rule leads to its exit by names. */
+  ledBy: (rule: Rule) => readonly Named[];
+  /** What is refused besides. */
+  refused: () => readonly Destination[];
   /** Called when others have taken the place of these. */
   onChange: (before: readonly Rule[]) => void;
 }
@@ -96,12 +98,12 @@ export class RulesInForce {
 
   private put(rules: readonly Rule[]): Promise<void> {
     this.matcher = new Matcher(rules);
-    const led = this.deps.ledBy(rules);
-    const destinations = rules.map((rule) => {
+    const led = rules.map((rule) => {
       const { names, prefixes, devices, exit } = rule;
-      return { prefixes, devices, exit, ...(names.length > 0 && { addresses: led.get(rule) ?? [] }) };
+      return { prefixes, devices, exit, ...(names.length > 0 && { named: this.deps.ledBy(rule) }) };
     });
-    return this.deps.killSwitch.update(OWNER, rules.length === 0 ? null : { destinations });
+    const destinations = [...led, ...this.deps.refused()];
+    return this.deps.killSwitch.update(OWNER, destinations.length === 0 ? null : { destinations });
   }
 
   /** What was saved, and then refused by the kernel, must not come back with the next start. */

@@ -181,7 +181,7 @@ export class Resolver {
     const isPermitted =
       match === null ||
       addresses.length === 0 ||
-      (await permit({ match, addresses: addresses.map(unmapped), ttlMs: 1_000 * ttlSeconds }));
+      (await permit({ match, device, addresses: addresses.map(unmapped), ttlMs: 1_000 * ttlSeconds }));
     if (match?.rule.exit.to !== "direct") this.deps.other(name as HostName, device, addresses);
     const isBlocked = exitOf(device).to === "blocked";
     return isPermitted && rules().forName(name as HostName, device, isBlocked)?.rule === match?.rule;

@@ -1,18 +1,26 @@
 import { type Address, parseAddress } from "../base/address.ts";
 import { chainsListed, elementsOf } from "./listing.ts";
-import { NO_ADDRESS, namedSet } from "./named-sets.ts";
-import type { Destination } from "./policy.ts";
+import { NO_ADDRESS } from "./named-sets.ts";
 
-/** The addresses that a listing of the table has for the names of each of these destinations. */
-export function namedListed(
-  listing: string,
-  destinations: readonly Pick<Destination, "devices" | "exit">[],
-): Address[][] {
+/** What a listing of the table has in one of the sets of names. */
+interface NamedListed {
+  /** The devices, as `ownersOf` has them. */
+  owners: string;
+  /** A tunnel's name, `blocked` or `direct`. */
+  exit: string;
+  addresses: Address[];
+}
+
+const NAME = /^set (named_([0-9a-f]{12}|all)_(\S+)_\d+_ipv[46])$/;
+
+/** The addresses that a listing of the table has for names. */
+export function namedListed(listing: string): NamedListed[] {
   const chains = chainsListed(listing);
-  return destinations.map((destination) =>
-    ([4, 6] as const)
-      .flatMap((family) => elementsOf(namedSet(destination, family), chains))
-      .flatMap((element) => parseAddress(element) ?? [])
-      .filter((address) => !Object.values(NO_ADDRESS).includes(address)),
-  );
+  return [...chains.keys()].flatMap((key) => {
+    const [, set, owners = "", exit = ""] = NAME.exec(key) ?? [];
+    if (set === undefined) return [];
+    const addresses = elementsOf(set, chains).flatMap((element) => parseAddress(element) ?? []);
+    const none = Object.values(NO_ADDRESS);
+    return [{ owners, exit, addresses: addresses.filter((address) => !none.includes(address)) }];
+  });
 }

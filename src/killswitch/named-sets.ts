@@ -1,4 +1,5 @@
 import { type Address, familyOf, mustParseAddress } from "../base/address.ts";
+import type { Named } from "./destination-part.ts";
 import { anyOf, headerOf, tableSet } from "./match.ts";
 import type { Destination, Exit, Policy } from "./policy.ts";
 
@@ -12,11 +13,10 @@ export const NO_ADDRESS: Readonly<Record<Family, Address>> = {
 /** Of the hash of the devices: 48 bits. */
 const HASH_LETTERS = 12;
 
-/** The destinations with names that are for the same devices and have the same exit. They share sets. */
-interface Group {
+/** What names of the same length have, of destinations for the same devices and with the same exit. They share sets. */
+interface Group extends Named {
   devices: Destination["devices"];
   exit: Exit;
-  addresses: readonly Address[];
 }
 
 /**
@@ -42,18 +42,15 @@ interface LookUp {
   comment: string;
 }
 
-/**
- * Look-ups in the sets. Where more than one has an address, the first that is not direct counts: what is direct leaves
- * outside the tunnel.
- */
+/** Look-ups in the sets. Where more than one has an address, the first counts. */
 export function lookUpNames(
   destinations: readonly Destination[],
   family: Family,
   { senders, to, blocked, comment }: LookUp,
 ): string[] {
-  return groupsIn(destinations).flatMap(({ devices, exit }) => {
+  return groupsIn(destinations).flatMap(({ devices, exit, labels }) => {
     const from = senders(devices);
-    const set = `@${namedSet({ devices, exit }, family)}`;
+    const set = `@${namedSet({ devices, exit, labels }, family)}`;
     const daddr = `${headerOf(family)} daddr`;
     return [
       `${from}${daddr} ${set} goto ${to(exit)} ${comment}`,
@@ -62,9 +59,11 @@ export function lookUpNames(
   });
 }
 
-/** The same text for the same devices, whatever their order. */
+/** The same word for the same devices, whatever their order. */
 export function ownersOf(devices: Destination["devices"]): string {
-  return devices.toSorted().join();
+  if (devices.length === 0) return "all";
+  const text = devices.toSorted().join();
+  return new Bun.CryptoHasher("sha256").update(text).digest("hex").slice(0, HASH_LETTERS);
 }
 
 /** The match for packets of some devices of the LAN, or of all. */
@@ -77,29 +76,35 @@ export function senderIn(macs: readonly string[]): string {
  * that.
  */
 export function groupsIn(destinations: readonly Destination[]): Group[] {
-  const named = destinations.filter(
-    ({ addresses, exit }) => addresses !== undefined && (exit.to !== "blocked" || addresses.length > 0),
-  );
+  const named = destinations
+    .flatMap(({ devices, exit, named = [] }) => named.map((part) => ({ devices, exit, ...part })))
+    .filter(({ exit, addresses }) => exit.to !== "blocked" || addresses.length > 0);
   const groups = Map.groupBy(named, (each) => namedSet(each, 4));
-  const all = [...groups.values()].flatMap(([first, ...others]) =>
-    first === undefined
-      ? []
-      : [
-          {
-            ...{ devices: first.devices, exit: first.exit },
-            addresses: [first, ...others].flatMap(({ addresses = [] }) => addresses),
-          },
-        ],
-  );
-  const isDirect = ({ exit }: Group) => exit.to === "direct";
-  return [...all.filter((group) => !isDirect(group)), ...all.filter(isDirect)];
+  return [...groups.values()]
+    .flatMap(([first, ...others]) => {
+      if (first === undefined) return [];
+      return [{ ...first, addresses: [first, ...others].flatMap(({ addresses }) => addresses) }];
+    })
+    .sort(inOrderOfLookUps);
 }
 
-/** The same name as before a restart, so that the next service finds the addresses of the one before. */
-export function namedSet({ devices, exit }: Pick<Destination, "devices" | "exit">, family: Family): string {
-  const owners =
-    devices.length === 0
-      ? "all"
-      : new Bun.CryptoHasher("sha256").update(ownersOf(devices)).digest("hex").slice(0, HASH_LETTERS);
-  return `named_${owners}_${exit.to === "tunnel" ? exit.name : exit.to}_ipv${family}`;
+/**
+ * Where names share an address, the longest counts; of those with as many labels, the exits are in the order of their
+ * names. What is direct comes last, because it leaves outside the tunnel.
+ */
+export function inOrderOfLookUps(
+  one: Pick<Group, "exit" | "labels">,
+  other: Pick<Group, "exit" | "labels">,
+): number {
+  const isDirect = ({ exit }: { exit: Exit }) => (exit.to === "direct" ? 1 : 0);
+  const nameOf = ({ exit }: { exit: Exit }) => (exit.to === "tunnel" ? exit.name : "");
+  const [name, otherName] = [nameOf(one), nameOf(other)];
+  const byName = name < otherName ? -1 : name > otherName ? 1 : 0;
+  return isDirect(one) - isDirect(other) || other.labels - one.labels || byName;
+}
+
+/** The same name as before a restart, so that the next service finds what is lost. */
+function namedSet({ devices, exit, labels }: Omit<Group, "addresses">, family: Family): string {
+  const to = exit.to === "tunnel" ? exit.name : exit.to;
+  return `named_${ownersOf(devices)}_${to}_${labels}_ipv${family}`;
 }

@@ -39,7 +39,12 @@ function alike(claim: string, work: (both: Both) => Promise<void>): void {
 const FAMILIES = ["-4", "-6"];
 /** A rule by name. */
 const NAMED: Policy["destinations"] = [
-  { prefixes: [], devices: [], exit: { to: "tunnel", name: "main" }, addresses: [ip("192.0.2.1")] },
+  {
+    prefixes: [],
+    devices: [],
+    exit: { to: "tunnel", name: "main" },
+    named: [{ labels: 2, addresses: [ip("192.0.2.1")] }],
+  },
 ];
 
 async function showRules(both: Both): Promise<void> {
@@ -465,7 +470,7 @@ describe("the firewall's table", () => {
     await both.play(LIST);
     await both.play(LOAD, rulesetOf({ ...POLICIES.connected, destinations: NAMED }));
     const address = (verb: ElementChange["verb"], family: 4 | 6, ...elements: string[]) =>
-      change(verb, `named_all_main_ipv${family}`, `ipv${family}_addr`, ...elements);
+      change(verb, `named_all_main_2_ipv${family}`, `ipv${family}_addr`, ...elements);
     expect(await outcome(address("add", 4, "192.0.2.7", "192.0.2.8"), address("add", 6, "2001:db8::7"))).toBe(
       "done",
     );

@@ -224,14 +224,14 @@ const answered = (name: string, addresses: string[], device = TV) => {
   const match = matching.forName(name as HostName, device as Mac);
   if (match === null) throw new Error(`no rule is for ${name}`);
   names.note(match, device as Mac);
-  return names.permit({ match, addresses: ips(...addresses), ttlMs: 1_000 });
+  return names.permit({ match, device: device as Mac, addresses: ips(...addresses), ttlMs: 1_000 });
 };
-/** The elements of the set of an exit's names for all devices. */
-const led = (exit: string, owners = "all") =>
-  new RegExp(`set named_${owners}_${exit}_ipv4 \\{\n.*\n {4}elements = \\{ (.*) \\}`)
-    .exec(table())?.[1]
-    ?.split(", ")
-    .filter((element) => element !== "0.0.0.0");
+/** The elements of the sets of an exit's names for all devices; undefined if there are none. */
+const led = (exit: string) => {
+  const sets = new RegExp(`set named_all_${exit}_\\d+_ipv4 \\{\n.*\n {4}elements = \\{ (.*) \\}`, "g");
+  const elements = [...table().matchAll(sets)].map(([, some = ""]) => some.split(", "));
+  return elements.length === 0 ? undefined : elements.flat().filter((element) => element !== "0.0.0.0");
+};
 /** Loads of a whole table. */
 const loads = () => home.host.commands.filter((command) => command.startsWith("nft -e")).length;
 
@@ -241,7 +241,7 @@ test("the addresses that names have are led by the rule's exit; only elements ch
     ...{ status: 200, names: ["example.com"], prefixes: [], addresses: 0 },
   });
   expect(led("main")).toEqual([]);
-  expect(loaded().slice(0, 1)).toEqual(["ip daddr @named_all_main_ipv4 goto leave_by_main"]);
+  expect(loaded().slice(0, 1)).toEqual(["ip daddr @named_all_main_2_ipv4 goto leave_by_main"]);
   const before = loads();
   expect(await answered("www.example.com", ["192.0.2.7", "2001:db8::7"])).toBe(true);
   expect(led("main")).toEqual(["192.0.2.7"]);
@@ -336,10 +336,16 @@ test("an address that two names share takes the exit of the longer one, and dire
   await answered("video.example.com", ["192.0.2.7"]);
   await answered("a.very.long.bank.example", ["192.0.2.7", "192.0.2.9"]);
   expect([led("amsterdam"), led("main"), led("direct")]).toEqual([
-    ["192.0.2.8"],
+    ["192.0.2.7", "192.0.2.8"],
     ["192.0.2.7"],
-    ["192.0.2.9"],
+    ["192.0.2.7", "192.0.2.9"],
   ]);
+  // The first one that has it counts.
+  const looked = loaded().flatMap((line) => /^ip daddr @named_all_(\S+)_ipv4/.exec(line)?.[1] ?? []);
+  expect(looked).toEqual(["main_3", "amsterdam_2", "direct_5"]);
+  const exits = ["7", "8", "9"].map(async (host) => (await why(`192.0.2.${host}`)).exit);
+  expect(await Promise.all(exits)).toEqual(["main", "amsterdam", "direct"]);
+  expect(await why("example.com")).toMatchObject({ exit: "amsterdam", addresses: ["192.0.2.8"] });
 });
 
 test("a rule that is direct by name counts the other names that devices have asked for on its addresses", async () => {
@@ -373,6 +379,18 @@ test("a rule that changes keeps the addresses of its names, and a removed one ha
   expect(matching.hasNames).toBe(false);
 });
 
+test("a name that stays keeps the address that it shares with one that goes", async () => {
+  await home.connect();
+  const { id } = await add({ names: ["example.com", "example.net"], exit: "main" });
+  await answered("example.com", ["192.0.2.7", "192.0.2.8"]);
+  await answered("example.net", ["192.0.2.7"]);
+  await send("PATCH", `/api/destinations/${id}`, { names: ["example.com"] });
+  expect(led("main")).toEqual(["192.0.2.7", "192.0.2.8"]);
+  await answered("example.com", ["192.0.2.9"]);
+  await send("PATCH", `/api/destinations/${id}`, { names: ["example.net", "example.com"] });
+  expect(led("main")).toEqual(["192.0.2.7", "192.0.2.8", "192.0.2.9"]);
+});
+
 test("an answer for a rule that is gone meanwhile is not permitted", async () => {
   await home.connect();
   const { id } = await add({ names: ["example.com"], exit: "main" });
@@ -380,18 +398,43 @@ test("an answer for a rule that is gone meanwhile is not permitted", async () =>
   const match = matching.forName("example.com" as HostName, TV as Mac);
   await send("DELETE", `/api/destinations/${id}`);
   if (match === null) throw new Error("no rule");
-  expect(await names.permit({ match, addresses: ips("192.0.2.7"), ttlMs: 1_000 })).toBe(false);
+  const answer = { match, device: TV as Mac, addresses: ips("192.0.2.7"), ttlMs: 1_000 };
+  expect(await names.permit(answer)).toBe(false);
 });
 
-test("no rule has more addresses than the maximum, and says so", async () => {
+test("a device brings in half of what the others leave, and the rest of its share is refused, never another's", async () => {
   await home.connect();
   await add({ names: ["example.com"], exit: "main" });
-  const many = Array.from({ length: 1_024 }, (_, index) => `198.51.${index >> 8}.${index & 255}`);
-  expect(await answered("example.com", many)).toBe(true);
+  const some = (net: number, count: number) =>
+    Array.from({ length: count }, (_, index) => `198.${net}.${index >> 8}.${index & 255}`);
+  expect(await answered("example.com", some(51, 513))).toBe(false);
+  expect(await answered("example.com", some(51, 512))).toBe(true);
+  expect(await answered("new.example.com", ["192.0.2.7"])).toBe(false);
+  // What is there already costs nothing.
+  expect(await answered("example.com", some(51, 1))).toBe(true);
+  expect((await list())[0].warning).toContain(`as many addresses as they can for ${TV}: answers with others`);
+  expect(await answered("example.com", some(52, 257), PHONE)).toBe(false);
+  expect(await answered("example.com", some(52, 256), PHONE)).toBe(true);
+  // Each that comes finds room.
+  expect(await answered("new.example.com", ["192.0.2.7"], "02:00:00:00:00:22")).toBe(true);
+  // All rules together have a share, too.
+  for (const name of ["example.net", "example.org"]) await add({ names: [name], exit: "main" });
+  expect(await answered("example.net", some(53, 512))).toBe(false);
+  expect(await answered("example.net", some(53, 120))).toBe(true);
+});
+
+test("an address counts for who has asked first, until that is over", async () => {
+  await home.connect();
+  await add({ names: ["example.com"], exit: "main" });
+  const many = Array.from({ length: 512 }, (_, index) => `198.51.${index >> 8}.${index & 255}`);
+  await answered("example.com", many);
+  await home.pass(3_000_000);
+  expect(await answered("example.com", many, PHONE)).toBe(true);
   expect(await answered("example.com", ["192.0.2.7"])).toBe(false);
-  expect(await answered("example.com", many.slice(0, 1))).toBe(true);
-  expect(led("main")).not.toContain("192.0.2.7");
-  expect((await list())[0].warning).toContain("1024 addresses, the maximum");
+  await home.pass(1_000_000);
+  expect(await answered("example.com", many, PHONE)).toBe(true);
+  expect(await answered("example.com", ["192.0.2.7"])).toBe(true);
+  expect(await answered("example.com", ["192.0.2.8"], PHONE)).toBe(false);
 });
 
 test("addresses end after an hour, unless a connection uses them", async () => {

@@ -127,14 +127,17 @@ test("it is over once a name that has its address leads elsewhere; names come be
     ...POLICY,
     destinations: destinations ?? [],
   });
-  const named = { prefixes: [], addresses: [HOST], devices: [], exit: amsterdam };
+  const named = { prefixes: [], named: [{ labels: 2, addresses: [HOST] }], devices: [], exit: amsterdam };
   const network = { prefixes: [cidr(`${HOST}/32`)], devices: [], exit: main };
   expect(over(outward(), ruled([named]))).toBe(true);
   expect(over(outward(TV_ADDRESS, AMSTERDAM), ruled([network, named]))).toBe(false);
-  expect(over(outward(), ruled([network, { ...named, addresses: [] }]))).toBe(false);
+  expect(over(outward(), ruled([network, { ...named, named: [] }]))).toBe(false);
   // A rule of the device comes first, and what is direct last.
   expect(over(outward(), ruled([named, { ...named, devices: [TV], exit: main }]))).toBe(false);
-  const direct = { ...named, exit: { to: "direct" } as const };
+  // The longest name counts.
+  const long = { ...named, named: [{ labels: 3, addresses: [HOST] }], exit: main };
+  expect(over(outward(), ruled([named, long]))).toBe(false);
+  const direct = { ...long, exit: { to: "direct" } as const };
   expect(over(outward(TV_ADDRESS, AMSTERDAM), ruled([direct, named]))).toBe(false);
 });
 

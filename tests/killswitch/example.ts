@@ -110,7 +110,7 @@ const DESTINATIONS: Destination[] = [
 
 /** A rule with names, and the addresses that they have. */
 function named(exit: string, devices: Destination["devices"], ...addresses: string[]): Destination {
-  return { prefixes: [], devices, exit: exitTo(exit), addresses: ips(...addresses) };
+  return { prefixes: [], devices, exit: exitTo(exit), named: [{ labels: 2, addresses: ips(...addresses) }] };
 }
 
 /** What the gateway asks inside a tunnel before it carries anything. */
@@ -358,7 +358,7 @@ function remotePolicy(through: string | null, others: "main" | "direct" = "main"
   );
 }
 
-function exitTo(name: string): Exit {
+export function exitTo(name: string): Exit {
   return name === "direct" ? { to: "direct" } : defaultExitTo(name);
 }
 

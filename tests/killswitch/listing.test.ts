@@ -133,7 +133,7 @@ const named = (addresses: readonly string[]): Policy => ({
   destinations: [
     {
       ...{ prefixes: [], devices: [], exit: { to: "tunnel", name: "main" } },
-      addresses: addresses.map(mustParseAddress),
+      named: [{ labels: 2, addresses: addresses.map(mustParseAddress) }],
     },
   ],
 });
@@ -243,7 +243,11 @@ describe("the changes of elements from one table to another", () => {
         const learnt = (index: number) => (index === 1 ? [mustParseAddress(address)] : []);
         const destinations = from.destinations.map((each, index) => ({
           ...each,
-          addresses: [...("addresses" in each ? (each.addresses ?? []) : []), ...learnt(index)],
+          ...("named" in each && {
+            named:
+              each.named?.map((part) => ({ ...part, addresses: [...part.addresses, ...learnt(index)] })) ??
+              [],
+          }),
         }));
         const to = { ...from, destinations };
         await loadTable(host, rulesetOf(from));

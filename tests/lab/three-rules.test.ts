@@ -121,7 +121,7 @@ test(
     for (const { leaks } of [bySecond, byFirst, byNone]) expect(leaks).toEqual([]);
     const { stdout } = await lab.exec(lab.namespaces.gateway, ["nft", "list", "table", "inet", "portcullis"]);
     const led = [
-      ...stdout.matchAll(/set named_\S+_(main|second|blocked)_ipv4 \{[^}]*elements = \{([^}]*)\}/g),
+      ...stdout.matchAll(/set named_\S+_(main|second|blocked)_\d+_ipv4 \{[^}]*elements = \{([^}]*)\}/g),
     ];
     expect(
       led.map(([, exit, elements = ""]) => [

@@ -1,0 +1,151 @@
+import { expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { ips } from "../fake/address.ts";
+import { DEVICES, EXITS, World } from "./world.ts";
+
+const NAMES = ["a.test", "b.test", "x.a.test", "c.b.test"];
+const ADDRESSES = ips("192.0.2.1", "192.0.2.2", "192.0.2.3", "2001:db8::1");
+
+type Deed = (world: World) => Promise<unknown>;
+
+const some = <Item>(all: readonly Item[], minLength: number) => fc.subarray([...all], { minLength });
+const index = fc.nat({ max: 5 });
+const body = fc.record({
+  names: some(NAMES, 1),
+  devices: some(DEVICES, 0),
+  exit: fc.constantFrom(...EXITS),
+});
+
+/** Rules have other ids in each world, and the same order. */
+const idAt = (world: World, at: number) => world.rules[at % Math.max(1, world.rules.length)]?.id ?? "none";
+
+const added = body.map(
+  (rule): Deed =>
+    (world) =>
+      world.destinations.add(rule),
+);
+const learnt = fc.tuple(fc.constantFrom(...NAMES), fc.constantFrom(...DEVICES), some(ADDRESSES, 1)).map(
+  ([name, device, addresses]): Deed =>
+    (world) =>
+      world.learn(name, device, addresses),
+);
+const edited = fc
+  .tuple(
+    index,
+    fc.oneof(body, fc.record({ names: some(NAMES, 1) }), fc.record({ exit: fc.constantFrom(...EXITS) })),
+  )
+  .map(
+    ([at, change]): Deed =>
+      (world) =>
+        world.destinations.edit(idAt(world, at), change),
+  );
+const removed = index.map(
+  (at): Deed =>
+    (world) =>
+      world.destinations.remove(idAt(world, at)),
+);
+const deeds = fc.array(fc.oneof(added, learnt, learnt, edited, removed), { maxLength: 14 });
+
+/** A rule may contradict another, or be gone. */
+const play = async (world: World, all: readonly Deed[]) => {
+  for (const deed of all) await deed(world).catch(() => {});
+};
+
+test(
+  "whatever is decided and learnt, a restart changes none of the kernel's sets",
+  () =>
+    fc.assert(
+      fc.asyncProperty(deeds, deeds, async (before, after) => {
+        const [world, other] = [new World(), new World()];
+        for (const each of [before, after]) {
+          await play(world, each);
+          await play(other, each);
+          await other.restart();
+          expect(other.sets).toEqual(world.sets);
+        }
+      }),
+      { numRuns: 150 },
+    ),
+  60_000,
+);
+
+test(
+  "wherever the service is killed, the next one has what was before a change or what is after it",
+  () =>
+    fc.assert(
+      fc.asyncProperty(
+        deeds,
+        fc.oneof(added, learnt, edited, removed),
+        fc.nat({ max: 4 }),
+        async (past, deed, effects) => {
+          const [killed, before, after] = [new World(), new World(), new World()];
+          for (const world of [killed, before, after]) await play(world, past);
+          await play(after, [deed]);
+          await killed.killAfter(effects, () => deed(killed));
+          await killed.restart();
+          expect([before.sets, after.sets]).toContainEqual(killed.sets);
+        },
+      ),
+      { numRuns: 150 },
+    ),
+  60_000,
+);
+
+const [TV, PHONE] = DEVICES as [(typeof DEVICES)[number], (typeof DEVICES)[number]];
+const many = (net: number, count: number) =>
+  ips(...Array.from({ length: count }, (_, at) => `198.${net}.${at >> 8}.${at & 255}`));
+
+test("each rule of a group has its own addresses after a restart", async () => {
+  const world = new World();
+  const names = ["a.test", "b.test", "c.test"];
+  const rules = [];
+  for (const name of names) rules.push(await world.destinations.add({ names: [name], exit: "amsterdam" }));
+  for (const [net, name] of names.entries()) await world.learn(name, TV, many(net, 100));
+  await world.restart();
+  const counts = () => world.destinations.list().destinations.map(({ addresses }) => addresses);
+  expect(counts()).toEqual([100, 100, 100]);
+  // There is room for as many as before, a removed rule ends, and what another still has stays.
+  expect(await world.learn("a.test", PHONE, many(9, 300))).toBe(true);
+  await world.learn("b.test", TV, many(0, 1));
+  await world.destinations.remove(rules[0]?.id ?? "");
+  expect(counts()).toEqual([101, 100]);
+  expect(world.sets.join()).toContain("198.0.0.0,");
+  expect(world.sets.join()).not.toMatch(/198\.(0\.0\.1|9\.0\.0),/);
+});
+
+test("what cannot be kept is not told, and goes nowhere", async () => {
+  const world = new World();
+  await world.destinations.add({ names: ["a.test"], exit: "amsterdam" });
+  const before = world.sets;
+  world.isFull = true;
+  expect(world.learn("a.test", TV, ADDRESSES)).rejects.toThrow();
+  expect(world.destinations.list().destinations[0]?.addresses).toBe(0);
+  world.isFull = false;
+  await world.destinations.load();
+  expect(world.sets).toEqual(before);
+  expect(await world.learn("a.test", TV, ADDRESSES)).toBe(true);
+});
+
+test("what is lost is refused to its devices until they ask again, and for an hour at most", async () => {
+  const world = new World();
+  await world.destinations.add({ names: ["a.test"], exit: "amsterdam" });
+  await world.destinations.add({ names: ["b.test"], devices: [TV], exit: "main" });
+  await world.learn("a.test", PHONE, ips("192.0.2.1", "192.0.2.2"));
+  await world.learn("b.test", TV, ips("192.0.2.3"));
+  for (const lost of [null, "{", "[[1]]"]) {
+    world.kept = lost;
+    await world.restart();
+    const exits = async (device: string) =>
+      Promise.all(
+        ADDRESSES.slice(0, 3).map(
+          async (address) => (await world.destinations.explain(device, address)).exit,
+        ),
+      );
+    expect(await exits(PHONE)).toEqual(["blocked", "blocked", "main"]);
+    expect(await exits(TV)).toEqual(["blocked", "blocked", "blocked"]);
+    expect((await world.destinations.explain(TV, "192.0.2.3")).why).toContain("has lost which");
+  }
+  expect(await world.learn("a.test", PHONE, ips("192.0.2.1"))).toBe(true);
+  expect((await world.destinations.explain(TV, "192.0.2.1")).exit).toBe("amsterdam");
+  expect((await world.destinations.explain(TV, "192.0.2.2")).exit).toBe("blocked");
+});
