@@ -178,6 +178,7 @@ test("the page in the browser takes only types, what is shared, and what makes a
         "shared/bounds.ts",
         "shared/quotas.ts",
         "shared/words.ts",
+        "shared/page-answers.ts",
         "shared/verdict.ts",
         "shared/zip.ts",
         "shared/config-files.ts",

@@ -2,9 +2,10 @@ import { useEffect } from "preact/hooks";
 import type { EventMessage } from "../http/event.ts";
 import { CHECKS_KEPT_MS } from "../shared/bounds.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
-import { ApiError, read } from "./api.ts";
+import { ApiError } from "./api.ts";
 import { say } from "./language.ts";
 import { type Answers, answerOf, askedFor, connection, type Loaded, type Resource } from "./store.ts";
+import { readTogether } from "./together.ts";
 
 /** Between the end of a read and the next of the same: a burst of events costs one read a second. */
 const PAUSE_MS = 1_000;
@@ -173,7 +174,7 @@ function load(name: Resource): Promise<boolean> {
 async function take<Name extends Resource>(name: Name, signal: AbortSignal): Promise<boolean> {
   const isLatest = () => under.get(name)?.ending.signal === signal;
   try {
-    const value = await read<Answers[Name]>(name, signal);
+    const value = await readTogether(name, signal);
     if (!isLatest()) return under.get(name)?.done ?? true;
     unheard.delete(name);
     if (name === "tunnels") setTunnels(value as Answers["tunnels"]);

@@ -3,6 +3,7 @@ import { sentenceFrom } from "./format.ts";
 import { say } from "./language.ts";
 import { isLost, needsToken } from "./store.ts";
 import { bearing, forgetToken, keptToken } from "./token.ts";
+import { turns } from "./turns.ts";
 
 /** Why a request failed, as a sentence for people. */
 export class ApiError extends Error {
@@ -17,8 +18,6 @@ export class ApiError extends Error {
 }
 
 type Method = "POST" | "PUT" | "PATCH" | "DELETE";
-
-const SECOND_MS = 1_000;
 
 /** Reads `/api/<path>`. */
 export async function read<T>(path: string, signal: AbortSignal | null = null): Promise<T> {
@@ -45,26 +44,21 @@ const UNKNOWN = say("The gateway does not answer. You will see whether this was 
 
 const UNSENT = say("The gateway does not answer, so nothing was changed. Try again when it is back.");
 
-/** A request over the limit was not carried out, so it is sent again: two pages of one machine share the limit. */
 async function request(path: string, init: RequestInit, silence: string): Promise<Response> {
-  for (;;) {
-    const token = keptToken();
+  let token: string | null = null;
+  const send = () => {
+    token = keptToken();
     const headers = { ...init.headers, ...bearing(token) };
-    const response = await fetch(`/api/${path}`, { ...init, headers, cache: "no-cache" }).catch(() => {
-      throw new ApiError(silence, null);
-    });
-    if (response.status === 401) {
-      // Another one may have been entered meanwhile.
-      if (keptToken() === token) forgetToken();
-      needsToken.value = true;
-      throw new ApiError(say("This needs a token. Log in, then try again."), 401);
-    }
-    if (response.status !== 429) return response;
-    // An answer that is not read keeps its connection, and a browser has six.
-    await response.body?.cancel();
-    const seconds = Number(response.headers.get("Retry-After") ?? 1);
-    await new Promise((resolve) => setTimeout(resolve, seconds * SECOND_MS));
-  }
+    return fetch(`/api/${path}`, { ...init, headers, cache: "no-cache" });
+  };
+  const response = await turns.take(send, init.method !== undefined).catch(() => {
+    throw new ApiError(silence, null);
+  });
+  if (response.status !== 401) return response;
+  // Another one may have been entered meanwhile.
+  if (keptToken() === token) forgetToken();
+  needsToken.value = true;
+  throw new ApiError(say("This needs a token. Log in, then try again."), 401);
 }
 
 async function answerOf(response: Response): Promise<unknown> {

@@ -2,11 +2,11 @@ import { refresh } from "./answers.ts";
 import { say } from "./language.ts";
 import { needsToken } from "./store.ts";
 import { bearing, forgetToken, type Keep, keepToken, keptToken } from "./token.ts";
+import { turns } from "./turns.ts";
 
 const ANSWERS_WITHIN_MS = 2_000;
 /** Who logs in waits longer; a gateway may be busy. */
 const LOGS_IN_WITHIN_MS = 10_000;
-const SECOND_MS = 1_000;
 
 /** Checks a token and keeps it; throws with a sentence for people if it is not valid. */
 export async function logIn(text: string, keep: Keep): Promise<void> {
@@ -41,17 +41,19 @@ export async function mayRead(): Promise<boolean | null> {
   return mayRead();
 }
 
-/** What a request with this token is answered; over the limit it is sent again. Null if there is no answer in time. */
+/** What a request with this token is answered; null if there is no answer in time. */
 async function statusWith(token: string | null, withinMs = ANSWERS_WITHIN_MS): Promise<number | null> {
-  for (;;) {
-    try {
-      const signal = AbortSignal.timeout(withinMs);
-      const response = await fetch("/api/access", { cache: "no-cache", headers: bearing(token), signal });
-      await response.body?.cancel();
-      if (response.status !== 429) return response.status;
-    } catch {
-      return null;
-    }
-    await new Promise((resolve) => setTimeout(resolve, SECOND_MS));
+  const send = () =>
+    fetch("/api/access", {
+      cache: "no-cache",
+      headers: bearing(token),
+      signal: AbortSignal.timeout(withinMs),
+    });
+  try {
+    const response = await turns.take(send, true);
+    await response.body?.cancel();
+    return response.status;
+  } catch {
+    return null;
   }
 }

@@ -27,7 +27,7 @@ export type App = ReturnType<typeof createApp>;
 export type Server = Bun.Server<SocketData>;
 
 /** What belongs to the interface itself. */
-type Made = "gate" | "accountRequests" | "eventSockets" | "serverOf";
+type Made = "gate" | "accountRequests" | "eventSockets" | "serverOf" | "readings";
 
 /** The HTTP interface to a gateway; does not listen yet. */
 export function createApp(gateway: Omit<Domain, Made>, options: Options) {
@@ -81,7 +81,7 @@ export function createApp(gateway: Omit<Domain, Made>, options: Options) {
   );
   register(app, [...routes, ...PAGES, docsRoute(routes)], {
     ...gateway,
-    ...{ gate, accountRequests, serverOf, eventSockets },
+    ...{ gate, accountRequests, serverOf, eventSockets, readings: new Map() },
   });
   // Otherwise the first request would wait for it. `listen` would do it again.
   app.compile();

@@ -38,6 +38,14 @@ import type { EventSockets, SocketData } from "./event-sockets.ts";
 import type { Gate } from "./gate.ts";
 import type { ShownBroker } from "./settings-schema.ts";
 
+/** What a request gives a route. */
+export interface Given {
+  params: Record<string, unknown>;
+  query: unknown;
+  body: unknown;
+  request: Request;
+}
+
 /** What the routes read and change. It refuses by throwing a `GatewayError`. */
 export interface Domain {
   tunnels: Tunnels;
@@ -85,4 +93,6 @@ export interface Domain {
   /** The server that a request came to; null if none listens. */
   serverOf: (request: Request) => Server<SocketData> | null;
   eventSockets: EventSockets;
+  /** What answers a GET, by its path, for whoever needs several answers at once. */
+  readings: Map<string, (given: Given) => unknown>;
 }

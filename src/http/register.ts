@@ -3,11 +3,10 @@ import { Type } from "typebox";
 import { nextTurn, Queue } from "../base/queue.ts";
 import { paced, shared } from "../base/readings.ts";
 import { jsonBody, unusedBody } from "./body.ts";
-import type { Domain } from "./domain.ts";
-import type { Asked, Fields, Route } from "./route.ts";
+import type { Domain, Given } from "./domain.ts";
+import type { Fields, Route } from "./route.ts";
 import { standardSchema } from "./standard-schema.ts";
 
-type Given = Asked<Record<string, unknown>, unknown, unknown>;
 type Run = (given: Given) => unknown;
 
 /** Adds routes to an app of Elysia. */
@@ -15,6 +14,7 @@ export function register(app: Elysia, routes: readonly Route[], domain: Domain):
   const queue = new Queue();
   for (const route of routes) {
     const run = runOf(route, domain, queue);
+    if (route.method === "get") domain.readings.set(route.path, run);
     app.route(route.method, route.path, route.query === undefined ? withoutQuery(run) : withQuery(run), {
       ...(route.method !== "get" && {
         parse: route.body === undefined ? unusedBody : jsonBody(route.maxBodyBytes),

@@ -11,6 +11,7 @@ const document = async () => (await send("GET", "/swagger/json")).json;
 
 const ENDPOINTS = [
   "get /api/status",
+  "get /api/page",
   "get /api/managed",
   "put /api/managed",
   "get /api/providers",

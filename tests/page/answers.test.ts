@@ -120,6 +120,19 @@ test("after an event, what it has made stale is asked again if it is shown, and 
   hide();
 });
 
+test("what is shown at the same time is read with one request, and what is missing there by itself", async () => {
+  const hide = ["schedules", "favourites", "settings"].map((name) => show(name));
+  const [settings, together] = await Promise.all([request(0), request(1)]);
+  expect(asked.map(({ path }) => path)).toEqual(["/api/settings", "/api/page?of=favourites+schedules"]);
+  settings(Response.json({}));
+  together(Response.json({ favourites: { recent: [] } }));
+  (await request(2))(refused());
+  expect(asked[2]?.path).toBe("/api/schedules");
+  while (answerOf("schedules").value?.state !== "failed") await Bun.sleep(1);
+  expect(answerOf("favourites").value).toEqual({ state: "ready", value: { recent: [] } } as never);
+  for (const each of hide) each();
+});
+
 test("the status has the kill switch that was read last", async () => {
   answerOf("status").value = { state: "ready", value: { killswitch_active: true, direct_devices: 2 } };
   const hide = show("killswitch");
