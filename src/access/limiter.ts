@@ -1,10 +1,11 @@
-import { addressOf, familyOf, networkOf, parseAddress, prefixOf, unmapped } from "../base/address.ts";
-
-/** A request to a connection endpoint counts against the connection limit and the general one. */
-export type Endpoint = "connection" | "general";
+/**
+ * A request counts against the limit of its kind and the general one. A `visit` is what a page of another site may have made a
+ * browser send.
+ */
+export type Endpoint = "connection" | "general" | "visit";
 
 /** Requests that a client may send within one second; rejected requests count too. */
-const LIMITS: Record<Endpoint, number> = { connection: 5, general: 10 };
+const LIMITS: Record<Endpoint, number> = { connection: 5, general: 10, visit: 5 };
 const WINDOW_MS = 1_000;
 
 /** The requests that a client may still send; times are those of the caller's clock, in milliseconds. */
@@ -28,7 +29,7 @@ export class Limiter {
    * Shared by the clients for which there is no room. Making room by forgetting a client that was seen within the
    * window would let a client with many addresses reset its own count.
    */
-  private readonly crowd: Client = { general: [], connection: [] };
+  private readonly crowd = noRequests();
 
   constructor(
     private readonly limits = LIMITS,
@@ -36,27 +37,28 @@ export class Limiter {
   ) {}
 
   /** Counts one request. */
-  take(address: string, endpoint: Endpoint, now: number): Budget {
+  take(name: string, endpoint: Endpoint, now: number): Budget {
     this.forgetIdle(now);
-    const client = this.remember(clientOf(address));
+    const client = this.remember(name);
+    const own = this.count(client[endpoint], endpoint, now);
+    // The rest of the general limit is for other requests of this client.
+    if (endpoint === "general" || (endpoint === "visit" && !own.allowed)) return own;
     const general = this.count(client.general, "general", now);
-    if (endpoint === "general") return general;
-    const connection = this.count(client.connection, "connection", now);
     return {
-      limit: this.limits.connection,
-      remaining: Math.min(connection.remaining, general.remaining),
+      limit: this.limits[endpoint],
+      remaining: Math.min(own.remaining, general.remaining),
       resetAt: now + this.windowMs,
-      allowed: connection.allowed && general.allowed,
+      allowed: own.allowed && general.allowed,
     };
   }
 
   /** The requests that a client may still send, without counting one. */
-  peek(address: string, endpoint: Endpoint, now: number): Budget {
+  peek(name: string, endpoint: Endpoint, now: number): Budget {
     const { limits, windowMs } = this;
     const isFull = this.clients.size >= MAX_CLIENTS;
-    const client = this.clients.get(clientOf(address)) ?? (isFull ? this.crowd : null);
+    const client = this.clients.get(name) ?? (isFull ? this.crowd : null);
     const general = this.recent(client?.general ?? [], now);
-    const used = endpoint === "general" ? general : this.recent(client?.connection ?? [], now);
+    const used = endpoint === "general" ? general : this.recent(client?.[endpoint] ?? [], now);
     const remaining = Math.min(limits[endpoint] - used.length, limits.general - general.length);
     const latest = general.at(-1);
     const resetAt = latest === undefined ? now : latest + windowMs;
@@ -92,7 +94,7 @@ export class Limiter {
     const known = this.clients.get(key);
     if (known === undefined && this.clients.size >= MAX_CLIENTS) return this.crowd;
     // A client that may have been counted in the crowd starts with the crowd's count, which is at least its own.
-    const client = known ?? { general: [...this.crowd.general], connection: [...this.crowd.connection] };
+    const client = known ?? copyOf(this.crowd);
     this.clients.delete(key);
     this.clients.set(key, client);
     return client;
@@ -102,11 +104,10 @@ export class Limiter {
 /** Times of the latest requests, oldest first, never more of them than the limit. */
 type Client = Record<Endpoint, number[]>;
 
-/** A device can take addresses from a whole /64 (RFC 4291, section 2.5.4), so a /64 counts as one client. */
-export function clientOf(address: string): string {
-  const bare = address.replace(/%.*$/, "");
-  const parsed = parseAddress(bare);
-  if (parsed === null) return bare;
-  const plain = unmapped(parsed);
-  return familyOf(plain) === 4 ? plain : addressOf(networkOf(prefixOf(plain), 64));
+function noRequests(): Client {
+  return { connection: [], general: [], visit: [] };
+}
+
+function copyOf({ connection, general, visit }: Client): Client {
+  return { connection: [...connection], general: [...general], visit: [...visit] };
 }

@@ -650,14 +650,14 @@ export class Devices {
     return { lans: linksOf(this.lans ?? []), remote, uplink: this.uplink };
   }
 
-  /** The device whose traffic an address carries: the one that has it, or had it last. */
-  ownerOf(address: Address): DeviceId | null {
-    return this.remote.of(address) ?? this.networks.of(address) ?? this.deviceAt(address);
+  /** The device whose traffic an address carries: the one that has it, or had it last, of this link if one is given. */
+  ownerOf(address: Address, link: string | null = null): DeviceId | null {
+    return this.remote.of(address) ?? this.networks.of(address) ?? this.deviceAt(address, link);
   }
 
   /** The same for addresses that no network behind another router has. */
-  deviceAt(address: Address): Mac | null {
-    return this.neighbourhood.ownerOf(address, linksOf(this.lans ?? []));
+  deviceAt(address: Address, link: string | null = null): Mac | null {
+    return this.neighbourhood.ownerOf(address, link === null ? linksOf(this.lans ?? []) : [link]);
   }
 
   /** The device that uses an address now. */

@@ -1,4 +1,4 @@
-import { clientOf, Limiter } from "../access/limiter.ts";
+import { Limiter } from "../access/limiter.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { Accounts } from "../providers/accounts.ts";
 import type { Credentials } from "../providers/schema.ts";
@@ -15,7 +15,10 @@ const MAX_WAITING_PER_CLIENT = 3;
 
 /** What clients of the interface ask of the accounts, within bounds. */
 export class AccountRequests {
-  private readonly logins = new Limiter({ general: MAX_LOGINS, connection: MAX_LOGINS }, LOGINS_WITHIN_MS);
+  private readonly logins = new Limiter(
+    { general: MAX_LOGINS, connection: MAX_LOGINS, visit: MAX_LOGINS },
+    LOGINS_WITHIN_MS,
+  );
   private readonly waiting: string[] = [];
 
   constructor(
@@ -25,9 +28,9 @@ export class AccountRequests {
   ) {}
 
   /** How long this client has to wait before another login, which it counts; 0 if it need not. */
-  loginWaitMs({ address }: Client): number {
+  loginWaitMs({ device }: Client): number {
     const now = this.clock.monotonic();
-    const { allowed, resetAt } = this.logins.take(address, "general", now);
+    const { allowed, resetAt } = this.logins.take(device, "general", now);
     return allowed ? 0 : resetAt - now;
   }
 
@@ -54,7 +57,7 @@ export class AccountRequests {
   }
 
   private async within<T>(client: Client, work: () => Promise<T>): Promise<T> {
-    const who = clientOf(client.address);
+    const who = client.device;
     const { waiting } = this;
     if (
       waiting.length >= MAX_WAITING ||

@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import { isLinkLocal, parseAddress } from "../base/address.ts";
 import { boundSendBuffers } from "../system/listening-socket.ts";
 import { AccountRequests } from "./account-requests.ts";
+import { Clients } from "./clients.ts";
 import { docsRoute } from "./docs.ts";
 import type { Domain } from "./domain.ts";
 import { answerTo } from "./errors.ts";
@@ -14,7 +15,7 @@ import { accessOf } from "./rules.ts";
 import { refusalOverHttp } from "./secure-page.ts";
 import { followTraffic } from "./traffic.ts";
 
-export interface Options extends Omit<PipelineOptions, "https"> {
+export interface Options extends Omit<PipelineOptions, "https" | "clients"> {
   /** The port at which HTTPS listens, or should; null if it is off. */
   https: number | null;
   /** Whether the routes of gluetun's control server are answered. */
@@ -27,7 +28,7 @@ export type App = ReturnType<typeof createApp>;
 export type Server = Bun.Server<SocketData>;
 
 /** What belongs to the interface itself. */
-type Made = "gate" | "accountRequests" | "eventSockets" | "serverOf" | "readings";
+type Made = "gate" | "accountRequests" | "eventSockets" | "serverOf" | "readings" | "clients";
 
 /** The HTTP interface to a gateway; does not listen yet. */
 export function createApp(gateway: Omit<Domain, Made>, options: Options) {
@@ -40,7 +41,8 @@ export function createApp(gateway: Omit<Domain, Made>, options: Options) {
   const eventSockets = new EventSockets(source, fault, gate.tokens);
   const secure: { server: Server | null } = { server: null };
   const https = () => (options.https === null ? null : (secure.server?.port ?? "down"));
-  const pipeline = pipelineFor({ ...options, https });
+  const clients = new Clients((address, link) => gateway.devices.ownerOf(address, link));
+  const pipeline = pipelineFor({ ...options, clients, https });
   const serverOf = (request: Request) => (isSecure(request) ? secure.server : app.server);
   const app = new Elysia({
     strictPath: true,
@@ -81,7 +83,7 @@ export function createApp(gateway: Omit<Domain, Made>, options: Options) {
   );
   register(app, [...routes, ...PAGES, docsRoute(routes)], {
     ...gateway,
-    ...{ gate, accountRequests, serverOf, eventSockets, readings: new Map() },
+    ...{ gate, accountRequests, serverOf, eventSockets, clients, readings: new Map() },
   });
   // Otherwise the first request would wait for it. `listen` would do it again.
   app.compile();

@@ -1,20 +1,23 @@
 import { GatewayError } from "../base/errors.ts";
+import type { Clients } from "./clients.ts";
 import type { Gate } from "./gate.ts";
 
-/** Who sends a request: its address, and the name of its token or null. */
+/** Who sends a request: its address, its device as limits count it, and the name of its token or null. */
 export interface Client {
   address: string;
+  device: string;
   token: string | null;
 }
 
 interface Known {
   gate: Pick<Gate, "holderOf">;
+  clients: Pick<Clients, "of">;
   serverOf: (request: Request) => { requestIP(request: Request): { address: string } | null } | null;
 }
 
-export function clientOf(request: Request, { gate, serverOf }: Known): Client {
+export function clientOf(request: Request, { gate, clients, serverOf }: Known): Client {
   const address = serverOf(request)?.requestIP(request)?.address ?? "";
-  return { address, token: gate.holderOf(request)?.name ?? null };
+  return { address, device: clients.of(request), token: gate.holderOf(request)?.name ?? null };
 }
 
 /** While everyone may do everything, nobody is known: then whatever gives `danger` is root's, by the commands. */
@@ -30,6 +33,6 @@ export function refuseUnknown(
 }
 
 /** As alerts name whoever has changed something. */
-export function nameOf({ address, token }: Client): string {
+export function nameOf({ address, token }: Pick<Client, "address" | "token">): string {
   return token === null ? address : `the token ${token}`;
 }

@@ -1,14 +1,13 @@
 import type { Tokens } from "../access/tokens.ts";
 import { checkerOf } from "../base/checker.ts";
+import { Shares } from "../base/shares.ts";
 import type { Status } from "../tunnel/schema.ts";
 import { describe, type Fault } from "./errors.ts";
 import { EventMessage, type GatewayEvent, messageOf } from "./event.ts";
 import type { TrafficUpdate } from "./traffic.ts";
 
-/** More than a home has screens; with the backlog it bounds the memory that sockets take. */
+/** More than a home has screens; with the backlog it bounds the memory that sockets take. One client alone gets a hundred. */
 const MAX_SOCKETS = 1_000;
-/** One device cannot use up the limit alone. */
-const MAX_SOCKETS_PER_CLIENT = 100;
 /** Some 60 messages beyond what the kernel buffers; a socket that is further behind is closed. */
 const MAX_BACKLOG_BYTES = 32_768;
 /** Clients have no messages to send; a ping has at most 125 bytes (RFC 6455, section 5.5). */
@@ -25,7 +24,7 @@ const TRAFFIC_TOPIC = "traffic";
 
 const eventSchema = checkerOf(EventMessage);
 
-/** What Bun keeps with each socket: its client, as `clientOf` names it. */
+/** What Bun keeps with each socket: its client, as `Clients` names it. */
 export interface SocketData {
   client: string;
   /** Whether it gets the event `traffic`. */
@@ -48,8 +47,7 @@ interface Source {
 /** The open sockets of `/ws`. A message is serialized once, and Bun sends it to all of them natively. */
 export class EventSockets {
   private readonly sockets = new Set<Socket>();
-  /** The number of open sockets of each client. */
-  private readonly perClient = new Map<string, number>();
+  private readonly places = new Shares(MAX_SOCKETS);
   /** The number of status changes sent so far. */
   private changes = 0;
   /** The reading of the status for sockets that have just opened; those that open during it share it. */
@@ -83,10 +81,10 @@ export class EventSockets {
     close: (socket) => this.closed(socket),
   };
 
-  /** The limit that one more socket of a client would exceed: the client's own or that of all; null if neither. */
+  /** Why a client gets no more socket: it has its share, or there is none left for anyone; null if it gets one. */
   refusalFor(client: string): "client" | "all" | null {
-    if (this.sockets.size >= MAX_SOCKETS) return "all";
-    return (this.perClient.get(client) ?? 0) >= MAX_SOCKETS_PER_CLIENT ? "client" : null;
+    if (this.places.has(client)) return null;
+    return this.places.of(client) > 0 ? "client" : "all";
   }
 
   /** From now on the gateway's events are sent to the open sockets of this server. */
@@ -145,9 +143,12 @@ export class EventSockets {
       closeRemoved(socket);
       return;
     }
+    if (!this.places.take(client)) {
+      socket.close(CLOSE.policyViolation, "this client has too many sockets");
+      return;
+    }
     if (this.sockets.size === 0) this.listen();
     this.sockets.add(socket);
-    this.perClient.set(client, (this.perClient.get(client) ?? 0) + 1);
     // Before the status is read, so that no change is missed.
     socket.subscribe(TOPIC);
     if (traffic) {
@@ -162,9 +163,7 @@ export class EventSockets {
     if (this.sockets.size === 0) this.unsubscribe();
     const { client, traffic } = socket.data;
     if (traffic && --this.followers === 0) this.unfollow();
-    const rest = (this.perClient.get(client) ?? 0) - 1;
-    if (rest > 0) this.perClient.set(client, rest);
-    else this.perClient.delete(client);
+    this.places.give(client);
   }
 
   private async sendStatus(socket: Socket): Promise<void> {

@@ -1,5 +1,4 @@
 import { Type } from "typebox";
-import { clientOf } from "../access/limiter.ts";
 import { answer, Refusal, UNAUTHORIZED } from "./answers.ts";
 import { refusal } from "./errors.ts";
 import type { SocketData } from "./event-sockets.ts";
@@ -29,12 +28,12 @@ export const eventRoute = route({
     429: answer(Refusal, "this client has too many sockets open"),
     503: answer(Refusal, "too many sockets are open"),
   },
-  run: ({ eventSockets, gate, serverOf }, { request, query }) => {
+  run: ({ eventSockets, gate, clients, serverOf }, { request, query }) => {
     const server = serverOf(request);
     if (server === null || !isHandshake(request.headers)) return NOT_A_HANDSHAKE();
     const protocols = protocolsOf(request.headers);
     if (protocols.some(carriesToken) && !protocols.includes(PROTOCOL)) return WITHOUT_PROTOCOL();
-    const client = clientOf(server.requestIP(request)?.address ?? "");
+    const client = clients.of(request);
     const full = eventSockets.refusalFor(client);
     if (full !== null) return FULL[full]();
     const token = gate.holderOf(request)?.id ?? null;

@@ -24,16 +24,16 @@ export class Gate {
   ) {}
 
   /** The answer to a request that may not pass; null for one that may. `now` is in milliseconds. */
-  refusalFor(request: Request, peer: string, now: number, access: Access): Response | null {
+  refusalFor(request: Request, client: string, now: number, access: Access): Response | null {
     const isReading = isReadingOf(request, access);
     if (this.auth === "off" || (isReading && access === "open")) return null;
     const token = tokenOf(request.headers);
     if (token === null) return this.auth === "write" && isReading ? null : unauthorized(MISSING);
     // Before the token is looked at, so that the answer says nothing about it.
-    if (!this.attempts.peek(peer, "connection", now).allowed) return tooMany();
+    if (!this.attempts.peek(client, "connection", now).allowed) return tooMany();
     const holder = this.tokens.find(token);
     if (holder === null) {
-      this.attempts.take(peer, "connection", now);
+      this.attempts.take(client, "connection", now);
       return unauthorized(WRONG, INVALID);
     }
     return holder.readOnly && !isReading ? readOnly() : null;

@@ -35,17 +35,16 @@ function isVisit({ method, headers }: Request): boolean {
 }
 
 /**
- * Whether a browser says that a page of the gateway sends the request. Over plain HTTP it may say nothing of another site's
- * page: Chromium sends neither `Sec-Fetch-Site` nor, with GET, `Origin`, and the page can leave out `Referer`, but no page
- * can forge it.
+ * Whether a browser sends a request that no page of the gateway has made: a person has typed its address, or a page of another
+ * site makes the browser send it. Over plain HTTP the two are the same: Chromium sends neither `Sec-Fetch-Site` nor, with GET,
+ * `Origin`, and a page can leave out `Referer`, but cannot forge it. Nor can it change how the browser calls itself.
  */
-export function isFromOwnPage(request: Request): boolean {
-  const host = request.headers.get("host") ?? "";
-  const referer = URL.parse(request.headers.get("referer") ?? "");
-  return (
-    request.headers.has("origin") ||
-    (referer !== null && isSameOrigin(referer.origin, ownOrigin(request, host)))
-  );
+export function isVisitFromElsewhere(request: Request): boolean {
+  const { method, headers } = request;
+  const isBrowser = /^Mozilla\//.test(headers.get("user-agent") ?? "") && headers.has("accept-language");
+  if (method !== "GET" || !isBrowser || headers.has("origin")) return false;
+  const referer = URL.parse(headers.get("referer") ?? "");
+  return referer === null || !isSameOrigin(referer.origin, ownOrigin(request, headers.get("host") ?? ""));
 }
 
 /** Any IP address is accepted, because an address cannot be rebound; a name must be one of the gateway's. */

@@ -1,10 +1,11 @@
-import { type Budget, Limiter } from "../access/limiter.ts";
+import { type Budget, type Endpoint, Limiter } from "../access/limiter.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
+import type { Clients } from "./clients.ts";
 import { answerTo, type Fault, NOT_FOUND, pathOf, shownPathOf } from "./errors.ts";
 import type { Gate } from "./gate.ts";
 import { IpRestriction, type LocalNetwork } from "./ip-restriction.ts";
-import { isFromOwnPage, refuseOtherSites } from "./origin.ts";
+import { isVisitFromElsewhere, refuseOtherSites } from "./origin.ts";
 import { accessOf, endpointOf, isPage, mayHaveSlash } from "./rules.ts";
 import { setSecureHeaders } from "./secure-headers.ts";
 import { refusalOverHttp, toHttps, type Ways } from "./secure-page.ts";
@@ -14,6 +15,7 @@ export interface PipelineOptions extends LocalNetwork {
   names: readonly string[];
   /** Decides by the token of a request. */
   gate: Gate;
+  clients: Clients;
   https: Ways["https"];
   clock: Pick<Host, "now" | "monotonic">;
   /** Called once for every answer. */
@@ -32,24 +34,24 @@ export type Next = (request: Request) => Promise<Response> | Response;
  */
 export function pipelineFor(options: PipelineOptions) {
   const ipRestriction = new IpRestriction(options);
-  // A page of another site may send as many requests as it likes: they count apart from those of the gateway's pages.
-  const limiters = { ownPage: new Limiter(), other: new Limiter() };
-  const { clock, log, fault } = options;
+  const limiter = new Limiter();
+  const { clients, clock, log, fault } = options;
   return async (request: Request, peer: string | null, next: Next): Promise<Response> => {
     const start = clock.monotonic();
     const path = pathOf(request);
-    const endpoint = endpointOf(request.method, path);
-    const limiter = limiters[isFromOwnPage(request) ? "ownPage" : "other"];
+    const endpoint = limitOf(request, path);
+    let client = "";
     let budget: Budget | null = null;
     let response: Response;
     try {
       ipRestriction.refuseRemote(peer);
+      client = clients.see(request, peer ?? "");
       refuseOtherSites(request, options.names, isPage(path));
-      budget = endpoint && limiter.take(peer ?? "", endpoint, start);
+      budget = endpoint && limiter.take(client, endpoint, start);
       refuseTooMany(budget);
       response =
         refusalOverHttp(request, path, options) ??
-        options.gate.refusalFor(request, peer ?? "", start, accessOf(path)) ??
+        options.gate.refusalFor(request, client, start, accessOf(path)) ??
         toHttps(request, path, peer ?? "", options) ??
         (await pass(request, path, next));
       if (request.method !== "GET") await options.saved();
@@ -59,15 +61,17 @@ export function pipelineFor(options: PipelineOptions) {
     log(request.method, shownPathOf(request), response.status, clock.monotonic() - start);
     if (endpoint !== null) {
       // A request refused for its origin is not counted: a foreign page must not use up its visitor's limit.
-      announce(
-        response,
-        budget ?? limiter.peek(peer ?? "", endpoint, start),
-        clock.now() - clock.monotonic(),
-      );
+      announce(response, budget ?? limiter.peek(client, endpoint, start), clock.now() - clock.monotonic());
     }
     setSecureHeaders(response.headers);
     return response;
   };
+}
+
+/** A page of another site may make a browser send as many requests as it likes: half of the limit is left to the gateway's own. */
+function limitOf(request: Request, path: string): Endpoint | null {
+  const endpoint = endpointOf(request.method, path);
+  return endpoint !== null && isVisitFromElsewhere(request) ? "visit" : endpoint;
 }
 
 /** Whoever lacks a token learns nothing more about the request than that. */

@@ -173,23 +173,6 @@ test("each client is counted separately", () => {
   expect(limiter.take("192.168.1.3", "general", 0).allowed).toBe(true);
 });
 
-test("an IPv6 /64 is one client, a mapped IPv4 address is that address, and a zone is ignored", () => {
-  const sharing = [
-    ["fd00::1", "fd00::ffff:2", "fd00:0:0:0:1::"],
-    ["::ffff:192.168.1.2", "192.168.1.2"],
-    ["fe80::1%eth0", "fe80::1"],
-  ];
-  for (const addresses of sharing) {
-    const limiter = new Limiter();
-    for (const address of addresses) limiter.take(address, "general", 0);
-    expect(limiter.size).toBe(1);
-  }
-  const limiter = new Limiter();
-  for (const address of ["fd00::1", "fd00:0:0:1::1", "192.168.1.2", "192.168.1.3"])
-    limiter.take(address, "general", 0);
-  expect(limiter.size).toBe(4);
-});
-
 test("peeking counts nothing and stores no client", () => {
   const limiter = new Limiter();
   const fresh = { limit: 10, remaining: 10, resetAt: 5, allowed: true };

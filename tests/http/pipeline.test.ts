@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { GatewayError } from "../../src/base/errors.ts";
+import { Clients } from "../../src/http/clients.ts";
 import { Gate } from "../../src/http/gate.ts";
 import { type PipelineOptions, pipelineFor } from "../../src/http/pipeline.ts";
 import { cidrs } from "../fake/address.ts";
@@ -11,6 +12,7 @@ function doorWith(options: Partial<PipelineOptions> = {}) {
     lan: () => cidrs("192.168.1.0/24"),
     interfaces: () => ["eth1"],
     https: () => null,
+    clients: new Clients((address) => address),
     gate: new Gate("off", { find: () => null, has: () => false, onRemoved: () => {} }),
     clock: { now: () => 0, monotonic: () => 0 },
     log: (method, path, status) => lines.push(`${method} ${path} ${status}`),
@@ -73,20 +75,28 @@ test("clients of the LAN have a limit each", async () => {
   expect(await ask("192.168.1.8")).toBe(200);
 });
 
-test("requests that a page of another site may have sent do not use up the limit of the gateway's own pages", async () => {
+async function statusWith(door: ReturnType<typeof doorWith>["door"], headers: Record<string, string>) {
+  const request = new Request("http://localhost/api/status", { headers: { host: "localhost", ...headers } });
+  return (await door(request, "192.168.1.7", served)).status;
+}
+
+test("a client has one limit, whatever its requests say of where they come from", async () => {
   const { door } = doorWith();
-  const ask = async (headers: Record<string, string> = {}) => {
-    const request = new Request("http://localhost/api/status", {
-      headers: { host: "localhost", ...headers },
-    });
-    return (await door(request, "192.168.1.7", served)).status;
-  };
+  const kinds = [{}, { origin: "http://localhost" }, { referer: "http://localhost/" }];
+  for (let i = 0; i < 10; i++) expect(await statusWith(door, kinds[i % 3] ?? {})).toBe(200);
+  for (const headers of kinds) expect(await statusWith(door, headers)).toBe(429);
+});
+
+test("requests that a page of another site may have made a browser send leave half of the limit to the gateway's own", async () => {
+  const { door } = doorWith();
+  const browser = { "user-agent": "Mozilla/5.0 (X11; Linux x86_64)", "accept-language": "en" };
   const foreign = [{}, { referer: "http://evil.test/" }, { referer: "http://localhost.evil.test/" }];
-  for (let i = 0; i < 12; i++) await ask(foreign[i % foreign.length]);
-  for (const headers of foreign) expect(await ask(headers)).toBe(429);
+  const statuses: number[] = [];
+  for (let i = 0; i < 12; i++)
+    statuses.push(await statusWith(door, { ...browser, ...foreign[i % foreign.length] }));
+  expect(statuses).toEqual([...Array(5).fill(200), ...Array(7).fill(429)]);
   const own = [{ referer: "http://localhost/" }, { origin: "http://localhost" }];
-  for (let i = 0; i < 10; i++) expect(await ask(own[i % own.length])).toBe(200);
-  for (const headers of own) expect(await ask(headers)).toBe(429);
+  for (let i = 0; i < 5; i++) expect(await statusWith(door, { ...browser, ...own[i % 2] })).toBe(200);
 });
 
 test("an error outside every route is an internal error like any other", async () => {

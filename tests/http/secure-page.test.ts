@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Settings } from "../../src/base/settings.ts";
+import { Clients } from "../../src/http/clients.ts";
 import { Gate } from "../../src/http/gate.ts";
 import { pipelineFor } from "../../src/http/pipeline.ts";
 import { cidrs } from "../fake/address.ts";
@@ -10,6 +11,7 @@ function doorWith(auth: Settings["auth"], port: number | "down" | null = 5443) {
   const door = pipelineFor({
     ...{ names: ["gateway"], lan: () => cidrs("192.168.1.0/24", "fd00::/64"), interfaces: () => ["eth1"] },
     gate: new Gate(auth, { find: () => null, has: () => false, onRemoved: () => {} }),
+    clients: new Clients((address) => address),
     clock: { now: () => 0, monotonic: () => 0 },
     ...{ log: () => {}, fault: () => {}, saved: async () => {}, https: () => port },
   });

@@ -1,0 +1,38 @@
+/**
+ * Divides what there is among clients. Each may have a ninth of what is left for the others then: the first one gets a tenth of
+ * all, and the less is left, the less a client gets. So there is some left for one that comes later.
+ */
+export class Shares {
+  private readonly held = new Map<string, number>();
+  private total = 0;
+
+  constructor(private readonly all: number) {}
+
+  /** Takes so much for a client; false, and nothing is taken, if that is more than its share. */
+  take(client: string, amount = 1): boolean {
+    if (!this.has(client, amount)) return false;
+    this.held.set(client, this.of(client) + amount);
+    this.total += amount;
+    return true;
+  }
+
+  /** Whether a client could take so much. */
+  has(client: string, amount = 1): boolean {
+    return LEFT_TO_OTHERS * (this.of(client) + amount) <= this.all - this.total - amount;
+  }
+
+  give(client: string, amount = 1): void {
+    const rest = this.of(client) - amount;
+    if (rest > 0) this.held.set(client, rest);
+    else this.held.delete(client);
+    this.total -= amount;
+  }
+
+  /** How much a client has. */
+  of(client: string): number {
+    return this.held.get(client) ?? 0;
+  }
+}
+
+/** Times its own share. */
+const LEFT_TO_OTHERS = 9;
