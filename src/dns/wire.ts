@@ -4,6 +4,8 @@ export const HEADER_BYTES = 12;
 /** Bytes of a name on the wire (RFC 1035, section 2.3.4). */
 const MAX_NAME_BYTES = 255;
 const MAX_LABEL_BYTES = 63;
+/** Each is followed by a label: more of them than a name has labels only take time. */
+const MAX_POINTERS = 127;
 /** Bytes of a record between its name and its data: type, class, TTL, length. */
 const FIXED_BYTES = 10;
 /** An answer has a few records, and one of a large site some dozens. */
@@ -56,7 +58,7 @@ export function recordsIn(message: Uint8Array, questionsEnd: number): Record[] {
  */
 export function nameIn(message: Uint8Array, start: number): { name: string; end: number } {
   const labels: string[] = [];
-  let [at, limit, end, bytes] = [start, start, -1, 1];
+  let [at, limit, end, bytes, pointers] = [start, start, -1, 1, 0];
   for (;;) {
     const length = message[at];
     if (length === undefined) throw new Malformed();
@@ -66,7 +68,8 @@ export function nameIn(message: Uint8Array, start: number): { name: string; end:
       if ((length & 0xc0) !== 0xc0 || low === undefined) throw new Malformed();
       if (end < 0) end = at + 2;
       at = ((length & 0x3f) << 8) | low;
-      if (at >= limit) throw new Malformed();
+      pointers += 1;
+      if (at >= limit || pointers > MAX_POINTERS) throw new Malformed();
       limit = at;
       continue;
     }

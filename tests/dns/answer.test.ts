@@ -150,6 +150,23 @@ test("the gateway's own answers have a SOA, for a short time", () => {
 /** `FUZZ_MESSAGES=1000000 bun test tests/dns/answer.test.ts` takes a minute. */
 const MESSAGES = Number(process.env.FUZZ_MESSAGES ?? 20_000);
 
+test("a name that leads through more pointers than a name has labels is malformed", () => {
+  const own = queryFor(asked);
+  const empty = reply(own, []);
+  const start = empty.length + 12;
+  const pointer = (to: number) => [0xc0 | (to >> 8), to & 0xff];
+  const withChain = (length: number) => {
+    const chain = Array.from({ length }, (_, at) => pointer(at === 0 ? 12 : start + 2 * (at - 1))).flat();
+    const data = [chain.length >> 8, chain.length & 0xff, ...chain];
+    const last = [...pointer(start + 2 * (length - 1)), 0, 1, 0, 1, 0, 0, 1, 44, 0, 4, 192, 0, 2, 1];
+    const message = Uint8Array.from([...empty, 0xc0, 12, 0, 10, 0, 1, 0, 0, 1, 44, ...data, ...last]);
+    message[7] = 2;
+    return () => answerIn(message, own)?.addresses;
+  };
+  expect(withChain(126)()).toEqual([ip("192.0.2.1")]);
+  expect(withChain(128)).toThrow(Malformed);
+});
+
 test("whatever the bytes of a message are, it is read or it is malformed", () => {
   const own = queryFor(asked);
   const seeds = [

@@ -241,7 +241,13 @@ test("a host that an HTTPS record names takes the exit of the name, or the recor
 
 test("names of other homes, and the canary of browsers, are asked nowhere", async () => {
   const { world, ask } = resolverWith();
-  for (const name of ["printer.local", "1.7.168.192.in-addr.arpa", "use-application-dns.net", "x.home.arpa"])
+  for (const name of [
+    "printer.local",
+    "1.7.168.192.in-addr.arpa",
+    "use-application-dns.net",
+    "x.home.arpa",
+    "_dns.resolver.arpa",
+  ])
     expect(await ask(name)).toBe("NXDOMAIN");
   expect(world.asked).toEqual([]);
 });
