@@ -280,6 +280,7 @@ export async function partsOn(
       rules: () => destinations.matching,
       local: (question) => homeZone.answer(question),
       isBlocked: (names, device) => blockLists.blocks(names, device),
+      mayLeadHome: (name) => blockLists.mayLeadHome(name),
       asked: (match, device) => destinations.names.note(match, device),
       other: (name, device, addresses) => destinations.names.noteOther(name, device, addresses),
       permit: (named) => destinations.names.permit(named),

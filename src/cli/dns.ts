@@ -25,6 +25,7 @@ export async function changeDns(
   const before: DnsListsBody = {
     lists: known.lists.map(({ url, devices: ids, on }) => ({ url, devices: ids, on })),
     exceptions: known.exceptions,
+    private_names: known.private_names,
     block_doh: known.block_doh,
   };
   const ids = await Promise.all(devices.map(async (each) => (await deviceOf(api, each)).id));
@@ -45,11 +46,13 @@ const DONE: Record<string, (what: string) => string> = {
     what === "block"
       ? "The names of well-known resolvers that answer by HTTPS are blocked."
       : "The names of resolvers that answer by HTTPS are open, unless a list has them.",
+  private: (what) => `${what} and the names below it may have addresses of the home now.`,
+  public: (what) => `Addresses of the home are left out of answers for ${what} again.`,
   close: (what) => `Lists block ${what} again if they name it.`,
 };
 
 function changed(before: DnsListsBody, action: string, what: string, devices: string[]): DnsListsBody {
-  const { lists, exceptions = [] } = before;
+  const { lists, exceptions = [], private_names: privateNames = [] } = before;
   const name = parseDomainName(what) ?? what;
   switch (action) {
     case "add":
@@ -69,6 +72,11 @@ function changed(before: DnsListsBody, action: string, what: string, devices: st
       return { ...before, block_doh: DOH[what] };
     case "open":
       return { ...before, exceptions: [...exceptions.filter((each) => each !== name), name] };
+    case "private":
+      return { ...before, private_names: [...privateNames.filter((each) => each !== name), name] };
+    case "public":
+      if (!privateNames.includes(name)) throw usage(`${printable(what)} is not among the private names`);
+      return { ...before, private_names: privateNames.filter((each) => each !== name) };
     default:
       if (!exceptions.includes(name)) throw usage(`${printable(what)} is not among the open names`);
       return { ...before, exceptions: exceptions.filter((each) => each !== name) };
@@ -90,7 +98,10 @@ const STATES: Record<DnsStatus["state"], string> = {
   failed: "The gateway's resolver cannot listen, so the LAN's queries are refused.",
 };
 
-function textOf(status: DnsStatus, { lists, exceptions, block_doh: blockDoh }: DnsLists): string {
+function textOf(
+  status: DnsStatus,
+  { lists, exceptions, private_names: privateNames, block_doh: blockDoh }: DnsLists,
+): string {
   const {
     state,
     reason,
@@ -127,6 +138,9 @@ function textOf(status: DnsStatus, { lists, exceptions, block_doh: blockDoh }: D
     ...(blockDoh ? ["The names of well-known resolvers that answer by HTTPS are blocked.\n"] : []),
     ...(rows.length === 0 ? [] : [list(["List", "Names", "Not understood", "Fetched", "Devices", ""], rows)]),
     ...(exceptions.length === 0 ? [] : [`Always open: ${printable(exceptions.join(", "))}\n`]),
+    ...(privateNames.length === 0
+      ? []
+      : [`May have addresses of the home: ${printable(privateNames.join(", "))}\n`]),
   ].join("");
 }
 

@@ -17,16 +17,23 @@ export const BLOCK_LISTS: BackedUp = {
     const [before, after] = [DNS_LISTS.parse(here), DNS_LISTS.parse(given)];
     const urls = new Set(after.lists.map(({ url }) => url));
     const lists = [...after.lists, ...before.lists.filter(({ url }) => !urls.has(url))];
-    const exceptions = [...new Set([...(after.exceptions ?? []), ...(before.exceptions ?? [])])];
+    const both = (names: "exceptions" | "private_names") =>
+      [...new Set([...(after[names] ?? []), ...(before[names] ?? [])])].slice(0, MAX_EXCEPTIONS);
+    const privateNames = both("private_names");
     return JSON.stringify({
       lists: lists.slice(0, MAX_LISTS),
-      exceptions: exceptions.slice(0, MAX_EXCEPTIONS),
+      exceptions: both("exceptions"),
+      ...(privateNames.length > 0 && { private_names: privateNames }),
       ...((before.block_doh || after.block_doh) && { block_doh: true }),
     });
   },
   changes: (here, then) => [
     ...rowChanges("list of blocked names", listsIn(here), listsIn(then)),
-    ...rowChanges("name that no list blocks", exceptionsIn(here), exceptionsIn(then)),
+    ...rowChanges("name that no list blocks", namesIn(here, "exceptions"), namesIn(then, "exceptions")),
+    ...rowChanges(
+      "name that may have addresses of the home",
+      ...[namesIn(here, "private_names"), namesIn(then, "private_names")],
+    ),
     ...rowChanges("block of resolvers that answer by HTTPS", dohIn(here), dohIn(then)),
   ],
 };
@@ -53,6 +60,6 @@ function dohIn(text: string | null): Map<string, string> {
   return new Map(DNS_LISTS.parse(text).block_doh === true ? [["their names", "blocked"]] : []);
 }
 
-function exceptionsIn(text: string | null): Map<string, string> {
-  return new Map((DNS_LISTS.parse(text).exceptions ?? []).map((name) => [name.toLowerCase(), "open"]));
+function namesIn(text: string | null, names: "exceptions" | "private_names"): Map<string, string> {
+  return new Map((DNS_LISTS.parse(text)[names] ?? []).map((name) => [name.toLowerCase(), "open"]));
 }

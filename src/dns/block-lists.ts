@@ -90,8 +90,7 @@ export class BlockLists {
   blocks(names: readonly string[], device: DeviceId): boolean {
     const { lists, exceptions, blockDoh } = this.wanted;
     if (!this.isThere || this.pausedUntil > this.deps.host.monotonic()) return false;
-    const isOpen = (name: string) => exceptions.some((open) => name === open || name.endsWith(`.${open}`));
-    const open = names.findIndex(isOpen);
+    const open = names.findIndex((name) => isBelow(name, exceptions));
     const closed = open < 0 ? names : names.slice(0, open);
     if (blockDoh && closed.some(isDohName)) return true;
     return lists.some(({ url, devices, on }) => {
@@ -99,6 +98,11 @@ export class BlockLists {
       if (!on || list === undefined || (devices.length > 0 && !devices.includes(device))) return false;
       return closed.map((name) => list.verdictOn(name)).find((verdict) => verdict !== null) === "block";
     });
+  }
+
+  /** Whether a person has decided that the name may have addresses of the home. */
+  mayLeadHome(name: string): boolean {
+    return isBelow(name, this.wanted.privateNames);
   }
 
   /** For `minutes`, no list blocks; 0 ends that. */
@@ -109,9 +113,13 @@ export class BlockLists {
 
   /** Replaces all lists and exceptions. Throws `bad_request`; then nothing has changed. */
   async put(body: DnsListsBody): Promise<void> {
-    // A client that does not know the switch leaves it as it is, and an earlier version that reads this knows none.
-    const { block_doh: blockDoh = this.wanted.blockDoh, ...rest } = body;
-    const whole = { ...rest, ...(blockDoh && { block_doh: true }) };
+    // A client that does not know these leaves them as they are, and an earlier version that reads this knows none.
+    const { block_doh: blockDoh = this.wanted.blockDoh, private_names: given, ...rest } = body;
+    const privateNames = given ?? [...this.wanted.privateNames];
+    const whole = {
+      ...{ ...rest, ...(blockDoh && { block_doh: true }) },
+      ...(privateNames.length > 0 && { private_names: privateNames }),
+    };
     const wanted = wantedLists(whole);
     DNS_LISTS.write(this.deps.store, whole);
     await this.use(wanted);
@@ -146,7 +154,7 @@ export class BlockLists {
   }
 
   list(): DnsLists {
-    const { lists, exceptions, blockDoh } = this.wanted;
+    const { lists, exceptions, privateNames, blockDoh } = this.wanted;
     return {
       lists: lists.map(({ url, devices, on }) => {
         const { kept = null, error = null } = this.loaded.get(url) ?? {};
@@ -157,6 +165,7 @@ export class BlockLists {
         };
       }),
       exceptions: [...exceptions],
+      private_names: [...privateNames],
       block_doh: blockDoh,
     };
   }
@@ -239,6 +248,11 @@ export class BlockLists {
 
 /** A list with less than half as many names as before, which is more likely a fault than a change. */
 class Shrunk extends Error {}
+
+/** Whether it is one of these names, or below one. */
+function isBelow(name: string, names: readonly string[]): boolean {
+  return names.some((each) => name === each || name.endsWith(`.${each}`));
+}
 
 function unusable(message: string): GatewayError {
   return new GatewayError("unable", message);

@@ -20,7 +20,7 @@ import { DeviceCounts } from "./device-counts.ts";
 import { noSuchName, nothingOfThisType } from "./negative.ts";
 import type { Answered } from "./query-log.ts";
 import { type Question, questionIn } from "./question.ts";
-import { staysAtHome } from "./special-names.ts";
+import { isOfResolver, staysAtHome } from "./special-names.ts";
 import { UnderWay } from "./under-way.ts";
 import type { ExitResolvers, Upstream } from "./upstream.ts";
 import { TYPE } from "./wire.ts";
@@ -44,6 +44,8 @@ interface Deps {
   local: (question: Question) => Promise<Uint8Array | null> | null;
   /** Whether a list blocks the first name for the device, or one that it leads to. */
   isBlocked: (names: readonly string[], device: DeviceId) => boolean;
+  /** Whether a person has decided that the name may lead into the home. */
+  mayLeadHome: (name: string) => boolean;
   /** Called for each question about a name of a rule. */
   asked: (match: Match<HostName>, device: DeviceId) => void;
   /** Resolves when the kernel leads traffic to these addresses by the rule's exit; false if it cannot. */
@@ -125,6 +127,7 @@ export class Resolver {
       this.counts.local += 1;
       return answer;
     }
+    if (isOfResolver(question.name)) return nothingOfThisType(question);
     const own = exitOf(device);
     const match = rules().forName(question.name as HostName, device, own.to === "blocked");
     if (match !== null) this.deps.asked(match, device);
@@ -159,7 +162,7 @@ export class Resolver {
     // Trackers hide behind names of the site itself.
     if (match === null && this.deps.isBlocked(answer.names, device))
       return this.blocked(question, device, noted);
-    if (this.leadsHome(answer.locals, match)) return ownAnswer(question, RCODE.ok);
+    if (this.leadsHome(question.name, answer.locals, match)) return ownAnswer(question, RCODE.ok);
     if (answer.targets.some((target) => this.isElsewhere(target, question, device, match)))
       return nothingOfThisType(question);
     return (await this.isLed(question, device, match, answer))
@@ -241,7 +244,8 @@ export class Resolver {
    * Whether a name of the internet has an address of the home, so that a page could reach what listens there. The
    * names of a rule may have private addresses behind its exit.
    */
-  private leadsHome(locals: readonly Address[], match: Match<HostName> | null): boolean {
+  private leadsHome(name: string, locals: readonly Address[], match: Match<HostName> | null): boolean {
+    if (match === null && this.deps.mayLeadHome(name)) return false;
     if (match === null || match.rule.exit.to === "direct" || locals.length === 0) return locals.length > 0;
     const home = this.deps.home();
     return locals.some(

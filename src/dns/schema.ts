@@ -29,6 +29,13 @@ export const DnsListsBody = Type.Object(
         description: "names that stay open, with all names below them",
       }),
     ),
+    private_names: Type.Optional(
+      Type.Array(Type.String({ maxLength: 253 }), {
+        maxItems: MAX_EXCEPTIONS,
+        description:
+          "names that may have addresses of the home, with all names below them (missing: as before); of all others, such addresses are left out",
+      }),
+    ),
     block_doh: Type.Optional(
       Type.Boolean({
         description:
@@ -65,6 +72,9 @@ export const DnsLists = Type.Object(
       ),
     ),
     exceptions: Type.Array(Type.String()),
+    private_names: Type.Array(Type.String(), {
+      description: "names that may have addresses of the home, with all names below them",
+    }),
     block_doh: Type.Boolean({
       description: "whether the names of well-known resolvers that answer by HTTPS are blocked",
     }),

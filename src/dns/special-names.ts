@@ -18,6 +18,14 @@ const NEVER_OUTSIDE: ReadonlySet<string> = new Set([
   ...["c.f.ip6.arpa", "d.f.ip6.arpa"],
 ]);
 
+/** A resolver tells here by which other ways it can be asked (RFC 9462); the gateway has none. */
+const OF_RESOLVER = "resolver.arpa";
+
+/** Whether the name says something of the resolver that is asked, and of no other (RFC 9462, section 6.4). */
+export function isOfResolver(name: string): boolean {
+  return name === OF_RESOLVER || name.endsWith(`.${OF_RESOLVER}`);
+}
+
 /** Whether no resolver outside is ever asked for the name: it, or a name above it, is special. */
 export function staysAtHome(name: string): boolean {
   for (let at = 0; ; ) {

@@ -16,6 +16,8 @@ export interface WantedList {
 export interface WantedLists {
   lists: readonly WantedList[];
   exceptions: readonly HostName[];
+  /** Names that may have addresses of the home. */
+  privateNames: readonly HostName[];
   /** Whether the names of resolvers that answer by HTTPS are blocked. */
   blockDoh: boolean;
 }
@@ -29,6 +31,7 @@ export const DNS_LISTS = savedJson("dns_lists", DnsListsBody, NONE);
 export function wantedLists({
   lists,
   exceptions = [],
+  private_names: privateNames = [],
   block_doh: blockDoh = false,
 }: DnsListsBody): WantedLists {
   const urls = lists.map(({ url }, index) => urlIn(url, `lists[${index}].url`));
@@ -40,11 +43,16 @@ export function wantedLists({
       ...{ url: urls[index] ?? "", on },
       devices: devices.map((id) => deviceIdIn(id, `lists[${index}].devices`)),
     })),
-    exceptions: exceptions.map((name, index) => {
-      const known = parseDomainName(name);
-      if (known === null) throw refusal(`exceptions[${index}]: is not a name, such as example.com`);
-      return known;
-    }),
+    exceptions: exceptions.map(namesIn("exceptions")),
+    privateNames: privateNames.map(namesIn("private_names")),
+  };
+}
+
+function namesIn(field: string): (text: string, index: number) => HostName {
+  return (text, index) => {
+    const name = parseDomainName(text);
+    if (name === null) throw refusal(`${field}[${index}]: is not a name, such as example.com`);
+    return name;
   };
 }
 

@@ -43,7 +43,21 @@ test("dns says who answers, and changes lists and the names that stay open", asy
   expect(home.parts.blockLists.list().exceptions).toEqual(["xn--bcher_1-n2a.example"]);
   expect((await cli("close", "bücher_1.example")).code).toBe(0);
   expect((await cli("remove", LIST)).stdout).toBe(`Removed ${LIST}.\n`);
-  expect(home.parts.blockLists.list()).toEqual({ lists: [], exceptions: [], block_doh: false });
+  expect(home.parts.blockLists.list()).toEqual({
+    lists: [],
+    exceptions: [],
+    private_names: [],
+    block_doh: false,
+  });
+});
+
+test("dns private lets a name have addresses of the home, and dns public ends that", async () => {
+  expect((await cli("private", "*.plex.direct")).code).toBe(0);
+  expect((await cli("doh", "block")).code).toBe(0);
+  expect((await cli("doh", "open")).code).toBe(0);
+  expect((await cli()).stdout).toContain("May have addresses of the home: plex.direct\n");
+  expect((await cli("public", "Plex.direct.")).code).toBe(0);
+  expect((await cli()).stdout).not.toContain("plex.direct");
 });
 
 test("dns doh blocks the names of resolvers that answer by HTTPS, or opens them", async () => {
@@ -81,6 +95,7 @@ test("what cannot be is refused in one line, and nothing changes", async () => {
     [["remove", LIST], `there is no list ${LIST}`],
     [["off", LIST], `there is no list ${LIST}`],
     [["close", "example.com"], "example.com is not among the open names"],
+    [["public", "example.com"], "example.com is not among the private names"],
     [["open", "example.com", "tv"], "too many arguments: only add takes devices"],
     [["doh", "on"], "doh: must be block or open"],
     [["pause", "long"], "pause: must be minutes, such as 5"],
@@ -89,5 +104,10 @@ test("what cannot be is refused in one line, and nothing changes", async () => {
     expect(stderr).toContain(message);
     expect(code).not.toBe(0);
   }
-  expect(home.parts.blockLists.list()).toEqual({ lists: [], exceptions: [], block_doh: false });
+  expect(home.parts.blockLists.list()).toEqual({
+    lists: [],
+    exceptions: [],
+    private_names: [],
+    block_doh: false,
+  });
 });

@@ -163,6 +163,7 @@ test(
     await tab.shows(LIST_ROW, /^(?!.*It is off).*2 names, confirmed/);
     expect(await isOn()).toBe(true);
     await tab.type("Names that stay open", "good.example, fine.example");
+    await tab.type("Names that may have addresses of the home", "plex.direct");
     await tab.click("Save the exceptions");
     await tab.shows(".destinations .exceptions .outcome", "Saved.");
     const exceptions = async () => (await rig.gateway.api("GET", "/api/dns/lists")).body.exceptions;

@@ -268,6 +268,18 @@ test("a list on the disk has its exceptions, and one that an earlier version has
   await later.put({ lists: [] });
 });
 
+test("a name may lead home once a person has said so, and other changes leave that as it is", async () => {
+  const { lists, make } = listsFrom({ text: "" });
+  await lists.put({ lists: [], private_names: ["*.Plex.Direct."] });
+  await lists.put({ lists: [], exceptions: ["good.example"] });
+  for (const each of [lists, make()]) {
+    const names = ["plex.direct", "a.b.plex.direct", "xplex.direct", "direct"];
+    expect(names.filter((name) => each.mayLeadHome(name))).toEqual(names.slice(0, 2));
+  }
+  await lists.put({ lists: [], private_names: [] });
+  expect(lists.mayLeadHome("plex.direct")).toBe(false);
+});
+
 test("opening a name opens all that it leads to, by a person or by the list itself", async () => {
   const { lists, look } = listsFrom({ text: "||tracker.example^\n@@||news.example^\n" });
   await lists.put({ lists: [{ url: URL }], exceptions: ["*.Shop_1.example."] });
@@ -288,9 +300,10 @@ test("bad lists are refused by the field, and nothing changes", async () => {
     [{ lists: [{ url: URL }, { url: URL }] }, "lists[1].url: is there twice"],
     [{ lists: [{ url: "https://a:b@lists.example/" }] }, "lists[0].url: must have no name and no password"],
     [{ lists: [], exceptions: ["no name"] }, "exceptions[0]: is not a name, such as example.com"],
+    [{ lists: [], private_names: ["a", "-"] }, "private_names[1]: is not a name, such as example.com"],
   ] as const)
     expect(lists.put(structuredClone(body) as never)).rejects.toEqual(
       new GatewayError("bad_request", message),
     );
-  expect(lists.list()).toEqual({ lists: [], exceptions: [], block_doh: false });
+  expect(lists.list()).toEqual({ lists: [], exceptions: [], private_names: [], block_doh: false });
 });

@@ -60,6 +60,7 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     exitOf: () => exitTo(exit),
     rules: () => world.rules,
     local: (question) => world.local(question),
+    mayLeadHome: (name) => name === "plex.direct",
     isBlocked: (names) => names.some((name) => world.blocked.has(name)),
     other: (name, _, addresses) => void world.others.push(`${name} ${addresses.join(" ")}`),
     asked: ({ by }) => void world.noted.push(by),
@@ -211,6 +212,9 @@ test("no name of the internet leads into the home", async () => {
   world.answers.set("a.office.example", "10.0.0.1").set("b.office.example", "192.168.7.1");
   expect(await ask("a.office.example")).toBe("10.0.0.1");
   expect(await ask("b.office.example")).toBe("NOERROR");
+  // A person has permitted this one, for the tunnel of the device.
+  world.answers.set("plex.direct", "192.168.7.20");
+  expect(await ask("plex.direct")).toBe("192.168.7.20");
   // Nor one that leads to the device's own neighbours.
   world.answers.set("c.office.example", "169.254.1.1");
   expect(await ask("c.office.example")).toBe("NOERROR");
@@ -249,6 +253,13 @@ test("names of other homes, and the canary of browsers, are asked nowhere", asyn
     "_dns.resolver.arpa",
   ])
     expect(await ask(name)).toBe("NXDOMAIN");
+  expect(world.asked).toEqual([]);
+});
+
+test("what a resolver says of itself is said by the gateway: nothing, whatever a rule or a list says", async () => {
+  const { world, ask } = resolverWith({ rules: [{ names: names("arpa") }] });
+  world.blocked.add("_dns.resolver.arpa");
+  for (const name of ["_dns.resolver.arpa", "resolver.arpa"]) expect(await ask(name)).toBe("NOERROR");
   expect(world.asked).toEqual([]);
 });
 

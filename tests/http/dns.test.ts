@@ -14,7 +14,7 @@ test("without a list there is no resolver, and nothing is counted", async () => 
     ...{ state: "off", reason: null, asked: 0, local: 0, cached: 0, blocked: 0, refused: 0 },
     ...{ failed: 0, devices: [], blocked_names: 0, paused_until: null, logged_until: null },
   });
-  expect(await lists()).toEqual({ lists: [], exceptions: [], block_doh: false });
+  expect(await lists()).toEqual({ lists: [], exceptions: [], private_names: [], block_doh: false });
 });
 
 test("lists are kept as they were given, and a bad one is refused and named", async () => {
@@ -36,6 +36,7 @@ test("lists are kept as they were given, and a bad one is refused and named", as
       },
     ],
     exceptions: ["good.example"],
+    private_names: [],
     block_doh: false,
   };
   expect(await lists()).toEqual(shown);

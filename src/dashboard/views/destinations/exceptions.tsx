@@ -6,13 +6,13 @@ import { say } from "../../language.ts";
 import { Field, Form } from "../../parts/form.tsx";
 import { bodyWith } from "./wanted.ts";
 
-/** The names that stay open whatever a list says. */
+/** The names that stay open whatever a list says, and those that may have addresses of the home. */
 export function Exceptions({ lists }: { lists: DnsLists }) {
-  const saved = lists.exceptions.join(", ");
-  const [text, setText] = useState(saved);
-  useEffect(() => setText(saved), [saved]);
+  const [open, setOpen] = useNames(lists.exceptions);
+  const [privateNames, setPrivateNames] = useNames(lists.private_names);
   const save = async () => {
-    await change("PUT", "dns/lists", bodyWith(lists, { exceptions: wordsIn(text) }));
+    const names = { exceptions: wordsIn(open), privateNames: wordsIn(privateNames) };
+    await change("PUT", "dns/lists", bodyWith(lists, names));
     return say("Saved.");
   };
   return (
@@ -21,10 +21,26 @@ export function Exceptions({ lists }: { lists: DnsLists }) {
         <Field
           label={say("Names that stay open")}
           hint={say("With all names below them, such as example.com; commas between them.")}
-          value={text}
-          onValue={setText}
+          value={open}
+          onValue={setOpen}
+        />
+        <Field
+          label={say("Names that may have addresses of the home")}
+          hint={say(
+            "Some programs, such as Plex (plex.direct), need that. Of all other names, addresses of your home are left out.",
+          )}
+          value={privateNames}
+          onValue={setPrivateNames}
         />
       </Form>
     </div>
   );
+}
+
+/** What is typed, until other names are saved. */
+function useNames(names: readonly string[]): [string, (text: string) => void] {
+  const saved = names.join(", ");
+  const [text, setText] = useState(saved);
+  useEffect(() => setText(saved), [saved]);
+  return [text, setText];
 }

@@ -55,6 +55,7 @@ function All({ lists, dns }: { lists: DnsLists; dns: DnsStatus | null }) {
           )}
         </p>
         <Doh lists={lists} />
+        {dns?.state === "on" && <Exceptions lists={lists} />}
       </>
     );
   return (
