@@ -1,7 +1,6 @@
 import { dlopen, FFIType } from "bun:ffi";
 import { openSync } from "node:fs";
 import { join } from "node:path";
-import type { Lab } from "./lab.ts";
 
 /** The two ends of the delay line, in the namespace of the internet. */
 const HOME_END = "delay-home";
@@ -14,18 +13,28 @@ const QUEUE_FRAMES = 10_000;
 /** What hangs on the internet by a cable. */
 export type Port = "router" | "vpn1" | "vpn2";
 
+/** The lab, as far as a cable needs it. */
+interface Cabling {
+  namespaces: { internet: string };
+  exec(
+    namespace: string,
+    argv: readonly string[],
+    stdin?: string,
+  ): Promise<{ code: number; stdout: string; stderr: string }>;
+}
+
 /**
  * A long cable between the home router, or a VPN server, and the rest of the world: each frame arrives `ms` later, in order, so a
  * round trip takes twice that longer. It is a program with two TAP devices, for not every kernel has netem.
  */
 export class DelayLine {
   private constructor(
-    private readonly lab: Lab,
+    private readonly lab: Cabling,
     private readonly port: Port,
     private readonly child: Bun.Subprocess<"ignore", "pipe", "inherit">,
   ) {}
 
-  static async insert(lab: Lab, ms: number, port: Port): Promise<DelayLine> {
+  static async insert(lab: Cabling, ms: number, port: Port): Promise<DelayLine> {
     const namespace = lab.namespaces.internet;
     const program = [process.execPath, join(import.meta.dir, "delay.ts"), String(ms)];
     // Before others: what it waits for its turn would add to the delay.

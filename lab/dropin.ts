@@ -5,8 +5,8 @@ import { HomeClient } from "./home-client.ts";
 import { addPrefixes, gatewayConfig, HOME6, type RouterServes, routerConfig, ULA } from "./home-routers.ts";
 import { HomeTraffic, type Served } from "./home-traffic.ts";
 import { createLab, type Gateway, type Lab } from "./lab.ts";
-import { isNeighbourly } from "./leaks/row.ts";
 import type { Sniffer } from "./sniffer.ts";
+import { isNeighbourly } from "./sniffer.ts";
 import { until } from "./until.ts";
 
 /** A second, if nothing else runs. */

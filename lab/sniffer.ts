@@ -184,3 +184,11 @@ async function ownAddress(namespace: string, link: string): Promise<string> {
   if ((await child.exited) !== 0) throw new Error(`no ${link} in ${namespace}`);
   return text.trim().replaceAll(":", "");
 }
+
+/**
+ * With one card: an error from the gateway's link-local address to that of the home router, which has sent it something
+ * from there that is not forwarded. Such a packet stays on the cable.
+ */
+export function isNeighbourly(leak: string): boolean {
+  return /^fe80:\S+ > fe80:\S+ ICMPv6 type 1 code \d$/.test(leak);
+}

@@ -4,6 +4,7 @@ import { dirname, join, relative } from "node:path";
 import { Glob } from "bun";
 
 const SRC = join(import.meta.dir, "../src");
+const LAB = join(import.meta.dir, "../lab");
 
 /**
  * The rooms of `src/`, in order: each may import those before it, and none after it. CONTRIBUTING shows this list. A
@@ -36,24 +37,40 @@ interface Import {
   from: string;
 }
 
-const FILES = [...new Glob("**/*.{ts,tsx}").scanSync(SRC)].toSorted();
-const TEXTS = new Map(
-  await Promise.all(FILES.map(async (file) => [file, await Bun.file(join(SRC, file)).text()] as const)),
-);
-const IMPORTS: Import[] = [...TEXTS].flatMap(([file, text]) =>
-  [...text.matchAll(/(?:\bfrom|^import|\bimport\()\s*["']([^"']+)["']/gm)].map(([, from = ""]) => ({
-    file,
-    from,
-  })),
-);
-/** Imports of other files of src, by their paths. */
-const INNER = IMPORTS.filter(({ from }) => from.startsWith("."))
-  .map(({ file, from }) => ({ file, target: relative(SRC, join(SRC, dirname(file), from)) }))
-  .filter(({ target }) => !target.startsWith(".."));
+/** The folders of `lab/`, in the same way; the first is the folder itself. */
+const LAB_ROOMS = [".", "dashboard", "suite", "boot", "leaks", "random", "soak", "bench"];
+
+const TEXTS = await textsIn(SRC);
+const FILES = [...TEXTS.keys()];
+const IMPORTS = importsIn(TEXTS);
+/** Imports of other files, by their paths from src. */
+const NEAR = nearIn(SRC, IMPORTS);
+/** Those of files of src. */
+const INNER = NEAR.filter(({ target }) => !target.startsWith(".."));
 /** Those that lead out of a folder, with the folders. */
 const DOORS = INNER.map((each) => ({ ...each, from: dirname(each.file), to: dirname(each.target) })).filter(
   ({ from, to }) => from !== to,
 );
+
+async function textsIn(root: string): Promise<ReadonlyMap<string, string>> {
+  const files = [...new Glob("**/*.{ts,tsx}").scanSync(root)].toSorted();
+  const texts = files.map(async (file) => [file, await Bun.file(join(root, file)).text()] as const);
+  return new Map(await Promise.all(texts));
+}
+
+function importsIn(texts: ReadonlyMap<string, string>): Import[] {
+  const each = /(?:\bfrom|^import|\bimport\()\s*["']([^"']+)["']/gm;
+  return [...texts].flatMap(([file, text]) =>
+    [...text.matchAll(each)].map(([, from = ""]) => ({ file, from })),
+  );
+}
+
+/** Imports of files, by their paths from the root. */
+function nearIn(root: string, imports: readonly Import[]): { file: string; target: string }[] {
+  return imports
+    .filter(({ from }) => from.startsWith("."))
+    .map(({ file, from }) => ({ file, target: relative(root, join(root, dirname(file), from)) }));
+}
 
 /** A folder directly in `src`, or a file there. */
 function roomOf(path: string): string {
@@ -74,6 +91,11 @@ function circlesIn(edges: Iterable<readonly [from: string, to: string]>): string
   for (const node of next.keys()) visit(node, []);
   return circles;
 }
+
+test("src imports nothing from around it but the version", () => {
+  const outer = NEAR.filter(({ target }) => target.startsWith(".."));
+  expect(new Set(outer.map(({ target }) => target))).toEqual(new Set(["../package.json"]));
+});
 
 test("every file has a room", () => {
   expect(new Set(FILES.map(roomOf))).toEqual(new Set(ROOMS));
@@ -109,6 +131,17 @@ test("the page's parts know no view, and a view knows no other; but the first st
 
 test("no two files import each other, by whatever way round", () => {
   expect(circlesIn(INNER.map(({ file, target }) => [file, target] as const))).toEqual([]);
+});
+
+test("no folder of lab imports one that comes after it, and no two files import each other", async () => {
+  const inner = nearIn(LAB, importsIn(await textsIn(LAB))).filter(({ target }) => !target.startsWith(".."));
+  const folders = inner.map(({ file, target }) => [dirname(file), dirname(target)] as const);
+  expect(new Set(folders.flat())).toEqual(new Set(LAB_ROOMS));
+  const wrong = inner.filter(
+    ({ file, target }) => LAB_ROOMS.indexOf(dirname(file)) < LAB_ROOMS.indexOf(dirname(target)),
+  );
+  expect(wrong).toEqual([]);
+  expect(circlesIn(inner.map(({ file, target }) => [file, target] as const))).toEqual([]);
 });
 
 test("until the kill switch is under way, a start loads no library that it does not need", () => {
@@ -202,8 +235,10 @@ test("only system/ starts programs", () => {
   const spawning = [...TEXTS].filter(([, text]) =>
     /\bBun\.(spawn|spawnSync|\$)|child_process|\{[^}]*\b(spawn|\$)\b[^}]*\} from "bun"/.test(text),
   );
-  const rooms = new Set(spawning.map(([file]) => roomOf(file)));
-  expect([...rooms]).toEqual(["system"]);
+  const outside = spawning.map(([file]) => file).filter((file) => roomOf(file) !== "system");
+  // It runs while the executable is built, and is not in it.
+  expect(outside).toEqual(["http/dashboard/bundle.ts"]);
+  expect(TEXTS.get("http/dashboard/files.ts")).toContain('"./bundle.ts" with { type: "macro" }');
 });
 
 test("there is one TypeBox in the house", () => {

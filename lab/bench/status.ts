@@ -31,12 +31,7 @@ export async function measureStatus(side: Portcullis, count: number): Promise<Me
 
 /** How long after the order to flush the ruleset the status says that the kill switch is not active. */
 export async function measureFlushes(side: Portcullis, rounds: number): Promise<Measurement[]> {
-  const program = [
-    process.execPath,
-    join(import.meta.dir, "../race.ts"),
-    `${side.gateway.port}`,
-    `${rounds}`,
-  ];
+  const program = [process.execPath, join(import.meta.dir, "race.ts"), `${side.gateway.port}`, `${rounds}`];
   await side.connect(0);
   const { stdout, stderr } = await side.lab.exec(side.lab.namespaces.gateway, program);
   if (stdout === "") throw new Error(stderr);

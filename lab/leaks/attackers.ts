@@ -11,7 +11,7 @@ import {
   reachTunnelAddress,
   tunnelAddresses,
 } from "./intruder.ts";
-import type { Scenario } from "./scenario.ts";
+import type { Scenario } from "./stage.ts";
 import { answersToStrangers, untranslatedCraft } from "./strangers.ts";
 
 /** Others on the gateway's cables, who write frames as they like. */

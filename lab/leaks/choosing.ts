@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { DEAD, isHandshakeWithDead, succeeds } from "./connections.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Scenario, Stage } from "./stage.ts";
 
 /** Several servers of a place are probed for their round trip before one of them is dialled. */
 export const CHOOSING: readonly Scenario[] = (["blocked", "connected"] as const).map((from) => ({

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { VPN } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Scenario, Stage } from "./stage.ts";
 
 /** An address on the internet that no host has. */
 export const DEAD = "203.0.113.99";

@@ -3,8 +3,7 @@ import { INTERNET, TUNNEL, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { type Outcome, Probe, type Target } from "../probe.ts";
 import { succeeds } from "./connections.ts";
 import { askerIn, questions, resolversFor } from "./questions.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Scenario, Stage } from "./stage.ts";
 import { UNLIMITED } from "./strangers.ts";
 
 /** The service sees a lost tunnel by the kernel's events, and by a look every few seconds. */

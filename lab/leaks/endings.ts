@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { randomFrom } from "./random.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Scenario, Stage } from "./stage.ts";
 
 /** With two labs 42 moments in all: both play each action seven times, at moments of their own. */
 const MOMENTS = 7;

@@ -4,8 +4,7 @@ import type { Relayed } from "../../src/servers/schema.ts";
 import { type Outcome, Probe, type Target } from "../probe.ts";
 import { RELAY_TARGETS } from "../relayed-servers.ts";
 import { Wiretap } from "../wiretap.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Scenario, Stage } from "./stage.ts";
 
 /** Source ports by which the sniffer tells the probes' packets from WireGuard's own. */
 const FIRST_PORT = 40_100;

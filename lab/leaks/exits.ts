@@ -7,8 +7,7 @@ import { until } from "../until.ts";
 import { succeeds } from "./connections.ts";
 import { DEAF } from "./dns.ts";
 import { askerIn, questions, resolversForDevice } from "./questions.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Scenario, Stage } from "./stage.ts";
 import { UNLIMITED } from "./strangers.ts";
 import { tunnelLink, tunnelProcesses } from "./tampering.ts";
 

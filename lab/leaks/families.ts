@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { INTERNET, TUNNEL, VPN } from "../../src/sandbox/topology.ts";
 import type { CustomServer } from "../../src/servers/schema.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Scenario, Stage } from "./stage.ts";
 
 const URLS = { 4: `http://${INTERNET.host4}/`, 6: `http://[${INTERNET.host6}]/` } as const;
 const SEEN_AS = { 4: VPN.vpn1.v4, 6: VPN.vpn1.v6 } as const;

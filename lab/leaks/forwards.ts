@@ -3,8 +3,7 @@ import { VPN } from "../../src/sandbox/topology.ts";
 import { Doorbell } from "../doorbell.ts";
 import { type Outcome, Probe, type Target } from "../probe.ts";
 import { succeeds } from "./connections.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Scenario, Stage } from "./stage.ts";
 
 /** The device on the second tunnel. */
 const DEVICE = 1;

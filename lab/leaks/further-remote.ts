@@ -6,8 +6,7 @@ import { until } from "../until.ts";
 import { succeeds } from "./connections.ts";
 import { randomFrom } from "./random.ts";
 import { change, isServed, isSilent, move, type OnTheRoad, onTheRoad, placesOf, turnOn } from "./road.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Scenario, Stage } from "./stage.ts";
 
 /** Moments after a change at which the service is killed; each is at most this late. */
 const MOMENTS = 6;

@@ -4,8 +4,7 @@ import { Phone } from "../phone.ts";
 import { until } from "../until.ts";
 import { succeeds } from "./connections.ts";
 import { change, isServed, isSilent, move, type OnTheRoad, onTheRoad, PORT } from "./road.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Scenario, Stage } from "./stage.ts";
 
 /** Of no other device of the stage. */
 const AT_HOME = 7;

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { encode, RECURSION_DESIRED } from "dns-packet";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import { Probe } from "../probe.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Scenario, Stage } from "./stage.ts";
 
 const PAGE = `http://${INTERNET.host4}/`;
 /** The host to which devices send, by its name. */

@@ -2,8 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { VPN } from "../../src/sandbox/topology.ts";
 import { until } from "../until.ts";
 import { succeeds } from "./connections.ts";
-import { ofMain, type Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import { ofMain, type Scenario, type Stage } from "./stage.ts";
 
 const [FIRST, NEXT] = ["box-vpn-1", "box-vpn-2"] as const;
 /** Each way, on the cable of the first server only. */

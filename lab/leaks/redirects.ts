@@ -3,7 +3,7 @@ import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import type { Lab } from "../lab.ts";
 import { Wiretap } from "../wiretap.ts";
 import type { FreshScenario } from "./fresh.ts";
-import type { Scenario } from "./scenario.ts";
+import type { Scenario } from "./stage.ts";
 
 /** Of the client, each of which a plain router would answer with a redirect. */
 const PACKETS = 60;

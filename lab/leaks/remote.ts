@@ -10,8 +10,7 @@ import {
   onTheRoad,
   placesOf,
 } from "./road.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Scenario, Stage } from "./stage.ts";
 
 /** The echo of a phone's datagrams (RFC 862), which no device of the LAN asks. */
 const TO_ECHO = / UDP \d+ > 7, \d+ bytes$/;

@@ -8,8 +8,8 @@ import type { Kind, Traffic } from "../traffic.ts";
 import { until } from "../until.ts";
 import { succeeds } from "./connections.ts";
 import type { Exit } from "./devices.ts";
-import type { Allowance, Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Allowance } from "./row.ts";
+import type { Scenario, Stage } from "./stage.ts";
 
 export const PORT = 51_820;
 /** The port that the provider of the main tunnel forwards. */

@@ -4,7 +4,9 @@ import type { Catch } from "../sniffer.ts";
 import type { TrafficProgress } from "../traffic.ts";
 import type { Devices, Served, Sighting } from "./devices.ts";
 import type { Layer } from "./layer.ts";
-import type { Allowance } from "./scenario.ts";
+
+/** What else than WireGuard, ARP, NDP and DHCP may leave the uplink in a scenario, judged by the sniffer's line. */
+export type Allowance = (leak: string) => boolean;
 
 /** The result of a scenario. Numbers are packets or questions of the LAN client and the gateway together. */
 export interface Row {
@@ -48,14 +50,6 @@ const VPN_ADDRESSES: readonly string[] = Object.values(VPN).flatMap(({ v4, v6 })
  * more, or when the firewall is gone, is refused as any other host's packet.
  */
 const TO_NEIGHBOUR = /^192\.168\.77\.1 > 192\.168\.77\.254 ICMP type 3 code (3|13)$/;
-
-/**
- * With one card: an error from the gateway's link-local address to that of the home router, which has sent it something
- * from there that is not forwarded. Such a packet stays on the cable.
- */
-export function isNeighbourly(leak: string): boolean {
-  return /^fe80:\S+ > fe80:\S+ ICMPv6 type 1 code \d$/.test(leak);
-}
 
 /** What was counted between two moments. */
 export function measured(

@@ -6,8 +6,7 @@ import { datagramFrame } from "../packet.ts";
 import { until } from "../until.ts";
 import { place } from "./intruder.ts";
 import { isServed, type OnTheRoad, onTheRoad, PORT } from "./road.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Scenario, Stage } from "./stage.ts";
 
 /** A data message of WireGuard by its first bytes. */
 const SHADOW = "\u0004\0\0\0 shadow";

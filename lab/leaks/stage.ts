@@ -3,14 +3,38 @@ import type { Relayed } from "../../src/servers/schema.ts";
 import { type Answer, createLab, type Gateway, type Lab, type Ran } from "../lab.ts";
 import { Probe } from "../probe.ts";
 import { amneziaServers, relayServers, relaysAt } from "../relayed-servers.ts";
-import type { Sniffer } from "../sniffer.ts";
+import { isNeighbourly, type Sniffer } from "../sniffer.ts";
 import type { Traffic } from "../traffic.ts";
 import { Devices } from "./devices.ts";
 import { type Layer, starterFor } from "./layer.ts";
 import { Network } from "./network.ts";
 import { TokenBucket } from "./pace.ts";
-import { type Count, isNeighbourly, measured, type Row } from "./row.ts";
-import type { Scenario } from "./scenario.ts";
+import { type Allowance, type Count, measured, type Row } from "./row.ts";
+
+/**
+ * One thing that happens to a gateway under constant traffic from the LAN and from the gateway itself. The stage
+ * begins `from` a known state and brings the gateway back there afterwards, whatever the scenario did.
+ */
+export interface Scenario {
+  /** A claim's subject, in words: `the tunnel link is deleted`. */
+  name: string;
+  cards: readonly NetworkCards[];
+  from: "blocked" | "connected";
+  /**
+   * Runs while the sniffer and the traffic run; throws if what it observes is wrong. It uses `node:assert`, not the
+   * test runner's `expect`, because the report plays it too.
+   */
+  run(stage: Stage): Promise<void>;
+  /** The devices that it does not concern: they may not lose a packet. Needs both layers. */
+  spares?: readonly number[];
+  /** Packets that the scenario causes: handshakes to a dead endpoint, the lookup of a name. */
+  allowed?: Allowance;
+}
+
+/** What happens to main alone. */
+export function ofMain(scenarios: readonly Scenario[]): Scenario[] {
+  return scenarios.map((scenario) => ({ ...scenario, spares: [1, 3] }));
+}
 
 /** Between two datagrams of each kind. More often, two stages take all the time of two processors. */
 const OFTEN_MS = 10;

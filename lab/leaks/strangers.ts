@@ -8,8 +8,7 @@ import { Probe } from "../probe.ts";
 import { Wiretap } from "../wiretap.ts";
 import { craftedBodies } from "./crafted.ts";
 import { place, type Side, tunnelAddresses } from "./intruder.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Scenario, Stage } from "./stage.ts";
 
 /** Hosts of nobody's network here, with public and with private addresses. */
 const STRANGERS = ["198.51.100.7", "192.168.99.7", "2001:db8:99::7", "fd99::7"];

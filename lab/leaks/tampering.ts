@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { TABLE } from "../../src/killswitch/ruleset.ts";
 import { MAIN_SLOT, tableOf } from "../../src/network/slot.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Scenario, Stage } from "./stage.ts";
 
 /** Between two removals, so that each is seen alone. */
 const STEP_MS = 50;

@@ -1,7 +1,6 @@
 import { succeeds } from "./connections.ts";
 import { forwardPort, isServed, isSilent, losePort, type OnTheRoad, onTheRoad, placesOf } from "./road.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Scenario, Stage } from "./stage.ts";
 
 const THROUGH_MAIN = { isThroughMain: true };
 

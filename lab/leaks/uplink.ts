@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
-import type { Scenario } from "./scenario.ts";
-import type { Stage } from "./stage.ts";
+import type { Scenario, Stage } from "./stage.ts";
 
 /** A tunnel whose uplink was away is live again with its next packet; busy, somewhat later. */
 const BACK_WITHIN_MS = 60_000;

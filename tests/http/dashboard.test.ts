@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { bundle } from "../../scripts/page.ts";
 import { LANGUAGES } from "../../src/dashboard/languages/all.ts";
+import { bundle } from "../../src/http/dashboard/bundle.ts";
 import { Home } from "./home.ts";
 
 let home: Home;

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { isNeighbourly } from "../../lab/leaks/row.ts";
 import { cutPower, documented, Keepalived, plugInGateway, SHARED } from "../../lab/pair.ts";
 import type { Sniffer } from "../../lab/sniffer.ts";
+import { isNeighbourly } from "../../lab/sniffer.ts";
 import type { Traffic } from "../../lab/traffic.ts";
 import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";

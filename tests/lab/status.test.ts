@@ -23,7 +23,7 @@ describe("the status", () => {
     await until(async () => (await gateway.api("POST", "/api/connect", { server })).status === 200);
     const program = [
       process.execPath,
-      join(import.meta.dir, "../../lab/race.ts"),
+      join(import.meta.dir, "../../lab/bench/race.ts"),
       `${gateway.port}`,
       `${ROUNDS}`,
     ];

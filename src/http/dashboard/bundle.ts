@@ -8,7 +8,7 @@ const MAX_BYTES = 200_000;
 const BUILT_WITHIN_MS = 120_000;
 
 /**
- * The files of the dashboard by name, compressed by gzip and in base64. A macro of `src/http/dashboard/files.ts`: it runs
+ * The files of the dashboard by name, compressed by gzip and in base64. A macro of `files.ts`: it runs
  * when that is built into the binary, or loaded from source. `Bun.build` would wait for ever inside a macro.
  */
 export function bundle(): Record<string, string> {
@@ -31,7 +31,7 @@ export function bundle(): Record<string, string> {
 }
 
 function build(folder: string): void {
-  const page = join(import.meta.dir, "../src/dashboard/index.html");
+  const page = join(import.meta.dir, "../../dashboard/index.html");
   const argv = [
     ...[process.execPath, "build", page, "--outdir", folder, "--public-path", "/dashboard/"],
     ...["--target", "browser", "--minify", "--define", 'process.env.NODE_ENV="production"'],

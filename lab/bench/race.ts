@@ -1,4 +1,4 @@
-import { type Client, openClients } from "./bench/questions.ts";
+import { type Client, openClients } from "./questions.ts";
 
 /** What no question has seen by then has been repaired, even on a busy machine. */
 const SEEN_WITHIN_MS = 500;
