@@ -4,9 +4,11 @@ import { ClientBackups } from "../backup/clients.ts";
 import { type LiveBackup, liveBackup } from "../backup/live.ts";
 import { type Prefix, prefixOf } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
+import { parseMac } from "../base/mac.ts";
 import type { Settings } from "../base/settings.ts";
 import { Https } from "../certificates/https.ts";
 import { Checkup } from "../checks/checkup.ts";
+import type { Askers } from "../dns/asker-ports.ts";
 import { BlockLists } from "../dns/block-lists.ts";
 import { Dns } from "../dns/dns.ts";
 import { exitResolvers } from "../dns/exit-resolvers.ts";
@@ -271,11 +273,11 @@ export async function partsOn(
     ...{ host, killSwitch, log },
     network: () => killSwitch.network,
     isWanted: () => blockLists.isUsed || destinations.matching.hasNames,
+    askers: () => askersIn({ devices, destinations, blockLists }),
+    routersTo: (network) => killSwitch.routersTo(network),
     tell: () => tellDns(),
     resolver: new Resolver({
       ...{ clock: host, log, upstream: new Upstream() },
-      deviceAt: (address) => devices.ownerOf(address),
-      look: () => devices.look(),
       exitOf: (id) => devices.wayOutOf(id),
       rules: () => destinations.matching,
       local: (question) => homeZone.answer(question),
@@ -290,6 +292,7 @@ export async function partsOn(
     }),
   });
   destinations.resolving = dns;
+  devices.onChange(() => dns.follow());
   const tellDns = () =>
     events.publish({
       type: "dns_update",
@@ -382,6 +385,21 @@ export async function partsOn(
     speedTests,
     damages,
   };
+}
+
+/** Those who may ask the gateway's own resolver. Rules and lists for a device decide about it, too. */
+function askersIn({
+  devices,
+  destinations,
+  blockLists,
+}: Pick<Parts, "devices" | "destinations" | "blockLists">): Askers {
+  const { decided, others } = devices.askers;
+  const named: { devices: readonly string[] }[] = [
+    ...destinations.matching.rules,
+    ...blockLists.list().lists,
+  ];
+  const macs = named.flatMap((each) => each.devices).flatMap((id) => parseMac(id) ?? []);
+  return { decided: [...new Set([...decided, ...macs])], others };
 }
 
 /** The networks and addresses that no name of the internet has. */

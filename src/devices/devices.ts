@@ -139,16 +139,7 @@ export class Devices {
     });
     this.neighbourhood = new Neighbourhood(
       () => deps.host.monotonic(),
-      (mac) => {
-        const { assigned, scheduled } = this.assignments.current;
-        return (
-          assigned.has(mac) ||
-          scheduled.has(mac) ||
-          this.fixed.of(mac) !== null ||
-          this.limits.isGiven(mac) ||
-          this.isNeeded(mac)
-        );
-      },
+      (mac) => this.isKept(mac),
     );
     this.table = new NeighbourTable({
       ...deps,
@@ -588,6 +579,12 @@ export class Devices {
     }
   }
 
+  /** Who may ask the gateway's own resolver: those about whom people have decided something, and the others on the LAN. */
+  get askers(): { decided: DeviceId[]; others: Mac[] } {
+    const decided = this.ids.filter((id) => (isPrefixId(id) ? !this.remote.isKnown(id) : this.isKept(id)));
+    return { decided, others: this.neighbourhood.macs };
+  }
+
   private get ids(): DeviceId[] {
     const decided = idsIn(this.assignments.current).filter(
       (id) => !this.remote.isKnown(id) || this.remote.ids.includes(id as Prefix),
@@ -611,6 +608,13 @@ export class Devices {
   /** All devices with what they are called, as quickly as possible: nothing is counted. */
   named(): Promise<Device[]> {
     return this.rows.of(this.ids);
+  }
+
+  /** Whether somebody has decided something about it. */
+  private isKept(mac: Mac): boolean {
+    const { assigned, scheduled } = this.assignments.current;
+    const isAssigned = assigned.has(mac) || scheduled.has(mac) || this.fixed.of(mac) !== null;
+    return isAssigned || this.limits.isGiven(mac) || this.isNeeded(mac);
   }
 
   private presence(id: DeviceId): Presence | null {

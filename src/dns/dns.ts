@@ -1,23 +1,22 @@
-import type { Address } from "../base/address.ts";
+import type { Address, Prefix } from "../base/address.ts";
 import { nextBeat } from "../base/beat.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import type { Mac } from "../base/mac.ts";
 import { Queue } from "../base/queue.ts";
+import { isPrefixId } from "../devices/id.ts";
 import { listeningOn } from "../killswitch/own-resolver.ts";
-import type { PolicyPart } from "../killswitch/policy.ts";
+import type { Asker, PolicyPart } from "../killswitch/policy.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
+import { AskerPorts, type Askers, RESOLVER_PORT } from "./asker-ports.ts";
 import type { DeviceCounts } from "./device-counts.ts";
-import { Listener } from "./listener.ts";
 import { hasOtherResolver } from "./other-resolver.ts";
-import type { Counts, Resolver } from "./resolver.ts";
+import { type Counts, OTHERS, type Resolver } from "./resolver.ts";
 import type { DnsStatus } from "./schema.ts";
 
-/** Where the resolver listens; the firewall leads the LAN's questions there. */
-const RESOLVER_PORT = 10_053;
 /** The owner of this part of the kill switch; never a tunnel's name. */
 const OWNER = "the resolver";
-const PART: PolicyPart = { resolver: { port: RESOLVER_PORT } };
 /** Another resolver may be started or stopped, and an address may come with a cable. */
 const LOOK_EVERY_MS = 12_000;
 
@@ -28,7 +27,7 @@ type Owners = { update(owner: string, part: PolicyPart | null): Promise<void> };
  * questions are refused, and none leaves by another exit.
  */
 export function holdQuestions(killSwitch: Owners): void {
-  void killSwitch.update(OWNER, PART);
+  void killSwitch.update(OWNER, { resolver: { port: RESOLVER_PORT, askers: [] } });
 }
 
 interface Deps {
@@ -38,6 +37,10 @@ interface Deps {
   /** Whether anything needs it: a rule with names, or a list. */
   isWanted: () => boolean;
   resolver: Resolver;
+  /** Those who may ask now. */
+  askers: () => Askers;
+  /** The MAC addresses of the routers that lead to a network; null if its hosts are on the cable. */
+  routersTo: (network: Prefix) => readonly Mac[] | null;
   /** Called when its state has changed. */
   tell: () => void;
   log: Pick<Log, "info" | "warn">;
@@ -48,10 +51,17 @@ export class Dns {
   state: DnsStatus["state"] = "off";
   /** Why it failed, or null. */
   reason: string | null = null;
-  private listener: { addresses: readonly Address[]; open: Listener } | null = null;
+  /** Where it listens; null while it does not. */
+  private addresses: readonly Address[] | null = null;
+  private readonly ports: AskerPorts;
   private readonly queue = new Queue();
+  private isFollowing = false;
+  /** Whom the firewall leads where; null if it leads nobody, or nobody knows. */
+  private led: readonly Asker[] | null = null;
 
-  constructor(private readonly deps: Deps) {}
+  constructor(private readonly deps: Deps) {
+    this.ports = new AskerPorts(deps.resolver);
+  }
 
   get counts(): Counts {
     return this.deps.resolver.counts;
@@ -75,6 +85,19 @@ export class Dns {
     this.close();
   }
 
+  /** To be called when there may be other devices. */
+  follow(): void {
+    if (this.isFollowing || this.state !== "on") return;
+    this.isFollowing = true;
+    const { addresses } = this;
+    void this.queue
+      .add(() => {
+        this.isFollowing = false;
+        return addresses !== null && addresses === this.addresses ? this.serve(addresses) : undefined;
+      })
+      .catch((error: unknown) => this.deps.log.warn(`DNS: ${messageOf(error)}`));
+  }
+
   /** The firewall first: what is not led to the resolver any more is not refused, either. */
   private async settle(): Promise<void> {
     const { killSwitch, network, isWanted, host } = this.deps;
@@ -82,29 +105,56 @@ export class Dns {
     const own = lans.flatMap((lan) => listeningOn(lan, addresses));
     const isElsewhere = isWanted() && (await hasOtherResolver(host, own));
     if (!isWanted() || isElsewhere) {
+      this.led = null;
       await killSwitch.update(OWNER, null);
       this.close();
       return this.become(isElsewhere ? "elsewhere" : "off");
     }
-    // If it cannot listen, questions are refused: nothing else knows the rules.
-    await Promise.all([killSwitch.update(OWNER, PART), this.listen(own)]);
+    if (!Bun.deepEquals(this.addresses, own)) {
+      await this.lead({ decided: [], others: [] });
+      this.close();
+      this.addresses = own;
+    }
+    await this.serve(own);
   }
 
-  private async listen(addresses: readonly Address[]): Promise<void> {
-    if (this.listener !== null && Bun.deepEquals(this.listener.addresses, addresses)) return;
-    this.close();
+  /** No device is ever led to a port that is not its own: one is closed after that, and opened before. */
+  private async serve(addresses: readonly Address[]): Promise<void> {
+    const { ports } = this;
+    const askers = this.deps.askers();
+    const wanted = ports.wanted(askers);
+    const left = new Set(ports.open.keys()).difference(new Set(wanted));
+    await this.lead({ decided: askers.decided, others: wanted });
+    ports.close(left);
     try {
-      const open = await Listener.open(addresses, RESOLVER_PORT, this.deps.resolver);
-      this.listener = { addresses, open };
+      await ports.openFor(wanted, addresses);
       this.become("on");
     } catch (error) {
+      // Questions are refused: nothing else knows the rules.
+      this.close();
       this.become("failed", messageOf(error));
     }
+    await this.lead({ decided: askers.decided, others: wanted });
+  }
+
+  /** Tells the firewall to which ports it leads whom. A device about which something is decided is refused without one. */
+  private async lead({ decided, others }: Askers): Promise<void> {
+    const { open } = this.ports;
+    const ids = new Set([...decided, ...others.filter((id) => open.has(id))]);
+    ids.delete(OTHERS);
+    const askers = [...ids].map((id) => ({
+      ...{ id, port: open.get(id) ?? null },
+      routers: isPrefixId(id) ? this.deps.routersTo(id) : [],
+    }));
+    if (Bun.deepEquals(askers, this.led)) return;
+    this.led = null;
+    await this.deps.killSwitch.update(OWNER, { resolver: { port: RESOLVER_PORT, askers } });
+    this.led = askers;
   }
 
   private close(): void {
-    this.listener?.open.stop();
-    this.listener = null;
+    this.ports.close(this.ports.open.keys());
+    this.addresses = null;
   }
 
   private become(state: DnsStatus["state"], reason = ""): void {

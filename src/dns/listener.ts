@@ -1,10 +1,7 @@
-import { type Address, parseAddress } from "../base/address.ts";
+import type { Address } from "../base/address.ts";
 import { fitted } from "./answer.ts";
-import { MAX_QUERY_BYTES } from "./question.ts";
-import type { Resolver } from "./resolver.ts";
+import { MAX_QUERY_BYTES, type Question } from "./question.ts";
 
-/** TCP connections in all, and of one client. */
-const [MAX_CONNECTIONS, MAX_CONNECTIONS_OF_CLIENT] = [256, 16];
 /** Questions of a connection that wait for their answers. */
 const MAX_WAITING = 32;
 const IDLE_SECONDS = 10;
@@ -12,31 +9,34 @@ const IDLE_SECONDS = 10;
 const LENGTH_BYTES = 2;
 
 interface Connection {
-  client: Address | null;
+  /** Whether it has a place among the device's connections. */
+  isTaken: boolean;
   received: Buffer;
   waiting: number;
 }
 
-/** The sockets at which the LAN asks, over UDP and TCP. */
+/** Who answers what a device asks. */
+interface Answerer {
+  /** Null for no answer. */
+  answer: (message: Uint8Array) => Promise<{ question: Question; answer: Uint8Array } | null>;
+  /** Whether the device may have one more TCP connection. */
+  enter: () => boolean;
+  leave: () => void;
+}
+
+/** The sockets at which one device asks, over UDP and TCP. */
 export class Listener {
-  private readonly clients = new Map<Address, number>();
-  private connections = 0;
   private readonly close: (() => void)[] = [];
 
-  private constructor(private readonly resolver: Pick<Resolver, "answer">) {}
+  private constructor(private readonly answerer: Answerer) {}
 
   /** Throws the system's error if one of the addresses is not there, or its port is in use. */
-  static async open(
-    addresses: readonly Address[],
-    port: number,
-    resolver: Pick<Resolver, "answer">,
-  ): Promise<Listener> {
-    const listener = new Listener(resolver);
+  static async open(addresses: readonly Address[], port: number, answerer: Answerer): Promise<Listener> {
+    const listener = new Listener(answerer);
     try {
-      for (const address of addresses) {
-        await listener.openUdp(address, port);
-        listener.openTcp(address, port);
-      }
+      for (const address of addresses) listener.openTcp(address, port);
+      const opened = await Promise.allSettled(addresses.map((address) => listener.openUdp(address, port)));
+      for (const each of opened) if (each.status === "rejected") throw each.reason;
       return listener;
     } catch (error) {
       listener.stop();
@@ -53,9 +53,8 @@ export class Listener {
       ...{ hostname, port },
       socket: {
         data: async (own, message, clientPort, text) => {
-          const client = parseAddress(text);
           // The buffer belongs to the socket, which may use it again.
-          const answered = client && (await this.resolver.answer(Uint8Array.from(message), client));
+          const answered = await this.answerer.answer(Uint8Array.from(message));
           if (answered && !own.closed) say(own, fitted(answered.answer, answered.question), clientPort, text);
         },
         // A client has closed its port before the answer came.
@@ -70,11 +69,10 @@ export class Listener {
       ...{ hostname, port },
       socket: {
         open: (socket) => {
-          socket.data = { client: null, received: Buffer.alloc(0), waiting: 0 };
-          const client = parseAddress(socket.remoteAddress);
-          if (client === null || !this.enter(client)) return socket.terminate();
-          socket.data.client = client;
-          socket.timeout(IDLE_SECONDS);
+          const isTaken = this.answerer.enter();
+          socket.data = { isTaken, received: Buffer.alloc(0), waiting: 0 };
+          if (isTaken) socket.timeout(IDLE_SECONDS);
+          else socket.terminate();
         },
         data: (socket, bytes) => {
           const { data } = socket;
@@ -82,7 +80,9 @@ export class Listener {
           this.readFrom(socket);
         },
         timeout: (socket) => socket.terminate(),
-        close: ({ data }) => this.leave(data.client),
+        close: ({ data }) => {
+          if (data.isTaken) this.answerer.leave();
+        },
         error: (socket) => socket.terminate(),
       },
     });
@@ -104,9 +104,8 @@ export class Listener {
 
   private async reply(socket: Bun.Socket<Connection>, message: Uint8Array): Promise<void> {
     const { data } = socket;
-    if (data.client === null) return;
     data.waiting += 1;
-    const answered = await this.resolver.answer(message, data.client);
+    const answered = await this.answerer.answer(message);
     data.waiting -= 1;
     if (answered === null) return void socket.terminate();
     const { answer } = answered;
@@ -116,22 +115,6 @@ export class Listener {
     // A client that does not read gets no memory of the gateway.
     if (socket.write(framed) !== framed.length) socket.terminate();
     else socket.timeout(IDLE_SECONDS);
-  }
-
-  private enter(client: Address): boolean {
-    const count = this.clients.get(client) ?? 0;
-    if (this.connections >= MAX_CONNECTIONS || count >= MAX_CONNECTIONS_OF_CLIENT) return false;
-    this.clients.set(client, count + 1);
-    this.connections += 1;
-    return true;
-  }
-
-  private leave(client: Address | null): void {
-    if (client === null) return;
-    const count = (this.clients.get(client) ?? 1) - 1;
-    if (count === 0) this.clients.delete(client);
-    else this.clients.set(client, count);
-    this.connections -= 1;
   }
 }
 

@@ -13,6 +13,7 @@ import type { Log } from "../base/log.ts";
 import type { NamedAnswer } from "../destinations/names.ts";
 import type { Match, Matcher } from "../destinations/rules.ts";
 import type { DeviceId } from "../devices/id.ts";
+import { NO_DEVICE } from "../killswitch/exits.ts";
 import { type Exit, MAIN } from "../killswitch/policy.ts";
 import { type Answer, answerTo, ownAnswer, RCODE } from "./answer.ts";
 import { Cache } from "./cache.ts";
@@ -20,8 +21,8 @@ import { DeviceCounts } from "./device-counts.ts";
 import { noSuchName, nothingOfThisType } from "./negative.ts";
 import type { Answered } from "./query-log.ts";
 import { type Question, questionIn } from "./question.ts";
+import { Shares } from "./shares.ts";
 import { isOfResolver, staysAtHome } from "./special-names.ts";
-import { UnderWay } from "./under-way.ts";
 import type { ExitResolvers, Upstream } from "./upstream.ts";
 import { TYPE } from "./wire.ts";
 
@@ -29,15 +30,16 @@ import { TYPE } from "./wire.ts";
 const META_TYPES: ReadonlySet<number> = new Set([251, 252, 253, 254, 255]);
 /** RFC 3927. Devices look for these addresses on their own link, whatever the rules say. */
 const IPV4_LINK_LOCAL = mustParsePrefix("169.254.0.0/16");
-/** How often the kernel is asked for a device that nothing is known about. */
-const LOOK_EVERY_MS = 1_000;
+/** More than a device asks at a time when a page with a hundred names opens. */
+export const UNDER_WAY = { all: 1_024, ofDevice: 128, own: 16 };
+/** More than any device asks; a flood above it is not even read. */
+export const EACH_SECOND = { all: 4_000, ofDevice: 1_000, own: 100 };
+const SECOND_MS = 1_000;
+/** Whoever has no port of its own. Nothing is decided for these devices: the rules, lists and exit of all others count. */
+export const OTHERS = NO_DEVICE;
 
 interface Deps {
   clock: { monotonic(): number };
-  /** Who has an address of the LAN; null if nobody is known to. */
-  deviceAt: (address: Address) => DeviceId | null;
-  /** Reads who has which address again. */
-  look: () => Promise<void>;
   exitOf: (device: DeviceId) => Exit;
   rules: () => Matcher;
   /** The answer for a name or an address of the home; null if it is none. */
@@ -80,32 +82,29 @@ export class Resolver {
   readonly counts: Counts = { asked: 0, local: 0, cached: 0, blocked: 0, refused: 0, failed: 0 };
   readonly byDevice = new DeviceCounts();
   private readonly cache: Cache;
-  private readonly underWay: UnderWay;
+  private readonly underWay = new Shares(UNDER_WAY);
+  private readonly eachSecond = new Shares(EACH_SECOND);
+  private second = 0;
   /** Questions that are asked now, for all who ask the same meanwhile. */
   private readonly asking = new Map<string, Promise<Answer | null>>();
   /** By exit: the interface that answers came by, and how often it has changed. */
   private readonly generations = new Map<string, { link: string | null; number: number }>();
-  private lookedAt = Number.NEGATIVE_INFINITY;
-  private looking: Promise<void> = Promise.resolve();
 
   constructor(private readonly deps: Deps) {
-    const monotonic = () => deps.clock.monotonic();
-    this.cache = new Cache(monotonic);
-    this.underWay = new UnderWay(monotonic);
+    this.cache = new Cache(() => deps.clock.monotonic());
   }
 
-  /** The answer to a client's message, or null for none. */
+  /** The answer to a message of a device, as the firewall tells it from others, or null for none. */
   async answer(
     message: Uint8Array,
-    from: Address,
+    device: DeviceId,
   ): Promise<{ question: Question; answer: Uint8Array } | null> {
-    const client = unmapped(from);
-    if (!this.underWay.takes(client)) return null;
+    if (!this.takes(device)) return null;
     const question = readQuestion(message);
     if (question === null) return null;
     this.counts.asked += 1;
-    const noted: Answered = { device: null, exit: null, answer: "local" };
-    const answer = await this.answerOf(question, client, noted).catch((error: unknown) => {
+    const noted: Answered = { device: device === OTHERS ? null : device, exit: null, answer: "local" };
+    const answer = await this.answerOf(question, device, noted).catch((error: unknown) => {
       this.deps.log.warn(`a question could not be answered: ${messageOf(error)}`);
       return this.failed(question, noted);
     });
@@ -114,13 +113,10 @@ export class Resolver {
   }
 
   /** Writes into `noted` what becomes of it. */
-  private async answerOf(question: Question, client: Address, noted: Answered): Promise<Uint8Array> {
+  private async answerOf(question: Question, device: DeviceId, noted: Answered): Promise<Uint8Array> {
     const { rules, exitOf, isBlocked } = this.deps;
     if (META_TYPES.has(question.type)) return ownAnswer(question, RCODE.notImplemented);
-    const device = this.deps.deviceAt(client) ?? (await this.lookFor(client));
-    if (device === null) return this.refused(question, noted);
-    noted.device = device;
-    this.byDevice.asked(device);
+    if (device !== OTHERS) this.byDevice.asked(device);
     const local = this.deps.local(question);
     const answer = local && (await local);
     if (answer !== null) {
@@ -140,12 +136,12 @@ export class Resolver {
     noted.exit = exit;
     return exit.to === "blocked"
       ? this.refused(question, noted)
-      : this.fromExit(question, { client, device, noted }, exit, match);
+      : this.fromExit(question, { device, noted }, exit, match);
   }
 
   private async fromExit(
     question: Question,
-    { client, device, noted }: { client: Address; device: DeviceId; noted: Answered },
+    { device, noted }: { device: DeviceId; noted: Answered },
     exit: Exit,
     match: Match<HostName> | null,
   ): Promise<Uint8Array> {
@@ -153,7 +149,7 @@ export class Resolver {
     const known = this.cache.find(key);
     noted.answer = known === null ? "asked" : "cached";
     if (known !== null) this.counts.cached += 1;
-    const found = known ?? (await this.asked(question, client, exit, key)) ?? this.cache.find(key, true);
+    const found = known ?? (await this.asked(question, device, exit, key)) ?? this.cache.find(key, true);
     if (found === null)
       return this.deps.resolversOf(exit) === null
         ? this.refused(question, noted)
@@ -217,17 +213,17 @@ export class Resolver {
     return `${name}#${next.number}`;
   }
 
-  /** Null if the exit is down, nothing answers there, or the client asks too much. */
-  private async asked(question: Question, client: Address, exit: Exit, key: string) {
+  /** Null if the exit is down, nothing answers there, or the device asks too much. */
+  private async asked(question: Question, device: DeviceId, exit: Exit, key: string) {
     const known = this.asking.get(key);
-    const answer = await (known ?? this.ask(question, client, exit, key));
+    const answer = await (known ?? this.ask(question, device, exit, key));
     return answer === null ? null : { answer, ageSeconds: 0 };
   }
 
-  private async ask(question: Question, client: Address, exit: Exit, key: string): Promise<Answer | null> {
+  private async ask(question: Question, device: DeviceId, exit: Exit, key: string): Promise<Answer | null> {
     const { upstream, resolversOf } = this.deps;
     const resolvers = resolversOf(exit);
-    if (resolvers === null || !this.underWay.begin(client)) return null;
+    if (resolvers === null || !this.underWay.take(device)) return null;
     const work = upstream.ask(question, resolvers);
     this.asking.set(key, work);
     try {
@@ -236,7 +232,7 @@ export class Resolver {
       return answer;
     } finally {
       this.asking.delete(key);
-      this.underWay.end(client);
+      this.underWay.giveBack(device);
     }
   }
 
@@ -257,15 +253,12 @@ export class Resolver {
     );
   }
 
-  /** The kernel reports a new device a moment after its first packet. Those that ask meanwhile share one look. */
-  private async lookFor(client: Address): Promise<DeviceId | null> {
-    const now = this.deps.clock.monotonic();
-    if (now - this.lookedAt >= LOOK_EVERY_MS) {
-      this.lookedAt = now;
-      this.looking = this.deps.look();
-    }
-    await this.looking;
-    return this.deps.deviceAt(client);
+  /** Counts a message. Whether it is read. */
+  private takes(device: DeviceId): boolean {
+    const second = Math.floor(this.deps.clock.monotonic() / SECOND_MS);
+    if (second !== this.second) this.eachSecond.clear();
+    this.second = second;
+    return this.eachSecond.take(device);
   }
 
   private refused(question: Question, noted: Answered): Uint8Array {

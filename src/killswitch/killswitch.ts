@@ -25,7 +25,7 @@ import {
 import { Readings } from "./readings.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
 import { type Inspection, inspectionOf, type Layers, layersOf } from "./report.ts";
-import { interfacesTo, overlap, overlapOf, RouteTable } from "./routed.ts";
+import { interfacesTo, overlap, overlapOf, RouteTable, routersTo } from "./routed.ts";
 import { applyRules, OWN_NUMBERS, type Rule, ruleDifferences } from "./routing-rules.ts";
 import { type Wanted, wantedFor } from "./wanted.ts";
 
@@ -122,6 +122,12 @@ export class KillSwitch {
     const network = this.countedIn(this.network);
     const { endpoints } = mergedPolicy(this.parts, network);
     return { interfaces: interfacesTo(prefix, network), overlap: overlapOf(prefix, network, endpoints) };
+  }
+
+  /** The MAC addresses of the routers that lead to a network, as far as they are known; null if its hosts are on the cable. */
+  routersTo(prefix: Prefix): Mac[] | null {
+    const routers = routersTo(prefix, this.network);
+    return routers.includes(null) ? null : routers.flatMap((each) => (each && this.deviceAt(each)) ?? []);
   }
 
   /** What of the gateway's own networks has addresses of a prefix, for people; null if nothing has. */

@@ -28,6 +28,9 @@ const ELEMENT_TYPES: Readonly<Record<string, ElementType>> = {
   "typeof ct original zone": "ct original zone",
   "type ether_addr : verdict": "ether_addr : verdict",
   "type nf_proto : verdict": "nf_proto : verdict",
+  "type inet_service": "inet_service",
+  "typeof ether saddr : ct original zone": "ether saddr : ct original zone",
+  "typeof ct original zone : th dport": "ct original zone : th dport",
 };
 
 /** What each chain must end with, whatever precedes it: the kill switch depends on these. */

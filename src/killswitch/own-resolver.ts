@@ -7,6 +7,8 @@ import { refuse } from "./strangers.ts";
 
 /** The ports of DNS over TLS and over QUIC (RFC 7858, RFC 9250). */
 const ENCRYPTED_DNS = "meta l4proto { tcp, udp } th dport 853";
+/** The map from each zone of queries to the port at which the resolver answers them. */
+export const ASKER_PORTS = "asker_ports";
 
 /** The gateway's addresses at which its resolver listens on a LAN: one of each address family. */
 export function listeningOn(lan: Lan, addresses: readonly Address[]): Address[] {
@@ -28,8 +30,8 @@ export function redirectToResolver(policy: Policy): string[] {
     ...lans.flatMap((lan) =>
       listeningOn(lan, addresses).map((address) => {
         const family = familyOf(address);
-        const to = family === 4 ? `${address}:${resolver.port}` : `[${address}]:${resolver.port}`;
-        return `iifname "${lan.interface}" meta nfproto ipv${family} ${others}${DNS} dnat ${headerOf(family)} to ${to} comment "redirected to the gateway's own resolver"`;
+        const host = family === 4 ? address : `[${address}]`;
+        return `iifname "${lan.interface}" meta nfproto ipv${family} ${others}${DNS} dnat ${headerOf(family)} to ${host}:ct original zone map @${ASKER_PORTS} comment "redirected to the gateway's own resolver"`;
       }),
     ),
     ...among("iifname", namesOf(lans)).flatMap((from) =>

@@ -117,10 +117,21 @@ export interface PolicyPart {
 
 /**
  * The gateway's own resolver, which answers the queries of the LAN and sends its own by the exit of the traffic that
- * follows. It listens at this port of the gateway's addresses on each LAN.
+ * follows. It listens at the gateway's addresses on each LAN.
  */
 export interface OwnResolver {
+  /** Where devices are answered for which nothing is decided and which have no port of their own. */
   port: number;
+  askers: readonly Asker[];
+}
+
+/** Who asks the resolver: the port at which a question arrives tells it. */
+export interface Asker {
+  id: Mac | Prefix;
+  /** Null while nothing answers it: then it is refused. */
+  port: number | null;
+  /** The MAC addresses of the routers that lead to a network; null if its hosts are on the cable. A device needs none. */
+  routers: readonly Mac[] | null;
 }
 
 /** The tunnel for the gateway's own traffic, and for that of the LAN which has no other exit. */

@@ -1,12 +1,12 @@
 import type { Lan } from "../network/lan.ts";
 import { exitMarkOf, REFUSAL_MARK } from "../network/slot.ts";
+import { askResolver, queriesForGateway } from "./askers.ts";
 import { byDestination, destinationChains } from "./destinations.ts";
-import { DIRECT } from "./direct.ts";
 import { TO_RESOLVER } from "./dns.ts";
-import { byDevice, byPrefix, exits, setFor } from "./exits.ts";
+import { byDevice, byPrefix, exits } from "./exits.ts";
 import { clientLinks } from "./link.ts";
-import { byInterface, chain, DNS, isMarked, setMark, toOneOf } from "./match.ts";
-import { directDevices, type FirewallTunnel, type Policy } from "./policy.ts";
+import { byInterface, chain, isMarked, setMark, toOneOf } from "./match.ts";
+import type { FirewallTunnel, Policy } from "./policy.ts";
 import { fromRemote, repliesToRemote } from "./remote.ts";
 import { leaveDirectlyFromRemote } from "./remote-direct.ts";
 import { untrackRemote } from "./remote-socket.ts";
@@ -72,6 +72,7 @@ function chainsOf(policy: Policy, blocks: boolean): string[] {
           ...(blocks ? [strangers(), refusePublic()] : []),
           toOwn(policy),
           toGateway(policy),
+          ...askResolver(policy),
           ...destinationChains(policy),
           ...exits(policy, blocks),
         ]),
@@ -145,18 +146,6 @@ function fromUplink(policy: Policy, blocks: boolean): string[] {
 
 function fromOutside(endpoints: readonly FirewallTunnel[], blocks: boolean): string[] {
   return [...dropAllToTunnels(endpoints), ...(blocks ? [dropForwarded()] : [])];
-}
-
-/**
- * Queries of the LAN, to whomever they are sent, go to the gateway itself. They are in no tunnel, and get no mark, so
- * that a query that is not redirected later is refused by both layers. Direct devices ask outside, as without it.
- */
-function queriesForGateway(policy: Policy): string[] {
-  if (policy.resolver === undefined) return [];
-  const others = directDevices(policy).length === 0 ? "" : `ether saddr != @${setFor(DIRECT)} `;
-  return [
-    `${DNS} ${others}${isMarked(REFUSAL_MARK, "!=")} accept comment "queries are for the gateway's own resolver"`,
-  ];
 }
 
 /** Packets for the gateway itself, and for its addresses in the tunnels: one look-up tells them from all others. */

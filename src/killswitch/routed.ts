@@ -54,6 +54,11 @@ export function interfacesTo(prefix: Prefix, { lanRoutes }: Pick<HostNetwork, "l
   return [...new Set(routesWithin(prefix, lanRoutes).map((route) => route.interface))];
 }
 
+/** The routers that lead to a part of the prefix; null where its hosts are on the cable. */
+export function routersTo(prefix: Prefix, { lanRoutes }: Pick<HostNetwork, "lanRoutes">): (Address | null)[] {
+  return [...new Set(routesWithin(prefix, lanRoutes).map(({ via }) => via))];
+}
+
 /** The LAN, including the networks behind its routers. */
 export function lansWith(routed: readonly Routed[], network: Network): Lan[] {
   return network.lans.map((lan) => {

@@ -1,3 +1,4 @@
+import { askerSets, refuseUnasked } from "./askers.ts";
 import { markDirectReplies } from "./direct.ts";
 import { dnsChains } from "./dns.ts";
 import { deviceSets } from "./exits.ts";
@@ -21,6 +22,7 @@ export function rulesetOf(policy: Policy): string {
   return tableOf([
     ...serverSets(policy),
     ...deviceSets(policy),
+    ...askerSets(policy),
     ...prerouting(policy),
     ...refuseUnrouted(policy),
     ...exitChains(policy),
@@ -40,6 +42,7 @@ export function openRulesetOf(policy: Policy): string {
     ? tableOf([
         ...serverSets(policy),
         ...deviceSets(policy),
+        ...askerSets(policy),
         ...openPrerouting(policy),
         ...exitChains(policy),
       ])
@@ -61,6 +64,7 @@ function exitChains(policy: Policy): string[] {
     ...markDirectReplies(policy),
     ...leadForwards(policy),
     ...dnsChains(policy),
+    ...refuseUnasked(policy),
     sourceNat(policy),
     ...checkLeaving(policy),
   ];

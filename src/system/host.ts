@@ -158,7 +158,10 @@ export type ElementType =
   | "ether_addr"
   | "ct original zone"
   | "ether_addr : verdict"
-  | "nf_proto : verdict";
+  | "nf_proto : verdict"
+  | "inet_service"
+  | "ether saddr : ct original zone"
+  | "ct original zone : th dport";
 
 /** Elements that a set or map of the firewall gets or loses. */
 export interface ElementChange {
@@ -167,7 +170,7 @@ export interface ElementChange {
   table: string;
   set: string;
   type: ElementType;
-  /** As nft writes them. A verdict is `goto` and a chain of the table; an element is deleted whatever its verdict. */
+  /** As nft writes them. A verdict is `goto` and a chain of the table; an element is deleted whatever its data. */
   elements: readonly string[];
 }
 

@@ -125,12 +125,24 @@ const KEYS: Readonly<Record<ElementType, (key: string) => Uint8Array>> = {
   "ct original zone": zoneBytes,
   "ether_addr : verdict": macBytes,
   "nf_proto : verdict": (family) => Uint8Array.of(Number(family)),
+  inet_service: portBytes,
+  "ether saddr : ct original zone": macBytes,
+  "ct original zone : th dport": zoneBytes,
+};
+
+/** The data of maps that lead to no verdict. */
+const VALUES: Readonly<Partial<Record<ElementType, (value: string) => Uint8Array>>> = {
+  "ether saddr : ct original zone": zoneBytes,
+  "ct original zone : th dport": portBytes,
 };
 
 function elementOf(element: string, type: ElementType, verb: ElementChange["verb"]): Buffer {
-  const [key = "", verdict] = element.split(" : ");
+  const [key = "", data] = element.split(" : ");
   const parts = [attribute(KEY, attribute(VALUE, KEYS[type](key)), true)];
-  if (verdict !== undefined && verb === "add") parts.push(attribute(DATA, verdictOf(verdict), true));
+  if (data !== undefined && verb === "add") {
+    const value = VALUES[type]?.(data);
+    parts.push(attribute(DATA, value === undefined ? verdictOf(data) : attribute(VALUE, value), true));
+  }
   return attribute(ELEMENT, Buffer.concat(parts), true);
 }
 
@@ -140,14 +152,18 @@ function addressBytes(address: string): Uint8Array {
 
 /** An address and a port. The kernel has each part of such a key in whole words of four bytes. */
 function serverBytes(server: string): Uint8Array {
-  const [address = "", port] = server.split(" . ");
-  const word = Buffer.alloc(4);
-  word.writeUInt16BE(Number(port));
-  return Buffer.concat([addressBytes(address), word]);
+  const [address = "", port = ""] = server.split(" . ");
+  return Buffer.concat([addressBytes(address), portBytes(port), Buffer.alloc(2)]);
 }
 
 function macBytes(mac: string): Uint8Array {
   return Buffer.from(mac.replaceAll(":", ""), "hex");
+}
+
+function portBytes(port: string): Uint8Array {
+  const bytes = Buffer.alloc(2);
+  bytes.writeUInt16BE(Number(port));
+  return bytes;
 }
 
 /** The kernel compares it as a number of its own, in the machine's order. */

@@ -28,6 +28,8 @@ test("clients that close their ports before the answer comes do not keep others 
       if (question.name === "gone.example") await Bun.sleep(LATER_MS);
       return { question, answer: ownAnswer(question, RCODE.noName) };
     },
+    enter: () => true,
+    leave: () => {},
   });
   for (let round = 0; round < 5; round += 1) {
     for (let count = 0; count < 3; count += 1) {

@@ -5,16 +5,15 @@ import { Matcher, type Rule } from "../../src/destinations/rules.ts";
 import { formatExit } from "../../src/devices/exit.ts";
 import { type Answer, answerIn, ownAnswer, RCODE } from "../../src/dns/answer.ts";
 import { type Question, queryFor } from "../../src/dns/question.ts";
-import { Resolver } from "../../src/dns/resolver.ts";
-import { MAX_A_SECOND_OF_CLIENT, MAX_UNDER_WAY_OF_CLIENT } from "../../src/dns/under-way.ts";
+import { EACH_SECOND, OTHERS, Resolver, UNDER_WAY } from "../../src/dns/resolver.ts";
 import type { ExitResolvers } from "../../src/dns/upstream.ts";
 import type { Exit } from "../../src/killswitch/policy.ts";
-import { cidrs, ip, ips } from "../fake/address.ts";
+import { cidrs, ips } from "../fake/address.ts";
 import { a, decoded, httpsReply, query, reply } from "./messages.ts";
 
 const TV = "02:00:00:00:00:20" as Mac;
 const A_RECORD = { type: 1, ttl: 60, data: Uint8Array.of(192, 0, 2, 9) };
-const CLIENT = ip("192.168.7.20");
+const PHONE = "02:00:00:00:00:21" as Mac;
 
 /** A resolver whose exits answer with their own address, unless a test says otherwise. */
 function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; exit?: string } = {}) {
@@ -38,9 +37,6 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     held: Promise.resolve(),
     /** The answer for a name of the home. */
     local: (_: Question): Promise<Uint8Array> | null => null,
-    known: [CLIENT],
-    /** Those that a look finds. */
-    found: [] as (typeof CLIENT)[],
   };
   const exitTo = (name: string): Exit => (name === "blocked" ? { to: "blocked" } : { to: "tunnel", name });
   const all = rules.map(
@@ -52,11 +48,6 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
   world.rules = new Matcher(all);
   const resolver = new Resolver({
     clock: { monotonic: () => world.now },
-    deviceAt: (address) => (world.known.includes(address) ? TV : null),
-    look: async () => {
-      await world.held;
-      world.known.push(...world.found);
-    },
     exitOf: () => exitTo(exit),
     rules: () => world.rules,
     local: (question) => world.local(question),
@@ -89,8 +80,8 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     },
     log: { warn: () => {} },
   });
-  const ask = async (name: string, client = CLIENT) => {
-    const answered = await resolver.answer(query(name), client);
+  const ask = async (name: string, device = TV) => {
+    const answered = await resolver.answer(query(name), device);
     if (answered === null) return "nothing";
     const { rcode, answers = [] } = decoded(answered.answer);
     const [first] = answers;
@@ -190,17 +181,14 @@ test("what is to leave outside the tunnel is asked by the tunnel of its device, 
   }
 });
 
-test("nobody whom the gateway does not know is answered", async () => {
-  const { world, ask } = resolverWith();
-  expect(await ask("example.com", ip("192.168.7.99"))).toBe("REFUSED");
-  expect(world.asked).toEqual([]);
-});
-
-test("all questions of a new device wait for the look that finds it", async () => {
-  const { world, ask } = resolverWith();
-  world.known = [];
-  world.found = [CLIENT];
-  expect(await Promise.all([ask("a.example"), ask("b.example")])).toEqual(["192.0.2.1", "192.0.2.1"]);
+test("a device without a port of its own has what holds for all, and is counted as nobody", async () => {
+  const { world, resolver, ask } = resolverWith({
+    rules: [{ names: names("tv.example"), devices: [TV] }, { names: names("all.example") }],
+  });
+  expect(await ask("tv.example", OTHERS)).toBe("192.0.2.1");
+  expect(await ask("all.example", OTHERS)).toBe("192.0.2.2");
+  expect(world.asked).toEqual(["main tv.example", "second all.example"]);
+  expect([resolver.counts.asked, resolver.byDevice.all()]).toEqual([2, []]);
 });
 
 test("no name of the internet leads into the home", async () => {
@@ -283,23 +271,39 @@ test("who asks the same at a time waits for one answer; too many questions at a 
   const { promise, resolve } = Promise.withResolvers<void>();
   world.held = promise;
   const same = [ask("same.example"), ask("same.example")];
-  const many = Array.from({ length: MAX_UNDER_WAY_OF_CLIENT + 5 }, (_, index) => ask(`n${index}.example`));
+  const many = Array.from({ length: UNDER_WAY.ofDevice + 5 }, (_, index) => ask(`n${index}.example`));
   resolve();
   expect(await Promise.all(same)).toEqual(["192.0.2.1", "192.0.2.1"]);
   const outcomes = await Promise.all(many);
-  expect(outcomes.filter((each) => each === "192.0.2.1")).toHaveLength(MAX_UNDER_WAY_OF_CLIENT - 1);
+  expect(outcomes.filter((each) => each === "192.0.2.1")).toHaveLength(UNDER_WAY.ofDevice - 1);
   expect(outcomes.filter((each) => each === "SERVFAIL")).toHaveLength(6);
-  expect(world.asked).toHaveLength(MAX_UNDER_WAY_OF_CLIENT);
+  expect(world.asked).toHaveLength(UNDER_WAY.ofDevice);
 });
 
-test("a flood of one client is not read, and the others are", async () => {
+test("devices that together have all places under way leave each other device some", async () => {
+  const { world, ask } = resolverWith();
+  world.held = Promise.withResolvers<void>().promise;
+  const greedy = UNDER_WAY.all / UNDER_WAY.ofDevice;
+  for (let device = 0; device < greedy; device += 1)
+    for (let index = 0; index < UNDER_WAY.ofDevice; index += 1)
+      void ask(`n${index}.d${device}.example`, `02:00:00:00:01:0${device}` as Mac);
+  for (let index = 0; index < UNDER_WAY.own; index += 1) void ask(`n${index}.example`, PHONE);
+  await Bun.sleep(0);
+  expect(world.asked).toHaveLength(UNDER_WAY.all + UNDER_WAY.own);
+  expect(await ask("more.example", PHONE)).toBe("SERVFAIL");
+  expect(await ask("more.example", "02:00:00:00:01:00" as Mac)).toBe("SERVFAIL");
+});
+
+test("a flood of some devices is not read, and the others are", async () => {
   const { world, resolver, ask } = resolverWith();
-  world.known.push(ip("192.168.7.21"));
   await ask("example.com");
   const message = query("example.com");
-  for (let count = 0; count < MAX_A_SECOND_OF_CLIENT + 10; count++) await resolver.answer(message, CLIENT);
+  for (let count = 0; count < EACH_SECOND.ofDevice + 10; count++) await resolver.answer(message, TV);
   expect(await ask("example.com")).toBe("nothing");
-  expect(await ask("example.com", ip("192.168.7.21"))).toBe("192.0.2.1");
+  for (let count = 0; count < EACH_SECOND.all; count++)
+    await resolver.answer(message, `02:00:00:00:01:0${count % 8}` as Mac);
+  for (let count = 0; count < EACH_SECOND.own; count++)
+    expect(await ask("example.com", PHONE)).toBe("192.0.2.1");
   world.now = 1_000;
   expect(await ask("example.com")).toBe("192.0.2.1");
 });

@@ -179,7 +179,7 @@ test("queries that came past the gateway's own resolver are over once it is ther
     original: { source, sourcePort: 40_000, destination: own, destinationPort: 53 },
     reply: { source: own, sourcePort: 53, destination: source, destinationPort: 40_000 },
   });
-  const resolving: Policy = { ...POLICY, resolver: { port: 10_053 } };
+  const resolving: Policy = { ...POLICY, resolver: { port: 10_053, askers: [] } };
   expect(over(query(TV_ADDRESS, false), resolving)).toBe(true);
   expect(over(query(TV_ADDRESS, true), resolving)).toBe(false);
   expect(over(query(own, false), resolving)).toBe(false);

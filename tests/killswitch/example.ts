@@ -116,6 +116,24 @@ function named(exit: string, devices: Destination["devices"], ...addresses: stri
 /** What the gateway asks inside a tunnel before it carries anything. */
 const SERVICE = { address: ip("10.64.0.1"), port: 1337 };
 
+/** Networks behind another router of the LAN: one in a part of another, and one that no route leads to. */
+const ROUTED: readonly [string, PolicyPart][] = [
+  ["main", { endpoints: [FIRST], carrying: [FIRST] }],
+  ["amsterdam", { endpoints: [FURTHER], carrying: [FURTHER] }],
+  [
+    "DEVICES",
+    {
+      devices: [assigned("02:00:00:00:00:02", "main")],
+      routed: [
+        { prefix: cidr("10.8.0.0/16"), exit: defaultExitTo("amsterdam") },
+        { prefix: cidr("10.8.7.0/24"), exit: defaultExitTo("blocked") },
+        { prefix: cidr("fd08::/64"), exit: defaultExitTo("main") },
+        { prefix: cidr("10.9.0.0/16"), exit: defaultExitTo("main") },
+      ],
+    },
+  ],
+];
+
 /** A policy for each situation the gateway can be in. */
 export const POLICIES = {
   blocked: BLOCKED,
@@ -157,31 +175,42 @@ export const POLICIES = {
     ...BLOCKED,
     ...{ endpoints: [FIRST, FURTHER], carrying: [FIRST, FURTHER] },
     devices: [assigned("02:00:00:00:00:01", "amsterdam"), assigned("02:00:00:00:00:03", "blocked")],
-    resolver: { port: 10_053 },
+    resolver: {
+      port: 10_053,
+      // One has no port yet, and nothing is decided for another.
+      askers: [
+        { id: assigned("02:00:00:00:00:01", "amsterdam").id, port: 10_055, routers: [] },
+        { id: assigned("02:00:00:00:00:09", "main").id, port: 10_054, routers: [] },
+      ],
+    },
   },
   /** A direct device asks outside. */
   "resolver-direct": {
     ...BLOCKED,
     devices: [assigned("02:00:00:00:00:05", "direct")],
-    resolver: { port: 10_053 },
+    resolver: { port: 10_053, askers: [] },
   },
   /** Nothing else. */
-  "idle-resolver": { ...BLOCKED, resolver: { port: 10_053 } },
-  /** Networks behind another router of the LAN: one in a part of another, and one that no route leads to. */
-  routed: mergedPolicy(
-    new Map<string, PolicyPart>([
-      ["main", { endpoints: [FIRST], carrying: [FIRST] }],
-      ["amsterdam", { endpoints: [FURTHER], carrying: [FURTHER] }],
+  "idle-resolver": { ...BLOCKED, resolver: { port: 10_053, askers: [] } },
+  routed: mergedPolicy(new Map(ROUTED), { ...NETWORK, lanRoutes: LAN_ROUTES }),
+  /** The router of one of them is not known, and one has no port. */
+  "resolver-routed": mergedPolicy(
+    new Map([
+      ...ROUTED,
       [
-        "DEVICES",
+        "the resolver",
         {
-          devices: [assigned("02:00:00:00:00:02", "main")],
-          routed: [
-            { prefix: cidr("10.8.0.0/16"), exit: defaultExitTo("amsterdam") },
-            { prefix: cidr("10.8.7.0/24"), exit: defaultExitTo("blocked") },
-            { prefix: cidr("fd08::/64"), exit: defaultExitTo("main") },
-            { prefix: cidr("10.9.0.0/16"), exit: defaultExitTo("main") },
-          ],
+          resolver: {
+            port: 10_053,
+            askers: [
+              {
+                id: cidr("10.8.0.0/16"),
+                port: 10_054,
+                routers: ["02:00:00:00:00:20", "02:00:00:00:00:21"].map((mac) => assigned(mac, "main").id),
+              },
+              { id: cidr("fd08::/64"), port: 10_055, routers: [] },
+            ],
+          },
         },
       ],
     ]),

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { decode, encode, RECURSION_DESIRED } from "dns-packet";
+import { inject } from "../../lab/injector.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { LanDevice } from "../../lab/lan-device.ts";
+import { place } from "../../lab/leaks/intruder.ts";
 import { askerIn, questions } from "../../lab/leaks/questions.ts";
+import { datagramFrame } from "../../lab/packet.ts";
 import { type Outcome, Probe } from "../../lab/probe.ts";
 import { until } from "../../lab/until.ts";
 import { Website } from "../../lab/website.ts";
@@ -154,6 +157,54 @@ test(
     expect(seen).toContain("four.whoami.test");
     expect(seen).not.toContain("three.whoami.test");
     expect((await sniffer.stop()).leaks).toEqual([]);
+  },
+  TEST_MS,
+);
+
+test(
+  "a question that a device forges for another is asked by its own exit, or by none if it is blocked",
+  async () => {
+    await turnOn();
+    const { gateway: toMac } = await place(lab, "lan");
+    const { vpn1, vpn2 } = lab.sandbox.serverInterfaces;
+    const forge = (name: string, from: string, to: string) =>
+      inject(device.namespace, "lan0", [
+        datagramFrame({
+          ...{ fromMac: device.mac.replaceAll(":", ""), toMac, from, to, sourcePort: 4_000, targetPort: 53 },
+          payload: encode({
+            type: "query",
+            id: 1,
+            flags: RECURSION_DESIRED,
+            questions: [{ type: "TXT", name }],
+          }),
+        }),
+      ]);
+    const forgeAll = async (label: string) => {
+      const taps = await Promise.all([
+        Wiretap.start(lab.namespaces.vpn1, vpn1, "port 53"),
+        Wiretap.start(lab.namespaces.vpn2, vpn2, "port 53"),
+      ]);
+      // The control: the tap sees what leaves there.
+      expect(await client(`${label}.whoami.test`)).toEqual([VPN.vpn1.v4]);
+      await forge(`${label}4.whoami.test`, LAN.client4, INTERNET.dns4);
+      await forge(`${label}6.whoami.test`, LAN.client6, LAN.gateway6);
+      const seen = (await Promise.all(taps.map((tap) => tap.stop()))).map((lines) =>
+        lines.join().toLowerCase(),
+      );
+      return [`${label}4.`, `${label}6.`].map((name) => seen.map((each) => each.includes(name)));
+    };
+    expect(await forgeAll("own")).toEqual([
+      [false, true],
+      [false, true],
+    ]);
+    await ask("PUT", `/api/devices/${device.mac}`, { exit: "blocked" });
+    expect(await forgeAll("none")).toEqual([
+      [false, false],
+      [false, false],
+    ]);
+    expect((await dns()).devices.find(({ id }: { id: string }) => id === device.mac)).toMatchObject({
+      asked: 4,
+    });
   },
   TEST_MS,
 );
