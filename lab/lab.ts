@@ -9,7 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { RUNTIME } from "../src/install/units.ts";
+import { RUNTIME } from "../src/install/runtime.ts";
 import { commandIn, machineIn } from "../src/sandbox/namespace.ts";
 import { Relay } from "../src/sandbox/relay.ts";
 import { Sandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";

@@ -7,6 +7,7 @@ import { FLAGS, settingsFrom } from "./base/settings.ts";
 import { exitCodeOf } from "./cli/exit.ts";
 import { withInstalledSettings, withSettings } from "./cli/settings.ts";
 import { printableLines } from "./cli/text.ts";
+import { RUNTIME_HELP } from "./install/runtime.ts";
 import { notifySystemd, tellStatus } from "./system/notify.ts";
 
 // Each command loads what it needs when it runs.
@@ -42,7 +43,8 @@ await program.parseAsync().catch((error: unknown) => {
 });
 
 function addServe(): void {
-  withSettings(command("serve", "run the gateway"), async (settings) => {
+  const on = command("serve", "run the gateway").addHelpText("after", RUNTIME_HELP);
+  withSettings(on, async (settings) => {
     const { serve } = await loadServe();
     const service = await serve(settings);
     notifySystemd();

@@ -4,6 +4,7 @@ import { UNIT_DIGEST } from "../dhcp/unit.ts";
 import { BOOT_FILES, BOOT_FOLDER } from "../killswitch/boot-files.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
 import { CLOCK_UNIT, KILL_SWITCH_UNIT, PATHS, SERVICE_UNIT } from "./paths.ts";
+import { RUNTIME } from "./runtime.ts";
 
 /** The text of each unit by its name, for a program at this path. */
 export function unitsFor(program: string): Record<string, string> {
@@ -112,39 +113,6 @@ SystemCallErrorNumber=EPERM
 WantedBy=sysinit.target
 `;
 }
-
-/**
- * How often a function runs, each call counting 15 times, before the runtime makes machine code of it, and then faster
- * code (its second and third tier). By default that is a tenth and a thousandth of it. Then a service that does little
- * spends memory, its start and wake-ups on code that hardly ever runs. A relay is there after some seconds of full load.
- */
-const [WARM, WARM_AGAIN, HOT] = ["5000", "1000", "1000000"];
-
-/**
- * Of the timer by which the runtime (Bun) collects garbage after memory has changed, each second by default. That was a
- * part of all wake-ups of an idle service. What is allocated makes the collector run in any case.
- */
-const COLLECTS_EVERY_MS = 60_000;
-
-/** Settings of the runtime. */
-export const RUNTIME = {
-  /**
-   * Makes it (JavaScriptCore) collect garbage as early as on a machine with this many bytes of memory. Under load that
-   * keeps memory some megabytes lower, and one answer in a hundred takes some milliseconds longer.
-   */
-  BUN_JSC_forceRAMSize: `${64 * 1024 * 1024}`,
-  BUN_JSC_thresholdForJITAfterWarmUp: WARM,
-  BUN_JSC_thresholdForJITSoon: WARM_AGAIN,
-  BUN_JSC_thresholdForOptimizeAfterWarmUp: HOT,
-  BUN_JSC_thresholdForOptimizeAfterLongWarmUp: HOT,
-  BUN_JSC_thresholdForOptimizeSoon: HOT,
-  BUN_GC_TIMER_INTERVAL: `${COLLECTS_EVERY_MS}`,
-  /**
-   * Makes it (mimalloc) give free memory back at once. Otherwise a thread does that a moment later, and wakes up each time
-   * the event loop goes to sleep: more often than everything else together.
-   */
-  MIMALLOC_PURGE_DELAY: "0",
-} as const;
 
 /** The service, confined to the rights that it needs. */
 export function serviceUnit(program: string): string {
