@@ -4,6 +4,7 @@ import { Log } from "../base/log.ts";
 import type { Settings } from "../base/settings.ts";
 import { connectedTo } from "../destinations/connected.ts";
 import { Destinations } from "../destinations/destinations.ts";
+import { ADDRESSES_FILE } from "../destinations/kept-addresses.ts";
 import { Devices } from "../devices/devices.ts";
 import type { DhcpHosts } from "../devices/fixed.ts";
 import { DHCP_UNIT, HOSTS_FILE } from "../dhcp/files.ts";
@@ -153,7 +154,7 @@ export function killSwitchPartsOn(
  * systemd they are in memory.
  */
 function addressesFile({ stateDir }: Settings): TextFile {
-  return new TextFile(join(process.env.RUNTIME_DIRECTORY ?? stateDir, "portcullis-addresses.json"));
+  return new TextFile(join(process.env.RUNTIME_DIRECTORY ?? stateDir, ADDRESSES_FILE));
 }
 
 /** Under systemd, which makes a folder that the DHCP server can read. */

@@ -5,6 +5,9 @@ import { parseDeviceId } from "../devices/id.ts";
 import type { NamedAddress } from "./named-addresses.ts";
 import { MAX_ALL_ADDRESSES } from "./schema.ts";
 
+/** In the folder that the service may write to while it runs. */
+export const ADDRESSES_FILE = "portcullis-addresses.json";
+
 const KeptAddresses = Type.Array(
   Type.Tuple([
     Type.String({ description: "the id of the rule" }),

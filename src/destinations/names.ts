@@ -14,8 +14,8 @@ import { SharedNames } from "./shared-names.ts";
 const SHORTEST_MS = 3_600_000;
 /** For this long again while a connection uses the address. */
 const USED_MS = 600_000;
-/** Who has asked for what: every device of a household, for every name of some rules. */
-const MAX_ASKED = 2_048;
+/** Whose questions are remembered, each for the names that rules have. */
+const MAX_ASKING_DEVICES = 256;
 
 /** Addresses that a name of a rule has, who has asked, and for how long devices may use them. */
 export interface NamedAnswer {
@@ -48,8 +48,8 @@ export class Names {
   private readonly addresses: NamedAddresses;
   private readonly lost: LostAddresses;
   private readonly shared = new SharedNames();
-  /** When each device has last asked for each name of a rule, the latest last. */
-  private readonly asked = new Map<string, number>();
+  /** When each device has last asked for each name of a rule; the device that asked last is the last. */
+  private readonly asked = new Map<DeviceId, Map<HostName, number>>();
   /** Counts what was learnt. */
   private learnt = 0;
   /** What the kernel has of it for certain. */
@@ -69,16 +69,16 @@ export class Names {
 
   /** To be called for each question about a name of a rule. */
   note({ by }: Match<HostName>, device: DeviceId): void {
-    const key = `${device} ${by}`;
-    this.asked.delete(key);
-    this.asked.set(key, this.deps.clock.now());
-    const [oldest = ""] = this.asked.keys();
-    if (this.asked.size > MAX_ASKED) this.asked.delete(oldest);
+    const own = this.asked.get(device) ?? new Map<HostName, number>();
+    this.asked.delete(device);
+    this.asked.set(device, own.set(by, this.deps.clock.now()));
+    const [oldest = device] = this.asked.keys();
+    if (this.asked.size > MAX_ASKING_DEVICES) this.asked.delete(oldest);
   }
 
   /** Milliseconds since 1970; null if it never did since the start. */
   askedAt(name: HostName, device: DeviceId): number | null {
-    return this.asked.get(`${device} ${name}`) ?? null;
+    return this.asked.get(device)?.get(name) ?? null;
   }
 
   /**
@@ -161,6 +161,9 @@ export class Names {
   keepOnly(rules: readonly Rule[]): void {
     this.isUnsaved = this.addresses.keepOnly(rules) || this.isUnsaved;
     this.shared.keepOnly(rules);
+    const known = new Set(rules.flatMap(({ names }) => names));
+    for (const own of this.asked.values())
+      for (const name of own.keys()) if (!known.has(name)) own.delete(name);
     this.saveAgain();
   }
 

@@ -1,4 +1,5 @@
 import { dirname } from "node:path";
+import { ADDRESSES_FILE } from "../destinations/kept-addresses.ts";
 import { DHCP_FILES, DHCP_UNIT } from "../dhcp/files.ts";
 import { SETUP_NOTES } from "../system/setup.ts";
 
@@ -21,6 +22,8 @@ export const PATHS = {
   state: "/var/lib/portcullis",
   /** A folder of files that are made again from the state. The DHCP server may read it. */
   cache: dirname(DHCP_FILES.hosts),
+  /** Until the next boot. */
+  addresses: `/run/wireguard/${ADDRESSES_FILE}`,
   /** A link to a folder that belongs to the DHCP server's user. */
   dhcpState: dirname(DHCP_FILES.leases),
 } as const;

@@ -104,6 +104,7 @@ export function filesPlan({ machine, forwarders, keepState, byHand }: Omit<Remov
       PATHS.sysctlsBefore,
       join(PATHS.state, BOOT_FOLDER),
       PATHS.cache,
+      PATHS.addresses,
       ...(keepState
         ? []
         : [

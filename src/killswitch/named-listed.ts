@@ -11,7 +11,7 @@ interface NamedListed {
   addresses: Address[];
 }
 
-const NAME = /^set (named_([0-9a-f]{12}|all)_(\S+)_\d+_ipv[46])$/;
+const NAME = /^set (named_([0-9a-f]{12}|all)_(\S+?)(?:_\d+)?_ipv[46])$/;
 
 /** The addresses that a listing of the table has for names. */
 export function namedListed(listing: string): NamedListed[] {

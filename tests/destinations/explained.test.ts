@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { Mac } from "../../src/base/mac.ts";
+import type { Address, HostName } from "../../src/base/address.ts";
 import { formatExit, parseExit } from "../../src/devices/exit.ts";
+import type { DeviceId } from "../../src/devices/id.ts";
 import { destinationExit } from "../../src/killswitch/destination-exits.ts";
-import { ip, ips } from "../fake/address.ts";
-import { exitTo, POLICIES } from "../killswitch/example.ts";
+import { cidr, ip, ips } from "../fake/address.ts";
+import { defaultExitTo, exitTo, POLICIES } from "../killswitch/example.ts";
 import { kernelWith } from "./kernel.ts";
 import { DEVICES, EXITS, World } from "./world.ts";
 
@@ -12,20 +13,28 @@ const NAMES = ["a.test", "b.test", "x.a.test", "y.x.a.test", "c.b.test"];
 const ADDRESSES = ips("192.0.2.1", "192.0.2.2", "192.0.2.70", "198.51.100.1");
 const PREFIXES = ["192.0.2.0/24", "192.0.2.64/26", "192.0.2.1/32"];
 
+/** A network behind a router, which sends with the MAC address of one of the devices. */
+const ROUTED = cidr("10.8.7.0/24");
+const SENDERS = [...DEVICES, ROUTED];
+const packetOf = (id: DeviceId, to: Address) =>
+  id === ROUTED
+    ? { mac: DEVICES[0] ?? "", from: ip("10.8.7.5"), to }
+    : { mac: id, from: ip("192.168.7.20"), to };
+
 const some = <Item>(all: readonly Item[]) => fc.subarray([...all]);
 const rules = fc.array(
   fc.record({
     names: some(NAMES),
     prefixes: some(PREFIXES),
-    devices: some(DEVICES),
+    devices: some(SENDERS),
     exit: fc.constantFrom(...EXITS),
   }),
   { maxLength: 8 },
 );
-const answers = fc.array(fc.tuple(fc.constantFrom(...NAMES), fc.constantFrom(...DEVICES), some(ADDRESSES)), {
+const answers = fc.array(fc.tuple(fc.constantFrom(...NAMES), fc.constantFrom(...SENDERS), some(ADDRESSES)), {
   maxLength: 12,
 });
-const exits = fc.tuple(...DEVICES.map(() => fc.constantFrom("main", "amsterdam", "blocked")));
+const exits = fc.tuple(...SENDERS.map(() => fc.constantFrom("main", "amsterdam", "blocked")));
 
 test("the exit that is explained is the exit that the kernel takes", () => {
   const seen = new Map<string, number>();
@@ -33,7 +42,7 @@ test("the exit that is explained is the exit that the kernel takes", () => {
     .assert(
       fc.asyncProperty(rules, answers, exits, fc.boolean(), async (bodies, learnt, own, isLost) => {
         const world = new World();
-        const exitOf = (device: string) => own[DEVICES.indexOf(device as Mac)] ?? "main";
+        const exitOf = (device: string) => own[SENDERS.indexOf(device as DeviceId)] ?? "main";
         world.exitOf = exitOf;
         for (const body of bodies) await world.destinations.add(body).catch(() => {});
         for (const [at, [name, device, addresses]] of learnt.entries()) {
@@ -43,12 +52,13 @@ test("the exit that is explained is the exit that the kernel takes", () => {
           if (isLost && at === 5) await world.restart();
         }
         const devices = DEVICES.map((id) => ({ id, exit: exitTo(exitOf(id)) }));
-        const policy = { ...POLICIES["two-tunnels"], devices, destinations: world.loaded };
+        const routed = [{ prefix: ROUTED, exit: defaultExitTo(exitOf(ROUTED)) }];
+        const policy = { ...POLICIES["two-tunnels"], devices, routed, destinations: world.loaded };
         const exitOfPacket = kernelWith(policy);
-        for (const id of DEVICES)
+        for (const id of SENDERS)
           for (const address of ADDRESSES) {
             const { exit, rule } = await world.destinations.explain(id, address);
-            const taken = exitOfPacket({ mac: id, from: ip("192.168.7.20"), to: address });
+            const taken = exitOfPacket(packetOf(id, address));
             const sender = { id, exit: parseExit(exitOf(id)) ?? ({ to: "blocked" } as const) };
             const known = destinationExit(policy, address, sender);
             expect(taken === "own" ? exitOf(id) : taken).toBe(exit);
@@ -64,3 +74,21 @@ test("the exit that is explained is the exit that the kernel takes", () => {
       for (const exit of EXITS) expect(seen.get(`rule ${exit}`) ?? 0).toBeGreaterThan(20);
     });
 }, 60_000);
+
+test("when a device has asked is known, however much the others ask", async () => {
+  const world = new World();
+  const names = Array.from({ length: 128 }, (_, at) => `n${at}.test` as HostName);
+  const rule = await world.destinations.add({ names, exit: "main" });
+  const ask = (name: HostName, device: DeviceId) => {
+    const match = world.destinations.matching.forName(name, device);
+    if (match !== null) world.destinations.names.note(match, device);
+  };
+  const [tv = "", name] = [DEVICES[0], names[0] as HostName];
+  ask(name, tv as DeviceId);
+  for (let device = 16; device < 48; device += 1)
+    for (const each of names) ask(each, `02:00:00:00:01:${device.toString(16)}` as DeviceId);
+  expect((await world.destinations.explain(tv, name)).asked_at).not.toBeNull();
+  await world.destinations.edit(rule.id, { names: names.slice(1) });
+  await world.destinations.edit(rule.id, { names });
+  expect((await world.destinations.explain(tv, name)).asked_at).toBeNull();
+});

@@ -1,6 +1,7 @@
 import type { Address, HostName } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { Destinations } from "../../src/destinations/destinations.ts";
+import type { DeviceId } from "../../src/devices/id.ts";
 import { namedSets } from "../../src/killswitch/named-sets.ts";
 import type { Destination } from "../../src/killswitch/policy.ts";
 
@@ -55,7 +56,7 @@ export class World {
   }
 
   /** As the resolver does with an answer. Null if no rule is for the name. */
-  async learn(name: string, device: Mac, addresses: readonly Address[]): Promise<boolean | null> {
+  async learn(name: string, device: DeviceId, addresses: readonly Address[]): Promise<boolean | null> {
     const { matching, names } = this.destinations;
     const match = matching.forName(name as HostName, device);
     return match && names.permit({ match, device, addresses, ttlMs: 1_000 });

@@ -391,7 +391,7 @@ export function exitTo(name: string): Exit {
   return name === "direct" ? { to: "direct" } : defaultExitTo(name);
 }
 
-function defaultExitTo(name: string): DefaultExit {
+export function defaultExitTo(name: string): DefaultExit {
   return name === "blocked" ? { to: "blocked" } : { to: "tunnel", name };
 }
 
