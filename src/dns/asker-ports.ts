@@ -1,15 +1,15 @@
 import type { Address } from "../base/address.ts";
 import { nextTurn } from "../base/queue.ts";
+import { Shares } from "../base/shares.ts";
 import type { DeviceId } from "../devices/id.ts";
 import { FIRST_REMOTE_ZONE } from "../killswitch/remote-part.ts";
 import { Listener } from "./listener.ts";
 import { OTHERS, type Resolver } from "./resolver.ts";
-import { Shares } from "./shares.ts";
 
 /** Where devices are answered that have no port of their own; the ports of the others follow. */
 export const RESOLVER_PORT = 10_053;
 /** TCP connections. */
-const CONNECTIONS = { all: 256, ofDevice: 16, own: 2 };
+const MAX_CONNECTIONS = 256;
 /** Anyone on the LAN can invent devices. Those that nobody has decided about share a port above this number. */
 const MAX_UNDECIDED = 256;
 /** Together with these, what `MAX_ASSIGNED` permits; each takes two sockets at each address. */
@@ -33,7 +33,7 @@ export interface Askers {
  */
 export class AskerPorts {
   private readonly listeners = new Map<DeviceId, { port: number; listener: Listener }>();
-  private readonly connections = new Shares(CONNECTIONS);
+  private readonly connections = new Shares(MAX_CONNECTIONS);
   private next = RESOLVER_PORT + 1;
 
   constructor(private readonly resolver: Pick<Resolver, "answer">) {}
@@ -75,7 +75,7 @@ export class AskerPorts {
     const answerer = {
       answer: (message: Uint8Array) => this.resolver.answer(message, id),
       enter: () => this.connections.take(id),
-      leave: () => this.connections.giveBack(id),
+      leave: () => this.connections.give(id),
     };
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       const port = id === OTHERS ? RESOLVER_PORT : this.nextPort();

@@ -10,6 +10,7 @@ import {
 } from "../base/address.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { Shares } from "../base/shares.ts";
 import type { NamedAnswer } from "../destinations/names.ts";
 import type { Match, Matcher } from "../destinations/rules.ts";
 import type { DeviceId } from "../devices/id.ts";
@@ -21,7 +22,6 @@ import { DeviceCounts } from "./device-counts.ts";
 import { noSuchName, nothingOfThisType } from "./negative.ts";
 import type { Answered } from "./query-log.ts";
 import { type Question, questionIn } from "./question.ts";
-import { Shares } from "./shares.ts";
 import { isOfResolver, staysAtHome } from "./special-names.ts";
 import type { ExitResolvers, Upstream } from "./upstream.ts";
 import { TYPE } from "./wire.ts";
@@ -30,10 +30,10 @@ import { TYPE } from "./wire.ts";
 const META_TYPES: ReadonlySet<number> = new Set([251, 252, 253, 254, 255]);
 /** RFC 3927. Devices look for these addresses on their own link, whatever the rules say. */
 const IPV4_LINK_LOCAL = mustParsePrefix("169.254.0.0/16");
-/** More than a device asks at a time when a page with a hundred names opens. */
-export const UNDER_WAY = { all: 1_024, ofDevice: 128, own: 16 };
-/** More than any device asks; a flood above it is not even read. */
-export const EACH_SECOND = { all: 4_000, ofDevice: 1_000, own: 100 };
+/** A tenth is more than a device asks at a time when a page with a hundred names opens. */
+export const MAX_UNDER_WAY = 1_280;
+/** A tenth is more than any device asks; a flood above it is not even read. */
+export const MAX_EACH_SECOND = 10_000;
 const SECOND_MS = 1_000;
 /** Whoever has no port of its own. Nothing is decided for these devices: the rules, lists and exit of all others count. */
 export const OTHERS = NO_DEVICE;
@@ -82,8 +82,8 @@ export class Resolver {
   readonly counts: Counts = { asked: 0, local: 0, cached: 0, blocked: 0, refused: 0, failed: 0 };
   readonly byDevice = new DeviceCounts();
   private readonly cache: Cache;
-  private readonly underWay = new Shares(UNDER_WAY);
-  private readonly eachSecond = new Shares(EACH_SECOND);
+  private readonly underWay = new Shares(MAX_UNDER_WAY);
+  private eachSecond = new Shares(MAX_EACH_SECOND);
   private second = 0;
   /** Questions that are asked now, for all who ask the same meanwhile. */
   private readonly asking = new Map<string, Promise<Answer | null>>();
@@ -232,7 +232,7 @@ export class Resolver {
       return answer;
     } finally {
       this.asking.delete(key);
-      this.underWay.giveBack(device);
+      this.underWay.give(device);
     }
   }
 
@@ -256,7 +256,7 @@ export class Resolver {
   /** Counts a message. Whether it is read. */
   private takes(device: DeviceId): boolean {
     const second = Math.floor(this.deps.clock.monotonic() / SECOND_MS);
-    if (second !== this.second) this.eachSecond.clear();
+    if (second !== this.second) this.eachSecond = new Shares(MAX_EACH_SECOND);
     this.second = second;
     return this.eachSecond.take(device);
   }
