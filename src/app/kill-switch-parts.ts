@@ -144,7 +144,7 @@ export function killSwitchPartsOn(
     destinations,
     remote,
     otherRouters,
-    bounds: new Bounds({ host, alarm, log }),
+    bounds: new Bounds({ host, ports: [settings.port, settings.https ?? []].flat(), alarm, log }),
     fairQueues,
   };
 }

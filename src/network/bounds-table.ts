@@ -2,6 +2,7 @@ import { type Address, parseAddress } from "../base/address.ts";
 import { type Mac, parseMac } from "../base/mac.ts";
 import type { Host } from "../system/host.ts";
 import { listNft } from "../system/nft.ts";
+import { OWN_PORTS_RULE, type OwnPorts, ownPortsPart } from "./own-ports.ts";
 
 /**
  * A separate table that limits what one device can take. The kill switch replaces its own table, and a replaced set
@@ -46,11 +47,9 @@ export interface Refused {
 }
 
 /** The limits of one device. */
-export interface Limits {
+export interface Limits extends OwnPorts {
   /** How many connections it may have. */
   most: number;
-  /** The interface from which devices on the road come; null while none may. */
-  remote: string | null;
 }
 
 /** How many connections one device may have in a connection table of this size. */
@@ -64,7 +63,7 @@ export function mostConnections(places: number): number {
  * device from outside counts by the device's address. A device on the road counts by its own addresses, which WireGuard
  * has proven.
  */
-export function boundsFor({ most, remote }: Limits): string {
+export function boundsFor({ most, remote, ports }: Limits): string {
   const counted = (key: string) => `{ ${key} ct count over ${most} }`;
   const limited = (key: string, { perSecond, burst }: typeof STARTS) =>
     `{ ${key} limit rate over ${perSecond}/second burst ${burst} packets }`;
@@ -128,7 +127,8 @@ ${remoteRules}  }
     update @${REFUSED.solicitations} { ether saddr } comment "for portcullis check"
     drop
   }
-}
+
+${ownPortsPart({ ports, remote })}}
 `;
 }
 
@@ -138,6 +138,7 @@ const RULES = [
   "connections by forwarded ports",
   "connections by forwarded ports, IPv6",
   "neighbours that a device invents",
+  OWN_PORTS_RULE,
 ] as const;
 
 const REMOTE_RULES = [

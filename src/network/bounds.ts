@@ -25,6 +25,8 @@ export interface Places {
 
 interface Deps {
   host: Host;
+  /** Of the gateway's own interface. */
+  ports: readonly number[];
   alarm: (code: AlertCode, message: string) => void;
   log: Pick<Log, "info" | "warn">;
 }
@@ -89,10 +91,10 @@ export class Bounds {
   }
 
   private async loadNow(): Promise<void> {
-    const { host, log } = this.deps;
+    const { host, ports, log } = this.deps;
     try {
       const most = mostConnections((await this.read(ALL)) ?? USUAL_PLACES);
-      await loadBounds(host, { most, remote: this.remote });
+      await loadBounds(host, { most, ports, remote: this.remote });
       this.isLoaded = true;
     } catch (error) {
       const trouble = `one device may take all connections: ${messageOf(error)}`;

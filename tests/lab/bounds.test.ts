@@ -5,6 +5,7 @@ import { LanDevice } from "../../lab/lan-device.ts";
 import { datagramFrame, ICMPV6, icmpBytes, packetFrame } from "../../lab/packet.ts";
 import { until } from "../../lab/until.ts";
 import { mostConnections } from "../../src/network/bounds-table.ts";
+import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 
 const TIMEOUT_MS = 240_000;
@@ -15,6 +16,11 @@ const FLOOD_MS = 20_000;
 const OTHERS = 500;
 /** Without the bounds it hung for half a minute. */
 const CHECKED_WITHIN_MS = 15_000;
+/** In place of the service. */
+const LISTENER = (port: number) => [
+  ...[process.execPath, "-e"],
+  `Bun.listen({ hostname: "::", port: ${port}, socket: { data() {} } })`,
+];
 const PAGE = `http://${INTERNET.host4}/`;
 
 let lab: Lab;
@@ -27,7 +33,7 @@ beforeAll(async () => {
   lab = await createLab({ cards: 2 });
   [greedy, other] = await Promise.all([LanDevice.plugIn(lab, 1), LanDevice.plugIn(lab, 2)]);
   // As on a real machine: the loopback and the dashboard are the gateway's own.
-  gateway = await lab.startGateway({ flags: ["--host", "0.0.0.0"] });
+  gateway = await lab.startGateway({ flags: ["--host", "::"] });
   const { status } = await gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
   expect(status).toBe(200);
   gatewayMac = (await inGateway("cat", "/sys/class/net/lan0/address")).trim().replaceAll(":", "");
@@ -119,6 +125,46 @@ test(
   TIMEOUT_MS,
 );
 
+/** Opens so many connections to the dashboard, and keeps them. Prints how many of them the gateway takes. */
+const TAKING = (addresses: readonly string[], port: number, count: number) => `
+  let open = 0;
+  const one = (hostname) => new Promise((resolve) => {
+    Bun.connect({ hostname, port: ${port}, socket: {
+      open: () => { open += 1; resolve(); },
+      data() {}, connectError: resolve, close() { open -= 1; },
+    } }).catch(resolve);
+  });
+  for (let at = 0; at < ${count}; at++) await one(${JSON.stringify(addresses)}[at % ${addresses.length}]);
+  await Bun.sleep(300);
+  console.log(open);
+  await Bun.sleep(60_000);`;
+
+/** How many connections to the dashboard a device gets that wants so many; \`end\` closes them. */
+async function connect(device: LanDevice, count: number) {
+  const argv = [process.execPath, "-e", TAKING([LAN.gateway4, LAN.gateway6], gateway.port, count)];
+  const child = Bun.spawn(commandIn(device.namespace, argv), { stdout: "pipe" });
+  const { value } = await child.stdout.getReader().read();
+  const end = async () => {
+    child.kill("SIGKILL");
+    await child.exited;
+  };
+  return { taken: Number(new TextDecoder().decode(value)), end };
+}
+
+test(
+  "one device gets some connections to the dashboard, by all of its addresses together, and others have theirs",
+  async () => {
+    const { taken, end } = await connect(greedy, 200);
+    expect(taken).toBe(128);
+    expect(await lab.isRefused(greedy.namespace, `http://${LAN.gateway4}:${gateway.port}/health`)).toBe(true);
+    expect(await othersAreServed()).toEqual(SERVED);
+    const { taken: ofOther, end: endOther } = await connect(other, 20);
+    expect(ofOther).toBe(20);
+    await Promise.all([end(), endOther()]);
+  },
+  TIMEOUT_MS,
+);
+
 test(
   "who asks for neighbours in the name of many is heard some times a second, and others always",
   async () => {
@@ -156,6 +202,12 @@ test(
     const most = mostConnections(await number("max"));
     await gateway.kill("SIGKILL");
     await inGateway("nft", "delete", "table", "inet", "portcullis_bounds");
+    const listening = lab.exec(lab.namespaces.gateway, ["timeout", "20", ...LISTENER(gateway.port)]);
+    await until(async () => (await inGateway("ss", "-Htln", `sport = :${gateway.port}`)) !== "");
+    const { taken: opened, end } = await connect(greedy, 200);
+    expect(opened).toBe(200);
+    await end();
+    await listening;
     for (let round = 0; round < 5; round += 1) await begin(round * 3_000, 3_000);
     await until(async () => (await number("count")) > most + OTHERS);
     expect(await invented("bb")).toBeGreaterThan(300);

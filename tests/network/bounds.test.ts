@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { AlertCode } from "../../src/base/alert.ts";
 import { Bounds } from "../../src/network/bounds.ts";
-import { mostConnections } from "../../src/network/bounds-table.ts";
+import { boundsFor, mostConnections } from "../../src/network/bounds-table.ts";
 import { applySysctls, roomFor } from "../../src/network/sysctls.ts";
 import { FakeHost } from "../fake/host.ts";
 
@@ -23,7 +23,12 @@ beforeEach(() => {
   alerts = [];
   lines = [];
   const note = (line: string) => void lines.push(line);
-  bounds = new Bounds({ host, alarm: (code) => alerts.push(code), log: { info: note, warn: note } });
+  bounds = new Bounds({
+    host,
+    ports: [5000],
+    alarm: (code) => alerts.push(code),
+    log: { info: note, warn: note },
+  });
 });
 afterEach(() => stopping.abort());
 
@@ -81,7 +86,7 @@ test("devices on the road have bounds while they may come in, and these are made
     if (argv.join(" ") === "nft -f -") loaded.push(`${options?.stdin}`);
     return run(argv, options);
   };
-  const last = () => (loaded.at(-1) ?? "").split("\n").filter((line) => line.includes("iifname"));
+  const last = () => (loaded.at(-1) ?? "").split("\n").filter((line) => line.includes("on the road"));
   await bounds.limitRemote("wgr");
   expect(loaded).toEqual([]);
   await watch();
@@ -98,6 +103,18 @@ test("devices on the road have bounds while they may come in, and these are made
   host.removeBounds();
   await bounds.check();
   expect([loaded.length, last()]).toEqual([4, rules]);
+});
+
+test("what a device has of the gateway's own ports is bounded too, and is made again when it is gone", async () => {
+  const rules = boundsFor({ most: 8_192, ports: [5000, 5443], remote: null });
+  expect(rules).toContain("tcp dport != { 5000, 5443 } accept");
+  expect(rules).toContain("add @own_device { ether saddr ct count over 128 } goto refuse");
+  await watch();
+  const run = host.run.bind(host);
+  const rest = async (...[argv, options]: Parameters<typeof run>) =>
+    (await run(argv, options)).replace(/^.*own_device .*$/gm, "");
+  host.run = rest;
+  expect(await bounds.refused()).toBeNull();
 });
 
 test("a kernel that refuses the bounds is told of once, and asked again", async () => {
