@@ -1,15 +1,17 @@
 import { type Static, Type } from "typebox";
 import { checkerOf } from "../base/checker.ts";
 import { nextTurn } from "../base/queue.ts";
-import { DEFAULT_EXIT } from "../devices/assignments.ts";
+import { DEFAULT_EXIT, MAX_ASSIGNED } from "../devices/assignments.ts";
 import { MAX_TUNNELS } from "../network/slot.ts";
-import type { Server } from "../servers/schema.ts";
+import { type Server, STORED } from "../servers/schema.ts";
+import { MAX_SERVERS } from "../shared/config-files.ts";
 import { type Store, StoredDevice, StoredServer } from "../store/store.ts";
+import { MAX_ADDRESSES } from "../tunnel/known-addresses.ts";
 import { isTunnelName } from "../tunnel/name.ts";
 import { damaged } from "./damaged.ts";
 import { checkDevices, isValidDevice, readable } from "./devices.ts";
 import { checkedServer } from "./servers.ts";
-import { backedUpAs, UNSET } from "./settings.ts";
+import { isSetting, UNSET } from "./settings.ts";
 import { BackedUpTunnel, tunnelsOf } from "./tunnels.ts";
 
 /** ISO 8601, as JavaScript writes it: it is told to people. */
@@ -18,16 +20,19 @@ const Moment = Type.Refine(Type.String({ maxLength: 27 }), (text) => {
   return !Number.isNaN(at.getTime()) && at.toISOString() === text;
 });
 
+/** Known addresses, and the others, of which there are some dozens. */
+const MAX_SETTINGS = MAX_ADDRESSES + 100;
+
 /** What a backup holds: custom and imported servers with their keys, and the settings that survive a restart. */
 const StoredContents = Type.Object(
   {
     created: Moment,
-    servers: Type.Array(StoredServer),
-    settings: Type.Record(Type.String(), Type.String()),
+    servers: Type.Array(StoredServer, { maxItems: STORED.length * MAX_SERVERS }),
+    settings: Type.Record(Type.String(), Type.String(), { maxProperties: MAX_SETTINGS }),
     /** Missing if there are none, and in backups of older versions. */
     tunnels: Type.Optional(Type.Array(BackedUpTunnel, { maxItems: MAX_TUNNELS - 1 })),
     /** Missing in backups of older versions. */
-    devices: Type.Optional(Type.Array(StoredDevice)),
+    devices: Type.Optional(Type.Array(StoredDevice, { maxItems: MAX_ASSIGNED })),
   },
   { additionalProperties: false },
 );
@@ -69,12 +74,10 @@ export async function checkedContents(value: unknown): Promise<Contents> {
     servers.push(checkedServer(server));
     await nextTurn();
   }
+  for (const each of Object.entries(value.settings)) {
+    if (!isSetting(each)) damaged(`the setting ${JSON.stringify(each[0].slice(0, 100))} is invalid`);
+    await nextTurn();
+  }
   checkDevices(value.devices ?? [], value.settings);
-  const odd = Object.entries(value.settings).find((each) => !isSetting(each));
-  if (odd !== undefined) damaged(`the setting ${JSON.stringify(odd[0].slice(0, 100))} is invalid`);
   return { ...value, servers };
-}
-
-function isSetting([key, text]: [key: string, text: string]): boolean {
-  return backedUpAs(key)?.isValid(text) === true;
 }

@@ -1,9 +1,12 @@
 import { GatewayError } from "../base/errors.ts";
 import type { BackedUp, Change } from "../base/saved.ts";
+import { MAIN } from "../killswitch/policy.ts";
 import { REMOTE_ACCESS } from "../remote/backed-up.ts";
 import { REMOTE_DECISION } from "../remote/saved.ts";
 import { EXITS_LOST } from "../store/exits.ts";
 import type { Store } from "../store/store.ts";
+import { savedTunnelsIn } from "../tunnel/connection.ts";
+import { addressChanges, addressesBeside } from "./addresses.ts";
 import type { Contents } from "./contents.ts";
 import { deviceChanges, refuseDevices, refuseDirect } from "./devices.ts";
 import { beside, type Holdings, holdingsOf } from "./holdings.ts";
@@ -83,16 +86,25 @@ function restoredFrom(here: Holdings, contents: Contents, may: Permissions): Hol
 }
 
 function settingsFrom({ settings }: Holdings, contents: Contents, may: Permissions): Record<string, string> {
-  const given = Object.entries(contents.settings).map(([key, text]) => [
-    key,
-    backedUpAs(key)?.merge(settings[key] ?? null, text) ?? text,
-  ]);
+  const tunnels = tunnelSettings(settings, contents.tunnels ?? []);
+  const names = new Set([MAIN, ...savedTunnelsIn({ ...settings, ...tunnels }).keys()]);
+  const given = Object.entries(contents.settings).flatMap(([key, text]) => {
+    const kept = backedUpAs(key);
+    return kept === null ? [] : [[key, mergedIn(kept, settings[key] ?? null, text, names)] as const];
+  });
   return {
     ...settings,
     ...Object.fromEntries(given),
-    ...tunnelSettings(settings, contents.tunnels ?? []),
+    ...addressesBeside(settings, contents.settings),
+    ...tunnels,
     killswitch: killSwitchFrom(settings, contents, may),
   };
+}
+
+/** What people are not told of is not written. */
+function mergedIn(kept: BackedUp, here: string | null, given: string, tunnels: ReadonlySet<string>): string {
+  const then = kept.merge(here, given, tunnels);
+  return here !== null && kept.changes(here, then).length === 0 ? here : then;
 }
 
 /** Backups of older versions do not say that it was on. */
@@ -110,6 +122,7 @@ const DIFFERENCES: readonly Difference[] = [
   deviceChanges,
   ...[...LISTS, ...ACCOUNTS].map(differenceIn),
   serverChanges,
+  addressChanges,
 ];
 
 function differenceIn(setting: BackedUp): Difference {

@@ -1,6 +1,5 @@
 import type { Static } from "typebox";
 import { GatewayError, messageOf } from "../base/errors.ts";
-import { nameIn } from "../base/name.ts";
 import type { Change } from "../base/saved.ts";
 import { MAX_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
 import { PROVIDERS, type Server } from "../servers/schema.ts";
@@ -20,15 +19,10 @@ export function titleOf({ provider, name }: Pick<Server, "provider" | "name">): 
 
 /** The server of a backup. Its fields follow the rules of an imported file. */
 export function checkedServer(server: Static<typeof StoredServer>): Server {
-  const { name, provider, label, country, city, location, config } = server;
+  const { name, provider, config } = server;
   try {
-    nameIn("name", name);
     const { config: parsed } = parseConfig(formatConfig(config));
-    const shown = [label, country, city, location].every(
-      (text) => text.length <= 256 && !/\p{Cc}/u.test(text),
-    );
-    if (provider !== "managed" && shown && Bun.deepEquals(parsed, config))
-      return { ...server, config: parsed };
+    if (provider !== "managed" && Bun.deepEquals(parsed, config)) return { ...server, config: parsed };
   } catch (error) {
     damaged(`the server ${JSON.stringify(name.slice(0, 100))}: ${messageOf(error)}`);
   }

@@ -1,4 +1,3 @@
-import { parseAddress } from "../base/address.ts";
 import type { BackedUp } from "../base/saved.ts";
 import { DESTINATIONS } from "../destinations/saved.ts";
 import { DEFAULT_EXIT, DIRECT } from "../devices/assignments.ts";
@@ -21,6 +20,7 @@ import { KEY_WISHES } from "../tunnel/key-wishes.ts";
 import { QUALITY } from "../tunnel/quality-settings.ts";
 import { KILL_SWITCH } from "../tunnel/saved-state.ts";
 import { AUTOCONNECT, FAILOVER } from "../tunnel/switches.ts";
+import { ADDRESS, isAddressKey } from "./addresses.ts";
 import { LAST_TARGETS, MAIN_CONNECTION } from "./tunnels.ts";
 
 /** What has a value even if nobody has chosen one, as people are told of them. */
@@ -63,17 +63,15 @@ export const UNSET: Readonly<Record<string, string>> = Object.fromEntries(
 
 const ALL = new Map([...CHOICES, MAIN_CONNECTION, ...LISTS, ...ACCOUNTS].map((each) => [each.key, each]));
 
-/** What backups have under this key; null if they have nothing. */
-export function backedUpAs(key: string): Pick<BackedUp, "isValid" | "merge"> | null {
-  return /^address [0-9a-z.-]{1,253}$/.test(key) ? ADDRESS : (ALL.get(key) ?? null);
+/** What backups have under this key besides known addresses; null if they have nothing. */
+export function backedUpAs(key: string): BackedUp | null {
+  return ALL.get(key) ?? null;
 }
 
-/** The last known address of a server that is reached by name. */
-const ADDRESS: Pick<BackedUp, "isValid" | "merge"> = {
-  isValid: (text) => parseAddress(text) === text,
-  // The one that is known here is newer.
-  merge: (here, given) => here ?? given,
-};
+/** Whether it is a setting that backups have. */
+export function isSetting([key, text]: [key: string, text: string]): boolean {
+  return (isAddressKey(key) ? ADDRESS : backedUpAs(key))?.isValid(text) === true;
+}
 
 /** A registration's name can stand for another one: keys are compared, and not told. */
 function accountWith({ setting, label, registrationIn }: VpnProvider): BackedUp {

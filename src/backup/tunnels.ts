@@ -7,7 +7,6 @@ import { viaText } from "../servers/hops.ts";
 import { PROVIDER_WORDS } from "../shared/words.ts";
 import { CONNECTION, Connection, savedTunnelsIn, tunnelKey } from "../tunnel/connection.ts";
 import { LAST, type Last } from "../tunnel/last.ts";
-import { isTunnelName } from "../tunnel/name.ts";
 import type { Order, OrderTarget, Rules } from "../tunnel/order.ts";
 import type { Holdings } from "./holdings.ts";
 
@@ -33,13 +32,13 @@ export const MAIN_CONNECTION: BackedUp & { unset: string } = {
 /** Where the tunnels led last. */
 export const LAST_TARGETS: BackedUp = {
   key: LAST.key,
-  isValid: (text) => {
-    const lasts = LAST.parse(text);
-    const names = Object.keys(lasts);
-    return LAST.format(lasts) === text && names.every((name) => name === MAIN || isTunnelName(name));
-  },
+  isValid: (text) => LAST.isValid(text),
   // What is known here is later.
-  merge: (here, given) => LAST.format({ ...LAST.parse(given), ...LAST.parse(here) }),
+  merge: (here, given, tunnels) => {
+    const known = Object.entries(LAST.parse(given)).filter(([name]) => tunnels.has(name));
+    const all = { ...LAST.parse(here), ...Object.fromEntries(known), ...LAST.parse(here) };
+    return LAST.format(Object.fromEntries(Object.entries(all).slice(0, MAX_TUNNELS)));
+  },
   changes: (here, then) => {
     const rowsOf = (text: string | null) =>
       new Map(Object.entries(LAST.parse(text)).map(([name, last]) => [name, lastText(last)]));
@@ -120,7 +119,12 @@ function targetText({ provider, server, via, transport }: OrderTarget): string {
   return `${viaText(server, via)} (${PROVIDER_WORDS[provider].word}${how})`;
 }
 
-/** What is known here of the same way is newer. */
+/**
+ * What is known here of the same way is newer. Keys and an endpoint that a provider has assigned are not taken: nobody could
+ * see whose they are, and the next connect gets new ones.
+ */
 function latest(here: Connection | null, given: Connection | null): Connection | null {
-  return serverOf(here) === serverOf(given) ? here : given;
+  if (serverOf(here) === serverOf(given)) return here;
+  const { assigned: _, ...named } = given ?? {};
+  return given === null ? null : (named as Connection);
 }

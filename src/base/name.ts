@@ -1,3 +1,4 @@
+import { Type } from "typebox";
 import { MAX_NAME_CHARACTERS } from "../shared/bounds.ts";
 import { GatewayError } from "./errors.ts";
 
@@ -15,6 +16,12 @@ export function nameIn(field: string, text: string): string {
 export function isName(text: string): boolean {
   return faultOf(text) === null;
 }
+
+/** The same as a schema, for what is kept. */
+export const Name = Type.Refine(Type.String({ maxLength: 2 * MAX_NAME_CHARACTERS }), isName);
+
+/** What people read, such as the name of a place. */
+export const Shown = Type.String({ pattern: "^\\P{Cc}{0,256}$" });
 
 function faultOf(name: string): string | null {
   const length = [...name].length;

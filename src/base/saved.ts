@@ -8,14 +8,27 @@ export interface Texts {
   write(key: string, text: string): void;
 }
 
+/** Of one kept value: more than the longest takes, the rules for destinations. Each is read and checked in one turn. */
+const MAX_CHARACTERS = 524_288;
+
 /** One thing that the gateway keeps across restarts. */
 export class Saved<Value> {
+  /** What a text means; null stands for what was never written. What cannot be read counts as not written. */
+  readonly parse: (text: string | null) => Value;
+
   constructor(
     readonly key: string,
-    /** What a text means; null stands for what was never written. What cannot be read counts as not written. */
-    readonly parse: (text: string | null) => Value,
+    parse: (text: string | null) => Value,
     readonly format: (value: Value) => string = JSON.stringify,
-  ) {}
+    maxCharacters: number = MAX_CHARACTERS,
+  ) {
+    this.parse = (text) => parse(text !== null && text.length > maxCharacters ? null : text);
+  }
+
+  /** Whether the gateway could have written it. */
+  isValid(text: string): boolean {
+    return this.format(this.parse(text)) === text;
+  }
 
   read(from: Pick<Texts, "read">): Value {
     return this.parse(from.read(this.key));
@@ -67,8 +80,8 @@ export interface BackedUp {
   readonly key: string;
   /** Whether the gateway could have written it. */
   isValid(text: string): boolean;
-  /** What is there after the restore of a text. */
-  merge(here: string | null, given: string): string;
+  /** What is there after the restore of a text, for the tunnels that there are then. */
+  merge(here: string | null, given: string, tunnels: ReadonlySet<string>): string;
   changes(here: string | null, then: string | null): Change[];
 }
 
@@ -79,7 +92,7 @@ export class SavedChoice extends Saved<string> implements BackedUp {
     private readonly what: string,
     /** What holds where nobody has chosen. */
     readonly unset: string,
-    readonly isValid: (text: string) => boolean,
+    private readonly isPossible: (text: string) => boolean,
     /** Whether another one is restored only by a permission of its own. */
     private readonly isPermitted = false,
   ) {
@@ -88,6 +101,10 @@ export class SavedChoice extends Saved<string> implements BackedUp {
       (text) => text ?? unset,
       (text) => text,
     );
+  }
+
+  override isValid(text: string): boolean {
+    return this.isPossible(text);
   }
 
   merge(_here: string | null, given: string): string {
@@ -106,6 +123,8 @@ interface ListParts<Entry> {
   /** What people call one of them. */
   what: string;
   max: number;
+  /** Of the longest one. */
+  maxCharacters: number;
   /** Those that can be read. */
   entriesIn: (text: string | null) => readonly Entry[];
   format: (entries: readonly Entry[]) => string;
@@ -124,12 +143,9 @@ export class SavedList<Entry> extends Saved<readonly Entry[]> implements BackedU
   readonly max: number;
 
   constructor(private readonly parts: ListParts<Entry>) {
-    super(parts.key, (text) => this.bounded(parts.entriesIn(text)), parts.format);
-    this.max = parts.max;
-  }
-
-  isValid(text: string): boolean {
-    return this.format(this.parse(text)) === text;
+    const { key, entriesIn, format, max, maxCharacters } = parts;
+    super(key, (text) => this.bounded(entriesIn(text)), format, max * maxCharacters);
+    this.max = max;
   }
 
   merge(here: string | null, given: string): string {
@@ -138,9 +154,9 @@ export class SavedList<Entry> extends Saved<readonly Entry[]> implements BackedU
   }
 
   changes(here: string | null, then: string | null): Change[] {
-    const { what, nameOf, wordsOf } = this.parts;
+    const { what, nameOf, wordsOf, format } = this.parts;
     const rowsOf = (text: string | null) =>
-      new Map(this.parse(text).map((each) => [nameOf(each), wordsOf(each)]));
+      new Map(this.parse(text).map((each) => [nameOf(each), { words: wordsOf(each), all: format([each]) }]));
     return rowChanges(what, rowsOf(here), rowsOf(then));
   }
 
@@ -158,17 +174,32 @@ export class SavedList<Entry> extends Saved<readonly Entry[]> implements BackedU
   }
 }
 
-/** What differs between things in words, by name. */
+/** A thing in words, and all of it, which may differ in more than they say. */
+interface Row {
+  words: string;
+  all: string;
+}
+
+/** What differs between things, by name. */
 export function rowChanges(
   what: string,
-  here: ReadonlyMap<string, string>,
-  then: ReadonlyMap<string, string>,
+  here: ReadonlyMap<string, string | Row>,
+  then: ReadonlyMap<string, string | Row>,
 ): Change[] {
   const names = new Set([...here.keys(), ...then.keys()]);
   return [...names].flatMap((name) => {
-    const [before, after] = [here.get(name) ?? null, then.get(name) ?? null];
-    return before === after ? [] : [{ what, name, before, after, replaces: before !== null }];
+    const [before, present] = [rowIn(here, name), rowIn(then, name)];
+    if (before?.all === present?.all) return [];
+    const after = before?.words === present?.words ? `${present?.words}, other details` : present?.words;
+    return [
+      { what, name, before: before?.words ?? null, after: after ?? null, replaces: before !== undefined },
+    ];
   });
+}
+
+function rowIn(rows: ReadonlyMap<string, string | Row>, name: string): Row | undefined {
+  const row = rows.get(name);
+  return typeof row === "string" ? { words: row, all: row } : row;
 }
 
 /** The entries of a JSON text that are of a schema. */

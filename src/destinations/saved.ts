@@ -1,11 +1,10 @@
 import type { Static } from "typebox";
-import { type HostName, isPrefix, networkOf, type Prefix } from "../base/address.ts";
-import { parseDomainName } from "../base/domain-name.ts";
 import { listIn, SavedList } from "../base/saved.ts";
 import { formatExit, parseExit } from "../devices/exit.ts";
-import { type DeviceId, parseDeviceId } from "../devices/id.ts";
+import { deviceIdIn, isPrefixId } from "../devices/id.ts";
 import { conflictBetween, inOrder, type Rule } from "./rules.ts";
 import { MAX_ALL_NAMES, MAX_ALL_PREFIXES, MAX_RULES, SavedDestination } from "./schema.ts";
+import { nameIn, noteIn, prefixIn } from "./targets.ts";
 
 const storedIn = listIn(SavedDestination);
 
@@ -13,6 +12,8 @@ export const DESTINATIONS = new SavedList<Rule>({
   key: "destinations",
   what: "rule for destinations",
   max: MAX_RULES,
+  // On average: all of them may have as many names and prefixes together as eight of the longest.
+  maxCharacters: 8_192,
   entriesIn: (text) => withoutConflicts(storedIn(text).flatMap((each) => parsed(each) ?? [])),
   format: (rules) =>
     JSON.stringify(
@@ -48,25 +49,27 @@ function withoutConflicts(rules: readonly Rule[]): Rule[] {
   return kept;
 }
 
-/** An exit that this version cannot read blocks. */
+/** By the rules of the interface. An exit that this version cannot read, or that nobody may choose, blocks. */
 function parsed({
-  names = [],
-  prefixes,
-  devices,
-  exit,
+  names: givenNames = [],
+  prefixes: givenPrefixes,
+  devices: givenDevices,
+  exit: givenExit,
   ...rest
 }: Static<typeof SavedDestination>): Rule | null {
-  const known = devices.map(parseDeviceId);
-  const areValid =
-    names.length + prefixes.length > 0 &&
-    names.every((name) => parseDomainName(name) === name) &&
-    prefixes.every((prefix) => isPrefix(prefix) && networkOf(prefix) === prefix);
-  if (!areValid || known.includes(null)) return null;
-  return {
-    ...rest,
-    names: names as HostName[],
-    prefixes: prefixes as Prefix[],
-    devices: known as DeviceId[],
-    exit: parseExit(exit) ?? { to: "blocked" },
-  };
+  try {
+    const [names, prefixes] = [givenNames.map(nameIn), givenPrefixes.map(prefixIn)];
+    const devices = givenDevices.map((device) => deviceIdIn(device));
+    const given = [...givenNames, ...givenPrefixes, ...givenDevices];
+    const isWritten = Bun.deepEquals([names, prefixes, devices].flat() as string[], given);
+    if (!isWritten || new Set(given).size < given.length || names.length + prefixes.length === 0) return null;
+    const exit = parseExit(givenExit) ?? { to: "blocked" };
+    const isPossible = exit.to !== "direct" || !devices.some(isPrefixId);
+    return {
+      ...{ ...rest, note: noteIn(rest.note) },
+      ...{ names, prefixes, devices, exit: isPossible ? exit : { to: "blocked" } },
+    };
+  } catch {
+    return null;
+  }
 }

@@ -44,6 +44,7 @@ export const FIXED_ADDRESSES = new SavedList<[Mac, Address]>({
   what: "fixed address",
   /** Anyone on the LAN may give them. */
   max: 1_000,
+  maxCharacters: 40,
   entriesIn: (text) =>
     (text ?? "").split(",").flatMap((pair) => {
       const [id = "", address = ""] = pair.split(" ");

@@ -33,6 +33,7 @@ export const LIMITS = new SavedList<StoredLimit>({
   what: "limit",
   /** Anyone on the LAN may give them. */
   max: 1_000,
+  maxCharacters: 150,
   entriesIn: (text) =>
     listIn(StoredLimit)(text).flatMap(({ id, rate: { down, up } }) =>
       parseLimitId(id) !== null && !isFree({ down, up }) ? [{ id, rate: { down, up } }] : [],

@@ -29,6 +29,7 @@ export const QUOTAS = new SavedList<{ id: string; quota: Quota }>({
   what: "quota",
   /** Anyone on the LAN may give them. */
   max: 1_000,
+  maxCharacters: 200,
   entriesIn: (text) =>
     listIn(StoredQuota)(text).flatMap(({ id, quota }) =>
       parseLimitId(id) === null ? [] : [{ id, quota: wholeOf(readable(quota)) }],

@@ -1,22 +1,16 @@
-import { checkerOf } from "../base/checker.ts";
 import { type BackedUp, rowChanges } from "../base/saved.ts";
 import { MAX_EXCEPTIONS, MAX_LISTS } from "../shared/bounds.ts";
-import { DnsListsBody } from "./schema.ts";
 import { DNS_LISTS, wantedLists } from "./wanted-lists.ts";
-
-const known = checkerOf(DnsListsBody);
 
 /** What backups have of the lists of blocked names. The lists themselves are fetched again. */
 export const BLOCK_LISTS: BackedUp = {
   key: DNS_LISTS.key,
-  isValid: (text) => {
-    const body = known.read(text);
-    return body !== null && isPossible(body);
-  },
+  isValid: (text) => DNS_LISTS.isValid(text),
   merge: (here, given) => {
     const [before, after] = [DNS_LISTS.parse(here), DNS_LISTS.parse(given)];
-    const urls = new Set(after.lists.map(({ url }) => url));
-    const lists = [...after.lists, ...before.lists.filter(({ url }) => !urls.has(url))];
+    const urls = new Set(wantedLists(after).lists.map(({ url }) => url));
+    const others = wantedLists(before).lists.map(({ url }) => urls.has(url));
+    const lists = [...after.lists, ...before.lists.filter((_, at) => !others[at])];
     const both = (names: "exceptions" | "private_names") =>
       [...new Set([...(after[names] ?? []), ...(before[names] ?? [])])].slice(0, MAX_EXCEPTIONS);
     const privateNames = both("private_names");
@@ -38,18 +32,9 @@ export const BLOCK_LISTS: BackedUp = {
   ],
 };
 
-function isPossible(body: DnsListsBody): boolean {
-  try {
-    wantedLists(body);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 function listsIn(text: string | null): Map<string, string> {
   return new Map(
-    DNS_LISTS.parse(text).lists.map(({ url, devices = [], on = true }) => [
+    wantedLists(DNS_LISTS.parse(text)).lists.map(({ url, devices, on }) => [
       url,
       `for ${devices.length === 0 ? "all devices" : devices.join(", ")}${on ? "" : ", off"}`,
     ]),

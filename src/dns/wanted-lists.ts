@@ -1,7 +1,8 @@
 import type { HostName } from "../base/address.ts";
+import { checkerOf } from "../base/checker.ts";
 import { parseDomainName } from "../base/domain-name.ts";
 import { GatewayError } from "../base/errors.ts";
-import { savedJson } from "../base/saved.ts";
+import { Saved } from "../base/saved.ts";
 import { type DeviceId, deviceIdIn } from "../devices/id.ts";
 import { DnsListsBody } from "./schema.ts";
 
@@ -24,8 +25,22 @@ export interface WantedLists {
 
 const NONE: DnsListsBody = { lists: [] };
 
+const known = checkerOf(DnsListsBody);
+
 /** As people have given them. */
-export const DNS_LISTS = savedJson("dns_lists", DnsListsBody, NONE);
+export const DNS_LISTS = new Saved<DnsListsBody>("dns_lists", (text) => {
+  const body = known.read(text);
+  return body !== null && isPossible(body) ? body : NONE;
+});
+
+function isPossible(body: DnsListsBody): boolean {
+  try {
+    wantedLists(body);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Throws `bad_request`, and names the field. */
 export function wantedLists({
@@ -63,7 +78,7 @@ export function isBlocking({ lists, blockDoh }: WantedLists): boolean {
 
 function urlIn(text: string, field: string): string {
   const url = URL.parse(text);
-  if (url?.protocol !== "https:") throw refusal(`${field}: must be an https address`);
+  if (url?.protocol !== "https:" || /\p{Cc}/u.test(text)) throw refusal(`${field}: must be an https address`);
   if (url.username !== "" || url.password !== "")
     throw refusal(`${field}: must have no name and no password`);
   return url.href;

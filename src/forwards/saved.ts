@@ -45,6 +45,7 @@ export const FORWARDS = new SavedList<SavedForward>({
   what: "forward",
   /** Each forward needs some rules in the firewall, which the first packet of each connection passes. */
   max: 64,
+  maxCharacters: 200,
   entriesIn: (text) => storedIn(text).flatMap((each) => parsed(each) ?? []),
   format: (forwards) =>
     JSON.stringify(
@@ -69,6 +70,11 @@ export const FORWARDS = new SavedList<SavedForward>({
 function parsed({ device, protocol, port, fixed, address }: Static<typeof Stored>): SavedForward | null {
   const mac = parseMac(device);
   const known = address === undefined ? null : parseAddress(address);
-  if (mac === null || (address !== undefined && (known === null || familyOf(known) === 6))) return null;
+  if (
+    mac === null ||
+    port === DNS_PORT ||
+    (address !== undefined && (known === null || familyOf(known) === 6))
+  )
+    return null;
   return { device: mac, protocol, port, fixed: fixed ?? null, address: known };
 }

@@ -65,6 +65,7 @@ export const REMOTE_PEERS = new SavedList<RemotePeer>({
   what: "device on the road",
   /** As many as a home's phones and laptops; each is in some rules of the firewall. */
   max: 64,
+  maxCharacters: 300,
   entriesIn: (text) =>
     storedPeers(text).flatMap((peer) => {
       const id = parsePrefix(peer.id);

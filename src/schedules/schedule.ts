@@ -90,6 +90,7 @@ export const SCHEDULES = new SavedList<Schedule>({
   what: "schedule",
   /** Anyone on the LAN may add schedules, and each is checked twice a minute. */
   max: 64,
+  maxCharacters: 1_000,
   entriesIn: (text) => storedIn(text).flatMap((each) => parsed(each) ?? []),
   format: (schedules) =>
     JSON.stringify(inOrder(schedules).map((schedule) => ({ name: schedule.name, ...bodyOf(schedule) }))),

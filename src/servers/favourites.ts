@@ -12,6 +12,7 @@ export const FAVOURITES = new SavedList<Favourite>({
   what: "favourite",
   /** Anyone on the LAN may add some; all of them take 30 KB at most. */
   max: 100,
+  maxCharacters: 400,
   entriesIn: (text) => storedIn(text).filter(({ server }) => isName(server)),
   format: JSON.stringify,
   nameOf: ({ provider, server }) => `${server} (${PROVIDER_WORDS[provider].word})`,

@@ -3,9 +3,11 @@ import { join } from "node:path";
 import { type Static, Type } from "typebox";
 import { type Clock, nextBeat } from "../base/beat.ts";
 import { checkerOf } from "../base/checker.ts";
+import { Name, Shown } from "../base/name.ts";
 import { Queue } from "../base/queue.ts";
 import { Provider, type Server } from "../servers/schema.ts";
 import type { Storage, StoredList } from "../servers/storage.ts";
+import { MAX_NAME_CHARACTERS } from "../shared/bounds.ts";
 import { Config, configIn } from "../wireguard/schema.ts";
 import {
   copyInMemory,
@@ -28,12 +30,9 @@ import { type Answer, inThread } from "./thread.ts";
 /** A row of the servers, with its configuration decoded. */
 export const StoredServer = Type.Object(
   {
-    name: Type.String(),
+    name: Name,
     provider: Provider,
-    label: Type.String(),
-    country: Type.String(),
-    city: Type.String(),
-    location: Type.String(),
+    ...{ label: Shown, country: Shown, city: Shown, location: Shown },
     config: Config,
   },
   { additionalProperties: false },
@@ -44,9 +43,9 @@ const row = checkerOf(StoredServer);
 /** What a person has given a device of the LAN; null where they have not. */
 export const StoredDevice = Type.Object(
   {
-    id: Type.String(),
-    name: Type.Union([Type.String(), Type.Null()]),
-    exit: Type.Union([Type.String(), Type.Null()]),
+    id: Type.String({ maxLength: 50 }),
+    name: Type.Union([Type.String({ maxLength: 2 * MAX_NAME_CHARACTERS }), Type.Null()]),
+    exit: Type.Union([Type.String({ maxLength: 500 }), Type.Null()]),
   },
   { additionalProperties: false },
 );

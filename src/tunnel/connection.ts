@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { checkerOf } from "../base/checker.ts";
+import { Name, Shown } from "../base/name.ts";
 import { savedJson } from "../base/saved.ts";
 import { MAIN_SLOT, MAX_TUNNELS } from "../network/slot.ts";
 import { Provider, Wish } from "../servers/schema.ts";
@@ -7,8 +8,6 @@ import { Config } from "../wireguard/schema.ts";
 import { isTunnelName } from "./name.ts";
 import { SavedOrder } from "./order.ts";
 
-/** The value is printed to terminals. */
-const Shown = Type.String({ pattern: "^[^\\p{Cc}\\p{Cf}]{0,256}$" });
 const Assigned = Type.Object({
   label: Shown,
   country: Shown,
@@ -17,16 +16,19 @@ const Assigned = Type.Object({
   config: Config,
 });
 
+/** The last date that JavaScript can write (ECMA-262, 21.4.1.1). */
+export const LATEST_MS = 8.64e15;
+
 /** The server that a tunnel leads to. */
 export const Connection = Type.Object({
   provider: Provider,
-  name: Type.String(),
+  name: Name,
   /** The server through which it is reached, if any. */
-  via: Type.Optional(Type.String()),
+  via: Type.Optional(Name),
   /** What was requested, if it was a country or a city. */
-  wanted: Type.Optional(Type.String()),
+  wanted: Type.Optional(Shown),
   /** The same for `via`. */
-  wanted_via: Type.Optional(Type.String()),
+  wanted_via: Type.Optional(Shown),
   /** How it is to be reached, if that was requested. */
   transport: Type.Optional(Wish),
   /** How its keys are to be, if that was requested. */
@@ -36,7 +38,7 @@ export const Connection = Type.Object({
   /** The server, if its provider assigned the configuration for this connection only. */
   assigned: Type.Optional(Assigned),
   /** Milliseconds since 1970. */
-  since: Type.Number(),
+  since: Type.Number({ minimum: 0, maximum: LATEST_MS }),
 });
 export type Connection = Static<typeof Connection>;
 

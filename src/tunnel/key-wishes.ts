@@ -15,15 +15,15 @@ class KeyWishes extends Saved<Wishes> implements BackedUp {
     super("quantum", (text) => wishes.read(text) ?? {});
   }
 
-  isValid(text: string): boolean {
+  override isValid(text: string): boolean {
     const known = wishes.read(text);
     return known !== null && Object.keys(known).every((name) => name === MAIN || isTunnelName(name));
   }
 
   /** Of both the stricter: a restore must not end what was required here. */
-  merge(here: string | null, given: string): string {
+  merge(here: string | null, given: string, tunnels: ReadonlySet<string>): string {
     const merged = new Map(Object.entries(this.parse(here)));
-    for (const [name, wish] of Object.entries(this.parse(given))) {
+    for (const [name, wish] of Object.entries(this.parse(given)).filter(([tunnel]) => tunnels.has(tunnel))) {
       const both = stricter(merged.get(name), wish);
       if (both !== "off") merged.set(name, both);
     }

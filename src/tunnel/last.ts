@@ -1,8 +1,11 @@
 import { type Static, Type } from "typebox";
 import { savedJson } from "../base/saved.ts";
+import { MAIN } from "../killswitch/policy.ts";
+import { MAX_TUNNELS } from "../network/slot.ts";
 import { MAX_BACK_MINUTES, MAX_TARGETS } from "../shared/bounds.ts";
 import type { Connection } from "./connection.ts";
-import { MoveWhen, OrderTarget } from "./order.ts";
+import { isTunnelName } from "./name.ts";
+import { areNamed, MoveWhen, OrderTarget } from "./order.ts";
 
 /** Where a tunnel led last, as a connect takes it. */
 export const Last = Type.Object(
@@ -22,8 +25,14 @@ export const Last = Type.Object(
 );
 export type Last = Static<typeof Last>;
 
+const SavedLast = Type.Refine(Last, ({ targets }) => areNamed(targets));
+const SavedLasts = Type.Refine(
+  Type.Record(Type.String(), SavedLast, { maxProperties: MAX_TUNNELS }),
+  (lasts) => Object.keys(lasts).every((name) => name === MAIN || isTunnelName(name)),
+);
+
 /** By tunnel, also while it leads there. */
-export const LAST = savedJson("last_targets", Type.Record(Type.String(), Last), {});
+export const LAST = savedJson("last_targets", SavedLasts, {});
 
 /** What a connect takes to lead a tunnel to this again. */
 export function lastOf({

@@ -1,4 +1,6 @@
 import { type Static, Type } from "typebox";
+import { checkerOf } from "../base/checker.ts";
+import { Shown } from "../base/name.ts";
 import { Provider, VIA, Wish } from "../servers/schema.ts";
 import { MAX_BACK_MINUTES, MAX_TARGETS } from "../shared/bounds.ts";
 
@@ -59,7 +61,16 @@ export const Order = Type.Object(
 export type Order = Static<typeof Order>;
 
 /** The same as it is saved: what was changed by hand, and takes a target that is not there, is refused. */
-export const SavedOrder = Type.Refine(Order, ({ targets, at }) => at < targets.length);
+export const SavedOrder = Type.Refine(Order, ({ targets, at }) => at < targets.length && areNamed(targets));
+
+const shown = checkerOf(Shown);
+
+/** Whether what targets are called can be the names of servers and places. */
+export function areNamed(targets: readonly OrderTarget[]): boolean {
+  return targets.every(({ server, via = server }) =>
+    [server, via].every((each) => each !== "" && shown.Check(each)),
+  );
+}
 
 /** When a tunnel goes back to a better target, and when it leaves one. */
 export type Rules = Pick<Order, "back_after_minutes" | "back_when_quiet" | "move_when">;

@@ -2,6 +2,7 @@ import { type Static, Type } from "typebox";
 import { type Address, parseAddress } from "../base/address.ts";
 import { nextBeat } from "../base/beat.ts";
 import { codeOf, GatewayError, messageOf } from "../base/errors.ts";
+import { Name } from "../base/name.ts";
 import { SavedChoice, savedJson, savedNumber, type Texts } from "../base/saved.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { Alarm } from "../killswitch/repairs.ts";
@@ -11,9 +12,17 @@ import { Provider, type Quantum, Relayed } from "../servers/schema.ts";
 import type { Way } from "../servers/ways.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
-import { CONNECTION, type Connection, type SavedTunnel, savedTunnelsIn, tunnelKey } from "./connection.ts";
+import {
+  CONNECTION,
+  type Connection,
+  LATEST_MS,
+  type SavedTunnel,
+  savedTunnelsIn,
+  tunnelKey,
+} from "./connection.ts";
 import { SESSION_ENDS_MS } from "./health.ts";
 import { KEY_WISHES } from "./key-wishes.ts";
+import { addressKey, MAX_ADDRESSES, nameInKey } from "./known-addresses.ts";
 import { isLeftOf, LAST, type Last, lastOf } from "./last.ts";
 
 /** Whether the operator wants the kill switch. A restore turns it off only if that is permitted. */
@@ -25,23 +34,24 @@ export const KILL_SWITCH = new SavedChoice(
   true,
 );
 
-/** The last date that JavaScript can write (ECMA-262, 21.4.1.1). */
-const LATEST_MS = 8.64e15;
+const MAX_RECENT = 10;
 const Recent = Type.Object({
   provider: Provider,
-  name: Type.String(),
-  via: Type.Optional(Type.String()),
+  name: Name,
+  via: Type.Optional(Name),
   since: Type.Number({ minimum: 0, maximum: LATEST_MS }),
 });
 type Recent = Static<typeof Recent>;
 /** The last servers that `main` was connected to, the latest first; not part of a backup. */
-const RECENT = savedJson("recent", Type.Array(Recent), []);
-const MAX_RECENT = 10;
+const RECENT = savedJson("recent", Type.Array(Recent, { maxItems: MAX_RECENT }), []);
+
+/** A gateway that travels meets many networks. */
+const MAX_PATHS = 20;
 
 /** The longest packets that a path carries, in bytes, by uplink. */
 const PATHS = savedJson(
   "path_mtus",
-  Type.Record(Type.String(), Type.Integer({ minimum: 0, maximum: 65535 })),
+  Type.Record(Type.String(), Type.Integer({ minimum: 0, maximum: 65535 }), { maxProperties: MAX_PATHS }),
   {},
 );
 /** How a server was last reached if not by plain WireGuard at its usual port, by uplink. */
@@ -53,14 +63,10 @@ const WAYS = savedJson(
       port: Type.Integer({ minimum: 1, maximum: 65535 }),
       transport: Type.Optional(Relayed),
     }),
+    { maxProperties: MAX_PATHS },
   ),
   {},
 );
-/** A gateway that travels meets many networks. */
-const MAX_PATHS = 20;
-
-/** Anyone on the LAN can add servers with new names again and again, so disk and memory are limited. */
-const MAX_ADDRESSES = 1_000;
 
 /** When the last known handshake completed, in milliseconds since 1970. */
 const HANDSHAKE = savedNumber("handshake");
@@ -293,13 +299,13 @@ export class SavedState implements Texts {
 
   /** The last address that a name resolved to. */
   address(name: string): Address | null {
-    return parseAddress(this.values[`address ${name}`] ?? "");
+    return parseAddress(this.values[addressKey(name)] ?? "");
   }
 
   saveAddress(name: string, address: Address): void {
     if (this.address(name) === address) return;
-    const key = `address ${name}`;
-    const others = Object.keys(this.values).filter((each) => each.startsWith("address ") && each !== key);
+    const key = addressKey(name);
+    const others = Object.keys(this.values).filter((each) => nameInKey(each) !== null && each !== key);
     // The values of this start come last.
     for (const other of others.slice(0, Math.max(0, others.length + 1 - MAX_ADDRESSES))) this.drop(other);
     this.write(key, address);

@@ -15,7 +15,7 @@ import {
   refuse,
 } from "./fields.ts";
 import { publicKeyOf } from "./key.ts";
-import { type Config, withAllowedIps } from "./schema.ts";
+import { type Config, MAX_ENTRIES, withAllowedIps } from "./schema.ts";
 
 /** The fields of a configuration, whatever its source; each may be given several times. */
 export type FieldName =
@@ -33,12 +33,6 @@ export type FieldName =
 export type Fieldset = Partial<Record<FieldName, readonly Field[]>>;
 
 type Names = Record<FieldName, string>;
-
-/**
- * The most entries of a list, over all its lines. Providers give one or two addresses and resolvers; all addresses
- * except a home's own prefixes take some 40 allowed IPs.
- */
-const MOST = { addresses: 16, dns: 16, allowedIps: 1024 };
 
 /** The default of AllowedIPs: the peer carries everything. */
 export const EVERYTHING: readonly Prefix[] = ["0.0.0.0/0", "::/0"].map(mustParsePrefix);
@@ -59,9 +53,9 @@ export function configFrom(fields: Fieldset, names: Names): Config {
 }
 
 export function interfaceFrom(fields: Fieldset, names: Names): Config["interface"] {
-  const addresses = every(fields.addresses, MOST.addresses, addressIn);
+  const addresses = every(fields.addresses, MAX_ENTRIES.addresses, addressIn);
   if (addresses.length === 0) missing(names.addresses);
-  const dns = every(fields.dns, MOST.dns, dnsIn);
+  const dns = every(fields.dns, MAX_ENTRIES.dns, dnsIn);
   return {
     privateKey: last(fields.privateKey, keyIn) ?? missing(names.privateKey),
     addresses,
@@ -73,7 +67,7 @@ export function interfaceFrom(fields: Fieldset, names: Names): Config["interface
 }
 
 function peerFrom(fields: Fieldset, names: Names): Config["peer"] {
-  const allowedIps = every(fields.allowedIps, MOST.allowedIps, allowedIpIn);
+  const allowedIps = every(fields.allowedIps, MAX_ENTRIES.allowedIps, allowedIpIn);
   const peer = {
     publicKey: last(fields.publicKey, keyIn) ?? missing(names.publicKey),
     ...present("presharedKey", last(fields.presharedKey, keyIn)),
@@ -102,7 +96,7 @@ function last<T>(fields: readonly Field[] | undefined, parse: (field: Field) => 
   return fields?.map(parse).at(-1);
 }
 
-/** The entries of all lists in order, without duplicates. */
+/** The entries of all lists, over all their lines, in order, without duplicates. */
 function every<T extends string>(
   fields: readonly Field[] | undefined,
   most: number,

@@ -4,10 +4,16 @@ import { Amnezia } from "./amnezia-schema.ts";
 
 /** Canonical base64 of 32 bytes; see `isKey`. */
 const Key = Type.String({ pattern: "^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$" });
-const Cidr = Type.String({ pattern: "^[0-9a-f.:]+/[0-9]+$" });
-const Resolver = Type.String({ pattern: "^[0-9a-f.:]+$" });
+const Cidr = Type.String({ pattern: "^[0-9a-f.:]{1,45}/[0-9]{1,3}$" });
+const Resolver = Type.String({ pattern: "^[0-9a-f.:]{1,45}$" });
 /** Without any character that could end a line or a word in the input of the kernel's tools. */
-const Host = Type.String({ pattern: "^[0-9a-z.:-]+$" });
+const Host = Type.String({ pattern: "^[0-9a-z.:-]{1,253}$" });
+
+/**
+ * The most entries of a list. Providers give one or two addresses and resolvers; all addresses except a home's own prefixes
+ * take some 40 allowed IPs.
+ */
+export const MAX_ENTRIES = { addresses: 16, dns: 16, allowedIps: 1024 } as const;
 
 /**
  * The longest interval between keepalives at which the server may speak first in an idle tunnel: conntrack forgets a
@@ -23,11 +29,11 @@ export const Config = Type.Object(
       {
         privateKey: Key,
         /** CIDR, host bits kept: `10.64.0.2/32`. At least one. */
-        addresses: Type.Array(Cidr, { minItems: 1 }),
+        addresses: Type.Array(Cidr, { minItems: 1, maxItems: MAX_ENTRIES.addresses }),
         /** Resolver addresses. */
-        dns: Type.Array(Resolver),
+        dns: Type.Array(Resolver, { maxItems: MAX_ENTRIES.dns }),
         /** Search domains among the DNS entries. */
-        searchDomains: Type.Array(Host),
+        searchDomains: Type.Array(Host, { maxItems: MAX_ENTRIES.dns }),
         /** Bytes. */
         mtu: Type.Optional(Type.Integer({ minimum: 576, maximum: 65535 })),
         amnezia: Type.Optional(Amnezia),
@@ -47,7 +53,7 @@ export const Config = Type.Object(
           { additionalProperties: false },
         ),
         /** CIDR, host bits cleared. */
-        allowedIps: Type.Array(Cidr, { minItems: 1 }),
+        allowedIps: Type.Array(Cidr, { minItems: 1, maxItems: MAX_ENTRIES.allowedIps }),
         /** Seconds; 0 means off; if absent, the gateway chooses. */
         persistentKeepalive: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535 })),
       },

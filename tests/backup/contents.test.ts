@@ -108,8 +108,8 @@ describe("invalid contents are refused, and the message says what is wrong:", ()
       "it contains two servers of the same name",
     ],
     ["a managed server", server({ provider: "managed" }), `the server ${odd}`],
-    ["a label that moves the cursor", server({ label: "a\u001b[2J" }), `the server ${odd}`],
-    ["an endless location", server({ location: "x".repeat(257) }), `the server ${odd}`],
+    ["a label that moves the cursor", server({ label: "a\u001b[2J" }), "it does not match its schema"],
+    ["an endless location", server({ location: "x".repeat(257) }), "it does not match its schema"],
     [
       "an address in another spelling",
       server({ config: { ...config, interface: { ...config.interface, addresses: ["fd00:0::1/128"] } } }),
