@@ -42,8 +42,8 @@ async function clientId(): Promise<string> {
 }
 
 /** Returns the rule's id. */
-const lead = async (name: string, exit: string): Promise<string> =>
-  (await ask("POST", "/api/destinations", { names: [name], exit })).id;
+const lead = async (name: string, exit: string, devices: readonly string[] = []): Promise<string> =>
+  (await ask("POST", "/api/destinations", { names: [name], exit, devices })).id;
 const remove = (id: string) => ask("DELETE", `/api/destinations/${id}`);
 const page = () => lab.fetchFrom(lab.namespaces.client, PAGE);
 
@@ -114,9 +114,10 @@ test(
 );
 
 test(
-  "a killed service, the next one, and a flushed table change no connection's exit",
+  "a killed service, the next one, and a flushed table change no connection's exit, nor whose an address is",
   async () => {
-    await lead(HOST, "second");
+    const id = await lead(HOST, "second");
+    await lead("elsewhere.test", "second");
     await resolve(HOST);
     const seen = await seenDuring(async () => {
       const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp", "flow"] });
@@ -135,6 +136,9 @@ test(
     });
     expect(seen.first?.used).toBe(false);
     expect([seen.second?.used, seen.leaks]).toEqual([true, []]);
+    // The other rule for the same devices and exit has nothing of it.
+    await remove(id);
+    expect(await page()).toContain(VPN.vpn1.v4);
   },
   TEST_MS,
 );
@@ -156,10 +160,12 @@ test(
 );
 
 test(
-  "an address that two names share takes the exit of the longer one",
+  "an address that two names share takes the exit of the longer one, whatever devices the rules are for",
   async () => {
-    await lead(HOST, "second");
-    await lead(`video.${HOST}`, "main");
+    const id = await clientId();
+    const other = "02:00:00:00:00:77";
+    await lead(HOST, "second", [id, other]);
+    await lead(`video.${HOST}`, "main", [id]);
     await resolve(HOST);
     expect(await page()).toContain(VPN.vpn2.v4);
     expect(await resolve(`x.video.${HOST}`)).toEqual([INTERNET.host4]);
