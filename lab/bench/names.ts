@@ -19,8 +19,9 @@ export interface NamesEffort {
 /** Both gateways lead what is below this name to an exit, and nothing else. */
 const RULED = "ruled.internet.test";
 const FREE = "free.internet.test";
-/** The client, and more of its addresses: a gateway serves 1,000 questions a second to each. */
-const CLIENTS = [LAN.client4, ...[101, 102, 103, 104].map((last) => LAN.client4.replace(/\d+$/, `${last}`))];
+/** The last numbers of the addresses of devices beside the client: a gateway serves 1,000 questions a second to the first. */
+const FURTHER = [101, 102, 103, 104];
+const CLIENTS = [LAN.client4, ...FURTHER.map(addressOf)];
 /** What a household asks in a second when many pages open; what many devices ask at once; nearly all that is served. */
 const RATES = [50, 1_000, 3_600];
 const FORWARDED_RATES = [50, 200];
@@ -70,10 +71,27 @@ export async function measureNames(contest: Contest, effort: NamesEffort): Promi
   }
 }
 
-/** The more of the client's addresses. */
+/** Devices with MAC addresses of their own, in the client's namespace: what each asks goes through its own link. */
 export async function addClients(lab: Lab): Promise<void> {
-  const lines = CLIENTS.slice(1).map((address) => `address replace ${address}/24 dev lan0`);
-  await lab.exec(lab.namespaces.client, ["ip", "-batch", "-"], `${lines.join("\n")}\n`);
+  const lines = FURTHER.flatMap((last) => [
+    `link add link lan0 name more${last} address 02:00:00:00:20:${last - 100}0 type macvlan mode private`,
+    `link set more${last} up`,
+    `address add ${addressOf(last)}/32 dev more${last}`,
+    `route add ${addressOf(0)}/24 dev more${last} table ${last}`,
+    `rule add from ${addressOf(last)} lookup ${last}`,
+  ]);
+  const { client } = lab.namespaces;
+  await lab.exec(client, [
+    "sysctl",
+    "-qw",
+    "net.ipv4.conf.all.arp_ignore=1",
+    "net.ipv4.conf.all.rp_filter=0",
+  ]);
+  await lab.exec(client, ["ip", "-batch", "-"], `${lines.join("\n")}\n`);
+}
+
+function addressOf(last: number): string {
+  return LAN.client4.replace(/\d+$/, `${last}`);
 }
 
 export function queriesOf(perSecond: number, seconds: number, prefix: string) {

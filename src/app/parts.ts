@@ -13,6 +13,7 @@ import { BlockLists } from "../dns/block-lists.ts";
 import { Dns } from "../dns/dns.ts";
 import { exitResolvers } from "../dns/exit-resolvers.ts";
 import { HomeZone } from "../dns/home-zone.ts";
+import { publicHomeOf } from "../dns/public-home.ts";
 import { QueryLog } from "../dns/query-log.ts";
 import { Resolver } from "../dns/resolver.ts";
 import { Upstream } from "../dns/upstream.ts";
@@ -249,7 +250,7 @@ export async function partsOn(
     alarm: (code, message) => events.alarm(code, message),
     onChange: (payload) => events.publish({ type: "remote_update", payload }),
   });
-  const { devices, destinations, killSwitch, fairQueues } = killSwitchParts;
+  const { devices, destinations, killSwitch, fairQueues, remote } = killSwitchParts;
   const queueTunnels = () =>
     fairQueues.tunnelsAre(tunnels.all().flatMap(({ controller }) => carriedBy(controller.state)?.link ?? []));
   tunnels.onTunnel(({ controller }) => controller.onChange(queueTunnels));
@@ -282,12 +283,14 @@ export async function partsOn(
       rules: () => destinations.matching,
       local: (question) => homeZone.answer(question),
       isBlocked: (names, device) => blockLists.blocks(names, device),
-      mayLeadHome: (name) => blockLists.mayLeadHome(name),
+      // Phones look up how they reach the home also while they are there.
+      mayLeadHome: (name) => blockLists.mayLeadHome(name) || name === remote.access?.endpoint?.host,
       asked: (match, device) => destinations.names.note(match, device),
       other: (name, device, addresses) => destinations.names.noteOther(name, device, addresses),
       permit: (named) => destinations.names.permit(named),
       resolversOf: (exit) => exitResolvers(exit, tunnels),
       home: () => homeOf(killSwitch),
+      publicHome: () => publicHomeOf(killSwitch.network),
       answered: (question, answered) => queryLog.note(question, answered),
     }),
   });

@@ -58,6 +58,8 @@ interface Deps {
   resolversOf: (exit: Exit) => ExitResolvers | null;
   /** The networks of the home, whose addresses no name of the internet has. */
   home: () => readonly Prefix[];
+  /** The public ones among them. */
+  publicHome: () => readonly Prefix[];
   upstream: Pick<Upstream, "ask">;
   /** Called with each query that is answered. */
   answered: (question: Question, answered: Answered) => void;
@@ -158,7 +160,7 @@ export class Resolver {
     // Trackers hide behind names of the site itself.
     if (match === null && this.deps.isBlocked(answer.names, device))
       return this.blocked(question, device, noted);
-    if (this.leadsHome(question.name, answer.locals, match)) return ownAnswer(question, RCODE.ok);
+    if (this.leadsHome(question.name, answer, match)) return ownAnswer(question, RCODE.ok);
     if (answer.targets.some((target) => this.isElsewhere(target, question, device, match)))
       return nothingOfThisType(question);
     return (await this.isLed(question, device, match, answer))
@@ -240,8 +242,11 @@ export class Resolver {
    * Whether a name of the internet has an address of the home, so that a page could reach what listens there. The
    * names of a rule may have private addresses behind its exit.
    */
-  private leadsHome(name: string, locals: readonly Address[], match: Match<HostName> | null): boolean {
+  private leadsHome(name: string, answer: Answer, match: Match<HostName> | null): boolean {
     if (match === null && this.deps.mayLeadHome(name)) return false;
+    const { addresses, locals } = answer;
+    const open = this.deps.publicHome();
+    if (open.some((prefix) => addresses.some((address) => contains(prefix, address)))) return true;
     if (match === null || match.rule.exit.to === "direct" || locals.length === 0) return locals.length > 0;
     const home = this.deps.home();
     return locals.some(

@@ -4,6 +4,7 @@ import type { Mac } from "../../src/base/mac.ts";
 import { Matcher, type Rule } from "../../src/destinations/rules.ts";
 import { formatExit } from "../../src/devices/exit.ts";
 import { type Answer, answerIn, ownAnswer, RCODE } from "../../src/dns/answer.ts";
+import { publicHomeOf } from "../../src/dns/public-home.ts";
 import { type Question, queryFor } from "../../src/dns/question.ts";
 import { MAX_EACH_SECOND, MAX_UNDER_WAY, OTHERS, Resolver } from "../../src/dns/resolver.ts";
 import type { ExitResolvers } from "../../src/dns/upstream.ts";
@@ -66,6 +67,11 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
         ? null
         : { link: to.name, mark: 1, resolvers: ips("10.64.0.1") },
     home: () => cidrs("192.168.7.0/24"),
+    publicHome: () =>
+      publicHomeOf({
+        addresses: ips("192.168.7.1", "198.51.100.9", "2001:db8:7::2"),
+        routers: ips("198.51.100.1"),
+      }),
     upstream: {
       ask: async (question, { link }: ExitResolvers): Promise<Answer | null> => {
         world.asked.push(`${link} ${question.name}`);
@@ -200,12 +206,29 @@ test("no name of the internet leads into the home", async () => {
   world.answers.set("a.office.example", "10.0.0.1").set("b.office.example", "192.168.7.1");
   expect(await ask("a.office.example")).toBe("10.0.0.1");
   expect(await ask("b.office.example")).toBe("NOERROR");
+  // Nor a public one of the gateway or its router, behind whatever exit.
+  world.answers.set("own.example", "198.51.100.9").set("router.office.example", "198.51.100.1");
+  for (const name of ["own.example", "router.office.example"]) expect(await ask(name)).toBe("NOERROR");
   // A person has permitted this one, for the tunnel of the device.
   world.answers.set("plex.direct", "192.168.7.20");
   expect(await ask("plex.direct")).toBe("192.168.7.20");
   // Nor one that leads to the device's own neighbours.
   world.answers.set("c.office.example", "169.254.1.1");
   expect(await ask("c.office.example")).toBe("NOERROR");
+});
+
+test("what is public of the home are single addresses, and over IPv6 the networks of 64 bits", () => {
+  const addresses = ips(
+    "192.168.7.1",
+    "198.51.100.9",
+    "2001:db8:7::2",
+    "2001:db8:7::3",
+    "fd00::1",
+    "fe80::1",
+  );
+  expect(publicHomeOf({ addresses, routers: ips("198.51.100.1", "fe80::9") })).toEqual(
+    cidrs("198.51.100.9/32", "2001:db8:7::/64", "198.51.100.1/32"),
+  );
 });
 
 test("a host that an HTTPS record names takes the exit of the name, or the record is not told", async () => {

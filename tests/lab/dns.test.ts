@@ -210,6 +210,30 @@ test(
 );
 
 test(
+  "the first question from an address that nobody has seen yet is answered, by the exit of its device",
+  async () => {
+    await turnOn();
+    const addresses = Array.from({ length: 12 }, (_, number) => `fd77::21:${number}`);
+    const lines = addresses.map((address) => `address add ${address}/64 dev lan0 nodad`);
+    await lab.exec(device.namespace, ["ip", "-batch", "-"], lines.join("\n"));
+    const message = questions([LAN.gateway6], "first.whoami.test")[0]?.payload;
+    const script = `await Promise.all(${JSON.stringify(addresses)}.map(async (hostname) => {
+      const { promise, resolve } = Promise.withResolvers();
+      const socket = await Bun.udpSocket({ hostname, socket: { data: (_, bytes) => resolve(bytes.toHex()) } });
+      socket.send(Buffer.from("${message}", "hex"), 53, "${LAN.gateway6}");
+      console.log(await promise);
+      socket.close();
+    }))`;
+    const { stdout } = await lab.exec(device.namespace, [process.execPath, "-e", script]);
+    const answers = stdout.trim().split("\n");
+    expect(answers.map((answer) => rcodeIn(answer) ?? askerIn(answer))).toEqual(
+      addresses.map(() => VPN.vpn2.v4),
+    );
+  },
+  TEST_MS,
+);
+
+test(
   "if the service is killed, questions are refused at once, and nothing else answers them",
   async () => {
     await turnOn();

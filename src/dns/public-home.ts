@@ -1,0 +1,23 @@
+import { type Address, familyOf, isPublic, networkOf, type Prefix, prefixOf } from "../base/address.ts";
+import type { HostNetwork } from "../network/host-network.ts";
+
+type Network = Pick<HostNetwork, "addresses" | "routers">;
+
+/** Of an IPv6 network (RFC 4291, section 2.5.1). */
+const NETWORK_BITS = 64;
+/** Each answer needs them. */
+const known = new WeakMap<Network, Prefix[]>();
+
+/** The gateway's own public addresses and those of its routers; over IPv6 the whole networks that these are in. */
+export function publicHomeOf(network: Network): Prefix[] {
+  const found = known.get(network) ?? [
+    ...new Set([...network.addresses, ...network.routers].filter(isPublic).map(homeAt)),
+  ];
+  known.set(network, found);
+  return found;
+}
+
+function homeAt(address: Address): Prefix {
+  const own = prefixOf(address);
+  return familyOf(address) === 6 ? networkOf(own, NETWORK_BITS) : own;
+}
