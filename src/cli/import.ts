@@ -2,13 +2,16 @@ import { readFileSync, statSync } from "node:fs";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import { Imported } from "../http/schema.ts";
 import {
-  configText,
-  isConfig,
+  ARCHIVE_WORDS,
+  configIn,
+  lackOf,
   MAX_CONFIG_BYTES,
   MAX_FILE_BYTES,
   MAX_SERVERS,
+  packedConfigs,
   serverNameOf,
 } from "../shared/config-files.ts";
+import { FILE_WORDS } from "../shared/foreign-files.ts";
 import { entriesOf, isZip, ZipError, type ZipFault } from "../shared/zip.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
@@ -65,7 +68,7 @@ async function importOne(api: Api, { file, name, text }: Config): Promise<Outcom
 async function configsIn(path: string): Promise<Config[]> {
   try {
     const bytes = read(path);
-    return isZip(bytes) ? await unpacked(path, bytes) : [configOf(path, path, bytes)];
+    return isZip(bytes) ? await unpacked(path, bytes) : [configOf(path, serverNameOf(path), bytes)];
   } catch (cause) {
     // The line begins with the path, which the message ends with.
     const fault = faultOf(cause).replace(` (${path})`, "");
@@ -80,16 +83,19 @@ function read(path: string): Uint8Array {
 }
 
 async function unpacked(path: string, zip: Uint8Array): Promise<Config[]> {
-  const entries = entriesOf(zip, MAX_CONFIG_BYTES).filter(({ name }) => isConfig(name));
-  if (entries.length === 0) throw unable("the archive holds no .conf files");
+  const all = entriesOf(zip, MAX_CONFIG_BYTES);
+  const entries = packedConfigs(all);
+  if (entries.length === 0) throw unable(ARCHIVE_WORDS[lackOf(all)]);
   if (entries.length > MAX_SERVERS) throw unable(`the archive holds more than ${MAX_SERVERS} configurations`);
   const configs: Config[] = [];
   let left = MAX_UNPACKED_BYTES;
-  for (const { name, open } of entries) {
-    const bytes = await open().catch((cause: unknown) => Promise.reject(unable(faultOf(cause, name), cause)));
+  for (const { path: entry, name, open } of entries) {
+    const bytes = await open().catch((cause: unknown) =>
+      Promise.reject(unable(faultOf(cause, entry), cause)),
+    );
     left -= bytes.length;
     if (left < 0) throw unable(`the archive holds more than ${MAX_UNPACKED_BYTES} bytes of configurations`);
-    configs.push(configOf(`${path}: ${name}`, name, bytes));
+    configs.push(configOf(`${path}: ${entry}`, name, bytes));
   }
   return configs;
 }
@@ -111,8 +117,9 @@ function unable(message: string, cause?: unknown): GatewayError {
   return new GatewayError("unable", message, { cause });
 }
 
-function configOf(file: string, path: string, bytes: Uint8Array): Config {
-  return { file, name: serverNameOf(path), text: configText(bytes) ?? unable("is not UTF-8 text") };
+function configOf(file: string, name: string, bytes: Uint8Array): Config {
+  const found = configIn(bytes);
+  return { file, name, text: "text" in found ? found.text : unable(FILE_WORDS[found.kind]) };
 }
 
 function textOf({ file, name, success, warnings = [], error = "" }: Outcome): string {

@@ -2,11 +2,12 @@ import { signal } from "@preact/signals";
 import type { Static } from "typebox";
 import type { Imported } from "../http/schema.ts";
 import {
-  configText,
-  isConfig,
+  configIn,
+  lackOf,
   MAX_CONFIG_BYTES,
   MAX_FILE_BYTES,
   MAX_SERVERS,
+  packedConfigs,
   serverNameOf,
 } from "../shared/config-files.ts";
 import { entriesOf, isZip, ZipError, type ZipFault } from "../shared/zip.ts";
@@ -14,6 +15,7 @@ import { refresh } from "./answers.ts";
 import { ApiError, change, read } from "./api.ts";
 import { inItsWords } from "./codes.ts";
 import { faultIn } from "./fault.ts";
+import { ARCHIVE_TEXTS, FILE_TEXTS } from "./file-texts.ts";
 import { sentenceFrom, withoutField } from "./format.ts";
 import { say } from "./language.ts";
 import type { Answers } from "./store.ts";
@@ -27,9 +29,7 @@ const ZIP_FAULTS: Record<ZipFault, string> = {
   damaged: say("The archive is damaged."),
   encrypted: say("It is encrypted. Unpack the archive first."),
   compression: say("Its compression is not supported. Unpack the archive first."),
-  large: say("It is larger than {bytes} bytes, so it is not a WireGuard configuration.", {
-    bytes: MAX_CONFIG_BYTES,
-  }),
+  large: FILE_TEXTS.large,
 };
 
 /** What came of a file, or of a file in an archive. */
@@ -61,8 +61,8 @@ let queue: readonly Config[] = [];
 /** A file, or one in an archive, before it is read. */
 interface Config {
   file: string;
-  /** Its name alone, or its path in the archive. */
-  path: string;
+  /** What the server is to be called. */
+  name: string;
   /** An archive inside an archive is not opened: one can contain itself. */
   isPacked: boolean;
   open: () => Promise<Uint8Array>;
@@ -71,7 +71,7 @@ interface Config {
 /** Imports WireGuard files and archives of them, one after the other; a failure does not stop the rest. */
 export function importFiles(files: Iterable<File>): void {
   const more = [...files].map((file) => ({
-    ...{ file: file.name, path: file.name, isPacked: false },
+    ...{ file: file.name, name: serverNameOf(file.name), isPacked: false },
     open: () => bytesOf(file),
   }));
   if (more.length === 0) return;
@@ -102,14 +102,14 @@ async function work(): Promise<void> {
 /** The result of a file, or the files in it if it is an archive. */
 async function outcomeOf({
   file,
-  path,
+  name,
   isPacked,
   open,
 }: Config): Promise<{ results: Result[]; more: Config[] }> {
   try {
     const bytes = await open();
     if (isZip(bytes) && !isPacked) return { results: [], more: configsIn(file, bytes) };
-    return { results: [await importOne(file, serverNameOf(path), bytes)], more: [] };
+    return { results: [await importOne(file, name, bytes)], more: [] };
   } catch (error) {
     const why =
       error instanceof ZipError
@@ -125,28 +125,21 @@ async function outcomeOf({
 
 function configsIn(archive: string, bytes: Uint8Array): Config[] {
   const all = entriesOf(bytes, MAX_CONFIG_BYTES);
-  const entries = all.filter(({ name }) => isConfig(name));
-  if (entries.length === 0)
-    throw new Error(
-      all.some(({ name }) => /\.ovpn$/i.test(name))
-        ? say(
-            "The archive has OpenVPN files, and the gateway uses WireGuard. On your provider’s website, choose WireGuard instead of OpenVPN and download that archive.",
-          )
-        : say("The archive has no .conf files."),
-    );
+  const entries = packedConfigs(all);
+  if (entries.length === 0) throw new Error(ARCHIVE_TEXTS[lackOf(all)]);
   if (entries.length > MAX_SERVERS)
     throw new Error(
       say("The archive has more than {most} .conf files, which is more than the gateway keeps.", {
         most: MAX_SERVERS,
       }),
     );
-  return entries.map(({ name, open }) => ({ file: `${archive}: ${name}`, path: name, isPacked: true, open }));
+  return entries.map(({ path, ...each }) => ({ file: `${archive}: ${path}`, isPacked: true, ...each }));
 }
 
 async function importOne(file: string, name: string, bytes: Uint8Array): Promise<Result> {
-  if (bytes.length > MAX_CONFIG_BYTES) throw new ZipError("large");
-  const config = configText(bytes);
-  if (config === null) throw new Error(say("It is not a text file, so it is not a WireGuard configuration."));
+  const found = configIn(bytes);
+  if ("kind" in found) throw new Error(FILE_TEXTS[found.kind]);
+  const { text: config } = found;
   await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   try {
     return await send(file, name, config);

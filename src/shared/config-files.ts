@@ -1,3 +1,6 @@
+import { type FileKind, kindOfBytes, kindOfText, latin1 } from "./foreign-files.ts";
+import type { ZipEntry } from "./zip.ts";
+
 /** The gateway accepts no larger body. */
 export const MAX_CONFIG_BYTES = 65_536;
 /** A provider's archive of all its servers has about 2 MB; a video picked by mistake is not read. */
@@ -8,9 +11,87 @@ export const MAX_FILE_BYTES = 67_108_864;
  */
 export const MAX_SERVERS = 4_096;
 
-/** Whether a file of an archive is a configuration. */
-export function isConfig(path: string): boolean {
+/** The text of a file that may be a configuration, or what the file is instead. */
+export function configIn(bytes: Uint8Array): { text: string } | { kind: FileKind } {
+  const begin = bytes.subarray(0, MAX_CONFIG_BYTES);
+  const isCut = bytes.length > begin.length;
+  const text = textOf(begin, isCut);
+  const kind = kindOfBytes(begin) ?? (text === null ? "binary" : kindOfText(text));
+  if (kind !== null || text === null) return { kind: kind ?? "binary" };
+  return isCut ? { kind: "large" } : { text };
+}
+
+/**
+ * UTF-8; or UTF-16 with or without its mark, as PowerShell and Notepad write it; or a configuration whose comments are
+ * in an older encoding. WireGuard for Windows reads the same. Null if it is none of these.
+ */
+function textOf(bytes: Uint8Array, isCut: boolean): string | null {
+  const wide = wideEncodingOf(bytes);
+  if (wide !== null) return new TextDecoder(wide).decode(bytes);
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes, { stream: isCut });
+  } catch {
+    const text = latin1(bytes);
+    return INTERFACE.test(text) && !text.includes("\0") ? text : null;
+  }
+}
+
+const INTERFACE = /^[ \t]*\[Interface\]/im;
+
+/** By its mark; without one, only what is a configuration then. */
+function wideEncodingOf(bytes: Uint8Array): "utf-16le" | "utf-16be" | null {
+  if (bytes.length < MIN_WIDE_BYTES) return null;
+  const [first, second] = bytes;
+  if (first === 0xff && second === 0xfe) return "utf-16le";
+  if (first === 0xfe && second === 0xff) return "utf-16be";
+  if (first !== 0 && second !== 0) return null;
+  const encoding = second === 0 ? "utf-16le" : "utf-16be";
+  return INTERFACE.test(new TextDecoder(encoding).decode(bytes)) ? encoding : null;
+}
+
+/** A mark and a character. */
+const MIN_WIDE_BYTES = 4;
+
+/** A configuration in an archive, and the name of its server. */
+export interface PackedConfig {
+  path: string;
+  name: string;
+  open: ZipEntry["open"];
+}
+
+/** The configurations of an archive. Names that several files have are told apart by their folders. */
+export function packedConfigs(entries: readonly ZipEntry[]): PackedConfig[] {
+  const configs = entries.filter(({ name }) => isConfig(name) && !isResource(name));
+  const count = Map.groupBy(configs, ({ name }) => serverNameOf(name));
+  return configs.map(({ name: path, open }) => {
+    const same = count.get(serverNameOf(path)) ?? [];
+    return { path, open, name: same.length > 1 ? nameAmong(path, same) : serverNameOf(path) };
+  });
+}
+
+/** What macOS adds to an archive for each file. */
+function isResource(path: string): boolean {
+  return /(^|[/\\])(__MACOSX[/\\]|\._[^/\\]*$)/.test(path);
+}
+
+function isConfig(path: string): boolean {
   return /[^/]\.conf$/i.test(path);
+}
+
+/** The file's name with as many of its folders as no other file of this name has, such as `Norway-wg0`. */
+function nameAmong(path: string, same: readonly ZipEntry[]): string {
+  const folders = foldersOf(path);
+  const others = same.filter(({ name }) => name !== path).map(({ name }) => foldersOf(name));
+  const last = (all: readonly string[], count: number) => all.slice(Math.max(0, all.length - count));
+  const isAlone = (count: number) =>
+    others.every((each) => last(each, count).join("/") !== last(folders, count).join("/"));
+  const counts = Array.from({ length: folders.length + 1 }, (_, count) => count);
+  const count = counts.find(isAlone) ?? folders.length;
+  return [...last(folders, count), serverNameOf(path)].join("-").normalize("NFC");
+}
+
+function foldersOf(path: string): string[] {
+  return path.split(/[/\\]/).slice(0, -1);
 }
 
 /** The server's name: the file's, without folders and ending, and composed, as some systems store it decomposed. */
@@ -21,11 +102,13 @@ export function serverNameOf(path: string): string {
     .normalize("NFC");
 }
 
-/** Null if it is not UTF-8. */
-export function configText(bytes: Uint8Array): string | null {
-  try {
-    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null;
-  }
+/** Why an archive has nothing to import. */
+export const ARCHIVE_WORDS = {
+  openvpn:
+    "the archive holds OpenVPN files, and the gateway uses WireGuard: on your provider's website, choose WireGuard instead of OpenVPN and download that archive",
+  none: "the archive holds no .conf files",
+} as const;
+
+export function lackOf(entries: readonly ZipEntry[]): keyof typeof ARCHIVE_WORDS {
+  return entries.some(({ name }) => /\.ovpn$/i.test(name)) ? "openvpn" : "none";
 }

@@ -1,13 +1,11 @@
+import { FILE_WORDS, kindOfText } from "../shared/foreign-files.ts";
 import { AMNEZIA_NAMES, amneziaKey, isLeftOut } from "./amnezia.ts";
 import type { AmneziaName } from "./amnezia-schema.ts";
 import { type Field, refuse } from "./fields.ts";
 import { configFrom, EVERYTHING, type FieldName } from "./fieldset.ts";
-import { isHook, isInert, isOpenVpn, lacking } from "./foreign.ts";
+import { isHook, isInert, lacking } from "./foreign.ts";
 import { type Line, linesOf, lowerCased, shown } from "./ini.ts";
 import { type Config, MAX_KEEPALIVE_SECONDS } from "./schema.ts";
-
-const OPENVPN =
-  "is an OpenVPN file, and the gateway uses WireGuard: on your provider's website, choose WireGuard instead of OpenVPN and download that file";
 
 type Section = "Interface" | "Peer";
 
@@ -39,7 +37,8 @@ export function parseConfig(text: string): { config: Config; warnings: string[] 
   const warnings: string[] = [];
   let section: Section | null = null;
   let peers = 0;
-  if (isOpenVpn(text)) refuse("config", OPENVPN);
+  const kind = kindOfText(text);
+  if (kind !== null && kind !== "empty") refuse("config", FILE_WORDS[kind]);
   for (const line of linesOf(text)) {
     if (line.kind === "section") {
       section = sectionOf(line);

@@ -19,14 +19,6 @@ const OF_AMNEZIA_3 =
 /** Version 2 has removed what version 1.5 had. */
 const OF_NO_AMNEZIA = /^(j[1-3]|itime)$/;
 
-/** What each client file of OpenVPN has: a directive without a value, the server, or a certificate (openvpn(8)). */
-const OPENVPN =
-  /^[ \t]*(client|dev[ \t]+(tun|tap)\w*|remote[ \t]+\S+.*|<(ca|cert|key|tls-auth|tls-crypt)>)[ \t]*\r?$/m;
-
-export function isOpenVpn(text: string): boolean {
-  return OPENVPN.test(text) && !/^[ \t]*\[/m.test(text);
-}
-
 /**
  * Whether wg, wg-quick or amneziawg-tools know the key there, but the gateway chooses its value itself. Even such a key
  * must have a value that they would accept.

@@ -2,9 +2,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { FILE_WORDS } from "../../src/shared/foreign-files.ts";
 import { parseConfig } from "../../src/wireguard/config.ts";
 import { Home } from "../http/home.ts";
-import { ARCHIVES, CONFIG, listedOften, zipOf } from "./archives.ts";
+import { ARCHIVES, CONFIG, joined, listedOften, zipOf } from "./archives.ts";
 import { run } from "./program.ts";
 
 setDefaultTimeout(60_000);
@@ -91,6 +92,34 @@ test("of an archive, only the .conf files are imported", async () => {
   expect(importedNames().toSorted()).toEqual(["nø-2", "se-1", "se-3"]);
   const empty = file("empty.zip", ARCHIVES.withoutConfigs);
   expect((await run(home.port, ["import", empty])).stdout).toContain("the archive holds no .conf file");
+});
+
+test("what macOS adds to an archive is left out, and names in several folders are told apart", async () => {
+  const entries = ["wg0.conf", "__MACOSX/._wg0.conf", "Norway/wg0.conf", ".DS_Store"].map((name) =>
+    name.includes("_") ? zipOf(name, "\0\x05\x16\x07") : zipOf(name, CONFIG),
+  );
+  const { code, stdout } = await run(home.port, ["import", file("mac.zip", joined(entries))]);
+  expect({ code, stdout }).toEqual({
+    code: 0,
+    stdout: "ok    wg0\nok    Norway-wg0\n2 imported, 0 failed\n",
+  });
+});
+
+test("what PowerShell writes is imported, and what is no configuration is named for what it is", async () => {
+  const wide = file("wide.conf", Buffer.from(`\uFEFF${CONFIG}`, "utf16le"));
+  const openvpn = file("oslo.ovpn", "client\ndev tun\nremote 203.0.113.11 1194\n");
+  const empty = file("empty.conf", "");
+  const { code, stdout } = await run(home.port, ["import", wide, openvpn, empty]);
+  expect({ code, lines: stdout.split("\n") }).toEqual({
+    code: 1,
+    lines: [
+      "ok    wide",
+      `FAIL  ${openvpn}: ${FILE_WORDS.openvpn}`,
+      `FAIL  ${empty}: ${FILE_WORDS.empty}`,
+      ...["1 imported, 2 failed", ""],
+    ],
+  });
+  expect(importedNames()).toEqual(["wide"]);
 });
 
 test("what is wrong with an archive is said", async () => {
