@@ -4,6 +4,9 @@ import type { Named } from "../killswitch/destination-part.ts";
 import type { Rule } from "./rules.ts";
 import { MAX_ALL_ADDRESSES, MAX_RULE_ADDRESSES } from "./schema.ts";
 
+/** A device has this part of what the others leave. */
+const SHARES = 3;
+
 /** That a name of a rule has an address. Times are on the monotonic clock. */
 interface Claim {
   until: number;
@@ -132,13 +135,13 @@ export class NamedAddresses {
   }
 
   /**
-   * Whether a device may bring in so many more: it has at most half of what the others leave, so that there is always room
-   * for another one.
+   * Whether a device may bring in so many more: it has at most a third of what the others leave, so that there is room for
+   * another one.
    */
   private hasRoom(id: string, device: DeviceId | null, count: number): boolean {
     const isWithin = (all: readonly { claim: Claim }[], max: number) => {
       const own = all.filter(({ claim }) => claim.device === device).length + count;
-      return own <= (max - (all.length + count - own)) / 2;
+      return own <= (max - (all.length + count - own)) / SHARES;
     };
     return isWithin(this.claims(id), MAX_RULE_ADDRESSES) && isWithin(this.claims(), MAX_ALL_ADDRESSES);
   }

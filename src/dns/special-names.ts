@@ -1,7 +1,5 @@
 import { HOME_ZONE } from "../base/home-zone.ts";
 
-/** A resolver says there how else it can be asked: the tunnel's would lead devices past the gateway's (RFC 9462). */
-const DESIGNATED = "resolver.arpa";
 /** Firefox asks it, and leaves DNS over HTTPS off if there is no such name. */
 const CANARY = "use-application-dns.net";
 
@@ -10,7 +8,7 @@ const CANARY = "use-application-dns.net";
  * (RFC 6303, RFC 6762, RFC 8375), and the test of browsers for a resolver that others have chosen.
  */
 const NEVER_OUTSIDE: ReadonlySet<string> = new Set([
-  ...[CANARY, DESIGNATED],
+  CANARY,
   ...[HOME_ZONE, "local", "localhost", "invalid", "onion", "internal", "lan", "home"],
   ...["10.in-addr.arpa", "168.192.in-addr.arpa", "254.169.in-addr.arpa", "127.in-addr.arpa"],
   ...Array.from({ length: 16 }, (_, index) => `${16 + index}.172.in-addr.arpa`),

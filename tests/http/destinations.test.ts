@@ -402,31 +402,31 @@ test("an answer for a rule that is gone meanwhile is not permitted", async () =>
   expect(await names.permit(answer)).toBe(false);
 });
 
-test("a device brings in half of what the others leave, and the rest of its share is refused, never another's", async () => {
+test("a device brings in a third of what the others leave, and the rest of its share is refused, never another's", async () => {
   await home.connect();
   await add({ names: ["example.com"], exit: "main" });
   const some = (net: number, count: number) =>
     Array.from({ length: count }, (_, index) => `198.${net}.${index >> 8}.${index & 255}`);
-  expect(await answered("example.com", some(51, 513))).toBe(false);
-  expect(await answered("example.com", some(51, 512))).toBe(true);
+  expect(await answered("example.com", some(51, 342))).toBe(false);
+  expect(await answered("example.com", some(51, 341))).toBe(true);
   expect(await answered("new.example.com", ["192.0.2.7"])).toBe(false);
   // What is there already costs nothing.
   expect(await answered("example.com", some(51, 1))).toBe(true);
   expect((await list())[0].warning).toContain(`as many addresses as they can for ${TV}: answers with others`);
-  expect(await answered("example.com", some(52, 257), PHONE)).toBe(false);
-  expect(await answered("example.com", some(52, 256), PHONE)).toBe(true);
+  expect(await answered("example.com", some(52, 228), PHONE)).toBe(false);
+  expect(await answered("example.com", some(52, 227), PHONE)).toBe(true);
   // Each that comes finds room.
   expect(await answered("new.example.com", ["192.0.2.7"], "02:00:00:00:00:22")).toBe(true);
   // All rules together have a share, too.
   for (const name of ["example.net", "example.org"]) await add({ names: [name], exit: "main" });
-  expect(await answered("example.net", some(53, 512))).toBe(false);
+  expect(await answered("example.net", some(53, 341))).toBe(false);
   expect(await answered("example.net", some(53, 120))).toBe(true);
 });
 
 test("an address counts for who has asked first, until that is over", async () => {
   await home.connect();
   await add({ names: ["example.com"], exit: "main" });
-  const many = Array.from({ length: 512 }, (_, index) => `198.51.${index >> 8}.${index & 255}`);
+  const many = Array.from({ length: 341 }, (_, index) => `198.51.${index >> 8}.${index & 255}`);
   await answered("example.com", many);
   await home.pass(3_000_000);
   expect(await answered("example.com", many, PHONE)).toBe(true);
