@@ -2,6 +2,7 @@ import { Elysia } from "elysia";
 import { isLinkLocal, parseAddress } from "../base/address.ts";
 import { boundSendBuffers } from "../system/listening-socket.ts";
 import { AccountRequests } from "./account-requests.ts";
+import { Bodies } from "./bodies.ts";
 import { Clients } from "./clients.ts";
 import { docsRoute } from "./docs.ts";
 import type { Domain } from "./domain.ts";
@@ -15,7 +16,7 @@ import { accessOf } from "./rules.ts";
 import { refusalOverHttp } from "./secure-page.ts";
 import { followTraffic } from "./traffic.ts";
 
-export interface Options extends Omit<PipelineOptions, "https" | "clients"> {
+export interface Options extends Omit<PipelineOptions, "https" | "clients" | "bodies"> {
   /** The port at which HTTPS listens, or should; null if it is off. */
   https: number | null;
   /** Whether the routes of gluetun's control server are answered. */
@@ -28,7 +29,7 @@ export type App = ReturnType<typeof createApp>;
 export type Server = Bun.Server<SocketData>;
 
 /** What belongs to the interface itself. */
-type Made = "gate" | "accountRequests" | "eventSockets" | "serverOf" | "readings" | "clients";
+type Made = "gate" | "accountRequests" | "eventSockets" | "serverOf" | "readings" | "clients" | "bodies";
 
 /** The HTTP interface to a gateway; does not listen yet. */
 export function createApp(gateway: Omit<Domain, Made>, options: Options) {
@@ -42,7 +43,8 @@ export function createApp(gateway: Omit<Domain, Made>, options: Options) {
   const secure: { server: Server | null } = { server: null };
   const https = () => (options.https === null ? null : (secure.server?.port ?? "down"));
   const clients = new Clients((address, link) => gateway.devices.ownerOf(address, link));
-  const pipeline = pipelineFor({ ...options, clients, https });
+  const bodies = new Bodies(clients);
+  const pipeline = pipelineFor({ ...options, clients, bodies, https });
   const serverOf = (request: Request) => (isSecure(request) ? secure.server : app.server);
   const app = new Elysia({
     strictPath: true,
@@ -83,7 +85,7 @@ export function createApp(gateway: Omit<Domain, Made>, options: Options) {
   );
   register(app, [...routes, ...PAGES, docsRoute(routes)], {
     ...gateway,
-    ...{ gate, accountRequests, serverOf, eventSockets, clients, readings: new Map() },
+    ...{ gate, accountRequests, serverOf, eventSockets, clients, bodies, readings: new Map() },
   });
   // Otherwise the first request would wait for it. `listen` would do it again.
   app.compile();

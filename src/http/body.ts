@@ -1,21 +1,28 @@
 import { GatewayError } from "../base/errors.ts";
+import { nextTurn } from "../base/queue.ts";
+import type { Bodies } from "./bodies.ts";
 import { parseJson } from "./json.ts";
 
 /** Parser of the routes that take a body. */
-export function jsonBody(maxBytes = MAX_BODY_BYTES): (context: { request: Request }) => Promise<unknown> {
+export function jsonBody(
+  bodies: Pick<Bodies, "take">,
+  maxBytes = MAX_BODY_BYTES,
+): (context: { request: Request }) => Promise<unknown> {
   return async ({ request }) => {
     requireJson(request);
-    const bytes = await bodyOf(request, maxBytes);
+    const bytes = await bodyOf(request, maxBytes, bodies);
     if (bytes.length === 0) throw new GatewayError("bad_request", "body is empty: a JSON object is expected");
     return parseJson(decoded(bytes));
   };
 }
 
 /** Parser of the routes that change something but take no body: a body that is sent anyway is read and ignored. */
-export async function unusedBody({ request }: { request: Request }): Promise<null> {
-  const bytes = await bodyOf(request, MAX_BODY_BYTES);
-  if (bytes.length > 0) requireJson(request);
-  return null;
+export function unusedBody(bodies: Pick<Bodies, "take">): (context: { request: Request }) => Promise<null> {
+  return async ({ request }) => {
+    const bytes = await bodyOf(request, MAX_BODY_BYTES, bodies);
+    if (bytes.length > 0) requireJson(request);
+    return null;
+  };
 }
 
 /** 64 KiB: a wg-quick file with one peer and a long list of allowed IPs takes a tenth of it. */
@@ -32,21 +39,35 @@ function requireJson(request: Request): void {
   }
 }
 
-async function bodyOf(request: Request, maxBytes: number): Promise<Uint8Array> {
-  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+/** What a body may be sent in before each further piece waits for a turn of the event loop, in which more of them come together. */
+const PIECES_AT_ONCE = 16;
+
+async function bodyOf(request: Request, maxBytes: number, bodies: Pick<Bodies, "take">): Promise<Uint8Array> {
+  if (request.body === null) return new Uint8Array();
+  const stated = Number(request.headers.get("content-length") ?? maxBytes);
+  if (stated > maxBytes) throw tooLarge(maxBytes);
+  bodies.take(request, stated);
   try {
-    for await (const chunk of request.body ?? []) {
-      length += chunk.length;
-      if (length > maxBytes) throw tooLarge(maxBytes);
-      chunks.push(chunk);
-    }
+    return await joined(request.body, maxBytes);
   } catch (error) {
     if (error instanceof GatewayError) throw error;
     throw new GatewayError("bad_request", "body is incomplete", { cause: error });
   }
-  return Buffer.concat(chunks);
+}
+
+/** A client may send each byte as a piece of its own, which would be an object of its own. */
+async function joined(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
+  const sink = new Bun.ArrayBufferSink();
+  sink.start({ asUint8Array: true });
+  let [length, pieces] = [0, 0];
+  for await (const piece of body) {
+    length += piece.length;
+    if (length > maxBytes) throw tooLarge(maxBytes);
+    sink.write(piece);
+    pieces += 1;
+    if (pieces > PIECES_AT_ONCE) await nextTurn();
+  }
+  return sink.end() as Uint8Array;
 }
 
 function tooLarge(maxBytes: number): GatewayError {

@@ -33,6 +33,7 @@ import type { Switches } from "../tunnel/switches.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import type { AccountRequests } from "./account-requests.ts";
 import type { Backups } from "./backup-schema.ts";
+import type { Bodies } from "./bodies.ts";
 import type { Clients } from "./clients.ts";
 import type { EventBus } from "./event-bus.ts";
 import type { EventSockets, SocketData } from "./event-sockets.ts";
@@ -97,4 +98,5 @@ export interface Domain {
   /** What answers a GET, by its path, for whoever needs several answers at once. */
   readings: Map<string, (given: Given) => unknown>;
   clients: Clients;
+  bodies: Bodies;
 }

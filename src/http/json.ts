@@ -1,17 +1,24 @@
 import { GatewayError } from "../base/errors.ts";
+import { nextTurn } from "../base/queue.ts";
 
 /**
  * Parses JSON (RFC 8259) and refuses what `JSON.parse` silently accepts: a name that is repeated in an object
- * (RFC 8259, section 4: "behavior is unpredictable"), NUL, lone surrogates and deep nesting.
+ * (RFC 8259, section 4: "behavior is unpredictable"), NUL, lone surrogates and deep nesting. It also refuses what would take
+ * `JSON.parse` long, before that gets it: it cannot be cut into turns of the event loop.
  */
-export function parseJson(text: string): unknown {
-  const value = parsed(text);
-  refuseSurprises(text);
-  return value;
+export async function parseJson(text: string): Promise<unknown> {
+  await refuseSurprises(text);
+  return parsed(text);
 }
 
 /** No valid request nests deeper than 1; the rest is margin. */
 const MAX_DEPTH = 16;
+/** The largest backup has a third of it. */
+const MAX_VALUES = 65_536;
+/** Of one object. A backup has one of devices, of which there can be some 1,500. */
+const MAX_NAMES = 4_096;
+/** They take some two milliseconds. */
+const STEPS_A_TURN = 8_192;
 
 function parsed(text: string): unknown {
   try {
@@ -22,13 +29,20 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Walks text that is known to be valid JSON. The stack has null for an array, the names seen for an object. */
-function refuseSurprises(text: string): void {
+/** Walks text that need not be valid JSON. The stack has null for an array, the names seen for an object. */
+async function refuseSurprises(text: string): Promise<void> {
   const stack: (Set<string> | null)[] = [];
-  for (let at = 0; at < text.length; at++) {
+  let values = 0;
+  for (let at = 0, step = 1; at < text.length; at++, step++) {
+    if (step % STEPS_A_TURN === 0) await nextTurn();
     switch (text[at]) {
+      case ",":
+        values += 1;
+        if (values > MAX_VALUES) throw new GatewayError("bad_request", "body has too many values");
+        break;
       case "{":
       case "[":
+        values += 1;
         stack.push(text[at] === "{" ? new Set() : null);
         if (stack.length > MAX_DEPTH) throw new GatewayError("bad_request", "body is nested too deeply");
         break;
@@ -38,9 +52,9 @@ function refuseSurprises(text: string): void {
         break;
       case '"': {
         const end = endOfString(text, at);
-        const string: string = JSON.parse(text.slice(at, end));
-        refuseCharacters(string);
-        if (isName(text, end)) refuseRepeated(string, stack.at(-1) ?? new Set());
+        const string = parsed(text.slice(at, end));
+        if (typeof string === "string") refuseCharacters(string);
+        if (isName(text, end)) refuseRepeated(`${string}`, stack.at(-1) ?? new Set());
         at = end - 1;
       }
     }
@@ -75,6 +89,8 @@ function refuseCharacters(string: string): void {
 }
 
 function refuseRepeated(name: string, seen: Set<string>): void {
+  if (seen.size >= MAX_NAMES)
+    throw new GatewayError("bad_request", "body has an object with too many fields");
   if (seen.has(name)) throw new GatewayError("bad_request", `body has ${shown(name)} twice`);
   seen.add(name);
 }

@@ -1,6 +1,8 @@
 import { type Budget, type Endpoint, Limiter } from "../access/limiter.ts";
 import { GatewayError } from "../base/errors.ts";
+import { Turns } from "../base/turns.ts";
 import type { Host } from "../system/host.ts";
+import type { Bodies } from "./bodies.ts";
 import type { Clients } from "./clients.ts";
 import { answerTo, type Fault, NOT_FOUND, pathOf, shownPathOf } from "./errors.ts";
 import type { Gate } from "./gate.ts";
@@ -16,6 +18,7 @@ export interface PipelineOptions extends LocalNetwork {
   /** Decides by the token of a request. */
   gate: Gate;
   clients: Clients;
+  bodies: Pick<Bodies, "end">;
   https: Ways["https"];
   clock: Pick<Host, "now" | "monotonic">;
   /** Called once for every answer. */
@@ -35,17 +38,17 @@ export type Next = (request: Request) => Promise<Response> | Response;
 export function pipelineFor(options: PipelineOptions) {
   const ipRestriction = new IpRestriction(options);
   const limiter = new Limiter();
-  const { clients, clock, log, fault } = options;
-  return async (request: Request, peer: string | null, next: Next): Promise<Response> => {
+  const { clients, bodies, clock, log, fault } = options;
+  const turns = new Turns(() => clock.monotonic());
+  const answer = async (request: Request, peer: string | null, next: Next): Promise<Response> => {
+    const client = clients.of(request);
     const start = clock.monotonic();
     const path = pathOf(request);
     const endpoint = limitOf(request, path);
-    let client = "";
     let budget: Budget | null = null;
     let response: Response;
     try {
       ipRestriction.refuseRemote(peer);
-      client = clients.see(request, peer ?? "");
       refuseOtherSites(request, options.names, isPage(path));
       budget = endpoint && limiter.take(client, endpoint, start);
       refuseTooMany(budget);
@@ -58,6 +61,7 @@ export function pipelineFor(options: PipelineOptions) {
     } catch (error) {
       response = answerTo(error, request, fault);
     }
+    bodies.end(request);
     log(request.method, shownPathOf(request), response.status, clock.monotonic() - start);
     if (endpoint !== null) {
       // A request refused for its origin is not counted: a foreign page must not use up its visitor's limit.
@@ -66,6 +70,8 @@ export function pipelineFor(options: PipelineOptions) {
     setSecureHeaders(response.headers);
     return response;
   };
+  return (request: Request, peer: string | null, next: Next): Promise<Response> =>
+    turns.run(clients.see(request, peer ?? ""), () => answer(request, peer, next));
 }
 
 /** A page of another site may make a browser send as many requests as it likes: half of the limit is left to the gateway's own. */

@@ -17,7 +17,8 @@ export function register(app: Elysia, routes: readonly Route[], domain: Domain):
     if (route.method === "get") domain.readings.set(route.path, run);
     app.route(route.method, route.path, route.query === undefined ? withoutQuery(run) : withQuery(run), {
       ...(route.method !== "get" && {
-        parse: route.body === undefined ? unusedBody : jsonBody(route.maxBodyBytes),
+        parse:
+          route.body === undefined ? unusedBody(domain.bodies) : jsonBody(domain.bodies, route.maxBodyBytes),
       }),
       ...schemasOf(route),
       detail:

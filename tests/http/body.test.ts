@@ -1,10 +1,15 @@
 import { afterAll, expect, test } from "bun:test";
+import { once } from "node:events";
+import net from "node:net";
 import fc from "fast-check";
 import { GatewayError } from "../../src/base/errors.ts";
+import { nextTurn } from "../../src/base/queue.ts";
+import { jsonBody } from "../../src/http/body.ts";
 import { parseJson } from "../../src/http/json.ts";
 import { formatConfig } from "../../src/wireguard/config-text.ts";
 import { CONFIG } from "../servers/example.ts";
 import { Home } from "./home.ts";
+import { request } from "./wire.ts";
 
 const home = await Home.start();
 const send: Home["send"] = (...asked) => home.send(...asked);
@@ -159,32 +164,90 @@ test("a number too large for a double is a 400", async () => {
   expect(await refusalOf(body, "/api/custom/add")).toBe("mtu must be a whole number from 576 to 65535");
 });
 
-test("whatever JSON.stringify writes is read back", () => {
+test("whatever JSON.stringify writes is read back", async () => {
   const values = fc.jsonValue({ maxDepth: 8, stringUnit: "grapheme" });
   const noNul = values.filter((value) => !JSON.stringify(value).includes("\\u0000"));
-  fc.assert(
-    fc.property(noNul, (value) =>
-      expect(parseJson(JSON.stringify(value))).toEqual(JSON.parse(JSON.stringify(value))),
+  await fc.assert(
+    fc.asyncProperty(noNul, async (value) =>
+      expect(await parseJson(JSON.stringify(value))).toEqual(JSON.parse(JSON.stringify(value))),
     ),
   );
 });
 
-test("any text is either refused or read as JSON.parse reads it", () => {
+test("any text is either refused or read as JSON.parse reads it", async () => {
   const pieces = fc.constantFrom("{", "}", "[", "]", ",", ":", '"', '"a"', "\\", "1", " ", "\\u0000", "null");
   const texts = fc.array(pieces, { maxLength: 12 }).map((parts) => parts.join(""));
-  const read = (text: string) => {
+  const read = async (text: string) => {
     try {
-      return { value: parseJson(text) };
+      return { value: await parseJson(text) };
     } catch (error) {
       expect(error).toBeInstanceOf(GatewayError);
       return null;
     }
   };
-  fc.assert(
-    fc.property(texts, (text) => {
-      const result = read(text);
+  await fc.assert(
+    fc.asyncProperty(texts, async (text) => {
+      const result = await read(text);
       if (result !== null) expect(result.value).toEqual(JSON.parse(text));
     }),
     { numRuns: 2_000 },
   );
 });
+
+/** How many turns of the event loop pass meanwhile. */
+async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0;
+  let isOver = false;
+  const count = async () => {
+    for (; !isOver; turns++) await nextTurn();
+  };
+  void count();
+  await work().finally(() => {
+    isOver = true;
+  });
+  return turns;
+}
+
+test("a body of many pieces, and one of many values, take many turns of the event loop", async () => {
+  const pieces = [...JSON.stringify({ name: "x".repeat(2_000) })].map((each) => Buffer.from(each));
+  const body = new ReadableStream({
+    start(controller) {
+      for (const piece of pieces) controller.enqueue(piece);
+      controller.close();
+    },
+  });
+  const headers = { "content-type": "application/json" };
+  const request = new Request("http://localhost/", { method: "POST", body, headers });
+  const read = jsonBody({ take: () => {} });
+  expect(await turnsDuring(() => read({ request }))).toBeGreaterThan(1_000);
+  const values = JSON.stringify(Array(60_000).fill("a"));
+  expect(await turnsDuring(() => parseJson(values))).toBeGreaterThan(5);
+});
+
+test("what JSON.parse would take long for is refused before", async () => {
+  const refused = (text: string) => parseJson(text).catch((error: Error) => error.message);
+  expect(await refused(`[${"1,".repeat(70_000)}1]`)).toBe("body has too many values");
+  const names = Array.from({ length: 5_000 }, (_, at) => `"f${at}":1`);
+  expect(await refused(`{${names.join(",")}}`)).toBe("body has an object with too many fields");
+});
+
+test("bodies that a client does not finish leave room for those of others", async () => {
+  const sockets: net.Socket[] = [];
+  /** States a body of the longest length, and sends none of it; the status if it is answered. */
+  const begin = async (localAddress: string): Promise<number | null> => {
+    if (sockets.length % 5 === 0) await home.pass(1_000);
+    const socket = net.connect({ host: "127.0.0.1", port: home.port, localAddress });
+    sockets.push(socket);
+    const head = request("POST", "/api/custom/add", " ".repeat(65_536)).subarray(0, 200);
+    socket.write(head);
+    const answered = once(socket, "data").then(([data]) => Number(`${data}`.split(" ")[1]));
+    return Promise.race([answered, Bun.sleep(30).then(() => null)]);
+  };
+  const first: (number | null)[] = [];
+  while (first.at(-1) !== 429 && first.length < 100) first.push(await begin("127.0.0.1"));
+  expect(first).toEqual([...Array(first.length - 1).fill(null), 429]);
+  expect(await begin("127.0.0.2")).toBeNull();
+  for (const socket of sockets) socket.destroy();
+  const add = async () => (await send("POST", "/api/custom/add", JSON.stringify(SERVER))).status;
+  while ((await add()) === 429) await Bun.sleep(10);
+}, 60_000);

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { GatewayError } from "../../src/base/errors.ts";
+import { nextTurn } from "../../src/base/queue.ts";
 import { Clients } from "../../src/http/clients.ts";
 import { Gate } from "../../src/http/gate.ts";
 import { type PipelineOptions, pipelineFor } from "../../src/http/pipeline.ts";
@@ -13,6 +14,7 @@ function doorWith(options: Partial<PipelineOptions> = {}) {
     interfaces: () => ["eth1"],
     https: () => null,
     clients: new Clients((address) => address),
+    bodies: { end: () => {} },
     gate: new Gate("off", { find: () => null, has: () => false, onRemoved: () => {} }),
     clock: { now: () => 0, monotonic: () => 0 },
     log: (method, path, status) => lines.push(`${method} ${path} ${status}`),
@@ -97,6 +99,19 @@ test("requests that a page of another site may have made a browser send leave ha
   expect(statuses).toEqual([...Array(5).fill(200), ...Array(7).fill(429)]);
   const own = [{ referer: "http://localhost/" }, { origin: "http://localhost" }];
   for (let i = 0; i < 5; i++) expect(await statusWith(door, { ...browser, ...own[i % 2] })).toBe(200);
+});
+
+test("requests that come at once are begun in many turns of the event loop, and who asks once is not the last", async () => {
+  let now = 0;
+  const { door } = doorWith({ clock: { now: () => 0, monotonic: () => (now += 1) } });
+  let turns = 0;
+  const turnOf = (peer: string) =>
+    door(asked("/health"), peer, () => new Response(`${turns}`)).then((answer) => answer.text());
+  const many = Array.from({ length: 50 }, () => turnOf("192.168.1.7"));
+  const one = turnOf("192.168.1.8");
+  for (; Bun.peek.status(many.at(-1)) === "pending"; turns++) await nextTurn();
+  expect(Number(await many.at(-1))).toBeGreaterThan(10);
+  expect(Number(await one)).toBeLessThan(5);
 });
 
 test("an error outside every route is an internal error like any other", async () => {

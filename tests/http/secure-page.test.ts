@@ -12,6 +12,7 @@ function doorWith(auth: Settings["auth"], port: number | "down" | null = 5443) {
     ...{ names: ["gateway"], lan: () => cidrs("192.168.1.0/24", "fd00::/64"), interfaces: () => ["eth1"] },
     gate: new Gate(auth, { find: () => null, has: () => false, onRemoved: () => {} }),
     clients: new Clients((address) => address),
+    bodies: { end: () => {} },
     clock: { now: () => 0, monotonic: () => 0 },
     ...{ log: () => {}, fault: () => {}, saved: async () => {}, https: () => port },
   });
