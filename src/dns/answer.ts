@@ -47,7 +47,7 @@ export interface Answer {
  * are ours. Null if it was too long for UDP.
  */
 export function answerIn(message: Uint8Array, query: Uint8Array): Answer | null {
-  const questionEnd = query.length - OPT_BYTES;
+  const questionEnd = questionEndOf(query);
   if (message.length < questionEnd || message.length > MAX_ANSWER_BYTES) throw new Malformed();
   const [view, asked] = [viewOf(message), viewOf(query)];
   const flags = view.getUint16(2);
@@ -76,6 +76,11 @@ export function answerIn(message: Uint8Array, query: Uint8Array): Answer | null 
     // Found once: each look takes some microseconds.
     locals: addresses.filter((address) => !isHostAddress(unmapped(address)) || isPrivate(unmapped(address))),
   };
+}
+
+/** Where the question of one of our queries ends. */
+export function questionEndOf(query: Uint8Array): number {
+  return nameIn(query, HEADER_BYTES).end + 4;
 }
 
 /** The answer for one client, some seconds after it came in. */

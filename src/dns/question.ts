@@ -58,24 +58,29 @@ export function questionIn(message: Uint8Array): Question | null {
 }
 
 /**
- * The gateway's own query for it, with letters in random case, which an answer must repeat (0x20). The client's options
- * are left out: they say who asks.
+ * How a query is written, the fullest first. `full`: with EDNS, and its letters in random case, which an answer must repeat (0x20). `plain`:
+ * without EDNS (RFC 6891, section 6.2.2). `literal`: the case is that of the client, too.
  */
-export function queryFor({ bytes, flags, wantsDnssec }: Question): Uint8Array {
-  const query = new Uint8Array(HEADER_BYTES + bytes.length + OPT_BYTES);
+export const STYLES = ["full", "plain", "literal"] as const;
+export type Style = (typeof STYLES)[number];
+
+/** The gateway's own query for it. The client's options are left out: they say who asks. */
+export function queryFor({ bytes, flags, wantsDnssec }: Question, style: Style = "full"): Uint8Array {
+  const query = new Uint8Array(HEADER_BYTES + bytes.length + (style === "full" ? OPT_BYTES : 0));
   const view = viewOf(query);
   const random = crypto.getRandomValues(new Uint8Array(2 + bytes.length));
   view.setUint16(0, ((random[0] ?? 0) << 8) | (random[1] ?? 0));
   view.setUint16(2, flags | FLAG.recursion);
   view.setUint16(4, 1);
-  view.setUint16(10, 1);
   query.set(bytes, HEADER_BYTES);
   for (let index = 0; index < bytes.length - 4; index++) {
     const byte = (bytes[index] ?? 0) | 0x20;
     // The length of a label is below all letters.
-    if (byte >= 0x61 && byte <= 0x7a)
+    if (style !== "literal" && byte >= 0x61 && byte <= 0x7a)
       query[HEADER_BYTES + index] = (random[2 + index] ?? 0) & 1 ? byte : byte & 0xdf;
   }
+  if (style !== "full") return query;
+  view.setUint16(10, 1);
   writeOpt(query, HEADER_BYTES + bytes.length, wantsDnssec);
   return query;
 }

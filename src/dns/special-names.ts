@@ -16,7 +16,7 @@ const NEVER_OUTSIDE: ReadonlySet<string> = new Set([
   ...["c.f.ip6.arpa", "d.f.ip6.arpa"],
 ]);
 
-/** A resolver tells here by which other ways it can be asked (RFC 9462); the gateway has none. */
+/** A resolver says there how else it can be asked: the tunnel's would lead devices past the gateway's (RFC 9462). */
 const OF_RESOLVER = "resolver.arpa";
 
 /** Whether the name says something of the resolver that is asked, and of no other (RFC 9462, section 6.4). */

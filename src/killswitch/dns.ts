@@ -63,7 +63,10 @@ export function dnsChains(policy: Policy): string[] {
         ({ sourcePort }) =>
           `udp sport ${sourcePort} udp dport 53 return comment "DNS lookup of the server's name"`,
       ),
-      ...carrying.flatMap((tunnel) => redirect(tunnel, lans, `oifname "${tunnel.interface}" ${OWN_QUERY}`)),
+      ...carrying.flatMap((tunnel) => [
+        ...toItsResolvers(tunnel, lans),
+        ...redirect(tunnel, lans, `oifname "${tunnel.interface}" ${OWN_QUERY}`),
+      ]),
       // Queries to a resolver on a LAN, or by a socket that is bound to the uplink, as systemd-resolved sends them to
       // the resolvers of DHCP.
       ...outside.flatMap((to) =>
@@ -155,6 +158,20 @@ export function refuseUnansweredDns(
     `${match} tcp dport 53 reject with tcp reset ${comment}`,
     `${match} ${hook === "output" ? OWN_QUERY : "udp dport 53"} reject with icmpx admin-prohibited ${comment}`,
   ];
+}
+
+/** Of several resolvers, each is asked where it is: the first one may be silent. */
+function toItsResolvers(tunnel: FirewallTunnel, lans: readonly Lan[]): string[] {
+  const resolvers = resolversInside(tunnel, lans);
+  return ([4, 6] as const).flatMap((family) => {
+    const own = resolvers.filter((address) => familyOf(address) === family);
+    return own.length < 2
+      ? []
+      : byFamily("daddr", own).map(
+          (to) =>
+            `oifname "${tunnel.interface}" ${to} udp dport 53 return comment "queries to the tunnel's resolvers"`,
+        );
+  });
 }
 
 function redirect(tunnel: FirewallTunnel, lans: readonly Lan[], match: string): string[] {

@@ -48,6 +48,11 @@ export const FURTHER: FirewallTunnel = {
   resolvers: ips("10.66.0.1", "fd00:66::1"),
 };
 
+const WITH_TWO_RESOLVERS: FirewallTunnel = {
+  ...FIRST,
+  resolvers: ips("10.64.0.1", "10.64.0.9", "fd00:64::1"),
+};
+
 export const LOOKUP: Lookup = { resolvers: ips("192.168.7.254", "2001:db8::53"), sourcePort: 20053 };
 
 export const EXEMPTION: Exemption = {
@@ -170,10 +175,10 @@ export const POLICIES = {
       assigned("02:00:00:00:00:04", "berlin"),
     ],
   },
-  /** The gateway answers the LAN's queries itself. */
+  /** The gateway answers the LAN's queries itself, and asks any of the resolvers of a tunnel. */
   resolver: {
     ...BLOCKED,
-    ...{ endpoints: [FIRST, FURTHER], carrying: [FIRST, FURTHER] },
+    ...{ endpoints: [FIRST, FURTHER], carrying: [WITH_TWO_RESOLVERS, FURTHER] },
     devices: [assigned("02:00:00:00:00:01", "amsterdam"), assigned("02:00:00:00:00:03", "blocked")],
     resolver: {
       port: 10_053,
