@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { questions } from "../../lab/leaks/questions.ts";
+import { askerIn, questions } from "../../lab/leaks/questions.ts";
 import { Probe } from "../../lab/probe.ts";
 import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
@@ -213,6 +213,53 @@ test(
       await batch(client, [`address del ${host}/32 dev lan0`]);
     }
     expect([(await main.stop()).length, (await second.stop()).length > 0]).toEqual([0, true]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the gateway's own resolver takes the questions of a network from its router only, and asks by the network's exit",
+  async () => {
+    await useRoutes();
+    await ask("PUT", "/api/dns/lists", { lists: [], block_doh: true });
+    await until(async () => (await gateway.api("GET", "/api/dns")).body.state === "on");
+    const { vpn1, vpn2 } = lab.sandbox.serverInterfaces;
+    const taps = await Promise.all([
+      Wiretap.start(lab.namespaces.vpn1, vpn1, "dst port 53"),
+      Wiretap.start(lab.namespaces.vpn2, vpn2, "dst port 53"),
+    ]);
+    const asking = await Probe.start(
+      names.office,
+      questions([LAN.gateway4, LAN.gateway6], "office.whoami.test"),
+    );
+    await asking.until(({ answered }) => answered > 0);
+    for (const { answer } of await asking.stop()) expect(askerIn(answer)).toBe(VPN.vpn2.v4);
+    const blocked = await Probe.start(
+      names.cameras,
+      questions([LAN.gateway4, LAN.gateway6], "cameras.whoami.test"),
+    );
+    await blocked.until(({ answered, refused }) => answered + refused > 0);
+    await blocked.stop();
+    const { client } = lab.namespaces;
+    for (const [host, size] of [
+      ["10.8.0.99", 32],
+      ["fd08:0:0:1::99", 128],
+    ] as const) {
+      await batch(client, [`address add ${host}/${size} dev lan0`]);
+      const payload = questions([LAN.gateway4], "forged.whoami.test")[0]?.payload;
+      const script = `const socket = await Bun.udpSocket({ hostname: "${host}", socket: { error() {} } });
+        socket.send(Buffer.from("${payload}", "hex"), 53, "${size === 32 ? LAN.gateway4 : LAN.gateway6}");
+        await Bun.sleep(200); socket.close();`;
+      await lab.exec(client, [process.execPath, "-e", script]);
+      await batch(client, [`address del ${host}/${size} dev lan0`]);
+    }
+    const [main, second] = (await Promise.all(taps.map((tap) => tap.stop()))).map((lines) =>
+      lines.join().toLowerCase(),
+    );
+    const seen = (name: string) => [main?.includes(name), second?.includes(name)];
+    expect(seen("office.whoami")).toEqual([false, true]);
+    for (const name of ["cameras.whoami", "forged.whoami"])
+      expect([name, ...seen(name)]).toEqual([name, false, false]);
   },
   TIMEOUT_MS,
 );
