@@ -53,22 +53,16 @@ export class AskerPorts {
   }
 
   /** Throws the system's error if there is no port for the devices without one of their own. */
-  async openFor(ids: readonly DeviceId[], addresses: readonly Address[]): Promise<void> {
-    let turn = performance.now();
-    for (const id of ids) {
-      if (this.listeners.has(id)) continue;
-      await this.openPort(id, addresses);
-      if (performance.now() - turn < TURN_MS) continue;
-      await nextTurn();
-      turn = performance.now();
-    }
+  openFor(ids: readonly DeviceId[], addresses: readonly Address[]): Promise<void> {
+    const missing = ids.filter((id) => !this.listeners.has(id));
+    return inTurns(missing, (id) => this.openPort(id, addresses));
   }
 
-  close(ids: Iterable<DeviceId>): void {
-    for (const id of ids) {
+  close(ids: Iterable<DeviceId> = this.listeners.keys()): Promise<void> {
+    return inTurns([...ids], async (id) => {
       this.listeners.get(id)?.listener.stop();
       this.listeners.delete(id);
-    }
+    });
   }
 
   private async openPort(id: DeviceId, addresses: readonly Address[]): Promise<void> {
@@ -94,5 +88,15 @@ export class AskerPorts {
     // The number of a port is that of a zone, too.
     this.next = port + 1 < FIRST_REMOTE_ZONE ? port + 1 : RESOLVER_PORT + 1;
     return port;
+  }
+}
+
+async function inTurns<Each>(all: readonly Each[], work: (each: Each) => Promise<void>): Promise<void> {
+  let turn = performance.now();
+  for (const each of all) {
+    await work(each);
+    if (performance.now() - turn < TURN_MS) continue;
+    await nextTurn();
+    turn = performance.now();
   }
 }

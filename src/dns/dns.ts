@@ -82,7 +82,7 @@ export class Dns {
       await this.update().catch((error: unknown) => this.deps.log.warn(`DNS: ${messageOf(error)}`));
       await nextBeat(this.deps.host, LOOK_EVERY_MS, signal);
     }
-    this.close();
+    await this.close();
   }
 
   /** To be called when there may be other devices. */
@@ -107,12 +107,12 @@ export class Dns {
     if (!isWanted() || isElsewhere) {
       this.led = null;
       await killSwitch.update(OWNER, null);
-      this.close();
+      await this.close();
       return this.become(isElsewhere ? "elsewhere" : "off");
     }
     if (!Bun.deepEquals(this.addresses, own)) {
       await this.lead({ decided: [], others: [] });
-      this.close();
+      await this.close();
       this.addresses = own;
     }
     await this.serve(own);
@@ -125,13 +125,13 @@ export class Dns {
     const wanted = ports.wanted(askers);
     const left = new Set(ports.open.keys()).difference(new Set(wanted));
     await this.lead({ decided: askers.decided, others: wanted });
-    ports.close(left);
+    await ports.close(left);
     try {
       await ports.openFor(wanted, addresses);
       this.become("on");
     } catch (error) {
       // Questions are refused: nothing else knows the rules.
-      this.close();
+      await this.close();
       this.become("failed", messageOf(error));
     }
     await this.lead({ decided: askers.decided, others: wanted });
@@ -152,9 +152,9 @@ export class Dns {
     this.led = askers;
   }
 
-  private close(): void {
-    this.ports.close(this.ports.open.keys());
+  private close(): Promise<void> {
     this.addresses = null;
+    return this.ports.close();
   }
 
   private become(state: DnsStatus["state"], reason = ""): void {

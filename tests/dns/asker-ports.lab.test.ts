@@ -61,7 +61,7 @@ beforeEach(async () => {
   await load(rulesetOf(policy()));
 });
 afterAll(async () => {
-  ports.close(ports.open.keys());
+  await ports.close();
   for (const name of [GATEWAY, HOME]) await machine.run(["ip", "netns", "del", name]).catch(() => {});
 });
 
