@@ -60,6 +60,7 @@ import { carriedBy } from "../tunnel/state.ts";
 import { Switches } from "../tunnel/switches.ts";
 import type { Tunnel } from "../tunnel/tunnel.ts";
 import { Tunnels } from "../tunnel/tunnels.ts";
+import { announceWritten } from "./announced.ts";
 import { type KillSwitchParts, killSwitchPartsOn } from "./kill-switch-parts.ts";
 import { publishChanges } from "./publisher.ts";
 
@@ -301,12 +302,14 @@ export async function partsOn(
       type: "dns_update",
       payload: { state: dns.state, paused_until: blockLists.pausedUntilText },
     });
-  const takeUp = () => applyAccount({ settings, host, registrations, catalogue, updates });
+  const takeUp = async () => {
+    await applyAccount({ settings, host, registrations, catalogue, updates });
+    events.publish({ type: "account_update", payload: accounts.managed() });
+  };
   const inUse = () => isManagedInUse(tunnels.all(), savedState);
   const accountsBy = (send: Send, alarm: EventBus["alarm"]): Accounts =>
     new Accounts({
       ...{ settings, store, registrations, send, clock: host, inUse, takeUp, alarm },
-      onChange: () => events.publish({ type: "account_update", payload: accounts.managed() }),
       onLoggedOut: () => past.forgetGone("managed"),
     });
   const accounts = accountsBy(tunnels.httpsClient.send, (code, message) => events.alarm(code, message));
@@ -333,6 +336,7 @@ export async function partsOn(
     onChange: (running) => events.publish({ type: "speed_update", payload: { running } }),
   });
   const overview = new Overview({ ...killSwitchParts, tunnels, catalogue, past, forwards });
+  announceWritten(store, events);
   publishChanges({ ...killSwitchParts, tunnels, catalogue, overview });
   const damages: [AlertCode, string][] = [];
   if (tokens.alert !== null) damages.push(["state_damaged", tokens.alert]);

@@ -35,7 +35,7 @@ export function publishChanges({ tunnels, overview, devices, catalogue, events, 
   tunnels.uplink.quality.onChange(() => publishStatus());
   let used = catalogue.current();
   catalogue.onUse(() => {
-    const stale: Stale = used === catalogue.current() ? [] : ["/api/servers"];
+    const stale: Stale = used === catalogue.current() ? [] : ["/api/servers", "/api/providers"];
     used = catalogue.current();
     publishStatus(undefined, stale);
   });

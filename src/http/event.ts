@@ -69,7 +69,7 @@ export const EVENTS = {
       },
       { additionalProperties: false },
     ),
-    "a token was made or removed, an address for notifications was added or removed, the connection to the MQTT broker began or ended, or failover, the connection after a restart, the time zone, the shared rate or the shared quota was changed",
+    "a token was made or removed, an address for notifications was added or removed, the connection to the MQTT broker began or ended, or failover, the connection after a restart, how quality is measured, the rates of the line, the time zone, the shared rate or the shared quota was changed",
   ),
   favourites_update: message(
     "favourites_update",

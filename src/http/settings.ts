@@ -33,19 +33,14 @@ export const settingsRoutes = [
     example: { failover: true },
     answers: answers(ShownSettings, "the settings now; no restart is needed"),
     run: async (domain, { body: { failover, autoconnect, quality, line, time_zone } }) => {
-      const { switches, schedules, fairQueues, events } = domain;
+      const { switches, schedules, fairQueues } = domain;
       // What may be refused comes first, so that nothing else is changed then.
       if (time_zone !== undefined) zoneText(time_zone);
       if (line !== undefined) await fairQueues.set(line);
-      try {
-        if (time_zone !== undefined) await schedules.setZone(time_zone);
-        if (failover !== undefined) switches.set("failover", failover);
-        if (autoconnect !== undefined) switches.set("autoconnect", autoconnect);
-        if (quality !== undefined) changeQuality(domain, quality);
-      } finally {
-        // What came before one that could not be saved has changed.
-        events.publish({ type: "settings_update", payload: { changed: "settings" }, stale: [path] });
-      }
+      if (time_zone !== undefined) await schedules.setZone(time_zone);
+      if (failover !== undefined) switches.set("failover", failover);
+      if (autoconnect !== undefined) switches.set("autoconnect", autoconnect);
+      if (quality !== undefined) changeQuality(domain, quality);
       return shown(domain);
     },
   }),

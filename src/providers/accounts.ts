@@ -20,12 +20,10 @@ interface Deps {
   clock: Pick<Host, "now" | "monotonic">;
   /** Whether a tunnel of the managed provider is up, or will come back. */
   inUse: () => boolean;
-  /** Makes managed servers use the registration in the store. */
+  /** Makes managed servers use the registration in the store, and tells of it. */
   takeUp: () => Promise<void>;
   /** Says which account was changed by whom. */
   alarm: (code: AlertCode, message: string) => void;
-  /** Called when an account, or the choice among them, has changed. */
-  onChange: () => void;
   /** Called when an account has been removed here, after that. */
   onLoggedOut: () => void;
 }
@@ -157,10 +155,9 @@ export class Accounts {
   }
 
   private async use(name: Managed): Promise<void> {
-    const { registrations, takeUp, onChange } = this.deps;
+    const { registrations, takeUp } = this.deps;
     registrations.choose(name);
     await takeUp();
-    onChange();
   }
 
   private tell(what: string, by: string): void {
@@ -183,7 +180,7 @@ export class Accounts {
   private accountAt(provider: VpnProvider): Account {
     const known = this.accounts.get(provider);
     if (known !== undefined) return known;
-    const { settings, store, registrations, send, clock, takeUp, onChange } = this.deps;
+    const { settings, store, registrations, send, clock, takeUp } = this.deps;
     const account = provider.accountWith({
       api: apiOf(settings, provider),
       send,
@@ -195,7 +192,6 @@ export class Accounts {
         // Leave no copy of a former key in the file.
         store.scrub();
         await takeUp();
-        onChange();
       },
       clock,
     });

@@ -63,6 +63,7 @@ export class Catalogue {
   reload(): void {
     this.provider = this.load();
     for (const provider of ["custom", "imported"] as const) this.notify(provider);
+    for (const listener of this.useListeners) listener();
   }
 
   current(): Provider {

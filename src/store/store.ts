@@ -100,6 +100,9 @@ export class Store implements Storage {
   private readonly threads = new Queue();
   /** Whether nothing was written since the log was emptied. */
   private isLogEmpty = false;
+  /** The settings that were written, or forgotten, since the listeners were told. */
+  private readonly written = new Set<string>();
+  private readonly listeners: ((keys: ReadonlySet<string>) => void)[] = [];
 
   private constructor(
     private readonly directory: string,
@@ -229,6 +232,11 @@ export class Store implements Storage {
     this.changeSetting(key, (database) =>
       database.query("INSERT OR REPLACE INTO settings VALUES ($key, $value)").run({ key, value }),
     );
+  }
+
+  /** Calls back with the keys of settings that were written or forgotten, whoever did it, once the work that did it is done. */
+  onWritten(listener: (keys: ReadonlySet<string>) => void): void {
+    this.listeners.push(listener);
   }
 
   settings(): Record<string, string> {
@@ -408,6 +416,7 @@ export class Store implements Storage {
   }
 
   private changeSetting(key: string, effect: (database: Database) => unknown): void {
+    this.written.add(key);
     if (decidesExits(key)) this.changeExits(effect);
     else this.change(effect);
   }
@@ -432,6 +441,16 @@ export class Store implements Storage {
     if (this.isLogEmpty) flushOnOverwrite(this.database, true);
     this.isLogEmpty = false;
     this.flusher?.wrote();
+    this.tellWritten();
+  }
+
+  private tellWritten(): void {
+    // Whoever has written them may still have to take them over.
+    queueMicrotask(() => {
+      const keys = new Set(this.written);
+      this.written.clear();
+      if (keys.size > 0) for (const listener of this.listeners) listener(keys);
+    });
   }
 
   /** The second copy comes after what it is a copy of. */

@@ -64,7 +64,7 @@ test("an event names the answers that it makes stale, and more of them where mor
   await home.send("POST", "/api/provider/managed");
   expect(await listener.stale(2)).toEqual(status);
   await home.send("POST", "/api/provider/imported");
-  expect(await listener.stale(3)).toEqual([...status, "/api/servers"]);
+  expect(await listener.stale(3)).toEqual([...status, "/api/servers", "/api/providers"]);
   const tunnel = [
     ...["/api/events", "/api/checks", "/api/killswitch"],
     ...["/api/favourites", "/api/round-trips", "/api/destinations", "/api/remote"],

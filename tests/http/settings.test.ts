@@ -75,7 +75,8 @@ test("failover, the connection after a restart and the time zone are changed wit
   expect([switches.failover, switches.autoconnect]).toEqual([true, false]);
   expect(schedules.list().time_zone).toBe("Pacific/Auckland");
   const update = { type: "settings_update", payload: { changed: "settings" } };
-  expect((await listener.received(3)).slice(1)).toEqual([
+  expect((await listener.received(4)).slice(1)).toEqual([
+    update,
     { type: "schedules_update", payload: { count: 0 } },
     update,
   ]);

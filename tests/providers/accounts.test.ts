@@ -54,7 +54,10 @@ class Scene {
     const host = { read: async () => PRIVATE, now: () => NOW, monotonic: () => 0, sleep: never };
     const log = { info: () => {}, warn: () => {} };
     this.updates = new Updates({ host, store, catalogue, log, onShrunk: () => {} }, settings.managedList);
-    const takeUp = () => applyAccount({ settings, host, registrations, catalogue, updates: this.updates });
+    const takeUp = async () => {
+      await applyAccount({ settings, host, registrations, catalogue, updates: this.updates });
+      this.changes.push(this.accounts.managed().current);
+    };
     const send = (request: HttpsRequest) => this.send(request);
     this.accounts = new Accounts({
       settings,
@@ -65,7 +68,6 @@ class Scene {
       inUse: () => this.inUse,
       takeUp,
       alarm: (code, message) => void this.alerts.push(`${code}: ${message}`),
-      onChange: () => void this.changes.push(this.accounts.managed().current),
       onLoggedOut: () => {},
     });
   }

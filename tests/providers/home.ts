@@ -39,7 +39,6 @@ export class Home {
       inUse: () => this.inUse,
       takeUp: async () => void this.changes++,
       alarm: (_, message) => void this.alerts.push(message),
-      onChange: () => {},
       onLoggedOut: () => {},
     });
   }

@@ -65,6 +65,24 @@ test("stored data is there after opening again", () => {
   });
 });
 
+test("whoever writes or forgets settings, listeners hear of them, once for all that one work has written", async () => {
+  await inTunnelDirectory(async (directory) => {
+    const store = Store.open(directory, NOW);
+    const heard: string[][] = [];
+    store.onWritten((keys) => heard.push([...keys]));
+    store.atomically(() => {
+      for (const key of ["provider", "failover", "provider"]) store.write(key, "on");
+      store.saveDevice({ id: "02:00:00:00:00:20", name: "TV", exit: null });
+    });
+    expect(heard).toEqual([]);
+    await Promise.resolve();
+    store.forget("failover");
+    await Promise.resolve();
+    expect(heard).toEqual([["provider", "failover"], ["failover"]]);
+    store.close();
+  });
+});
+
 test("a database of the first version is upgraded with its data", () => {
   withStored((directory) => {
     const history = ["subjects", "minutes", "hours", "quality_minutes", "quality_hours"].map(

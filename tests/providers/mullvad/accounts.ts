@@ -23,7 +23,7 @@ export function mullvadAccount(store: Store, send: Send, surroundings: Surroundi
     clock: { now: Date.now, monotonic: () => 0 },
     inUse,
     takeUp,
-    ...{ alarm: () => {}, onChange: () => {}, onLoggedOut: () => {} },
+    ...{ alarm: () => {}, onLoggedOut: () => {} },
   });
   return {
     logIn: (number: string) => accounts.logIn("mullvad", [number]),
