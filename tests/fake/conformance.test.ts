@@ -21,6 +21,7 @@ import {
 } from "../../src/network/limits-table.ts";
 import type { ElementChange, ElementType, Host } from "../../src/system/host.ts";
 import { mtuTo } from "../../src/system/ip.ts";
+import { addconfText, type Changes } from "../../src/wireguard/changes.ts";
 import { formatEndpoint } from "../../src/wireguard/config-text.ts";
 import { type Own, type Peer, parseUapi, setconfText, uapiText } from "../../src/wireguard/interface.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
@@ -315,6 +316,17 @@ describe("a WireGuard interface", () => {
       expect(await both.play(`wg setconf ${link} /dev/stdin`, setconfText(own, peers))).toBe("done");
       await show();
     }
+    const caller = {
+      publicKey: publicKeyOf(KEY(64)),
+      presharedKey: KEY(65),
+      allowedIps: [cidr("10.66.0.2/32")],
+    };
+    const changes: Changes = {
+      ...{ listenPort: null, fwmark: null, removed: [] },
+      peers: [{ config: caller, endpoint: null, keepalive: 0 }],
+    };
+    expect(await both.play(`wg addconf ${link} /dev/stdin`, addconfText(changes))).toBe("done");
+    await show();
     await both.play("ip -batch -", `link set dev ${link} mtu 1420 up\n`);
     for (const [, own, peers] of TOLD) {
       await both.exchange(uapiText(own, peers));

@@ -48,6 +48,8 @@ export interface Internet {
   monotonic(): number;
 }
 
+/** Of a peer that has not called yet, as `wg` shows it. */
+export const NO_ENDPOINT = "(none)";
 /** Clients send, and get an answer, this often while `busy`. */
 const DATA_EVERY_MS = 100;
 const DATA_BYTES = 128;
@@ -105,7 +107,7 @@ export function converse(peer: FakePeer, until: number, internet: Internet): voi
 }
 
 function isHeard({ endpoint }: FakePeer, { silent, deaf, relays }: Internet): boolean {
-  return !silent.has(endpoint) && !deaf.has(endpoint) && relays.carries(endpoint);
+  return endpoint !== NO_ENDPOINT && !silent.has(endpoint) && !deaf.has(endpoint) && relays.carries(endpoint);
 }
 
 function acknowledge(peer: FakePeer, data: number, until: number): void {

@@ -1,6 +1,6 @@
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import type { FakeDevice, FakeLink } from "./link.ts";
-import { converse, type FakePeer, type Internet, meet, newPeer, type ToldPeer } from "./peer.ts";
+import { converse, type FakePeer, type Internet, meet, NO_ENDPOINT, newPeer, type ToldPeer } from "./peer.ts";
 import { fail, unknown } from "./refusal.ts";
 
 /** What WireGuard is told, by `wg` or on the socket. */
@@ -22,8 +22,10 @@ export class Wireguard {
     const link = this.links.get(name);
     if (link?.device == null) return fail("No such device");
     if (verb === "show" && last === "dump") return dumpOf(this.observed(link, link.device));
-    if (verb !== "setconf" || last !== "/dev/stdin") return unknown(command);
-    this.configure(link, setconfConfig(stdin));
+    if (last !== "/dev/stdin") return unknown(command);
+    if (verb === "setconf") this.configure(link, setconfConfig(stdin));
+    else if (verb === "addconf") this.add(link.device, stdin);
+    else return unknown(command);
     return "";
   }
 
@@ -65,6 +67,18 @@ export class Wireguard {
     link.device = { privateKey: clamped(privateKey), fwmark, peer, others };
   }
 
+  /** What is told of a peer that the interface knows replaces the former. */
+  private add(device: FakeDevice, text: string): void {
+    const fwmark = optionalLineOf(text, "FwMark");
+    if (fwmark !== null) device.fwmark = Number(fwmark);
+    const known = new Map(peersOf(device).map((peer) => [peer.publicKey, peer]));
+    for (const told of peersIn(text)) {
+      const former = known.get(told.publicKey) ?? newPeer(told, this.internet.monotonic());
+      known.set(told.publicKey, { ...former, ...told });
+    }
+    [device.peer = null, ...device.others] = known.values();
+  }
+
   private observed(link: FakeLink, device: FakeDevice): FakeDevice {
     if (link.up) for (const peer of peersOf(device)) meet(peer, this.internet);
     return device;
@@ -85,20 +99,31 @@ function clamped(privateKey: string): string {
 }
 
 function setconfConfig(text: string): FakeConfig {
-  const [own = "", ...peers] = text.split("[Peer]");
-  const optional = (part: string, key: string) => new RegExp(`^${key} = (.*)$`, "m").exec(part)?.[1] ?? null;
-  const value = (part: string, key: string) => optional(part, key) ?? fail(`no ${key}`);
+  const [own = ""] = text.split("[Peer]");
   return {
-    privateKey: value(own, "PrivateKey"),
-    fwmark: Number(value(own, "FwMark")),
-    peers: peers.map((part) => ({
-      publicKey: value(part, "PublicKey"),
-      presharedKey: optional(part, "PresharedKey"),
-      endpoint: value(part, "Endpoint"),
-      allowedIps: optional(part, "AllowedIPs")?.split(", ") ?? [],
-      keepalive: Number(value(part, "PersistentKeepalive")),
-    })),
+    privateKey: lineOf(own, "PrivateKey"),
+    fwmark: Number(lineOf(own, "FwMark")),
+    peers: peersIn(text),
   };
+}
+
+function peersIn(text: string): ToldPeer[] {
+  const [, ...peers] = text.split("[Peer]");
+  return peers.map((part) => ({
+    publicKey: lineOf(part, "PublicKey"),
+    presharedKey: optionalLineOf(part, "PresharedKey"),
+    endpoint: optionalLineOf(part, "Endpoint") ?? NO_ENDPOINT,
+    allowedIps: optionalLineOf(part, "AllowedIPs")?.split(", ") ?? [],
+    keepalive: Number(optionalLineOf(part, "PersistentKeepalive") ?? 0),
+  }));
+}
+
+function optionalLineOf(part: string, key: string): string | null {
+  return new RegExp(`^${key} = (.*)$`, "m").exec(part)?.[1] ?? null;
+}
+
+function lineOf(part: string, key: string): string {
+  return optionalLineOf(part, key) ?? fail(`no ${key}`);
 }
 
 function uapiConfig(request: string): FakeConfig {
@@ -161,7 +186,7 @@ function uapiLines(peer: FakePeer): string[] {
     `public_key=${hexOf(peer.publicKey)}`,
     `preshared_key=${peer.presharedKey === null ? NO_KEY : hexOf(peer.presharedKey)}`,
     "protocol_version=1",
-    `endpoint=${peer.endpoint}`,
+    ...(peer.endpoint === NO_ENDPOINT ? [] : [`endpoint=${peer.endpoint}`]),
     `last_handshake_time_sec=${Math.floor(peer.latestHandshake / 1000)}`,
     `last_handshake_time_nsec=${Math.round((peer.latestHandshake % 1000) * 1e6)}`,
     `tx_bytes=${peer.sent.bytes}`,

@@ -47,7 +47,7 @@ export class Home {
   private constructor(
     readonly host: FakeHost,
     readonly parts: Parts,
-    private readonly directory: string,
+    readonly directory: string,
     options: Partial<Options>,
   ) {
     this.app = createApp(

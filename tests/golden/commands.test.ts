@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, setDefaultTimeout } from "bun:test";
+import { run } from "../cli/program.ts";
+import { slow } from "../fast.ts";
+import { expectGolden } from "./golden.ts";
+import { PlayedHome } from "./played-home.ts";
+
+// What the command line says of the same home, and its help.
+
+setDefaultTimeout(120_000);
+
+/** Those that only look. */
+const COMMANDS = [
+  ...["status", "servers", "servers Sweden", "providers", "tunnels", "devices", "destinations"],
+  ...[
+    "why 02:00:00:00:00:20 tv.example",
+    "dns",
+    "schedules",
+    "forwards",
+    "remote",
+    "check",
+    "https",
+    "queries",
+  ],
+];
+
+let played: PlayedHome;
+beforeAll(async () => {
+  played = await PlayedHome.play();
+});
+afterAll(() => played?.end());
+
+/** What a command prints, and its exit code if it fails. */
+async function said(words: string): Promise<string> {
+  // No limit of requests is in the way.
+  await played.home.pass(1_000);
+  const { code, stdout, stderr } = await run(played.home.port, words.split(" "));
+  return `$ portcullis ${words}\n${stdout}${stderr}${code === 0 ? "" : `exit code ${code}\n`}`;
+}
+
+slow.test("each command prints the same", async () => {
+  const texts: string[] = [];
+  for (const words of COMMANDS) texts.push(await said(words));
+  await expectGolden("commands.txt", texts.join("\n"));
+});
+
+slow.test("each command's help is the same", async () => {
+  const top = await said("--help");
+  const names = [...top.matchAll(/^ {2}([a-z][a-z-]+)(?: {2,}|$)/gm)].map(([, name = ""]) => name);
+  const texts: string[] = [];
+  for (const name of new Set(names)) texts.push(await said(`${name} --help`));
+  await expectGolden("help.txt", [top, ...texts].join("\n"));
+});
