@@ -70,7 +70,7 @@ export async function connectionsFinding(
       : `${places.taken} of ${places.all} entries of the connection table are in use`;
   if (places !== null && isNearlyFull(places))
     return warning(
-      `${found}: when it is full, nothing can connect`,
+      `${found}: when three quarters are, devices cannot connect to anything new`,
       "Stop the program that opens these connections, on the gateway or on a device.",
     );
   if (refused === null)

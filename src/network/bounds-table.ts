@@ -24,6 +24,20 @@ const SHARE = 1 / 8;
 const STARTS = { perSecond: 500, burst: 2_000 };
 /** Each solicitation of an invented address takes a place in the neighbour table. A device asks once in half a minute. */
 const SOLICITATIONS = { perSecond: 20, burst: 100 };
+/**
+ * Who invents MAC addresses, or has many devices, has any number of shares. So all that comes in by one interface may
+ * fill this part of the connection table, and all that comes in from anywhere this part. The rest is for the gateway
+ * itself: the loopback, WireGuard, relays, look-ups, and its page, which has a bound of its own. What is for the gateway
+ * otherwise, except queries, counts only in the second part.
+ */
+export const OF_INTERFACE = 3 / 4;
+const OF_ALL = 7 / 8;
+/**
+ * The kernel looks at all connections of a count when one begins, so each count is divided into this many, in turn.
+ * Some are full before others: refusals begin at four fifths.
+ */
+const PARTS = 1_024;
+const MAX_INTERFACES = 64;
 /** How long a refusal can be read. */
 const NOTED_SECONDS = 600;
 /** MAC addresses can be invented. Beyond this number they are not noted, and have no limit. */
@@ -50,6 +64,8 @@ export interface Refused {
 export interface Limits extends OwnPorts {
   /** How many connections it may have. */
   most: number;
+  /** How many there can be of all. */
+  places: number;
 }
 
 /** How many connections one device may have in a connection table of this size. */
@@ -63,10 +79,13 @@ export function mostConnections(places: number): number {
  * device from outside counts by the device's address. A device on the road counts by its own addresses, which WireGuard
  * has proven.
  */
-export function boundsFor({ most, remote, ports }: Limits): string {
+export function boundsFor({ most, places, remote, ports }: Limits): string {
   const counted = (key: string) => `{ ${key} ct count over ${most} }`;
   const limited = (key: string, { perSecond, burst }: typeof STARTS) =>
     `{ ${key} limit rate over ${perSecond}/second burst ${burst} packets }`;
+  const divided = (key: string, part: number) =>
+    `{ ${key}numgen inc mod ${PARTS} ct count over ${Math.ceil((places * part) / PARTS)} }`;
+  const byInterface = `add @interfaces ${divided("iif . ", OF_INTERFACE)}`;
   const remoteRules = (["ip saddr", "ip6 saddr"] as const)
     .flatMap((source, at) => {
       const [family, from] = [at === 0 ? 4 : 6, `iifname "${remote}"`];
@@ -83,6 +102,8 @@ table ${BOUNDS_TABLE} {
 ${counters("connections", "ether_addr")}
 ${counters("inward_4", "ipv4_addr")}
 ${counters("inward_6", "ipv6_addr")}
+${counters("interfaces", "iface_index . mark", PARTS * MAX_INTERFACES)}
+${counters("everything", "mark", PARTS)}
 ${counters("remote_4", "ipv4_addr", MAX_REMOTE)}
 ${counters("remote_6", "ipv6_addr", MAX_REMOTE)}
 ${passing("starts", "ether_addr", 60, MAX_DEVICES)}
@@ -97,10 +118,19 @@ ${passing(REFUSED.remote6, "ipv6_addr", NOTED_SECONDS, MAX_REMOTE)}
     type nat hook prerouting priority dstnat - 20; policy accept;
     update @starts ${limited("ether saddr", STARTS)} goto refuse comment "${RULES[0]}"
     add @connections ${counted("ether saddr")} goto refuse comment "${RULES[1]}"
-${remoteRules}  }
+${remoteRules}    tcp dport { ${ports.join(", ")} } fib daddr type local accept
+    add @everything ${divided("", OF_ALL)} goto refuse_all comment "${RULES[5]}"
+    fib daddr type { local, broadcast, multicast } th dport != 53 accept
+    ${byInterface} goto refuse_all comment "${RULES[6]}"
+  }
 
   chain refuse {
     update @${REFUSED.connections} { ether saddr } comment "for portcullis check"
+    meta l4proto tcp reject with tcp reset
+    reject with icmpx admin-prohibited
+  }
+
+  chain refuse_all {
     meta l4proto tcp reject with tcp reset
     reject with icmpx admin-prohibited
   }
@@ -116,6 +146,7 @@ ${remoteRules}  }
     type nat hook postrouting priority srcnat - 20; policy accept;
     th dport != 53 ct status dnat add @inward_4 ${counted("ip daddr")} drop comment "${RULES[2]}"
     th dport != 53 ct status dnat add @inward_6 ${counted("ip6 daddr")} drop comment "${RULES[3]}"
+    th dport != 53 ct status dnat ${byInterface} drop comment "${RULES[7]}"
   }
 
   chain solicited {
@@ -138,6 +169,9 @@ const RULES = [
   "connections by forwarded ports",
   "connections by forwarded ports, IPv6",
   "neighbours that a device invents",
+  "connections of all",
+  "connections of an interface",
+  "connections by forwarded ports of an interface",
   OWN_PORTS_RULE,
 ] as const;
 

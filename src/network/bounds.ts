@@ -5,7 +5,14 @@ import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
 import type { Host } from "../system/host.ts";
 import { memoryBytes } from "../system/resources.ts";
-import { areBoundsLoaded, loadBounds, mostConnections, type Refused, readRefused } from "./bounds-table.ts";
+import {
+  areBoundsLoaded,
+  loadBounds,
+  mostConnections,
+  OF_INTERFACE,
+  type Refused,
+  readRefused,
+} from "./bounds-table.ts";
 import { applySysctls, roomFor } from "./sysctls.ts";
 
 const ALL = "/proc/sys/net/netfilter/nf_conntrack_max";
@@ -13,9 +20,9 @@ const TAKEN = "/proc/sys/net/netfilter/nf_conntrack_count";
 /** Used if the kernel does not say it: the value of a machine with 1 to 4 GiB (nf_conntrack_core.c). */
 const USUAL_PLACES = 65_536;
 const LOOK_EVERY_MS = 12_000;
-/** Parts of the table: an alert begins at the first and ends below the second. */
-const FULL = 0.8;
-const ROOMY = 0.7;
+/** Parts of the table, four fifths of what an interface may take: an alert begins at the first and ends below the second. */
+const FULL = 0.6;
+const ROOMY = 0.52;
 
 /** The kernel's connection table. */
 export interface Places {
@@ -93,8 +100,8 @@ export class Bounds {
   private async loadNow(): Promise<void> {
     const { host, ports, log } = this.deps;
     try {
-      const most = mostConnections((await this.read(ALL)) ?? USUAL_PLACES);
-      await loadBounds(host, { most, ports, remote: this.remote });
+      const places = (await this.read(ALL)) ?? USUAL_PLACES;
+      await loadBounds(host, { most: mostConnections(places), places, ports, remote: this.remote });
       this.isLoaded = true;
     } catch (error) {
       const trouble = `one device may take all connections: ${messageOf(error)}`;
@@ -112,7 +119,7 @@ export class Bounds {
       this.isFull = true;
       this.deps.alarm(
         "connections_full",
-        `${taken} of ${all} places of the kernel's connection table are taken. When it is full, nothing can connect: portcullis check names the devices that were refused more.`,
+        `${taken} of ${all} places of the kernel's connection table are taken. One network may take ${Math.floor(all * OF_INTERFACE)}, and then its devices cannot connect to anything new: portcullis check names the devices that were refused more.`,
       );
     } else if (this.isFull && taken < all * ROOMY) {
       this.isFull = false;

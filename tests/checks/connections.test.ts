@@ -10,18 +10,19 @@ const finding = (taken: number, refused: Refused | null, runs = true) =>
   connectionsFinding({ places: async () => ({ taken, all: 1_000 }), refused: async () => refused }, runs);
 
 test("room, and a kernel without a connection table, are in order", async () => {
-  expect(await finding(799, NOBODY)).toMatchObject({
+  expect(await finding(599, NOBODY)).toMatchObject({
     result: "ok",
-    found: "799 of 1000 entries of the connection table are in use",
+    found: "599 of 1000 entries of the connection table are in use",
   });
   const none = { places: async () => null, refused: async () => NOBODY };
   expect(await connectionsFinding(none, true)).toMatchObject({ result: "ok", found: "none yet" });
 });
 
-test("a table of which four fifths are taken is a warning", async () => {
-  expect(await finding(800, NOBODY)).toMatchObject({
+test("a table of which three fifths are taken is a warning", async () => {
+  expect(await finding(600, NOBODY)).toMatchObject({
     result: "warning",
-    found: "800 of 1000 entries of the connection table are in use: when it is full, nothing can connect",
+    found:
+      "600 of 1000 entries of the connection table are in use: when three quarters are, devices cannot connect to anything new",
   });
 });
 

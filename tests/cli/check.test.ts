@@ -9,7 +9,7 @@ setDefaultTimeout(60_000);
 let home: Home;
 beforeEach(async () => {
   home = await Home.withRealClock();
-  await loadBounds(home.host, { most: 1_000, remote: null, ports: [5000] });
+  await loadBounds(home.host, { most: 1_000, places: 65_536, remote: null, ports: [5000] });
   home.host.links.get("up0")?.addresses.push("198.51.100.2/24");
   home.host.files.set("/etc/resolv.conf", "nameserver 198.51.100.1\n");
   home.host.files.set("/proc/sys/net/ipv4/ip_forward", "1\n");

@@ -1,17 +1,22 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { inject } from "../../lab/injector.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { LanDevice } from "../../lab/lan-device.ts";
 import { datagramFrame, ICMPV6, icmpBytes, packetFrame } from "../../lab/packet.ts";
 import { until } from "../../lab/until.ts";
-import { mostConnections } from "../../src/network/bounds-table.ts";
+import { BOUNDS_TABLE, boundsFor, mostConnections, OF_INTERFACE } from "../../src/network/bounds-table.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
+import { NamespaceHost } from "../namespace-host.ts";
 
 const TIMEOUT_MS = 240_000;
 const ECHO_PORT = 7;
 /** The kernel keeps an entry without an answer for 30 s. */
 const FLOOD_MS = 20_000;
+const FEW_PLACES = 16_384;
 /** Of the others in the lab: the gateway's own, and what they fetch. */
 const OTHERS = 500;
 /** Without the bounds it hung for half a minute. */
@@ -62,8 +67,7 @@ const number = async (name: string) =>
   Number(await inGateway("cat", `/proc/sys/net/netfilter/nf_conntrack_${name}`));
 
 /** Begins a connection from each of so many ports: UDP, to a host that answers. */
-async function begin(first: number, count: number): Promise<void> {
-  const mac = greedy.mac.replaceAll(":", "");
+async function begin(first: number, count: number, mac = greedy.mac.replaceAll(":", "")): Promise<void> {
   const frames = Array.from({ length: count }, (_, at) =>
     datagramFrame({
       ...{ fromMac: mac, toMac: gatewayMac, from: greedy.v4, to: INTERNET.host4 },
@@ -104,6 +108,46 @@ test(
     expect(performance.now() - asked).toBeLessThan(CHECKED_WITHIN_MS);
     const { result, found } = body.checks.find(({ id }: { id: string }) => id === "connections");
     expect([result, found]).toEqual(["warning", expect.stringContaining(`were refused to ${greedy.mac}`)]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a device that invents MAC addresses leaves room to the gateway and its page",
+  async () => {
+    // Only the service sees the smaller number.
+    const seen = join(mkdtempSync(join(tmpdir(), "places-")), "nf_conntrack_max");
+    writeFileSync(seen, `${FEW_PLACES}\n`);
+    const max = "/proc/sys/net/netfilter/nf_conntrack_max";
+    const mount = ["nsenter", "-t", `${gateway.pid}`, "-m", "-n", "mount", "--bind", seen, max];
+    expect(await lab.outside(mount)).toMatchObject({ code: 0 });
+    await inGateway("nft", "delete", "table", "inet", "portcullis_bounds");
+
+    await until(async () => (await bounds()).includes(`ct count over ${mostConnections(FEW_PLACES)}`));
+    const most = FEW_PLACES * OF_INTERFACE;
+    const taken = async () => {
+      for (let round = 0; round < 10; round += 1) {
+        await begin(round * 2_000, 2_000, `02000000aa0${round}`);
+        // Its network has no more room for what is forwarded.
+        expect((await othersAreServed()).slice(1)).toEqual(SERVED.slice(1));
+      }
+      return number("count");
+    };
+    const bounded = await taken();
+    expect([bounded > most * 0.8, bounded <= most + OTHERS, bounded]).toEqual([true, true, bounded]);
+    expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-2" })).status).toBe(200);
+    // Positive control: with the bounds of each device alone, they take more.
+    await gateway.kill("SIGKILL");
+    const rules = boundsFor({
+      most: mostConnections(FEW_PLACES),
+      places: 10 * FEW_PLACES,
+      ports: [gateway.port],
+      remote: null,
+    });
+    const kernel = new NamespaceHost(lab.namespaces.gateway);
+    await kernel.run(["nft", "-f", "-"], { stdin: `delete table ${BOUNDS_TABLE}\n${rules}` });
+    for (let round = 0; round < 10; round += 1) await begin(round * 2_000, 2_000, `02000000bb0${round}`);
+    await until(async () => (await number("count")) > most + OTHERS);
   },
   TIMEOUT_MS,
 );

@@ -289,7 +289,7 @@ test(
     const own = new NamespaceHost(lab.namespaces.gateway);
     const replace = async (most: number) => {
       await own.run(["nft", "delete", "table", ...BOUNDS_TABLE.split(" ")]);
-      await loadBounds(own, { most, remote: null, ports: [5000] });
+      await loadBounds(own, { most, places: 65_536, remote: null, ports: [5000] });
     };
     await forwardBoth();
     await replace(3);

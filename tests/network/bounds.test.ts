@@ -106,7 +106,7 @@ test("devices on the road have bounds while they may come in, and these are made
 });
 
 test("what a device has of the gateway's own ports is bounded too, and is made again when it is gone", async () => {
-  const rules = boundsFor({ most: 8_192, ports: [5000, 5443], remote: null });
+  const rules = boundsFor({ most: 8_192, places: 65_536, ports: [5000, 5443], remote: null });
   expect(rules).toContain("tcp dport != { 5000, 5443 } accept");
   expect(rules).toContain("add @own_device { ether saddr ct count over 128 } goto refuse");
   await watch();
@@ -127,16 +127,16 @@ test("a kernel that refuses the bounds is told of once, and asked again", async 
   expect(await bounds.refused()).not.toBeNull();
 });
 
-test("an alert tells of a connection table of which four fifths are taken, and one that there is room again", async () => {
+test("an alert tells of a connection table of which three fifths are taken, and one that there is room again", async () => {
   await watch();
   const taken = async (count: number) => {
     host.files.set(COUNT, `${count}\n`);
     await host.pass(LOOK_MS);
     return alerts;
   };
-  expect(await taken(209_000)).toEqual([]);
-  expect(await taken(210_000)).toEqual(["connections_full"]);
-  expect(await taken(190_000)).toEqual(["connections_full"]);
-  expect(await taken(210_000)).toEqual(["connections_full"]);
-  expect(await taken(180_000)).toEqual(["connections_full", "connections_free"]);
+  expect(await taken(157_000)).toEqual([]);
+  expect(await taken(158_000)).toEqual(["connections_full"]);
+  expect(await taken(140_000)).toEqual(["connections_full"]);
+  expect(await taken(158_000)).toEqual(["connections_full"]);
+  expect(await taken(136_000)).toEqual(["connections_full", "connections_free"]);
 });

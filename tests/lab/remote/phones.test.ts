@@ -370,7 +370,7 @@ test(
     };
     // Positive control: they are fewer than the service permits.
     await until(async () => (await begin()).every((taken) => taken === 60));
-    const limits = { most: 40, ports: [5000], remote: `${lab.sandbox.interface}r` };
+    const limits = { most: 40, places: 65_536, ports: [5000], remote: `${lab.sandbox.interface}r` };
     try {
       await kernel.run(["nft", "-f", "-"], {
         stdin: `delete table ${BOUNDS_TABLE}\n${boundsFor(limits)}`,
