@@ -181,12 +181,14 @@ export class PlayedHome {
 
 /** Keys, networks and numbers that are otherwise chosen by chance. */
 function sameEachTime(): typeof crypto.getRandomValues {
-  let drawn = 0;
+  // By length, so that one more key changes no other number.
+  const drawn = new Map<number, number>();
   return (array) => {
     const { buffer, byteOffset, byteLength } = array as unknown as Uint8Array<ArrayBuffer>;
     new Uint8Array(buffer, byteOffset, byteLength).forEach((_, at, bytes) => {
-      drawn += 37;
-      bytes[at] = drawn % 251;
+      const next = (drawn.get(byteLength) ?? 0) + 37;
+      drawn.set(byteLength, next);
+      bytes[at] = next % 251;
     });
     return array;
   };
