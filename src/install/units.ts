@@ -136,6 +136,11 @@ RestartSec=1
 # Restarting does not help if the settings are wrong, or the database is of a newer version. The kill switch is in place.
 RestartPreventExitStatus=2 78
 WatchdogSec=120
+# The service has some 100 MiB. If it takes this much, it alone is ended and starts again: the kill switch and the tunnel stay.
+MemoryMax=512M
+OOMPolicy=continue
+# If the machine has no memory left, whatever took it is ended, not the home's way to the internet.
+OOMScoreAdjust=-500
 # If the kernel has no WireGuard, a userspace program carries the tunnel and must survive restarts of the service.
 KillMode=process
 StateDirectory=portcullis

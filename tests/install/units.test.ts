@@ -117,3 +117,15 @@ test("routing blocks at boot even if the firewall fails: its lines come first, a
   const lines = unitText("portcullis-killswitch").match(/(?<=^ExecStart=)\S+/gm);
   expect(lines).toEqual(["-/usr/sbin/ip", "-/usr/sbin/ip", "/usr/sbin/nft", "/usr/sbin/nft"]);
 });
+
+test("when memory runs out, the service is ended if it took it, and starts again; else others are", () => {
+  const lines = unitText("portcullis").split("\n");
+  for (const line of [
+    "MemoryMax=512M",
+    "OOMPolicy=continue",
+    "OOMScoreAdjust=-500",
+    "Restart=always",
+    "KillMode=process",
+  ])
+    expect(lines).toContain(line);
+});
