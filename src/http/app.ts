@@ -15,8 +15,9 @@ import { PAGES, routesOf } from "./routes.ts";
 import { accessOf } from "./rules.ts";
 import { refusalOverHttp } from "./secure-page.ts";
 import { followTraffic } from "./traffic.ts";
+import { Unread } from "./unread.ts";
 
-export interface Options extends Omit<PipelineOptions, "https" | "clients" | "bodies"> {
+export interface Options extends Omit<PipelineOptions, "https" | "clients" | "bodies" | "unread"> {
   /** The port at which HTTPS listens, or should; null if it is off. */
   https: number | null;
   /** Whether the routes of gluetun's control server are answered. */
@@ -44,8 +45,10 @@ export function createApp(gateway: Omit<Domain, Made>, options: Options) {
   const https = () => (options.https === null ? null : (secure.server?.port ?? "down"));
   const clients = new Clients((address, link) => gateway.devices.ownerOf(address, link));
   const bodies = new Bodies(clients);
-  const pipeline = pipelineFor({ ...options, clients, bodies, https });
   const serverOf = (request: Request) => (isSecure(request) ? secure.server : app.server);
+  const isUnderWay = (request: Request) => serverOf(request)?.requestIP(request) != null;
+  const unread = new Unread(clients, isUnderWay);
+  const pipeline = pipelineFor({ ...options, clients, bodies, unread, https });
   const app = new Elysia({
     strictPath: true,
     // A native static response would bypass the pipeline.

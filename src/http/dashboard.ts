@@ -2,6 +2,7 @@ import { Type } from "typebox";
 import { NOT_FOUND } from "./errors.ts";
 import { isKnown } from "./etag.ts";
 import { route } from "./route.ts";
+import { sharedAnswer } from "./shared-answer.ts";
 
 /** `/`, the dashboard, and its files below `/dashboard/`, whose names have a hash of their content. Without them, nobody could log in. */
 export const dashboardRoutes = [
@@ -49,7 +50,6 @@ const POLICY = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-/** Answers share the bytes: a `Blob` is not copied for each of those that do not read what they have asked for. */
 interface File {
   type: string;
   gzip: Blob;
@@ -82,8 +82,8 @@ async function answerWith(file: File | undefined, caching: string, request: Requ
     Vary: "Accept-Encoding",
   };
   if (isKnown(file.tag, request)) return new Response(null, { status: 304, headers });
-  if (!takesGzip(request)) return new Response(await file.plain(), { headers });
-  return new Response(file.gzip, { headers: { ...headers, "Content-Encoding": "gzip" } });
+  if (!takesGzip(request)) return sharedAnswer(await file.plain(), { headers });
+  return sharedAnswer(file.gzip, { headers: { ...headers, "Content-Encoding": "gzip" } });
 }
 
 /** RFC 9110, section 12.5.3. `*` counts as no: everyone understands what is not encoded. */

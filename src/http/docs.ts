@@ -7,6 +7,7 @@ import { type Gate, PROTOCOL, PROTOCOL_TOKEN } from "./gate.ts";
 import { register } from "./register.ts";
 import { type Route, route } from "./route.ts";
 import { accessOf } from "./rules.ts";
+import { sharedAnswer } from "./shared-answer.ts";
 
 /** `/swagger/json`, the OpenAPI document of the endpoints, which `/swagger` shows. */
 export function docsRoute(routes: readonly Route[]): Route {
@@ -20,7 +21,7 @@ export function docsRoute(routes: readonly Route[]): Route {
         .then(withEvents)
         .then((made) => withSecurity(made, domain.gate.auth))
         .then((made) => new Blob([JSON.stringify(made)]));
-      return new Response(await document, { headers: { "Content-Type": "application/json" } });
+      return sharedAnswer(await document, { headers: { "Content-Type": "application/json" } });
     },
   });
 }

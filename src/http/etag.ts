@@ -1,7 +1,6 @@
-/**
- * A JSON answer as it is sent, and the strong validator of exactly these bytes (RFC 9110, section 8.8.3). All who are sent
- * a `Blob` share it.
- */
+import { sharedAnswer } from "./shared-answer.ts";
+
+/** A JSON answer as it is sent, and the strong validator of exactly these bytes (RFC 9110, section 8.8.3). */
 export interface Entity {
   body: Blob;
   etag: string;
@@ -34,7 +33,7 @@ export function answerWith({ body, etag }: Entity, request: Request): Response {
   if (isKnown(etag, request)) {
     return new Response(null, { status: 304, headers });
   }
-  return new Response(body, { headers: { ...headers, "Content-Type": "application/json" } });
+  return sharedAnswer(body, { headers: { ...headers, "Content-Type": "application/json" } });
 }
 
 function entityOf(value: object): Entity {

@@ -22,6 +22,7 @@ export const metricsRoute = route({
     429: answer(Refusal, "too many requests with a wrong token"),
     500: answer(Refusal, "the metrics cannot be read"),
   },
+  together: "shared",
   run: async (domain) => {
     const text = expositionOf(familiesOf(await figuresOf(domain)));
     return new Response(text, { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } });

@@ -11,6 +11,8 @@ import { isVisitFromElsewhere, refuseOtherSites } from "./origin.ts";
 import { accessOf, endpointOf, isPage, mayHaveSlash } from "./rules.ts";
 import { setSecureHeaders } from "./secure-headers.ts";
 import { refusalOverHttp, toHttps, type Ways } from "./secure-page.ts";
+import { isShared } from "./shared-answer.ts";
+import type { Unread } from "./unread.ts";
 
 export interface PipelineOptions extends LocalNetwork {
   /** The machine's own name and those that the operator configured; each is also known as `<name>.local`. */
@@ -19,6 +21,7 @@ export interface PipelineOptions extends LocalNetwork {
   gate: Gate;
   clients: Clients;
   bodies: Pick<Bodies, "end">;
+  unread: Pick<Unread, "keep">;
   https: Ways["https"];
   clock: Pick<Host, "now" | "monotonic">;
   /** Called once for every answer. */
@@ -56,7 +59,7 @@ export function pipelineFor(options: PipelineOptions) {
         refusalOverHttp(request, path, options) ??
         options.gate.refusalFor(request, client, start, accessOf(path)) ??
         toHttps(request, path, peer ?? "", options) ??
-        (await pass(request, path, next));
+        (await kept(request, await pass(request, path, next), options.unread));
       if (request.method !== "GET") await options.saved();
     } catch (error) {
       response = answerTo(error, request, fault);
@@ -85,6 +88,15 @@ function pass(request: Request, path: string, next: Next): ReturnType<Next> {
   refuseOddPath(path);
   if (request.method === "HEAD") throw NOT_FOUND;
   return next(request);
+}
+
+/** The bytes of an answer that is made for this request only stay in memory until they are read. */
+async function kept(request: Request, answer: Response, unread: Pick<Unread, "keep">): Promise<Response> {
+  if (answer.status !== 200 || isShared(answer)) return answer;
+  const body = await answer.blob();
+  if (!unread.keep(request, body.size))
+    throw new GatewayError("rate_limited", "too many answers at once: read earlier ones first");
+  return new Response(body, { headers: answer.headers });
 }
 
 function refuseTooMany(budget: Budget | null): void {

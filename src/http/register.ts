@@ -32,7 +32,13 @@ function runOf({ run, together }: Route, domain: Domain, queue: Queue): Run {
     const answer = await run(domain, given);
     return answer === undefined ? { success: true } : answer;
   };
-  if (together === "shared") return shared(() => once({} as Given));
+  if (together === "shared") {
+    const read = shared(() => once({} as Given));
+    return async () => {
+      const answer = await read();
+      return answer instanceof Response ? answer.clone() : answer;
+    };
+  }
   if (together === "queued") return (given) => queue.add(() => nextTurn().then(() => once(given)));
   return together === "paced" ? paced(once) : once;
 }

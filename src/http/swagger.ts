@@ -4,6 +4,7 @@ import bundle from "swagger-ui-dist/swagger-ui-bundle.js" with { type: "file" };
 import credits from "swagger-ui-dist/swagger-ui-bundle.js.LICENSE.txt" with { type: "file" };
 import { isKnown } from "./etag.ts";
 import { route } from "./route.ts";
+import { sharedAnswer } from "./shared-answer.ts";
 import page from "./swagger/index.html" with { type: "file" };
 import init from "./swagger/init.js" with { type: "file" };
 
@@ -54,6 +55,6 @@ function answerWith(path: string, type: string): (request: Request) => Promise<R
     };
     return isKnown(tag, request)
       ? new Response(null, { status: 304, headers })
-      : new Response(file, { headers });
+      : sharedAnswer(file, { headers });
   };
 }

@@ -219,6 +219,24 @@ test("a scrape is not limited, but guarded like everything else", async () => {
   expect((await home.send("GET", "/metrics", undefined, { Origin: "http://evil.example" })).status).toBe(403);
 });
 
+test("scrapes that come together are answered by few readings", async () => {
+  const { overview } = home.parts;
+  const status = overview.status;
+  let readings = 0;
+  const slowly = async () => {
+    readings += 1;
+    await Bun.sleep(50);
+    return status();
+  };
+  Object.assign(overview, { status: slowly });
+  const answers = await Promise.all(Array.from({ length: 20 }, () => home.again("GET", "/metrics")));
+  Object.assign(overview, { status });
+  expect(new Set(answers.map(({ status: code, text }) => `${code} ${text.includes("killswitch")}`))).toEqual(
+    new Set(["200 true"]),
+  );
+  expect(readings).toBeLessThan(10);
+});
+
 test("figures that cannot be read are an error in JSON, as everywhere", async () => {
   // Without WireGuard in the kernel it is asked through its socket, and that answer is needed.
   home.host.native = false;

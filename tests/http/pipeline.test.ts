@@ -4,6 +4,7 @@ import { nextTurn } from "../../src/base/queue.ts";
 import { Clients } from "../../src/http/clients.ts";
 import { Gate } from "../../src/http/gate.ts";
 import { type PipelineOptions, pipelineFor } from "../../src/http/pipeline.ts";
+import { Unread } from "../../src/http/unread.ts";
 import { cidrs } from "../fake/address.ts";
 
 function doorWith(options: Partial<PipelineOptions> = {}) {
@@ -15,6 +16,7 @@ function doorWith(options: Partial<PipelineOptions> = {}) {
     https: () => null,
     clients: new Clients((address) => address),
     bodies: { end: () => {} },
+    unread: { keep: () => true },
     gate: new Gate("off", { find: () => null, has: () => false, onRemoved: () => {} }),
     clock: { now: () => 0, monotonic: () => 0 },
     log: (method, path, status) => lines.push(`${method} ${path} ${status}`),
@@ -112,6 +114,24 @@ test("requests that come at once are begun in many turns of the event loop, and 
   for (; Bun.peek.status(many.at(-1)) === "pending"; turns++) await nextTurn();
   expect(Number(await many.at(-1))).toBeGreaterThan(10);
   expect(Number(await one)).toBeLessThan(5);
+});
+
+test("a client that does not read its answers gets no more large ones, until it has read some; others get theirs", async () => {
+  const clients = new Clients((address) => address);
+  const open = new Set<Request>();
+  const { door } = doorWith({ clients, unread: new Unread(clients, (request) => open.has(request)) });
+  const megabyte = "x".repeat(1 << 20);
+  const ask = async (peer: string, text = megabyte) => {
+    const request = asked("/metrics");
+    open.add(request);
+    const answer = await door(request, peer, () => new Response(text));
+    return answer.status === 200 ? (await answer.text()).length : answer.status;
+  };
+  for (let i = 0; i < 6; i++) expect(await ask("192.168.1.7")).toBe(1 << 20);
+  expect(await ask("192.168.1.7")).toBe(429);
+  expect([await ask("192.168.1.7", "small"), await ask("192.168.1.8")]).toEqual([5, 1 << 20]);
+  open.clear();
+  expect(await ask("192.168.1.7")).toBe(1 << 20);
 });
 
 test("an error outside every route is an internal error like any other", async () => {

@@ -13,6 +13,7 @@ function doorWith(auth: Settings["auth"], port: number | "down" | null = 5443) {
     gate: new Gate(auth, { find: () => null, has: () => false, onRemoved: () => {} }),
     clients: new Clients((address) => address),
     bodies: { end: () => {} },
+    unread: { keep: () => true },
     clock: { now: () => 0, monotonic: () => 0 },
     ...{ log: () => {}, fault: () => {}, saved: async () => {}, https: () => port },
   });
