@@ -1,6 +1,7 @@
 import type { Prefix } from "../base/address.ts";
 import { formatExit } from "../devices/exit.ts";
 import type { DeviceId } from "../devices/id.ts";
+import { NO_DEVICE } from "../killswitch/exits.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import type { Rule } from "./rules.ts";
 import type { Destination } from "./schema.ts";
@@ -71,7 +72,7 @@ function warningsOfNames({ devices, exit }: Rule, facts: Facts): string[] {
     ...(full.length === 0
       ? []
       : [
-          `Its names have as many addresses as they can for ${full.map(nameOf).join(", ")}: answers with others are refused.`,
+          `Its names have as many addresses as they can for ${full.map((id) => (id === NO_DEVICE ? "unknown devices" : nameOf(id))).join(", ")}: answers with others are refused.`,
         ]),
   ];
 }
