@@ -1,24 +1,33 @@
 /**
- * Divides what there is among clients. Each may have a ninth of what is left for the others then: the first one gets a tenth of
- * all, and the less is left, the less a client gets. So there is some left for one that comes later.
+ * Divides what there is among clients. Each may have a ninth of what is left for the others then, or another part: the first
+ * one gets a tenth of all, and the less is left, the less a client gets. So there is some left for one that comes later.
  */
 export class Shares {
   private readonly held = new Map<string, number>();
   private total = 0;
 
-  constructor(private readonly all: number) {}
+  constructor(
+    private readonly all: number,
+    /** Times what a client has must be left. */
+    private readonly leftToOthers = 9,
+  ) {}
 
   /** Takes so much for a client; false, and nothing is taken, if that is more than its share. */
   take(client: string, amount = 1): boolean {
     if (!this.has(client, amount)) return false;
+    this.add(client, amount);
+    return true;
+  }
+
+  /** The same, whatever its share is. */
+  add(client: string, amount = 1): void {
     this.held.set(client, this.of(client) + amount);
     this.total += amount;
-    return true;
   }
 
   /** Whether a client could take so much. */
   has(client: string, amount = 1): boolean {
-    return LEFT_TO_OTHERS * (this.of(client) + amount) <= this.all - this.total - amount;
+    return this.leftToOthers * (this.of(client) + amount) <= this.all - this.total - amount;
   }
 
   give(client: string, amount = 1): void {
@@ -33,6 +42,3 @@ export class Shares {
     return this.held.get(client) ?? 0;
   }
 }
-
-/** Times its own share. */
-const LEFT_TO_OTHERS = 9;

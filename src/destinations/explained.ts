@@ -94,16 +94,11 @@ function leadingTo(
   { id, own }: Sender,
   { matcher, names }: Facts,
 ): Match<HostName | Prefix> | "lost" | null {
-  const rules = Map.groupBy(matcher.rules, ({ devices }) =>
-    devices.length === 0 ? "all" : devices.includes(id) ? "own" : "others",
-  );
   const isBlocked = own === "blocked";
   const byPrefix = matcher.forAddress(address, id, isBlocked);
   const isOwn = byPrefix !== null && byPrefix.rule.devices.length > 0;
   return (
-    names.leading(address, rules.get("own") ?? [], id) ??
-    (isOwn || isBlocked ? byPrefix : names.leading(address, rules.get("all") ?? [], null)) ??
-    byPrefix
+    names.leading(address, id) ?? (isOwn || isBlocked ? byPrefix : names.leading(address, null)) ?? byPrefix
   );
 }
 

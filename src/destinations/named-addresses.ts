@@ -1,11 +1,12 @@
 import type { Address, HostName } from "../base/address.ts";
+import { Shares } from "../base/shares.ts";
 import type { DeviceId } from "../devices/id.ts";
 import type { Named } from "../killswitch/destination-part.ts";
-import type { Rule } from "./rules.ts";
+import type { Match, Rule } from "./rules.ts";
 import { MAX_ALL_ADDRESSES, MAX_RULE_ADDRESSES } from "./schema.ts";
 
-/** A device has this part of what the others leave. */
-const SHARES = 3;
+/** Times what a device has must be left: it has at most a third of what the others leave. */
+const LEFT_TO_OTHERS = 2;
 
 /** That a name of a rule has an address. Times are on the monotonic clock. */
 interface Claim {
@@ -30,6 +31,10 @@ export interface NamedAddress {
 export class NamedAddresses {
   /** By the id of the rule, the name and the address. */
   private readonly byRule = new Map<string, Map<HostName, Map<Address, Claim>>>();
+  /** The names that have an address, by the id of their rule. */
+  private readonly byAddress = new Map<Address, Map<string, Set<HostName>>>();
+  private readonly shares = new Shares(MAX_ALL_ADDRESSES, LEFT_TO_OTHERS);
+  private readonly sharesOf = new Map<string, Shares>();
 
   constructor(private readonly monotonic: () => number) {}
 
@@ -50,15 +55,15 @@ export class NamedAddresses {
     device: DeviceId | null,
     forMs: number,
   ): Address[] | null {
-    const own = this.ofName(id, name);
-    const added = [...new Set(addresses).difference(own)];
+    const own = this.byRule.get(id)?.get(name);
+    const added = [...new Set(addresses)].filter((address) => !own?.has(address));
     if (added.length > 0 && !this.hasRoom(id, device, added.length)) return null;
     const now = this.monotonic();
     for (const address of addresses) {
-      const known = own.get(address);
+      const known = own?.get(address);
       const until = Math.max(now + forMs, known?.until ?? 0);
       const isOthers = known !== undefined && known.device !== device && known.countsUntil > now;
-      own.set(address, isOthers ? { ...known, until } : { until, device, countsUntil: until });
+      this.put(id, name, address, isOthers ? { ...known, until } : { until, device, countsUntil: until });
     }
     return added;
   }
@@ -66,13 +71,14 @@ export class NamedAddresses {
   /** Takes in what was known before a restart, as far as rules still have the names; each for this long again, and more. */
   restore(known: readonly NamedAddress[], rules: readonly Rule[], moreMs: number): void {
     const now = this.monotonic();
+    const names = new Map(rules.map((rule) => [rule.id, new Set(rule.names)]));
     for (const { rule, name, address, device, forMs } of known)
-      if (rules.some(({ id, names }) => id === rule && names.includes(name)))
-        this.ofName(rule, name).set(address, { device, until: now + forMs + moreMs, countsUntil: now });
+      if (names.get(rule)?.has(name))
+        this.put(rule, name, address, { device, until: now + forMs + moreMs, countsUntil: now });
   }
 
-  forget({ id }: Rule, name: HostName, addresses: readonly Address[]): void {
-    for (const address of addresses) this.byRule.get(id)?.get(name)?.delete(address);
+  forget({ id }: Pick<Rule, "id">, name: HostName, addresses: Iterable<Address>): void {
+    for (const address of addresses) this.drop(id, name, address);
   }
 
   /** What the rule leads to its exit, by the labels of its names. An address is led by the longest name that has it. */
@@ -92,10 +98,12 @@ export class NamedAddresses {
     return [...(this.byRule.get(id)?.get(name)?.keys() ?? [])];
   }
 
-  /** The names of the rule that have the address. */
-  namesOf({ id, names }: Rule, address: Address): HostName[] {
-    const own = this.byRule.get(id);
-    return names.filter((name) => own?.get(name)?.has(address));
+  /** The names of some of these rules that have the address. */
+  namesAt(address: Address, rules: readonly Rule[]): Match<HostName>[] {
+    return [...(this.byAddress.get(address) ?? [])].flatMap(([id, names]) => {
+      const rule = rules.find((each) => each.id === id);
+      return rule === undefined ? [] : rule.names.flatMap((by) => (names.has(by) ? { rule, by } : []));
+    });
   }
 
   /** How many addresses the rule's names have. */
@@ -112,10 +120,9 @@ export class NamedAddresses {
   /** Forgets those that no name has any more. Whether there were any. */
   keepOnly(rules: readonly Rule[]): boolean {
     const kept = new Map(rules.map(({ id, names }) => [id, new Set(names)]));
-    let isLess = false;
-    for (const [id, names] of this.byRule)
-      for (const name of names.keys()) if (!kept.get(id)?.has(name)) isLess = names.delete(name) || isLess;
-    return isLess;
+    const gone = this.claims().filter(({ rule, name }) => !kept.get(rule)?.has(name));
+    for (const { rule, name, address } of gone) this.drop(rule, name, address);
+    return gone.length > 0;
   }
 
   /** Whether the time of any is over. */
@@ -130,27 +137,45 @@ export class NamedAddresses {
     for (const { rule, name, address, claim } of this.claims())
       if (claim.until <= now) {
         if (used.has(address)) claim.until = now + forMs;
-        else this.byRule.get(rule)?.get(name)?.delete(address);
+        else this.drop(rule, name, address);
       }
   }
 
-  /**
-   * Whether a device may bring in so many more: it has at most a third of what the others leave, so that there is room for
-   * another one.
-   */
   private hasRoom(id: string, device: DeviceId | null, count: number): boolean {
-    const isWithin = (all: readonly { claim: Claim }[], max: number) => {
-      const own = all.filter(({ claim }) => claim.device === device).length + count;
-      return own <= (max - (all.length + count - own)) / SHARES;
-    };
-    return isWithin(this.claims(id), MAX_RULE_ADDRESSES) && isWithin(this.claims(), MAX_ALL_ADDRESSES);
+    return [this.shares, this.ofRule(id)].every((each) => each.has(device ?? "", count));
   }
 
-  private ofName(id: string, name: HostName): Map<Address, Claim> {
-    const ofRule = this.byRule.get(id) ?? new Map<HostName, Map<Address, Claim>>();
-    const own = ofRule.get(name) ?? new Map<Address, Claim>();
-    this.byRule.set(id, ofRule.set(name, own));
+  private ofRule(id: string): Shares {
+    const own = this.sharesOf.get(id) ?? new Shares(MAX_RULE_ADDRESSES, LEFT_TO_OTHERS);
+    this.sharesOf.set(id, own);
     return own;
+  }
+
+  private put(id: string, name: HostName, address: Address, claim: Claim): void {
+    this.drop(id, name, address);
+    const ofRule = this.byRule.get(id) ?? new Map<HostName, Map<Address, Claim>>();
+    const ofName = ofRule.get(name) ?? new Map<Address, Claim>();
+    this.byRule.set(id, ofRule.set(name, ofName.set(address, claim)));
+    const at = this.byAddress.get(address) ?? new Map<string, Set<HostName>>();
+    this.byAddress.set(address, at.set(id, (at.get(id) ?? new Set()).add(name)));
+    for (const each of [this.shares, this.ofRule(id)]) each.add(claim.device ?? "");
+  }
+
+  /** Without effect if it is unknown. */
+  private drop(id: string, name: HostName, address: Address): void {
+    const ofRule = this.byRule.get(id);
+    const ofName = ofRule?.get(name);
+    const claim = ofName?.get(address);
+    if (claim === undefined) return;
+    ofName?.delete(address);
+    if (ofName?.size === 0) ofRule?.delete(name);
+    if (ofRule?.size === 0) this.byRule.delete(id);
+    const at = this.byAddress.get(address);
+    at?.get(id)?.delete(name);
+    if (at?.get(id)?.size === 0) at.delete(id);
+    if (at?.size === 0) this.byAddress.delete(address);
+    for (const each of [this.shares, this.ofRule(id)]) each.give(claim.device ?? "");
+    if (!this.byRule.has(id)) this.sharesOf.delete(id);
   }
 
   /** Those of one rule, or of all. */

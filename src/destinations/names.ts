@@ -116,17 +116,14 @@ export class Names {
   }
 
   /**
-   * The name of one of these rules that has the address, and leads it; `lost` if it is refused to the device, or to all
-   * devices (null), because nobody knows its name; null if no rule leads it.
+   * The name that has the address and leads it, of a rule for the device, or for all devices (null); `lost` if it is refused
+   * to these because nobody knows its name; null if no rule leads it.
    */
-  leading(
-    address: Address,
-    rules: readonly Rule[],
-    device: DeviceId | null,
-  ): Match<HostName> | "lost" | null {
-    const [first] = rules
-      .flatMap((rule) => this.addresses.namesOf(rule, address).map((by) => ({ rule, by })))
-      .map(({ rule, by }) => ({ match: { rule, by }, exit: rule.exit, labels: labelsOf(by) }))
+  leading(address: Address, device: DeviceId | null): Match<HostName> | "lost" | null {
+    const [first] = this.addresses
+      .namesAt(address, this.deps.rules())
+      .filter(({ rule: { devices } }) => (device === null ? devices.length === 0 : devices.includes(device)))
+      .map((match) => ({ match, exit: match.rule.exit, labels: labelsOf(match.by) }))
       .sort(inOrderOfLookUps);
     const isLost = this.lost.has(address, device) && (first === undefined || first.exit.to === "direct");
     return isLost ? "lost" : (first?.match ?? null);
@@ -138,7 +135,7 @@ export class Names {
       const { exit, names, devices } = rule;
       if (exit.to !== "direct" || names.length === 0) continue;
       if (devices.length > 0 && !devices.includes(device)) continue;
-      const isShared = addresses.some((each) => this.addresses.namesOf(rule, unmapped(each)).length > 0);
+      const isShared = addresses.some((each) => this.addresses.namesAt(unmapped(each), [rule]).length > 0);
       if (isShared) this.shared.note(rule, name);
     }
   }
