@@ -12,6 +12,7 @@ import {
   setconfText,
   uapiText,
 } from "../wireguard/interface.ts";
+import { ledPrefixes } from "../wireguard/led.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { heardIn, type Sample } from "./health.ts";
 import { Links } from "./links.ts";
@@ -309,7 +310,11 @@ export class Kernel {
       ...(relay !== null && { listenPort: relay.wireguardPort }),
     };
     const peers = servers.map(({ server, endpoint, keys }) => ({
-      config: { ...server.config.peer, ...(keys && { presharedKey: keys.presharedKey }) },
+      config: {
+        ...server.config.peer,
+        allowedIps: ledPrefixes(server.config),
+        ...(keys && { presharedKey: keys.presharedKey }),
+      },
       endpoint: relay?.endpoint ?? endpoint,
       keepalive: keepaliveOf(server),
     }));

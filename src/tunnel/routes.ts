@@ -1,4 +1,5 @@
 import { familyOf, type Prefix } from "../base/address.ts";
+import { ledPrefixes } from "../wireguard/led.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { linkMtuOf } from "./mtu.ts";
 
@@ -24,7 +25,7 @@ export function routeLines(link: string, config: Config, table: number, mtu: num
   return routedPrefixes(config).map((prefix) => `route replace ${prefix} dev ${link} table ${table}${lock}`);
 }
 
-export function routedPrefixes({ interface: { addresses }, peer }: Config): Prefix[] {
-  const families = new Set(addresses.map(familyOf));
-  return peer.allowedIps.filter((prefix) => families.has(familyOf(prefix)));
+export function routedPrefixes(config: Config): Prefix[] {
+  const families = new Set(config.interface.addresses.map(familyOf));
+  return ledPrefixes(config).filter((prefix) => families.has(familyOf(prefix)));
 }

@@ -5,6 +5,7 @@ import { type HostNetwork, networkBeside, takerOf } from "../network/host-networ
 import type { Slot } from "../network/slot.ts";
 import type { Relayed, Server } from "../servers/schema.ts";
 import { protocolOf } from "../servers/ways.ts";
+import { ledPrefixes } from "../wireguard/led.ts";
 import { type Config, MAX_KEEPALIVE_SECONDS } from "../wireguard/schema.ts";
 import { type EphemeralKeys, SERVICE } from "./ephemeral-peer.ts";
 
@@ -51,11 +52,13 @@ export function lacksKeys({ server, keys }: Session): boolean {
 
 /** Whether packets to this address enter the tunnel. */
 export function carries({ server }: Session, address: Address): boolean {
-  const { interface: own, peer } = server.config;
+  const own = server.config.interface;
   const isOfFamily = (other: Prefix) => familyOf(other) === familyOf(address);
   return (
     own.addresses.some(isOfFamily) &&
-    peer.allowedIps.filter(isOfFamily).some((prefix) => contains(prefix, address))
+    ledPrefixes(server.config)
+      .filter(isOfFamily)
+      .some((prefix) => contains(prefix, address))
   );
 }
 

@@ -5,6 +5,7 @@ import { type Field, refuse } from "./fields.ts";
 import { configFrom, EVERYTHING, type FieldName } from "./fieldset.ts";
 import { isHook, isInert, lacking } from "./foreign.ts";
 import { type Line, linesOf, lowerCased, shown } from "./ini.ts";
+import { resolversOutside } from "./led.ts";
 import { type Config, MAX_KEEPALIVE_SECONDS } from "./schema.ts";
 
 type Section = "Interface" | "Peer";
@@ -89,6 +90,9 @@ function warningsOf(config: Config, fields: Record<FieldName, Field[]>): string[
   const rare = persistentKeepalive !== undefined && persistentKeepalive > MAX_KEEPALIVE_SECONDS;
   return [
     ...(domains ? [`${where}: search domains have no effect; the gateway only redirects queries`] : []),
+    ...resolversOutside(config).map(
+      (address) => `${where}: ${address} is not in AllowedIPs; it is led into the tunnel all the same`,
+    ),
     ...(persistentKeepalive === 0
       ? [`${keepalive}: keepalives are sent anyway, to detect when the server is dead`]
       : []),

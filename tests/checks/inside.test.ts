@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { mustParsePrefix } from "../../src/base/address.ts";
 import { settingsFrom } from "../../src/base/settings.ts";
 import { dnsFinding, type Inside, measureInside, mtuFinding } from "../../src/checks/inside.ts";
 import { hostNetworkOf } from "../../src/network/host-network.ts";
@@ -9,13 +10,20 @@ import { FakeHost } from "../fake/host.ts";
 import { CONFIG, SERVER } from "../servers/example.ts";
 
 /** Measures a tunnel with these resolvers; `longest` is the longest packet that reaches 10.64.0.1, if any does. */
-async function measured(dns: readonly string[], longest?: number): Promise<Inside & { probes: string[] }> {
+async function measured(
+  dns: readonly string[],
+  longest?: number,
+  allowedIps = CONFIG.peer.allowedIps,
+): Promise<Inside & { probes: string[] }> {
   const host = new FakeHost();
   host.links.get("lan0")?.addresses.push("192.168.7.1/24");
   if (longest !== undefined) host.resolvers.set("10.64.0.1", longest);
   const probes: string[] = [];
   host.onEvent = (event) => event.startsWith("probe") && probes.push(event);
-  const config = { ...CONFIG, interface: { ...CONFIG.interface, dns: dns.map(ip) } };
+  const config = {
+    interface: { ...CONFIG.interface, dns: dns.map(ip) },
+    peer: { ...CONFIG.peer, allowedIps },
+  };
   const endpoint = { address: ip("192.0.2.1"), port: 51820 };
   const session = sessionFor(slotOf(0, "wg"), { ...SERVER, config }, endpoint, null);
   const network = await hostNetworkOf(host, settingsFrom({ interface: "wg" }));
@@ -63,6 +71,17 @@ test("a resolver that is silent is a fault, and then there is nothing to measure
     advice: "Check the DNS address in the server's configuration, or try another server.",
   });
   expect(mtuFinding(inside)).toBeNull();
+});
+
+test("a silent resolver that the file's AllowedIPs leave out is not held against the server", async () => {
+  const inside = await measured(["10.64.0.1"], undefined, [mustParsePrefix("128.0.0.0/1")]);
+  expect(dnsFinding(inside)).toEqual({
+    result: "fault",
+    found:
+      "the tunnel's resolver 10.64.0.1 does not answer, and the AllowedIPs of its configuration leave it out",
+    advice:
+      "The server may well work: give its configuration a resolver that is in its AllowedIPs, and import it again.",
+  });
 });
 
 test("a resolver with an address of the LAN is never asked: the query would leave outside the tunnel", async () => {

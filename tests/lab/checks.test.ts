@@ -9,6 +9,9 @@ import { INTERNET, LAN, ROUTER, TUNNEL, UPLINK, VPN } from "../../src/sandbox/to
 const TEST_MS = 180_000;
 /** Results are kept for five seconds. */
 const EVERY_MS = 1_000;
+/** All of IPv4 but 10.0.0.0/8. */
+const WITHOUT_10 =
+  "0.0.0.0/5, 8.0.0.0/7, 11.0.0.0/8, 12.0.0.0/6, 16.0.0.0/4, 32.0.0.0/3, 64.0.0.0/2, 128.0.0.0/1";
 /** The table of a test, in whichever namespace it breaks something. */
 const BROKEN = "inet broken";
 
@@ -76,6 +79,22 @@ describe("portcullis check, which sends no packet outside the tunnel,", () => {
 
   const inGateway = async (...argv: string[]) =>
     expect(await lab.exec(lab.namespaces.gateway, argv)).toMatchObject({ code: 0, stderr: "" });
+
+  test(
+    "finds the resolver that the AllowedIPs of a file leave out, because it is led into the tunnel",
+    async () => {
+      const [{ importBody }] = lab.sandbox.servers;
+      const config = importBody.config.replace(/^AllowedIPs = .*/m, `AllowedIPs = ${WITHOUT_10}`);
+      const { body } = await gateway.api("POST", "/api/import", { name: "public", config });
+      expect(body.warnings).toEqual([
+        expect.stringMatching(/DNS: 10\.[0-9.]+ is not in AllowedIPs; it is led in/),
+      ]);
+      await gateway.api("POST", "/api/provider/imported");
+      await connect("public");
+      await finds("dns", /^ok: the tunnel's resolver 10\.[0-9.]+ answers$/);
+    },
+    TEST_MS,
+  );
 
   test(
     "finds nothing wrong with a tunnel that works",
