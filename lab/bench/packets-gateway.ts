@@ -9,7 +9,13 @@ import {
 import { applyRules, rulesFor } from "../../src/killswitch/routing-rules.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { countersFor } from "../../src/network/counters.ts";
-import { addressesFor, type Limited, limitsFor, loadLimits } from "../../src/network/limits-table.ts";
+import {
+  addressesFor,
+  type Limited,
+  limitingOf,
+  limitsFor,
+  loadLimits,
+} from "../../src/network/limits-table.ts";
 import { MAIN_SLOT, markOf, slotOf, tableOf } from "../../src/network/slot.ts";
 import { applySysctls, sysctlsFor } from "../../src/network/sysctls.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
@@ -243,7 +249,10 @@ export class PacketGateway {
     const policy = this.policy();
     await host.run(["nft", "-f", "-"], { stdin: rulesetOf(policy) });
     await host.run(["nft", "-f", "-"], {
-      stdin: countersFor({ lans: this.lans().map((lan) => lan.interface), remote: null, uplink: "up0" }),
+      stdin: countersFor({
+        ...{ lans: this.lans().map((lan) => lan.interface), remote: null, uplink: "up0" },
+        networks: [],
+      }),
     });
     await applyRules(host, rulesFor({ ...policy, ipv6: "on" }));
     if (this.limited !== "nobody") await this.limit(host);
@@ -260,7 +269,7 @@ export class PacketGateway {
       quota: { name: "bench", bytes: FREE.quotaBytes, used: 0, atEnd: "blocked" },
     };
     const lans = this.lans().map((lan) => lan.interface);
-    await loadLimits(host, limitsFor([limited], lans) + addressesFor([limited]));
+    await loadLimits(host, limitsFor(limitingOf([limited], lans)) + addressesFor([limited]));
   }
 
   private policy(): Policy {

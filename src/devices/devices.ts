@@ -1,11 +1,22 @@
-import { type Address, addressOf, contains, type Prefix, parseAddress, unmapped } from "../base/address.ts";
+import {
+  type Address,
+  addressOf,
+  contains,
+  lengthOf,
+  type Prefix,
+  parseAddress,
+  unmapped,
+} from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
 import { nextBeat } from "../base/beat.ts";
 import { GatewayError, Unsaved } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Mac } from "../base/mac.ts";
 import { nameIn } from "../base/name.ts";
+import type { Texts } from "../base/saved.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
+import type { Counted, Links } from "../network/counters.ts";
+import { markOfDevice } from "../network/device-mark.ts";
 import type { Lan } from "../network/lan.ts";
 import type { Neighbour } from "../network/neighbours.ts";
 import { amountText } from "../shared/quotas.ts";
@@ -163,8 +174,10 @@ export class Devices {
     });
     this.traffic = new Traffic<DeviceId>({
       ...deps,
-      ownerOf: (address) => this.ownerOf(address),
+      owners: () => this.owners(),
       ids: () => this.ids,
+      macs: () => this.macs,
+      links: () => this.links,
     });
     this.announced = new Announced({
       ...deps,
@@ -218,6 +231,11 @@ export class Devices {
   /** Reads what the devices have received and sent, once a second at most. */
   count(): Promise<void> {
     return this.traffic.read();
+  }
+
+  /** Writes what they have received and sent until now, to go on from there after a restart. */
+  checkpoint(): (store: Pick<Texts, "write">) => void {
+    return this.traffic.checkpoint();
   }
 
   /** The device that uses this address, or null. */
@@ -465,7 +483,7 @@ export class Devices {
 
   /** To be called when devices on the road were added or removed, or may come in or not any more. */
   remoteChanged(): void {
-    this.traffic.linksAre(this.links);
+    this.traffic.linksChanged();
     void this.limits.insideIs(this.insides);
     this.updates.touch(this.ids);
   }
@@ -537,7 +555,7 @@ export class Devices {
     this.lans = lans;
     void this.fixed.takenAre({ own, routers });
     this.uplink = uplink;
-    this.traffic.linksAre(this.links);
+    this.traffic.linksChanged();
     void this.limits.insideIs(this.insides);
     // The table is first read once its changes are watched.
     if (before !== null && !Bun.deepEquals(lans, before)) void this.look();
@@ -600,6 +618,11 @@ export class Devices {
     ];
   }
 
+  /** Those of the LAN. */
+  private get macs(): Mac[] {
+    return this.ids.flatMap((id) => (isPrefixId(id) ? [] : [id]));
+  }
+
   /** The devices without those that are neither known nor assigned. */
   rowsOf(ids: readonly DeviceId[]): Promise<Device[]> {
     return this.rows.of(ids);
@@ -648,13 +671,25 @@ export class Devices {
     return [...lans, ...(remote === null ? [] : [remote])];
   }
 
-  /** The interfaces on which traffic is counted. */
-  private get links() {
+  /** Where traffic is counted. */
+  private get links(): Links {
     const remote = this.remote.ids.length === 0 ? null : this.remote.link;
-    return { lans: linksOf(this.lans ?? []), remote, uplink: this.uplink };
+    const networks = this.networks.prefixes.toSorted((a, b) => lengthOf(b) - lengthOf(a));
+    return { lans: linksOf(this.lans ?? []), remote, uplink: this.uplink, networks };
   }
 
-  /** The device whose traffic an address carries: the one that has it, or had it last, of this link if one is given. */
+  /** The device that a counter counts for. */
+  private owners(): (of: Counted) => DeviceId | null {
+    const macs = new Set(this.macs);
+    const byMark = new Map([...macs].map((mac) => [markOfDevice(mac), mac]));
+    return (of) => {
+      if ("mac" in of) return macs.has(of.mac) ? of.mac : null;
+      if ("mark" in of) return byMark.get(of.mark) ?? null;
+      return "network" in of ? of.network : this.ownerOf(of.address);
+    };
+  }
+
+  /** The device that has the address, or had it last, of this link if one is given. */
   ownerOf(address: Address, link: string | null = null): DeviceId | null {
     return this.remote.of(address) ?? this.networks.of(address) ?? this.deviceAt(address, link);
   }

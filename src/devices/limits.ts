@@ -4,11 +4,15 @@ import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
 import { listIn, SavedList, savedJson, type Texts } from "../base/saved.ts";
+import { markOfDevice, markOfRemote } from "../network/device-mark.ts";
 import {
   addressesFor,
   type ByteRate,
   isLimiting,
   type Limited,
+  type Limiting,
+  limitingOf,
+  limitsChange,
   limitsFor,
   listLimits,
   loadLimits,
@@ -77,12 +81,8 @@ export class Limits {
   private all: Rates;
   /** The interfaces of the LAN and of the road; null before they are first known. */
   private inside: readonly string[] | null = null;
-  /** Numbers are never given twice: a connection keeps its mark until its device sends again. */
-  private readonly numbers = new Map<DeviceId, number>();
-  /** Connections outlive the service, too. */
-  private nextNumber = randomNumber();
   /** What was loaded last, and how the kernel lists it. Null if that is not known. */
-  private loaded: { text: string; addresses: string; listing: string | null } | null = null;
+  private loaded: (Wanted & { listing: string | null }) | null = null;
   private isUnsaved = false;
   private isFaulty = false;
   private readonly queue = new Queue();
@@ -318,30 +318,38 @@ export class Limits {
   }
 
   private async apply(): Promise<void> {
-    const { host } = this.deps;
+    const { host, quotas } = this.deps;
     if (this.inside === null) return;
-    this.deps.quotas.renew();
-    const { text, addresses } = this.wanted(this.inside, false);
+    quotas.renew();
+    const wanted = this.wanted(this.inside);
     const { loaded } = this;
-    if (text === loaded?.text && addresses === loaded.addresses) return;
+    const change = loaded && changeOf(loaded, wanted);
+    if (change === "") return;
     this.loaded = null;
-    if (text === loaded?.text) await loadLimits(host, addresses);
-    else {
-      // The new table goes on counting where the former one ends, that of a former run, too.
-      await this.deps.quotas.read();
-      await loadLimits(host, this.wanted(this.inside, true).text + addresses);
-    }
-    const listing = text === NO_LIMITS ? null : await listLimits(host);
-    if (text !== NO_LIMITS && !isLimiting(listing))
+    // A table that another program has changed cannot be changed by names.
+    const isChanged =
+      change !== null &&
+      (await loadLimits(host, change).then(
+        () => true,
+        () => false,
+      ));
+    if (!isChanged) await this.replace(this.inside);
+    const listing = wanted.limiting === null ? null : await listLimits(host);
+    if (wanted.limiting !== null && !isLimiting(listing))
       throw new GatewayError("kernel_refused", "the kernel does not list the limits that it was given");
-    this.loaded = { text, addresses, listing };
-    const limited = new Set(this.ids);
-    for (const id of this.numbers.keys()) if (!limited.has(id)) this.numbers.delete(id);
+    this.loaded = { ...wanted, listing };
   }
 
-  /** Without a limit there is no table, and no packet costs anything. What was used changes with each packet. */
-  private wanted(inside: readonly string[], withUsed: boolean): { text: string; addresses: string } {
-    if (this.isNone || inside.length === 0) return { text: NO_LIMITS, addresses: "" };
+  /** The new table goes on counting where the former one ends, that of a former run, too. */
+  private async replace(inside: readonly string[]): Promise<void> {
+    await this.deps.quotas.read();
+    const { limiting, addresses } = this.wanted(inside);
+    await loadLimits(this.deps.host, limiting === null ? NO_LIMITS : limitsFor(limiting) + addresses);
+  }
+
+  /** Without a limit there is no table, and no packet costs anything. */
+  private wanted(inside: readonly string[]): Wanted {
+    if (this.isNone || inside.length === 0) return { limiting: null, addresses: "" };
     const limited = this.limited.map((id): Limited => {
       const rate = this.all.get(id) ?? null;
       const quota = this.deps.quotas.loadedFor(id);
@@ -351,27 +359,33 @@ export class Limits {
         isShared: rate === null,
         quota: quota && {
           ...quota,
-          used: withUsed ? quota.used : 0,
           atEnd: typeof quota.atEnd === "object" ? byteRateOf(quota.atEnd) : quota.atEnd,
         },
       };
     });
-    return { text: limitsFor(limited, inside), addresses: addressesFor(limited) };
+    return { limiting: limitingOf(limited, inside), addresses: addressesFor(limited) };
   }
 
   private whoIs(id: LimitId): Pick<Limited, "number" | "mac" | "addresses"> {
     if (id === EVERYBODY_ELSE) return { number: OTHERS, mac: null, addresses: [] };
     const addresses = this.deps.addressesOf(id);
-    return { number: this.numberOf(id), mac: isPrefixId(id) ? null : id, addresses };
+    const [number, mac] = isPrefixId(id) ? [markOfRemote(id), null] : [markOfDevice(id), id];
+    return { number, mac, addresses };
   }
+}
 
-  private numberOf(id: DeviceId): number {
-    const known = this.numbers.get(id);
-    if (known !== undefined) return known;
-    const number = this.nextNumber++;
-    this.numbers.set(id, number);
-    return number;
-  }
+/** What the kernel is to have: null without a table. */
+interface Wanted {
+  limiting: Limiting | null;
+  addresses: string;
+}
+
+/** Null if the table is to be made or removed. */
+function changeOf(loaded: Wanted, wanted: Wanted): string | null {
+  if (loaded.limiting === null || wanted.limiting === null)
+    return loaded.limiting === wanted.limiting ? "" : null;
+  const addresses = loaded.addresses === wanted.addresses ? "" : wanted.addresses;
+  return limitsChange(loaded.limiting, wanted.limiting) + addresses;
 }
 
 /** The rate that a client has given for a device or for everybody else; null is none. */
@@ -402,12 +416,6 @@ function isHigher(before: Rates, after: Rates, id: LimitId): boolean {
   return (["down", "up"] as const).some(
     (way) => (rate?.[way] ?? Number.POSITIVE_INFINITY) > (former?.[way] ?? Number.POSITIVE_INFINITY),
   );
-}
-
-/** Far above that of everybody else, and others in each run. */
-function randomNumber(): number {
-  const [random = 0] = crypto.getRandomValues(new Uint32Array(1));
-  return 2 ** 24 + (random >>> 8);
 }
 
 /** As the kernel counts. */

@@ -1,13 +1,15 @@
-import { type Address, contains, type Prefix } from "../base/address.ts";
+import { type Static, Type } from "typebox";
+import type { Address, Prefix } from "../base/address.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import type { Mac } from "../base/mac.ts";
 import { Queue } from "../base/queue.ts";
+import { savedJson, type Texts } from "../base/saved.ts";
 import {
-  type Count,
+  type Counted,
   type Counts,
   type Links,
   loadCounters,
-  MAX_COUNTED,
   readCounters,
   replaceCounters,
 } from "../network/counters.ts";
@@ -20,13 +22,33 @@ export interface Figures {
   tx: number;
 }
 
+/** What was credited until the history was last written, so that a later run of the service goes on from there. */
+const Credited = Type.Object(
+  {
+    boot: Type.String(),
+    table: Type.Integer(),
+    counts: Type.Record(Type.String(), Type.Number()),
+    figures: Type.Record(Type.String(), Type.Tuple([Type.Number(), Type.Number()])),
+  },
+  { additionalProperties: false },
+);
+type Credited = Static<typeof Credited>;
+export const CREDITED = savedJson("traffic_credited", Credited, null);
+
+/** Each start of the machine has another one. */
+const BOOT = "/proc/sys/kernel/random/boot_id";
+
 interface Deps<Id> {
-  host: Pick<Host, "run" | "monotonic">;
-  /** The device that has the address now. */
-  ownerOf: (address: Address) => Id | null;
+  host: Pick<Host, "run" | "read" | "monotonic">;
+  store: Pick<Texts, "read">;
+  /** The device that a counter counts for now, as of this moment. */
+  owners: () => (of: Counted) => Id | null;
   /** All devices; figures of others are dropped. */
   ids: () => readonly Id[];
-  /** Called with the bytes that a device has carried between two readings of the same address. */
+  /** Those of the LAN, which nobody can take out of the kernel's sets. */
+  macs: () => readonly Mac[];
+  links: () => Links;
+  /** Called with the bytes that a device has carried between two readings. */
   onCarried?: (id: Id, carried: Figures) => void;
   log: Pick<Log, "warn">;
 }
@@ -36,20 +58,18 @@ const READ_EVERY_MS = 1_000;
 
 const NONE: Figures = { rx: 0, tx: 0 };
 
-/**
- * The bytes that each device has sent and received. The kernel counts by address. What an address has carried since the
- * last reading is credited to the device that has the address now.
- */
-export class Traffic<Id> {
+/** The bytes that each device has sent and received: what the kernel has counted since the last reading. */
+export class Traffic<Id extends string> {
   private readonly figures = new Map<Id, Figures>();
-  private credited: { table: number; counts: ReadonlyMap<Address, Figures> } = {
-    table: 0,
-    counts: new Map(),
-  };
-  /** The addresses that were in the table when it was read last, and when that was. */
-  private latest: { counts: readonly Count[]; at: number } = { counts: [], at: 0 };
-  private links: Links = { lans: [], remote: null, uplink: null };
-  /** The interfaces of the table in the kernel, as far as they are known. */
+  /** Those of a former run of the service, of devices that are not known again yet. */
+  private readonly former = new Map<Id, Figures>();
+  /** Null until the first reading. What belongs to nobody yet is not in it, and is credited once it does. */
+  private credited: { table: number; counts: ReadonlyMap<string, number> } | null = null;
+  private boot = "";
+  /** The addresses behind other routers in the last reading, and when that was. */
+  private heard: Counts["heard"] = [];
+  private heardAt = 0;
+  /** What the table in the kernel was made for, as far as that is known. */
   private loaded: Links | null = null;
   private readonly reading: Reading<void>;
   /** A listing that came late must not replace a newer one. */
@@ -70,18 +90,15 @@ export class Traffic<Id> {
   }
 
   /** The addresses of a network that have sent something within a day, the latest first. */
-  heardIn(prefix: Prefix): { address: Address; heardAt: number }[] {
-    const { counts, at } = this.latest;
-    return counts
-      .flatMap(({ address, heardMsAgo }) =>
-        heardMsAgo === null || !contains(prefix, address) ? [] : [{ address, heardAt: at - heardMsAgo }],
-      )
+  heardIn(network: Prefix): { address: Address; heardAt: number }[] {
+    return this.heard
+      .filter((each) => each.network === network)
+      .map(({ address, msAgo }) => ({ address, heardAt: this.heardAt - msAgo }))
       .sort((a, b) => b.heardAt - a.heardAt);
   }
 
-  /** Takes effect with the next reading. */
-  linksAre(links: Links): void {
-    this.links = links;
+  /** To be called when the links may have changed. Takes effect with the next reading. */
+  linksChanged(): void {
     this.reading.forget();
   }
 
@@ -90,6 +107,22 @@ export class Traffic<Id> {
     if (this.loaded === null) return;
     this.reading.forget();
     await this.read();
+  }
+
+  /** Writes what has been credited until now, in the transaction of whoever has been told of it. */
+  checkpoint(): (store: Pick<Texts, "write">) => void {
+    const { credited } = this;
+    if (credited === null) return () => {};
+    const { table, counts } = credited;
+    const figures = [...this.former, ...this.figures].map(([id, { rx, tx }]): [string, [number, number]] => [
+      id,
+      [rx, tx],
+    ]);
+    const saved: Credited = {
+      ...{ boot: this.boot, table, counts: Object.fromEntries([...counts].filter(([, bytes]) => bytes > 0)) },
+      figures: Object.fromEntries(figures),
+    };
+    return (store) => CREDITED.write(store, saved);
   }
 
   /**
@@ -114,45 +147,63 @@ export class Traffic<Id> {
   }
 
   private async renew(): Promise<void> {
-    const { host } = this.deps;
-    const { links } = this;
-    const counts = Bun.deepEquals(links, this.loaded) ? await readCounters(host) : null;
+    const { host, macs } = this.deps;
+    const links = this.deps.links();
+    const counts = Bun.deepEquals(links, this.loaded) ? await readCounters(host, links.networks) : null;
     if (counts === null) {
       this.loaded = null;
-      await loadCounters(host, links);
+      await loadCounters(host, links, macs());
       this.loaded = links;
     }
-    const current = counts ?? (await readCounters(host));
+    const current = counts ?? (await readCounters(host, links.networks));
     if (current === null) return;
-    this.take(current);
-    // Otherwise no new address would be counted for a day.
-    if (current.counts.length >= MAX_COUNTED) await replaceCounters(host, links);
+    const isFirst = this.credited === null && !(await this.goOn());
+    this.take(current, isFirst);
+    // Otherwise no new device would be counted for a day.
+    if (current.isFull) await replaceCounters(host, links, macs());
   }
 
-  private take({ table, counts }: Counts): void {
-    const before = this.credited.table === table ? this.credited.counts : new Map<Address, Figures>();
-    const after = new Map<Address, Figures>();
-    // The bytes in the table before the first reading were carried at some other time.
-    const isFirst = this.credited.table === 0;
-    const isSame = this.credited.table === table;
-    const last = new Map(this.latest.counts.map((count) => [count.address, count]));
-    for (const { address, sent: tx, received: rx } of counts) {
-      const done = before.get(address) ?? NONE;
-      const id = this.deps.ownerOf(address);
-      // It is credited once a device has the address.
-      if (id === null) after.set(address, done);
-      else {
-        after.set(address, { rx, tx });
-        const { rx: rxBefore, tx: txBefore } = this.of(id);
-        this.figures.set(id, { rx: rxBefore + since(done.rx, rx), tx: txBefore + since(done.tx, tx) });
-        const read = isSame ? last.get(address) : undefined;
-        if (!isFirst)
-          this.deps.onCarried?.(id, { rx: since(read?.received ?? 0, rx), tx: since(read?.sent ?? 0, tx) });
-      }
+  /** Takes over what a former run of the service has credited; false if it has left nothing. */
+  private async goOn(): Promise<boolean> {
+    const { host, store } = this.deps;
+    this.boot = (await host.read(BOOT))?.trim() ?? "";
+    let saved: Readonly<Credited> | null = null;
+    try {
+      saved = CREDITED.read(store);
+    } catch {
+      // The history reports a damaged database.
+    }
+    if (saved === null || saved.boot !== this.boot) return false;
+    this.credited = { table: saved.table, counts: new Map(Object.entries(saved.counts)) };
+    for (const [id, [rx, tx]] of Object.entries(saved.figures)) this.former.set(id as Id, { rx, tx });
+    return true;
+  }
+
+  /** The bytes in the table before the first reading were carried at some other time. */
+  private take({ table, counts, heard }: Counts, isFirst: boolean): void {
+    const before = this.credited?.table === table ? this.credited.counts : new Map<string, number>();
+    const after = new Map<string, number>();
+    const carried = new Map<Id, Figures>();
+    const known = new Set(this.deps.ids());
+    for (const [id, figures] of this.former)
+      if (known.has(id) && this.former.delete(id)) this.figures.set(id, figures);
+    const ownerOf = this.deps.owners();
+    for (const { key, of, way, bytes } of counts) {
+      const done = before.get(key) ?? 0;
+      const id = ownerOf(of);
+      after.set(key, id === null ? done : bytes);
+      if (id === null) continue;
+      const { rx, tx } = carried.get(id) ?? NONE;
+      const more = since(done, bytes);
+      carried.set(id, way === "sent" ? { rx, tx: tx + more } : { rx: rx + more, tx });
+    }
+    for (const [id, { rx, tx }] of carried) {
+      const { rx: rxBefore, tx: txBefore } = this.of(id);
+      this.figures.set(id, { rx: rxBefore + rx, tx: txBefore + tx });
+      if (!isFirst) this.deps.onCarried?.(id, { rx, tx });
     }
     this.credited = { table, counts: after };
-    this.latest = { counts, at: this.deps.host.monotonic() };
-    const known = new Set(this.deps.ids());
+    [this.heard, this.heardAt] = [heard, this.deps.host.monotonic()];
     for (const id of this.figures.keys()) if (!known.has(id)) this.figures.delete(id);
   }
 }

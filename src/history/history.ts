@@ -1,16 +1,19 @@
+import { Type } from "typebox";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
+import { savedJson, type Texts } from "../base/saved.ts";
+import { CREDITED } from "../devices/traffic.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { Absences } from "./absences.ts";
-import { Meter, type Metered } from "./meter.ts";
+import { Meter, type Metered, Read } from "./meter.ts";
 import { QualityHistory } from "./quality-history.ts";
 import type { QualityRing } from "./quality-ring.ts";
 import { type Carried, LENGTHS_MS, type Minute, type Range, Ring, type Subject } from "./ring.ts";
 
 interface Deps {
-  clock: Pick<Host, "now" | "sleep">;
+  clock: Pick<Host, "now" | "sleep" | "read">;
   store: Pick<Store, "atomically" | "view" | "read" | "write" | "forget">;
   log: Pick<Log, "warn">;
   /** `--history`. */
@@ -23,9 +26,23 @@ export interface Sources {
   devices: {
     /** Calls `note` for each device that has carried something; never throws. */
     count(): Promise<void>;
+    /** What they have carried until now, to be written when that is in the history. */
+    checkpoint(): (store: Pick<Texts, "write">) => void;
     readonly direct: { devices: readonly unknown[] };
   };
 }
+
+/** What the history has of the tunnels' sessions, since the machine's start. */
+const METERED = savedJson(
+  "history_metered",
+  Type.Object(
+    { boot: Type.String(), readings: Type.Record(Type.String(), Read) },
+    { additionalProperties: false },
+  ),
+  null,
+);
+/** Each start of the machine has another one. */
+const BOOT = "/proc/sys/kernel/random/boot_id";
 
 const { minute: MINUTE_MS } = LENGTHS_MS;
 const EARLY_MS = 1_000;
@@ -52,6 +69,9 @@ export class History {
   /** Of minutes that are over and not written yet. */
   private complete: Minute[] = [];
   private minutesSinceWrite = 0;
+  /** Writes what the counters were at the end of the last of these minutes. */
+  private checkpoint: (() => void) | null = null;
+  private boot = "";
   private readonly meter = new Meter();
   /** Readings that overtake each other would look like counters that have started again. */
   private readonly queue = new Queue();
@@ -103,13 +123,15 @@ export class History {
         this.ring.clear();
         this.quality.ring.clear();
         this.absences.clear();
+        // What is carried from now on is not for a later history either.
+        for (const { key } of [METERED, CREDITED])
+          if (this.deps.store.read(key) !== null) this.deps.store.forget(key);
       });
     quietly(() => {
       const { first, last } = this.ring.ends();
       this.absences.begin(this.deps.clock.now(), first, last);
     });
-    await this.readTunnels(sources.tunnels());
-    this.sources = sources;
+    await this.begin(sources);
     for (;;) {
       const { clock } = this.deps;
       const left = MINUTE_MS - (clock.now() % MINUTE_MS);
@@ -118,6 +140,29 @@ export class History {
       if (signal.aborted) return;
       quietly(() => this.absences.note(clock.now()));
       await this.count(sources);
+    }
+  }
+
+  /** Goes on where a former run of the service has ended. What was carried meanwhile counts for the first minute. */
+  private async begin(sources: Sources): Promise<void> {
+    this.boot = (await this.deps.clock.read(BOOT))?.trim() ?? "";
+    const former = this.former;
+    if (former === null) await this.readTunnels(sources.tunnels());
+    else this.meter.goOn(former);
+    this.sources = sources;
+    await sources.devices.count();
+    if (former !== null) return;
+    this.checkpoint = this.checkpointOf(sources);
+    this.write();
+  }
+
+  /** The readings of tunnels that a former run has left; null after a start of the machine. */
+  private get former(): Meter["readings"] | null {
+    try {
+      const metered = METERED.read(this.deps.store);
+      return metered?.boot === this.boot ? metered.readings : null;
+    } catch {
+      return null;
     }
   }
 
@@ -148,8 +193,14 @@ export class History {
 
   private writeCarried(): void {
     this.minutesSinceWrite = 0;
+    const { checkpoint } = this;
     const minutes = this.complete.splice(0);
-    if (minutes.length === 0 || this.attempt(() => this.ring.addAll(minutes))) return;
+    this.checkpoint = null;
+    const write = () => {
+      this.ring.addAll(minutes);
+      checkpoint?.();
+    };
+    if (checkpoint === null || this.attempt(() => this.deps.store.atomically(write))) return;
     for (const { amounts } of minutes)
       for (const { kind, name, rx, tx } of amounts) this.note(kind, name, { rx, tx });
   }
@@ -167,12 +218,28 @@ export class History {
     this.gathered.clear();
   }
 
-  private async count({ tunnels, devices }: Sources): Promise<void> {
+  private checkpointOf({ devices }: Sources): () => void {
+    const { store } = this.deps;
+    const [metered, writeDevices] = [
+      { boot: this.boot, readings: this.meter.readings },
+      devices.checkpoint(),
+    ];
+    return () => {
+      METERED.write(store, metered);
+      writeDevices(store);
+    };
+  }
+
+  private async count(sources: Sources): Promise<void> {
+    const { tunnels, devices } = sources;
     await this.readTunnels(tunnels());
     // Packets outside the tunnels do not count for any tunnel.
     if (!this.isQuiet || devices.direct.devices.length > 0) await devices.count();
     this.quality.endMinute(this.lastMinute, !this.isQuiet);
-    if (!this.isQuiet) this.endMinute();
+    if (!this.isQuiet) {
+      this.endMinute();
+      this.checkpoint = this.checkpointOf(sources);
+    }
     this.minutesSinceWrite += 1;
     if (this.quality.isDue) this.write();
     else if (this.minutesSinceWrite >= MINUTES_AT_ONCE) this.writeCarried();

@@ -1,3 +1,4 @@
+import { type Static, Type } from "typebox";
 import { carriedBy, type State } from "../tunnel/state.ts";
 import type { Carried } from "./ring.ts";
 
@@ -10,10 +11,26 @@ export interface Metered {
   };
 }
 
+/** The figures of a session's interface at some reading. */
+export const Read = Type.Object(
+  { link: Type.String(), rx: Type.Number(), tx: Type.Number() },
+  { additionalProperties: false },
+);
+type Read = Static<typeof Read>;
+
 /** The traffic of tunnels, whose counters start again with each session. */
 export class Meter {
-  /** The figures of the sessions' interfaces at the last reading. */
-  private readonly last = new Map<string, Carried & { link: string }>();
+  private readonly last = new Map<string, Read>();
+
+  /** The last reading of each tunnel. */
+  get readings(): Record<string, Read> {
+    return Object.fromEntries(this.last);
+  }
+
+  /** Goes on from the readings of a former run of the service. */
+  goOn(readings: Readonly<Record<string, Read>>): void {
+    for (const [name, read] of Object.entries(readings)) this.last.set(name, read);
+  }
 
   /** The traffic of the tunnel since the last reading. */
   async read({ name, controller }: Metered): Promise<Carried> {

@@ -138,7 +138,7 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
     tables: [
       ...((await listTable(host)) === null ? [] : [TABLE]),
       ...((await listArpTable(host)) === null ? [] : [ARP_TABLE]),
-      ...((await readCounters(host)) === null ? [] : [COUNTERS_TABLE]),
+      ...((await readCounters(host, [])) === null ? [] : [COUNTERS_TABLE]),
       ...((await areBoundsLoaded(host)) ? [BOUNDS_TABLE] : []),
       ...((await listLimits(host)) === null ? [] : [LIMITS_TABLE]),
     ],

@@ -1,6 +1,6 @@
 import type { Mac } from "../base/mac.ts";
+import { jhashOf } from "../network/jhash.ts";
 import { DIRECT_MARK } from "../network/slot.ts";
-import { jhashOf } from "./jhash.ts";
 import { among, chain, fromHosts, isMarked, namesOf, setMark } from "./match.ts";
 import { directDevices, directRemotes, isAnyDirect, leadsToDirect, type Policy } from "./policy.ts";
 import { endpoint, relayedIn } from "./relay.ts";

@@ -1,135 +1,255 @@
-import { type Address, parseAddress } from "../base/address.ts";
+import { type Address, familyOf, type Prefix, parseAddress } from "../base/address.ts";
+import { type Mac, parseMac } from "../base/mac.ts";
 import type { Host } from "../system/host.ts";
 import { listNft, type NftElement, type NftObject } from "../system/nft.ts";
+import { DEVICE_MARK_HASH, markOfDevice } from "./device-mark.ts";
 
 /** A separate table, which counts and never drops. The kill switch replaces its own table, but not this one. */
 export const COUNTERS_TABLE = "inet portcullis_traffic";
 
-/** The most addresses in each set; others are not counted until the table is made again. */
+/**
+ * The most elements of each set. There are fewer known devices, and they are in the sets before others can be: who
+ * invents MAC addresses takes nobody else's place.
+ */
 export const MAX_COUNTED = 4_096;
-/** An address that is silent for longer is counted from zero, so the figures must be read more often. */
+/** What is silent for longer is counted from zero, so the figures must be read more often. */
 const TIMEOUT_SECONDS = 86_400;
-/** It is harmless to list addresses that have timed out, and the kernel need not search for them each second. */
+/** It is harmless to list elements that have timed out, and the kernel need not search for them each second. */
 const COLLECTED_EVERY_SECONDS = 600;
 
 /** A full table takes a tenth of it on a Pi. */
 const LISTED_WITHIN_MS = 3_000;
 
-/** What the gateway has forwarded for one address of the LAN. */
+/** Who a counter of the kernel counts for. */
+export type Counted = { mac: Mac } | { mark: number } | { address: Address } | { network: Prefix };
+
+/** Bytes that the gateway has forwarded from somebody, or to somebody. */
 export interface Count {
-  address: Address;
-  /** Bytes from and to it. */
-  sent: number;
-  received: number;
-  /** Milliseconds since its last packet, in whole seconds; null if it has sent none. */
-  heardMsAgo: number | null;
+  /** The same in each reading. */
+  key: string;
+  of: Counted;
+  way: "sent" | "received";
+  bytes: number;
 }
 
 export interface Counts {
   /** The number of the table: each new one has another number, and counts from zero. */
   table: number;
   counts: Count[];
+  /** Addresses behind other routers that have sent something, and how many milliseconds ago, in whole seconds. */
+  heard: { network: Prefix; address: Address; msAgo: number }[];
+  /** Whether a set has no room for more. */
+  isFull: boolean;
 }
 
-/** The interfaces of the LAN, the one from which devices on the road come, and the one to the internet. */
+/** Where packets of devices come from. */
 export interface Links {
+  /** The interfaces of the LAN. */
   lans: readonly string[];
-  /** Null while none may come. */
+  /** The interface of devices on the road; null while none may come. */
   remote: string | null;
   uplink: string | null;
+  /** Networks behind other routers of the LAN, the most specific first. */
+  networks: readonly Prefix[];
 }
 
 /**
- * The table in text for `nft -f -`. Loading it again keeps the elements of its sets. Packets add the elements, so that
- * nobody has to know the addresses of a device. They are counted after the filter, so refused packets are not counted.
+ * The table in text for `nft -f -`. Loading it again keeps what was counted. Packets add the elements, and count after the
+ * filter, so refused ones are not counted.
+ *
+ * A device of the LAN is its MAC address, whatever addresses it uses. What it receives is known by its connections: the
+ * first packet of each sets the connection's mark, and NAT chains see only that one. What begins outside is counted by
+ * the address that it is led to. A device on the road is its addresses, which WireGuard has proven, and a network behind
+ * another router is its prefix, as in the firewall.
  */
-export function countersFor(links: Links): string {
-  const sets = WAYS.flatMap(({ set }) => [setOf(`${set}_4`, 4), setOf(`${set}_6`, 6)]);
-  // A packet between the road and the LAN counts for both devices.
-  const rules = ([4, 6] as const).flatMap((family) => [
-    ...WAYS.flatMap((way) => (links.remote === null ? [] : remoteRule(way, family, links.remote))),
-    ...WAYS.flatMap((way) => rulesOf(way, family, links)),
-  ]);
+export function countersFor(links: Links, known: readonly Mac[] = []): string {
+  const { lans, remote, networks } = links;
+  const [from, to] = [on("iifname", lans), on("oifname", lans)];
+  const { modulus, seed, offset } = DEVICE_MARK_HASH;
+  const mark = `ct mark set jhash ether saddr mod ${modulus} seed 0x${seed.toString(16)} offset ${offset}`;
   return `add table ${COUNTERS_TABLE}
 flush table ${COUNTERS_TABLE}
 table ${COUNTERS_TABLE} {
-${sets.join("\n")}
+${setOf("sent", "ether_addr", known)}
+${setOf("received", "mark", [...new Set(known.map(markOfDevice))].map(String))}
+${familySets("inward")}
+${remote === null ? "" : `${familySets("road_sent")}\n${familySets("road_received")}\n`}${networks.map(networkOf).join("")}  chain begun {
+    type nat hook prerouting priority dstnat - 10; policy accept;
+${rulesOf(from.map((link) => `${link} ${mark} comment "the connections of a device"`))}  }
+
   chain count {
     type filter hook forward priority filter + 10; policy accept;
-${rules.map((rule) => `    ${rule}\n`).join("")}  }
+${rulesOf(countingRules(links, from, to))}  }
+
+  chain inward {
+    update @inward_4 { ip daddr }
+    update @inward_6 { ip6 daddr }
+  }
 }
 `;
 }
 
-const WAYS = [
-  { set: "sent", link: "iifname", direction: "original", field: "saddr" },
-  { set: "received", link: "oifname", direction: "reply", field: "daddr" },
-] as const;
-type Way = (typeof WAYS)[number];
+/** A packet between the road and the LAN counts for both devices. */
+function countingRules({ lans, remote, uplink, networks }: Links, from: string[], to: string[]): string[] {
+  const byRoad = remote === null ? [] : remoteRules(remote);
+  // On an interface that is also the uplink, the connection tells answers of the internet from what the LAN sends.
+  const answers =
+    uplink !== null && lans.includes(uplink) ? to.map((link) => `iifname "${uplink}" ${link}`) : [];
+  return [
+    ...byRoad,
+    ...answers.flatMap(repliesTo),
+    ...answers.map((link) => `${link} ct direction reply goto inward`),
+    ...networks.flatMap((each) =>
+      from.map((link) => `${link} ${header(each, "saddr")} goto ${nameOf("from", each)}`),
+    ),
+    ...from.map((link) => `${link} update @sent { ether saddr } accept`),
+    ...networks.flatMap((each) =>
+      to.map((link) => `${link} ${header(each, "daddr")} counter name "${nameOf("to", each)}" accept`),
+    ),
+    ...to.flatMap(repliesTo),
+    ...to.map((link) => `${link} goto inward`),
+  ];
+}
 
-function setOf(name: string, family: 4 | 6): string {
+/** Without a mark, the connection began before there was this table. */
+function repliesTo(link: string): string[] {
+  return [`${link} ct direction reply ct mark != 0 update @received { ct mark } accept`];
+}
+
+function remoteRules(remote: string): string[] {
+  return ([4, 6] as const).flatMap((family) => [
+    `iifname "${remote}" update @road_sent_${family} { ${HEADERS[family]} saddr }`,
+    `oifname "${remote}" update @road_received_${family} { ${HEADERS[family]} daddr }`,
+  ]);
+}
+
+/** Its counters, and which of its addresses were heard; if the set of those is full, the bytes count all the same. */
+function networkOf(network: Prefix): string {
+  const [from, heard] = [nameOf("from", network), nameOf("heard", network)];
+  const family = familyOf(network);
+  return `  counter ${from} {
+  }
+
+  counter ${nameOf("to", network)} {
+  }
+
+${setOf(heard, `ipv${family}_addr`, [], false)}
+  chain ${from} {
+    counter name "${from}"
+    update @${heard} { ${HEADERS[family]} saddr }
+  }
+
+`;
+}
+
+const HEADERS = { 4: "ip", 6: "ip6" } as const;
+
+function header(network: Prefix, field: "saddr" | "daddr"): string {
+  return `${HEADERS[familyOf(network)]} ${field} ${network}`;
+}
+
+function nameOf(what: "from" | "to" | "heard", network: Prefix): string {
+  return `${what}_${network.replaceAll(/[^0-9a-f]/g, "_")}`;
+}
+
+function on(key: "iifname" | "oifname", links: readonly string[]): string[] {
+  const names = links.map((name) => `"${name}"`);
+  if (names.length === 0) return [];
+  return [`${key} ${names.length === 1 ? names[0] : `{ ${names.join(", ")} }`}`];
+}
+
+function rulesOf(rules: readonly string[]): string {
+  return rules.map((rule) => `    ${rule}\n`).join("");
+}
+
+function familySets(name: string): string {
+  return `${setOf(`${name}_4`, "ipv4_addr")}\n${setOf(`${name}_6`, "ipv6_addr")}`;
+}
+
+function setOf(name: string, type: string, elements: readonly string[] = [], counts = true): string {
+  // nft refuses a list of none.
+  const listed = elements.length === 0 ? "" : `    elements = { ${elements.join(", ")} }\n`;
   return `  set ${name} {
-    type ipv${family}_addr
+    type ${type}
     size ${MAX_COUNTED}
     flags dynamic,timeout
-    counter
-    timeout ${TIMEOUT_SECONDS}s
+${counts ? "    counter\n" : ""}    timeout ${TIMEOUT_SECONDS}s
     gc-interval ${COLLECTED_EVERY_SECONDS}s
-  }
+${listed}  }
 `;
-}
-
-function remoteRule(way: Way, family: 4 | 6, remote: string): string {
-  return `${way.link} "${remote}" ${updateOf(way, family)}`;
-}
-
-/** On an interface that is also the uplink, a connection's direction tells the LAN from the internet. */
-function rulesOf(way: Way, family: 4 | 6, { lans, uplink }: Links): string[] {
-  const { link, direction } = way;
-  const own = lans.filter((name) => name !== uplink).map((name) => `"${name}"`);
-  const matches = [
-    ...(own.length === 0 ? [] : [`${link} ${own.length === 1 ? own[0] : `{ ${own.join(", ")} }`}`]),
-    ...(uplink !== null && lans.includes(uplink) ? [`${link} "${uplink}" ct direction ${direction}`] : []),
-  ];
-  return matches.map((match) => `${match} ${updateOf(way, family)} accept`);
-}
-
-function updateOf({ set, field }: Way, family: 4 | 6): string {
-  return `update @${set}_${family} { ${family === 4 ? "ip" : "ip6"} ${field} }`;
 }
 
 /** Makes the table as it should be now, and keeps what it has counted if possible. */
-export async function loadCounters(host: Pick<Host, "run">, links: Links): Promise<void> {
-  const stdin = countersFor(links);
-  const load = (text: string) => host.run(["nft", "-f", "-"], { stdin: text });
+export async function loadCounters(
+  host: Pick<Host, "run">,
+  links: Links,
+  known: readonly Mac[] = [],
+): Promise<void> {
+  const stdin = countersFor(links, known);
   // The table has sets of another version, or of another program.
-  await load(stdin).catch(() => replaceCounters(host, links));
+  await host.run(["nft", "-f", "-"], { stdin }).catch(() => replaceCounters(host, links, known));
 }
 
 /** The same with empty sets. */
-export async function replaceCounters(host: Pick<Host, "run">, links: Links): Promise<void> {
-  const stdin = `add table ${COUNTERS_TABLE}\ndelete table ${COUNTERS_TABLE}\n${countersFor(links)}`;
+export async function replaceCounters(
+  host: Pick<Host, "run">,
+  links: Links,
+  known: readonly Mac[] = [],
+): Promise<void> {
+  const stdin = `add table ${COUNTERS_TABLE}\ndelete table ${COUNTERS_TABLE}\n${countersFor(links, known)}`;
   await host.run(["nft", "-f", "-"], { stdin });
 }
 
 /** Null without the table. */
-export async function readCounters(host: Pick<Host, "run">): Promise<Counts | null> {
+export async function readCounters(
+  host: Pick<Host, "run">,
+  networks: readonly Prefix[],
+): Promise<Counts | null> {
   const nftables = await listNft(host, ["table", ...COUNTERS_TABLE.split(" ")], {
     timeoutMs: LISTED_WITHIN_MS,
   }).catch((): NftObject[] => []);
   if (nftables.length === 0) return null;
-  const counts = new Map<Address, Count>();
-  for (const { set } of nftables)
-    for (const { elem } of set?.elem ?? []) if (elem) take(counts, set?.name ?? "", elem);
   const table = nftables.flatMap((each) => each.table?.handle ?? [])[0] ?? 0;
-  return { table, counts: [...counts.values()] };
+  const read: Counts = { table, counts: [], heard: [], isFull: false };
+  const named = new Map(
+    networks.flatMap((network) =>
+      (["from", "to", "heard"] as const).map((what) => [nameOf(what, network), { what, network }] as const),
+    ),
+  );
+  for (const { set, counter } of nftables) {
+    const own = named.get(counter?.name ?? set?.name ?? "");
+    if (counter && own) read.counts.push(networkCount(counter.name, own, counter.bytes));
+    for (const { elem } of set?.elem ?? []) if (set && elem) take(read, set.name, elem, own?.network);
+    read.isFull ||= (set?.elem?.length ?? 0) >= MAX_COUNTED;
+  }
+  return read;
 }
 
-function take(counts: Map<Address, Count>, set: string, { val, expires = 0, counter }: NftElement): void {
+function networkCount(key: string, { what, network }: { what: string; network: Prefix }, bytes = 0): Count {
+  return { key, of: { network }, way: what === "from" ? "sent" : "received", bytes };
+}
+
+function take(
+  read: Counts,
+  set: string,
+  { val, expires = 0, counter }: NftElement,
+  network: Prefix | undefined,
+): void {
   const address = typeof val === "string" ? parseAddress(val) : null;
-  if (address === null) return;
-  const count = counts.get(address) ?? { address, sent: 0, received: 0, heardMsAgo: null };
-  const bytes = counter?.bytes ?? 0;
-  if (set.startsWith("received_")) counts.set(address, { ...count, received: bytes });
-  else counts.set(address, { ...count, sent: bytes, heardMsAgo: 1_000 * (TIMEOUT_SECONDS - expires) });
+  if (network !== undefined) {
+    const msAgo = 1_000 * (TIMEOUT_SECONDS - expires);
+    if (address !== null) read.heard.push({ network, address, msAgo });
+    return;
+  }
+  const of = countedIn(set, val, address);
+  const way = set === "sent" || set.startsWith("road_sent_") ? "sent" : "received";
+  if (of !== null) read.counts.push({ key: `${set} ${val}`, of, way, bytes: counter?.bytes ?? 0 });
+}
+
+/** Null for what is no element of ours. */
+function countedIn(set: string, val: unknown, address: Address | null): Counted | null {
+  if (set === "received") return typeof val === "number" ? { mark: val } : null;
+  if (address !== null) return /^(inward|road_(sent|received))_[46]$/.test(set) ? { address } : null;
+  const mac = set === "sent" && typeof val === "string" ? parseMac(val) : null;
+  return mac === null ? null : { mac };
 }

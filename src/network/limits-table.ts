@@ -2,6 +2,7 @@ import { type Address, familyOf } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
 import type { Host } from "../system/host.ts";
 import { listNft, type NftObject } from "../system/nft.ts";
+import { DEVICE_MARK_HASH } from "./device-mark.ts";
 
 /**
  * A separate table that only drops: nothing passes because of it, whatever it contains. The kill switch replaces its own
@@ -17,7 +18,7 @@ export interface ByteRate {
 
 /** A device with a limit, or everybody else. */
 export interface Limited {
-  /** The mark of the connections. */
+  /** The mark of its connections; `OTHERS` for everybody else. */
   number: number;
   /** Null for a device on the road, which has none, and for everybody else. */
   mac: Mac | null;
@@ -33,7 +34,7 @@ export interface Limited {
   quota: { name: string; bytes: number; used: number; atEnd: "blocked" | "told" | ByteRate } | null;
 }
 
-/** The mark of the connections of devices without a limit or a quota of their own, which together can have one. */
+/** Stands for all devices without a limit or a quota of their own, which together can have one. */
 export const OTHERS = 1;
 
 /**
@@ -42,41 +43,111 @@ export const OTHERS = 1;
  */
 const BURST_BYTES = 65_536;
 
+/** A limit has bytes a second, a quota bytes, and what was used of them. */
+interface LimitObject {
+  kind: "limit" | "quota";
+  bytes: number;
+  used?: number;
+}
+
 /**
- * The table in text for `nft -f -`. A packet costs one look-up, however many devices are limited: it leads to a chain of
- * its device. What a device sends is known by its MAC address. The same packet marks its connection, and so what it
- * receives is known by the mark, whatever addresses it uses. Before it sends, and after a limit has ended, the mark says
- * nothing: then what it receives is known by its address, and else counts as everybody else's.
+ * The table by names. What changes is changed alone, in one transaction: each quota goes on counting meanwhile, and no
+ * other limit begins again.
  */
-export function limitsFor(limited: readonly Limited[], inside: readonly string[]): string {
-  const links = `{ ${inside.map((link) => `"${link}"`).join(", ")} }`;
+export interface Limiting {
+  objects: ReadonlyMap<string, LimitObject>;
+  chains: ReadonlyMap<string, readonly string[]>;
+  maps: ReadonlyMap<string, { type: string; elements: ReadonlyMap<string, string> }>;
+}
+
+/**
+ * A packet costs one look-up, however many devices are limited: it leads to a chain of its device. What a device sends is
+ * known by its MAC address, and what it receives by the mark of the connection, whatever addresses it uses. A connection
+ * without a mark began outside: until its device has sent something, the address tells.
+ */
+export function limitingOf(limited: readonly Limited[], inside: readonly string[]): Limiting {
   const others = limited.find(({ number }) => number === OTHERS) ?? NO_OTHERS;
   const all = [others, ...limited.filter((each) => each !== others)];
   const road = limited.filter(({ mac, number }) => mac === null && number !== OTHERS);
-  const objects = [...all.map(limitsOf), ...all.map(quotaOf)].join("");
-  const chains = all.map((each) => chainsOf(each, others)).join("");
-  const onTheRoad = road.length === 0 ? "" : "    ip saddr vmap @road_4\n    ip6 saddr vmap @road_6\n";
-  return `${NO_LIMITS}table ${LIMITS_TABLE} {
-${objects}${chains}${mapsOf(all, road)}  chain forwarded {
-    type filter hook forward priority filter + 5; policy accept;
-    iifname ${links} goto sent
-    goto received
-  }
-
-  chain sent {
-    ct direction reply oifname ${links} goto received comment "between two devices, who began counts"
-    ether saddr vmap @macs
-${onTheRoad}    goto up_${OTHERS}
-  }
-
-  chain received {
-    ct mark vmap @connections
-    ct mark set ip daddr map @to_4 ct mark vmap @connections
-    ct mark set ip6 daddr map @to_6 ct mark vmap @connections
-    goto down_${OTHERS}
-  }
+  return {
+    objects: new Map([...all.flatMap(limitsOf), ...all.flatMap(quotaOf)]),
+    chains: new Map([
+      ...all.flatMap((each) => chainsOf(each, others)),
+      ...commonChains(inside, road.length > 0),
+    ]),
+    maps: new Map(mapsOf(all, road)),
+  };
 }
-`;
+
+/** The chain that all forwarded packets pass. */
+const HOOKED = "forwarded";
+const HOOK = "type filter hook forward priority filter + 5; policy accept;";
+
+/** The whole table in text for `nft -f -`. */
+export function limitsFor({ objects, chains, maps }: Limiting): string {
+  const blocks = [
+    ...[...objects].map(([name, object]) => block(object.kind, name, [objectText(object)])),
+    ...[...chains].map(([name, rules]) =>
+      block("chain", name, [...(name === HOOKED ? [HOOK] : []), ...rules]),
+    ),
+    ...[...maps].map(([name, { type, elements }]) => {
+      const listed = [...elements].map(([key, value]) => `${key} : ${value}`).join(", ");
+      // nft refuses a list of none.
+      return block("map", name, [`type ${type}`, ...(listed === "" ? [] : [`elements = { ${listed} }`])]);
+    }),
+  ];
+  return `${NO_LIMITS}table ${LIMITS_TABLE} {\n${blocks.join("\n")}}\n`;
+}
+
+/** What turns one table into the other, in text for `nft -f -`. */
+export function limitsChange(before: Limiting, after: Limiting): string {
+  const objects = { old: objectsBeside(before, after), new: objectsBeside(after, before) };
+  // The kernel removes no object that a rule uses.
+  const names = objects.old.map(([name]) => `"${name}"`);
+  const chains = [...after.chains].filter(
+    ([name, rules]) =>
+      !Bun.deepEquals(rules, before.chains.get(name)) ||
+      rules.some((rule) => names.some((object) => rule.includes(object))),
+  );
+  const gone = [...before.chains.keys()].filter((name) => !after.chains.has(name));
+  const flushed = [...gone, ...chains.map(([name]) => name).filter((name) => before.chains.has(name))];
+  const added = chains.map(([name]) => name).filter((name) => !before.chains.has(name));
+  const lines = [
+    ...flushed.map((name) => `flush chain ${LIMITS_TABLE} ${name}`),
+    ...elementsBeside(before, after).map((each) => `delete ${each}`),
+    ...gone.map((name) => `delete chain ${LIMITS_TABLE} ${name}`),
+    ...objects.old.map(([name, { kind }]) => `delete ${kind} ${LIMITS_TABLE} ${name}`),
+    ...objects.new.map(
+      ([name, object]) => `add ${object.kind} ${LIMITS_TABLE} ${name} { ${objectText(object)} }`,
+    ),
+    ...added.map((name) => `add chain ${LIMITS_TABLE} ${name}`),
+    ...chains.flatMap(([name, rules]) => rules.map((rule) => `add rule ${LIMITS_TABLE} ${name} ${rule}`)),
+    ...elementsBeside(after, before).map((each) => `add ${each}`),
+  ];
+  return lines.map((line) => `${line}\n`).join("");
+}
+
+/** The objects of one table that the other does not have so. What was used says nothing: it changes all the time. */
+function objectsBeside(one: Limiting, other: Limiting) {
+  return [...one.objects].filter(([name, { bytes }]) => other.objects.get(name)?.bytes !== bytes);
+}
+
+function elementsBeside(one: Limiting, other: Limiting): string[] {
+  return [...one.maps].flatMap(([map, { elements }]) =>
+    [...elements]
+      .filter(([key, value]) => other.maps.get(map)?.elements.get(key) !== value)
+      .map(([key, value]) => `element ${LIMITS_TABLE} ${map} { ${key} : ${value} }`),
+  );
+}
+
+function block(kind: string, name: string, lines: readonly string[]): string {
+  return `  ${kind} ${name} {\n${lines.map((line) => `    ${line}\n`).join("")}  }\n`;
+}
+
+function objectText({ kind, bytes, used = 0 }: LimitObject): string {
+  return kind === "limit"
+    ? `rate over ${bytes} bytes/second burst ${BURST_BYTES} bytes`
+    : `over ${bytes} bytes used ${used} bytes`;
 }
 
 /**
@@ -87,7 +158,7 @@ export function addressesFor(limited: readonly Limited[]): string {
   return ([4, 6] as const)
     .map((family) => {
       const map = `${LIMITS_TABLE} to_${family}`;
-      const owners = ownersOf(limited, family);
+      const owners = ownersOf(limited, family, String).map((owner) => owner.join(" : "));
       const added = owners.length === 0 ? "" : `add element ${map} { ${owners.join(", ")} }\n`;
       return `flush map ${map}\n${added}`;
     })
@@ -98,14 +169,14 @@ export function addressesFor(limited: readonly Limited[]): string {
 function ownersOf(
   limited: readonly Limited[],
   family: 4 | 6,
-  valueFor: (number: number) => string = String,
-): string[] {
+  valueFor: (number: number) => string,
+): Named<string> {
   const owners = new Map(
     limited.flatMap(({ number, addresses }) =>
       addresses.filter((each) => familyOf(each) === family).map((each) => [each, number] as const),
     ),
   );
-  return [...owners].map(([address, number]) => `${address} : ${valueFor(number)}`).toSorted();
+  return [...owners].map(([address, number]) => [address, valueFor(number)] as const).toSorted();
 }
 
 /** Removes the table, whether it is there or not. */
@@ -113,23 +184,23 @@ export const NO_LIMITS = `add table ${LIMITS_TABLE}\ndelete table ${LIMITS_TABLE
 
 const WAYS = ["down", "up"] as const;
 type Way = (typeof WAYS)[number];
+type Named<Value> = readonly (readonly [name: string, value: Value])[];
 
 const NO_OTHERS: Limited = {
   ...{ number: OTHERS, mac: null, addresses: [] },
   ...{ rate: { down: null, up: null }, isShared: false, quota: null },
 };
 
-function limitsOf({ number, rate, quota }: Limited): string {
-  return WAYS.flatMap((way) => [
-    { name: `${way}_${number}`, bytes: rate[way] },
-    { name: `over_${way}_${number}`, bytes: slowOf(quota)?.[way] ?? null },
-  ])
-    .map(({ name, bytes }) =>
-      bytes === null
-        ? ""
-        : `  limit ${name} {\n    rate over ${bytes} bytes/second burst ${BURST_BYTES} bytes\n  }\n\n`,
-    )
-    .join("");
+function quotaOf({ quota }: Limited): Named<LimitObject> {
+  return quota === null ? [] : [[quota.name, { kind: "quota", bytes: quota.bytes, used: quota.used }]];
+}
+
+function limitsOf({ number, rate, quota }: Limited): Named<LimitObject> {
+  const all = WAYS.flatMap((way) => [
+    [`${way}_${number}`, rate[way]] as const,
+    [`over_${way}_${number}`, slowOf(quota)?.[way] ?? null] as const,
+  ]);
+  return all.flatMap(([name, bytes]) => (bytes === null ? [] : [[name, { kind: "limit", bytes }] as const]));
 }
 
 /** The rate after a quota; null if there is none. */
@@ -137,19 +208,40 @@ function slowOf(quota: Limited["quota"]): ByteRate | null {
   return typeof quota?.atEnd === "object" ? quota.atEnd : null;
 }
 
-function quotaOf({ quota }: Limited): string {
-  return quota === null
-    ? ""
-    : `  quota ${quota.name} {\n    over ${quota.bytes} bytes used ${quota.used} bytes\n  }\n\n`;
+function commonChains(inside: readonly string[], isAnyRemote: boolean): Named<readonly string[]> {
+  const links = `{ ${inside.map((link) => `"${link}"`).join(", ")} }`;
+  const { modulus, seed, offset } = DEVICE_MARK_HASH;
+  const hash = `jhash ether saddr mod ${modulus} seed 0x${seed.toString(16)} offset ${offset}`;
+  const sent = [
+    `ct direction reply oifname ${links} goto received comment "between two devices, who began counts"`,
+    "ether saddr vmap @macs",
+    ...(isAnyRemote ? ["ip saddr vmap @road_4", "ip6 saddr vmap @road_6"] : []),
+    `ct mark 0 ct mark set ${hash}`,
+    `goto up_${OTHERS}`,
+  ];
+  const received = [
+    "ct mark vmap @connections",
+    `ct mark != 0 goto down_${OTHERS}`,
+    "ct mark set ip daddr map @to_4 ct mark vmap @connections",
+    "ct mark set ip6 daddr map @to_6 ct mark vmap @connections",
+    `goto down_${OTHERS}`,
+  ];
+  return [
+    [HOOKED, [`iifname ${links} goto sent`, "goto received"]],
+    ["sent", sent],
+    ["received", received],
+  ];
 }
 
 /** What a packet of the device passes, each way. The quota comes after the rate: what that drops is not counted. */
-function chainsOf(each: Limited, others: Limited): string {
+function chainsOf(each: Limited, others: Limited): Named<readonly string[]> {
   return WAYS.map((way) => {
-    const marked = way === "up" ? [`ct mark set ${each.number}`] : [];
-    const rules = [...marked, ...rateRule(each, others, way), ...quotaRule(each, others, way)];
-    return `  chain ${way}_${each.number} {\n${rules.map((rule) => `    ${rule}\n`).join("")}  }\n\n`;
-  }).join("");
+    const marked = way === "up" && each.number !== OTHERS ? [`ct mark set ${each.number}`] : [];
+    return [
+      `${way}_${each.number}`,
+      [...marked, ...rateRule(each, others, way), ...quotaRule(each, others, way)],
+    ] as const;
+  });
 }
 
 function rateRule({ number, rate, isShared }: Limited, others: Limited, way: Way): string[] {
@@ -166,36 +258,36 @@ function quotaRule(each: Limited, others: Limited, way: Way): string[] {
   return slowOf(quota)?.[way] == null ? [over] : [`${over} limit name "over_${way}_${number}" drop`];
 }
 
-function mapsOf(all: readonly Limited[], road: readonly Limited[]): string {
+function mapsOf(
+  all: readonly Limited[],
+  road: readonly Limited[],
+): Named<{ type: string; elements: ReadonlyMap<string, string> }> {
+  const own = all.filter(({ number }) => number !== OTHERS);
+  const map = (name: string, type: string, elements: Named<string>) =>
+    [name, { type, elements: new Map(elements) }] as const;
   return [
-    mapOf(
+    map(
       "connections",
       "mark : verdict",
-      all.map(({ number }) => `${number} : goto down_${number}`),
+      own.map(({ number }) => [`${number}`, `goto down_${number}`]),
     ),
-    mapOf(
+    map(
       "macs",
       "ether_addr : verdict",
-      all.flatMap(({ number, mac }) => (mac === null ? [] : [`${mac} : goto up_${number}`])),
+      own.flatMap(({ number, mac }) => (mac === null ? [] : [[mac, chainUp(number)] as const])),
     ),
-    mapOf("road_4", "ipv4_addr : verdict", ownersOf(road, 4, chainUp)),
-    mapOf("road_6", "ipv6_addr : verdict", ownersOf(road, 6, chainUp)),
-    mapOf("to_4", "ipv4_addr : mark", []),
-    mapOf("to_6", "ipv6_addr : mark", []),
-  ].join("");
+    map("road_4", "ipv4_addr : verdict", ownersOf(road, 4, chainUp)),
+    map("road_6", "ipv6_addr : verdict", ownersOf(road, 6, chainUp)),
+    map("to_4", "ipv4_addr : mark", []),
+    map("to_6", "ipv6_addr : mark", []),
+  ];
 }
 
 function chainUp(number: number): string {
   return `goto up_${number}`;
 }
 
-function mapOf(name: string, type: string, elements: readonly string[]): string {
-  // nft refuses a list of none.
-  const listed = elements.length === 0 ? "" : `    elements = { ${elements.join(", ")} }\n`;
-  return `  map ${name} {\n    type ${type}\n${listed}  }\n\n`;
-}
-
-/** Replaces the table or the addresses in one transaction. */
+/** Changes the table in one transaction. */
 export async function loadLimits(host: Pick<Host, "run">, text: string): Promise<void> {
   await host.run(["nft", "-f", "-"], { stdin: text });
 }

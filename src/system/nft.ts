@@ -6,6 +6,7 @@ export interface NftObject {
   chain?: { family: string; table: string; name: string; type?: string; hook?: string; policy?: string };
   rule?: { family: string; table: string; chain: string };
   quota?: { name: string; used?: number };
+  counter?: { name: string; bytes?: number };
   set?: { name: string; elem?: { elem?: NftElement }[] };
 }
 

@@ -563,15 +563,17 @@ test("a network behind another router is assigned before a route leads to it, an
   await world.host.pass(1_000);
   world.told.length = 0;
   world.ways[OFFICE] = { interfaces: ["lan0"], overlap: null };
-  world.host.carry("sent_4", "10.8.0.9", 70, 86_398);
-  world.host.carry("received_4", "10.8.0.9", 30);
+  world.host.carry("counter", "from_10_8_0_0_24", 70);
+  world.host.carry("heard_10_8_0_0_24", "10.8.0.9", 0, 86_398);
+  world.host.carry("counter", "to_10_8_0_0_24", 30);
   // The most specific prefix has it.
-  world.host.carry("sent_4", "10.8.0.5", 5);
+  world.host.carry("counter", "from_10_8_0_5_32", 5);
+  world.host.carry("heard_10_8_0_5_32", "10.8.0.5", 0);
   await world.host.pass(15_000);
   expect(world.told).toEqual([{ id: OFFICE, name: "office", exit: "amsterdam", online: true }]);
   const row = await world.row(OFFICE);
   expect(row).toMatchObject({ interface: "lan0", online: true, rx_bytes: 30, tx_bytes: 70 });
-  expect(row?.addresses).toEqual(["10.8.0.5", "10.8.0.9"]);
+  expect(row?.addresses).toEqual(["10.8.0.9"]);
   expect(await world.row("10.8.0.5/32")).toMatchObject({ online: false, tx_bytes: 5 });
   delete world.ways[OFFICE];
   await world.host.pass(16_000);

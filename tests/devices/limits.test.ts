@@ -1,12 +1,13 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
-import { type Address, mustParseAddress } from "../../src/base/address.ts";
+import { type Address, mustParseAddress, type Prefix } from "../../src/base/address.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { type DeviceId, EVERYBODY_ELSE } from "../../src/devices/id.ts";
 import { LIMITS, Limits } from "../../src/devices/limits.ts";
 import { QUOTAS, Quotas } from "../../src/devices/quotas.ts";
 import type { Quota, Rate } from "../../src/devices/schema.ts";
+import { markOfDevice, markOfRemote } from "../../src/network/device-mark.ts";
 import { quotaText } from "../../src/shared/quotas.ts";
 import { Store } from "../../src/store/store.ts";
 import { FakeHost } from "../fake/host.ts";
@@ -15,6 +16,13 @@ import { newDirectory } from "../tunnel/directory.ts";
 const TV = "02:00:00:00:00:20" as Mac;
 const CAMERA = "02:00:00:00:00:30" as Mac;
 const PHONE = "10.200.7.2/32" as DeviceId;
+
+/** What the table's lines call the marks of their connections. */
+const NAMES = new Map([
+  [markOfDevice(TV), "TV"],
+  [markOfDevice(CAMERA), "CAMERA"],
+  [markOfRemote(PHONE as Prefix), "PHONE"],
+]);
 
 let directory: string;
 let store: Store;
@@ -68,7 +76,9 @@ async function fresh(): Promise<Limits> {
 const all = () =>
   (host.limitsTable ?? "")
     .split("\n")
-    .map((line) => line.trim().replace(/(?<!\d)\d{8}(?!\d)/g, (number) => `N${Number(number) - first}`));
+    .map((line) =>
+      line.trim().replace(/(?<!\d)\d{8,10}(?!\d)/g, (number) => NAMES.get(Number(number)) ?? number),
+    );
 /** The lines with this. */
 const lines = (part: string) => all().filter((line) => line.includes(part));
 /** The rules of a chain. */
@@ -77,13 +87,6 @@ const chain = (name: string) => {
   return from === 0 ? null : all().slice(from, all().indexOf("}", from));
 };
 
-/** The number of the first device that was limited in this run; `lines` calls the numbers from it on N0, N1… */
-let first = 0;
-async function limited(id: DeviceId, rate: Rate): Promise<void> {
-  await limits.set(id, rate);
-  first = numberOf();
-}
-const numberOf = () => Number(/\blimit down_(\d{8})\b/.exec(host.limitsTable ?? "")?.[1]);
 const loads = () => host.commands.filter((command) => command === "nft -f -").length;
 
 test("without a limit there is no table, and nothing was run", async () => {
@@ -93,7 +96,7 @@ test("without a limit there is no table, and nothing was run", async () => {
 });
 
 test("the kernel has each device's rates in bytes a second, and none when the last is gone", async () => {
-  await limited(TV, { down: 20, up: 0.5 });
+  await limits.set(TV, { down: 20, up: 0.5 });
   await limits.set(CAMERA, { down: null, up: 1 });
   expect(lines("rate over")).toEqual([
     "rate over 2500000 bytes/second burst 65536 bytes",
@@ -101,27 +104,27 @@ test("the kernel has each device's rates in bytes a second, and none when the la
     "rate over 125000 bytes/second burst 65536 bytes",
   ]);
   expect(lines("elements")).toEqual([
-    "elements = { 1 : goto down_1, N0 : goto down_N0, N1 : goto down_N1 }",
-    `elements = { ${TV} : goto up_N0, ${CAMERA} : goto up_N1 }`,
+    "elements = { TV : goto down_TV, CAMERA : goto down_CAMERA }",
+    `elements = { ${TV} : goto up_TV, ${CAMERA} : goto up_CAMERA }`,
   ]);
-  expect(["down_N0", "up_N0", "down_N1", "up_N1", "down_1", "up_1"].map(chain)).toEqual([
-    ['limit name "down_N0" drop'],
-    ["ct mark set N0", 'limit name "up_N0" drop'],
+  expect(["down_TV", "up_TV", "down_CAMERA", "up_CAMERA", "down_1", "up_1"].map(chain)).toEqual([
+    ['limit name "down_TV" drop'],
+    ["ct mark set TV", 'limit name "up_TV" drop'],
     [],
-    ["ct mark set N1", 'limit name "up_N1" drop'],
+    ["ct mark set CAMERA", 'limit name "up_CAMERA" drop'],
     [],
-    ["ct mark set 1"],
+    [],
   ]);
   await limits.set(TV, null);
-  // A connection of the TV still has its mark, and must not have the camera's limit, nor a later one's.
+  // A connection of the TV still has its mark, and must not have the camera's limit.
   expect(lines("elements")).toEqual([
-    "elements = { 1 : goto down_1, N1 : goto down_N1 }",
-    `elements = { ${CAMERA} : goto up_N1 }`,
+    "elements = { CAMERA : goto down_CAMERA }",
+    `elements = { ${CAMERA} : goto up_CAMERA }`,
   ]);
-  expect([chain("up_N0"), chain("down_N0")]).toEqual([null, null]);
+  expect([chain("up_TV"), chain("down_TV")]).toEqual([null, null]);
   await limits.set(TV, { down: 20, up: 0.5 });
   expect(lines(`elements = { ${CAMERA}`)).toEqual([
-    `elements = { ${CAMERA} : goto up_N1, ${TV} : goto up_N2 }`,
+    `elements = { ${CAMERA} : goto up_CAMERA, ${TV} : goto up_TV }`,
   ]);
   await limits.set(TV, null);
   await limits.set(CAMERA, null);
@@ -130,16 +133,16 @@ test("the kernel has each device's rates in bytes a second, and none when the la
 
 test("everybody else shares one rate, and a device with its own is not among them", async () => {
   await limits.set(EVERYBODY_ELSE, { down: 10, up: null });
-  expect(lines("elements")).toEqual(["elements = { 1 : goto down_1 }"]);
-  expect([chain("up_1"), chain("down_1")]).toEqual([["ct mark set 1"], ['limit name "down_1" drop']]);
+  expect(lines("elements")).toEqual([]);
+  expect([chain("up_1"), chain("down_1")]).toEqual([[], ['limit name "down_1" drop']]);
   // What comes for an address that no device is known to have counts as theirs.
   expect([chain("sent")?.at(-1), chain("received")?.at(-1)]).toEqual(["goto up_1", "goto down_1"]);
-  await limited(TV, { down: 20, up: null });
+  await limits.set(TV, { down: 20, up: null });
   expect(lines("elements")).toEqual([
-    "elements = { 1 : goto down_1, N0 : goto down_N0 }",
-    `elements = { ${TV} : goto up_N0 }`,
+    "elements = { TV : goto down_TV }",
+    `elements = { ${TV} : goto up_TV }`,
   ]);
-  expect([chain("up_N0"), chain("down_N0")]).toEqual([["ct mark set N0"], ['limit name "down_N0" drop']]);
+  expect([chain("up_TV"), chain("down_TV")]).toEqual([["ct mark set TV"], ['limit name "down_TV" drop']]);
   expect([limits.ids, limits.of(EVERYBODY_ELSE)]).toEqual([[TV], { down: 10, up: null }]);
   limits = await fresh();
   expect(limits.of(EVERYBODY_ELSE)).toEqual({ down: 10, up: null });
@@ -154,35 +157,59 @@ test("everybody else shares one rate, and a device with its own is not among the
 });
 
 test("a device on the road is known by its addresses, as they are now", async () => {
-  await limited(PHONE, { down: 5, up: 5 });
+  await limits.set(PHONE, { down: 5, up: 5 });
   expect(lines("saddr")).toEqual([
     "ether saddr vmap @macs",
     "ip saddr vmap @road_4",
     "ip6 saddr vmap @road_6",
+    "ct mark 0 ct mark set jhash ether saddr mod 4294967293 seed 0x1 offset 2",
   ]);
   expect(lines("200")).toEqual([
-    "elements = { 10.200.7.2 : goto up_N0 }",
-    "elements = { fd00:200::2 : goto up_N0 }",
-    "add element inet portcullis_limits to_4 { 10.200.7.2 : N0 }",
-    "add element inet portcullis_limits to_6 { fd00:200::2 : N0 }",
+    "elements = { 10.200.7.2 : goto up_PHONE }",
+    "elements = { fd00:200::2 : goto up_PHONE }",
+    "add element inet portcullis_limits to_4 { 10.200.7.2 : PHONE }",
+    "add element inet portcullis_limits to_6 { fd00:200::2 : PHONE }",
   ]);
   road = [mustParseAddress("10.201.7.2")];
   await limits.insideIs(["lan0", "portcullis-r"]);
-  expect(lines("elements = { 10.")).toEqual(["elements = { 10.201.7.2 : goto up_N0 }"]);
+  expect(lines("elements = { 10.")).toEqual(["elements = { 10.201.7.2 : goto up_PHONE }"]);
   expect(lines("iifname")).toEqual(['iifname { "lan0", "portcullis-r" } goto sent']);
 });
 
 test("limits outlive the service, and what a former run has left is removed", async () => {
   await limits.set(TV, { down: 20, up: 5 });
-  const before = numberOf();
   limits = await fresh();
   expect([limits.of(TV), lines("rate over").length]).toEqual([{ down: 20, up: 5 }, 2]);
-  // Connections of the former run still have its marks, which must not be another device's now.
-  expect(numberOf()).not.toBe(before);
   store.write(LIMITS.key, "[]");
   limits = await fresh();
   await limits.lookAfter();
   expect(host.limitsTable).toBeNull();
+});
+
+test("a change touches only what it is about: what passes meanwhile counts for other quotas", async () => {
+  await limits.setQuota(TV, QUOTA);
+  await limits.setQuota(EVERYBODY_ELSE, { ...QUOTA, at_end: "told" });
+  const run = host.run.bind(host);
+  let loaded = "";
+  host.run = (argv, options) => {
+    if (argv.join(" ") !== "nft -f -") return run(argv, options);
+    loaded = `${options?.stdin}`;
+    host.useQuotas(10_000);
+    return run(argv, options);
+  };
+  for (const down of [4, 5, null, 6]) await limits.set(CAMERA, down === null ? null : { down, up: null });
+  await limits.count();
+  expect([limits.quotaOf(TV)?.usedBytes, limits.quotaOf(EVERYBODY_ELSE)?.usedBytes]).toEqual([
+    40_000, 40_000,
+  ]);
+  await limits.set(CAMERA, { down: 7, up: null });
+  const camera = markOfDevice(CAMERA);
+  expect(loaded.split("\n").slice(0, 3)).toEqual([
+    `flush chain inet portcullis_limits down_${camera}`,
+    `delete limit inet portcullis_limits down_${camera}`,
+    `add limit inet portcullis_limits down_${camera} { rate over 875000 bytes/second burst 65536 bytes }`,
+  ]);
+  expect(lines("rate over")).toEqual(["rate over 875000 bytes/second burst 65536 bytes"]);
 });
 
 test("a table that another program removes is made again, and one that stands stays", async () => {
@@ -197,12 +224,13 @@ test("a table that another program removes is made again, and one that stands st
 test("what a device receives before it sends is known by its addresses, and no limit begins again when they change", async () => {
   await limits.set(EVERYBODY_ELSE, { down: 10, up: null });
   known = ["192.168.7.20", "fd00::20"].map(mustParseAddress);
-  await limited(TV, { down: 20, up: null });
+  await limits.set(TV, { down: 20, up: null });
   const added = () =>
     lines("add element").map((line) => line.replace("add element inet portcullis_limits ", ""));
-  expect(added()).toEqual(["to_4 { 192.168.7.20 : N0 }", "to_6 { fd00::20 : N0 }"]);
+  expect(added()).toEqual(["to_4 { 192.168.7.20 : TV }", "to_6 { fd00::20 : TV }"]);
   expect(chain("received")).toEqual([
     "ct mark vmap @connections",
+    "ct mark != 0 goto down_1",
     "ct mark set ip daddr map @to_4 ct mark vmap @connections",
     "ct mark set ip6 daddr map @to_6 ct mark vmap @connections",
     "goto down_1",
@@ -220,7 +248,7 @@ test("what a device receives before it sends is known by its addresses, and no l
   };
   known = [mustParseAddress("192.168.7.21")];
   await limits.lookAfter();
-  expect([added(), loads()]).toEqual([["to_4 { 192.168.7.21 : N0 }"], before + 1]);
+  expect([added(), loads()]).toEqual([["to_4 { 192.168.7.21 : TV }"], before + 1]);
   expect(given[0]).not.toContain("delete table");
   // Without the table it is made again.
   known = [];
@@ -565,10 +593,10 @@ test("a schedule's quota takes effect without being saved only where there was n
 
 const SLOW: Rate = { down: 2, up: null };
 test("after its quota a device is blocked, has another rate, or is only counted", async () => {
-  await limited(CAMERA, { down: 20, up: 20 });
+  await limits.set(CAMERA, { down: 20, up: 20 });
   const ended = async (at_end: Quota["at_end"]) => {
     await limits.setQuota(CAMERA, { ...QUOTA, at_end });
-    return ["up_N0", "down_N0"].map((name) =>
+    return ["up_CAMERA", "down_CAMERA"].map((name) =>
       chain(name)
         ?.at(-1)
         ?.replace(/"used_\w+"/, "USED"),
@@ -576,17 +604,16 @@ test("after its quota a device is blocked, has another rate, or is only counted"
   };
   expect(await ended("blocked")).toEqual(["quota name USED drop", "quota name USED drop"]);
   expect(await ended("told")).toEqual(["quota name USED", "quota name USED"]);
-  const slow = ["quota name USED", 'quota name USED limit name "over_down_N0" drop'];
+  const slow = ["quota name USED", 'quota name USED limit name "over_down_CAMERA" drop'];
   expect(await ended(SLOW)).toEqual(slow);
   expect(lines("rate over 250000 ")).toHaveLength(1);
   // What a rate drops is not counted.
-  expect(chain("down_N0")?.at(0)).toBe('limit name "down_N0" drop');
+  expect(chain("down_CAMERA")?.at(0)).toBe('limit name "down_CAMERA" drop');
   // Its end is in force again after a restart.
-  const before = chain("down_N0");
+  const before = chain("down_CAMERA");
   host.removeLimits();
   limits = await fresh();
-  first = numberOf();
-  expect(chain("down_N0")).toEqual(before);
+  expect(chain("down_CAMERA")).toEqual(before);
 });
 
 test("what only tells closes nothing, so it may end without being saved, and a slower end, too", async () => {
@@ -608,8 +635,7 @@ test("what only tells closes nothing, so it may end without being saved, and a s
 test("a device with a quota and no rate still shares that of everybody else", async () => {
   await limits.set(EVERYBODY_ELSE, { down: 10, up: null });
   await limits.setQuota(TV, QUOTA);
-  first = Number(/goto up_(\d{8})/.exec(host.limitsTable ?? "")?.[1]);
-  expect(chain("down_N0")).toEqual([
+  expect(chain("down_TV")).toEqual([
     'limit name "down_1" drop',
     expect.stringMatching(/^quota name .* drop$/),
   ]);
@@ -620,9 +646,9 @@ test("everybody else shares one quota, and a device with its own is not among th
   const quotas = (name: string) => chain(name)?.filter((rule) => rule.startsWith("quota"));
   const theirs = expect.stringMatching(/^quota name "used_[0-9_]+_others" drop$/);
   expect([limits.ids, quotas("up_1"), quotas("down_1")]).toEqual([[], [theirs], [theirs]]);
-  await limited(CAMERA, { down: 20, up: 20 });
+  await limits.set(CAMERA, { down: 20, up: 20 });
   await limits.setQuota(TV, { ...QUOTA, megabytes: 1 });
-  expect([quotas("down_N0"), quotas("down_N1")]).toEqual([
+  expect([quotas("down_CAMERA"), quotas("down_TV")]).toEqual([
     [theirs],
     [expect.stringMatching(/^quota name "used_[0-9_]+_02_00_00_00_00_20" drop$/)],
   ]);
@@ -634,10 +660,9 @@ test("everybody else shares one quota, and a device with its own is not among th
   expect(usedUp).toContain("others 500 MB a day, then blocked");
   // Its slower end holds for a device with a rate and no quota, too, and not for one with a quota.
   await limits.setQuota(EVERYBODY_ELSE, { ...QUOTA, at_end: SLOW });
-  first = numberOf();
   const slow = expect.stringMatching(/_others" limit name "over_down_1" drop$/);
   const own = expect.stringMatching(/_20" drop$/);
-  expect(["down_1", "down_N0", "down_N1"].map(quotas)).toEqual([[slow], [slow], [own]]);
+  expect(["down_1", "down_CAMERA", "down_TV"].map(quotas)).toEqual([[slow], [slow], [own]]);
   await limits.setQuota(EVERYBODY_ELSE, { ...QUOTA, at_end: "told" });
   expect([quotas("down_1"), lines("over_down_1")]).toEqual([[expect.stringMatching(/_others"$/)], []]);
 });

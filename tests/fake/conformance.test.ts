@@ -12,6 +12,9 @@ import {
   addressesFor,
   isLimiting,
   type Limited,
+  type Limiting,
+  limitingOf,
+  limitsChange,
   limitsFor,
   listLimits,
   loadLimits,
@@ -391,7 +394,9 @@ describe("the limits' table", () => {
     expect(await show()).toEqual([[], false]);
     for (const count of [1, 2, 3, 4]) {
       const limited = QUOTAS.slice(0, count).map(limitedBy);
-      await both.ask((host) => loadLimits(host, limitsFor(limited, ["lan0"]) + addressesFor(limited)));
+      await both.ask((host) =>
+        loadLimits(host, limitsFor(limitingOf(limited, ["lan0"])) + addressesFor(limited)),
+      );
       const [quotas, limits] = await show();
       expect([quotas, limits]).toEqual([expect.any(Array), true]);
       expect(quotas).toHaveLength(Math.min(count, 3));
@@ -402,13 +407,54 @@ describe("the limits' table", () => {
       const shared = { name: "used_2026_11_others", bytes: 5_000_000, used: 5_000, atEnd };
       const others = { ...limitedBy(shared, OTHERS - 100), mac: null, addresses: [] };
       const limited = [others, ...QUOTAS.map(limitedBy)];
-      await both.ask((host) => loadLimits(host, limitsFor(limited, ["lan0"]) + addressesFor(limited)));
+      await both.ask((host) =>
+        loadLimits(host, limitsFor(limitingOf(limited, ["lan0"])) + addressesFor(limited)),
+      );
       expect((await show())[0]).toHaveLength(4);
+    }
+    // What changes is changed alone, and leaves the table as if it had been made so.
+    const rate = (down: number | null, up: number | null) => ({ ...limitedBy(null, 1), rate: { down, up } });
+    const shared = { name: "used_2026_11_others", bytes: 5_000_000, used: 0, atEnd: "told" } as const;
+    const all = { ...limitedBy(shared, OTHERS - 100), mac: null, addresses: [] };
+    const phone = { ...rate(9, 9), number: 7, mac: null, addresses: [ip("10.200.7.2")] };
+    const steps: Limited[][] = [
+      [limitedBy(QUOTAS[0] ?? null, 2)],
+      [limitedBy(QUOTAS[0] ?? null, 2), rate(1_000, null)],
+      [limitedBy(QUOTAS[0] ?? null, 2), rate(2_000, 3_000)],
+      [
+        { ...all, rate: { down: 7, up: null } },
+        { ...rate(1, null), isShared: true },
+        limitedBy(QUOTAS[2] ?? null, 2),
+      ],
+      [{ ...all, rate: { down: 8, up: null } }, { ...rate(null, null), isShared: true }, phone],
+      [
+        {
+          ...limitedBy(QUOTAS[0] ?? null, 2),
+          quota: { ...shared, name: "used_2026_11_28_a", bytes: 9, used: 8 },
+        },
+      ],
+    ];
+    // In any order.
+    const listed = async (host: Host) =>
+      (await listLimits(host))
+        ?.split(/[\n,{}]/)
+        .map((part) => part.trim())
+        .toSorted();
+    let before: Limiting | null = null;
+    for (const [at, step] of steps.entries()) {
+      const after = limitingOf(step, at === 4 ? ["lan0", "wgr"] : ["lan0"]);
+      const text = before === null ? limitsFor(after) : limitsChange(before, after);
+      await both.ask((host) => loadLimits(host, text));
+      await show();
+      const changed = await Promise.all([listed(both.fake), listed(both.real)]);
+      await both.ask((host) => loadLimits(host, limitsFor(after)));
+      expect(await Promise.all([listed(both.fake), listed(both.real)])).toEqual(changed);
+      before = after;
     }
     // More than all of it cannot be used.
     const overdrawn = limitedBy({ name: "used_d", bytes: 1, used: 2, atEnd: "blocked" }, 1);
-    expect(await both.play("nft -f -", limitsFor([overdrawn], ["lan0"]))).toBe("refused");
-    expect((await show())[0]).toHaveLength(4);
+    expect(await both.play("nft -f -", limitsFor(limitingOf([overdrawn], ["lan0"])))).toBe("refused");
+    expect((await show())[0]).toHaveLength(1);
     await both.ask((host) => loadLimits(host, NO_LIMITS));
     expect(await show()).toEqual([[], false]);
   });

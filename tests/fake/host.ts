@@ -342,12 +342,12 @@ export class FakeHost implements Host, Internet {
     return this.nftables.table;
   }
 
-  /** The gateway has forwarded so much for an address of the LAN. */
+  /** The gateway has forwarded so much for an element of the counters' sets. */
   carry(...counted: Parameters<Nftables["carry"]>): void {
     this.nftables.carry(...counted);
   }
 
-  /** An address has been silent for a day. */
+  /** It has been silent for a day. */
   expire(set: string, address: string): void {
     this.nftables.expire(set, address);
   }

@@ -1,8 +1,11 @@
+import type { Mac } from "../../src/base/mac.ts";
 import { chainsListed, isSet } from "../../src/killswitch/listing.ts";
 import { BOUNDS_TABLE } from "../../src/network/bounds-table.ts";
 import { COUNTERS_TABLE } from "../../src/network/counters.ts";
+import { markOfDevice } from "../../src/network/device-mark.ts";
 import { LIMITS_TABLE } from "../../src/network/limits-table.ts";
 import type { ElementChange } from "../../src/system/host.ts";
+import { LimitsTable } from "./limits.ts";
 import { fail, unknown } from "./refusal.ts";
 
 /** What a test decides of `nft`, and who hears `nft monitor`. */
@@ -31,8 +34,7 @@ export class Nftables {
   private handle = 0;
   /** The table that bounds each device. */
   private bounds: string | null = null;
-  /** The text of the table that limits devices, or null where there is none. */
-  limits: string | null = null;
+  private limitsTable: LimitsTable | null = null;
   /** The devices that it has refused something, by set. */
   readonly refused = new Map<string, readonly string[]>();
 
@@ -50,8 +52,7 @@ export class Nftables {
     if (command === `nft -t list table ${BOUNDS_TABLE}`) return this.bounds ?? missing();
     if (command === "nft -f -" && stdin.startsWith(`add table ${LIMITS_TABLE}\n`))
       return this.loadLimits(stdin);
-    if (command === "nft -f -" && stdin.startsWith(`flush map ${LIMITS_TABLE} `))
-      return this.loadLimitsAddresses(stdin);
+    if (command === "nft -f -" && stdin.includes(` ${LIMITS_TABLE} `)) return this.changeLimits(stdin);
     if (command === `nft -s list table ${LIMITS_TABLE}`)
       return this.limits?.replaceAll(/ used \d+ bytes/g, "") ?? missing();
     if (command === `nft -j list quotas table ${LIMITS_TABLE}`) return this.quotasJson();
@@ -66,16 +67,16 @@ export class Nftables {
     return other === undefined ? unknown(command) : (this.others.get(other) ?? missing());
   }
 
-  /** The gateway has forwarded so much for an address of the LAN. */
-  carry(set: string, address: string, bytes: number, expires = 86_400): void {
+  /** The gateway has forwarded so much for an element of a set; `received` has the marks of MAC addresses. */
+  carry(set: string, element: string, bytes: number, expires = 86_400): void {
     const { elements } = this.counters ?? missing();
-    const key = `${set} ${address}`;
+    const key = keyIn(set, element);
     elements.set(key, { expires, bytes: bytes + (elements.get(key)?.bytes ?? 0) });
   }
 
-  /** An address has been silent for a day. */
-  expire(set: string, address: string): void {
-    this.counters?.elements.delete(`${set} ${address}`);
+  /** It has been silent for a day. */
+  expire(set: string, element: string): void {
+    this.counters?.elements.delete(keyIn(set, element));
   }
 
   removeCounters(): void {
@@ -102,17 +103,20 @@ export class Nftables {
     return "";
   }
 
+  /** The text of the table that limits devices, or null where there is none. */
+  get limits(): string | null {
+    return this.limitsTable?.text ?? null;
+  }
+
   /** Another program removes the limits of devices. */
   removeLimits(): void {
-    this.limits = null;
+    this.limitsTable = null;
     this.tell(`delete table ${LIMITS_TABLE}`);
   }
 
   /** Devices with quotas have sent and received so much. */
   use(bytes: number): void {
-    this.limits =
-      this.limits?.replaceAll(/ used (\d+) bytes/g, (_, used) => ` used ${Number(used) + bytes} bytes`) ??
-      null;
+    this.limitsTable?.use(bytes);
   }
 
   private quotasJson(): string {
@@ -125,19 +129,13 @@ export class Nftables {
   }
 
   private loadLimits(text: string): string {
-    const table = text.slice(text.indexOf("\n", text.indexOf("\n") + 1) + 1);
-    if (table !== "" && !table.startsWith(`table ${LIMITS_TABLE} {\n`)) unknown(text);
-    const quotas = table.matchAll(/over (\d+) bytes used (\d+) bytes/g);
-    if ([...quotas].some(([, bytes, used]) => Number(used) > Number(bytes)))
-      fail("Error: Could not process rule: Invalid argument");
-    this.limits = table === "" ? null : table;
+    this.limitsTable = LimitsTable.made(text);
     this.tell(`add table ${LIMITS_TABLE}`);
     return "";
   }
 
-  private loadLimitsAddresses(text: string): string {
-    const table = this.limits ?? missing();
-    this.limits = table.slice(0, table.indexOf("flush map ")) + text;
+  private changeLimits(text: string): string {
+    this.limitsTable = (this.limitsTable ?? missing()).changed(text);
     this.tell(`add element ${LIMITS_TABLE} to_4`);
     return "";
   }
@@ -150,9 +148,18 @@ export class Nftables {
 
   private countersJson(): string {
     const { handle, elements } = this.counters ?? missing();
-    const nftables = [...elements].map(([key, { expires, bytes }]) => {
-      const [name, val] = key.split(" ");
-      return { set: { name, elem: [{ elem: { val, expires, counter: { packets: 1, bytes } } }] } };
+    const bySet = Map.groupBy(elements, ([key]) => key.split(" ")[0]);
+    const nftables = [...bySet].flatMap(([name, all]): unknown[] => {
+      const counted = all.map(([key, { expires, bytes }]) => {
+        const element = key.slice(key.indexOf(" ") + 1);
+        return { element, expires, counter: { packets: 1, bytes } };
+      });
+      if (name === "counter")
+        return counted.map(({ element, counter }) => ({ counter: { name: element, ...counter } }));
+      const elem = counted.map(({ element, expires, counter }) => ({
+        elem: { val: name === "received" ? Number(element) : element, expires, counter },
+      }));
+      return [{ set: { name, elem } }];
     });
     return JSON.stringify({ nftables: [{ metainfo: {} }, { table: { handle } }, ...nftables] });
   }
@@ -300,6 +307,10 @@ function echoOf(table: string): string {
     ),
     ...chains.flatMap(({ name, rules }) => rules.map((rule) => `add rule ${own} ${name} ${rule}`)),
   ].join("\n");
+}
+
+function keyIn(set: string, element: string): string {
+  return `${set} ${set === "received" ? markOfDevice(element as Mac) : element}`;
 }
 
 function missing(): never {

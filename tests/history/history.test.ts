@@ -28,6 +28,8 @@ class World {
   session: { link: string; rx: number; tx: number } | null = { link: "wg0", rx: 0, tx: 0 };
   /** What devices have carried since they were counted last. */
   uncounted: [id: string, Carried][] = [];
+  /** The bytes of devices that the history was told of. */
+  told = 0;
   direct: string[] = [];
   listings = 0;
   writes = 0;
@@ -71,8 +73,14 @@ class World {
     void this.history.watch(this.sources, this.stopping.signal);
   }
 
-  /** Also the tunnel is gone, unless it is said what it has carried when the service starts again. */
-  async cutPower(rx = 0): Promise<void> {
+  /** Also the tunnel is gone. */
+  async cutPower(): Promise<void> {
+    this.host.files.set("/proc/sys/kernel/random/boot_id", `${this.host.now()}\n`);
+    await this.restart(0);
+  }
+
+  /** The service is killed and started; the tunnel has carried so much by then. */
+  async restart(rx: number): Promise<void> {
     this.stopping.abort();
     this.stopping = new AbortController();
     this.store.close();
@@ -95,18 +103,29 @@ class World {
     }))(this),
   };
 
-  private readonly sources: Sources = ((world: World) => ({
+  readonly sources: Sources = ((world: World) => ({
     tunnels: () => [world.main],
     devices: {
       count: async () => {
         world.listings += 1;
-        for (const [id, carried] of world.uncounted.splice(0)) world.history.note("device", id, carried);
+        for (const [id, carried] of world.uncounted.splice(0)) {
+          world.history.note("device", id, carried);
+          world.told += carried.rx + carried.tx;
+        }
+      },
+      checkpoint: () => {
+        const { told } = world;
+        return (store) => store.write("told", String(told));
       },
       get direct() {
         return { devices: world.direct };
       },
     },
   }))(this);
+
+  get saved(): number {
+    return Number(this.store.read("told"));
+  }
 
   carry(rx: number, tx = 0): void {
     if (this.session === null) throw new Error("there is no session");
@@ -135,6 +154,8 @@ function claim(name: string, work: (world: World) => Promise<void>): void {
     inDirectory(async (directory) => {
       const world = new World(directory);
       await world.host.pass(0);
+      // The start has counted once, and written that.
+      [world.listings, world.writes] = [0, 0];
       await work(world);
     }),
   );
@@ -200,17 +221,38 @@ claim("what leaves outside the tunnels is counted too, once a minute", async (wo
   expect([world.listings, world.minutes(TV)]).toEqual([1, [[0, 50_000, 1]]]);
 });
 
-claim("a session that was there at the start counts from then on", async (world) => {
-  world.carry(5_000_000);
-  await world.host.pass(3 * MINUTE_MS);
-  await world.cutPower(5_500_000);
-  world.carry(20_000);
-  await world.host.pass(MINUTE_MS);
-  expect(world.minutes()).toEqual([
-    [0, 5_000_000, 0],
-    [3, 20_000, 0],
-  ]);
-});
+claim(
+  "what a session carries while the service is away counts for the first minute after it",
+  async (world) => {
+    world.carry(5_000_000);
+    await world.host.pass(3 * MINUTE_MS);
+    world.carry(300_000);
+    // Not written yet.
+    await world.host.pass(MINUTE_MS);
+    await world.restart(5_500_000);
+    world.carry(20_000);
+    await world.host.pass(MINUTE_MS);
+    expect(world.minutes()).toEqual([
+      [0, 5_000_000, 0],
+      [4, 520_000, 0],
+    ]);
+  },
+);
+
+claim(
+  "what is saved of the devices' counters is what the history has of them, whenever the service is killed",
+  async (world) => {
+    for (let second = 0; second < 400; second += 20) {
+      world.uncounted = [[TV.name, { rx: 30_000, tx: second }]];
+      await world.sources.devices.count();
+      await world.host.pass(20_000);
+      if (second % 60 === 40) world.history.write();
+      const rows = world.history.ring.series(TV, { resolution: "minute", ...EVER });
+      expect(world.saved).toBe(rows.reduce((sum, { rx, tx }) => sum + rx + tx, 0));
+    }
+    expect(world.saved).toBeGreaterThan(300_000);
+  },
+);
 
 claim("counters that begin again are not taken for less or more than was carried", async (world) => {
   const { host } = world;
@@ -281,7 +323,7 @@ claim("a service that is stopped loses nothing", async (world) => {
   world.uncounted = [[TV.name, { rx: 40_000, tx: 1 }]];
   await world.host.pass(10_000);
   await world.history.stop();
-  await world.cutPower(50_000);
+  await world.restart(50_000);
   world.carry(20_000);
   await world.host.pass(MINUTE_MS);
   expect([world.minutes(), world.minutes(TV)]).toEqual([
@@ -604,6 +646,7 @@ test("figures that cannot be read do not end the service", async () => {
   const history = new History({ clock, store, log: { warn: () => {} }, isKept: true });
   const devices = {
     count: async () => history.note(TV.kind, TV.name, { rx: 1e9, tx: 1 }),
+    checkpoint: () => fault,
     direct: { devices: [] },
   };
   const watched = history.watch(

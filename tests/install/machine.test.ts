@@ -51,7 +51,7 @@ needsNamespaces.describe("on a machine", () => {
     await load("add chain inet filter forward { type filter hook forward priority 0; }");
     await load("add chain inet portcullis forward { type filter hook forward priority 0; }");
     await load("add rule inet portcullis forward accept");
-    await loadCounters(host, { lans: ["eth7"], remote: null, uplink: null });
+    await loadCounters(host, { lans: ["eth7"], remote: null, uplink: null, networks: [] });
     await ip("link", "add", "portcullis0", "type", "veth", "peer", "name", "eth7");
     expect(await found()).toEqual([]);
     await load("add rule inet filter forward accept");

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { Value } from "typebox/value";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { LanDevice } from "../../lab/lan-device.ts";
 import { startResponder } from "../../lab/mdns-responder.ts";
 import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
@@ -122,6 +123,82 @@ test(
     await exchange();
     expect((await figures()).map((bytes, at) => bytes > PING_BYTES + (after[at] ?? 0))).toEqual([true, true]);
     expect(gateway.log()).not.toContain("security_alert");
+  },
+  TIMEOUT_MS,
+);
+
+/** Datagrams over IPv6, each from an address of its own. More begin at once than one device may, so that takes a while. */
+const INVENTIONS = 4_200;
+const INVENTING = `
+  for (let number = 0; number < ${INVENTIONS}; number += 1) {
+    const hostname = "fd77::9:0:" + (number + 1).toString(16);
+    const socket = await Bun.udpSocket({ hostname, connect: { hostname: "${INTERNET.host6}", port: 9 } });
+    socket.send("x");
+    socket.close();
+    await Bun.sleep(number < 1_900 ? 0 : 2.5);
+  }`;
+
+test(
+  "a device's bytes are its own, whatever addresses another one uses, and history and list agree after a pause of the service",
+  async () => {
+    await gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
+    const other = await LanDevice.plugIn(lab, 1);
+    const inOther = async (...argv: string[]) => {
+      const { code, stdout } = await lab.exec(other.namespace, argv);
+      return [code, stdout];
+    };
+    const bytesOf = async (id: string): Promise<number[]> => {
+      await Bun.sleep(SECOND_MS);
+      const { devices } = (await gateway.api("GET", "/api/devices")).body;
+      const device = devices.find((each: Device) => each.id === id);
+      return [device?.rx_bytes ?? 0, device?.tx_bytes ?? 0];
+    };
+    const victim = await mac();
+    await exchange();
+    // Positive control: it is another device, and is counted.
+    const ping = ["ping", "-c100", "-i0.002", "-W1", "-s972", "-q"];
+    await inOther(...ping, INTERNET.host4);
+    const [before, own] = [await bytesOf(victim), await bytesOf(other.mac)];
+    for (const bytes of own) expect(bytes).toBeWithin(PING_BYTES, 2 * PING_BYTES);
+    // It asks in the victim's name, and announces nothing: the answers go to the victim.
+    const { stdout: link } = await inGateway("ip", "-j", "link", "show", "lan0");
+    const [{ address: router }] = JSON.parse(link);
+    await inOther(
+      "ip",
+      "neigh",
+      "replace",
+      LAN.gateway4,
+      "lladdr",
+      router,
+      "dev",
+      "lan0",
+      "nud",
+      "permanent",
+    );
+    await inOther("ip", "address", "add", `${LAN.client4}/32`, "dev", "lan0");
+    await inOther(...ping, "-I", LAN.client4, INTERNET.host4);
+    const [after, forged] = [await bytesOf(victim), await bytesOf(other.mac)];
+    const more = (then: number[], now: number[]) => now.map((bytes, at) => bytes - (then[at] ?? 0));
+    for (const bytes of more(before, after)) expect(bytes).toBeLessThan(PING_BYTES / 10);
+    for (const bytes of more(own, forged)) expect(bytes).toBeWithin(PING_BYTES, 2 * PING_BYTES);
+
+    await inOther("sysctl", "-qw", "net.ipv6.ip_nonlocal_bind=1");
+    expect(await inOther(process.execPath, "-e", INVENTING)).toEqual([0, ""]);
+    // An address that no set had before.
+    await inClient("ip", "address", "add", "fd77::88/64", "dev", "lan0", "nodad");
+    await inClient(...ping, "-I", "fd77::88", INTERNET.host6);
+    for (const bytes of more(after, await bytesOf(victim))) expect(bytes).toBeGreaterThan(PING_BYTES);
+
+    await gateway.kill("SIGKILL");
+    await exchange();
+    await gateway.start();
+    await until(async () => (await bytesOf(victim))[0] !== 0);
+    // When it stops, it writes what it has counted.
+    await gateway.restart();
+    const { points } = (await gateway.api("GET", `/api/history?device=${victim}`)).body;
+    const sum = (field: "rx_bytes" | "tx_bytes") =>
+      points.reduce((total: number, point: Record<typeof field, number>) => total + point[field], 0);
+    expect([sum("rx_bytes"), sum("tx_bytes")]).toEqual(await bytesOf(victim));
   },
   TIMEOUT_MS,
 );

@@ -1,8 +1,8 @@
 import { expect } from "bun:test";
 import { parseMac } from "../../src/base/mac.ts";
-import { jhashOf } from "../../src/killswitch/jhash.ts";
+import { jhashOf } from "../../src/network/jhash.ts";
 import { needsNamespaces } from "../fast.ts";
-import { inNamespace } from "./namespace.ts";
+import { inNamespace } from "../killswitch/namespace.ts";
 
 const MACS = ["02:00:00:00:00:01", "ae:ff:00:80:7f:fe", "fe:ff:ff:ff:ff:ff"];
 /** The kernel forgets a packet's zone with the packet, so its mark shows the hash. */
