@@ -62,19 +62,30 @@ export class NamedAddresses {
     for (const address of addresses) {
       const known = own?.get(address);
       const until = Math.max(now + forMs, known?.until ?? 0);
-      const isOthers = known !== undefined && known.device !== device && known.countsUntil > now;
-      this.put(id, name, address, isOthers ? { ...known, until } : { until, device, countsUntil: until });
+      if (known === undefined || (known.device !== device && known.countsUntil <= now))
+        this.put(id, name, address, { until, device, countsUntil: until });
+      else {
+        known.until = until;
+        if (known.device === device) known.countsUntil = until;
+      }
     }
     return added;
   }
 
-  /** Takes in what was known before a restart, as far as rules still have the names; each for this long again, and more. */
-  restore(known: readonly NamedAddress[], rules: readonly Rule[], moreMs: number): void {
+  /** Whether the time of any that the name has is over sooner than this. */
+  isAnyOverIn(ms: number, { id }: Pick<Rule, "id">, name: HostName, addresses: readonly Address[]): boolean {
+    const end = this.monotonic() + ms;
+    const own = this.byRule.get(id)?.get(name);
+    return addresses.some((address) => (own?.get(address)?.until ?? end) < end);
+  }
+
+  /** Takes in what was known before a restart, as far as rules still have the names; each for this long at least. */
+  restore(known: readonly NamedAddress[], rules: readonly Rule[], leastMs: number): void {
     const now = this.monotonic();
     const names = new Map(rules.map((rule) => [rule.id, new Set(rule.names)]));
     for (const { rule, name, address, device, forMs } of known)
       if (names.get(rule)?.has(name))
-        this.put(rule, name, address, { device, until: now + forMs + moreMs, countsUntil: now });
+        this.put(rule, name, address, { device, until: now + Math.max(forMs, leastMs), countsUntil: now });
   }
 
   forget({ id }: Pick<Rule, "id">, name: HostName, addresses: Iterable<Address>): void {

@@ -12,6 +12,8 @@ import { SharedNames } from "./shared-names.ts";
 
 /** Programs keep addresses for longer than their TTL says. */
 const SHORTEST_MS = 3_600_000;
+/** A time that is longer by no more than this need not be written at once. */
+const WRITTEN_LATE_MS = 60_000;
 /** For this long again while a connection uses the address. */
 const USED_MS = 600_000;
 /** Whose questions are remembered, each for the names that rules have. */
@@ -63,7 +65,7 @@ export class Names {
     const monotonic = () => deps.clock.monotonic();
     this.addresses = new NamedAddresses(monotonic);
     this.lost = new LostAddresses(monotonic);
-    // What devices have asked for again since the last writing is known for no longer than this.
+    // What devices have asked for again since the last writing is known for no longer than this, or was written.
     this.addresses.restore(keptIn(deps.kept.read()), deps.rules(), SHORTEST_MS);
   }
 
@@ -88,15 +90,15 @@ export class Names {
   async permit({ match: { rule, by }, device, addresses, ttlMs }: NamedAnswer): Promise<boolean> {
     if (!this.has(rule)) return false;
     const forMs = Math.max(ttlMs, SHORTEST_MS);
+    const isLonger =
+      forMs > SHORTEST_MS && this.addresses.isAnyOverIn(forMs - WRITTEN_LATE_MS, rule, by, addresses);
     const added = this.addresses.learn(rule, by, addresses, device, forMs);
     if (added === null) return false;
+    if (added.length > 0 || isLonger) this.saveOr(() => this.addresses.forget(rule, by, added));
     if (added.length > 0) {
-      this.saveOr(() => this.addresses.forget(rule, by, added));
       this.lost.asked(rule.devices, added);
       this.learnt += 1;
     }
-    // A day is more than the next service adds.
-    this.isUnsaved ||= forMs > SHORTEST_MS;
     if (this.loaded !== this.learnt) await this.load();
     return this.has(rule);
   }

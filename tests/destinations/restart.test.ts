@@ -113,6 +113,30 @@ test("each rule of a group has its own addresses after a restart", async () => {
   expect(world.sets.join()).not.toMatch(/198\.(0\.0\.1|9\.0\.0),/);
 });
 
+test("an address is led for as long as its answer says, or an hour, however often the service starts", async () => {
+  const HOUR_MS = 3_600_000;
+  const world = new World();
+  await world.destinations.add({ names: ["a.test"], exit: "amsterdam" });
+  const [short, long] = [ips("192.0.2.1"), ips("192.0.2.2")];
+  await world.learn("a.test", TV, long, 5 * HOUR_MS);
+  world.now += 4 * HOUR_MS;
+  await world.learn("a.test", TV, short);
+  await world.learn("a.test", TV, long, 5 * HOUR_MS);
+  for (let time = 0; time < 5; time += 1) {
+    await world.restart();
+    await world.learn("a.test", TV, ips(`192.0.2.${10 + time}`));
+  }
+  const led = async (hours: number) => {
+    world.now += hours * HOUR_MS + 1;
+    await world.destinations.names.expire();
+    return /192\.0\.2\.[12](?=,| )/g.exec(world.sets.join())?.[0];
+  };
+  expect(world.sets.join()).toContain("192.0.2.1, 192.0.2.10,");
+  expect(await led(1)).toBe("192.0.2.2");
+  expect(await led(3)).toBe("192.0.2.2");
+  expect(await led(1)).toBeUndefined();
+});
+
 test("what cannot be kept is not told, and goes nowhere", async () => {
   const world = new World();
   await world.destinations.add({ names: ["a.test"], exit: "amsterdam" });

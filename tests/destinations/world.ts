@@ -19,6 +19,7 @@ export class World {
   kept: string | null = null;
   /** Whether nothing can be kept. */
   isFull = false;
+  now = 0;
   exitOf: (device: string) => string = () => "main";
   private readonly saved = new Map<string, string>();
   /** What still happens before the service is killed. */
@@ -56,10 +57,15 @@ export class World {
   }
 
   /** As the resolver does with an answer. Null if no rule is for the name. */
-  async learn(name: string, device: DeviceId, addresses: readonly Address[]): Promise<boolean | null> {
+  async learn(
+    name: string,
+    device: DeviceId,
+    addresses: readonly Address[],
+    ttlMs = 1_000,
+  ): Promise<boolean | null> {
     const { matching, names } = this.destinations;
     const match = matching.forName(name as HostName, device);
-    return match && names.permit({ match, device, addresses, ttlMs: 1_000 });
+    return match && names.permit({ match, device, addresses, ttlMs });
   }
 
   private service(): Destinations {
@@ -70,7 +76,7 @@ export class World {
       return isKilled;
     };
     return new Destinations({
-      clock: { now: () => 0, monotonic: () => 0, sleep: async () => {} },
+      clock: { now: () => 0, monotonic: () => this.now, sleep: async () => {} },
       store: {
         read: (key) => this.saved.get(key) ?? null,
         write: (key, text) => {
