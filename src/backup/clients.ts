@@ -1,4 +1,5 @@
 import { GatewayError, messageOf } from "../base/errors.ts";
+import { nextTurn } from "../base/queue.ts";
 import { type Change, changeText } from "../base/saved.ts";
 import type {
   AgreedRestore,
@@ -9,11 +10,12 @@ import type {
   RestoreResult,
 } from "../http/backup-schema.ts";
 import { type Client, nameOf } from "../http/client.ts";
+import { parseJson } from "../http/json.ts";
 import { LEAST_PASSPHRASE_CHARACTERS, MAX_BACKUP_BYTES } from "../shared/bounds.ts";
 import type { Store } from "../store/store.ts";
 import { type Contents, checkedContents } from "./contents.ts";
 import { encrypted, openedFrom } from "./envelope.ts";
-import { holdingsOf } from "./holdings.ts";
+import { type Holdings, holdingsOf } from "./holdings.ts";
 import type { LiveBackup } from "./live.ts";
 import { type Permissions, refuseRoots } from "./restore.ts";
 
@@ -56,10 +58,11 @@ export class ClientBackups implements Backups {
       const { live } = this.deps;
       const contents = await contentsIn(given);
       const changes = await live.changes(contents, MAY);
+      await nextTurn();
       return {
         created: contents.created,
         changes: changes.map(changeText),
-        refused: this.refusalOf(contents) ?? live.obstacle(),
+        refused: refusalOf(holdingsOf(this.deps.store), contents) ?? live.obstacle(),
         agreed: digestOf(changes),
       };
     });
@@ -68,8 +71,8 @@ export class ClientBackups implements Backups {
   restore(given: AgreedRestore, client: Client): Promise<RestoreResult> {
     return this.alone(async () => {
       const contents = await contentsIn(given);
-      const restored = await this.deps.live.restore(contents, MAY, (changes) => {
-        const refusal = this.refusalOf(contents);
+      const restored = await this.deps.live.restore(contents, MAY, (here, changes) => {
+        const refusal = refusalOf(here, contents);
         if (refusal !== null) throw new GatewayError("forbidden", refusal);
         if (digestOf(changes) !== given.agreed)
           throw new GatewayError(
@@ -83,16 +86,6 @@ export class ClientBackups implements Backups {
       );
       return restored;
     });
-  }
-
-  /** Null if it decides nothing that is root's. */
-  private refusalOf(contents: Contents): string | null {
-    try {
-      refuseRoots(holdingsOf(this.deps.store), contents, MAY);
-      return null;
-    } catch (error) {
-      return `only root can restore this, ${ON_THE_GATEWAY}: ${messageOf(error)}`;
-    }
   }
 
   private async alone<T>(work: () => Promise<T>): Promise<T> {
@@ -110,13 +103,23 @@ export class ClientBackups implements Backups {
   }
 }
 
+/** Null if it decides nothing that is root's. */
+function refusalOf(here: Holdings, contents: Contents): string | null {
+  try {
+    refuseRoots(here, contents, MAY);
+    return null;
+  } catch (error) {
+    return `only root can restore this, ${ON_THE_GATEWAY}: ${messageOf(error)}`;
+  }
+}
+
 async function contentsIn({ backup, passphrase }: RestoreRequest): Promise<Contents> {
   const given = async () => {
     if (passphrase === undefined)
       throw new GatewayError("bad_request", "passphrase is required: the backup is encrypted");
     return passphrase;
   };
-  return checkedContents(await openedFrom(backup, given));
+  return checkedContents(await openedFrom(backup, given, parseJson));
 }
 
 function digestOf(changes: readonly Change[]): string {

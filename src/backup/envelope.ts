@@ -81,16 +81,20 @@ export async function opened(text: string, passphrase: () => Promise<string>): P
   return openedFrom(jsonIn(text), passphrase);
 }
 
-/** The same from a backup that has been parsed. */
-export async function openedFrom(given: unknown, passphrase: () => Promise<string>): Promise<unknown> {
+/** The same from a backup that has been parsed; `parse` is for what is inside one that is encrypted. */
+export async function openedFrom(
+  given: unknown,
+  passphrase: () => Promise<string>,
+  parse: (text: string) => unknown = jsonIn,
+): Promise<unknown> {
   const envelope = envelopeOf(given);
-  if (Value.Check(Encrypted, envelope)) return decrypted(envelope, await passphrase());
+  if (Value.Check(Encrypted, envelope)) return parse(await decrypted(envelope, await passphrase()));
   if (Value.Check(Plain, envelope) && envelope.sha256 === digestOf(envelope.contents))
     return envelope.contents;
   throw new GatewayError("unable", "the backup is damaged; nothing was changed");
 }
 
-async function decrypted({ kdf, cipher, data }: Encrypted, passphrase: string): Promise<unknown> {
+async function decrypted({ kdf, cipher, data }: Encrypted, passphrase: string): Promise<string> {
   try {
     const header = headerOf(kdf.salt, cipher.nonce);
     const text = await crypto.subtle.decrypt(
@@ -98,7 +102,7 @@ async function decrypted({ kdf, cipher, data }: Encrypted, passphrase: string): 
       await keyFor(passphrase, bytesIn(kdf.salt)),
       bytesIn(data),
     );
-    return JSON.parse(new TextDecoder().decode(text));
+    return new TextDecoder().decode(text);
   } catch (cause) {
     // AES-GCM cannot tell these apart.
     throw new GatewayError("unable", "wrong passphrase, or the backup was altered; nothing was changed", {

@@ -1,4 +1,5 @@
 import { GatewayError, messageOf } from "../base/errors.ts";
+import { nextTurn } from "../base/queue.ts";
 import type { Change } from "../base/saved.ts";
 import type { Destinations } from "../destinations/destinations.ts";
 import type { Devices } from "../devices/devices.ts";
@@ -16,7 +17,7 @@ import type { SavedState } from "../tunnel/saved-state.ts";
 import type { State } from "../tunnel/state.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import { type Contents, checkedContents, contentsOf } from "./contents.ts";
-import { holdingsOf } from "./holdings.ts";
+import { type Holdings, holdingsOf } from "./holdings.ts";
 import { changesBy, type Permissions, type Restored, restoreInto } from "./restore.ts";
 
 interface Deps {
@@ -38,13 +39,15 @@ interface Deps {
   remoteAccess: Pick<RemoteAccess, "load">;
 }
 
+type Agreement = (here: Holdings, changes: Change[]) => void;
+
 /** Backup and restore while the service runs. */
 export interface LiveBackup {
   take(): Contents;
   /** What a restore would change; nothing is changed. */
   changes(contents: unknown, may: Permissions): Promise<Change[]>;
-  /** `agree` gets what is about to change, and may refuse it by throwing. */
-  restore(contents: unknown, may: Permissions, agree?: (changes: Change[]) => void): Promise<Restored>;
+  /** `agree` gets what is here and what is about to change, and may refuse it by throwing. */
+  restore(contents: unknown, may: Permissions, agree?: Agreement): Promise<Restored>;
   /** Why a restore would be refused now, whatever is in the backup; null if it would not. */
   obstacle(): string | null;
 }
@@ -53,7 +56,12 @@ export function liveBackup(deps: Deps): LiveBackup {
   const { store, host, accounts } = deps;
   return {
     take: () => contentsOf(store, host.now()),
-    changes: async (contents, may) => changesBy(holdingsOf(store), await checkedContents(contents), may),
+    changes: async (contents, may) => {
+      const checked = await checkedContents(contents);
+      const here = holdingsOf(store);
+      await nextTurn();
+      return changesBy(here, checked, may);
+    },
     restore: async (contents, may, agree = () => {}) => {
       const checked = await checkedContents(contents);
       // A new key that a provider is still being told would later overwrite what is restored.
@@ -74,7 +82,7 @@ async function restored(
   deps: Deps,
   contents: Contents,
   may: Permissions,
-  agree: (changes: Change[]) => void,
+  agree: Agreement,
 ): Promise<Restored> {
   const { store, catalogue, tunnels, savedState, qualitySettings, fairQueues, takeUpAccount } = deps;
   const { devices, destinations, blockLists, forwards, schedules, remoteAccess } = deps;
@@ -85,8 +93,9 @@ async function restored(
   // State that is still unsaved would later overwrite what is restored.
   savedState.save();
   savedState.assertSaved();
-  agree(changesBy(holdingsOf(store), contents, may));
-  const outcome = restoreInto(store, contents, may);
+  const here = holdingsOf(store);
+  agree(here, changesBy(here, contents, may));
+  const outcome = restoreInto(store, contents, may, here);
   savedState.reload();
   tunnels.takeUpSaved();
   catalogue.reload();

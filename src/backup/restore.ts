@@ -4,7 +4,7 @@ import { MAIN } from "../killswitch/policy.ts";
 import { REMOTE_ACCESS } from "../remote/backed-up.ts";
 import { REMOTE_DECISION } from "../remote/saved.ts";
 import { EXITS_LOST } from "../store/exits.ts";
-import type { Store } from "../store/store.ts";
+import type { Store, StoredDevice } from "../store/store.ts";
 import { savedTunnelsIn } from "../tunnel/connection.ts";
 import { addressChanges, addressesBeside } from "./addresses.ts";
 import type { Contents } from "./contents.ts";
@@ -47,9 +47,13 @@ export function refuseRoots(here: Holdings, contents: Contents, may: Permissions
     throw new GatewayError("unable", "the backup turns remote access on, or changes it; nothing was changed");
 }
 
-/** Puts a backup into the store, completely or not at all. What the backup does not have stays. */
-export function restoreInto(store: Store, contents: Contents, may: Permissions): Restored {
-  const here = holdingsOf(store);
+/** Puts a backup into the store, completely or not at all. What the backup does not have stays. `here` is what the store has. */
+export function restoreInto(
+  store: Store,
+  contents: Contents,
+  may: Permissions,
+  here: Holdings = holdingsOf(store),
+): Restored {
   const then = restoredFrom(here, contents, may);
   if (!may.direct) refuseDirect(here, then);
   const changes = changesBetween(here, then);
@@ -59,7 +63,7 @@ export function restoreInto(store: Store, contents: Contents, may: Permissions):
   store.atomically(() => {
     for (const { provider, name } of replaced) store.remove(provider, name);
     for (const server of then.servers) if (changed.has(titleOf(server))) store.insert(server);
-    for (const device of contents.devices ?? []) store.saveDevice(device);
+    for (const device of changedIn(here.devices, contents.devices ?? [])) store.saveDevice(device);
     for (const [key, value] of Object.entries(then.settings))
       if (here.settings[key] !== value) store.write(key, value);
     if (contents.settings.default_exit !== undefined) store.forget(EXITS_LOST);
@@ -115,6 +119,11 @@ function killSwitchFrom(here: Holdings["settings"], { settings }: Contents, may:
 
 type Difference = (here: Holdings, then: Holdings) => Change[];
 
+function changedIn(here: readonly StoredDevice[], given: readonly StoredDevice[]): StoredDevice[] {
+  const known = new Map(here.map((each) => [each.id, each]));
+  return given.filter((each) => !Bun.deepEquals(known.get(each.id), each));
+}
+
 /** Everything that can differ. What decides about traffic comes first. */
 const DIFFERENCES: readonly Difference[] = [
   ...[...CHOICES, MAIN_CONNECTION].map(differenceIn),
@@ -127,7 +136,10 @@ const DIFFERENCES: readonly Difference[] = [
 
 function differenceIn(setting: BackedUp): Difference {
   const { key } = setting;
-  return (here, then) => setting.changes(here.settings[key] ?? null, then.settings[key] ?? null);
+  return (here, then) => {
+    const [before, after] = [here.settings[key] ?? null, then.settings[key] ?? null];
+    return before === after ? [] : setting.changes(before, after);
+  };
 }
 
 function changesBetween(here: Holdings, then: Holdings): Change[] {

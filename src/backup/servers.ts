@@ -37,7 +37,7 @@ export function serverChanges(here: Holdings, then: Holdings): Change[] {
   return then.servers.flatMap((server) => {
     const name = titleOf(server);
     const present = known.get(name);
-    if (Bun.deepEquals(present, server)) return [];
+    if (present === server || Bun.deepEquals(present, server)) return [];
     const after = endpointOf(server.config);
     const before = present === undefined ? null : endpointOf(present.config);
     const differs = before === after ? `${after}, another configuration` : after;

@@ -33,7 +33,8 @@ export function checkerOf<Schema extends TSchema>(schema: Schema): Checker<Schem
   let checks = 0;
   const check = (value: unknown): value is Static<Schema> => {
     checks += 1;
-    if (checks > COMPILED_AFTER_CHECKS || isLarge(value)) validator ??= Compile(schema) as Validator;
+    if (validator === null && (checks > COMPILED_AFTER_CHECKS || isLarge(value)))
+      validator = Compile(schema) as Validator;
     return validator === null ? Value.Check(schema, value) : validator.Check(value);
   };
   return {
@@ -52,7 +53,7 @@ function isLarge(value: unknown): boolean {
   for (let parts = 0; waiting.length > 0; ) {
     const next = waiting.pop();
     if (typeof next !== "object" || next === null) continue;
-    const inside = Object.values(next);
+    const inside: readonly unknown[] = Array.isArray(next) ? next : Object.values(next);
     parts += inside.length;
     if (parts > LARGE_PARTS) return true;
     waiting.push(...inside);

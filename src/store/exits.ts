@@ -43,7 +43,7 @@ export function decidesExits(setting: string): boolean {
 
 /** To be called in the transaction of each change. */
 export function countChange(database: Database): void {
-  const value = `${changesIn(exitsIn(database)) + 1}`;
+  const value = `${countIn(database) + 1}`;
   database.query("INSERT OR REPLACE INTO settings VALUES ($key, $value)").run({ key: COUNT, value });
 }
 
@@ -58,10 +58,10 @@ export function recoverExits(database: Database, directory: string, wasDamaged: 
   if (typeof copy === "string") {
     if (isLost) block(database);
     // A version without the copy does not count.
-    else if (changesIn(exitsIn(database)) === 0 && isDecided(database)) countChange(database);
+    else if (countIn(database) === 0 && isDecided(database)) countChange(database);
     return isLost ? LOST : null;
   }
-  const isOlder = changesIn(exitsIn(database)) < changesIn(copy);
+  const isOlder = countIn(database) < changesIn(copy);
   if (isOlder) replace(database, copy);
   return wasDamaged ? NOT_LOST : isOlder ? OLDER : null;
 }
@@ -123,6 +123,11 @@ function copyIn(directory: string): Exits | "missing" | "unreadable" {
 
 function changesIn({ settings }: Exits): number {
   return Number(settings.find(([key]) => key === COUNT)?.[1] ?? 0);
+}
+
+function countIn(database: Database): number {
+  const found = database.query("SELECT value FROM settings WHERE key = $key").values({ key: COUNT });
+  return Number(found[0]?.[0] ?? 0);
 }
 
 function replace(database: Database, { devices, settings }: Exits): void {

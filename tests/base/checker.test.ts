@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
 import { Type } from "typebox";
 import { checkerOf } from "../../src/base/checker.ts";
 
@@ -38,4 +38,17 @@ test("reads only what is JSON and matches", () => {
   expect(checker.read('{ "name": 1, "ports": [] }')).toBeNull();
   expect(checker.read('{ "name": "a"')).toBeNull();
   expect(checker.read(null)).toBeNull();
+});
+
+test("how large a value is does not decide how long it takes to find that out", () => {
+  const { Check } = checkerOf(Type.Array(Type.Integer(), { maxItems: 10 }));
+  const large = Array(1_000_000).fill("x");
+  Check(large);
+  const values = spyOn(Object, "values");
+  try {
+    expect(Check(large)).toBe(false);
+    expect(values).not.toHaveBeenCalled();
+  } finally {
+    values.mockRestore();
+  }
 });

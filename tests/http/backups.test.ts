@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import type { Contents } from "../../src/backup/contents.ts";
-import { plain } from "../../src/backup/envelope.ts";
+import { encrypted, plain } from "../../src/backup/envelope.ts";
 import { REMOTE_DECISION } from "../../src/remote/saved.ts";
 import { BODY, PRIVATE } from "../servers/example.ts";
 import { bearing, SecureHome, TIMEOUT_MS } from "./secure-home.ts";
@@ -131,6 +131,12 @@ test("while a tunnel is up, the preview says what is in the way", async () => {
   const { refused, agreed } = (await send("/api/restore/preview", { backup })).json;
   expect(refused).toContain("a tunnel is up or being brought up; disconnect first");
   expect((await send("/api/restore", { backup, agreed })).json.error).toContain("disconnect first");
+});
+
+test("what is inside an encrypted backup is parsed as a body is, with the same bounds", async () => {
+  const backup = JSON.parse(await encrypted({ servers: Array(70_000).fill(1) }, PASSPHRASE));
+  const { status, json } = await send("/api/restore/preview", { backup, passphrase: PASSPHRASE });
+  expect([status, json.error]).toEqual([400, "body has too many values"]);
 });
 
 test("what is wrong is named, and neither the passphrase nor the backup is repeated", async () => {
