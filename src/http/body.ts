@@ -1,5 +1,6 @@
 import { GatewayError } from "../base/errors.ts";
 import { nextTurn } from "../base/queue.ts";
+import { MAX_BACKUP_BYTES } from "../shared/bounds.ts";
 import type { Bodies } from "./bodies.ts";
 import { parseJson } from "./json.ts";
 
@@ -23,6 +24,11 @@ export function unusedBody(bodies: Pick<Bodies, "take">): (context: { request: R
     if (bytes.length > 0) requireJson(request);
     return null;
   };
+}
+
+/** Whether a client may send more than any body has. Bun would read on after the answer, for as long as it comes. */
+export function isEndless({ headers }: Request): boolean {
+  return Number(headers.get("content-length") ?? 0) > MAX_BACKUP_BYTES || headers.has("transfer-encoding");
 }
 
 /** 64 KiB: a wg-quick file with one peer and a long list of allowed IPs takes a tenth of it. */

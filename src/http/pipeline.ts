@@ -3,6 +3,7 @@ import { GatewayError } from "../base/errors.ts";
 import { Turns } from "../base/turns.ts";
 import type { Host } from "../system/host.ts";
 import type { Bodies } from "./bodies.ts";
+import { isEndless } from "./body.ts";
 import type { Clients } from "./clients.ts";
 import { answerTo, type Fault, NOT_FOUND, pathOf, shownPathOf } from "./errors.ts";
 import type { Gate } from "./gate.ts";
@@ -71,6 +72,7 @@ export function pipelineFor(options: PipelineOptions) {
       announce(response, budget ?? limiter.peek(client, endpoint, start), clock.now() - clock.monotonic());
     }
     setSecureHeaders(response.headers);
+    if (isEndless(request)) response.headers.set("Connection", "close");
     return response;
   };
   return (request: Request, peer: string | null, next: Next): Promise<Response> =>

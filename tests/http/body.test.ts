@@ -106,6 +106,19 @@ test("a large body is refused by its stated length, before it is sent", async ()
   expect({ status, error: json.error }).toEqual({ status: 400, error: TOO_LARGE });
 });
 
+test("what a client goes on to send after the answer is not read", async () => {
+  const headers = { "Content-Length": "300000000", Connection: "keep-alive" };
+  const { status } = await home.raw(request("GET", "/health", undefined, headers));
+  expect(status).toBe(200);
+  const chunked = request("POST", "/api/disconnect", "1\r\n ", {
+    "Transfer-Encoding": "chunked",
+    Connection: "keep-alive",
+    "Content-Type": "text/plain",
+    Host: "evil.example",
+  });
+  expect((await home.raw(chunked)).status).toBe(403);
+}, 5_000);
+
 test("an endpoint without a body refuses one with another content type, which a foreign page could send", async () => {
   await home.connect();
   for (const path of ["/api/disconnect", "/api/provider/custom"]) {
