@@ -47,6 +47,10 @@ export class NamespaceHost extends LinuxHost {
     return this.inside(() => this.tracked.end(...given));
   }
 
+  override macAt(...given: Parameters<Host["macAt"]>) {
+    return this.inside(() => super.macAt(...given));
+  }
+
   override changeElements(...given: Parameters<Host["changeElements"]>) {
     return this.inside(() => this.elements.change(...given));
   }

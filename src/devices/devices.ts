@@ -55,7 +55,7 @@ import { type Figures, Traffic } from "./traffic.ts";
 import { Updates } from "./updates.ts";
 
 interface Deps {
-  host: Pick<Host, "run" | "read" | "hostName" | "sleep" | "now" | "monotonic">;
+  host: Pick<Host, "run" | "read" | "hostName" | "macAt" | "sleep" | "now" | "monotonic">;
   store: DeviceStorage;
   killSwitch: {
     update(owner: string, part: PolicyPart): Promise<void>;
@@ -692,6 +692,16 @@ export class Devices {
   /** The device that has the address, or had it last, of this link if one is given. */
   ownerOf(address: Address, link: string | null = null): DeviceId | null {
     return this.remote.of(address) ?? this.networks.of(address) ?? this.deviceAt(address, link);
+  }
+
+  /**
+   * The device that sends from an address now. It may be one that is not kept, because there are so many or because it has so many
+   * addresses: then the kernel knows it, as it has just sent it something.
+   */
+  senderAt(address: Address, link: string | null): DeviceId | null {
+    const links = link === null ? linksOf(this.lans ?? []) : [link];
+    const inKernel = () => links.flatMap((each) => this.deps.host.macAt(address, each) ?? [])[0] ?? null;
+    return this.ownerOf(address, link) ?? inKernel();
   }
 
   /** The same for addresses that no network behind another router has. */

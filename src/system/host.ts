@@ -1,4 +1,5 @@
 import type { Address } from "../base/address.ts";
+import type { Mac } from "../base/mac.ts";
 import type { AmneziaForm } from "./relay/amnezia.ts";
 
 /**
@@ -78,6 +79,8 @@ export interface Host {
    * Throws `GatewayError("kernel_refused")`.
    */
   endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]>;
+  /** The MAC address that the kernel has for an address on a link; null for none. */
+  macAt(address: Address, link: string): Mac | null;
   /**
    * Changes elements of the firewall's sets and maps, in one transaction and without starting a program. Resolves once
    * the kernel has it. Throws `GatewayError`: `kernel_refused` if nothing has changed, `timed_out` if that is unknown.

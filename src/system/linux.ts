@@ -1,5 +1,7 @@
 import { closeSync, constants, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
+import type { Address } from "../base/address.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
+import type { Mac } from "../base/mac.ts";
 import type { ConnectionTable } from "./conntrack.ts";
 import type {
   Connection,
@@ -24,6 +26,7 @@ import type {
   Watch,
 } from "./host.ts";
 import { readLines } from "./lines.ts";
+import { macAt } from "./neighbour.ts";
 import { Output } from "./output.ts";
 import { reasonIn } from "./reason.ts";
 import type { Relays } from "./relay/relays.ts";
@@ -242,6 +245,10 @@ export class LinuxHost implements Host {
   async endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]> {
     this.connections ??= loadConntrack().then(({ ConnectionTable }) => new ConnectionTable());
     return (await this.connections).end(isOver);
+  }
+
+  macAt(address: Address, link: string): Mac | null {
+    return macAt(address, link);
   }
 
   async changeElements(changes: readonly ElementChange[]): Promise<void> {

@@ -1,6 +1,7 @@
 import { describe, expect } from "bun:test";
 import { until } from "../../lab/until.ts";
-import type { Mac } from "../../src/base/mac.ts";
+import { type Address, mustParseAddress } from "../../src/base/address.ts";
+import { type Mac, parseMac } from "../../src/base/mac.ts";
 import { settingsFrom } from "../../src/base/settings.ts";
 import { chainsEchoed, chainsListed, finalRulesStand, sameChains } from "../../src/killswitch/listing.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
@@ -238,7 +239,8 @@ describe("neighbours", () => {
       };
       return both[name].watch("ip monitor label neigh".split(" "), onLine, () => {});
     });
-    const mac = "02:00:00:00:00:20";
+    const mac = parseMac("02:00:00:00:00:20") as Mac;
+    const device = mustParseAddress("192.168.7.20");
     const neighbour = "192.168.7.20 dev lan0";
     const set = (nud: string, lladdr = ` lladdr ${mac}`) =>
       `ip neigh replace ${neighbour}${lladdr} nud ${nud}`;
@@ -255,7 +257,16 @@ describe("neighbours", () => {
         set(state.toLowerCase()),
       );
       await both.play("ip -j -s neigh show");
+      expect(both.real.macAt(device, "lan0")).toBe(mac);
+      expect(both.fake.macAt(device, "lan0")).toBe(mac);
     }
+    const others = [
+      [device, "up0"],
+      [device, "none"],
+      ["192.168.7.99", "lan0"],
+    ] as [Address, string][];
+    for (const host of [both.real, both.fake])
+      expect(others.map(([address, link]) => host.macAt(address, link))).toEqual([null, null, null]);
     await both.meanwhile(
       (fake) => fake.setNeighbour("192.168.7.20", "lan0", mac, "FAILED"),
       set("failed", ""),

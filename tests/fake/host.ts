@@ -1,4 +1,6 @@
+import type { Address } from "../../src/base/address.ts";
 import { GatewayError } from "../../src/base/errors.ts";
+import { type Mac, parseMac } from "../../src/base/mac.ts";
 import type {
   Connection,
   Direction,
@@ -276,6 +278,11 @@ export class FakeHost implements Host, Internet {
     const answer = this.services.get(place);
     if (answer === undefined) throw new GatewayError("unable", `${place} takes no connections`);
     return answer(call);
+  }
+
+  macAt(address: Address, link: string): Mac | null {
+    const row = this.neighbours.get(address);
+    return row?.dev === link ? parseMac(row.lladdr ?? "") : null;
   }
 
   async endConnections(isOver: (connection: Connection) => boolean): Promise<Connection[]> {

@@ -1,5 +1,8 @@
 import { expect, test } from "bun:test";
+import { mustParseAddress } from "../../src/base/address.ts";
+import { parseMac } from "../../src/base/mac.ts";
 import { Clients } from "../../src/http/clients.ts";
+import { Home } from "./home.ts";
 
 const DEVICES: Record<string, string> = {
   "192.168.7.20": "02:00:00:00:00:20",
@@ -32,4 +35,16 @@ test("the client of a request is that of its peer", () => {
   const request = new Request("http://localhost/");
   clients.see(request, "fd00::30");
   expect(clients.of(request)).toBe("02:00:00:00:00:30");
+});
+
+test("a device that is not kept, because others have invented so many, is still known by its MAC address", async () => {
+  const home = await Home.start();
+  const { devices } = home.parts;
+  devices.lanIs([{ interface: "lan0", prefixes: [] }], null);
+  home.host.setNeighbour("192.168.7.77", "lan0", "02:00:00:00:00:77", "REACHABLE");
+  const address = mustParseAddress("192.168.7.77");
+  expect(devices.ownerOf(address)).toBeNull();
+  expect(devices.senderAt(address, null)).toBe(parseMac("02:00:00:00:00:77"));
+  expect(devices.senderAt(mustParseAddress("192.168.7.78"), null)).toBeNull();
+  await home.stop();
 });

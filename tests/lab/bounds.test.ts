@@ -183,6 +183,21 @@ const TAKING = (addresses: readonly string[], port: number, count: number) => `
   console.log(open);
   await Bun.sleep(60_000);`;
 
+/** How many sockets at /ws so many connections of a device get, which come from several of its addresses. */
+async function listen(device: LanDevice, count: number): Promise<number> {
+  const code = `
+    let open = 0;
+    const one = (address) => new Promise((resolve) => {
+      const socket = new WebSocket("ws://" + address + ":${gateway.port}/ws");
+      socket.onopen = () => { open += 1; resolve(); };
+      socket.onerror = resolve;
+    });
+    for (let at = 0; at < ${count}; at++) await one(["[${LAN.gateway6}]", "${LAN.gateway4}"][at % 2]);
+    console.log(open);
+    process.exit();`;
+  return Number((await lab.exec(device.namespace, [process.execPath, "-e", code])).stdout);
+}
+
 /** How many connections to the dashboard a device gets that wants so many; \`end\` closes them. */
 async function connect(device: LanDevice, count: number) {
   const argv = [process.execPath, "-e", TAKING([LAN.gateway4, LAN.gateway6], gateway.port, count)];
@@ -205,6 +220,8 @@ test(
     const { taken: ofOther, end: endOther } = await connect(other, 20);
     expect(ofOther).toBe(20);
     await Promise.all([end(), endOther()]);
+    await until(async () => (await listen(other, 1)) === 1);
+    expect(await listen(other, 120)).toBe(100);
   },
   TIMEOUT_MS,
 );
