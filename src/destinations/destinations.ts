@@ -228,6 +228,7 @@ export class Destinations {
       addresses: this.names.count(rule),
       others: this.names.others(rule),
       full: this.names.full(rule),
+      isUnsaved: this.names.isUnsaved,
       ownerOf: (prefix) => killSwitch.ownerOf(prefix),
       nameOf: (id) => devices.nameOf(id) || id,
       isServed: (id) => this.roadExitOf(id) === null && devices.exitOf(id) !== "direct",

@@ -58,8 +58,8 @@ export class Names {
   private loaded = 0;
   /** The load that has not begun. All answers that come until then share it. */
   private next: Promise<void> | null = null;
-  /** Whether the next service would know less. */
-  private isUnsaved = false;
+  /** Whether what the next service would know could not be written, or is not yet. */
+  isUnsaved = false;
 
   constructor(private readonly deps: Deps) {
     const monotonic = () => deps.clock.monotonic();
@@ -85,7 +85,7 @@ export class Names {
 
   /**
    * Resolves once the kernel leads these addresses to the rule's exit. False if it does not, because the device has brought
-   * in too many, or the rule has changed meanwhile: then nobody may be told of them.
+   * in too many, they cannot be written, or the rule has changed meanwhile: then nobody may be told of them.
    */
   async permit({ match: { rule, by }, device, addresses, ttlMs }: NamedAnswer): Promise<boolean> {
     if (!this.has(rule)) return false;
@@ -94,7 +94,11 @@ export class Names {
       forMs > SHORTEST_MS && this.addresses.isAnyOverIn(forMs - WRITTEN_LATE_MS, rule, by, addresses);
     const added = this.addresses.learn(rule, by, addresses, device, forMs);
     if (added === null) return false;
-    if (added.length > 0 || isLonger) this.saveOr(() => this.addresses.forget(rule, by, added));
+    // The kernel must never have what the next service does not know.
+    if ((added.length > 0 || isLonger) && !this.save()) {
+      this.addresses.forget(rule, by, added);
+      return false;
+    }
     if (added.length > 0) {
       this.lost.asked(rule.devices, added);
       this.learnt += 1;
@@ -163,7 +167,7 @@ export class Names {
     const known = new Set(rules.flatMap(({ names }) => names));
     for (const own of this.asked.values())
       for (const name of own.keys()) if (!known.has(name)) own.delete(name);
-    this.saveAgain();
+    if (this.isUnsaved) this.save();
   }
 
   /**
@@ -182,29 +186,17 @@ export class Names {
     if (isAnyOver) this.addresses.renew(await this.deps.connectedTo(), USED_MS);
     if (this.lost.expire() || isAnyOver) await this.deps.load();
     this.isUnsaved ||= isAnyOver;
-    this.saveAgain();
+    if (this.isUnsaved) this.save();
   }
 
-  /** The kernel must never have what the next service does not know. */
-  private saveOr(undo: () => void): void {
+  /** Whether the next service can know it. If not, it is tried again soon. */
+  private save(): boolean {
+    this.isUnsaved = true;
     try {
-      this.save();
-    } catch (error) {
-      undo();
-      throw error;
-    }
-  }
-
-  /** If that fails, it is tried again soon: what is saved is more than what is known. */
-  private saveAgain(): void {
-    try {
-      if (this.isUnsaved) this.save();
+      this.deps.kept.write(keptText(this.addresses.all));
+      this.isUnsaved = false;
     } catch {}
-  }
-
-  private save(): void {
-    this.deps.kept.write(keptText(this.addresses.all));
-    this.isUnsaved = false;
+    return !this.isUnsaved;
   }
 
   private has(rule: Rule): boolean {

@@ -16,6 +16,8 @@ interface Facts {
   others: number;
   /** Devices that can have no more of them. */
   full: readonly DeviceId[];
+  /** Whether they cannot be written. */
+  isUnsaved: boolean;
   ownerOf: (prefix: Prefix) => string | null;
   nameOf: (id: DeviceId) => string;
   /** Whether the gateway's resolver answers the device. */
@@ -54,11 +56,12 @@ function warningsOfExit({ prefixes, exit }: Rule, { isOpen, ownerOf }: Facts): s
 }
 
 function warningsOfNames({ devices, exit }: Rule, facts: Facts): string[] {
-  const { resolving, full, nameOf, isServed } = facts;
+  const { resolving, full, isUnsaved, nameOf, isServed } = facts;
   const unserved = devices.filter((id) => !isServed(id)).map(nameOf);
   return [
     ...(resolving === "elsewhere" ? [NOT_RESOLVED] : []),
     ...(resolving === "failed" ? [FAILED] : []),
+    ...(isUnsaved ? [UNSAVED] : []),
     ...(unserved.length === 0
       ? []
       : [
@@ -79,4 +82,6 @@ function warningsOfNames({ devices, exit }: Rule, facts: Facts): string[] {
 
 export const NOT_RESOLVED =
   "Another resolver of this machine answers at port 53, so the names have no effect: stop it, or use networks instead.";
+const UNSAVED =
+  "Addresses of its names cannot be written, so answers with them are refused: is the disk full, or read-only?";
 const FAILED = "The resolver cannot listen, so all questions are refused: portcullis dns";

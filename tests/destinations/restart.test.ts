@@ -140,14 +140,19 @@ test("an address is led for as long as its answer says, or an hour, however ofte
 test("what cannot be kept is not told, and goes nowhere", async () => {
   const world = new World();
   await world.destinations.add({ names: ["a.test"], exit: "amsterdam" });
+  await world.learn("a.test", TV, ips("192.0.2.9"));
   const before = world.sets;
   world.isFull = true;
-  expect(world.learn("a.test", TV, ADDRESSES)).rejects.toThrow();
-  expect(world.destinations.list().destinations[0]?.addresses).toBe(0);
+  expect(await world.learn("a.test", TV, ADDRESSES)).toBe(false);
+  const row = () => world.destinations.list().destinations[0];
+  expect(row()).toMatchObject({ addresses: 1, warning: expect.stringContaining("cannot be written") });
+  // What was written before is told.
+  expect(await world.learn("a.test", TV, ips("192.0.2.9"))).toBe(true);
   world.isFull = false;
   await world.destinations.load();
   expect(world.sets).toEqual(before);
   expect(await world.learn("a.test", TV, ADDRESSES)).toBe(true);
+  expect(row()).toMatchObject({ addresses: 5, warning: null });
 });
 
 test("what is lost is refused to its devices until they ask again, and for an hour at most", async () => {
