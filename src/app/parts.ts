@@ -271,6 +271,7 @@ export async function partsOn(
     ...{ clock: host, log, nameOf: (device) => devices.nameOf(device) ?? "" },
     tell: () => tellDns(),
   });
+  const upstream = Upstream.on(host);
   const dns = new Dns({
     ...{ host, killSwitch, log },
     network: () => killSwitch.network,
@@ -279,7 +280,7 @@ export async function partsOn(
     routersTo: (network) => killSwitch.routersTo(network),
     tell: () => tellDns(),
     resolver: new Resolver({
-      ...{ clock: host, log, upstream: new Upstream() },
+      ...{ clock: host, log, upstream },
       exitOf: (id) => devices.wayOutOf(id),
       rules: () => destinations.matching,
       local: (question) => homeZone.answer(question),
@@ -332,7 +333,8 @@ export async function partsOn(
   );
   const speedTests = new SpeedTests({
     ...{ host, store, log, tunnels, killSwitch },
-    lookUp: (name, tunnel) => lookUpInside(name, exitResolvers({ to: "tunnel", name: tunnel }, tunnels)),
+    lookUp: (name, tunnel) =>
+      lookUpInside(name, exitResolvers({ to: "tunnel", name: tunnel }, tunnels), upstream),
     onChange: (running) => events.publish({ type: "speed_update", payload: { running } }),
   });
   const overview = new Overview({ ...killSwitchParts, tunnels, catalogue, past, forwards });
@@ -367,7 +369,7 @@ export async function partsOn(
     takeUpAccount: takeUp,
     checkup: new Checkup({
       ...killSwitchParts,
-      ...{ host, settings, tunnels, tokens, forwards, https, remoteAccess },
+      ...{ host, settings, tunnels, dns, tokens, forwards, https, remoteAccess },
     }),
     notifications: new Notifications({
       ...{ host, store, log, hostname: hostname(), addresses: settings.notify },

@@ -3,6 +3,7 @@ import type { Tokens } from "../access/tokens.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Settings } from "../base/settings.ts";
 import type { Https } from "../certificates/https.ts";
+import type { Dns } from "../dns/dns.ts";
 import type { Forwards } from "../forwards/forwards.ts";
 import type { Passage } from "../killswitch/obstacles.ts";
 import { inspectOffline } from "../killswitch/report.ts";
@@ -29,7 +30,6 @@ import { type Finding, fault } from "./finding.ts";
 import { otherFirewallsFinding } from "./firewalls.ts";
 import { forwardsFinding } from "./forwards.ts";
 import { httpsFinding } from "./https.ts";
-import { dnsFinding, mtuFinding } from "./inside.ts";
 import {
   directFinding,
   forwardingFinding,
@@ -63,8 +63,9 @@ export interface Surroundings {
   settings: Settings;
   store: Pick<Store, "alert" | "fault" | "read">;
   savedState: SavedState;
-  /** These six are null if no service runs. */
+  /** These seven are null if no service runs. */
   tunnels: Tunnels | null;
+  dns: Pick<Dns, "state"> | null;
   https: Pick<Https, "status"> | null;
   tokens: Pick<Tokens, "list"> | null;
   forwards: Pick<Forwards, "list"> | null;
@@ -202,8 +203,8 @@ export class Checkup {
       ...(tunnels?.all() ?? []).map(({ name }) =>
         item(`tunnel:${name}`, capital(tunnelTitle(name)), () => inTunnels.finding(name)),
       ),
-      item("dns", "DNS inside the tunnel", () => inTunnels.insideFinding(dnsFinding)),
-      item("mtu", "Packet size in the tunnel", () => inTunnels.insideFinding(mtuFinding)),
+      item("dns", "DNS inside the tunnel", () => inTunnels.dnsFinding()),
+      item("mtu", "Packet size in the tunnel", () => inTunnels.mtuFinding()),
       item("quality", "Quality", () => tunnels && qualityFinding(tunnels.measured)),
       item("line", "Line", () => fairQueues && lineFinding(fairQueues)),
       item("ipv6", "IPv6", async () => ipv6Finding(await network(), inTunnels.carriesIpv6)),

@@ -3,8 +3,7 @@ import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
 import { resolverInside } from "../tunnel/mtu.ts";
 import type { Session } from "../tunnel/session.ts";
-import { resolversOutside } from "../wireguard/led.ts";
-import { type Finding, fault, ok, warning } from "./finding.ts";
+import { type Finding, ok, warning } from "./finding.ts";
 
 /** Any link carries packets of this size, but some resolvers answer no padded query. */
 const PADDED_BYTES = 1_000;
@@ -15,8 +14,6 @@ const SIZES_BYTES = [1440, 1432, 1420, 1412, 1400, 1392, 1380, 1360, 1340, 1320,
 export interface Inside {
   /** Null if the tunnel has none, or only some in the LAN. */
   resolver: Address | null;
-  /** Whether the configuration's AllowedIPs leave it out. It is led into the tunnel all the same. */
-  isOutside?: true;
   /** The longest packet that is sent into the tunnel, in bytes. */
   mtu: number;
   /** The sizes of the packets that were answered, in bytes; 0 stands for one that was not padded. */
@@ -35,30 +32,10 @@ export async function measureInside(
 ): Promise<Inside> {
   const resolver = resolverInside(session, network);
   if (resolver === null) return { resolver, mtu, answered: [] };
-  const isOutside = resolversOutside(session.server.config).includes(resolver);
-  const of = { resolver, mtu, ...(isOutside && { isOutside }) };
   const answered = await host.probeResolver(resolver, [0, PADDED_BYTES, mtu]);
-  if (!answered.includes(PADDED_BYTES) || answered.includes(mtu)) return { ...of, answered };
+  if (!answered.includes(PADDED_BYTES) || answered.includes(mtu)) return { resolver, mtu, answered };
   const shorter = SIZES_BYTES.filter((bytes) => bytes < mtu);
-  return { ...of, answered: [...answered, ...(await host.probeResolver(resolver, shorter))] };
-}
-
-export function dnsFinding({ resolver, answered, isOutside }: Inside): Finding {
-  if (resolver === null)
-    return warning(
-      "the tunnel has no resolver, so queries that are sent to the gateway are not answered",
-      "Give the server one: the DNS line of its file, or --dns of portcullis add.",
-    );
-  if (answered.length > 0) return ok(`the tunnel's resolver ${resolver} answers`);
-  if (isOutside)
-    return fault(
-      `the tunnel's resolver ${resolver} does not answer, and the AllowedIPs of its configuration leave it out`,
-      "The server may well work: give its configuration a resolver that is in its AllowedIPs, and import it again.",
-    );
-  return fault(
-    `the tunnel's resolver ${resolver} does not answer`,
-    "Check the DNS address in the server's configuration, or try another server.",
-  );
+  return { resolver, mtu, answered: [...answered, ...(await host.probeResolver(resolver, shorter))] };
 }
 
 /** Null if there is nothing to measure with. */

@@ -1,4 +1,6 @@
 import { type Address, familyOf, parseAddress } from "../base/address.ts";
+import type { Dns } from "../dns/dns.ts";
+import { Upstream } from "../dns/upstream.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
 import type { Route } from "../system/ip.ts";
@@ -9,13 +11,15 @@ import type { Tunnel } from "../tunnel/tunnel.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import { detourTo } from "./detour.ts";
 import { type Finding, warning } from "./finding.ts";
-import { type Inside, measureInside } from "./inside.ts";
+import { type Inside, measureInside, mtuFinding } from "./inside.ts";
+import { type AskedResolver, askResolvers, dnsFinding } from "./resolvers.ts";
 import { tunnelFinding } from "./tunnel.ts";
 
 interface Deps {
   host: Host;
   savedState: SavedState;
   tunnels: Tunnels | null;
+  dns: Pick<Dns, "state"> | null;
 }
 
 /** More than the keepalives and the handshake that may come in while a query waits for its answer, in bytes. */
@@ -24,6 +28,7 @@ const MORE_THAN_KEEPALIVES_BYTES = 512;
 /** The data that was sent through `main`, and that came back. */
 interface Sent {
   inside: Inside;
+  asked: readonly AskedResolver[];
   /** Whether anything came back, for any program; null if nothing was sent. */
   data: boolean | null;
 }
@@ -66,8 +71,17 @@ export class TunnelChecks {
     });
   }
 
+  /** Null if there is nothing to ask. */
+  async dnsFinding(): Promise<Finding | null> {
+    return this.sentFinding(({ asked }) => dnsFinding(asked, this.deps.dns?.state === "on"));
+  }
+
   /** Null if there is nothing to measure. */
-  async insideFinding(judge: (inside: Inside) => Finding | null): Promise<Finding | null> {
+  async mtuFinding(): Promise<Finding | null> {
+    return this.sentFinding(({ inside }) => mtuFinding(inside));
+  }
+
+  private async sentFinding(judge: (sent: Sent) => Finding | null): Promise<Finding | null> {
     if (this.session === null) return null;
     if (!this.deps.savedState.killSwitchWanted())
       return warning(
@@ -75,7 +89,7 @@ export class TunnelChecks {
         "Turn it on: sudo portcullis killswitch on",
       );
     const sent = await this.sent();
-    return sent && judge(sent.inside);
+    return sent && judge(sent);
   }
 
   /** Null without a tunnel. */
@@ -96,18 +110,29 @@ export class TunnelChecks {
   }
 
   private async send(): Promise<Sent | null> {
-    const { host, savedState, tunnels } = this.deps;
+    const { savedState, tunnels } = this.deps;
     const { session } = this;
     if (session === null || tunnels === null || !savedState.killSwitchWanted()) return null;
     const { controller } = tunnels.main;
     const { rx_bytes: before, mtu } = await controller.row();
     if (mtu === null) return null;
-    const inside = await measureInside(host, session, await this.network(), mtu);
+    const [inside, asked] = await this.measure(session, mtu);
     const received = (await controller.row()).rx_bytes - before;
-    const isData = inside.answered.length > 0 || received > MORE_THAN_KEEPALIVES_BYTES;
+    const hasAnswer = inside.answered.length > 0 || asked.some(({ rcode }) => rcode !== null);
+    const isData = hasAnswer || received > MORE_THAN_KEEPALIVES_BYTES;
     // The tunnel may have ended meanwhile.
     if (this.session !== session) return null;
-    return { inside, data: inside.resolver === null ? null : isData };
+    return { inside, asked, data: inside.resolver === null ? null : isData };
+  }
+
+  private async measure(session: Session, mtu: number): Promise<[Inside, AskedResolver[]]> {
+    const { host } = this.deps;
+    const network = await this.network();
+    const upstream = Upstream.on(host);
+    return Promise.all([
+      measureInside(host, session, network, mtu),
+      askResolvers(session, network, upstream),
+    ]).finally(() => upstream.close());
   }
 
   /** Whether a managed server has accepted the key lately, which is the same for all of them. */

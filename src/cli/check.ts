@@ -92,7 +92,7 @@ export function offlineChecks(settings: Settings): Promise<Checks> {
   const machine = new LinuxHost();
   const service = {
     ...{ tunnels: null, tokens: null, forwards: null, https: null, remoteAccess: null },
-    fairQueues: null,
+    ...{ fairQueues: null, dns: null },
   };
   return new Checkup({
     ...killSwitchPartsOn(machine, settings),

@@ -18,7 +18,12 @@ const LONGEST_NEGATIVE_SECONDS = 300;
 /** The longest answer that is kept and passed on. */
 export const MAX_ANSWER_BYTES = 16_384;
 
-export const RCODE = { ok: 0, failed: 2, noName: 3, notImplemented: 4, refused: 5 };
+export const RCODE = {
+  ...{ ok: 0, malformed: 1, failed: 2, noName: 3, notImplemented: 4, refused: 5 },
+  /** Of EDNS (RFC 6891, section 9). */
+  badVersion: 16,
+} as const;
+
 const [RECURSION_AVAILABLE, RCODE_BITS] = [0x0080, 0x000f];
 const BINDINGS: ReadonlySet<number> = new Set([TYPE.svcb, TYPE.https]);
 /** Keys of SVCB and HTTPS records (RFC 9460, section 14.3.2). */
@@ -120,7 +125,10 @@ export function ownAnswer(
   const message = new Uint8Array(bytes + (question.hasEdns ? OPT_BYTES : 0));
   const view = viewOf(message);
   view.setUint16(0, question.id);
-  view.setUint16(2, FLAG.response | RECURSION_AVAILABLE | (question.flags & FLAG.recursion) | rcode);
+  view.setUint16(
+    2,
+    FLAG.response | RECURSION_AVAILABLE | (question.flags & FLAG.recursion) | (rcode & RCODE_BITS),
+  );
   view.setUint16(4, 1);
   view.setUint16(6, records.length);
   view.setUint16(8, authority.length);
@@ -136,7 +144,7 @@ export function ownAnswer(
     message.set(data, at + POINTED_BYTES);
     at += POINTED_BYTES + data.length;
   }
-  if (question.hasEdns) writeOpt(message, at, question.wantsDnssec);
+  if (question.hasEdns) writeOpt(message, at, question.wantsDnssec, rcode);
   return message;
 }
 
@@ -144,8 +152,8 @@ export function ownAnswer(
 const [TO_QUESTION, POINTED_BYTES] = [0xc00c, 12];
 
 /** What fits into UDP. A client asks again over TCP for the rest. */
-export function fitted(message: Uint8Array, question: Question): Uint8Array {
-  if (message.length <= question.udpBytes) return message;
+export function fitted(message: Uint8Array, question: Question | null): Uint8Array {
+  if (question === null || message.length <= question.udpBytes) return message;
   const short = ownAnswer(question, RCODE.ok);
   viewOf(short).setUint16(2, viewOf(message).getUint16(2) | FLAG.truncated);
   return short;

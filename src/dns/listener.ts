@@ -1,6 +1,7 @@
 import type { Address } from "../base/address.ts";
 import { fitted } from "./answer.ts";
-import { MAX_QUERY_BYTES, type Question } from "./question.ts";
+import { MAX_QUERY_BYTES } from "./question.ts";
+import type { Reply } from "./resolver.ts";
 
 /** Questions of a connection that wait for their answers. */
 const MAX_WAITING = 32;
@@ -13,12 +14,14 @@ interface Connection {
   isTaken: boolean;
   received: Buffer;
   waiting: number;
+  /** The client asks nothing more, and still hears (RFC 7766, section 6.2.4). */
+  isEnded: boolean;
 }
 
 /** Who answers what a device asks. */
 interface Answerer {
   /** Null for no answer. */
-  answer: (message: Uint8Array) => Promise<{ question: Question; answer: Uint8Array } | null>;
+  answer: (message: Uint8Array) => Promise<Reply | null>;
   /** Whether the device may have one more TCP connection. */
   enter: () => boolean;
   leave: () => void;
@@ -66,11 +69,11 @@ export class Listener {
 
   private openTcp(hostname: Address, port: number): void {
     const server = Bun.listen<Connection>({
-      ...{ hostname, port },
+      ...{ hostname, port, allowHalfOpen: true },
       socket: {
         open: (socket) => {
           const isTaken = this.answerer.enter();
-          socket.data = { isTaken, received: Buffer.alloc(0), waiting: 0 };
+          socket.data = { isTaken, received: Buffer.alloc(0), waiting: 0, isEnded: false };
           if (isTaken) socket.timeout(IDLE_SECONDS);
           else socket.terminate();
         },
@@ -78,6 +81,10 @@ export class Listener {
           const { data } = socket;
           data.received = Buffer.concat([data.received, bytes]);
           this.readFrom(socket);
+        },
+        end: (socket) => {
+          socket.data.isEnded = true;
+          if (socket.data.waiting === 0) socket.end();
         },
         timeout: (socket) => socket.terminate(),
         close: ({ data }) => {
@@ -114,6 +121,7 @@ export class Listener {
     framed.set(answer, LENGTH_BYTES);
     // A client that does not read gets no memory of the gateway.
     if (socket.write(framed) !== framed.length) socket.terminate();
+    else if (data.isEnded && data.waiting === 0) socket.end();
     else socket.timeout(IDLE_SECONDS);
   }
 }

@@ -1,4 +1,4 @@
-import { HEADER_BYTES, Malformed, nameIn, recordsIn, TYPE, viewOf } from "./wire.ts";
+import { HEADER_BYTES, Malformed, nameBytes, nameIn, recordsIn, TYPE, viewOf } from "./wire.ts";
 
 /** The longest query that is read. One has a name and a few options. */
 export const MAX_QUERY_BYTES = 1_232;
@@ -6,7 +6,7 @@ export const MAX_QUERY_BYTES = 1_232;
 export const UDP_ANSWER_BYTES = 1_232;
 /** What a client that says nothing takes over UDP (RFC 1035, section 2.3.4). */
 const PLAIN_UDP_BYTES = 512;
-const IN = 1;
+export const IN = 1;
 
 /** The flags of a header (RFC 1035, section 4.1.1; RFC 4035, section 3.2). */
 export const FLAG = { response: 0x8000, opcode: 0x7800, truncated: 0x0200, recursion: 0x0100 };
@@ -20,11 +20,13 @@ export interface Question {
   /** In lower case, without the last dot. */
   name: string;
   type: number;
+  class: number;
   /** The question as the client wrote it: name, type and class. */
   bytes: Uint8Array;
   /** What answers depend on: RD, CD, AD. */
   flags: number;
   hasEdns: boolean;
+  ednsVersion: number;
   wantsDnssec: boolean;
   /** The longest answer that the client takes over UDP. */
   udpBytes: number;
@@ -40,7 +42,7 @@ export function questionIn(message: Uint8Array): Question | null {
   const counts = [view.getUint16(4), view.getUint16(6), view.getUint16(8)];
   if ((flags & FLAG.opcode) !== 0 || counts.join() !== "1,0,0") throw new Malformed();
   const { name, end } = nameIn(message, HEADER_BYTES);
-  if (end + 4 > message.length || view.getUint16(end + 2) !== IN) throw new Malformed();
+  if (end + 4 > message.length) throw new Malformed();
   const options = recordsIn(message, end + 4).filter(({ type }) => type === TYPE.opt);
   const [edns] = options;
   if (options.length > 1) throw new Malformed();
@@ -49,12 +51,21 @@ export function questionIn(message: Uint8Array): Question | null {
     id: view.getUint16(0),
     name,
     type: view.getUint16(end),
+    class: view.getUint16(end + 2),
     bytes: new Uint8Array(message.subarray(HEADER_BYTES, end + 4)),
     flags: flags & (FLAG.recursion | CHECKING_DISABLED | AUTHENTIC_DATA),
     hasEdns: edns !== undefined,
+    ednsVersion: ((edns?.ttl ?? 0) >>> 16) & 0xff,
     wantsDnssec: edns !== undefined && (edns.ttl & DNSSEC_OK) !== 0,
     udpBytes: Math.min(room, UDP_ANSWER_BYTES),
   };
+}
+
+/** A question of the gateway's own. */
+export function questionAbout(name: string, type: number): Question {
+  const bytes = Uint8Array.from([...nameBytes(name), type >> 8, type & 0xff, 0, IN]);
+  const wants = { flags: FLAG.recursion, hasEdns: true, ednsVersion: 0, wantsDnssec: false, udpBytes: 0 };
+  return { id: 0, name, type, class: IN, bytes, ...wants };
 }
 
 /**
@@ -87,10 +98,10 @@ export function queryFor({ bytes, flags, wantsDnssec }: Question, style: Style =
 
 export const OPT_BYTES = 11;
 
-/** An OPT record without options (RFC 6891, section 6.1.2). */
-export function writeOpt(message: Uint8Array, at: number, wantsDnssec: boolean): void {
+/** An OPT record without options, with the upper bits of the code (RFC 6891, sections 6.1.2 and 6.1.3). */
+export function writeOpt(message: Uint8Array, at: number, wantsDnssec: boolean, rcode = 0): void {
   const view = viewOf(message);
   view.setUint16(at + 1, TYPE.opt);
   view.setUint16(at + 3, UDP_ANSWER_BYTES);
-  view.setUint32(at + 5, wantsDnssec ? DNSSEC_OK : 0);
+  view.setUint32(at + 5, ((rcode >>> 4) << 24) | (wantsDnssec ? DNSSEC_OK : 0));
 }

@@ -23,6 +23,7 @@ import { noSuchName, nothingOfThisType } from "./negative.ts";
 import type { Answered } from "./query-log.ts";
 import { type Question, questionIn } from "./question.ts";
 import { isOfResolver, staysAtHome } from "./special-names.ts";
+import { refusalOf, refusalTo } from "./unanswerable.ts";
 import type { ExitResolvers, Upstream } from "./upstream.ts";
 import { TYPE } from "./wire.ts";
 
@@ -66,6 +67,12 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
+/** An answer, and what it answers; null for a message that is no question. */
+export interface Reply {
+  question: Question | null;
+  answer: Uint8Array;
+}
+
 /** What clients have asked since the start. */
 export interface Counts {
   asked: number;
@@ -97,13 +104,11 @@ export class Resolver {
   }
 
   /** The answer to a message of a device, as the firewall tells it from others, or null for none. */
-  async answer(
-    message: Uint8Array,
-    device: DeviceId,
-  ): Promise<{ question: Question; answer: Uint8Array } | null> {
+  async answer(message: Uint8Array, device: DeviceId): Promise<Reply | null> {
     if (!this.takes(device)) return null;
     const question = readQuestion(message);
     if (question === null) return null;
+    if (question instanceof Uint8Array) return { question: null, answer: question };
     this.counts.asked += 1;
     const noted: Answered = { device: device === OTHERS ? null : device, exit: null, answer: "local" };
     const answer = await this.answerOf(question, device, noted).catch((error: unknown) => {
@@ -117,6 +122,8 @@ export class Resolver {
   /** Writes into `noted` what becomes of it. */
   private async answerOf(question: Question, device: DeviceId, noted: Answered): Promise<Uint8Array> {
     const { rules, exitOf, isBlocked } = this.deps;
+    const refusal = refusalOf(question);
+    if (refusal !== null) return ownAnswer(question, refusal);
     if (META_TYPES.has(question.type)) return ownAnswer(question, RCODE.notImplemented);
     if (device !== OTHERS) this.byDevice.asked(device);
     const local = this.deps.local(question);
@@ -304,12 +311,12 @@ function isBareHost({ name, type }: Question): boolean {
   return !name.includes(".") && (type === TYPE.a || type === TYPE.aaaa);
 }
 
-/** Null for a message that asks nothing, or is none. */
-function readQuestion(message: Uint8Array): Question | null {
+/** What a message asks, or the answer to one that cannot be read as a question; null if none is due. */
+function readQuestion(message: Uint8Array): Question | Uint8Array | null {
   try {
     return questionIn(message);
   } catch {
-    return null;
+    return refusalTo(message);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Address } from "../base/address.ts";
-import { type BoundSocket, type Ears, openBoundTcp, openBoundUdp, type Way } from "../system/bound-socket.ts";
+import type { BoundSocket, Ears, Way } from "../system/bound-socket.ts";
+import type { Host } from "../system/host.ts";
 import { type Answer, MAX_ANSWER_BYTES } from "./answer.ts";
 import { Asking } from "./asking.ts";
 import { AskingSocket, type Pending } from "./asking-socket.ts";
@@ -33,9 +34,16 @@ export class Upstream {
   private readonly known = new Map<string, KnownResolver>();
 
   constructor(
-    private readonly open: Sockets = { udp: openBoundUdp, tcp: openBoundTcp },
+    private readonly open: Sockets,
     private readonly monotonic = () => performance.now(),
   ) {}
+
+  static on(host: Pick<Host, "boundUdp" | "boundTcp">): Upstream {
+    return new Upstream({
+      udp: (way, ears) => host.boundUdp(way, ears),
+      tcp: (way, ears) => host.boundTcp(way, ears),
+    });
+  }
 
   /** Null if no resolver answers. */
   ask(question: Question, exit: ExitResolvers): Promise<Answer | null> {
@@ -69,16 +77,11 @@ export class Upstream {
   private overUdp(address: Address, pending: Pending, exit: ExitResolvers): () => void {
     const socket = this.socketTo(address, exit);
     let isForgotten = false;
-    socket.then(
-      (each) => void (isForgotten || each.ask(pending)),
-      () => void (isForgotten || pending.fail()),
-    );
+    // The kernel refuses to send where no route leads.
+    socket.then((each) => isForgotten || each.ask(pending)).catch(() => isForgotten || pending.fail());
     return () => {
       isForgotten = true;
-      socket.then(
-        (each) => each.forget(pending),
-        () => {},
-      );
+      socket.then((each) => each.forget(pending)).catch(() => {});
     };
   }
 

@@ -1,5 +1,6 @@
 import type { Address } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
+import type { BoundSocket, Ears, Way } from "./bound-socket.ts";
 import type { AmneziaForm } from "./relay/amnezia.ts";
 
 /**
@@ -41,6 +42,10 @@ export interface Host {
    * answered, whatever the answer.
    */
   probeResolver(resolver: string, sizes: readonly number[]): Promise<number[]>;
+  /** A UDP socket that is bound to a way. Throws `GatewayError("unable")` if nothing leads that way. */
+  boundUdp(way: Way, ears: Ears): Promise<BoundSocket>;
+  /** The same over TCP. What is sent before the connection is open waits for it. */
+  boundTcp(way: Way, ears: Ears): Promise<BoundSocket>;
   /**
    * Sends a resolver one small query; returns the milliseconds until its answer, whatever that is, or null. Throws
    * `GatewayError("unable")` if nothing leads that way.

@@ -2,6 +2,7 @@ import { closeSync, constants, openSync, readFileSync, readSync, writeFileSync }
 import type { Address } from "../base/address.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Mac } from "../base/mac.ts";
+import type { BoundSocket, Ears, Way } from "./bound-socket.ts";
 import type { ConnectionTable } from "./conntrack.ts";
 import type {
   Connection,
@@ -64,6 +65,7 @@ const loadMdns = () => import("./mdns.ts");
 const loadRelays = () => import("./relay/relays.ts");
 const loadPathProbe = () => import("./path-probe.ts");
 const loadResolverProbe = () => import("./resolver-probe.ts");
+const loadBoundSocket = () => import("./bound-socket.ts");
 const loadRoundTrip = () => import("./round-trip.ts");
 const loadRouterRoundTrip = () => import("./router-round-trip.ts");
 const loadSetElements = () => import("./set-elements.ts");
@@ -206,6 +208,14 @@ export class LinuxHost implements Host {
 
   async probeResolver(resolver: string, sizes: readonly number[]): Promise<number[]> {
     return (await loadResolverProbe()).probeResolver(resolver, sizes);
+  }
+
+  async boundUdp(way: Way, ears: Ears): Promise<BoundSocket> {
+    return (await loadBoundSocket()).openBoundUdp(way, ears);
+  }
+
+  async boundTcp(way: Way, ears: Ears): Promise<BoundSocket> {
+    return (await loadBoundSocket()).openBoundTcp(way, ears);
   }
 
   async roundTrip(way: ResolverWay): Promise<number | null> {

@@ -67,11 +67,16 @@ export function pathOf({ uplink, uplinkPrefixes }: HostNetwork): string {
 }
 
 /** The first resolver that is reached through the tunnel, or null. */
-export function resolverInside({ server }: Session, { lans }: HostNetwork): Address | null {
+export function resolverInside(session: Session, network: HostNetwork): Address | null {
+  return resolversInside(session, network)[0] ?? null;
+}
+
+/** All of them. */
+export function resolversInside({ server }: Session, { lans }: HostNetwork): Address[] {
   const { addresses, dns } = server.config.interface;
   const families = new Set(addresses.map(familyOf));
   const prefixes = lans.flatMap((lan) => lan.prefixes);
   const isInside = (address: Address) =>
     families.has(familyOf(address)) && !prefixes.some((prefix) => contains(prefix, address));
-  return dns.find(isInside) ?? null;
+  return dns.filter(isInside);
 }

@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
+import { connect } from "node:net";
 import { mustParseAddress } from "../../src/base/address.ts";
 import { ownAnswer, RCODE } from "../../src/dns/answer.ts";
 import { Listener } from "../../src/dns/listener.ts";
@@ -18,6 +19,33 @@ function freePort(): number {
   free.stop(true);
   return port;
 }
+
+test("a client that has said over TCP that it asks nothing more hears all answers, and then the end", async () => {
+  const port = freePort();
+  listener = await Listener.open([mustParseAddress(HOME)], port, {
+    answer: async (message) => {
+      await Bun.sleep(LATER_MS);
+      return { question: null, answer: message.subarray(0, 12) };
+    },
+    enter: () => true,
+    leave: () => {},
+  });
+  for (const questions of [2, 0]) {
+    const { promise, resolve } = Promise.withResolvers<number>();
+    let bytes = 0;
+    const client = connect({ host: HOME, port, allowHalfOpen: true });
+    client.on("data", (more) => {
+      bytes += more.length;
+    });
+    client.on("end", () => resolve(bytes));
+    for (let count = 0; count < questions; count += 1) {
+      const message = query("here.example");
+      client.write(Uint8Array.from([0, message.length, ...message]));
+    }
+    client.end();
+    expect(await promise).toBe(14 * questions);
+  }
+});
 
 test("clients that close their ports before the answer comes do not keep others from theirs, or end the service", async () => {
   const port = freePort();

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import type { DecodedPacket } from "dns-packet";
 import type { HostName } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { Matcher, type Rule } from "../../src/destinations/rules.ts";
@@ -8,6 +9,7 @@ import { publicHomeOf } from "../../src/dns/public-home.ts";
 import { type Question, queryFor } from "../../src/dns/question.ts";
 import { MAX_EACH_SECOND, MAX_UNDER_WAY, OTHERS, Resolver } from "../../src/dns/resolver.ts";
 import type { ExitResolvers } from "../../src/dns/upstream.ts";
+import { viewOf } from "../../src/dns/wire.ts";
 import type { Exit } from "../../src/killswitch/policy.ts";
 import { cidrs, ips } from "../fake/address.ts";
 import { a, decoded, httpsReply, query, reply } from "./messages.ts";
@@ -266,6 +268,62 @@ test("what a resolver says of itself is said by the gateway: nothing, whatever a
   world.blocked.add("_dns.resolver.arpa");
   for (const name of ["_dns.resolver.arpa", "resolver.arpa"]) expect(await ask(name)).toBe("NOERROR");
   expect(world.asked).toEqual([]);
+});
+
+test("what nobody asks often is answered as RFC 8906 has it, and asked nowhere", async () => {
+  const { world, resolver } = resolverWith();
+  const codeOf = async (message: Uint8Array) => {
+    const answered = await resolver.answer(message, TV);
+    if (answered === null) return null;
+    const {
+      id,
+      opcode,
+      rcode,
+      questions = [],
+      additionals = [],
+    } = decoded(answered.answer) as DecodedPacket & {
+      opcode: string;
+      rcode: string;
+    };
+    const [opt] = additionals;
+    const upper = opt?.type === "OPT" ? opt.extendedRcode : 0;
+    expect(id).toBe(7);
+    return `${opcode} ${rcode}${upper === 0 ? "" : ` + ${16 * upper}`} ${questions.length}`;
+  };
+  const asked = (change: (view: DataView, message: Uint8Array) => void, edns = false) => {
+    const message = query("version.bind", "TXT", edns);
+    change(viewOf(message), message);
+    return message;
+  };
+  const withOpcode = (opcode: number) => asked((view) => view.setUint16(2, (opcode << 11) | 0x0100));
+  const withCount = (count: number) => asked((view) => view.setUint16(4, count));
+  const CHAOS = asked((view) => view.setUint16(view.byteLength - 2, 3));
+  expect(await codeOf(CHAOS)).toBe("QUERY REFUSED 1");
+  for (const [opcode, name] of [
+    ...([
+      [1, "IQUERY"],
+      [2, "STATUS"],
+      [4, "NOTIFY"],
+      [5, "UPDATE"],
+    ] as const),
+    [15, "OPCODE_15"],
+  ] as const)
+    expect(await codeOf(withOpcode(opcode))).toBe(`${name} NOTIMP 0`);
+  for (const count of [0, 2]) expect(await codeOf(withCount(count))).toBe("QUERY FORMERR 0");
+  expect(await codeOf(query("version.bind", "TXT").subarray(0, 12))).toBe("QUERY FORMERR 0");
+  // The version of EDNS is the second byte of its TTL, which has four before the last two.
+  const version = asked((view) => view.setUint8(view.byteLength - 5, 1), true);
+  expect(await codeOf(version)).toBe("QUERY NOERROR + 16 1");
+  // Other bits of EDNS, and the last one of the header, mean nothing yet.
+  const bits = asked((view) => {
+    view.setUint16(2, 0x0140);
+    view.setUint16(view.byteLength - 4, 0x0040);
+  }, true);
+  expect(await codeOf(bits)).toBe("QUERY NOERROR 1");
+  // An answer, and less than a header.
+  for (const none of [asked((view) => view.setUint16(2, 0x8180)), withOpcode(5).subarray(0, 11)])
+    expect(await resolver.answer(none, TV)).toBeNull();
+  expect(world.asked).toEqual(["main version.bind"]);
 });
 
 test("names of the home come before rules and lists, also for a device that is blocked", async () => {

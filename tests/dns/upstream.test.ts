@@ -78,6 +78,18 @@ test("if a resolver does not answer, the next one is asked", async () => {
   upstream.close();
 });
 
+test("an exit to which the kernel does not send gives no answer, and ends nothing", async () => {
+  const refusing = async () => ({
+    send: () => {
+      throw new Error("network is unreachable");
+    },
+    close: () => {},
+  });
+  const upstream = new Upstream({ udp: refusing, tcp: refusing });
+  expect(await upstream.ask(asked, EXIT)).toBeNull();
+  upstream.close();
+});
+
 test("an exit that cannot be used gives no answer", async () => {
   const upstream = new Upstream({
     udp: () => Promise.reject(new Error("no such device")),

@@ -1,6 +1,7 @@
 import type { Address } from "../../src/base/address.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import { type Mac, parseMac } from "../../src/base/mac.ts";
+import type { BoundSocket, Ears, Way } from "../../src/system/bound-socket.ts";
 import type {
   Connection,
   Direction,
@@ -223,6 +224,21 @@ export class FakeHost implements Host, Internet {
     this.onEvent(`probe ${resolver} ${sizes}`);
     const longest = this.resolvers.get(resolver) ?? -1;
     return sizes.filter((size) => size <= longest);
+  }
+
+  /** The tunnels' resolvers answer that there is nothing. At the others nobody listens. */
+  async boundUdp({ peer }: Way, { onData, onEnd }: Ears): Promise<BoundSocket> {
+    const send = (query: Uint8Array) => {
+      const answer = Uint8Array.from(query);
+      answer[2] = (answer[2] ?? 0) | 0x80;
+      queueMicrotask(() => (this.resolvers.has(peer.address) ? onData(answer) : onEnd()));
+      return true;
+    };
+    return { send, close: () => {} };
+  }
+
+  async boundTcp({ peer }: Way): Promise<BoundSocket> {
+    throw new GatewayError("unable", `nobody listens at ${peer.address}`);
   }
 
   async roundTrip(way: ResolverWay): Promise<number | null> {

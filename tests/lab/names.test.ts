@@ -2,10 +2,11 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { AUTHORITATIVE_ANSWER, encode } from "dns-packet";
 import { askGateway } from "../../lab/ask.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { ODD_RESOLVER, ODDITIES, OddResolver } from "../../lab/odd-resolver.ts";
 import { until } from "../../lab/until.ts";
 import { Website } from "../../lab/website.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
-import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
+import { INTERNET, LAN, TUNNEL, VPN } from "../../src/sandbox/topology.ts";
 
 const TEST_MS = 240_000;
 /** In the lab, all names below this one are aliases of one host, with a TTL of 0. */
@@ -14,6 +15,8 @@ const PAGE = `http://${INTERNET.host4}/`;
 /** So many questions are enough for a loss to show. */
 const ENOUGH = 100;
 const ROUNDS = 5;
+/** An answer that takes longer is none. */
+const PATIENCE_MS = 4_000;
 
 let lab: Lab;
 let gateway: Gateway;
@@ -256,6 +259,36 @@ test(
       expect(await browse()).toContain(VPN.vpn2.v4);
     } finally {
       await website.stop();
+    }
+  },
+  TEST_MS,
+);
+
+test(
+  "whatever an odd resolver answers to devices that are led to it, they have with a list, and more if there is another",
+  async () => {
+    const odd = await OddResolver.start(lab);
+    try {
+      const body = { ...lab.sandbox.servers[0].customBody, name: "odd" };
+      await ask("POST", "/api/custom/add", { ...body, dns: `${ODD_RESOLVER},${TUNNEL.server4}` });
+      await ask("PUT", "/api/tunnels/odd", { provider: "custom", server: "odd" });
+      expect(await resolve(HOST)).toEqual([INTERNET.host4]);
+      await ask("PUT", `/api/devices/${await clientId()}`, { exit: "odd" });
+      const answered = async () => {
+        const found: string[] = [];
+        for (const each of ODDITIES) {
+          const asked = resolve(`${each}.${HOST}`).catch(() => []);
+          const [answer] = await Promise.race([asked, Bun.sleep(PATIENCE_MS).then(() => ["nothing"])]);
+          if (answer === INTERNET.host4) found.push(each);
+        }
+        return found;
+      };
+      expect(await answered()).toEqual(["nothing", "case", "edns", "truncated"]);
+      await ask("PUT", "/api/dns/lists", { lists: [{ url: "https://nowhere.test/list" }] });
+      const seen = await seenDuring(async () => expect(await answered()).toEqual([...ODDITIES]));
+      expect(seen.leaks).toEqual([]);
+    } finally {
+      await odd.stop();
     }
   },
   TEST_MS,
