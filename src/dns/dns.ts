@@ -126,15 +126,14 @@ export class Dns {
     const left = new Set(ports.open.keys()).difference(new Set(wanted));
     await this.lead({ decided: askers.decided, others: wanted });
     await ports.close(left);
-    try {
-      await ports.openFor(wanted, addresses);
-      this.become("on");
-    } catch (error) {
-      // Questions are refused: nothing else knows the rules.
-      await this.close();
-      this.become("failed", messageOf(error));
-    }
+    const failure = await ports.openFor(wanted, addresses).then(
+      () => null,
+      (error: unknown) => messageOf(error),
+    );
+    // Questions are refused then: nothing else knows the rules.
+    if (failure !== null) await this.close();
     await this.lead({ decided: askers.decided, others: wanted });
+    this.become(failure === null ? "on" : "failed", failure ?? "");
   }
 
   /** Tells the firewall to which ports it leads whom. A device about which something is decided is refused without one. */
