@@ -192,9 +192,12 @@ export class KillSwitch {
     if (this.wanted !== null) await this.connections.settle(this.wanted.policy, repaired);
   }
 
-  /** Reads the kernel's state, and reverts what another program has changed. */
-  mend(): Promise<void> {
-    return this.queue.add(() => this.restore());
+  /**
+   * Reads the kernel's state, and reverts what another program has changed. A table of which it is known that another
+   * program has deleted it is loaded before anything is read: on a busy event loop each command is a turn to wait for.
+   */
+  mend({ isTableGone = false } = {}): Promise<void> {
+    return this.queue.add(() => this.restore(isTableGone));
   }
 
   /**
@@ -331,9 +334,10 @@ export class KillSwitch {
   }
 
   /** The parts that block are loaded first. While they are missing, the rest lets nothing out. */
-  private async restore(): Promise<void> {
+  private async restore(isTableGone: boolean): Promise<void> {
     if (this.wanted === null) return;
     try {
+      if (isTableGone) await this.restoreTable();
       await this.restoreBoth();
     } finally {
       await this.removeForeignRoutes();
@@ -342,16 +346,24 @@ export class KillSwitch {
     }
   }
 
+  private restoreTable(): Promise<void> {
+    return this.repairs.repair([REMOVED], () => this.reload(), this.repairLater);
+  }
+
   private async restoreBoth(): Promise<void> {
     const damages = await this.damages();
     if (damages.length === 0 && this.fault === null) return;
-    const work = async () => {
-      this.table.forget();
+    const work = () => {
       this.ruled = null;
-      await this.apply();
-      void this.settleConnections(true);
+      return this.reload();
     };
     await this.repairs.repair(damages, work, this.repairLater);
+  }
+
+  private async reload(): Promise<void> {
+    this.table.forget();
+    await this.apply();
+    void this.settleConnections(true);
   }
 
   private async removeForeignRoutes(): Promise<void> {
@@ -372,10 +384,7 @@ export class KillSwitch {
     const [{ listing, asLoaded }, { ours, ahead }] = await this.readings.renewed();
     this.foreignRule.set(this.wanted?.rules.length === 0 ? null : bypassIn(ahead));
     const damages: Damage[] = [];
-    if (!asLoaded) {
-      const what = listing === null ? "removed" : "altered";
-      damages.push({ layer: "firewall", message: `Another program has ${what} the firewall's table.` });
-    }
+    if (!asLoaded) damages.push(listing === null ? REMOVED : ALTERED);
     if (this.ruled !== null && ruleDifferences(ours, this.ruled) > 0) {
       damages.push({
         layer: "routing",
@@ -385,6 +394,9 @@ export class KillSwitch {
     return damages;
   }
 }
+
+const REMOVED = { layer: "firewall", message: "Another program has removed the firewall's table." } as const;
+const ALTERED = { layer: "firewall", message: "Another program has altered the firewall's table." } as const;
 
 /** A sentence on routes that lead to a part of the LAN by another interface, or null. */
 function leadAway({ routesAgainstLan: [route, ...others] }: HostNetwork): string | null {

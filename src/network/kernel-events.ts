@@ -6,10 +6,10 @@ import { LAN_TABLE, ROUTED_TABLE } from "./slot.ts";
 /**
  * The subject of a kernel event. For a tunnel only losses are reported: of one interface, or null if it may be any.
  * `deleted` means that a part of it was deleted. Otherwise the interface is down, as it is when it is created. `missed`
- * means that changes to the firewall may not have been reported.
+ * means that changes to the firewall may not have been reported, and `gone` that its main table was deleted.
  */
 export type KernelEvent =
-  | { of: "firewall"; missed: boolean }
+  | { of: "firewall"; missed: boolean; gone: boolean }
   | { of: "other firewalls"; missed: boolean }
   | { of: "rules" }
   | { of: "tunnel"; link: string | null; deleted: boolean }
@@ -23,8 +23,8 @@ export interface Watched {
   routingTables: readonly number[];
   /** Names of the LAN's present interfaces. */
   lanLinks: () => readonly string[];
-  /** Family and name of the firewall's tables. */
-  firewallTables: readonly string[];
+  /** Family and name of the firewall's tables, the main one first. */
+  firewallTables: readonly [string, ...string[]];
 }
 
 /** Pause before a monitor that has ended is started again. */
@@ -55,15 +55,16 @@ export function watchKernel(
   signal: AbortSignal,
 ): void {
   // The text form, unlike JSON, shows where a transaction ends.
-  const touchedBy = transactions(watched.firewallTables);
+  const changedBy = transactions(watched.firewallTables);
   const monitors: Monitor[] = [
     {
       argv: ["nft", "monitor"],
       onLine: (line) => {
-        for (const of of touchedBy(line)) onEvent({ of, missed: false });
+        for (const event of changedBy(line)) onEvent(event);
       },
       onGap: () => {
-        for (const of of ["firewall", "other firewalls"] as const) onEvent({ of, missed: true });
+        onEvent({ of: "firewall", missed: true, gone: false });
+        onEvent({ of: "other firewalls", missed: true });
       },
     },
     {
@@ -129,19 +130,24 @@ const LOST_EVENTS = /^(# ERROR: |netlink receive error )/;
  */
 const USED_UP = new RegExp(`^add quota ip6? ${LIMITS_TABLE.split(" ")[1]} `);
 
-/** Whose tables the transaction has changed that a line of `nft monitor` ends; nobody's on other lines. */
-function transactions(tables: readonly string[]): (line: string) => ("firewall" | "other firewalls")[] {
-  const touched = new Set<"firewall" | "other firewalls">();
+/** What the transaction has changed that a line of `nft monitor` ends; nothing on other lines. */
+function transactions(tables: Watched["firewallTables"]): (line: string) => KernelEvent[] {
+  const [main] = tables;
+  let touched: { firewall?: Extract<KernelEvent, { of: "firewall" }>; others?: KernelEvent } = {};
   return (line) => {
-    if (USED_UP.test(line)) return ["other firewalls"];
+    if (USED_UP.test(line)) return [{ of: "other firewalls", missed: false }];
     // Other tables may have a longer name with the same beginning.
-    if (tables.some((table) => `${line} `.includes(` ${table} `))) touched.add("firewall");
-    else if (/^(add|create|insert|replace|delete) (table|chain|rule) /.test(line))
-      touched.add("other firewalls");
+    if (tables.some((table) => `${line} `.includes(` ${table} `))) {
+      // Who replaces it adds it again in the same transaction.
+      const isDeleted = touched.firewall?.gone === true && line !== `add table ${main}`;
+      const gone = isDeleted || line === `delete table ${main}`;
+      touched.firewall = { of: "firewall", missed: false, gone };
+    } else if (/^(add|create|insert|replace|delete) (table|chain|rule) /.test(line))
+      touched.others = { of: "other firewalls", missed: false };
     if (!line.startsWith("# new generation ")) return [];
-    const all = [...touched];
-    touched.clear();
-    return all;
+    const { firewall, others } = touched;
+    touched = {};
+    return [firewall ?? [], others ?? []].flat();
   };
 }
 

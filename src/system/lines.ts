@@ -1,8 +1,11 @@
 import { nextTurn } from "../base/queue.ts";
 import type { LineLimit } from "./host.ts";
 
-/** What is handled in one turn of the event loop: some milliseconds on a Pi. */
-const MAX_LINES_A_TURN = 100;
+/**
+ * What is handled in one turn of the event loop: some milliseconds on a Pi. The end of the firewall's table is reported
+ * in fewer lines, so that its repair waits for no further turn.
+ */
+const MAX_LINES_A_TURN = 1_000;
 /** The rest of a longer line is cut off. */
 const MAX_LINE_CHARS = 65_536;
 const PERIOD_MS = 100;

@@ -5,7 +5,7 @@ import { ARP_TABLE } from "../killswitch/arp.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
-import { type KernelEvent, watchKernel } from "../network/kernel-events.ts";
+import { type KernelEvent, type Watched, watchKernel } from "../network/kernel-events.ts";
 import type { Neighbour } from "../network/neighbours.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
@@ -65,7 +65,7 @@ export class MachineSupervisor {
   async watch(signal: AbortSignal): Promise<void> {
     const { host, killSwitch, slots, remoteLink, onNeighbour, log } = this.deps;
     this.backstop.checked();
-    const watched = {
+    const watched: Watched = {
       links: [...slots.flatMap(({ links }) => links), remoteLink],
       routingTables: slots.map(({ table }) => table),
       lanLinks: () => killSwitch.network.lans.map((lan) => lan.interface),
@@ -131,6 +131,9 @@ export class MachineSupervisor {
     const { host, killSwitch } = this.deps;
     if (event.of === "firewall" || event.of === "rules") killSwitch.changed();
     if (event.of === "firewall" && killSwitch.isOwnChange(event.missed)) return;
+    // In this turn of the event loop: the next one may be busy.
+    if (event.of === "firewall" && event.gone)
+      return killSwitch.mend({ isTableGone: true }).catch((error) => this.backstop.doubt(error));
     if (event.of === "tunnel") {
       this.tell(event, signal);
       // A route that was added to a tunnel's table and leads elsewhere.

@@ -11,7 +11,7 @@ import type { DhcpHosts } from "../../src/devices/fixed.ts";
 import { MAX_UNNAMED_DEVICES, SILENT_MS } from "../../src/devices/neighbourhood.ts";
 import type { DeviceUpdate } from "../../src/devices/schema.ts";
 import type { PolicyPart } from "../../src/killswitch/policy.ts";
-import { type KernelListener, watchKernel } from "../../src/network/kernel-events.ts";
+import { type KernelListener, type Watched, watchKernel } from "../../src/network/kernel-events.ts";
 import type { Lan } from "../../src/network/lan.ts";
 import { Store } from "../../src/store/store.ts";
 import { isTunnelName } from "../../src/tunnel/name.ts";
@@ -21,7 +21,7 @@ import { newDirectory } from "../tunnel/directory.ts";
 const TV = "02:00:00:00:00:20" as Mac;
 const PHONE = "02:00:00:00:00:30" as Mac;
 const LEASES = "/var/lib/misc/dnsmasq.leases";
-const WATCHED = {
+const WATCHED: Watched = {
   links: [],
   routingTables: [20556],
   lanLinks: () => [],

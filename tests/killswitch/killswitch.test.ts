@@ -95,6 +95,18 @@ describe.each(DAMAGES)("$what", ({ layer, by }) => {
   });
 });
 
+claim(
+  "a table that was deleted is loaded before any other command, whatever keeps the event loop",
+  async (gateway) => {
+    const { host } = gateway;
+    await host.pass(10_000);
+    const before = host.commands.length;
+    host.removeTable();
+    for (let turn = 0; turn < 20; turn++) await Promise.resolve();
+    expect(host.commands[before]).toBe(LOAD);
+  },
+);
+
 claim("the table by which neighbours find the gateway is put back without an alert", async (gateway) => {
   const { host } = gateway;
   const before = host.arpTable;
@@ -138,7 +150,9 @@ describe("an nft that does not echo what it has loaded", () => {
       const { host } = gateway;
       const before = kernelState(host);
       by(host);
-      expect(await gateway.tunnels.killSwitch.stands()).toBe(false);
+      const isThere = host.table !== null;
+      // One that is gone is back before it is read.
+      if (isThere) expect(await gateway.tunnels.killSwitch.stands()).toBe(false);
       await host.pass(5);
       expect(kernelState(host)).toBe(before);
       await host.pass(MINUTE_MS);

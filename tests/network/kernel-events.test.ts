@@ -66,6 +66,30 @@ test.each(LINES)("%s is the event in: %s", (meaning, line) => {
   expect(kernelEventIn(line, WATCHED)?.of ?? null).toBe(meaning);
 });
 
+test("the end of the main table is known at the end of its transaction, and a replacement is none", () => {
+  const events: KernelEvent[] = [];
+  let onLine = (_line: string) => {};
+  const host = {
+    sleep: () => new Promise<void>(() => {}),
+    watch: (argv: readonly string[], listener: typeof onLine) => {
+      if (argv[0] === "nft") onLine = listener;
+      return { stop: () => {} };
+    },
+  } as unknown as Host;
+  const listener = { onEvent: (event: KernelEvent) => void events.push(event), onWatching: () => {} };
+  watchKernel(host, WATCHED, listener, new AbortController().signal);
+  const gone = (...lines: string[]) => {
+    events.length = 0;
+    for (const line of [...lines, "# new generation 8 by process 4711 (nft)"]) onLine(line);
+    return events.map((event) => event.of === "firewall" && event.gone);
+  };
+  const [add, remove] = ["add", "delete"].map((verb) => `${verb} table inet portcullis`) as [string, string];
+  const chain = "delete chain inet portcullis output";
+  expect(gone(chain, remove, "delete table arp portcullis")).toEqual([true, false]);
+  expect(gone(add, remove, add, "add chain inet portcullis output")).toEqual([false]);
+  expect(gone(chain)).toEqual([false]);
+});
+
 /** Longest that a machine under load may take to report a change. */
 const PATIENCE_MS = 60_000;
 
