@@ -1,5 +1,6 @@
 import { ptr } from "bun:ffi";
 import { afterAll, expect } from "bun:test";
+import { until } from "../../lab/until.ts";
 import { libc, SOL_SOCKET } from "../../src/system/libc.ts";
 import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
@@ -16,14 +17,15 @@ const MAX_QUEUED_BYTES = 3 * 65_536;
 const MAX_GROWTH_BYTES = 40 << 20;
 
 const home = await Home.withRealClock();
-afterAll(() => home.stop());
+const patient = await Home.start();
+afterAll(() => Promise.all([home.stop(), patient.stop()]));
 
 /** Asks on so many connections, and never reads. */
-async function ask(path: string): Promise<Bun.Socket[]> {
-  const asked = Array.from({ length: CLIENTS }, () =>
+async function ask(path: string, count = CLIENTS, { port } = home): Promise<Bun.Socket[]> {
+  const asked = Array.from({ length: count }, () =>
     Bun.connect({
       hostname: "127.0.0.1",
-      port: home.port,
+      port,
       socket: {
         open: (socket) => {
           socket.pause();
@@ -75,4 +77,25 @@ test("answers that nobody reads are kept once for all, whatever the page or the 
     expect(await whole(path)).toBe(text);
     for (const socket of sockets) socket.terminate();
   }
+}, 60_000);
+
+test("whoever reads gets as many long answers as it asks for, and whoever does not only some", async () => {
+  const path = "/api/events?limit=500";
+  for (let i = 0; i < 500; i++) patient.parts.events.alarm("firewall_altered", "x".repeat(600));
+  for (let i = 0; i < 30; i++) {
+    const { status, text } = await patient.send("GET", path);
+    expect([status, text.length > 300_000]).toEqual([200, true]);
+  }
+  const sockets: Bun.Socket[] = [];
+  const refused = () => patient.lines.filter((line) => line === "GET /api/events 429").length;
+  while (refused() === 0 && sockets.length < 60) {
+    await patient.pass(1_000);
+    sockets.push(...(await ask(path, 1, patient)));
+    await until(
+      () => patient.lines.filter((line) => line.includes("/api/events")).length === 30 + sockets.length,
+    );
+  }
+  expect([refused(), sockets.length > 10]).toEqual([1, true]);
+  for (const socket of sockets) socket.terminate();
+  await until(async () => (await patient.send("GET", path)).status === 200);
 }, 60_000);
