@@ -7,7 +7,7 @@ import { placeOf, type Tone } from "./sentence.ts";
 
 /** Where an exit leads now. */
 export interface ExitState {
-  icon: "shield" | "blocked" | "warning";
+  icon: "shield" | "blocked" | "warning" | "unknown";
   tone: Tone;
   /** Why devices do not leave by it as they should, as a sentence; null if they do. */
   trouble: string | null;
@@ -24,8 +24,8 @@ export const DIVERTED = {
   text: say("It may have no internet: another program’s routing rule comes first."),
 } as const;
 
-/** `isOff` is whether the kill switch is off. */
-export function exitOf(exit: string, tunnels: readonly TunnelRow[], isOff: boolean): ExitState {
+/** `tunnels` are null while they are not known; `isOff` is whether the kill switch is off. */
+export function exitOf(exit: string, tunnels: readonly TunnelRow[] | null, isOff: boolean): ExitState {
   const [icon, tone, detail, trouble = null] = lookOf(exit, tunnels, isOff);
   return { icon, tone, detail, trouble, text: `${exitName(exit)} · ${detail}` };
 }
@@ -38,9 +38,10 @@ export function exitName(exit: string): string {
 
 type Look = [icon: ExitState["icon"], tone: Tone, detail: string, trouble?: string];
 
-function lookOf(exit: string, tunnels: readonly TunnelRow[], isOff: boolean): Look {
+function lookOf(exit: string, tunnels: readonly TunnelRow[] | null, isOff: boolean): Look {
   if (exit === "direct") return ["warning", "partly", say("outside every tunnel")];
-  const row = tunnels.map(standingOf).find(({ name }) => name === exit);
+  if (tunnels === null && exit !== "blocked") return ["unknown", "unknown", say("not known")];
+  const row = tunnels?.map(standingOf).find(({ name }) => name === exit);
   const place = row === undefined ? "" : placeOf(row);
   if (row?.unanswered) return ["warning", "partly", say("{place} carries nothing", { place })];
   if (row?.state === "connected") return ["shield", "protected", place];

@@ -22,7 +22,7 @@ export function useIsDiverted(): boolean {
 
 /** Where each exit leads now. */
 export function useExits(): (exit: string) => ExitState {
-  const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? [];
+  const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? null;
   const isOff = useKillSwitchOff();
   return (exit) => exitOf(exit, tunnels, isOff);
 }

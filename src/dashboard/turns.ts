@@ -60,6 +60,8 @@ export class Turns {
       const waitMs = Math.max(restMs, this.refusedUntil - this.clock.now());
       // Meanwhile something urgent may come.
       if (waitMs > 0) await this.clock.sleep(Math.min(waitMs, PATIENCE_MS));
+      // What a change makes stale is read at once: a form that still has what was before would be filled in again.
+      else if (turn.isUrgent) void this.play(turn);
       else await Promise.race([this.play(turn), this.clock.sleep(PATIENCE_MS)]);
     }
     this.isRunning = false;
@@ -74,7 +76,7 @@ export class Turns {
     const sentAt = this.clock.now();
     try {
       const response = await turn.send();
-      this.learn(response, sentAt);
+      this.learn(response, turn.isUrgent ? null : sentAt);
       if (response.status !== 429) return turn.answered(response);
       // An answer that is not read keeps its connection, and a browser has six.
       await response.body?.cancel();
@@ -85,7 +87,8 @@ export class Turns {
     }
   }
 
-  private learn({ status, headers }: Response, sentAt: number): void {
+  /** `sentAt` is null of a change, whose own limit is lower. */
+  private learn({ status, headers }: Response, sentAt: number | null): void {
     if (status === 429) {
       this.refusals = Math.min(this.refusals + 1, MAX_DOUBLINGS);
       const seconds = Number(headers.get("Retry-After") ?? 1);
@@ -95,7 +98,7 @@ export class Turns {
     }
     this.refusals = 0;
     const left = headers.get("X-RateLimit-Remaining");
-    if (left !== null && Number(left) <= RESERVE)
+    if (left !== null && sentAt !== null && Number(left) <= RESERVE)
       this.sparedUntil = Math.max(this.sparedUntil, sentAt + WINDOW_MS + Math.random() * SPREAD_MS);
   }
 }

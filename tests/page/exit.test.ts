@@ -6,6 +6,7 @@ import type { Device } from "../../src/devices/schema.ts";
 interface Page {
   isNetwork: (device: Partial<Device>) => boolean;
   isRemote: (device: Partial<Device>) => boolean;
+  exitOf: (exit: string, tunnels: readonly object[] | null, isOff: boolean) => { tone: string; text: string };
 }
 
 const page: Page = await import(join(import.meta.dir, "../../src/dashboard/exit.ts"));
@@ -15,4 +16,17 @@ test("a device on the road is a device, although its id is a prefix, and not a n
   expect(of({ id: "02:00:00:00:00:10" })).toEqual([false, false]);
   expect(of({ id: "192.168.9.0/24" })).toEqual([true, false]);
   expect(of({ id: "10.200.7.2/32", kind: "remote" })).toEqual([false, true]);
+});
+
+test("before the tunnels are known, nothing is said of what they do; a moving one does what its former server does", () => {
+  const said = (...given: Parameters<Page["exitOf"]>) => {
+    const { tone, text } = page.exitOf(...given);
+    return `${tone}: ${text}`;
+  };
+  expect(said("main", null, false)).toBe("unknown: main · not known");
+  expect(said("blocked", null, false)).toBe("blocked: blocked · no internet");
+  const moving = { name: "main", state: "connecting", server: "", location: "", unanswered: false };
+  expect(said("main", [moving], false)).toBe("blocked: main · connecting");
+  const carrying = { server: "se-1", location: "Stockholm, Sweden" };
+  expect(said("main", [{ ...moving, carrying }], false)).toBe("protected: main · Stockholm, Sweden");
 });

@@ -22,7 +22,7 @@ export function Home() {
       <TrafficNow />
       <MainTunnel tunnels={tunnels} />
       <Layers killswitch={killswitch} />
-      <ByExit devices={devices} tunnels={known.tunnels ?? []} others={known.network?.other_routers ?? []} />
+      <ByExit devices={devices} tunnels={tunnels} others={known.network?.other_routers ?? []} />
       <Alerts events={events} />
     </div>
   );

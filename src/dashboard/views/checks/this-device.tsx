@@ -18,7 +18,7 @@ import { useDeviceCarried, useDeviceRate } from "../../traffic.ts";
 /** Where the device leaves that shows this page, and what becomes of its DNS queries, as far as it can be known. */
 export function ThisDevice() {
   const self = useAnswer("devices/self");
-  const tunnels = (knownOf(useAnswer("tunnels"))?.tunnels ?? []).map(standingOf);
+  const rows = useAnswer("tunnels");
   const status = knownOf(useAnswer("status"));
   const checks = knownOf(useAnswer("checks"));
   const isDiverted = useIsDiverted();
@@ -26,7 +26,9 @@ export function ThisDevice() {
     <section class="card this-device">
       <h2>{say("This device")}</h2>
       {self.state !== "ready" && <Pending of={self} />}
+      {self.state === "ready" && rows.state !== "ready" && <Pending of={rows} />}
       {self.state === "ready" &&
+        rows.state === "ready" &&
         (self.value.device === null ? (
           <p>
             {say(
@@ -35,7 +37,10 @@ export function ThisDevice() {
             )}
           </p>
         ) : (
-          <Found {...{ device: self.value.device, tunnels, status, checks, isDiverted }} />
+          <Found
+            {...{ device: self.value.device, status, checks, isDiverted }}
+            tunnels={rows.value.tunnels.map(standingOf)}
+          />
         ))}
     </section>
   );

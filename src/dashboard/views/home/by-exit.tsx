@@ -13,22 +13,24 @@ import { Pending } from "../../parts/pending.tsx";
 import { Told } from "../../parts/told.tsx";
 import { useIsDiverted, useKillSwitchOff } from "../../protection.ts";
 import { placeOf, type Tone } from "../../sentence.ts";
-import type { Loaded } from "../../store.ts";
+import type { Answers, Loaded } from "../../store.ts";
 
 /** Who leaves by which exit. */
 export function ByExit(props: {
   devices: Loaded<DeviceList>;
-  tunnels: readonly TunnelRow[];
+  tunnels: Loaded<Answers["tunnels"]>;
   others: Network["other_routers"];
 }) {
   const { devices, tunnels, others } = props;
   return (
     <section class="card">
       <h2>{say("Devices by exit")}</h2>
-      {devices.state === "ready" ? (
-        <Exits list={devices.value} tunnels={tunnels} />
-      ) : (
+      {devices.state !== "ready" ? (
         <Pending of={devices} />
+      ) : tunnels.state !== "ready" ? (
+        <Pending of={tunnels} />
+      ) : (
+        <Exits list={devices.value} tunnels={tunnels.value.tunnels} />
       )}
       {others.length > 0 && <Past others={others} />}
       <ViewLink to="devices">{say("All devices")}</ViewLink>

@@ -13,10 +13,11 @@ import { useDeviceCarried } from "../../traffic.ts";
 /** Whether the device that shows this page leaves by a tunnel, judged by what the gateway forwards for it. */
 export function ThisDevice() {
   const self = useAnswer("devices/self");
-  const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? [];
+  const tunnels = useAnswer("tunnels");
   const isSeen = useSeen(knownOf(self)?.device ?? null);
   if (self.state !== "ready") return <Pending of={self} />;
-  const { tone, word, text } = verdictOn(self.value, tunnels, isSeen);
+  if (tunnels.state !== "ready") return <Pending of={tunnels} />;
+  const { tone, word, text } = verdictOn(self.value, tunnels.value.tunnels, isSeen);
   return (
     <div class={`verdict tone-${tone}`} role="status">
       <h3>
