@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from "bun:test";
+import { until } from "../../lab/until.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import type { DeviceId } from "../../src/devices/id.ts";
 import { Dns } from "../../src/dns/dns.ts";
@@ -151,6 +152,31 @@ test("if the kernel refuses a change, no port changes hands, and the next look m
     undefined,
     world.others[0],
   ]);
+});
+
+test("a device that opens as many TCP connections as it can leaves others theirs", async () => {
+  const { dns, portOf } = home();
+  await dns.update();
+  let closed = 0;
+  const connect = (id: DeviceId) =>
+    Bun.connect({
+      ...{ hostname: OWN[0] ?? "", port: portOf(id) ?? 0 },
+      socket: {
+        data: ({ data }, bytes) => data.resolve(bytes.length),
+        close: () => {
+          closed += 1;
+        },
+        error() {},
+      },
+      data: Promise.withResolvers<number>(),
+    });
+  const all = await Promise.all(Array.from({ length: 300 }, () => connect(TV)));
+  await until(async () => closed === all.length - 25);
+  const message = query("example.com");
+  const phone = await connect(PHONE);
+  phone.write(Buffer.concat([Buffer.from([0, message.length]), message]));
+  expect(await phone.data.promise).toBeGreaterThan(message.length);
+  for (const socket of [...all, phone]) socket.terminate();
 });
 
 test("of the devices that nobody has decided about, those that have a port keep it, and there are 256", async () => {

@@ -229,9 +229,25 @@ const WITHOUT_REMOTE = fc.record({
   ),
 });
 
-const POLICY = fc
-  .tuple(WITHOUT_REMOTE, remote())
-  .map(([policy, road]): Policy => ({ ...policy, ...(road && { remote: road }) }));
+const POLICY = fc.tuple(WITHOUT_REMOTE, remote(), resolver()).map(
+  ([policy, road, own]): Policy => ({
+    ...policy,
+    ...(road && { remote: road }),
+    ...(own && { resolver: own }),
+  }),
+);
+
+/** The gateway's own resolver, or none: a port is open or not, and a network has known routers, none, or hosts on the cable. */
+function resolver() {
+  const [mac, router] = [assigned("02:00:00:00:00:01", "main").id, assigned("02:00:00:00:00:20", "main").id];
+  const asker = fc.record({
+    id: fc.constantFrom(mac, router, ...cidrs("10.8.0.0/24", "10.8.0.5/32", "fd08::/64")),
+    port: fc.constantFrom(null, 10_054, 10_055, 16_383),
+    routers: fc.constantFrom(null, [], [router], [mac, router]),
+  });
+  const askers = fc.uniqueArray(asker, { selector: ({ id }) => id, maxLength: 3 });
+  return fc.option(fc.record({ port: fc.constant(10_053), askers }), { nil: undefined });
+}
 
 /** Devices on the road, or none; with an uplink some of them may be direct. */
 function remote() {

@@ -18,6 +18,9 @@ table inet own {
   set zones { typeof ct original zone; elements = { 4096 }; }
   map exit_of { type ether_addr : verdict; elements = { 02:00:00:00:00:01 : goto exit_main }; }
   map all_alike { type nf_proto : verdict; elements = { 2 : goto exit_main }; }
+  set ports { type inet_service; elements = { 53 }; }
+  map zone_of { typeof ether saddr : ct original zone; elements = { 02:00:00:00:00:01 : 258 }; }
+  map port_of { typeof ct original zone : th dport; elements = { 258 : 53 }; }
   chain exit_main { accept; }
   chain exit_other { drop; }
   chain hooked { type filter hook prerouting priority raw; ether saddr vmap @exit_of; meta nfproto vmap @all_alike; }
@@ -35,6 +38,9 @@ const TYPES: Record<string, ElementType> = {
   zones: "ct original zone",
   exit_of: "ether_addr : verdict",
   all_alike: "nf_proto : verdict",
+  ports: "inet_service",
+  zone_of: "ether saddr : ct original zone",
+  port_of: "ct original zone : th dport",
 };
 
 const load = (text: string) => here.run(["nft", "-f", "-"], { stdin: text });
@@ -48,7 +54,7 @@ const added = (set: string, ...elements: string[]) => changeOf("add", set, eleme
 const deleted = (set: string, ...elements: string[]) => changeOf("delete", set, elements);
 
 async function elements(set: string): Promise<string[]> {
-  const kind = TYPES[set]?.endsWith(" : verdict") ? "map" : "set";
+  const kind = TYPES[set]?.includes(" : ") ? "map" : "set";
   const listing = await here.run(["nft", "-n", "list", kind, "inet", "own", set]);
   const [, listed = ""] = /elements = \{([^}]*)\}/.exec(listing) ?? [];
   return listed
@@ -173,6 +179,31 @@ test(
     // An element is deleted whatever its verdict.
     await change(deleted("exit_of", "02:00:00:00:00:01 : goto exit_main"));
     expect(await elements("exit_of")).toHaveLength(2);
+  },
+  PATIENCE_MS,
+);
+
+test(
+  "ports, and maps to zones and to ports, have the numbers that were given",
+  async () => {
+    await load(TABLE);
+    await change(
+      added("ports", "1", "10054"),
+      added("zone_of", "fe:dc:ba:98:76:54 : 10054"),
+      added("port_of", "10054 : 10054", "1 : 65535"),
+    );
+    expect(await elements("ports")).toEqual(["1", "10054", "53"]);
+    expect(await elements("zone_of")).toEqual(["02:00:00:00:00:01 : 258", "fe:dc:ba:98:76:54 : 10054"]);
+    expect(await elements("port_of")).toEqual(["1 : 65535", "10054 : 10054", "258 : 53"]);
+    await change(
+      deleted("zone_of", "02:00:00:00:00:01 : 258"),
+      added("zone_of", "02:00:00:00:00:01 : 1"),
+      deleted("port_of", "10054 : 10054"),
+      deleted("ports", "53"),
+    );
+    expect(await elements("ports")).toEqual(["1", "10054"]);
+    expect(await elements("zone_of")).toEqual(["02:00:00:00:00:01 : 1", "fe:dc:ba:98:76:54 : 10054"]);
+    expect(await elements("port_of")).toEqual(["1 : 65535", "258 : 53"]);
   },
   PATIENCE_MS,
 );
