@@ -19,7 +19,7 @@ export class Turns {
   run<T>(client: string, work: () => Promise<T>): Promise<T> {
     if (this.waiting.size === 0 && this.hasTime()) return work();
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const begin = () => work().then(resolve, reject);
+    const begin = () => Promise.try(work).then(resolve, reject);
     const earlier = this.waiting.get(client);
     if (earlier === undefined) this.waiting.set(client, [begin]);
     else earlier.push(begin);
