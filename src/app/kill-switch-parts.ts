@@ -5,6 +5,8 @@ import type { Settings } from "../base/settings.ts";
 import { connectedTo } from "../destinations/connected.ts";
 import { Destinations } from "../destinations/destinations.ts";
 import { ADDRESSES_FILE } from "../destinations/kept-addresses.ts";
+import { DESTINATIONS } from "../destinations/saved.ts";
+import { DEFAULT_EXIT, DIRECT } from "../devices/assignments.ts";
 import { Devices } from "../devices/devices.ts";
 import type { DhcpHosts } from "../devices/fixed.ts";
 import { DHCP_UNIT, HOSTS_FILE } from "../dhcp/files.ts";
@@ -25,12 +27,14 @@ import { OtherRouters } from "../network/other-routers.ts";
 import { allSlots, remoteLinkOf } from "../network/slot.ts";
 import { keepUla } from "../network/ula.ts";
 import { RemoteDevices } from "../remote/devices.ts";
+import { SCHEDULES } from "../schedules/schedule.ts";
 import { TIME_ZONE, zoneIn } from "../schedules/zone.ts";
 import { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { TextFile } from "../system/text-file.ts";
 import { timeZone } from "../system/time-zone.ts";
-import { SavedState } from "../tunnel/saved-state.ts";
+import { KILL_SWITCH, SavedState } from "../tunnel/saved-state.ts";
+import { type Kept, setAside } from "./set-aside.ts";
 
 /** The parts that the kill switch needs, wired together. A start loads the others while the kernel is at work. */
 export interface KillSwitchParts {
@@ -63,6 +67,12 @@ export function killSwitchPartsOn(
   const history = new History({ clock: host, store, log, isKept: settings.history });
   const events = new EventBus(host, log, journal);
   const alarm: EventBus["alarm"] = (code, message) => events.alarm(code, message);
+  setAsideOdd(
+    store,
+    [KILL_SWITCH, DIRECT, DEFAULT_EXIT, DESTINATIONS, SCHEDULES, DNS_LISTS],
+    host.now(),
+    alarm,
+  );
   const savedState = new SavedState(store, alarm);
   const find = networkFinder(host, settings, savedState, log);
   const reported = new Set<string>();
@@ -155,6 +165,21 @@ export function killSwitchPartsOn(
  */
 function addressesFile({ stateDir }: Settings): TextFile {
   return new TextFile(join(process.env.RUNTIME_DIRECTORY ?? stateDir, ADDRESSES_FILE));
+}
+
+/** Whatever decides about traffic is in order before anything reads it. A disk that is full must not keep it from a start. */
+export function setAsideOdd(
+  store: Store,
+  kept: readonly Kept[],
+  now: number,
+  alarm: EventBus["alarm"],
+): void {
+  try {
+    const told = setAside(store, kept, now);
+    if (told !== null) alarm("state_damaged", told);
+  } catch (error) {
+    alarm("state_damaged", `Stored settings could not be read in full: ${messageOf(error)}`);
+  }
 }
 
 /** Under systemd, which makes a folder that the DHCP server can read. */

@@ -8,6 +8,9 @@ import { parseMac } from "../base/mac.ts";
 import type { Settings } from "../base/settings.ts";
 import { Https } from "../certificates/https.ts";
 import { Checkup } from "../checks/checkup.ts";
+import { FIXED_ADDRESSES } from "../devices/fixed.ts";
+import { LIMITS } from "../devices/limits.ts";
+import { QUOTAS } from "../devices/quotas.ts";
 import type { Askers } from "../dns/asker-ports.ts";
 import { BlockLists } from "../dns/block-lists.ts";
 import { Dns } from "../dns/dns.ts";
@@ -19,12 +22,14 @@ import { Resolver } from "../dns/resolver.ts";
 import { Upstream } from "../dns/upstream.ts";
 import { Forwards } from "../forwards/forwards.ts";
 import { openerFor } from "../forwards/opener-for.ts";
+import { FORWARDS } from "../forwards/saved.ts";
 import { UPLINK } from "../history/quality-ring.ts";
 import type { EventBus } from "../http/event-bus.ts";
 import { journalOf } from "../journal/tunnel-states.ts";
 import { listeningOn } from "../killswitch/own-resolver.ts";
 import { MqttStatus } from "../mqtt/status.ts";
-import { Notifications } from "../notifications/notifications.ts";
+import { LINE } from "../network/fair-queues.ts";
+import { ADDED_TARGETS, Notifications } from "../notifications/notifications.ts";
 import { NatPmpOpener } from "../port-mapping/opener.ts";
 import { NatPmpServer } from "../port-mapping/server.ts";
 import { Accounts } from "../providers/accounts.ts";
@@ -34,13 +39,15 @@ import { isManagedInUse } from "../providers/in-use.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
 import { ownEndOf } from "../providers/own-end.ts";
 import { AccountOpener } from "../providers/ports.ts";
-import { Registrations } from "../providers/registrations.ts";
+import { MANAGED_PROVIDER, Registrations } from "../providers/registrations.ts";
 import { RemoteAccess } from "../remote/access.ts";
+import { REMOTE_DECISION, REMOTE_PEERS, REMOTE_PRIVATE_KEY } from "../remote/saved.ts";
 import { moveElsewhere } from "../schedules/move.ts";
 import { Schedules } from "../schedules/schedules.ts";
+import { TIME_ZONE } from "../schedules/zone.ts";
 import { alternativesTo } from "../servers/alternatives.ts";
-import { Catalogue } from "../servers/catalogue.ts";
-import { Favourites } from "../servers/favourites.ts";
+import { Catalogue, CURRENT_PROVIDER } from "../servers/catalogue.ts";
+import { FAVOURITES, Favourites } from "../servers/favourites.ts";
 import { ManagedList } from "../servers/managed.ts";
 import { keyedLike } from "../servers/quantum.ts";
 import type { Server } from "../servers/schema.ts";
@@ -53,15 +60,18 @@ import { LinuxHost } from "../system/linux.ts";
 import { assertMachine } from "../system/machine.ts";
 import { timeZone } from "../system/time-zone.ts";
 import { ConnectRequests } from "../tunnel/connect-requests.ts";
+import { CONNECTION } from "../tunnel/connection.ts";
+import { KEY_WISHES } from "../tunnel/key-wishes.ts";
+import { LAST } from "../tunnel/last.ts";
 import { Overview } from "../tunnel/overview.ts";
 import { PastConnections } from "../tunnel/past-connections.ts";
-import { QualitySettings } from "../tunnel/quality-settings.ts";
+import { QUALITY, QualitySettings } from "../tunnel/quality-settings.ts";
 import { carriedBy } from "../tunnel/state.ts";
-import { Switches } from "../tunnel/switches.ts";
+import { AUTOCONNECT, FAILOVER, Switches } from "../tunnel/switches.ts";
 import type { Tunnel } from "../tunnel/tunnel.ts";
 import { Tunnels } from "../tunnel/tunnels.ts";
 import { announceWritten } from "./announced.ts";
-import { type KillSwitchParts, killSwitchPartsOn } from "./kill-switch-parts.ts";
+import { type KillSwitchParts, killSwitchPartsOn, setAsideOdd } from "./kill-switch-parts.ts";
 import { publishChanges } from "./publisher.ts";
 
 /** The parts of a gateway, wired together; nothing has touched the kernel yet. */
@@ -123,6 +133,7 @@ export async function partsOn(
   killSwitchParts = killSwitchPartsOn(host, settings),
 ): Promise<Parts> {
   const { log, store, events, savedState } = killSwitchParts;
+  setAsideOdd(store, KEPT, host.now(), (...alert) => events.alarm(...alert));
   const registrations = new Registrations(store, settings);
   const current = registrations.current();
   const source = listSourceOf(settings, current.provider);
@@ -420,5 +431,21 @@ function homeOf({ lans, network, remote }: KillSwitchParts["killSwitch"]): Prefi
     ...network.addresses.map(prefixOf),
   ];
 }
+
+/** What people have decided, besides what the kill switch has read before. An account and tokens have alerts of their own. */
+const KEPT = [
+  ...[
+    FIXED_ADDRESSES,
+    LIMITS,
+    QUOTAS,
+    FORWARDS,
+    FAVOURITES,
+    REMOTE_DECISION,
+    REMOTE_PEERS,
+    REMOTE_PRIVATE_KEY,
+  ],
+  ...[CURRENT_PROVIDER, MANAGED_PROVIDER, FAILOVER, AUTOCONNECT, TIME_ZONE, QUALITY, LINE, KEY_WISHES],
+  ...[CONNECTION, LAST, ADDED_TARGETS],
+];
 
 const ACCOUNT_LOST = "The stored VPN account could not be read and is not used.";

@@ -30,6 +30,11 @@ export class Saved<Value> {
     return this.format(this.parse(text)) === text;
   }
 
+  /** What can be read of a text that is not whole, as a text; null if that is nothing, or if the text is whole. */
+  leftOf(text: string): { text: string | null } | null {
+    return this.isValid(text) ? null : { text: null };
+  }
+
   read(from: Pick<Texts, "read">): Value {
     return this.parse(from.read(this.key));
   }
@@ -127,6 +132,8 @@ interface ListParts<Entry> {
   maxCharacters: number;
   /** Those that can be read. */
   entriesIn: (text: string | null) => readonly Entry[];
+  /** How many there are, whether they can be read or not, if the text is no JSON. */
+  countIn?: (text: string) => number;
   format: (entries: readonly Entry[]) => string;
   /** What identifies one, for people too. */
   nameOf: (entry: Entry) => string;
@@ -146,6 +153,13 @@ export class SavedList<Entry> extends Saved<readonly Entry[]> implements BackedU
     const { key, entriesIn, format, max, maxCharacters } = parts;
     super(key, (text) => this.bounded(entriesIn(text)), format, max * maxCharacters);
     this.max = max;
+  }
+
+  /** Former versions may have written another order. */
+  override leftOf(text: string): { text: string } | null {
+    const { countIn = lengthOf } = this.parts;
+    const entries = this.parse(text);
+    return entries.length === countIn(text) ? null : { text: this.format(entries) };
   }
 
   merge(here: string | null, given: string): string {
@@ -200,6 +214,12 @@ export function rowChanges(
 function rowIn(rows: ReadonlyMap<string, string | Row>, name: string): Row | undefined {
   const row = rows.get(name);
   return typeof row === "string" ? { words: row, all: row } : row;
+}
+
+/** Of a JSON text; no number of entries if it is no list. */
+function lengthOf(text: string): number {
+  const value = jsonIn(text);
+  return Array.isArray(value) ? value.length : Number.NaN;
 }
 
 /** The entries of a JSON text that are of a schema. */

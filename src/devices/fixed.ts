@@ -51,6 +51,7 @@ export const FIXED_ADDRESSES = new SavedList<[Mac, Address]>({
       const [mac, parsed] = [parseMac(id), parseAddress(address)];
       return mac === null || parsed === null || familyOf(parsed) === 6 ? [] : [[mac, parsed]];
     }),
+  countIn: (text) => (text === "" ? 0 : text.split(",").length),
   format: (all) =>
     all
       .map((pair) => pair.join(" "))

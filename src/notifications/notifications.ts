@@ -12,7 +12,7 @@ import { type NotifiedEvent, Outage } from "./event.ts";
 import { testMessage } from "./message.ts";
 import { Outages } from "./outages.ts";
 import { Kept } from "./outbox.ts";
-import type { NewTarget, ShownTarget, TestResult } from "./schema.ts";
+import { NewTarget, type ShownTarget, type TestResult } from "./schema.ts";
 import { parseTarget, type Target } from "./target.ts";
 
 interface Deps extends Pick<DeliveryDeps, "send" | "isOpenTo"> {
@@ -51,9 +51,9 @@ const Stored = Type.Object(
 const STORED = savedJson("notifications", Stored, null);
 
 /** Targets that people have added, each with its address, which is secret. They are not part of a backup. */
-const ADDED = savedJson(
+export const ADDED_TARGETS = savedJson(
   "notification_targets",
-  Type.Array(Type.Object({ name: Type.String(), address: Type.String() }, { additionalProperties: false }), {
+  Type.Array(NewTarget, {
     maxItems: MAX_TARGETS,
   }),
   [],
@@ -110,7 +110,7 @@ export class Notifications {
 
   /** As people have named what they have added. */
   names(): string[] {
-    return ADDED.read(this.deps.store).map(({ name }) => name);
+    return ADDED_TARGETS.read(this.deps.store).map(({ name }) => name);
   }
 
   list(): ShownTarget[] {
@@ -132,7 +132,7 @@ export class Notifications {
     if (this.isUsed(target)) return refuse("address: notifications go there already");
     if (Math.max(this.used.length, this.names().length) >= MAX_TARGETS)
       return refuse(`there are ${MAX_TARGETS} addresses already; remove one first`);
-    ADDED.write(this.deps.store, [...ADDED.read(this.deps.store), { name, address }]);
+    ADDED_TARGETS.write(this.deps.store, [...ADDED_TARGETS.read(this.deps.store), { name, address }]);
     this.use(target, { name, address });
     this.deps.onChange(`Notifications go to ${name} too (${target.name}), added by ${by}.`);
     return { name, target: target.name, waiting: 0, error: null };
@@ -149,8 +149,8 @@ export class Notifications {
     const where = removed === undefined ? "" : ` (${removed.delivery.target.name})`;
     this.deps.onChange(`Notifications go to ${name} no longer${where}, removed by ${by}.`);
     try {
-      const others = ADDED.read(this.deps.store).filter((each) => each.name !== name);
-      ADDED.write(this.deps.store, others);
+      const others = ADDED_TARGETS.read(this.deps.store).filter((each) => each.name !== name);
+      ADDED_TARGETS.write(this.deps.store, others);
       this.deps.store.scrub();
     } catch (error) {
       throw new Unsaved(error);
@@ -204,7 +204,7 @@ export class Notifications {
   private async targets(): Promise<(readonly [Target, NewTarget | null])[]> {
     const given = (await this.given()).map((target) => [target, null] as const);
     const added: (readonly [Target, NewTarget])[] = [];
-    for (const each of ADDED.read(this.deps.store)) {
+    for (const each of ADDED_TARGETS.read(this.deps.store)) {
       const [target] = this.parsed(each.address, each.name);
       if (target !== undefined) added.push([target, each]);
     }

@@ -354,6 +354,11 @@ export class Store implements Storage {
     );
   }
 
+  /** Copies the database as it is beside it, for people, before what cannot be used of it is removed; the copy's name. */
+  keepCopy(now: number): string {
+    return unableTo("be copied", () => keepCopy(this.database, this.directory, now));
+  }
+
   /** Erases all traces of removed or overwritten data, such as private keys. */
   scrub(): void {
     const isBehind = this.flusher !== null;

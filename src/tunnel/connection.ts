@@ -66,6 +66,13 @@ export function savedTunnelsIn(settings: Readonly<Record<string, string>>): Map<
   return tunnels;
 }
 
+/** The names in the keys of those that cannot be read. */
+export function lostTunnelsIn(settings: Readonly<Record<string, string>>): string[] {
+  const known = savedTunnelsIn(settings);
+  const names = Object.keys(settings).flatMap((key) => TUNNEL_KEY.exec(key)?.[1] ?? []);
+  return names.filter((name) => !known.has(name));
+}
+
 /** The setting in which a tunnel other than `main` is saved. */
 export function tunnelKey(name: string): string {
   return `tunnel ${name}`;
