@@ -37,6 +37,8 @@ export interface Answer {
   ttlsAt: readonly number[];
   /** How long it is kept; 0 for one that is not. */
   ttlSeconds: number;
+  /** How long devices may use its addresses; other records may end before. */
+  addressSeconds: number;
   /** The name that was asked, and those that it leads to. */
   names: readonly string[];
   /** The hosts that SVCB and HTTPS records name: devices ask for them next. */
@@ -69,12 +71,15 @@ export function answerIn(message: Uint8Array, query: Uint8Array): Answer | null 
   const ttlsAt = records.map(({ ttlAt }) => ttlAt);
   for (const at of ttlsAt) raise(viewOf(kept), at);
   const rcode = flags & RCODE_BITS;
-  const addresses = records.flatMap((record) => addressesIn(kept, record));
+  const found = records.map((record) => ({ record, addresses: addressesIn(kept, record) }));
+  const addresses = found.flatMap((each) => each.addresses);
+  const having = found.filter((each) => each.addresses.length > 0).map(({ record }) => record);
   return {
     message: kept,
     rcode,
     ttlsAt,
     ttlSeconds: ttlOf(rcode, records, viewOf(kept)),
+    addressSeconds: Math.max(0, ...having.map(({ ttlAt }) => viewOf(kept).getUint32(ttlAt))),
     names,
     targets: records.flatMap((record) => targetIn(kept, record)),
     addresses,

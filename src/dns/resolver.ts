@@ -183,13 +183,13 @@ export class Resolver {
     { name }: Question,
     device: DeviceId,
     match: Match<HostName> | null,
-    { addresses, ttlSeconds }: Answer,
+    { addresses, addressSeconds }: Answer,
   ): Promise<boolean> {
     const { permit, rules, exitOf } = this.deps;
     const isPermitted =
       match === null ||
       addresses.length === 0 ||
-      (await permit({ match, device, addresses: addresses.map(unmapped), ttlMs: 1_000 * ttlSeconds }));
+      (await permit({ match, device, addresses: addresses.map(unmapped), ttlMs: 1_000 * addressSeconds }));
     if (match?.rule.exit.to !== "direct") this.deps.other(name as HostName, device, addresses);
     const isBlocked = exitOf(device).to === "blocked";
     return isPermitted && rules().forName(name as HostName, device, isBlocked)?.rule === match?.rule;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { DecodedPacket } from "dns-packet";
+import type { DecodedPacket, Answer as Record } from "dns-packet";
 import type { HostName } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { Matcher, type Rule } from "../../src/destinations/rules.ts";
@@ -24,6 +24,8 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     now: 0,
     asked: [] as string[],
     permitted: [] as string[],
+    /** For how long, in seconds. */
+    permittedFor: 0,
     noted: [] as string[],
     others: [] as string[],
     /** Whether the kernel takes more addresses. */
@@ -36,6 +38,8 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     answers: new Map<string, string>(),
     /** The hosts that HTTPS records name. */
     hosts: new Map<string, string>(),
+    /** Whole answers. */
+    records: new Map<string, Record[]>(),
     /** Answers wait for it. */
     held: Promise.resolve(),
     /** The answer for a name of the home. */
@@ -60,7 +64,8 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     asked: ({ by }) => void world.noted.push(by),
     answered: ({ name }, { answer, exit }) =>
       void world.answered.push(`${name} ${answer} ${exit === null ? "-" : formatExit(exit)}`),
-    permit: async ({ match, addresses }) => {
+    permit: async ({ match, addresses, ttlMs }) => {
+      world.permittedFor = ttlMs / 1_000;
       world.permitted.push(`${match.by} ${addresses.join(" ")}`);
       return world.isRoom;
     },
@@ -82,7 +87,7 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
         const address = world.answers.get(question.name) ?? (link === "main" ? "192.0.2.1" : "192.0.2.2");
         const host = world.hosts.get(question.name);
         return host === undefined
-          ? answerIn(reply(own, [a(question.name, address)]), own)
+          ? answerIn(reply(own, world.records.get(question.name) ?? [a(question.name, address)]), own)
           : answerIn(httpsReply(own, question.name, host, address), own);
       },
     },
@@ -112,6 +117,17 @@ test("each question leaves by the exit of the traffic that follows, and its addr
   expect(await ask("www.example.com")).toBe("192.0.2.2");
   expect(world.asked).toHaveLength(2);
   expect(world.permitted).toHaveLength(2);
+});
+
+test("an address is led for its own time, however soon an alias of it ends", async () => {
+  const { world, ask } = resolverWith({ rules: [{ names: names("example.com") }] });
+  world.records.set("example.com", [
+    { type: "CNAME", name: "example.com", ttl: 60, data: "cdn.example.net" },
+    a("cdn.example.net", "192.0.2.9", 86_400),
+    a("cdn.example.net", "192.0.2.8", 7_200),
+  ]);
+  await ask("example.com");
+  expect([world.permitted, world.permittedFor]).toEqual([["example.com 192.0.2.9 192.0.2.8"], 86_400]);
 });
 
 test("a name whose exit is down is refused, and asked by no other", async () => {
