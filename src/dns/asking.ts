@@ -99,8 +99,8 @@ export class Asking {
     const { says, answer, isOurCase } = heard;
     if (says === "refusal") this.refused(turn, answer, style, REFUSAL_WAITS_MS);
     // It may be forged. Over TCP nobody can who is not on the way, and the true answer may still follow.
-    else if (!isOurCase && !turn.known.mayChangeCase) void this.askOverTcp(turn, style, null);
-    else if (says === "truncated") void this.askOverTcp(turn, style, answer);
+    else if (!isOurCase && !turn.known.mayChangeCase) void this.askOverTcp(turn, style);
+    else if (says === "truncated") void this.askOverTcp(turn, style, heard);
     else if (answer !== null) this.answered(turn, answer, style);
   }
 
@@ -120,23 +120,26 @@ export class Asking {
     if (this.fallback === null || (answer !== null && rankOf(answer) > rankOf(this.fallback)))
       this.fallback = answer;
     this.after(waitMs, () => this.settle(this.fallback));
-    if (turn.known.mayMind(style)) this.ask(turn);
+    if (turn.known.mayMind(style) || (style === "full" && isOfEdns(answer))) this.ask(turn);
     else {
       turn.isOver = true;
       this.askNext();
     }
   }
 
-  private async askOverTcp(turn: Turn, style: Style, shortened: Answer | null): Promise<void> {
+  /** Of what was cut off, the beginning will do if nobody answers over TCP. */
+  private async askOverTcp(turn: Turn, style: Style, cut?: Heard): Promise<void> {
     if (turn.isAskedOverTcp) return;
     turn.isAskedOverTcp = true;
     const { address, known } = turn;
-    const heard = known.hasTcp ? await this.ways.overTcp(address, queryFor(this.question, style)) : null;
+    const isEnough = cut !== undefined && cut.answer !== null && known.isWithoutTcp(this.ways.monotonic());
+    const heard = isEnough ? null : await this.ways.overTcp(address, queryFor(this.question, style));
+    if (!isEnough) known.noteTcp(heard !== null, this.ways.monotonic());
     if (this.isSettled) return;
-    known.hasTcp = heard !== null;
     if (heard?.says === "refusal") this.refused(turn, heard.answer, "literal", REFUSAL_WAITS_MS);
     else if (heard?.answer) this.settle(heard.answer, turn);
-    else if (shortened !== null) this.refused(turn, briefly(shortened), "literal", EMPTY_WAITS_MS);
+    else if (cut !== undefined)
+      this.refused(turn, cut.answer && briefly(cut.answer), "literal", EMPTY_WAITS_MS);
   }
 
   private fail(turn: Turn): void {
@@ -161,6 +164,11 @@ export class Asking {
   private after(ms: number, work: () => void): void {
     if (!this.isSettled) this.timers.push(setTimeout(work, ms));
   }
+}
+
+/** Whether it is what servers say that do not know EDNS (RFC 6891, section 7). */
+function isOfEdns(answer: Answer | null): boolean {
+  return answer === null || answer.rcode === RCODE.malformed || answer.rcode === RCODE.notImplemented;
 }
 
 /** An answer is better than a refusal, and one with records than one without. */

@@ -32,9 +32,11 @@ export function heardIn(message: Uint8Array, query: Uint8Array): Heard | null {
   if (view.getUint16(4) === 0) return isRefusal ? { says: "refusal", answer: null, isOurCase: true } : null;
   const isOurCase = caseOf(message, query);
   if (isOurCase === null) return null;
-  const answer = wholeAnswer(message, query);
+  const isCut = (flags & FLAG.truncated) !== 0;
+  // What was cut off before its first record says nothing, and not that there is none.
+  const answer = isCut && view.getUint16(6) === 0 ? null : wholeAnswer(message, query);
   if (isRefusal) return { says: "refusal", answer, isOurCase };
-  if ((flags & FLAG.truncated) !== 0) return { says: "truncated", answer, isOurCase };
+  if (isCut) return { says: "truncated", answer, isOurCase };
   return answer && { says: "answer", answer, isOurCase };
 }
 

@@ -2,8 +2,10 @@ import { STYLES, type Style } from "./question.ts";
 
 /** A server behind the same address may be another one after this long, or may have been mended. */
 const KNOWN_MS = 600_000;
-/** For this long, one for which another had to answer is asked after the others. */
+/** For this long, one for which another had to answer is asked after the others, and one without TCP not over TCP. */
 const LAST_MS = 60_000;
+/** A query may get lost, and the next one too. */
+const MISSED = 3;
 /** So many answers in another case, each to another query, nobody forges who has to guess each query. */
 const OTHER_CASES = 3;
 /** A resolver that writes letters in its own way repeats five capitals by chance once in 32 times at most. */
@@ -11,13 +13,14 @@ const TELLING_CAPITALS = 5;
 
 /** What a resolver has shown of itself. */
 export class KnownResolver {
-  /** False if it does not answer over TCP. */
-  hasTcp = true;
   /** The fullest style that it has answered with records. */
   private style: Style | null = null;
   private repeatsCase = false;
   private otherCases = 0;
   private lastUntil = 0;
+  private noTcpUntil = 0;
+  /** How often in succession it has not answered its usual style, and a plainer one instead. */
+  private missed = 0;
 
   constructor(private readonly since: number) {}
 
@@ -52,7 +55,18 @@ export class KnownResolver {
 
   /** To be called when it has answered with records. */
   noteAnswer(style: Style): void {
-    if (this.style === null || STYLES.indexOf(style) < STYLES.indexOf(this.style)) this.style = style;
+    const isPlainer = this.style !== null && STYLES.indexOf(style) > STYLES.indexOf(this.style);
+    this.missed = isPlainer ? this.missed + 1 : 0;
+    if (!isPlainer || this.missed >= MISSED) this.style = style;
+  }
+
+  /** Whether it has lately not answered over TCP. */
+  isWithoutTcp(now: number): boolean {
+    return now < this.noTcpUntil;
+  }
+
+  noteTcp(hasAnswered: boolean, now: number): void {
+    this.noTcpUntil = hasAnswered ? 0 : now + LAST_MS;
   }
 
   noteCase(query: Uint8Array, isOurs: boolean): void {

@@ -558,6 +558,19 @@ describe("the exit direct of a backup", () => {
       });
   });
 
+  test("has the names that may have addresses of the home, and adds them to those here", () => {
+    withStore((store) => {
+      store.write("dns_lists", JSON.stringify({ lists: [], private_names: ["a.example"] }));
+      const given = JSON.stringify({ lists: [], private_names: ["plex.direct", "a.example"] });
+      const backup = contents({ dns_lists: given }, []);
+      expect(changesBy(holdingsOf(store), backup, CAREFUL)).toMatchObject([
+        { what: "name that may have addresses of the home", name: "plex.direct", after: "open" },
+      ]);
+      restoreInto(store, backup, CAREFUL);
+      expect(JSON.parse(store.read("dns_lists") ?? "").private_names).toEqual(["plex.direct", "a.example"]);
+    });
+  });
+
   test("stays allowed here, where devices may have it, if the backup does not allow it", () => {
     withStore((store) => {
       restoreInto(store, withDirect([direct]), MAY);

@@ -191,6 +191,27 @@ needsRoot.describe("what works without a list works with one", () => {
     }
   });
 
+  test.concurrent("a resolver that becomes another one is asked as that one wants, and over TCP again after a while", async () => {
+    for (const later of [withoutEdns(code(FORMERR)), withoutEdns(silent)]) {
+      let manner = good;
+      const { all, ask } = await started([[(asked) => manner(asked)]]);
+      await ask();
+      manner = later;
+      const styles: boolean[][] = [];
+      for (let count = 0; count < 4; count++) {
+        const before = all[0]?.seen.length;
+        expect((await ask(`n${count}.shop.example`))?.addresses.map(String)).toEqual([ADDRESS]);
+        styles.push(all[0]?.seen.slice(before).map(({ hasEdns }) => hasEdns) ?? []);
+      }
+      expect(styles).toEqual([[true, false], [true, false], [true, false], [false]]);
+    }
+    const upstream = await started([[truncated(false), silent], [silent]]);
+    expect(await upstream.ask()).toBeNull();
+    await upstream.ask("other.shop.example");
+    // There was nothing in what was cut off, so each question tries.
+    expect(upstream.all[0]?.seen.filter(({ over }) => over === "tcp")).toHaveLength(2);
+  });
+
   test.concurrent("after answers in another case, they count; not from a resolver that repeats ours", async () => {
     const { all, ask } = await started([[lowerCase, good]]);
     for (let count = 0; count < 5; count++) await ask(`n${count}.shop.example`);

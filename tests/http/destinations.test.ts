@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { HostName } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
+import { DESTINATIONS } from "../../src/destinations/saved.ts";
 import { ip, ips } from "../fake/address.ts";
 import { CHANGE_ELEMENTS } from "../fake/host.ts";
 import { Home } from "./home.ts";
@@ -471,6 +472,20 @@ test("another program's flush of the table brings the addresses back with it", a
   home.host.removeTable();
   await home.parts.killSwitch.mend();
   expect(led("main")).toEqual(["192.0.2.7"]);
+});
+
+test("names of rules are read as those of lists are, however they are written", async () => {
+  await home.connect();
+  const { id, names } = await add({
+    names: ["*.Bücher.example.", ".ad_server.example", "zip"],
+    exit: "main",
+  });
+  expect(names).toEqual(["xn--bcher-kva.example", "ad_server.example", "zip"]);
+  expect((await add({ names: ["bücher.EXAMPLE"], exit: "main" })).error).toContain("would be in two rules");
+  for (const name of ["www.bücher.example.", "x.ad_server.example", "a.zip"])
+    expect(await why(encodeURIComponent(name))).toMatchObject({ status: 200, rule: { id } });
+  // What is read again after a start.
+  expect(DESTINATIONS.read(home.parts.store).map((rule) => rule.names)).toEqual([names]);
 });
 
 test("why explains a name, and what to do if the device never asked", async () => {
