@@ -75,7 +75,8 @@ export function kindOfBytes(bytes: Uint8Array): FileKind | null {
   if (bytes.length === 0) return "empty";
   const begin = hexOf(bytes.subarray(0, BEGINNING_BYTES));
   const word = String.fromCharCode(...bytes.subarray(TAR.at, TAR.at + TAR.word.length));
-  if (word === TAR.word) return "archive";
+  // The name before it is filled up with zeros, which no text has.
+  if (word === TAR.word && bytes[TAR.at - 1] === 0) return "archive";
   const found = BEGINNINGS.find(([pattern]) => pattern.test(begin))?.[1];
   return found ?? (SIGNED.test(begin) && latin1(bytes).includes("PayloadType") ? "mobileconfig" : null);
 }
@@ -102,6 +103,9 @@ const ANY_SECTION = /^[ \t]*\[/m;
 /** `\s` would be slow for a text of blanks that ends in something else. */
 const JSON_BEGIN = /^(\{[\s]{0,99}["}]|\[[\s]{0,99}[{"])/;
 
+/** Docker Compose and Clash; and Surge, whose files end in .conf too. */
+const OF_OTHERS = /^((version|services|proxies):|\[(General|Proxy|Proxy Group)\])/m;
+
 /** The first that fits. Texts are given without the white space at their ends. */
 const TEXTS: readonly (readonly [FileKind, (text: string) => boolean])[] = [
   ["empty", (text) => text === ""],
@@ -119,13 +123,10 @@ const TEXTS: readonly (readonly [FileKind, (text: string) => boolean])[] = [
   ["picture", (text) => /^(<\?xml[^>]*>\s{0,9})?<svg/i.test(text)],
   ["wgeasy", (text) => JSON_BEGIN.test(text) && /"clients"\s{0,9}:/.test(text) && /"privateKey"/.test(text)],
   ["servers", (text) => JSON_BEGIN.test(text) && /"(relays|hostname|pubkey|public_key)"\s{0,9}:/.test(text)],
-  [
-    "data",
-    (text) => JSON_BEGIN.test(text) || /^<\?xml/i.test(text) || /^(version|services|proxies):/m.test(text),
-  ],
+  ["data", (text) => JSON_BEGIN.test(text) || /^<\?xml/i.test(text) || OF_OTHERS.test(text)],
   ["shortcut", (text) => /^\[InternetShortcut\]/i.test(text)],
   ["networkd", (text) => /^[ \t]*\[(NetDev|WireGuard(Peer)?|Match)\]/m.test(text)],
-  ["networkmanager", (text) => /^[ \t]*\[(connection|wireguard|wireguard-peer\.[^\]]*)\]/m.test(text)],
+  ["networkmanager", (text) => /^[ \t]*\[(connection|wireguard|wireguard-peer\.[^\]\n]*)\]/m.test(text)],
   ["router", (text) => /^(config (interface|wireguard_\S+|proto)\b|\/interface[ /]wireguard\b)/im.test(text)],
   [
     "vpn",

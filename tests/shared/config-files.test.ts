@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { ARCHIVE_TEXTS, FILE_TEXTS } from "../../src/dashboard/file-texts.ts";
 import { ARCHIVE_WORDS, configIn, MAX_CONFIG_BYTES, packedConfigs } from "../../src/shared/config-files.ts";
-import { FILE_WORDS, type FileKind } from "../../src/shared/foreign-files.ts";
+import { FILE_WORDS, type FileKind, kindOfText } from "../../src/shared/foreign-files.ts";
 import { parseConfig } from "../../src/wireguard/config.ts";
 import { CONFIG } from "../cli/archives.ts";
 
@@ -36,7 +36,11 @@ const FOREIGN: readonly (readonly [what: string, file: Uint8Array, kind: FileKin
   ["a RAR archive", bytes("526172211a0701 00"), "archive"],
   ["a 7z archive", bytes("377abcaf271c0004"), "archive"],
   ["a tar.gz", gzipSync(CONFIG), "archive"],
-  ["a tar", Buffer.concat([Buffer.alloc(257, "wg0.conf"), utf8("ustar\0"), Buffer.alloc(249)]), "archive"],
+  [
+    "a tar",
+    Buffer.concat([Buffer.concat([utf8("wg0.conf"), Buffer.alloc(249)]), utf8("ustar\0"), Buffer.alloc(249)]),
+    "archive",
+  ],
   ["an archive in an archive", bytes("504b0304", CONFIG), "nested"],
   ["an installer", bytes("4d5a90000300"), "program"],
   ["the database of wg-easy 15", utf8("SQLite format 3\0"), "database"],
@@ -89,6 +93,7 @@ const FOREIGN: readonly (readonly [what: string, file: Uint8Array, kind: FileKin
   ],
   ["sing-box", utf8(`{\n  "outbounds": []\n}`), "data"],
   ["Docker Compose", utf8("services:\n  gluetun:\n    image: qmcgaw/gluetun\n"), "data"],
+  ["Surge", utf8("[General]\nloglevel = notify\n\n[Proxy]\nhome = wireguard, section-name=HOME\n"), "data"],
   ["a login page", utf8("\n<!DOCTYPE html>\n<html><body>Log in</body></html>"), "html"],
   ["a shortcut", utf8("[InternetShortcut]\r\nURL=https://vpn.example/\r\n"), "shortcut"],
   ["a key", utf8(`${KEY}\n`), "key"],
@@ -169,4 +174,39 @@ test("the page says what the command line says", () => {
     expect(plain(ARCHIVE_TEXTS[kind as keyof typeof ARCHIVE_WORDS]).toLowerCase()).toBe(
       `${words}.`.toLowerCase(),
     );
+});
+
+test("no text takes long to be looked at, whatever is in it", () => {
+  const long = (text: string) =>
+    text.repeat(Math.ceil(MAX_CONFIG_BYTES / text.length)).slice(0, MAX_CONFIG_BYTES - 2);
+  const ends = ["\rb", "!", ""];
+  const begins = [
+    ...["a", " ", "\t", "\n", "[", "remote a", "remote  ", "dev tun ", "config wireguard_a", "conn a\nleft "],
+    ...[
+      "[wireguard-peer.",
+      "[wireguard-peer.\n",
+      "conn a\n",
+      "[Peer",
+      "[Peer]\n",
+      "Endpoint ",
+      '{"',
+      '{"clients" ',
+      "<?xml ",
+      "ListenPort ",
+    ],
+  ];
+  const texts = begins.flatMap((begin) =>
+    ends.flatMap((end) => [
+      `${long(begin)}${end}`,
+      `${begin}${long(" ")}${end}`,
+      `${begin}${long("a")}${end}`,
+    ]),
+  );
+  kindOfText("");
+  const times = texts.map((text) => {
+    const start = performance.now();
+    kindOfText(text);
+    return { ms: performance.now() - start, begin: text.slice(0, 20) };
+  });
+  expect(times.filter(({ ms }) => ms > 20)).toEqual([]);
 });
