@@ -31,7 +31,10 @@ const ADDRESSES: Record<string, string> = {
   nobody: "192.168.7.99",
   nobody6: "fd00:7::99",
   behind: "10.8.0.5",
+  road: "10.200.7.2",
 };
+/** In the place of WireGuard's interface. */
+const ROAD = "wgr";
 /** To anybody, to the gateway, and over IPv6. */
 const RESOLVERS = ["9.9.9.9", "192.168.7.1", "2001:db8::53", "fd00:7::1"];
 
@@ -46,10 +49,13 @@ const portOf = (id: Mac | Prefix) => ports.open.get(id) ?? null;
 
 beforeAll(async () => {
   for (const name of [GATEWAY, HOME]) await machine.run(["ip", "netns", "add", name]);
-  const cable = `link add lan0 address ${GATEWAY_MAC} netns ${GATEWAY} type veth peer name lan0 netns ${HOME}`;
-  await machine.run(["ip", ...cable.split(" ")]);
-  await machine.run(["ip", "-n", HOME, "link", "set", "lan0", "up"]);
+  for (const link of ["lan0", ROAD]) {
+    const cable = `link add ${link} address ${GATEWAY_MAC} netns ${GATEWAY} type veth peer name ${link} netns ${HOME}`;
+    await machine.run(["ip", ...cable.split(" ")]);
+    await machine.run(["ip", "-n", HOME, "link", "set", link, "up"]);
+  }
   const lines = ["link set lo up", "link set lan0 up", "address add 192.168.7.1/24 dev lan0"];
+  lines.push(`link set ${ROAD} up`, `address add 10.200.7.1/24 dev ${ROAD}`);
   lines.push("address add fd00:7::1/64 dev lan0 nodad", "route add 10.8.0.0/16 via 192.168.7.20");
   await machine.run(["ip", "-n", GATEWAY, "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
   for (const id of [OTHERS, PHONE, TV, BEHIND])
@@ -67,7 +73,18 @@ afterAll(async () => {
 
 function policy(): Policy {
   const askers = ([PHONE, TV] as Mac[]).map((id) => ({ id, port: portOf(id), routers: [] }));
+  const road = cidr("10.200.7.2/32");
+  const device = { id: road, addresses: ips("10.200.7.2"), lan: true };
   const parts: [string, PolicyPart][] = [
+    [
+      "the road",
+      {
+        remote: {
+          ...{ interface: ROAD, port: 51_820, through: null, addresses: ips("10.200.7.1") },
+          ...{ networks: [cidr("10.200.7.0/24")], devices: [device] },
+        },
+      },
+    ],
     [
       "DEVICES",
       { devices: [assigned(TV ?? "", "blocked")], routed: [{ prefix: BEHIND, exit: { to: "blocked" } }] },
@@ -95,6 +112,7 @@ interface Sent {
   to?: string;
   port?: number;
   sourcePort?: number;
+  link?: string;
 }
 
 let count = 0;
@@ -113,7 +131,7 @@ async function send(...all: Sent[]): Promise<Record<string, string>> {
       payload: query(`q${index}.example`),
     });
   });
-  await inject(HOME, "lan0", frames);
+  await inject(HOME, all[0]?.link ?? "lan0", frames);
   await Bun.sleep(50);
   return Object.fromEntries(
     all.map((_, index) => {
@@ -124,7 +142,7 @@ async function send(...all: Sent[]): Promise<Record<string, string>> {
 }
 
 test("a question is that of the device with its MAC address, whatever source address it has", async () => {
-  const everywhere = Object.keys(ADDRESSES).filter((from) => from !== "behind");
+  const everywhere = Object.keys(ADDRESSES).filter((from) => !["behind", "road"].includes(from));
   for (const mac of [TV, PHONE, STRANGER] as Mac[]) {
     const sent = everywhere.flatMap((from) =>
       RESOLVERS.filter((to) => to.includes(":") === ADDRESSES[from]?.includes(":")).map((to) => ({
@@ -150,19 +168,26 @@ test("what comes from a network counts if its router has sent it, and is refused
   expect(Object.values(outcomes)).toEqual([BEHIND, "nobody", "nobody"]);
 });
 
-test("nobody asks at a port of the resolver itself, with the kill switch or without", async () => {
+test("nobody asks at a port of the resolver itself, from the LAN or the road, with the kill switch or without", async () => {
   const all = [...ports.open.values()].flatMap((port) => [
     { mac: TV, from: "tv", to: "192.168.7.1", port },
     { mac: TV, from: "phone", to: "192.168.7.1", port },
     { mac: STRANGER, from: "phone6", to: "fd00:7::1", port },
   ]);
-  for (const text of [rulesetOf(policy()), openRulesetOf(policy())]) {
+  const fromRoad = [...ports.open.values()].map((port) => ({
+    from: "road",
+    to: "192.168.7.1",
+    port,
+    link: ROAD,
+  }));
+  for (const text of [openRulesetOf(policy()), rulesetOf(policy())]) {
     await load(text);
     expect([...new Set(Object.values(await send(...all)))]).toEqual(["nobody"]);
+    expect(Object.values(await send(...fromRoad))).toEqual(fromRoad.map(() => "nobody"));
   }
   // The control: without these rules, they arrive.
   await gateway.run(["nft", "flush", "chain", "inet", "portcullis", "own_resolver"]);
-  expect(Object.values(await send(...all))).not.toContain("nobody");
+  for (const each of [all, fromRoad]) expect(Object.values(await send(...each))).not.toContain("nobody");
 });
 
 test("a device about which something is decided is refused while the map does not have it", async () => {
