@@ -6,13 +6,14 @@ import type { Mac } from "../base/mac.ts";
 import { Queue } from "../base/queue.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
 import {
+  COUNTERS_TABLE,
   type Counted,
   type Counts,
+  countersFor,
   type Links,
-  loadCounters,
   readCounters,
-  replaceCounters,
 } from "../network/counters.ts";
+import { OwnTable } from "../network/own-table.ts";
 import type { Host } from "../system/host.ts";
 import { Reading } from "../system/reading.ts";
 
@@ -71,13 +72,17 @@ export class Traffic<Id extends string> {
   private heardAt = 0;
   /** What the table in the kernel was made for, as far as that is known. */
   private loaded: Links | null = null;
+  private readonly table: OwnTable;
   private readonly reading: Reading<void>;
   /** A listing that came late must not replace a newer one. */
   private readonly queue = new Queue();
   private isFaulty = false;
+  /** Whether another program has altered the table before. */
+  private isAltered = false;
 
   constructor(private readonly deps: Deps<Id>) {
     this.reading = new Reading(deps.host, READ_EVERY_MS);
+    this.table = new OwnTable(deps.host, COUNTERS_TABLE);
   }
 
   of(id: Id): Figures {
@@ -102,11 +107,24 @@ export class Traffic<Id extends string> {
     this.reading.forget();
   }
 
-  /** The table may have been removed. */
+  /** The table may have been removed, altered or switched off: then counters stand still. */
   async check(): Promise<void> {
     if (this.loaded === null) return;
+    await this.queue.add(() => this.mend()).catch(() => {});
     this.reading.forget();
     await this.read();
+  }
+
+  private async mend(): Promise<void> {
+    const { macs, log } = this.deps;
+    const { loaded } = this;
+    if (loaded === null || (await this.table.isWhole())) return;
+    if (!this.isAltered)
+      log.warn(`another program has altered the table ${COUNTERS_TABLE}, which is loaded again each time`);
+    this.isAltered = true;
+    this.loaded = null;
+    await this.table.mend(countersFor(loaded, macs()));
+    this.loaded = loaded;
   }
 
   /** Writes what has been credited until now, in the transaction of whoever has been told of it. */
@@ -152,7 +170,7 @@ export class Traffic<Id extends string> {
     const counts = Bun.deepEquals(links, this.loaded) ? await readCounters(host, links.networks) : null;
     if (counts === null) {
       this.loaded = null;
-      await loadCounters(host, links, macs());
+      await this.table.load(countersFor(links, macs()));
       this.loaded = links;
     }
     const current = counts ?? (await readCounters(host, links.networks));
@@ -160,7 +178,7 @@ export class Traffic<Id extends string> {
     const isFirst = this.credited === null && !(await this.goOn());
     this.take(current, isFirst);
     // Otherwise no new device would be counted for a day.
-    if (current.isFull) await replaceCounters(host, links, macs());
+    if (current.isFull) await this.table.replace(countersFor(links, macs()));
   }
 
   /** Takes over what a former run of the service has credited; false if it has left nothing. */

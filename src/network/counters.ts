@@ -179,27 +179,6 @@ ${listed}  }
 `;
 }
 
-/** Makes the table as it should be now, and keeps what it has counted if possible. */
-export async function loadCounters(
-  host: Pick<Host, "run">,
-  links: Links,
-  known: readonly Mac[] = [],
-): Promise<void> {
-  const stdin = countersFor(links, known);
-  // The table has sets of another version, or of another program.
-  await host.run(["nft", "-f", "-"], { stdin }).catch(() => replaceCounters(host, links, known));
-}
-
-/** The same with empty sets. */
-export async function replaceCounters(
-  host: Pick<Host, "run">,
-  links: Links,
-  known: readonly Mac[] = [],
-): Promise<void> {
-  const stdin = `add table ${COUNTERS_TABLE}\ndelete table ${COUNTERS_TABLE}\n${countersFor(links, known)}`;
-  await host.run(["nft", "-f", "-"], { stdin });
-}
-
 /** Null without the table. */
 export async function readCounters(
   host: Pick<Host, "run">,

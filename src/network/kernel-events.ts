@@ -1,4 +1,6 @@
 import type { Host, Watch } from "../system/host.ts";
+import { BOUNDS_TABLE } from "./bounds-table.ts";
+import { COUNTERS_TABLE } from "./counters.ts";
 import { LIMITS_TABLE } from "./limits-table.ts";
 import { type Neighbour, neighbourIn } from "./neighbours.ts";
 import { LAN_TABLE, ROUTED_TABLE } from "./slot.ts";
@@ -130,6 +132,9 @@ const LOST_EVENTS = /^(# ERROR: |netlink receive error )/;
  */
 const USED_UP = new RegExp(`^add quota ip6? ${LIMITS_TABLE.split(" ")[1]} `);
 
+/** Anything else of the gateway's other tables: without the elements of its maps, one of them limits nobody. */
+const OF_OWN = new RegExp(`^\\w+ \\w+ (${[BOUNDS_TABLE, COUNTERS_TABLE, LIMITS_TABLE].join("|")}) `);
+
 /** What the transaction has changed that a line of `nft monitor` ends; nothing on other lines. */
 function transactions(tables: Watched["firewallTables"]): (line: string) => KernelEvent[] {
   const [main] = tables;
@@ -142,7 +147,7 @@ function transactions(tables: Watched["firewallTables"]): (line: string) => Kern
       const isDeleted = touched.firewall?.gone === true && line !== `add table ${main}`;
       const gone = isDeleted || line === `delete table ${main}`;
       touched.firewall = { of: "firewall", missed: false, gone };
-    } else if (/^(add|create|insert|replace|delete) (table|chain|rule) /.test(line))
+    } else if (/^(add|create|insert|replace|delete) (table|chain|rule) /.test(line) || OF_OWN.test(line))
       touched.others = { of: "other firewalls", missed: false };
     if (!line.startsWith("# new generation ")) return [];
     const { firewall, others } = touched;

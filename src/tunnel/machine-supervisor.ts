@@ -120,6 +120,7 @@ export class MachineSupervisor {
       machine.setSysctls(),
     ])
       .then(() => {
+        this.deps.onOtherFirewalls();
         // A tunnel checks itself rarely where it is told of its losses. Not where programs fail: it would count as lost.
         if (!this.isWatched) this.tell({ of: "tunnel", link: null, deleted: true }, signal);
       })

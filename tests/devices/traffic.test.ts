@@ -157,6 +157,19 @@ test("figures never fall: not when an element times out, nor when another progra
   expect(warnings).toEqual([]);
 });
 
+test("counters that another program has switched off count again, from where they were, and that is told once", async () => {
+  host.carry("sent", TV, 100);
+  expect(await figures(TV)).toEqual([0, 100]);
+  for (const sent of [130, 160]) {
+    host.disableCounters();
+    host.carry("sent", TV, 1_000);
+    await traffic.check();
+    host.carry("sent", TV, 30);
+    expect(await figures(TV)).toEqual([0, sent]);
+  }
+  expect(warnings).toEqual([expect.stringContaining("has altered the table inet portcullis_traffic")]);
+});
+
 test("what is carried before a device is known is credited once it is, and told", async () => {
   host.carry("sent", CAMERA, 100);
   host.carry("inward_4", "192.168.7.40", 10);
@@ -202,7 +215,7 @@ test("a set that invented MAC addresses have filled is emptied once it has been 
     return run(argv, options);
   };
   expect(await figures(TV)).toEqual([0, 100]);
-  expect(host.commands.at(-1)).toBe("nft -f -");
+  expect(host.commands.at(-2)).toBe("nft -f -");
   expect(loaded).toContain(`    elements = { ${TV}, ${PHONE} }\n`);
   expect(loaded).toContain(`    elements = { ${markOfDevice(TV)}, ${markOfDevice(PHONE)} }\n`);
   host.carry("sent", TV, 30);

@@ -380,6 +380,10 @@ export class FakeHost implements Host, Internet {
     this.nftables.removeCounters();
   }
 
+  disableCounters(): void {
+    this.nftables.disableCounters();
+  }
+
   /** Another program removes the bounds of each device. */
   removeBounds(): void {
     this.nftables.removeBounds();

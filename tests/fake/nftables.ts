@@ -29,8 +29,12 @@ export class Nftables {
   /** Tables of other programs, as nft lists them, by family and name: `ip filter`. */
   private readonly others = new Map<string, string>();
   /** What the counters' table has counted: seconds until each element ends, and bytes, by set and address. */
-  private counters: { handle: number; elements: Map<string, { expires: number; bytes: number }> } | null =
-    null;
+  private counters: {
+    handle: number;
+    text: string;
+    isDormant: boolean;
+    elements: Map<string, { expires: number; bytes: number }>;
+  } | null = null;
   private handle = 0;
   /** The table that bounds each device. */
   private bounds: string | null = null;
@@ -45,6 +49,7 @@ export class Nftables {
     if (command === "nft -f -" && stdin.startsWith(`add table ${COUNTERS_TABLE}\n`))
       return this.loadCounters(stdin);
     if (command === `nft -j list table ${COUNTERS_TABLE}`) return this.countersJson();
+    if (command === `nft -s -t -n list table ${COUNTERS_TABLE}`) return this.countersText();
     if (command === "nft -f -" && stdin.startsWith(ADD_ARP_TABLE)) return this.loadArp(stdin);
     if (command === "nft -s -n list table arp portcullis") return this.arp ?? missing();
     if (command === "nft -f -" && stdin.startsWith(`add table ${BOUNDS_TABLE}\n`))
@@ -69,7 +74,8 @@ export class Nftables {
 
   /** The gateway has forwarded so much for an element of a set; `received` has the marks of MAC addresses. */
   carry(set: string, element: string, bytes: number, expires = 86_400): void {
-    const { elements } = this.counters ?? missing();
+    const { elements, isDormant } = this.counters ?? missing();
+    if (isDormant) return;
     const key = keyIn(set, element);
     elements.set(key, { expires, bytes: bytes + (elements.get(key)?.bytes ?? 0) });
   }
@@ -86,9 +92,24 @@ export class Nftables {
 
   private loadCounters(text: string): string {
     if (text.includes(`\ndelete table ${COUNTERS_TABLE}\n`)) this.counters = null;
-    this.counters ??= { handle: ++this.handle, elements: new Map() };
+    const elements = this.counters?.elements ?? new Map();
+    this.counters = {
+      ...{ handle: this.counters?.handle ?? ++this.handle, elements },
+      ...{ text: text.slice(text.lastIndexOf("\ntable ")), isDormant: false },
+    };
     this.tell(`add table ${COUNTERS_TABLE}`);
     return "";
+  }
+
+  /** Another program switches the counters off. */
+  disableCounters(): void {
+    (this.counters ?? missing()).isDormant = true;
+    this.tell(`add table ${COUNTERS_TABLE} { flags dormant; }`);
+  }
+
+  private countersText(): string {
+    const { text, isDormant } = this.counters ?? missing();
+    return `${isDormant ? "flags dormant\n" : ""}${text.replace(/^ +elements .*\n/gm, "")}`;
   }
 
   /** Another program removes the bounds of each device. */

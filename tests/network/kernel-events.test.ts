@@ -265,6 +265,12 @@ needsNamespaces.describe("a real kernel", () => {
         await watch.run("ip link set lo up");
         await watch.run("nft add table inet portcullis_limits");
         await watch.run("nft add quota inet portcullis_limits tv { over 100 bytes }");
+        await watch.caughtUp();
+        await watch.run("nft add map inet portcullis_limits who { type ether_addr : mark; }");
+        await watch.run("nft add element inet portcullis_limits who { 02:00:00:00:00:20 : 1 }");
+        await watch.caughtUp();
+        await watch.run("nft flush map inet portcullis_limits who");
+        await until(() => watch.seen.has("other firewalls"), "elements that are gone");
         await watch.run("nft add chain inet portcullis_limits out { type filter hook output priority 0; }");
         await watch.run('nft add rule inet portcullis_limits out quota name "tv"');
         await watch.caughtUp();
