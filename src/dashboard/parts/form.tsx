@@ -1,12 +1,12 @@
 import type { ComponentChildren } from "preact";
 import { useContext, useId, useState } from "preact/hooks";
-import { useMayChange } from "../access.ts";
+import { useMayChange, useReader } from "../access.ts";
 import { type Action, useAction, type Work } from "../action.ts";
 import type { Fault } from "../fault.ts";
 import { Outcome } from "./button.tsx";
 import type { Faults } from "./faults.ts";
 import { Icon } from "./icon.tsx";
-import { FormLacks, lacksIn, NO_LACKS } from "./lacks.ts";
+import { FormLacks, FormLocked, lacksIn, NO_LACKS } from "./lacks.ts";
 import { type Option, Options } from "./options.tsx";
 import { Told } from "./told.tsx";
 
@@ -36,6 +36,7 @@ export function Form(props: {
   const { action = own, faults } = props;
   const [lacks, setLacks] = useState(NO_LACKS);
   const mayChange = useMayChange() || props.isForAll === true;
+  const isLocked = useReader() !== null && props.isForAll !== true;
   const isBusy = action.running?.button === id;
   const submit = (event: SubmitEvent) => {
     event.preventDefault();
@@ -54,7 +55,9 @@ export function Form(props: {
   };
   return (
     <form ref={faults?.form ?? null} class="form" noValidate onSubmit={submit} onInput={mend}>
-      <FormLacks.Provider value={lacks}>{props.children}</FormLacks.Provider>
+      <FormLocked.Provider value={isLocked}>
+        <FormLacks.Provider value={lacks}>{props.children}</FormLacks.Provider>
+      </FormLocked.Provider>
       <div class="form-buttons">
         <button type="submit" class="button" aria-busy={isBusy} aria-disabled={isBusy || !mayChange}>
           {isBusy && <Icon name="wait" />}
@@ -156,6 +159,7 @@ export function Field({ label, hint, onValue, more, name: own, type = "text", ..
         autocomplete="off"
         autocapitalize="off"
         spellcheck={false}
+        disabled={useContext(FormLocked)}
         aria-invalid={fault != null}
         aria-describedby={saidOf(id, { hint, fault })}
         onInput={({ currentTarget }) => onValue(currentTarget.value)}
@@ -188,6 +192,7 @@ export function Select<Value extends string>({
         class="input"
         name={name}
         value={value}
+        disabled={useContext(FormLocked)}
         aria-invalid={about.fault != null}
         aria-describedby={saidOf(id, about)}
         onChange={({ currentTarget }) => onValue(currentTarget.value as Value)}

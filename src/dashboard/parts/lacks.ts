@@ -9,6 +9,9 @@ export const NO_LACKS: Lacks = new Map();
 /** What the form around a field has found when someone wanted to send it. */
 export const FormLacks = createContext(NO_LACKS);
 
+/** Whether the fields of the form are only to be read. */
+export const FormLocked = createContext(false);
+
 /** What all fields lack that the browser itself can check. */
 export function lacksIn(form: HTMLFormElement): Lacks {
   const fields = [...form.elements].filter((each) => each instanceof HTMLInputElement);
