@@ -1,6 +1,7 @@
 import { inNamespace } from "../src/sandbox/namespace.ts";
 import { challenge } from "../src/system/challenge.ts";
 import { ConnectionTable } from "../src/system/conntrack.ts";
+import { FirewallGeneration } from "../src/system/firewall-generation.ts";
 import type { Host } from "../src/system/host.ts";
 import { listenOn } from "../src/system/link-socket.ts";
 import { LinuxHost } from "../src/system/linux.ts";
@@ -14,6 +15,7 @@ import { openUdp } from "../src/system/udp-socket.ts";
 export class NamespaceHost extends LinuxHost {
   private readonly tracked = new ConnectionTable();
   private readonly elements = new SetElements();
+  private readonly changes = new FirewallGeneration();
 
   constructor(private readonly netns: string) {
     super();
@@ -53,6 +55,10 @@ export class NamespaceHost extends LinuxHost {
 
   override changeElements(...given: Parameters<Host["changeElements"]>) {
     return this.inside(() => this.elements.change(...given));
+  }
+
+  override async firewallGeneration() {
+    return this.inside(() => this.changes.read());
   }
 
   override async challenge(...given: Parameters<Host["challenge"]>) {

@@ -205,11 +205,13 @@ export class Devices {
     const { host: clock, publish, publishRemoved } = deps;
     const known = () => new Set(this.ids);
     const rowsOf = (ids: readonly DeviceId[]) => this.rows.of(ids);
+    this.remote.onHeard(() => this.updates.touch(this.remote.ids));
     this.updates = new Updates({ clock, publish, publishRemoved, known, rowsOf });
   }
 
   async list(): Promise<DeviceList> {
-    await Promise.all([this.count(), this.limits.count()]);
+    // Other answers have who is on the road as of now, too.
+    await Promise.all([this.count(), this.limits.count(), this.remote.look()]);
     const { defaultExit, directAllowed } = this.assignments.current;
     const sharedRate = this.limits.of(EVERYBODY_ELSE);
     const sharedQuota = this.limits.quotaOf(EVERYBODY_ELSE);
@@ -243,6 +245,7 @@ export class Devices {
     const parsed = parseAddress(address);
     const id = parsed === null ? null : this.holderOf(unmapped(parsed));
     if (id === null) return null;
+    if (this.remote.isKnown(id)) await this.remote.look();
     const [device] = await this.rows.of([id]);
     return device ?? null;
   }

@@ -14,6 +14,10 @@ export interface OnTheRoad {
   overlaps(prefix: Prefix): boolean;
   /** When each was heard, on the monotone clock. */
   heard: ReadonlyMap<Prefix, number>;
+  /** Reads who was heard now. */
+  look(): Promise<void>;
+  /** Calls back after each such reading, whoever wanted it. */
+  onHeard(listener: () => void): void;
 }
 
 export const NOBODY: OnTheRoad = {
@@ -24,4 +28,6 @@ export const NOBODY: OnTheRoad = {
   addressesOf: () => [],
   overlaps: () => false,
   heard: new Map(),
+  look: async () => {},
+  onHeard: () => {},
 };

@@ -32,12 +32,11 @@ export const metricsRoute = route({
 type Figures = Awaited<ReturnType<typeof figuresOf>>;
 
 async function figuresOf(domain: Domain) {
-  const { overview, tunnels, events, connects, devices, destinations, forwards, bounds, dns } = domain;
-  const [status, rows, places] = await Promise.all([overview.status(), overview.rows(), bounds.places()]);
-  const sessions = new Map(tunnels.all().map(({ name, controller }) => [name, carriedBy(controller.state)]));
+  const { overview, events, connects, devices, destinations, forwards, bounds, dns } = domain;
+  const [{ status, tunnels }, places] = await Promise.all([overview.whole(), bounds.places()]);
   return {
     status,
-    tunnels: rows.map((row) => ({ row, session: sessions.get(row.name) ?? null })),
+    tunnels: tunnels.map(({ row, state }) => ({ row, session: carriedBy(state) })),
     alerts: events.alerts,
     connects: connects.durations,
     devices: devices.counts(),

@@ -219,6 +219,11 @@ export class KillSwitch {
     this.readings.setWatched(watched);
   }
 
+  /** To be called once all changes of the firewall up to this number have been reported to `changed`. */
+  reported(generation: number): void {
+    this.readings.reported = generation;
+  }
+
   private readonly repairLater = () => void this.mend().catch(() => {});
 
   /** Whether the kernel has the blocking firewall, unaltered. If not, a repair is scheduled. */

@@ -47,6 +47,9 @@ export class Readings {
   private readonly sysctls: Reading<SysctlParts>;
   /** Whether the kernel's changes are reported to `forget`. */
   private watched = false;
+  /** The firewall's last change that was reported, and that at the beginning of the last reading of the table. */
+  reported: number | null = null;
+  private readAt: number | null = null;
 
   constructor(private readonly deps: Deps) {
     this.table = new Reading(deps.host, READING_EXPIRES_MS);
@@ -104,7 +107,20 @@ export class Readings {
     await this.deps.queue.addReading(() => this.readTable()).catch(() => {});
   }
 
-  private tableFound(): Promise<Found["table"]> {
+  /** A report takes milliseconds: until then, the number of the firewall's last change tells that one is due. */
+  private async tableFound(): Promise<Found["table"]> {
+    const found = await this.lastFound();
+    if (await this.isCurrent()) return found;
+    this.table.forget();
+    return this.lastFound();
+  }
+
+  private async isCurrent(): Promise<boolean> {
+    const now = await this.deps.host.firewallGeneration();
+    return now === null || now === this.reported || now === this.readAt;
+  }
+
+  private lastFound(): Promise<Found["table"]> {
     const { queue, onAltered } = this.deps;
     return this.table.get(async () => {
       const found = await queue.addReading(() => this.readTable());
@@ -115,7 +131,9 @@ export class Readings {
 
   private async readTable(): Promise<Found["table"]> {
     const { host, loaded } = this.deps;
+    const generation = host.firewallGeneration();
     const listing = await listTable(host);
+    this.readAt = await generation;
     loaded.learnSpelling(listing);
     const asLoaded = loaded.isAsLoaded(listing);
     return { listing, asLoaded, parts: tableParts(listing, () => asLoaded) };

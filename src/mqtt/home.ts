@@ -44,17 +44,16 @@ export async function readHome(
   { overview, devices, blockLists, dns }: Read,
   alert: SecurityAlert | null,
 ): Promise<Home> {
-  const [status, problem, tunnels, listed] = await Promise.all([
-    overview.status(),
+  const [{ status, tunnels }, problem, listed] = await Promise.all([
+    overview.whole(),
     overview.health(),
-    overview.rows(),
     devices.list(),
   ]);
   return {
     status,
     problem,
     alert,
-    tunnels,
+    tunnels: tunnels.map(({ row }) => row),
     devices: listed,
     known: knownDevices(listed.devices),
     blockLists,

@@ -43,6 +43,8 @@ export interface KernelListener {
    * Whether every change of firewall and routing is reported from now on. This is so only while both monitors listen.
    */
   onWatching: (watching: boolean) => void;
+  /** All changes of the firewall up to this number have been reported. */
+  onGeneration?: (generation: number) => void;
   /** A program that reports changes has ended by itself, or could not be started. It is started again. */
   onEnded?: (command: string) => void;
   /** A change of the neighbour table; null if some may have been missed. */
@@ -53,7 +55,7 @@ export interface KernelListener {
 export function watchKernel(
   host: Host,
   watched: Watched,
-  { onEvent, onWatching, onEnded, onNeighbour }: KernelListener,
+  { onEvent, onWatching, onGeneration, onEnded, onNeighbour }: KernelListener,
   signal: AbortSignal,
 ): void {
   // The text form, unlike JSON, shows where a transaction ends.
@@ -63,6 +65,8 @@ export function watchKernel(
       argv: ["nft", "monitor"],
       onLine: (line) => {
         for (const event of changedBy(line)) onEvent(event);
+        const [, generation] = /^# new generation (\d+) /.exec(line) ?? [];
+        if (generation !== undefined) onGeneration?.(Number(generation));
       },
       onGap: () => {
         onEvent({ of: "firewall", missed: true, gone: false });

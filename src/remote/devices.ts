@@ -23,11 +23,27 @@ type Heard = ReadonlyMap<Prefix, number>;
 /** The devices on the road, in the database and in the kill switch. */
 export class RemoteDevices {
   private state: { access: Access | null; peers: readonly RemotePeer[] };
-  heard: Heard = new Map();
+  private latest: Heard = new Map();
+  private readonly listeners: (() => void)[] = [];
+  /** Asks WireGuard; set by whoever has the interface. */
+  look: () => Promise<void> = async () => {};
   private readonly reserved = new Set<string>();
 
   constructor(private readonly deps: Deps) {
     this.state = this.stored();
+  }
+
+  get heard(): Heard {
+    return this.latest;
+  }
+
+  set heard(heard: Heard) {
+    this.latest = heard;
+    for (const listener of this.listeners) listener();
+  }
+
+  onHeard(listener: () => void): void {
+    this.listeners.push(listener);
   }
 
   get link(): string {

@@ -1,5 +1,6 @@
 import { isIpv6, lengthOf, type Prefix, parsePrefix } from "../base/address.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
+import { shared } from "../base/readings.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
@@ -30,6 +31,7 @@ export class RemoteInterface {
 
   constructor(private readonly deps: Deps) {
     this.link = new RemoteLink(deps.host, deps.userspace, deps.remote.link);
+    deps.remote.look = shared(async () => void (await this.peers()));
   }
 
   /** Makes the interface as it should be. The firewall and the routing rules come before. */

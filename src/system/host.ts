@@ -91,6 +91,8 @@ export interface Host {
    * the kernel has it. Throws `GatewayError`: `kernel_refused` if nothing has changed, `timed_out` if that is unknown.
    */
   changeElements(changes: readonly ElementChange[]): Promise<void>;
+  /** The number of the firewall's last change, as `nft monitor` reports it; null if the kernel does not tell. */
+  firewallGeneration(): Promise<number | null>;
   /**
    * Makes the destination of each TCP connection send a packet of it, if it still has it: in the name of the source it
    * gets one that no connection expects, which it has to answer (RFC 5961, section 4).

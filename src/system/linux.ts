@@ -4,6 +4,7 @@ import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Mac } from "../base/mac.ts";
 import type { BoundSocket, Ears, Way } from "./bound-socket.ts";
 import type { ConnectionTable } from "./conntrack.ts";
+import type { FirewallGeneration } from "./firewall-generation.ts";
 import type {
   Connection,
   Direction,
@@ -68,6 +69,7 @@ const loadResolverProbe = () => import("./resolver-probe.ts");
 const loadBoundSocket = () => import("./bound-socket.ts");
 const loadRoundTrip = () => import("./round-trip.ts");
 const loadRouterRoundTrip = () => import("./router-round-trip.ts");
+const loadGeneration = () => import("./firewall-generation.ts");
 const loadSetElements = () => import("./set-elements.ts");
 const loadSpeed = () => import("./speed/speed-thread.ts");
 const loadUdpSocket = () => import("./udp-socket.ts");
@@ -94,6 +96,7 @@ export class LinuxHost implements Host {
   private watchedBy: readonly string[] = ENDS_WITH_THIS_PROGRAM;
   private connections: Promise<ConnectionTable> | null = null;
   private setElements: Promise<SetElements> | null = null;
+  private generation: Promise<FirewallGeneration> | null = null;
   private relays: Relays | null = null;
 
   async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
@@ -264,6 +267,11 @@ export class LinuxHost implements Host {
   async changeElements(changes: readonly ElementChange[]): Promise<void> {
     this.setElements ??= loadSetElements().then(({ SetElements }) => new SetElements());
     return (await this.setElements).change(changes);
+  }
+
+  async firewallGeneration(): Promise<number | null> {
+    this.generation ??= loadGeneration().then(({ FirewallGeneration }) => new FirewallGeneration());
+    return (await this.generation).read();
   }
 
   async challenge(connections: readonly Direction[]): Promise<void> {

@@ -74,6 +74,7 @@ export class MachineSupervisor {
     const listener = {
       onEvent: (event: KernelEvent) => void this.saw(event, signal),
       onWatching: (watching: boolean) => this.setWatched(watching),
+      onGeneration: (generation: number) => killSwitch.reported(generation),
       onEnded: (command: string) => this.warnOfEnd(command),
       onNeighbour,
     };

@@ -3,6 +3,7 @@ import type { Catalogue } from "../servers/catalogue.ts";
 import type { PastConnections } from "./past-connections.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { Status, TunnelRow } from "./schema.ts";
+import type { State } from "./state.ts";
 import type { Tunnel } from "./tunnel.ts";
 import type { Tunnels } from "./tunnels.ts";
 
@@ -33,6 +34,16 @@ export class Overview {
   readonly status = shared(() => this.statusIn());
   /** `main` first, then by name. */
   readonly rows = shared(() => Promise.all(this.deps.tunnels.all().map((tunnel) => this.rowOf(tunnel))));
+  /** The status, and each row with the state that it tells: all of one moment, so that none contradicts another. */
+  readonly whole = shared(async () => {
+    const states = this.deps.tunnels.all().map((tunnel) => ({ tunnel, state: tunnel.controller.state }));
+    const main = states.find(({ tunnel }) => tunnel === this.deps.tunnels.main);
+    const [status, tunnels] = await Promise.all([
+      this.statusIn(main?.state),
+      Promise.all(states.map(async ({ tunnel, state }) => ({ row: await this.rowOf(tunnel, state), state }))),
+    ]);
+    return { status, tunnels };
+  });
   /** Null while the kill switch works as promised; otherwise one line that says why it does not. */
   readonly health = shared(
     async () => (await this.deps.tunnels.main.controller.fault()) ?? this.deps.tunnels.fault,
@@ -42,6 +53,8 @@ export class Overview {
 
   async statusIn(state = this.deps.tunnels.main.controller.state): Promise<Status> {
     const { tunnels, catalogue, savedState, devices, destinations, forwards, events } = this.deps;
+    // Of the same moment as the state.
+    const quality = shownQuality(tunnels.main, state);
     const read = await tunnels.main.controller.status(catalogue.current(), state);
     const ports = forwards.portsOf(tunnels.main.name);
     const uplink = tunnels.uplink.quality.shown;
@@ -50,7 +63,7 @@ export class Overview {
       error: read.error ?? savedState.trouble ?? devices.exitsLost ?? events.damage,
       direct_devices: devices.direct.devices.length,
       direct_destinations: destinations.counts().direct ?? 0,
-      ...shownQuality(tunnels.main),
+      ...quality,
       ...this.lastOf(tunnels.main),
       ...(uplink !== null && { uplink_quality: uplink }),
       ...(ports.length > 0 && { forwarded_ports: ports }),
@@ -59,10 +72,11 @@ export class Overview {
   }
 
   async rowOf(tunnel: Tunnel, state = tunnel.controller.state): Promise<TunnelRow> {
+    const quality = shownQuality(tunnel, state);
     return {
       ...(await tunnel.controller.row(state)),
       devices: this.deps.devices.counts()[tunnel.name] ?? 0,
-      ...shownQuality(tunnel),
+      ...quality,
       ...this.lastOf(tunnel),
     };
   }
@@ -73,6 +87,7 @@ export class Overview {
   }
 }
 
-function shownQuality({ quality: { quality } }: Tunnel): Pick<TunnelRow, "quality"> {
-  return quality.shown === null ? {} : { quality: quality.shown };
+function shownQuality({ quality }: Tunnel, state: State): Pick<TunnelRow, "quality"> {
+  const measured = quality.measuredIn(state);
+  return measured === null ? {} : { quality: measured.quality };
 }

@@ -3,9 +3,10 @@ import { exitMarkOf } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import type { Sample } from "./health.ts";
 import { resolverInside } from "./mtu.ts";
-import { Quality } from "./quality.ts";
+import { type Measured, Quality } from "./quality.ts";
 import type { QualitySettings } from "./quality-settings.ts";
 import type { Session } from "./session.ts";
+import { isUnanswered, type State } from "./state.ts";
 
 /** How often a tunnel is measured that nobody uses, and one whose resolver answers nobody. */
 const UNUSED_EVERY_MS = 300_000;
@@ -39,6 +40,11 @@ export class TunnelQuality {
 
   constructor(private readonly deps: Deps) {
     this.quality = new Quality({ host: deps.host, settings: deps.qualitySettings });
+  }
+
+  /** What is measured of a tunnel in this state: null while it does not carry, because what was measured before is over. */
+  measuredIn(state: State): Measured | null {
+    return state.name === "connected" && !isUnanswered(state) ? this.quality.measured : null;
   }
 
   /** To be called when the settings have changed. */

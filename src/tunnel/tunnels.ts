@@ -217,8 +217,8 @@ export class Tunnels {
 
   /** What is measured now. */
   get measured(): Ways {
-    const tunnels = this.all().flatMap(({ name, quality: { quality } }) => {
-      const { measured } = quality;
+    const tunnels = this.all().flatMap(({ name, quality, controller }) => {
+      const measured = quality.measuredIn(controller.state);
       return measured === null ? [] : [{ name, ...measured }];
     });
     return { tunnels, uplink: this.uplink.quality.measured };

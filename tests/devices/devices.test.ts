@@ -9,6 +9,7 @@ import { MAX_ASSIGNED, MAX_PREFIXES } from "../../src/devices/assignments.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import type { DhcpHosts } from "../../src/devices/fixed.ts";
 import { MAX_UNNAMED_DEVICES, SILENT_MS } from "../../src/devices/neighbourhood.ts";
+import { NOBODY, type OnTheRoad } from "../../src/devices/remote.ts";
 import type { DeviceUpdate } from "../../src/devices/schema.ts";
 import type { PolicyPart } from "../../src/killswitch/policy.ts";
 import { type KernelListener, type Watched, watchKernel } from "../../src/network/kernel-events.ts";
@@ -59,6 +60,8 @@ class World {
     this.devices = this.fresh();
   }
 
+  remote = NOBODY;
+
   fresh(): Devices {
     const { host, store, told, removed, warnings, alerts, parts } = this;
     return new Devices({
@@ -74,6 +77,7 @@ class World {
       },
       tunnelNames: () => this.tunnels,
       dhcp: this.dhcp,
+      remote: this.remote,
       publish: (update) => told.push(update),
       publishRemoved: (id) => removed.push(id),
       publishShared: () => {},
@@ -110,6 +114,30 @@ afterEach(() => {
 
 const refusal = (code: "bad_request" | "not_found" | "forbidden", message: string) =>
   new GatewayError(code, message);
+
+test("whether a device on the road is online is read for each answer, and listeners are told", async () => {
+  const id = mustParsePrefix("10.200.7.2/32");
+  const road: OnTheRoad = {
+    ...{ ...NOBODY, link: "wgr", ids: [id], isKnown: (each) => each === id },
+    // It has come in a moment ago, and nobody has looked since.
+    look: async () => {
+      road.heard = new Map([[id, world.host.monotonic()]]);
+      tell();
+    },
+    onHeard: (listener) => {
+      tell = listener;
+    },
+  };
+  let tell = () => {};
+  world.remote = road;
+  world.devices = world.fresh();
+  await world.devices.load();
+  await world.host.pass(1_000);
+  world.told.length = 0;
+  expect((await world.row(id))?.online).toBe(true);
+  await world.host.pass(1_000);
+  expect(world.told).toEqual([{ id, name: "", exit: "main", online: true }]);
+});
 
 test("a device appears with its first packet, and listeners are told once", async () => {
   world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");

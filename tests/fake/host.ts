@@ -155,6 +155,13 @@ export class FakeHost implements Host, Internet {
     return printed;
   }
 
+  /** As tests set it; unknown otherwise. */
+  generation: number | null = null;
+
+  async firewallGeneration(): Promise<number | null> {
+    return this.generation;
+  }
+
   async changeElements(changes: readonly ElementChange[]): Promise<void> {
     await this.effect(CHANGE_ELEMENTS, () => this.nftables.changeElements(changes));
   }

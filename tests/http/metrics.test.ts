@@ -181,8 +181,17 @@ test("connected and kill switch are 1 or 0, and exactly one state is 1", async (
   held.release();
   await connecting;
   await expectFigures("connected", 1);
+  for (let count = 0; count < 12; count += 1) parts.tunnels.main.quality.quality.add(20);
+  const qualities = async () => [
+    await figure("portcullis_tunnel_loss_ratio", { tunnel: "main" }),
+    (await parts.overview.status()).quality?.state,
+    (await parts.overview.rows())[0]?.quality?.state,
+  ];
+  expect(await qualities()).toEqual([0, "good", "good"]);
   parts.controller.lost("the server is dead");
   await expectFigures("reconnecting", 1);
+  // What was measured before says nothing now.
+  expect(await qualities()).toEqual([undefined, undefined, undefined]);
   await parts.controller.disconnect();
   host.silent.add(ENDPOINT);
   const failing = parts.connects.connect({ server: "se-1" }).catch(() => {});

@@ -128,6 +128,7 @@ test("a tunnel's quality is told once it is measured, and the uplink's", async (
   await shown.until(has("portcullis/pi/gateway/uplink"));
   const quality = () => shown.broker.json("portcullis/pi/tunnel/main/traffic").quality;
   expect(quality()).toEqual(unknown);
+  await shown.home.connect();
   const { main, uplink } = shown.home.parts.tunnels;
   for (const ms of [20, 24, null, 22]) main.quality.quality.add(ms);
   uplink.quality.add(1.5);
@@ -136,6 +137,9 @@ test("a tunnel's quality is told once it is measured, and the uplink's", async (
   expect(shown.broker.json("portcullis/pi/gateway/uplink").quality).toEqual({
     ...{ state: "good", round_trip_ms: 1.5, variation_ms: null, loss_percent: 0 },
   });
+  main.controller.lost("the server is dead");
+  await shown.until(() => quality().state === null);
+  expect(quality()).toEqual(unknown);
 });
 
 const COMMANDS = { mqttCommands: "on" };

@@ -109,6 +109,8 @@ function watched(work: (watch: WatchedMachine) => Promise<void>): Promise<void> 
 /** A real machine, the events since `seen` was last cleared, and the lines that were read. */
 class WatchedMachine {
   readonly seen = new Set<Seen>();
+  /** Of the firewall, as it was reported last. */
+  generation = 0;
   private readonly lines: string[] = [];
   private readonly stopping = new AbortController();
   private marks = 0;
@@ -126,7 +128,13 @@ class WatchedMachine {
           onExit,
         ),
     };
-    const listener = { onEvent: (event: KernelEvent) => void this.seen.add(event.of), onWatching: () => {} };
+    const listener = {
+      onEvent: (event: KernelEvent) => void this.seen.add(event.of),
+      onWatching: () => {},
+      onGeneration: (generation: number) => {
+        this.generation = generation;
+      },
+    };
     watchKernel(overheard as Host, WATCHED, listener, this.stopping.signal);
   }
 
@@ -227,6 +235,11 @@ needsNamespaces.describe("a real kernel", () => {
           await watch.run(command);
           if (expected !== null) await until(() => watch.seen.has(expected), command);
         }
+        await watch.caughtUp();
+        const before = watch.generation;
+        expect(await watch.host.firewallGeneration()).toBe(before);
+        await watch.run("nft add table inet another");
+        expect(await watch.host.firewallGeneration()).toBe(before + 1);
       }),
     120_000,
   );
