@@ -8,7 +8,7 @@ import {
 } from "../base/address.ts";
 import { FLAG, OPT_BYTES, type Question, writeOpt } from "./question.ts";
 import { reachableIn } from "./reachable.ts";
-import { HEADER_BYTES, Malformed, nameIn, type Record, TYPE, viewOf } from "./wire.ts";
+import { HEADER_BYTES, Malformed, nameIn, type Record, recordsIn, TYPE, viewOf } from "./wire.ts";
 
 /** Devices and the kernel keep an address for at least this long. */
 export const SHORTEST_TTL_SECONDS = 60;
@@ -156,11 +156,23 @@ export function ownAnswer(
 /** A pointer to the name of the question, and the bytes of a record that have a fixed place. */
 const [TO_QUESTION, POINTED_BYTES] = [0xc00c, 12];
 
-/** What fits into UDP. A client asks again over TCP for the rest. */
+/** The records that fit into UDP. Clients ask again over TCP for the rest, or make do with these. */
 export function fitted(message: Uint8Array, question: Question | null): Uint8Array {
   if (question === null || message.length <= question.udpBytes) return message;
-  const short = ownAnswer(question, RCODE.ok);
-  viewOf(short).setUint16(2, viewOf(message).getUint16(2) | FLAG.truncated);
+  const questionEnd = HEADER_BYTES + question.bytes.length;
+  const room = question.udpBytes - (question.hasEdns ? OPT_BYTES : 0);
+  // Names are compressed into what is before them, so the beginning can be read without the rest.
+  const kept = recordsIn(message, questionEnd).filter(
+    ({ section, dataEnd }) => section === "answer" && dataEnd <= room,
+  );
+  const end = kept.at(-1)?.dataEnd ?? questionEnd;
+  const short = new Uint8Array(end + (question.hasEdns ? OPT_BYTES : 0));
+  short.set(message.subarray(0, end));
+  const view = viewOf(short);
+  view.setUint16(2, view.getUint16(2) | FLAG.truncated);
+  for (const [index, count] of [kept.length, 0, question.hasEdns ? 1 : 0].entries())
+    view.setUint16(6 + 2 * index, count);
+  if (question.hasEdns) writeOpt(short, end, question.wantsDnssec);
   return short;
 }
 

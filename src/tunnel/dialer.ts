@@ -2,6 +2,7 @@ import { GatewayError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { nextTurn } from "../base/queue.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
+import { MAIN } from "../killswitch/policy.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
 import { titleOf } from "../servers/hops.ts";
@@ -258,7 +259,7 @@ export function assertUplink({ uplink }: HostNetwork): void {
 
 /** How a tunnel looks up the name of its next server. */
 export function wayOf(owner: string, former: Former | null, inside: boolean): Way {
-  if (inside) return { inside: true };
+  if (inside) return { inside: true, ...(owner === MAIN && former !== null && { session: former.session }) };
   return { inside: false, owner, part: partOf(carriedSince(former), silentSince(former)) };
 }
 

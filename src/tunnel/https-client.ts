@@ -111,7 +111,8 @@ export class HttpsClient {
     const { controller, resolver } = this.deps;
     const session = carriedBy(controller.state);
     if (session === null) throw noTunnel();
-    const found = request.addresses ?? (await resolver.resolve(hostOf(request), { inside: true }, signal));
+    const found =
+      request.addresses ?? (await resolver.resolve(hostOf(request), { inside: true, session }, signal));
     // With the kill switch off, packets that the tunnel does not carry would leave outside it.
     const addresses = found.filter((address) => carries(session, address));
     if (addresses.length === 0) {

@@ -4,8 +4,10 @@ import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
 import type { Host } from "../system/host.ts";
+import { resolversInside } from "./mtu.ts";
 import { resolversOf } from "./nameservers.ts";
 import type { SavedState } from "./saved-state.ts";
+import type { Session } from "./session.ts";
 
 /** Source ports for packets outside the tunnel; below those that the kernel picks (32768 and up), so that no program gets one by chance. */
 const OWN_PORTS = { first: 20_000, count: 10_000 };
@@ -17,8 +19,8 @@ interface Deps {
   log: Pick<Log, "info" | "warn">;
 }
 
-/** How a name is looked up: through a live tunnel, or outside, in addition to the owner's part of the kill switch. */
-export type Way = { inside: true } | { inside: false; owner: string; part: PolicyPart };
+/** How a name is looked up: through a live tunnel, whose session is given if it is `main`'s, or outside, in addition to the owner's part of the kill switch. */
+export type Way = { inside: true; session?: Session } | { inside: false; owner: string; part: PolicyPart };
 
 /** Looks up the few names that the gateway itself needs. */
 export class Resolver {
@@ -48,12 +50,19 @@ export class Resolver {
   private async ask(name: string, way: Way, signal: AbortSignal): Promise<string[]> {
     const { host, killSwitch, log } = this.deps;
     const sourcePort = ownPort();
-    const resolvers = await resolversOf(host);
+    const resolvers = await this.resolversFor(way);
     if (!way.inside) {
       log.info(`the name ${name} is looked up outside the tunnel, at ${resolvers.join(" and ")}`);
       await killSwitch.update(way.owner, { ...way.part, lookup: { resolvers, sourcePort } });
     }
     return unlessAborted(host.lookup(name, resolvers, sourcePort), signal);
+  }
+
+  /** Queries to any other resolver would be led to the first one of the tunnel, which may be silent. */
+  private async resolversFor(way: Way): Promise<Address[]> {
+    const { host, killSwitch } = this.deps;
+    const own = way.inside && way.session ? resolversInside(way.session, killSwitch.network) : [];
+    return own.length > 1 ? own : resolversOf(host);
   }
 }
 
