@@ -2,8 +2,8 @@ import { parseDomainName } from "../base/domain-name.ts";
 import { type Meaning, NOT_UNDERSTOOD, type Verdict } from "./list-entry.ts";
 import { isNowhere } from "./list-hosts.ts";
 
-/** Names, and what is answered or asked for them. */
-const OPTION = /^(?:--)?(address|server|local)\s*=\s*\/(\S+)\/(\S*)$/;
+/** Names, and what is answered or asked for them, which has no slash: a line of slashes would take a second. */
+const OPTION = /^(?:--)?(address|server|local)\s*=\s*\/(\S+)\/([^\s/]*)$/;
 
 /** A line of dnsmasq's configuration (dnsmasq(8)). Undefined if it is none. */
 export function dnsmasqLine(text: string): Meaning | undefined {

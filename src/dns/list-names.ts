@@ -2,6 +2,9 @@ import { type Entry, VERDICTS, type Verdict } from "./list-entry.ts";
 import { entriesIn, type Reading } from "./list-text.ts";
 import { NameSet } from "./name-set.ts";
 
+/** Of the entries that do more than block, which are kept as text while a list is read. A large list has thousands. */
+const MAX_OTHERS = 262_144;
+
 /** What a list says of names. */
 export class ListNames {
   private constructor(private readonly sets: Readonly<Record<Verdict, NameSet>>) {}
@@ -28,9 +31,12 @@ export class ListNames {
     const setOf = (verdict: Verdict, from: Iterable<string | null>) =>
       NameSet.from(from, () => NameSet.from(voided[verdict]));
     // Most lists have nothing else, and their names are not kept as text.
-    const blocked = blockedIn(entriesIn(text, reading), ({ verdict, name, isVoid }) =>
-      (isVoid ? voided : names)[verdict].push(name),
-    );
+    let others = 0;
+    const blocked = blockedIn(entriesIn(text, reading), ({ verdict, name, isVoid }) => {
+      others += 1;
+      if (others > MAX_OTHERS) reading.skipped += 1;
+      else (isVoid ? voided : names)[verdict].push(name);
+    });
     const sets = byVerdict(() => NameSet.of(new Float64Array()));
     sets.block = await setOf("block", blocked);
     for (const verdict of VERDICTS.slice(1)) sets[verdict] = await setOf(verdict, names[verdict]);

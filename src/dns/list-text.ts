@@ -6,6 +6,8 @@ import { ListZone } from "./list-zone.ts";
 
 /** The longest line that is read; a rule for a whole top-level domain names its exceptions. */
 const MAX_LINE = 16_384;
+/** The same for one that is not ASCII: to translate a name takes twenty times as long as to read it. */
+const MAX_FOREIGN_LINE = 2_048;
 /** A comment, a heading, or nothing. */
 const COMMENT = /^(#|!|;|\/\/|\[|$)/;
 
@@ -22,11 +24,15 @@ export function* entriesIn(text: string, reading: Reading): Generator<Entry | nu
     const end = text.indexOf("\n", at);
     const line = text.slice(at, end < 0 ? text.length : end);
     at = end < 0 ? text.length : end + 1;
-    const entries = line.length > MAX_LINE ? NOT_UNDERSTOOD : meaningOf(line.toLowerCase(), zone);
+    const entries = isTooLong(line) ? NOT_UNDERSTOOD : meaningOf(line.toLowerCase(), zone);
     if (entries?.length === 0) reading.skipped += 1;
     if (entries === null || entries.length === 0) yield null;
     else yield* entries;
   }
+}
+
+function isTooLong(line: string): boolean {
+  return line.length > MAX_LINE || (line.length > MAX_FOREIGN_LINE && /[^\0-\x7f]/.test(line));
 }
 
 function meaningOf(line: string, zone: ListZone): Meaning {

@@ -2,7 +2,8 @@ import { parseDomainName } from "../base/domain-name.ts";
 import { type Meaning, NOT_UNDERSTOOD, type Verdict } from "./list-entry.ts";
 import { isNowhere } from "./list-hosts.ts";
 
-const CLASS_OR_TTL = /^(in|(\d+[smhdw]?)+)$/;
+/** No part of it can be read in two ways: on a long line, that would take forever. */
+const CLASS_OR_TTL = /^(in|\d+|(\d+[smhdw])+\d*)$/;
 /** Of these every zone has some. */
 const OF_ZONE: ReadonlySet<string> = new Set(["soa", "ns"]);
 const ADDRESSES: ReadonlySet<string> = new Set(["a", "aaaa"]);

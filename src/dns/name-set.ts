@@ -2,8 +2,6 @@ import { nextTurn } from "../base/queue.ts";
 
 /** The work on a long list is cut into parts of some milliseconds. */
 const PART_MS = 8;
-/** How many names are read between two looks at the clock. */
-const NAMES_PER_LOOK = 256;
 /** As many as are sorted one by one: each then has some hundred names of a million. */
 const BUCKETS = 4_096;
 /** The largest hash, and one more. */
@@ -68,7 +66,8 @@ export class NameSet {
 }
 
 async function hashesOf(names: Iterable<string | null>): Promise<Float64Array> {
-  let [hashes, count, looked, began] = [new Float64Array(FIRST_SIZE), 0, 0, performance.now()];
+  let [hashes, count] = [new Float64Array(FIRST_SIZE), 0];
+  const pause = pauses();
   for (const name of names) {
     if (name !== null && count === hashes.length) {
       const larger = new Float64Array(2 * count);
@@ -76,10 +75,9 @@ async function hashesOf(names: Iterable<string | null>): Promise<Float64Array> {
       hashes = larger;
     }
     if (name !== null) hashes[count++] = hashOf(name);
-    if (++looked % NAMES_PER_LOOK === 0 && performance.now() - began > PART_MS) {
-      await nextTurn();
-      began = performance.now();
-    }
+    // After each: one line may take as long as a thousand others.
+    const due = pause();
+    if (due !== undefined) await due;
   }
   return hashes.slice(0, count);
 }

@@ -6,6 +6,7 @@ import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { BlockLists } from "../../src/dns/block-lists.ts";
 import { ListNames } from "../../src/dns/list-names.ts";
+import { entriesIn } from "../../src/dns/list-text.ts";
 import { NameSet } from "../../src/dns/name-set.ts";
 import type { HttpsAnswer, HttpsRequest } from "../../src/system/host.ts";
 
@@ -36,6 +37,32 @@ test("the event loop has its turns while a list is read, also where it has no na
     clearInterval(timer);
     expect([line, turns > 1]).toEqual([line, true]);
   }
+});
+
+test("no line of a list holds the event loop, and what it keeps as text has a bound", async () => {
+  const odd = [
+    `ads.example ${"1".repeat(25)}x cname .`,
+    `address=/${"/".repeat(16_000)} x`,
+    `0.0.0.0 ${"é.a ".repeat(4_000)}`,
+  ];
+  for (const line of odd) {
+    const times = [1, 2, 3].map(() => {
+      const began = performance.now();
+      Array.from(entriesIn(line, { skipped: 0 }));
+      return performance.now() - began;
+    });
+    expect([line.slice(0, 9), Math.min(...times) < 40]).toEqual([line.slice(0, 9), true]);
+  }
+  let turns = 0;
+  const timer = setInterval(() => turns++, 1);
+  await ListNames.from(`||zip^$denyallow=${"a.b|".repeat(4_000)}!\n`.repeat(50), { skipped: 0 });
+  clearInterval(timer);
+  expect(turns).toBeGreaterThan(8);
+  const reading = { skipped: 0 };
+  const exceptions = Array.from({ length: 262_145 }, (_, index) => `@@||n${index}.example^\n`);
+  const list = await ListNames.from(exceptions.join(""), reading);
+  const verdicts = ["n262143.example", "n262144.example"].map((name) => list.verdictOn(name));
+  expect([reading.skipped, ...verdicts]).toEqual([1, "open", null]);
 });
 
 test("a list's exceptions, those that count always, and the longest of names that are spared hold", async () => {
