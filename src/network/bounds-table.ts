@@ -201,14 +201,6 @@ function passing(name: string, type: string, seconds: number, size: number): str
 `;
 }
 
-/** Makes the table, and keeps what it has counted if possible. */
-export async function loadBounds(host: Pick<Host, "run">, limits: Limits): Promise<void> {
-  const text = boundsFor(limits);
-  const load = (stdin: string) => host.run(["nft", "-f", "-"], { stdin });
-  // The table has sets of another version, or of another program.
-  await load(text).catch(() => load(`add table ${BOUNDS_TABLE}\ndelete table ${BOUNDS_TABLE}\n${text}`));
-}
-
 /** Whether the kernel has all rules, whatever the sets contain. */
 export async function areBoundsLoaded(
   host: Pick<Host, "run">,

@@ -7,12 +7,14 @@ import type { Host } from "../system/host.ts";
 import { memoryBytes } from "../system/resources.ts";
 import {
   areBoundsLoaded,
-  loadBounds,
+  BOUNDS_TABLE,
+  boundsFor,
   mostConnections,
   OF_INTERFACE,
   type Refused,
   readRefused,
 } from "./bounds-table.ts";
+import { OwnTable } from "./own-table.ts";
 import { applySysctls, roomFor } from "./sysctls.ts";
 
 const ALL = "/proc/sys/net/netfilter/nf_conntrack_max";
@@ -48,8 +50,11 @@ export class Bounds {
   private isLoaded: boolean | null = null;
   private remote: string | null = null;
   private readonly loads = new Queue();
+  private readonly table: OwnTable;
 
-  constructor(private readonly deps: Deps) {}
+  constructor(private readonly deps: Deps) {
+    this.table = new OwnTable(deps.host, BOUNDS_TABLE);
+  }
 
   /** Makes room, loads the limits of each device, and looks at the connection table until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
@@ -69,7 +74,7 @@ export class Bounds {
 
   /** Another program has changed the firewall, and may have removed the limits. */
   async check(): Promise<void> {
-    if (this.isLoaded && !(await areBoundsLoaded(this.deps.host, this.remote))) await this.load();
+    if (this.isLoaded && !(await this.table.isWhole())) await this.loads.add(() => this.loadNow(true));
   }
 
   /** Limits devices that come from the road by this interface too; null while none may. */
@@ -97,11 +102,12 @@ export class Bounds {
     return this.loads.add(() => this.loadNow());
   }
 
-  private async loadNow(): Promise<void> {
-    const { host, ports, log } = this.deps;
+  private async loadNow(isAltered = false): Promise<void> {
+    const { ports, log } = this.deps;
     try {
       const places = (await this.read(ALL)) ?? USUAL_PLACES;
-      await loadBounds(host, { most: mostConnections(places), places, ports, remote: this.remote });
+      const text = boundsFor({ most: mostConnections(places), places, ports, remote: this.remote });
+      await (isAltered ? this.table.mend(text) : this.table.load(text));
       this.isLoaded = true;
     } catch (error) {
       const trouble = `one device may take all connections: ${messageOf(error)}`;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
-import { loadBounds } from "../../src/network/bounds-table.ts";
+import { BOUNDS_TABLE, boundsFor } from "../../src/network/bounds-table.ts";
+import { OwnTable } from "../../src/network/own-table.ts";
 import { Home } from "../http/home.ts";
 import { atTerminal, run } from "./program.ts";
 
@@ -9,7 +10,9 @@ setDefaultTimeout(60_000);
 let home: Home;
 beforeEach(async () => {
   home = await Home.withRealClock();
-  await loadBounds(home.host, { most: 1_000, places: 65_536, remote: null, ports: [5000] });
+  await new OwnTable(home.host, BOUNDS_TABLE).load(
+    boundsFor({ most: 1_000, places: 65_536, remote: null, ports: [5000] }),
+  );
   home.host.links.get("up0")?.addresses.push("198.51.100.2/24");
   home.host.files.set("/etc/resolv.conf", "nameserver 198.51.100.1\n");
   home.host.files.set("/proc/sys/net/ipv4/ip_forward", "1\n");

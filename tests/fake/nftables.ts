@@ -55,6 +55,7 @@ export class Nftables {
     if (command === "nft -f -" && stdin.startsWith(`add table ${BOUNDS_TABLE}\n`))
       return this.loadBounds(stdin);
     if (command === `nft -t list table ${BOUNDS_TABLE}`) return this.bounds ?? missing();
+    if (command === `nft -s -t -n list table ${BOUNDS_TABLE}`) return this.bounds ?? missing();
     if (command === "nft -f -" && stdin.startsWith(`add table ${LIMITS_TABLE}\n`))
       return this.loadLimits(stdin);
     if (command === "nft -f -" && stdin.includes(` ${LIMITS_TABLE} `)) return this.changeLimits(stdin);

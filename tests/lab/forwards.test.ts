@@ -3,7 +3,7 @@ import { Doorbell } from "../../lab/doorbell.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { LanDevice } from "../../lab/lan-device.ts";
 import { until } from "../../lab/until.ts";
-import { BOUNDS_TABLE, loadBounds } from "../../src/network/bounds-table.ts";
+import { BOUNDS_TABLE, boundsFor } from "../../src/network/bounds-table.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { NamespaceHost } from "../namespace-host.ts";
@@ -288,8 +288,8 @@ test(
   async () => {
     const own = new NamespaceHost(lab.namespaces.gateway);
     const replace = async (most: number) => {
-      await own.run(["nft", "delete", "table", ...BOUNDS_TABLE.split(" ")]);
-      await loadBounds(own, { most, places: 65_536, remote: null, ports: [5000] });
+      const bounds = boundsFor({ most, places: 65_536, remote: null, ports: [5000] });
+      await own.run(["nft", "-f", "-"], { stdin: `delete table ${BOUNDS_TABLE}\n${bounds}` });
     };
     await forwardBoth();
     await replace(3);

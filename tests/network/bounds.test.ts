@@ -76,7 +76,7 @@ test("bounds that another program has removed are made again, and those that sta
   expect(await bounds.refused()).not.toBeNull();
   const before = host.commands.length;
   await bounds.check();
-  expect(host.commands.slice(before)).toEqual(["nft -t list table inet portcullis_bounds"]);
+  expect(host.commands.slice(before)).toEqual(["nft -s -t -n list table inet portcullis_bounds"]);
 });
 
 test("devices on the road have bounds while they may come in, and these are made again as the others", async () => {
