@@ -335,7 +335,7 @@ export async function partsOn(
     ...{ forwards, schedules, remoteAccess, blockLists, qualitySettings, takeUpAccount: takeUp },
   });
   const backups = new ClientBackups({
-    ...{ live, store },
+    live,
     alarm: (code, message) => events.alarm(code, message),
   });
   const https = new Https(settings.https, settings.httpsCert === null);

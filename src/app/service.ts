@@ -293,7 +293,7 @@ function answersOf(parts: Parts, { app }: App): OperatorAnswers {
       return { checks, names: [...privateNames(parts), ...forwarded.filter((name) => name !== "")] };
     },
     backup: async () => backup.take(),
-    "restore/preview": ({ contents, may }) => backup.changes(contents, may),
+    "restore/preview": async ({ contents, may }) => (await backup.plan(contents, may)).changes,
     restore: ({ contents, may }) => backup.restore(contents, may),
     "servers/update": (options) => updates.update(httpsClient.send, options),
     account: ({ provider }) => account.show(provider),

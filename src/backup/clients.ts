@@ -1,5 +1,4 @@
 import { GatewayError, messageOf } from "../base/errors.ts";
-import { nextTurn } from "../base/queue.ts";
 import { type Change, changeText } from "../base/saved.ts";
 import type {
   AgreedRestore,
@@ -12,16 +11,13 @@ import type {
 import { type Client, nameOf } from "../http/client.ts";
 import { parseJson } from "../http/json.ts";
 import { LEAST_PASSPHRASE_CHARACTERS, MAX_BACKUP_BYTES } from "../shared/bounds.ts";
-import type { Store } from "../store/store.ts";
 import { type Contents, checkedContents } from "./contents.ts";
 import { encrypted, openedFrom } from "./envelope.ts";
-import { type Holdings, holdingsOf } from "./holdings.ts";
 import type { LiveBackup } from "./live.ts";
-import { type Permissions, refuseRoots } from "./restore.ts";
+import { type Permissions, type Plan, refuseRoots } from "./restore.ts";
 
 interface Deps {
   live: LiveBackup;
-  store: Store;
   alarm: (code: "backup_taken" | "backup_restored", message: string) => void;
 }
 
@@ -57,12 +53,12 @@ export class ClientBackups implements Backups {
     return this.alone(async () => {
       const { live } = this.deps;
       const contents = await contentsIn(given);
-      const changes = await live.changes(contents, MAY);
-      await nextTurn();
+      const plan = await live.plan(contents, MAY);
+      const { changes } = plan;
       return {
         created: contents.created,
         changes: changes.map(changeText),
-        refused: refusalOf(holdingsOf(this.deps.store), contents) ?? live.obstacle(),
+        refused: refusalOf(plan) ?? live.obstacle(),
         agreed: digestOf(changes),
       };
     });
@@ -71,10 +67,10 @@ export class ClientBackups implements Backups {
   restore(given: AgreedRestore, client: Client): Promise<RestoreResult> {
     return this.alone(async () => {
       const contents = await contentsIn(given);
-      const restored = await this.deps.live.restore(contents, MAY, (here, changes) => {
-        const refusal = refusalOf(here, contents);
+      const restored = await this.deps.live.restore(contents, MAY, (plan) => {
+        const refusal = refusalOf(plan);
         if (refusal !== null) throw new GatewayError("forbidden", refusal);
-        if (digestOf(changes) !== given.agreed)
+        if (digestOf(plan.changes) !== given.agreed)
           throw new GatewayError(
             "unable",
             "agreed: other things would change than the preview said; nothing was changed, look at it again",
@@ -104,9 +100,9 @@ export class ClientBackups implements Backups {
 }
 
 /** Null if it decides nothing that is root's. */
-function refusalOf(here: Holdings, contents: Contents): string | null {
+function refusalOf(plan: Plan): string | null {
   try {
-    refuseRoots(here, contents, MAY);
+    refuseRoots(plan);
     return null;
   } catch (error) {
     return `only root can restore this, ${ON_THE_GATEWAY}: ${messageOf(error)}`;

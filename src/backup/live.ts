@@ -1,6 +1,5 @@
 import { GatewayError, messageOf } from "../base/errors.ts";
 import { nextTurn } from "../base/queue.ts";
-import type { Change } from "../base/saved.ts";
 import type { Destinations } from "../destinations/destinations.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { BlockLists } from "../dns/block-lists.ts";
@@ -17,8 +16,8 @@ import type { SavedState } from "../tunnel/saved-state.ts";
 import type { State } from "../tunnel/state.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import { type Contents, checkedContents, contentsOf } from "./contents.ts";
-import { type Holdings, holdingsOf } from "./holdings.ts";
-import { changesBy, type Permissions, type Restored, restoreInto } from "./restore.ts";
+import { holdingsOf } from "./holdings.ts";
+import { type Permissions, type Plan, planOf, type Restored, restoreInto } from "./restore.ts";
 
 interface Deps {
   store: Store;
@@ -39,14 +38,14 @@ interface Deps {
   remoteAccess: Pick<RemoteAccess, "load">;
 }
 
-type Agreement = (here: Holdings, changes: Change[]) => void;
+type Agreement = (plan: Plan) => void;
 
 /** Backup and restore while the service runs. */
 export interface LiveBackup {
   take(): Contents;
-  /** What a restore would change; nothing is changed. */
-  changes(contents: unknown, may: Permissions): Promise<Change[]>;
-  /** `agree` gets what is here and what is about to change, and may refuse it by throwing. */
+  /** What a restore would do; nothing is changed. */
+  plan(contents: unknown, may: Permissions): Promise<Plan>;
+  /** `agree` gets what is about to be done, and may refuse it by throwing. */
   restore(contents: unknown, may: Permissions, agree?: Agreement): Promise<Restored>;
   /** Why a restore would be refused now, whatever is in the backup; null if it would not. */
   obstacle(): string | null;
@@ -56,11 +55,11 @@ export function liveBackup(deps: Deps): LiveBackup {
   const { store, host, accounts } = deps;
   return {
     take: () => contentsOf(store, host.now()),
-    changes: async (contents, may) => {
+    plan: async (contents, may) => {
       const checked = await checkedContents(contents);
       const here = holdingsOf(store);
       await nextTurn();
-      return changesBy(here, checked, may);
+      return planOf(here, checked, may);
     },
     restore: async (contents, may, agree = () => {}) => {
       const checked = await checkedContents(contents);
@@ -93,9 +92,9 @@ async function restored(
   // State that is still unsaved would later overwrite what is restored.
   savedState.save();
   savedState.assertSaved();
-  const here = holdingsOf(store);
-  agree(here, changesBy(here, contents, may));
-  const outcome = restoreInto(store, contents, may, here);
+  const plan = planOf(holdingsOf(store), contents, may);
+  agree(plan);
+  const outcome = restoreInto(store, contents, may, plan);
   savedState.reload();
   tunnels.takeUpSaved();
   catalogue.reload();

@@ -32,14 +32,26 @@ export interface Permissions {
   direct: boolean;
 }
 
-/** Everything that a restore would change. Throws if it would be refused for another reason than `replace` or `direct`. */
+/** What a restore makes of what is here. */
+export interface Plan {
+  here: Holdings;
+  then: Holdings;
+  changes: Change[];
+}
+
+/** Throws if the restore would be refused for another reason than `replace` or `direct`. */
+export function planOf(here: Holdings, contents: Contents, may: Permissions): Plan {
+  const then = restoredFrom(here, contents, may);
+  return { here, then, changes: changesBetween(here, then) };
+}
+
+/** Everything that a restore would change. Throws as `planOf` does. */
 export function changesBy(here: Holdings, contents: Contents, may: Permissions): Change[] {
-  return changesBetween(here, restoredFrom(here, contents, may));
+  return planOf(here, contents, may).changes;
 }
 
 /** Throws if a backup decides what only root may decide: what leaves outside the tunnels, and that strangers reach a port. */
-export function refuseRoots(here: Holdings, contents: Contents, may: Permissions): void {
-  const then = restoredFrom(here, contents, may);
+export function refuseRoots({ here, then }: Plan): void {
   refuseDirect(here, then);
   const { key } = REMOTE_ACCESS;
   const [before, after] = [here.settings[key] ?? null, then.settings[key] ?? null];
@@ -47,16 +59,14 @@ export function refuseRoots(here: Holdings, contents: Contents, may: Permissions
     throw new GatewayError("unable", "the backup turns remote access on, or changes it; nothing was changed");
 }
 
-/** Puts a backup into the store, completely or not at all. What the backup does not have stays. `here` is what the store has. */
+/** Puts a backup into the store, completely or not at all. What the backup does not have stays. `plan` is of what the store has now. */
 export function restoreInto(
   store: Store,
   contents: Contents,
   may: Permissions,
-  here: Holdings = holdingsOf(store),
+  { here, then, changes }: Plan = planOf(holdingsOf(store), contents, may),
 ): Restored {
-  const then = restoredFrom(here, contents, may);
   if (!may.direct) refuseDirect(here, then);
-  const changes = changesBetween(here, then);
   if (!may.replace) refuseLosses(changes.filter(({ replaces }) => replaces));
   const changed = new Set(changes.filter(({ what }) => what === "server").map(({ name }) => name));
   const replaced = here.servers.filter((server) => changed.has(titleOf(server)));

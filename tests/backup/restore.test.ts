@@ -847,7 +847,7 @@ describe("a restore while the service runs", () => {
       await gateway.controller.connect(ONE);
       const before = all(gateway.store);
       const given = { ...contents({ connection: "null" }), devices: [TV] };
-      expect(await backup.changes(given, CAREFUL)).toEqual([
+      expect((await backup.plan(given, CAREFUL)).changes).toEqual([
         {
           ...{ what: "tunnel", name: "main", before: `${ONE.name} (own)` },
           ...{ after: "no server", replaces: true },
@@ -862,7 +862,7 @@ describe("a restore while the service runs", () => {
         },
       ]);
       expect([all(gateway.store), loads]).toEqual([before, []]);
-      await expect(backup.changes({ ...contents({}), servers: [{}] }, CAREFUL)).rejects.toThrow(
+      await expect(backup.plan({ ...contents({}), servers: [{}] }, CAREFUL)).rejects.toThrow(
         "the backup is damaged",
       );
     }));
