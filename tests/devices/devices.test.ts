@@ -623,6 +623,15 @@ test("a network that something else has addresses of is refused, and so is one t
   );
 });
 
+test("whoever may ask the resolver is decided about, or a neighbour", async () => {
+  await world.devices.assign(OFFICE, { name: "office", exit: "main" });
+  await world.devices.assign(TV, { exit: "blocked" });
+  world.host.setNeighbour("192.168.7.30", "lan0", PHONE, "STALE");
+  await world.host.pass(1_000);
+  const { decided, others } = world.devices.askers;
+  expect([decided.join(" "), others]).toEqual([`${OFFICE} ${TV}`, [PHONE]]);
+});
+
 test("a network is never direct, whatever the database says", async () => {
   await world.devices.setDirect(true);
   await expect(world.devices.assign(OFFICE, { exit: "direct" })).rejects.toThrow(

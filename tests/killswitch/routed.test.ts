@@ -1,8 +1,15 @@
 import { expect, test } from "bun:test";
 import { inspect } from "../../src/killswitch/report.ts";
-import { applyRoutes, lansWith, overlapOf, routedIn, routesTo } from "../../src/killswitch/routed.ts";
+import {
+  applyRoutes,
+  lansWith,
+  overlapOf,
+  routedIn,
+  routersTo,
+  routesTo,
+} from "../../src/killswitch/routed.ts";
 import { applyRules, routedRules, rulesFor } from "../../src/killswitch/routing-rules.ts";
-import { cidr, cidrs } from "../fake/address.ts";
+import { cidr, cidrs, ips } from "../fake/address.ts";
 import { needsNamespaces } from "../fast.ts";
 import { FIRST, LAN_ROUTES, NETWORK, POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
@@ -44,6 +51,13 @@ test("each prefix has the routes of the LAN within it, and refuses the rest", ()
     "unreachable 10.8.7.128/26 metric 4294967295",
     "10.8.7.128/26 via 192.168.7.21 dev lan0",
   ]);
+});
+
+test("the routers of a prefix are those of all routes to its parts; without one its hosts are on the cable", () => {
+  expect(routersTo(cidr("10.8.7.0/24"), network)).toEqual(ips("192.168.7.20", "192.168.7.21"));
+  expect(routersTo(cidr("10.9.0.0/16"), network)).toEqual([]);
+  const cable = { lanRoutes: [{ prefix: cidr("10.9.0.0/16"), via: null, interface: "lan0" }] };
+  expect(routersTo(cidr("10.9.1.0/24"), cable)).toEqual([null]);
 });
 
 needsNamespaces.test("the kernel has the routes, and only those, whatever it had before", () =>
