@@ -1,4 +1,4 @@
-import { HEADER_BYTES, Malformed, nameBytes, nameIn, recordsIn, TYPE, viewOf } from "./wire.ts";
+import { HEADER_BYTES, Malformed, nameBytes, nameIn, plainName, recordsIn, TYPE, viewOf } from "./wire.ts";
 
 /** The longest query that is read. One has a name and a few options. */
 export const MAX_QUERY_BYTES = 1_232;
@@ -42,7 +42,9 @@ export function questionIn(message: Uint8Array): Question | null {
   const counts = [view.getUint16(4), view.getUint16(6), view.getUint16(8)];
   if ((flags & FLAG.opcode) !== 0 || counts.join() !== "1,0,0") throw new Malformed();
   const { name, end } = nameIn(message, HEADER_BYTES);
-  if (end + 4 > message.length) throw new Malformed();
+  // All who ask for a name share its answer, whose records are behind the question: each question has the same length.
+  const isCompressed = plainName(message, HEADER_BYTES).bytes.length !== end - HEADER_BYTES;
+  if (isCompressed || end + 4 > message.length) throw new Malformed();
   const options = recordsIn(message, end + 4).filter(({ type }) => type === TYPE.opt);
   const [edns] = options;
   if (options.length > 1) throw new Malformed();

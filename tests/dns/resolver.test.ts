@@ -327,6 +327,9 @@ test("what nobody asks often is answered as RFC 8906 has it, and asked nowhere",
     expect(await codeOf(withOpcode(opcode))).toBe(`${name} NOTIMP 0`);
   for (const count of [0, 2]) expect(await codeOf(withCount(count))).toBe("QUERY FORMERR 0");
   expect(await codeOf(query("version.bind", "TXT").subarray(0, 12))).toBe("QUERY FORMERR 0");
+  // A name that ends in a pointer to a zero of the header: its question is longer than that of others who ask the same.
+  const pointing = [...query("www.example.com").subarray(0, 28), 0xc0, 4, 0, 1, 0, 1];
+  expect(await codeOf(Uint8Array.from(pointing))).toBe("QUERY FORMERR 0");
   // The version of EDNS is the second byte of its TTL, which has four before the last two.
   const version = asked((view) => view.setUint8(view.byteLength - 5, 1), true);
   expect(await codeOf(version)).toBe("QUERY NOERROR + 16 1");
