@@ -17,6 +17,12 @@ const LONGEST_TTL_SECONDS = 86_400;
 const LONGEST_NEGATIVE_SECONDS = 300;
 /** The longest answer that is kept and passed on. */
 export const MAX_ANSWER_BYTES = 16_384;
+/** To read one takes some ten microseconds, and anyone can have thousands told for a name of theirs. */
+const MAX_ADDRESSES = 128;
+/** Hosts that the records of a name can name. Each is looked up in all lists. */
+const MAX_HOSTS = 16;
+/** In 2000::/3 (RFC 4291, section 2.4), so that it is not compared with any other block. */
+const GLOBAL = /^[23][0-9a-f]{3}:/;
 
 export const RCODE = {
   ...{ ok: 0, malformed: 1, failed: 2, noName: 3, notImplemented: 4, refused: 5 },
@@ -71,8 +77,15 @@ export function answerIn(message: Uint8Array, query: Uint8Array): Answer | null 
   const ttlsAt = records.map(({ ttlAt }) => ttlAt);
   for (const at of ttlsAt) raise(viewOf(kept), at);
   const rcode = flags & RCODE_BITS;
-  const found = records.map((record) => ({ record, addresses: addressesIn(kept, record) }));
+  let left = MAX_ADDRESSES;
+  const found = records.map((record) => {
+    const addresses = addressesIn(kept, record, left);
+    left -= addresses.length;
+    return { record, addresses };
+  });
   const addresses = found.flatMap((each) => each.addresses);
+  const targets = [...new Set(records.flatMap((record) => targetIn(kept, record)))];
+  if (targets.length > MAX_HOSTS) throw new Malformed();
   const having = found.filter((each) => each.addresses.length > 0).map(({ record }) => record);
   return {
     message: kept,
@@ -81,11 +94,15 @@ export function answerIn(message: Uint8Array, query: Uint8Array): Answer | null 
     ttlSeconds: ttlOf(rcode, records, viewOf(kept)),
     addressSeconds: Math.max(0, ...having.map(({ ttlAt }) => viewOf(kept).getUint32(ttlAt))),
     names,
-    targets: records.flatMap((record) => targetIn(kept, record)),
+    targets,
     addresses,
     // Found once: each look takes some microseconds.
-    locals: addresses.filter((address) => !isHostAddress(unmapped(address)) || isPrivate(unmapped(address))),
+    locals: addresses.filter((address) => !GLOBAL.test(address) && isNotOfInternet(unmapped(address))),
   };
+}
+
+function isNotOfInternet(address: Address): boolean {
+  return !isHostAddress(address) || isPrivate(address);
 }
 
 /** Where the question of one of our queries ends. */
@@ -176,10 +193,11 @@ export function fitted(message: Uint8Array, question: Question | null): Uint8Arr
   return short;
 }
 
-function addressesIn(message: Uint8Array, { type, dataAt, dataEnd }: Record): Address[] {
+/** Throws `Malformed` if there are more than `most`. */
+function addressesIn(message: Uint8Array, { type, dataAt, dataEnd }: Record, most: number): Address[] {
   const data = message.subarray(dataAt, dataEnd);
-  if (type === TYPE.a || type === TYPE.aaaa) return addressesFrom(data, type === TYPE.a ? 4 : 16);
-  return BINDINGS.has(type) ? hintsIn(message, dataAt, dataEnd) : [];
+  if (type === TYPE.a || type === TYPE.aaaa) return addressesFrom(data, type === TYPE.a ? 4 : 16, most);
+  return BINDINGS.has(type) ? hintsIn(message, { dataAt, dataEnd }, most) : [];
 }
 
 /** A single dot stands for the owner of the record (RFC 9460, section 2.5). */
@@ -187,7 +205,11 @@ function targetIn(message: Uint8Array, { type, name, dataAt }: Record): string[]
   return BINDINGS.has(type) ? [nameIn(message, dataAt + 2).name || name] : [];
 }
 
-function hintsIn(message: Uint8Array, dataAt: number, dataEnd: number): Address[] {
+function hintsIn(
+  message: Uint8Array,
+  { dataAt, dataEnd }: Pick<Record, "dataAt" | "dataEnd">,
+  most: number,
+): Address[] {
   const view = viewOf(message);
   const addresses: Address[] = [];
   if (dataAt + 3 > dataEnd) throw new Malformed();
@@ -196,16 +218,17 @@ function hintsIn(message: Uint8Array, dataAt: number, dataEnd: number): Address[
     const size = HINTS[view.getUint16(at)];
     const next = at + 4 + view.getUint16(at + 2);
     if (next > dataEnd) throw new Malformed();
-    if (size !== undefined) addresses.push(...addressesFrom(message.subarray(at + 4, next), size));
+    if (size !== undefined)
+      addresses.push(...addressesFrom(message.subarray(at + 4, next), size, most - addresses.length));
     at = next;
   }
   if (at !== dataEnd) throw new Malformed();
   return addresses;
 }
 
-/** Throws `Malformed` if the bytes are not addresses of this size. */
-function addressesFrom(bytes: Uint8Array, size: number): Address[] {
-  if (bytes.length === 0 || bytes.length % size !== 0) throw new Malformed();
+/** Throws `Malformed` if the bytes are not addresses of this size, or more than `most`. */
+function addressesFrom(bytes: Uint8Array, size: number, most: number): Address[] {
+  if (bytes.length === 0 || bytes.length % size !== 0 || bytes.length > size * most) throw new Malformed();
   return Array.from({ length: bytes.length / size }, (_, index) => {
     const own = bytes.subarray(index * size, (index + 1) * size);
     if (size === 4) return mustParseAddress(own.join("."));

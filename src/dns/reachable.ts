@@ -3,6 +3,8 @@ import { HEADER_BYTES, Malformed, nameIn, plainName, type Record, recordsIn, TYP
 const IN = 1;
 /** Below the name of a DNAME, its answer has a CNAME for the name that was asked (RFC 6672). */
 const OF_NAMES_ABOVE: ReadonlySet<number> = new Set([TYPE.dname, TYPE.rrsig]);
+/** Each is looked up in all lists, whenever a device asks. Resolvers follow a dozen. */
+const MAX_NAMES = 64;
 /** What says that there is nothing, or proves it: SOA, NS, DS, RRSIG, NSEC, NSEC3. */
 const OF_AUTHORITY: ReadonlySet<number> = new Set([TYPE.soa, TYPE.ns, 43, TYPE.rrsig, 47, 50]);
 /** The names in the data of records that may be compressed, and the bytes before them (RFC 3597, section 4). */
@@ -46,6 +48,7 @@ function namesFrom(name: string, message: Uint8Array, records: readonly Record[]
   // What is added meanwhile is iterated too.
   for (const each of names)
     for (const { dataAt } of byOwner.get(each) ?? []) names.add(nameIn(message, dataAt).name);
+  if (names.size > MAX_NAMES) throw new Malformed();
   return names;
 }
 

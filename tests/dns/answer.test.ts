@@ -1,8 +1,17 @@
 import { expect, test } from "bun:test";
-import { type Answer, answerIn, answerTo, fitted, ownAnswer, RCODE } from "../../src/dns/answer.ts";
+import type { Answer as Record } from "dns-packet";
+import {
+  type Answer,
+  answerIn,
+  answerTo,
+  fitted,
+  ownAnswer,
+  questionEndOf,
+  RCODE,
+} from "../../src/dns/answer.ts";
 import { noSuchName } from "../../src/dns/negative.ts";
 import { type Question, queryFor, questionIn } from "../../src/dns/question.ts";
-import { Malformed } from "../../src/dns/wire.ts";
+import { Malformed, viewOf } from "../../src/dns/wire.ts";
 import { ip } from "../fake/address.ts";
 import { a, decoded, httpsReply, OPT, query, reply } from "./messages.ts";
 
@@ -209,3 +218,50 @@ test("whatever the bytes of a message are, it is read or it is malformed", () =>
   expect(outcomes.read).toBeGreaterThan(MESSAGES / 20);
   expect(outcomes.malformed).toBeGreaterThan(MESSAGES / 20);
 }, 600_000);
+
+test("an answer has a bound in addresses, in aliases and in hosts, whatever its bytes hold", () => {
+  const own = queryFor(asked);
+  const addresses = (count: number) =>
+    Array.from({ length: count }, (_, at) => a("www.example.com", `192.0.2.${at}`));
+  const aliases = (count: number): Record[] =>
+    Array.from({ length: count }, (_, at) => ({
+      ...{ type: "CNAME", name: at === 0 ? "www.example.com" : `n${at}.example`, ttl: 300 },
+      data: `n${at + 1}.example`,
+    }));
+  const hints = (count: number) => {
+    const message = httpsReply(
+      own,
+      "www.example.com",
+      ".",
+      Array(4 * count)
+        .fill("1")
+        .join("."),
+    );
+    // The length of the parameter, and that of the record.
+    const at = message.length - 4 * count - 2;
+    viewOf(message).setUint16(at, 4 * count);
+    return message;
+  };
+  const hosts = (count: number) => {
+    const each = httpsReply(own, "www.example.com", "host-00.example");
+    const start = questionEndOf(own);
+    const records = Array.from({ length: count }, (_, at) => {
+      const record = Uint8Array.from(each.subarray(start));
+      const digits = Buffer.from(String(at).padStart(2, "0"));
+      record.set(digits, Buffer.from(record).indexOf("host-") + 5);
+      return record;
+    });
+    const message = Uint8Array.from(Buffer.concat([each.subarray(0, start), ...records]));
+    viewOf(message).setUint16(6, count);
+    return message;
+  };
+  for (const [within, beyond] of [
+    [reply(own, addresses(128)), reply(own, addresses(129))],
+    [hints(128), hints(129)],
+    [reply(own, aliases(63)), reply(own, aliases(64))],
+    [hosts(16), hosts(17)],
+  ] as const) {
+    expect(answerIn(within, own)).not.toBeNull();
+    expect(() => answerIn(beyond, own)).toThrow(Malformed);
+  }
+});
