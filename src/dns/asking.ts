@@ -16,6 +16,8 @@ const [EMPTY_WAITS_MS, REFUSAL_WAITS_MS] = [1_200, 4_000];
 const SILENT_MS = 500;
 /** As many queries fail only where nobody listens. */
 const MAX_FAILURES = 3;
+/** Messages with the id of one query. A resolver that sends more wants the gateway to be busy. */
+const MAX_MESSAGES = 16;
 
 /** How resolvers are asked. */
 export interface Ways {
@@ -84,10 +86,13 @@ export class Asking {
     const style = turn.known.styleOf(turn.times, this.question.wantsDnssec);
     turn.times += 1;
     const query = queryFor(this.question, style);
-    let isCounted = false;
+    let [messages, isCounted, isRefused] = [0, false, false];
     const hear = (message: Uint8Array) => {
-      const heard = this.isSettled ? null : heardIn(message, query);
-      if (heard === null) return;
+      messages += 1;
+      const heard = this.isSettled || messages > MAX_MESSAGES ? null : heardIn(message, query);
+      // After each refusal it is asked again, so one query has one.
+      if (heard === null || (isRefused && heard.says === "refusal")) return;
+      isRefused ||= heard.says === "refusal";
       if (!isCounted || heard.isOurCase) turn.known.noteCase(query, heard.isOurCase);
       isCounted = true;
       this.hear(turn, heard, style);

@@ -61,6 +61,19 @@ test("forged answers are as good as none, and the true one after them counts", a
   upstream.close();
 });
 
+test("a resolver that says the same again and again is asked no more often, and read no further", async () => {
+  let queries = 0;
+  const isFull = (sent: Uint8Array) => sent[11] === 1;
+  const { ways, upstream } = resolversThat((sent) => {
+    queries += 1;
+    const refusals = Array.from({ length: 300 }, () => reply(sent, [], { flags: 0x8185 }));
+    return isFull(sent) ? refusals : [reply(sent, [a("www.example.com", "192.0.2.1")])];
+  });
+  expect((await upstream.ask(asked, EXIT))?.addresses.map(String)).toEqual(["192.0.2.1"]);
+  expect([queries, ways.length]).toEqual([2, 1]);
+  upstream.close();
+});
+
 test("what is cut off is asked again over TCP, by the same exit", async () => {
   const { ways, upstream } = resolversThat((sent, over) => [
     over === "udp" ? reply(sent, [], { flags: 0x8380 }) : reply(sent, [a("www.example.com", "192.0.2.1")]),
