@@ -111,7 +111,7 @@ export class Dns {
       return this.become(isElsewhere ? "elsewhere" : "off");
     }
     if (!Bun.deepEquals(this.addresses, own)) {
-      await this.lead({ decided: [], others: [] });
+      await this.lead({ decided: this.deps.askers().decided, others: [] });
       await this.close();
       this.addresses = own;
     }

@@ -27,6 +27,7 @@ const stop = (dns: Dns) => dns.watch(AbortSignal.abort());
 function home() {
   const world = {
     isWanted: true,
+    own: OWN,
     decided: [TV, NETWORK] as DeviceId[],
     others: [PHONE] as Mac[],
     /** What the firewall has; null if nobody is led. */
@@ -49,7 +50,10 @@ function home() {
         await expectOwnPorts();
       },
     },
-    network: () => ({ lans: [{ interface: "lo", prefixes: cidrs("127.0.0.0/8") }], addresses: OWN }),
+    network: () => ({
+      lans: [{ interface: "lo", prefixes: cidrs("127.0.0.0/8", "::1/128") }],
+      addresses: world.own,
+    }),
     isWanted: () => world.isWanted,
     askers: () => world,
     routersTo: () => [ROUTER],
@@ -67,6 +71,9 @@ function home() {
   const expectOwnPorts = async () => {
     for (const { id, port } of world.led?.askers ?? [])
       if (port !== null) expect([null, id]).toContain(await answererAt(port));
+    // Whoever is not told apart is answered as all others are.
+    if (world.own !== OWN && world.led !== null && (await answererAt(world.led.port)) === OTHERS)
+      expect(world.led.askers.map(({ id }) => id)).toContain(TV);
   };
   /** As whom a question at the port is answered; null if nothing listens there. */
   const answererAt = async (port: number) => {
@@ -96,7 +103,11 @@ test("each device is led to a port where it is answered as itself, and nobody to
     [PHONE, []],
   ]);
   // The first thing that is told leads nobody: another service may have left a table with other ports.
-  expect(world.told[0]?.askers).toEqual([]);
+  expect(world.told[0]?.askers.filter(({ port }) => port !== null)).toEqual([]);
+  // Nor is a device taken for another while the gateway's own addresses change.
+  world.own = ips("127.53.0.1", "::1");
+  await dns.update();
+  expect(await answererAt(portOf(TV) ?? 0)).toBe(TV);
 });
 
 test("devices that come and go have ports of their own at each moment; a port goes to nobody else meanwhile", async () => {
