@@ -352,6 +352,7 @@ export class KillSwitch {
   }
 
   private restoreTable(): Promise<void> {
+    this.readings.isGone();
     return this.repairs.repair([REMOVED], () => this.reload(), this.repairLater);
   }
 

@@ -102,6 +102,12 @@ export class Readings {
     return Promise.all([this.table.renew(() => this.readTable()), this.rules.renew(() => this.readRules())]);
   }
 
+  /** Without a look: what is asked until the table is loaded again is answered at once. */
+  isGone(): void {
+    const parts = tableParts(null, () => false);
+    void this.table.renew(async () => ({ listing: null, asLoaded: false, parts }));
+  }
+
   /** Lets the loaded table learn nft's spelling from a listing. */
   async compare(): Promise<void> {
     await this.deps.queue.addReading(() => this.readTable()).catch(() => {});
