@@ -1,4 +1,12 @@
-import { type Address, familyOf, isPublic, networkOf, type Prefix, prefixOf } from "../base/address.ts";
+import {
+  type Address,
+  familyOf,
+  isHostAddress,
+  isPrivate,
+  networkOf,
+  type Prefix,
+  prefixOf,
+} from "../base/address.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 
 type Network = Pick<HostNetwork, "addresses" | "routers">;
@@ -8,10 +16,17 @@ const NETWORK_BITS = 64;
 /** Each answer needs them. */
 const known = new WeakMap<Network, Prefix[]>();
 
-/** The gateway's own public addresses and those of its routers; over IPv6 the whole networks that these are in. */
+/**
+ * The addresses of the gateway and of its routers that are not private, such as a provider's (RFC 6598) or public ones;
+ * over IPv6 the whole networks that these are in.
+ */
 export function publicHomeOf(network: Network): Prefix[] {
   const found = known.get(network) ?? [
-    ...new Set([...network.addresses, ...network.routers].filter(isPublic).map(homeAt)),
+    ...new Set(
+      [...network.addresses, ...network.routers]
+        .filter((address) => isHostAddress(address) && !isPrivate(address))
+        .map(homeAt),
+    ),
   ];
   known.set(network, found);
   return found;

@@ -235,7 +235,7 @@ test("no name of the internet leads into the home", async () => {
   expect(await ask("c.office.example")).toBe("NOERROR");
 });
 
-test("what is public of the home are single addresses, and over IPv6 the networks of 64 bits", () => {
+test("what is not private of the home are single addresses, and over IPv6 the networks of 64 bits", () => {
   const addresses = ips(
     "192.168.7.1",
     "198.51.100.9",
@@ -244,9 +244,10 @@ test("what is public of the home are single addresses, and over IPv6 the network
     "fd00::1",
     "fe80::1",
   );
-  expect(publicHomeOf({ addresses, routers: ips("198.51.100.1", "fe80::9") })).toEqual(
-    cidrs("198.51.100.9/32", "2001:db8:7::/64", "198.51.100.1/32"),
-  );
+  // A provider's own addresses, and those of its tunnels for IPv4, are those of a router at home as well.
+  expect(
+    publicHomeOf({ addresses, routers: ips("198.51.100.1", "fe80::9", "100.64.0.1", "192.0.0.1") }),
+  ).toEqual(cidrs("198.51.100.9/32", "2001:db8:7::/64", "198.51.100.1/32", "100.64.0.1/32", "192.0.0.1/32"));
 });
 
 test("a host that an HTTPS record names takes the exit of the name, or the record is not told", async () => {
