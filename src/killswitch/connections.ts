@@ -64,7 +64,8 @@ export class Connections {
     const { destinations, resolver } = policy;
     const decides = {
       ...{ lans, addresses, endpoints, devices, routed, defaultExit },
-      ...{ forwards, remote, destinations, resolver },
+      // Whom it answers changes with each device.
+      ...{ forwards, remote, destinations, isResolving: resolver !== undefined },
     };
     this.policy = policy;
     const isNew = (each: Forward) => !this.forwards.some((other) => Bun.deepEquals(each, other));
@@ -122,7 +123,7 @@ export function isOver(
   if (inward !== undefined)
     return !isForwarded(connection, inward, policy.forwards) && isForwarded(connection, inward, former);
   const outward = tunnels.find(({ addresses }) => addresses.includes(reply.destination));
-  if (outward === undefined) return true;
+  if (outward === undefined || isPastNames(connection, policy)) return true;
   const exit = own();
   if (exit === undefined) return false;
   return isElsewhere(exit ?? senderAt(original.source, policy, deviceAt)?.exit ?? null, outward);
@@ -145,6 +146,17 @@ function isPastResolver(connection: Connection, policy: Policy): boolean {
     !policy.addresses.includes(connection.original.source) &&
     isUnredirected(connection, policy)
   );
+}
+
+/** Whether a device of the LAN encrypts its queries, past the gateway's own resolver: as a known one, that would go on. */
+function isPastNames({ protocol, original }: Connection, { resolver, remote }: Policy): boolean {
+  const isQuery = isOfPorts(protocol) && original.destinationPort === SECURE_DNS_PORT;
+  return resolver !== undefined && isQuery && remoteAt(remote, original.source) === undefined;
+}
+
+/** Whether the protocol has ports. */
+function isOfPorts(protocol: number): boolean {
+  return protocol === PROTOCOLS.tcp || protocol === PROTOCOLS.udp;
 }
 
 function isForwarded(
@@ -184,8 +196,7 @@ function ownExit(
 ): Exit | null | undefined {
   const { source, destination, destinationPort } = original;
   const exit = destinationExit(policy, destination, senderAt(source, policy, deviceAt));
-  const isPort = protocol === PROTOCOLS.tcp || protocol === PROTOCOLS.udp;
-  const isQuery = isPort && [DNS_PORT, SECURE_DNS_PORT].includes(destinationPort);
+  const isQuery = isOfPorts(protocol) && [DNS_PORT, SECURE_DNS_PORT].includes(destinationPort);
   return isQuery && exit?.to !== "blocked" ? null : exit;
 }
 

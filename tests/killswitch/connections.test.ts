@@ -193,6 +193,20 @@ test("queries that came past the gateway's own resolver are over once it is ther
   expect(host.connections).toEqual([query(TV_ADDRESS, true)]);
 });
 
+test("encrypted queries that began before the gateway's own resolver are over, but not those of devices on the road", () => {
+  const encrypted = (source = TV_ADDRESS): Connection => {
+    const known = outward(source);
+    return { ...known, original: { ...known.original, destinationPort: 853 } };
+  };
+  const resolver = { port: 10_053, askers: [] };
+  expect(over(encrypted())).toBe(false);
+  expect(over(encrypted(), { ...POLICY, resolver })).toBe(true);
+  expect(over(outward(), { ...POLICY, resolver })).toBe(false);
+  const { remote } = POLICIES.remote;
+  const [{ addresses: [onRoad = HOST] = [] } = {}] = remote?.devices ?? [];
+  expect(over(encrypted(onRoad), { ...POLICY, ...(remote && { remote }), resolver })).toBe(false);
+});
+
 test("one from the internet is over once its forward leads elsewhere, or there is none", () => {
   expect(over(inward(), { ...POLICY, forwards: [FORWARD] })).toBe(false);
   expect(over(inward())).toBe(true);
