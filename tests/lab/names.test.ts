@@ -39,9 +39,16 @@ async function ask(method: string, path: string, body?: unknown) {
   return answer.body;
 }
 
+/** A device that has sent nothing is not known. */
 async function clientId(): Promise<string> {
-  const { devices } = await ask("GET", "/api/devices");
-  return devices.find(({ addresses }: { addresses: string[] }) => addresses.includes(LAN.client4)).id;
+  await lab.exec(lab.namespaces.client, ["ping", "-c1", "-W5", LAN.gateway4]);
+  let known: { id: string; addresses: string[] } | undefined;
+  await until(async () => {
+    const { devices } = await ask("GET", "/api/devices");
+    known = devices.find(({ addresses }: { addresses: string[] }) => addresses.includes(LAN.client4));
+    return known !== undefined;
+  });
+  return known?.id ?? "";
 }
 
 /** Returns the rule's id. */
