@@ -308,6 +308,7 @@ export async function partsOn(
     }),
   });
   destinations.resolving = dns;
+  destinations.isListed = (name, device) => blockLists.blocks([name], device);
   devices.onChange(() => dns.follow());
   const tellDns = () =>
     events.publish({

@@ -1,4 +1,4 @@
-import type { Address, Prefix } from "../base/address.ts";
+import type { Address, HostName, Prefix } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
 import { nextBeat } from "../base/beat.ts";
 import { GatewayError } from "../base/errors.ts";
@@ -64,6 +64,8 @@ export class Destinations {
   readonly names: Names;
   /** How names are resolved; nobody does while nothing needs that. */
   resolving: Resolving = { state: "off", update: async () => {} };
+  /** Whether a list blocks the name for the device. */
+  isListed = (_name: HostName, _device: DeviceId): boolean => false;
   private readonly inForce: RulesInForce;
 
   constructor(private readonly deps: Deps) {
@@ -132,6 +134,7 @@ export class Destinations {
       matcher: this.matching,
       names: this.names,
       resolving: this.resolving.state,
+      isListed: (name, id) => this.isListed(name, id),
       exitOf: (id) => devices.exitOf(id),
       nameOf: (id) => devices.nameOf(id),
       roadExitOf: (id) => this.roadExitOf(id),

@@ -14,7 +14,7 @@ import { type DeviceId, deviceIdIn } from "../devices/id.ts";
 import type { Exit } from "../killswitch/policy.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import type { Names } from "./names.ts";
-import { NOT_RESOLVED } from "./row.ts";
+import { FAILED, NOT_RESOLVED } from "./row.ts";
 import type { Match, Matcher, Rule } from "./rules.ts";
 import type { Destination, Explanation } from "./schema.ts";
 
@@ -23,6 +23,8 @@ interface Facts {
   names: Pick<Names, "of" | "askedAt" | "leading">;
   /** Who resolves names. */
   resolving: "on" | "off" | "elsewhere" | "failed";
+  /** Whether a list blocks the name for the device. */
+  isListed: (name: HostName, id: DeviceId) => boolean;
   /** The exit of a device, in words. */
   exitOf: (id: DeviceId) => string;
   nameOf: (id: DeviceId) => string | null;
@@ -124,7 +126,29 @@ function ofName(name: HostName, sender: Sender, facts: Facts): Outcome {
     asked_at: askedAt === null ? null : new Date(askedAt).toISOString(),
     why: kept === null ? whyOf("name", holds, sender, open) : whyKept(kept, sender),
     advice: holds === null ? advice : (adviceOfName(askedAt, sender, facts) ?? advice),
+    ...(holds === null && ofResolver(name, sender, facts)),
   };
+}
+
+/** What keeps a device from the addresses of a name that no rule is for; null if nothing does. */
+function ofResolver(
+  name: HostName,
+  sender: Sender,
+  facts: Facts,
+): Partial<Pick<Outcome, "why" | "advice">> | null {
+  const { id, title } = sender;
+  if (!facts.stands || !isServed(sender, facts)) return null;
+  if (facts.resolving === "failed") return { advice: FAILED };
+  if (facts.resolving !== "on" || !facts.isListed(name, id)) return null;
+  return {
+    why: `A list blocks this name, so ${title} is told that there is no such name.`,
+    advice: `To open it for all devices: portcullis dns open ${name}`,
+  };
+}
+
+/** Whether the gateway's resolver answers the device. */
+function isServed({ id, own }: Sender, { roadExitOf }: Facts): boolean {
+  return roadExitOf(id) === null && own !== "direct";
 }
 
 /** The exit that holds, whether it carries traffic, and what to do if not. */
@@ -193,11 +217,13 @@ function adviceOf(exit: Exit, isOpen: boolean, rule: Rule | null): string | null
 }
 
 /** Null if the device asks as it should. */
-function adviceOfName(askedAt: number | null, { id, own, title }: Sender, facts: Facts): string | null {
+function adviceOfName(askedAt: number | null, sender: Sender, facts: Facts): string | null {
+  const { title } = sender;
   if (!facts.stands) return NOT_IN_KERNEL;
   if (facts.resolving === "elsewhere") return NOT_RESOLVED;
-  if (facts.roadExitOf(id) !== null || own === "direct")
+  if (!isServed(sender, facts))
     return `The gateway's resolver does not answer ${title}, so names have no effect for it: devices on the road, and those that are direct, ask their own.`;
+  if (facts.resolving === "failed") return FAILED;
   if (askedAt !== null) return null;
   return `${title} has not asked the gateway for this name since the gateway started. It may remember an older answer: restart the program, or the device. If it still does not ask, it uses DNS over HTTPS ("private DNS", "secure DNS"): turn that off on it.`;
 }

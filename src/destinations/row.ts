@@ -84,4 +84,4 @@ export const NOT_RESOLVED =
   "Another resolver of this machine answers at port 53, so the names have no effect: stop it, or use networks instead.";
 const UNSAVED =
   "Addresses of its names cannot be written, so answers with them are refused: is the disk full, or read-only?";
-const FAILED = "The resolver cannot listen, so all questions are refused: portcullis dns";
+export const FAILED = "The resolver cannot listen, so all questions are refused: portcullis dns";

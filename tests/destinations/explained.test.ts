@@ -92,3 +92,24 @@ test("when a device has asked is known, however much the others ask", async () =
   await world.destinations.edit(rule.id, { names });
   expect((await world.destinations.explain(tv, name)).asked_at).toBeNull();
 });
+
+test("what the resolver does with a name that no rule is for is told", async () => {
+  const world = new World();
+  const [tv = "", phone = ""] = DEVICES;
+  const { destinations } = world;
+  const { why } = await destinations.explain(tv, "ads.test");
+  expect(why).toContain("No rule is for this name");
+  destinations.isListed = (name, device) => name === "ads.test" && device === tv;
+  destinations.resolving = { state: "on", update: async () => {} };
+  const told = await destinations.explain(tv, "ads.test");
+  expect([told.why, told.advice].join()).toMatch(/A list blocks this name.*dns open ads\.test/);
+  expect((await destinations.explain(phone, "ads.test")).why).toBe(why.replaceAll(tv, phone));
+  // No list holds for it.
+  world.exitOf = () => "direct";
+  expect((await destinations.explain(tv, "ads.test")).why).toContain("No rule is for this name");
+  world.exitOf = () => "main";
+  destinations.resolving = { state: "failed", update: async () => {} };
+  await destinations.add({ names: ["shop.test"], exit: "amsterdam" });
+  for (const name of ["ads.test", "shop.test"])
+    expect((await destinations.explain(tv, name)).advice).toContain("all questions are refused");
+});
