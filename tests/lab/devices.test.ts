@@ -28,6 +28,10 @@ beforeEach(async () => {
   await inClient("ip", "link", "set", "lan0", "up");
   await inClient("ip", "address", "replace", `${LAN.client4}/24`, "dev", "lan0");
   await inClient("ip", "route", "replace", "default", "via", LAN.gateway4);
+  // A test that switches IPv6 off loses its addresses and routes.
+  await inClient("sysctl", "-qw", "net.ipv6.conf.lan0.disable_ipv6=0");
+  await inClient("ip", "address", "replace", `${LAN.client6}/64`, "dev", "lan0", "nodad");
+  await inClient("ip", "route", "replace", "default", "via", LAN.gateway6);
   await gateway.reset();
 }, TIMEOUT_MS);
 afterAll(() => lab?.close(), TIMEOUT_MS);
@@ -186,7 +190,8 @@ test(
     expect(await inOther(process.execPath, "-e", INVENTING)).toEqual([0, ""]);
     // An address that no set had before.
     await inClient("ip", "address", "add", "fd77::88/64", "dev", "lan0", "nodad");
-    await inClient(...ping, "-I", "fd77::88", INTERNET.host6);
+    const { stdout: pinged } = await inClient(...ping, "-I", "fd77::88", INTERNET.host6);
+    expect(pinged).toContain("100 received");
     for (const bytes of more(after, await bytesOf(victim))) expect(bytes).toBeGreaterThan(PING_BYTES);
 
     await gateway.kill("SIGKILL");
