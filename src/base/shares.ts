@@ -10,6 +10,8 @@ export class Shares {
     private readonly all: number,
     /** Times what a client has must be left. */
     private readonly leftToOthers = 9,
+    /** What each client may have even if the others have taken all. There must be a bound on clients. */
+    private readonly atLeast = 0,
   ) {}
 
   /** Takes so much for a client; false, and nothing is taken, if that is more than its share. */
@@ -27,7 +29,8 @@ export class Shares {
 
   /** Whether a client could take so much. */
   has(client: string, amount = 1): boolean {
-    return this.leftToOthers * (this.of(client) + amount) <= this.all - this.total - amount;
+    const then = this.of(client) + amount;
+    return then <= this.atLeast || this.leftToOthers * then <= this.all - this.total - amount;
   }
 
   give(client: string, amount = 1): void {

@@ -10,6 +10,8 @@ import { OTHERS, type Resolver } from "./resolver.ts";
 export const RESOLVER_PORT = 10_053;
 /** TCP connections. */
 const MAX_CONNECTIONS = 256;
+/** Times what a device has must be left to others, but each may have some. */
+const [LEFT_TO_OTHERS, AT_LEAST] = [9, 2];
 /** Anyone on the LAN can invent devices. Those that nobody has decided about share a port above this number. */
 const MAX_UNDECIDED = 256;
 /** Together with these, what `MAX_ASSIGNED` permits; each takes two sockets at each address. */
@@ -33,7 +35,7 @@ export interface Askers {
  */
 export class AskerPorts {
   private readonly listeners = new Map<DeviceId, { port: number; listener: Listener }>();
-  private readonly connections = new Shares(MAX_CONNECTIONS);
+  private readonly connections = new Shares(MAX_CONNECTIONS, LEFT_TO_OTHERS, AT_LEAST);
   private next = RESOLVER_PORT + 1;
 
   constructor(private readonly resolver: Pick<Resolver, "answer">) {}

@@ -35,6 +35,10 @@ const IPV4_LINK_LOCAL = mustParsePrefix("169.254.0.0/16");
 export const MAX_UNDER_WAY = 1_280;
 /** A tenth is more than any device asks; a flood above it is not even read. */
 export const MAX_EACH_SECOND = 10_000;
+/** Times what a device has must be left. Fifty devices leave nothing of that, and one can invent as many. */
+const LEFT_TO_OTHERS = 9;
+/** What is left to each of those that have a port, however many there are. */
+const AT_LEAST = { underWay: 8, eachSecond: 20 };
 const SECOND_MS = 1_000;
 /** Whoever has no port of its own. Nothing is decided for these devices: the rules, lists and exit of all others count. */
 export const OTHERS = NO_DEVICE;
@@ -91,8 +95,8 @@ export class Resolver {
   readonly counts: Counts = { asked: 0, local: 0, cached: 0, blocked: 0, refused: 0, failed: 0 };
   readonly byDevice = new DeviceCounts();
   private readonly cache: Cache;
-  private readonly underWay = new Shares(MAX_UNDER_WAY);
-  private eachSecond = new Shares(MAX_EACH_SECOND);
+  private readonly underWay = new Shares(MAX_UNDER_WAY, LEFT_TO_OTHERS, AT_LEAST.underWay);
+  private eachSecond = secondShares();
   private second = 0;
   /** Questions that are asked now, for all who ask the same meanwhile. */
   private readonly asking = new Map<string, Promise<Answer | null>>();
@@ -268,7 +272,7 @@ export class Resolver {
   /** Counts a message. Whether it is read. */
   private takes(device: DeviceId): boolean {
     const second = Math.floor(this.deps.clock.monotonic() / SECOND_MS);
-    if (second !== this.second) this.eachSecond = new Shares(MAX_EACH_SECOND);
+    if (second !== this.second) this.eachSecond = secondShares();
     this.second = second;
     return this.eachSecond.take(device);
   }
@@ -291,6 +295,10 @@ export class Resolver {
     this.byDevice.blocked(device);
     return noSuchName(question);
   }
+}
+
+function secondShares(): Shares {
+  return new Shares(MAX_EACH_SECOND, LEFT_TO_OTHERS, AT_LEAST.eachSecond);
 }
 
 /**

@@ -390,6 +390,14 @@ test("devices that have as many questions under way as they may leave each other
   for (let index = 0; index < TENTH; index += 1) void ask(`n${index}.example`, PHONE);
   await Bun.sleep(0);
   expect(world.asked.length - before).toBe(TENTH);
+  // However many a device invents.
+  for (let device = 10; device < 90; device += 1)
+    for (let index = 0; index < 130; index += 1)
+      void ask(`n${index}.d${device}.example`, `02:00:00:00:02:${device}` as Mac);
+  await Bun.sleep(0);
+  void ask("late.example", TV);
+  await Bun.sleep(0);
+  expect(world.asked.at(-1)).toBe("main late.example");
 });
 
 test("a flood of some devices is not read, and the others are", async () => {
