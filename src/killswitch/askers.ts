@@ -2,7 +2,8 @@ import { familyOf } from "../base/address.ts";
 import { REFUSAL_MARK } from "../network/slot.ts";
 import { DIRECT } from "./direct.ts";
 import { ASSIGNED, NO_DEVICE, setFor } from "./exits.ts";
-import { anyOf, chain, DNS, elementsLine, headerOf, isMarked, tableSet } from "./match.ts";
+import { clientLinks } from "./link.ts";
+import { among, anyOf, chain, DNS, elementsLine, headerOf, isMarked, tableSet } from "./match.ts";
 import { ASKER_PORTS } from "./own-resolver.ts";
 import { type Asker, directDevices, type OwnResolver, type Policy } from "./policy.ts";
 import { refuse } from "./strangers.ts";
@@ -83,16 +84,19 @@ function askersBehindRouters({ routed }: Policy, { askers }: OwnResolver): strin
   });
 }
 
-/** Who sends to a port of the resolver itself has not been told from other devices. */
-export function refuseUnasked({ resolver }: Policy): string[] {
-  if (resolver === undefined) return [];
+/** Who sends to a port of the resolver itself has not been told from other devices. Outside the LAN nobody gets an answer. */
+export function refuseUnasked(policy: Policy): string[] {
+  if (policy.resolver === undefined) return [];
   return [
     chain("own_resolver", "type filter hook input priority filter - 10; policy accept;", [
       `meta l4proto { tcp, udp } th dport @${RESOLVER_PORTS} goto only_redirected comment "the resolver's own ports"`,
     ]),
     chain("only_redirected", null, [
       'ct direction original ct status dnat accept comment "redirected queries"',
-      ...refuse('comment "the firewall has not told who asks"'),
+      ...among("iifname", ["lo", ...clientLinks(policy)]).flatMap((from) =>
+        refuse('comment "the firewall has not told who asks"', `${from} `),
+      ),
+      'drop comment "hosts outside the LAN get no answer"',
     ]),
   ];
 }

@@ -10,6 +10,7 @@ import { type Outcome, Probe } from "../../lab/probe.ts";
 import { until } from "../../lab/until.ts";
 import { Website } from "../../lab/website.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
+import { RESOLVER_PORT } from "../../src/dns/asker-ports.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
 
@@ -246,6 +247,27 @@ test(
     expect(await client(BLOCKED_NAME)).toEqual(["NXDOMAIN"]);
     expect(await other("five.whoami.test")).toEqual([VPN.vpn2.v4]);
     expect((await sniffer.stop()).leaks).toEqual([]);
+  },
+  TEST_MS,
+);
+
+test(
+  "a port of the resolver itself refuses the LAN, and does not answer inside a tunnel",
+  async () => {
+    await turnOn();
+    const refusedAt = async (namespace: string, addresses: readonly string[]) => {
+      const targets = addresses.flatMap((address) =>
+        (["udp", "tcp"] as const).map((protocol) => ({
+          ...{ protocol, address, port: RESOLVER_PORT, payload: "00" },
+        })),
+      );
+      const probe = await Probe.start(namespace, targets);
+      await probe.sends();
+      return (await probe.stop()).map(({ answered, refused }) => answered + refused > 0);
+    };
+    const { client, vpn1 } = lab.namespaces;
+    expect(await refusedAt(client, [LAN.gateway4, LAN.gateway6])).toEqual(Array(4).fill(true));
+    expect(await refusedAt(vpn1, ["10.64.0.2", "fd64::2"])).toEqual(Array(4).fill(false));
   },
   TEST_MS,
 );
