@@ -1,5 +1,6 @@
 import type { Static, TSchema } from "typebox";
 import { checkerOf, jsonIn } from "./checker.ts";
+import { GatewayError } from "./errors.ts";
 
 /** Texts by key: the database, or a copy that works without the disk. */
 export interface Texts {
@@ -9,7 +10,7 @@ export interface Texts {
 }
 
 /** Of one kept value: more than the longest takes, the rules for destinations. Each is read and checked in one turn. */
-const MAX_CHARACTERS = 524_288;
+const MAX_CHARACTERS = 655_360;
 
 /** One thing that the gateway keeps across restarts. */
 export class Saved<Value> {
@@ -20,7 +21,7 @@ export class Saved<Value> {
     readonly key: string,
     parse: (text: string | null) => Value,
     readonly format: (value: Value) => string = JSON.stringify,
-    maxCharacters: number = MAX_CHARACTERS,
+    private readonly maxCharacters: number = MAX_CHARACTERS,
   ) {
     this.parse = (text) => parse(text !== null && text.length > maxCharacters ? null : text);
   }
@@ -40,7 +41,11 @@ export class Saved<Value> {
   }
 
   write(to: Pick<Texts, "write">, value: Value): void {
-    to.write(this.key, this.format(value));
+    const text = this.format(value);
+    // It would be gone after the next start.
+    if (text.length > this.maxCharacters)
+      throw new GatewayError("unable", `${this.key} is too long to be kept`);
+    to.write(this.key, text);
   }
 }
 

@@ -12,8 +12,8 @@ export const DESTINATIONS = new SavedList<Rule>({
   key: "destinations",
   what: "rule for destinations",
   max: MAX_RULES,
-  // On average: all of them may have as many names and prefixes together as eight of the longest.
-  maxCharacters: 8_192,
+  // On average: all of them may have as many names and prefixes together as eight of the longest, and each its devices and note.
+  maxCharacters: 10_240,
   entriesIn: (text) => withoutConflicts(storedIn(text).flatMap((each) => parsed(each) ?? [])),
   format: (rules) =>
     JSON.stringify(

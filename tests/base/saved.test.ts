@@ -1,0 +1,36 @@
+import { expect, test } from "bun:test";
+import { Type } from "typebox";
+import type { HostName } from "../../src/base/address.ts";
+import { mustParsePrefix } from "../../src/base/address.ts";
+import { savedJson } from "../../src/base/saved.ts";
+import { DESTINATIONS } from "../../src/destinations/saved.ts";
+
+const hexadecimal = (number: number) => (0x1000 + number).toString(16);
+const network = (group: number, number: number) =>
+  mustParsePrefix(`2001:1db8:1234:5678:9abc:def0:${hexadecimal(group)}:${hexadecimal(number)}/128`);
+
+test("the longest rules for destinations are read again", () => {
+  const long = `${`${"a".repeat(59)}.`.repeat(4)}example`;
+  const rules = Array.from({ length: 64 }, (_, rule) => ({
+    id: `00${hexadecimal(rule)}`,
+    names: Array.from({ length: 16 }, (_, name) => `${hexadecimal(16 * rule + name)}.${long}` as HostName),
+    prefixes: Array.from({ length: 16 }, (_, number) => network(rule, number)),
+    devices: Array.from({ length: 64 }, (_, number) =>
+      mustParsePrefix(`fdab:cdef:1234:5678:9abc:def0:1234:${hexadecimal(number)}/128`),
+    ),
+    exit: { to: "tunnel", name: "a".repeat(32) } as const,
+    note: '"'.repeat(200),
+  }));
+  expect(rules[0]?.names[0]).toHaveLength(252);
+  expect(DESTINATIONS.parse(DESTINATIONS.format(rules))).toEqual(rules);
+});
+
+test("what is too long to be read again is not written", () => {
+  const notes = savedJson("notes", Type.Array(Type.String()), null);
+  const written: string[] = [];
+  const write = (note: string) => notes.write({ write: (_, text) => void written.push(text) }, [note]);
+  expect(() => write("a".repeat(1_000_000))).toThrow("notes is too long to be kept");
+  expect(written).toEqual([]);
+  write("a".repeat(100_000));
+  expect(written.map((text) => notes.parse(text)?.[0]?.length)).toEqual([100_000]);
+});
