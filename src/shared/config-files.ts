@@ -1,3 +1,4 @@
+import { MAX_NAME_CHARACTERS } from "./bounds.ts";
 import { type FileKind, kindOfBytes, kindOfText, latin1 } from "./foreign-files.ts";
 import type { ZipEntry } from "./zip.ts";
 
@@ -59,13 +60,20 @@ export interface PackedConfig {
   open: ZipEntry["open"];
 }
 
-/** The configurations of an archive. Names that several files have are told apart by their folders. */
+/**
+ * The configurations of an archive, but not many more than the gateway keeps. Names that several files have are told apart by
+ * their folders.
+ */
 export function packedConfigs(entries: readonly ZipEntry[]): PackedConfig[] {
-  const configs = entries.filter(({ name }) => isConfig(name) && !isResource(name));
-  const count = Map.groupBy(configs, ({ name }) => serverNameOf(name));
+  const all = entries.filter(({ name }) => isConfig(name) && !isResource(name));
+  const configs = all.slice(0, MAX_SERVERS + 1);
+  const count = new Map<string, number>();
+  for (const { name } of configs)
+    for (const each of namesOf(name)) count.set(each, (count.get(each) ?? 0) + 1);
   return configs.map(({ name: path, open }) => {
-    const same = count.get(serverNameOf(path)) ?? [];
-    return { path, open, name: same.length > 1 ? nameAmong(path, same) : serverNameOf(path) };
+    const names = namesOf(path);
+    const alone = names.find((each) => count.get(each) === 1) ?? names.at(-1) ?? "";
+    return { path, open, name: alone.replaceAll("/", "-") };
   });
 }
 
@@ -78,20 +86,15 @@ function isConfig(path: string): boolean {
   return /[^/]\.conf$/i.test(path);
 }
 
-/** The file's name with as many of its folders as no other file of this name has, such as `Norway-wg0`. */
-function nameAmong(path: string, same: readonly ZipEntry[]): string {
-  const folders = foldersOf(path);
-  const others = same.filter(({ name }) => name !== path).map(({ name }) => foldersOf(name));
-  const last = (all: readonly string[], count: number) => all.slice(Math.max(0, all.length - count));
-  const isAlone = (count: number) =>
-    others.every((each) => last(each, count).join("/") !== last(folders, count).join("/"));
-  const counts = Array.from({ length: folders.length + 1 }, (_, count) => count);
-  const count = counts.find(isAlone) ?? folders.length;
-  return [...last(folders, count), serverNameOf(path)].join("-").normalize("NFC");
-}
-
-function foldersOf(path: string): string[] {
-  return path.split(/[/\\]/).slice(0, -1);
+/** The server's name alone, and with more and more of the file's folders, such as `Norway/wg0`, until it is too long. */
+function namesOf(path: string): string[] {
+  const folders = path.split(/[/\\]/).slice(0, -1);
+  const all = [serverNameOf(path)];
+  for (let name = all[0] ?? ""; name.length <= MAX_NAME_CHARACTERS && folders.length > 0; ) {
+    name = `${folders.pop()?.normalize("NFC")}/${name}`;
+    all.push(name);
+  }
+  return all;
 }
 
 /** The server's name: the file's, without folders and ending, and composed, as some systems store it decomposed. */

@@ -1,7 +1,13 @@
 import { expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
 import { ARCHIVE_TEXTS, FILE_TEXTS } from "../../src/dashboard/file-texts.ts";
-import { ARCHIVE_WORDS, configIn, MAX_CONFIG_BYTES, packedConfigs } from "../../src/shared/config-files.ts";
+import {
+  ARCHIVE_WORDS,
+  configIn,
+  MAX_CONFIG_BYTES,
+  MAX_SERVERS,
+  packedConfigs,
+} from "../../src/shared/config-files.ts";
 import { FILE_WORDS, type FileKind, kindOfText } from "../../src/shared/foreign-files.ts";
 import { parseConfig } from "../../src/wireguard/config.ts";
 import { CONFIG } from "../cli/archives.ts";
@@ -156,6 +162,15 @@ test("names that an archive has in several folders are told apart by as many fol
     ...["wg0", "Norway-wg0", "Sweden-wg0", "a-Oslo-wg0", "b-Oslo-wg0"],
     ...["no-1", "caf\u00e9-x", "caf\u00e9-x"],
   ]);
+});
+
+test("no archive takes long to be looked at, however many files of one name it has, or folders for each", () => {
+  const paths = Array.from({ length: 65_535 }, (_, number) => `${"a/".repeat(400)}${number}/wg0.conf`);
+  const begin = performance.now();
+  const found = packedConfigs(paths.map(entry));
+  expect(performance.now() - begin).toBeLessThan(5_000);
+  expect(found.slice(0, 2).map(({ name }) => name)).toEqual(["0-wg0", "1-wg0"]);
+  expect(found.length).toBeGreaterThan(MAX_SERVERS);
 });
 
 test("what macOS and Windows add to an archive is left out", () => {
