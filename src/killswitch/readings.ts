@@ -19,7 +19,8 @@ import { listTable } from "./table.ts";
 
 /** The last reading, and a sentence about it for people. */
 interface Found {
-  table: { listing: string | null; asLoaded: boolean; parts: readonly Part[] };
+  /** With the number of the firewall's last change when the reading began. */
+  table: { generation: number | null; listing: string | null; asLoaded: boolean; parts: readonly Part[] };
   rules: ShownRules & { parts: readonly Part[] };
 }
 
@@ -32,7 +33,7 @@ interface Deps {
   host: Host;
   /** Readings take turns with changes: otherwise our own replacement of the table would look like an alteration. */
   queue: Queue;
-  loaded: LoadedTable;
+  loaded: Pick<LoadedTable, "learnSpelling" | "isAsLoaded">;
   network: () => HostNetwork;
   /** The wanted routing rules. */
   rules: () => readonly Rule[];
@@ -47,9 +48,8 @@ export class Readings {
   private readonly sysctls: Reading<SysctlParts>;
   /** Whether the kernel's changes are reported to `forget`. */
   private watched = false;
-  /** The firewall's last change that was reported, and that at the beginning of the last reading of the table. */
+  /** The number of the firewall's last change that was reported. */
   reported: number | null = null;
-  private readAt: number | null = null;
 
   constructor(private readonly deps: Deps) {
     this.table = new Reading(deps.host, READING_EXPIRES_MS);
@@ -105,7 +105,7 @@ export class Readings {
   /** Without a look: what is asked until the table is loaded again is answered at once. */
   isGone(): void {
     const parts = tableParts(null, () => false);
-    void this.table.renew(async () => ({ listing: null, asLoaded: false, parts }));
+    void this.table.renew(async () => ({ generation: null, listing: null, asLoaded: false, parts }));
   }
 
   /** Lets the loaded table learn nft's spelling from a listing. */
@@ -116,14 +116,14 @@ export class Readings {
   /** A report takes milliseconds: until then, the number of the firewall's last change tells that one is due. */
   private async tableFound(): Promise<Found["table"]> {
     const found = await this.lastFound();
-    if (await this.isCurrent()) return found;
+    if (await this.isCurrent(found)) return found;
     this.table.forget();
     return this.lastFound();
   }
 
-  private async isCurrent(): Promise<boolean> {
+  private async isCurrent({ generation }: Found["table"]): Promise<boolean> {
     const now = await this.deps.host.firewallGeneration();
-    return now === null || now === this.reported || now === this.readAt;
+    return now === null || now === this.reported || now === generation;
   }
 
   private lastFound(): Promise<Found["table"]> {
@@ -137,12 +137,10 @@ export class Readings {
 
   private async readTable(): Promise<Found["table"]> {
     const { host, loaded } = this.deps;
-    const generation = host.firewallGeneration();
-    const listing = await listTable(host);
-    this.readAt = await generation;
+    const [generation, listing] = await Promise.all([host.firewallGeneration(), listTable(host)]);
     loaded.learnSpelling(listing);
     const asLoaded = loaded.isAsLoaded(listing);
-    return { listing, asLoaded, parts: tableParts(listing, () => asLoaded) };
+    return { generation, listing, asLoaded, parts: tableParts(listing, () => asLoaded) };
   }
 
   private async readRules(): Promise<Found["rules"]> {
