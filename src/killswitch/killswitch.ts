@@ -204,9 +204,9 @@ export class KillSwitch {
    * Whether a change to the table that the kernel reports is ours; it reports each of ours once. If reports may have been
    * missed, ours may be among them, and the next report may be of another program's change.
    */
-  isOwnChange(missed: boolean): boolean {
+  isOwnChange({ missed, gone }: { missed: boolean; gone: boolean }): boolean {
     if (missed || !this.readings.isWatched) this.ownChanges.forget();
-    return this.ownChanges.take();
+    return this.ownChanges.take(gone);
   }
 
   /** To be called when the kernel reports a change of either layer, ours included: what was read before is not used again. */

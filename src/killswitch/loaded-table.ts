@@ -62,14 +62,14 @@ export class LoadedTable {
     const ahead =
       onServers === undefined || former === undefined ? null : await this.permitServers(former, ruleset);
     if (ahead !== null) onServers?.();
-    const loading = this.ownChanges.make(() => loadTable(this.host, ruleset, onCommitted));
+    const given = chainsListed(ruleset);
+    const loading = this.ownChanges.make(() => loadTable(this.host, ruleset, onCommitted), given.size === 0);
     const echoed = chainsEchoed(
       await loading.catch(async (error: unknown) => {
         await this.takeBack(ahead ?? []);
         throw error;
       }),
     );
-    const given = chainsListed(ruleset);
     const whole = sameShape(echoed, given);
     // If the echo is incomplete, the expected spelling comes from a listing.
     this.loaded = { ruleset, chains: whole ? echoed : given };

@@ -132,7 +132,7 @@ export class MachineSupervisor {
   private async saw(event: KernelEvent, signal: AbortSignal): Promise<void> {
     const { host, killSwitch } = this.deps;
     if (event.of === "firewall" || event.of === "rules") killSwitch.changed();
-    if (event.of === "firewall" && killSwitch.isOwnChange(event.missed)) return;
+    if (event.of === "firewall" && killSwitch.isOwnChange(event)) return;
     // In this turn of the event loop: the next one may be busy.
     if (event.of === "firewall" && event.gone)
       return killSwitch.mend({ isTableGone: true }).catch((error) => this.backstop.doubt(error));

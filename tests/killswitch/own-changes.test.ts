@@ -32,3 +32,12 @@ test("no report is expected of a change that failed, was forgotten, or was made 
   await Bun.sleep(0);
   expect(changes.take()).toBe(false);
 });
+
+test("that the table is gone is of our change only if that leaves none", async () => {
+  const { changes } = world();
+  // The kernel reports nothing if an element was there before.
+  await changes.make(async () => {});
+  expect(changes.take(true)).toBe(false);
+  await changes.make(async () => {}, true);
+  expect([changes.take(true), changes.take(true), changes.take()]).toEqual([true, false, true]);
+});
