@@ -1,4 +1,13 @@
-import { HEADER_BYTES, Malformed, nameBytes, nameIn, plainName, recordsIn, TYPE, viewOf } from "./wire.ts";
+import {
+  HEADER_BYTES,
+  MAX_LABEL_BYTES,
+  Malformed,
+  nameBytes,
+  nameIn,
+  recordsIn,
+  TYPE,
+  viewOf,
+} from "./wire.ts";
 
 /** The longest query that is read. One has a name and a few options. */
 export const MAX_QUERY_BYTES = 1_232;
@@ -43,8 +52,7 @@ export function questionIn(message: Uint8Array): Question | null {
   if ((flags & FLAG.opcode) !== 0 || counts.join() !== "1,0,0") throw new Malformed();
   const { name, end } = nameIn(message, HEADER_BYTES);
   // All who ask for a name share its answer, whose records are behind the question: each question has the same length.
-  const isCompressed = plainName(message, HEADER_BYTES).bytes.length !== end - HEADER_BYTES;
-  if (isCompressed || end + 4 > message.length) throw new Malformed();
+  if (isCompressed(message) || end + 4 > message.length) throw new Malformed();
   const options = recordsIn(message, end + 4).filter(({ type }) => type === TYPE.opt);
   const [edns] = options;
   if (options.length > 1) throw new Malformed();
@@ -61,6 +69,16 @@ export function questionIn(message: Uint8Array): Question | null {
     wantsDnssec: edns !== undefined && (edns.ttl & DNSSEC_OK) !== 0,
     udpBytes: Math.min(room, UDP_ANSWER_BYTES),
   };
+}
+
+/** Whether a pointer ends the name of the question. */
+function isCompressed(message: Uint8Array): boolean {
+  let at = HEADER_BYTES;
+  for (let length = message[at] ?? 0; length !== 0; length = message[at] ?? 0) {
+    if (length > MAX_LABEL_BYTES) return true;
+    at += 1 + length;
+  }
+  return false;
 }
 
 /** A question of the gateway's own. */

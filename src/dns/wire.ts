@@ -3,7 +3,7 @@
 export const HEADER_BYTES = 12;
 /** Bytes of a name on the wire (RFC 1035, section 2.3.4). */
 const MAX_NAME_BYTES = 255;
-const MAX_LABEL_BYTES = 63;
+export const MAX_LABEL_BYTES = 63;
 /** Each is followed by a label: more of them than a name has labels only take time. */
 const MAX_POINTERS = 127;
 /** Bytes of a record between its name and its data: type, class, TTL, length. */
