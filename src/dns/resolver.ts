@@ -103,6 +103,9 @@ export class Resolver {
   /** By exit: the interface that answers came by, and how often it has changed. */
   private readonly generations = new Map<string, { link: string | null; number: number }>();
 
+  /** Whether answers have addresses of these networks. */
+  private readonly ofHome = new WeakMap<Answer, { home: readonly Prefix[]; isIn: boolean }>();
+
   constructor(private readonly deps: Deps) {
     this.cache = new Cache(() => deps.clock.monotonic());
   }
@@ -255,9 +258,8 @@ export class Resolver {
    */
   private leadsHome(name: string, answer: Answer, match: Match<HostName> | null): boolean {
     if (match === null && this.deps.mayLeadHome(name)) return false;
-    const { addresses, locals } = answer;
-    const open = this.deps.publicHome();
-    if (open.some((prefix) => addresses.some((address) => contains(prefix, address)))) return true;
+    const { locals } = answer;
+    if (this.isOfHome(answer, this.deps.publicHome())) return true;
     if (match === null || match.rule.exit.to === "direct" || locals.length === 0) return locals.length > 0;
     const home = this.deps.home();
     return locals.some(
@@ -267,6 +269,15 @@ export class Resolver {
         contains(IPV4_LINK_LOCAL, address) ||
         home.some((prefix) => contains(prefix, address)),
     );
+  }
+
+  /** Whether any of the addresses is in these networks. It is found once: a device may ask a thousand times a second. */
+  private isOfHome(answer: Answer, home: readonly Prefix[]): boolean {
+    const known = this.ofHome.get(answer);
+    if (known?.home === home) return known.isIn;
+    const isIn = home.some((prefix) => answer.addresses.some((address) => contains(prefix, address)));
+    this.ofHome.set(answer, { home, isIn });
+    return isIn;
   }
 
   /** Counts a message. Whether it is read. */

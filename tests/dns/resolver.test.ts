@@ -18,6 +18,11 @@ const TV = "02:00:00:00:00:20" as Mac;
 const A_RECORD = { type: 1, ttl: 60, data: Uint8Array.of(192, 0, 2, 9) };
 const PHONE = "02:00:00:00:00:21" as Mac;
 
+const NETWORK = {
+  addresses: ips("192.168.7.1", "198.51.100.9", "2001:db8:7::2"),
+  routers: ips("198.51.100.1"),
+};
+
 /** A resolver whose exits answer with their own address, unless a test says otherwise. */
 function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; exit?: string } = {}) {
   const world = {
@@ -31,6 +36,7 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     /** Whether the kernel takes more addresses. */
     isRoom: true,
     rules: new Matcher([]),
+    network: NETWORK,
     down: new Set<string>(),
     blocked: new Set<string>(),
     /** What became of each query. */
@@ -74,11 +80,7 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
         ? null
         : { link: to.name, mark: 1, resolvers: ips("10.64.0.1") },
     home: () => cidrs("192.168.7.0/24"),
-    publicHome: () =>
-      publicHomeOf({
-        addresses: ips("192.168.7.1", "198.51.100.9", "2001:db8:7::2"),
-        routers: ips("198.51.100.1"),
-      }),
+    publicHome: () => publicHomeOf(world.network),
     upstream: {
       ask: async (question, { link }: ExitResolvers): Promise<Answer | null> => {
         world.asked.push(`${link} ${question.name}`);
@@ -227,6 +229,11 @@ test("no name of the internet leads into the home", async () => {
   // Nor a public one of the gateway or its router, behind whatever exit.
   world.answers.set("own.example", "198.51.100.9").set("router.office.example", "198.51.100.1");
   for (const name of ["own.example", "router.office.example"]) expect(await ask(name)).toBe("NOERROR");
+  // What is remembered is that of the gateway once it has the address.
+  world.answers.set("later.example", "203.0.113.9");
+  expect(await ask("later.example")).toBe("203.0.113.9");
+  world.network = { ...NETWORK, routers: ips("203.0.113.9") };
+  expect(await ask("later.example")).toBe("NOERROR");
   // A person has permitted this one, for the tunnel of the device.
   world.answers.set("plex.direct", "192.168.7.20");
   expect(await ask("plex.direct")).toBe("192.168.7.20");
