@@ -2,7 +2,7 @@ import type { Check } from "./schema.ts";
 
 /** Faults that cause others, the first cause first. */
 const CAUSES: readonly { id: string; effects: RegExp }[] = [
-  // If another program's rule leads elsewhere, the firewall also stops the measurements.
+  // A rule of another program may lead WireGuard's own packets elsewhere, or refuse them.
   { id: "other_rules", effects: /^(tunnel:.*|dns)$/ },
   { id: "tunnel:main", effects: /^dns$/ },
 ];
