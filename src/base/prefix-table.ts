@@ -1,4 +1,13 @@
-import { type Address, addressOf, familyOf, lengthOf, networkOf, type Prefix, prefixOf } from "./address.ts";
+import {
+  type Address,
+  addressOf,
+  familyOf,
+  lengthOf,
+  networkOf,
+  numberOf,
+  type Prefix,
+  prefixOf,
+} from "./address.ts";
 
 /** The prefix that was found, and what it has. */
 export interface Found<Value> {
@@ -48,6 +57,5 @@ export class PrefixTable<Value> {
 /** The network of this length that the address is in. IPv4 is not parsed as `networkOf` does, which takes much longer. */
 function keyOf(address: Address, length: number): string {
   if (familyOf(address) === 6) return networkOf(prefixOf(address), length);
-  const bits = address.split(".").reduce((number, octet) => number * 256 + Number(octet), 0);
-  return `${Math.floor(bits / 2 ** (32 - length))}/${length}`;
+  return `${Math.floor(numberOf(address) / 2 ** (32 - length))}/${length}`;
 }

@@ -146,6 +146,20 @@ describe("prefixes", () => {
     expect(contains(cidr("::/0"), ip("10.0.0.1"))).toBeFalse();
     expect(contains(cidr("10.0.0.0/8"), ip("::ffff:10.1.2.3"))).toBeTrue();
   });
+
+  test("an IPv4 address is in a network if its own network of that length is the same", () => {
+    // A bit at a time, so that all lengths are at their edges.
+    const pairs = fc.tuple(fc.ipV4(), fc.nat(31), fc.nat(32));
+    fc.assert(
+      fc.property(pairs, ([text, bit, length]) => {
+        const bytes = text.split(".").map(Number);
+        const other = bytes.map((byte, at) => (at === bit >> 3 ? byte ^ (0x80 >> (bit & 7)) : byte));
+        const network = networkOf(prefixOf(ip(text)), length);
+        expect(contains(network, ip(text))).toBeTrue();
+        expect(contains(network, ip(other.join(".")))).toBe(bit >= length);
+      }),
+    );
+  });
 });
 
 describe("private addresses", () => {
