@@ -77,7 +77,7 @@ export function mustParsePrefix(text: string): Prefix {
 
 /** In the order of the network: four bytes, or sixteen. */
 export function bytesOf(address: Address): Uint8Array {
-  return Uint8Array.from(ipaddr.parse(address).toByteArray());
+  return Uint8Array.from(parsed(address).toByteArray());
 }
 
 /** The prefix of a single address. */
@@ -96,8 +96,9 @@ export function lengthOf(prefix: Prefix): number {
 
 /** The network of this length that the prefix's address is in: host bits are cleared. */
 export function networkOf(prefix: Prefix, length = lengthOf(prefix)): Prefix {
-  const bytes = ipaddr.parse(addressOf(prefix)).toByteArray();
+  const bytes = parsed(addressOf(prefix)).toByteArray();
   const network = bytes.map((byte, index) => byte & (0xff00 >> Math.min(8, bitsInByte(length, index))));
+  if (network.every((byte, index) => byte === bytes[index])) return withLength(addressOf(prefix), length);
   return mustParsePrefix(`${ipaddr.fromByteArray(network)}/${length}`);
 }
 
@@ -111,8 +112,7 @@ export function contains(prefix: Prefix, address: Address): boolean {
   const plain = unmapped(address);
   // Parsing takes much longer.
   if (familyOf(plain) !== familyOf(prefix)) return false;
-  if (familyOf(plain) === 6)
-    return ipaddr.parse(plain).match(ipaddr.parse(addressOf(prefix)), lengthOf(prefix));
+  if (familyOf(plain) === 6) return parsed(plain).match(parsed(addressOf(prefix)), lengthOf(prefix));
   const size = 2 ** (32 - lengthOf(prefix));
   return Math.floor(numberOf(plain) / size) === Math.floor(numberOf(addressOf(prefix)) / size);
 }
@@ -120,6 +120,19 @@ export function contains(prefix: Prefix, address: Address): boolean {
 /** An IPv4 address as a number: answers of resolvers have many, and each is compared with a dozen prefixes. */
 export function numberOf(ipv4: Address): number {
   return ipv4.split(".").reduce((number, octet) => number * 256 + Number(octet), 0);
+}
+
+const MAX_LATEST = 256;
+const latest = new Map<Address, ipaddr.IPv4 | ipaddr.IPv6>();
+
+/** The same addresses are compared again and again: parsing one takes longer than all else here. */
+function parsed(address: Address): ipaddr.IPv4 | ipaddr.IPv6 {
+  const known = latest.get(address);
+  if (known !== undefined) return known;
+  if (latest.size >= MAX_LATEST) latest.clear();
+  const made = ipaddr.parse(address);
+  latest.set(address, made);
+  return made;
 }
 
 /** Whether one host can have the address: it is not unspecified, loopback, multicast or broadcast. */

@@ -150,14 +150,29 @@ interface ListParts<Entry> {
   merge?: (here: readonly Entry[], given: readonly Entry[]) => readonly Entry[];
 }
 
+/** What is here, in a backup, and of both. */
+const MAX_LATEST = 3;
+
 /** A bounded list of things, each with a name of its own. */
 export class SavedList<Entry> extends Saved<readonly Entry[]> implements BackedUp {
   readonly max: number;
+  /** What the latest texts mean. */
+  private readonly known = new Map<string | null, readonly Entry[]>();
 
   constructor(private readonly parts: ListParts<Entry>) {
     const { key, entriesIn, format, max, maxCharacters } = parts;
-    super(key, (text) => this.bounded(entriesIn(text)), format, max * maxCharacters);
+    super(key, (text) => this.latest(text, () => this.bounded(entriesIn(text))), format, max * maxCharacters);
     this.max = max;
+  }
+
+  /** A restore asks again and again what its texts mean. */
+  private latest(text: string | null, read: () => readonly Entry[]): readonly Entry[] {
+    const known = this.known.get(text);
+    if (known !== undefined) return known;
+    if (this.known.size >= MAX_LATEST) this.known.clear();
+    const entries = read();
+    this.known.set(text, entries);
+    return entries;
   }
 
   /** Former versions may have written another order. */

@@ -107,13 +107,15 @@ function withParents(name: HostName): HostName[] {
 
 /** The first part of one rule that another has too, for some device that both are for; null if there is none. */
 export function conflictBetween(one: Rule, other: Rule): HostName | Prefix | null {
+  // Most rules share nothing, and some have many devices.
+  const others: ReadonlySet<string> = new Set([...other.names, ...other.prefixes]);
+  const shared = [...one.names, ...one.prefixes].find((each) => others.has(each)) ?? null;
+  if (shared === null) return null;
   const isForBoth =
     one.devices.length === 0
       ? other.devices.length === 0
       : one.devices.some((device) => other.devices.includes(device));
-  if (!isForBoth) return null;
-  const others: ReadonlySet<string> = new Set([...other.names, ...other.prefixes]);
-  return [...one.names, ...one.prefixes].find((each) => others.has(each)) ?? null;
+  return isForBoth ? shared : null;
 }
 
 /** The order in which rules are shown: those of single devices first, and then by their names and prefixes. */
