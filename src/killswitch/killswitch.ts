@@ -352,7 +352,7 @@ export class KillSwitch {
   }
 
   private restoreTable(): Promise<void> {
-    this.readings.isGone();
+    this.readings.tableIsGone();
     return this.repairs.repair([REMOVED], () => this.reload(), this.repairLater);
   }
 

@@ -103,7 +103,7 @@ export class Readings {
   }
 
   /** Without a look: what is asked until the table is loaded again is answered at once. */
-  isGone(): void {
+  tableIsGone(): void {
     const parts = tableParts(null, () => false);
     void this.table.renew(async () => ({ generation: null, listing: null, asLoaded: false, parts }));
   }
