@@ -12,6 +12,49 @@ const CODES = readdirSync(FOLDER).flatMap((name) => (name.endsWith(".json") ? [n
 const LABEL = 24;
 const longest = (length: number) => 2.2 * length + 8;
 
+/**
+ * Words that a language of the page does not use, each with the one that it uses: one thing has one name, and it is the
+ * name that people know from their router.
+ */
+const FOREIGN: Record<string, Record<string, string>> = {
+  de: {
+    Netzwerkanschluss: "Verbindung zum Router",
+    gesperrt: "blockiert",
+    Laufzeit: "Latenz",
+    Umlaufzeit: "Latenz",
+    verlustreich: "verliert Pakete",
+    Portweiterleitung: "Portfreigabe",
+  },
+  es: {
+    rutas: "enrutamiento",
+    enrutador: "router",
+    "ida y vuelta": "latencia",
+    "apretón de manos": "negociación",
+    cupo: "cuota",
+    "interruptor de corte": "kill switch",
+  },
+  fr: {
+    "aller-retour": "latence",
+    "poignée de main": "négociation",
+    muet: "ne répond plus",
+    obfuscation: "dissimulation",
+    "redirection de port": "port redirigé",
+  },
+  // Of Portugal, where the page speaks to Brazil.
+  pt: {
+    ficheiro: "arquivo",
+    utilizador: "usuário",
+    "palavra-passe": "senha",
+    telemóvel: "celular",
+    ecrã: "tela",
+    definições: "configurações",
+    ligação: "conexão",
+    registo: "registro",
+  },
+  ru: { файрвол: "брандмауэр", "межсетевой экран": "брандмауэр", маршрутизатор: "роутер", пинг: "задержка" },
+  zh: { 断网开关: "终止开关", 防火牆: "防火墙", 往返: "延迟", 时延: "延迟", 被封锁: "已阻止" },
+};
+
 const { messages } = allMessages();
 
 test("each text of the page is a message that can be translated", () => {
@@ -75,6 +118,17 @@ for (const code of CODES) {
 
   test(`${code}: the messages are in order, so that whoever adds one finds its place`, () => {
     expect(Object.keys(catalogue)).toEqual(Object.keys(catalogue).toSorted());
+  });
+
+  test(`${code}: a thing has one name, the one in the glossary`, () => {
+    const foreign = Object.entries(FOREIGN[code] ?? {});
+    expect(foreign).not.toEqual([]);
+    const found = Object.values(catalogue).flatMap((text) =>
+      foreign.flatMap(([word, instead]) =>
+        text.toLowerCase().includes(word.toLowerCase()) ? [`${text}: ${instead} in place of ${word}`] : [],
+      ),
+    );
+    expect(found).toEqual([]);
   });
 
   test(`${code}: translations have the parts, tags and plurals that they need, and labels are short`, () => {

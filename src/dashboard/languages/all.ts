@@ -20,7 +20,7 @@ export const LANGUAGES: readonly Language[] = [
   { code: "de", name: "Deutsch", catalogue: de as unknown as string },
   { code: "es", name: "Español", catalogue: es as unknown as string },
   { code: "fr", name: "Français", catalogue: fr as unknown as string },
-  { code: "pt", name: "Português", catalogue: pt as unknown as string },
+  { code: "pt", name: "Português (Brasil)", catalogue: pt as unknown as string },
   { code: "ru", name: "Русский", catalogue: ru as unknown as string },
   { code: "zh", name: "简体中文", catalogue: zh as unknown as string },
 ];
