@@ -121,12 +121,18 @@ function look() {
   for (const [parent, { ephemeral, addresses, loaded }] of peers) {
     if (!loaded && at.get(ephemeral) > 0) {
       load(ephemeral, addresses);
-      peers.set(parent, { ephemeral, addresses, loaded: true, since: at.get(parent) });
+      forgetHandshake(parent);
+      peers.set(parent, { ephemeral, addresses, loaded: true });
       console.log(`loaded: ${ephemeral}`);
-    } else if (loaded && at.get(parent) > peers.get(parent).since) {
+    } else if (loaded && at.get(parent) > 0) {
       unload(parent, { ephemeral, addresses });
     }
   }
+}
+
+/** `wg` tells whole seconds, and the next handshake may be in the same one: a new peer has shaken no hands. */
+function forgetHandshake(key) {
+  wg(["set", wireguard, "peer", key, "remove", "peer", key]);
 }
 
 /** As after a handshake of another machine that has the normal peer's key. */

@@ -77,7 +77,7 @@ test(
     expect(before).toBeGreaterThan(0);
     // The firewall permits the port in use, and no longer the one that was tried.
     const table = await lab.exec(lab.namespaces.gateway, ["nft", "list", "table", "inet", "portcullis"]);
-    const permits = (port: number) => table.stdout.includes(`ip daddr ${VPN.vpn1.v4} udp dport ${port} `);
+    const permits = (port: number) => new RegExp(`${VPN.vpn1.v4} \\. ${port}\\b`).test(table.stdout);
     expect([permits(443), permits(VPN_PORT)]).toEqual([true, false]);
     const { checks } = (await gateway.api("GET", "/api/checks")).body;
     const { result, found } = checks.find(({ id }: { id: string }) => id === "tunnel:main");
