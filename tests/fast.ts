@@ -4,6 +4,8 @@ import { describe, test } from "bun:test";
 const FAST = process.env.PORTCULLIS_TEST_FAST === "1";
 /** `scripts/test` sets it to what this machine does not permit: `root`, and so namespaces either; or `namespaces`. */
 const LACKS = process.env.PORTCULLIS_TEST_LACKS ?? "";
+/** `scripts/test` sets it to `without`, and with `--long` to `only`. Without it, as for a file that is named, all tests run. */
+const LONG = process.env.PORTCULLIS_TEST_LONG ?? "";
 
 const unless = (skipped: boolean) => ({ test: test.skipIf(skipped), describe: describe.skipIf(skipped) });
 
@@ -13,3 +15,18 @@ export const needsNamespaces = unless(FAST || LACKS !== "");
 export const needsRoot = unless(FAST || LACKS === "root");
 /** For tests that take seconds, because they try many cases or start the program, and for those that measure time. */
 export const slow = unless(FAST);
+
+/**
+ * For tests that run only with `scripts/test --long`, and for what reason. A whole file: `const { test } = long("…")`.
+ * One test of a file: `long("…").test("…")`. `lab/suite/tests.ts` reads in the file's text which of the two it is.
+ */
+export function long(_reason: string): { test: typeof test; describe: typeof describe } {
+  if (FAST || LONG === "without") return { test: unheard(test), describe: unheard(describe) };
+  return LONG === "only" ? { test: test.only, describe: describe.only } : { test, describe };
+}
+
+/** It takes tests and tells Bun nothing of them, so that they do not count as skipped. */
+function unheard<T extends object>(what: T): T {
+  const silent: T = new Proxy(what, { get: () => silent, apply: () => silent });
+  return silent;
+}

@@ -1,19 +1,31 @@
 // Runs the suite; scripts/test has prepared the machine. Arguments go to `bun test`; `--fast` runs the quick part only, and
-// `--long` what the suite leaves out.
+// `--long` the tests that the suite leaves out.
 import { sandboxRefusal } from "../../src/sandbox/permission.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { BUILD, binaryChecks, sourceChecks } from "./checks.ts";
 import { endAll, type Job, type Result, run } from "./job.ts";
 import { hasFoundLeak } from "./leak.ts";
 import { runAll } from "./schedule.ts";
-import { chosenTests, countOf, fastTests, type Lacks, leftOut, suiteTests, testJobs } from "./tests.ts";
+import {
+  chosenTests,
+  countOf,
+  fastTests,
+  filesOf,
+  type Lacks,
+  leftOut,
+  type Part,
+  testJobs,
+} from "./tests.ts";
 
+/** How many of the suite's files it says took longest. */
+const MAX_SLOWEST = 10;
 /** Of more than a hundred files. If more fails, it is no busy machine. */
 const MAX_REPEATED = 8;
 
 const args = process.argv.slice(2);
 const isFast = args.join(" ") === "--fast";
 const isLong = args.join(" ") === "--long";
+const part: Part = isLong ? "long" : "suite";
 const isChosen = args.length > 0 && !isFast && !isLong;
 const began = performance.now();
 
@@ -35,9 +47,9 @@ if (process.getuid?.() !== 0) {
 }
 process.env.PORTCULLIS_TEST_LACKS = lacks.permission;
 
-const omitted = isFast ? [] : leftOut(lacks).filter((file) => suiteTests(isLong).includes(file));
+const omitted = isFast ? [] : leftOut(lacks).filter((file) => filesOf(part).includes(file));
 const results = isFast ? await runAll([...sourceChecks(true), fastTests()], tell) : await everything();
-report(results, isFast || isChosen ? 0 : await countOf(omitted));
+report(results, isFast || isChosen ? 0 : await countOf(part, omitted));
 
 async function everything(): Promise<Result[]> {
   const build = await run(BUILD);
@@ -47,7 +59,10 @@ async function everything(): Promise<Result[]> {
   // It starts in a quarter of the time that the sources take.
   process.env.PORTCULLIS_TEST_PROGRAM = `${process.cwd()}/dist/portcullis`;
   if (isChosen) return [build, await run(chosenTests(args)), ...(await runAll(sourceChecks(false), tell))];
-  const tests = testJobs(suiteTests(isLong).filter((file) => !omitted.includes(file)));
+  const tests = testJobs(
+    part,
+    filesOf(part).filter((file) => !omitted.includes(file)),
+  );
   if (isLong) return [build, ...(await again(await runAll(tests, tell)))];
   const checks = [...sourceChecks(false), ...binaryChecks()];
   // Checks use the processor while the first labs wait.
@@ -85,15 +100,24 @@ function tell({ job, failed, output, seconds }: Result): void {
     console.log(`       ${line}`);
 }
 
+/** How long each took, longest first: of `--long` all, because one that has become short enough may join the suite. */
+function tellTimes(all: readonly Result[]): void {
+  const slowest = all.toSorted((one, other) => other.seconds - one.seconds);
+  console.log(isLong ? "Longest first:" : `The ${MAX_SLOWEST} that took longest:`);
+  for (const { job, seconds } of isLong ? slowest : slowest.slice(0, MAX_SLOWEST))
+    console.log(`${seconds.toFixed(0).padStart(5)} s  ${job.title}`);
+}
+
 function report(all: readonly Result[], uncounted: number): void {
   const sum = (key: "passed" | "failed" | "skipped") => all.reduce((total, each) => total + each[key], 0);
+  if (!isFast && !isChosen) tellTimes(all);
   // What failed comes last, where a reader looks first.
   for (const { job, failed, output } of all)
     if (failed > 0 && !job.isShown) console.log(withoutPassed(output));
   const skipped = sum("skipped") + uncounted;
   if (isFast)
     console.log(
-      `Left out: ${skipped} tests that need root or are slow, and all of tests/cli, tests/binary and tests/lab.`,
+      `Left out: ${skipped} tests that need root or are slow, and all of tests/cli, tests/binary, tests/dashboard and tests/lab.`,
     );
   const counted = `${sum("passed")} passed, ${sum("failed")} failed`;
   if (skipped > 0 && !isFast && why !== "")

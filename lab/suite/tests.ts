@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { type Job, run } from "./job.ts";
 
 /** Tests wait for conditions; this ends those that would wait for ever, even on a busy machine. */
@@ -10,7 +11,7 @@ const BATCH = 20;
 /** They start the program, labs or a browser; each file has a process of its own. */
 const PROGRAMS = /^\.\/tests\/(lab|binary|cli|dashboard)\//;
 const LABS = /^\.\/tests\/lab\//;
-const NAMESPACES = /^\.\/tests\/(lab|dashboard|binary)\/|^\.\/tests\/system\/.*\.lab\.test\.ts$/;
+const NAMESPACES = /^\.\/tests\/(lab|dashboard|binary)\/|\.lab\.test\.ts$/;
 /** They need Debian packages in all that they do. */
 const PACKAGED =
   /^\.\/tests\/(cli\/update|install\/units|package\/.*|release\/signed-tag|update\/(install|sign|update))\.test\.ts$/;
@@ -36,88 +37,6 @@ const HEAVY = new Set(
   ]),
 );
 
-/**
- * The suite is to end within a quarter of an hour on two busy processors: it plays the leaks, one gateway, a home's
- * devices, a phone, and the page's first steps. `scripts/test --long` runs the rest, which takes hours there.
- */
-const LONG = new Set([
-  // What repeats: rounds of SIGKILL, random changes, hours that pass in minutes, measurements, a build that is made twice.
-  ...namesOf("lab", ["kills", "random/random", "soak/soak", "bench/bench", "bench/page", "status"]),
-  ...namesOf("binary", ["reproducible"]),
-  ...namesOf("tunnel", ["chance"]),
-  ...namesOf("servers", ["memory"]),
-  ...namesOf("fake", ["conformance"]),
-  // The same gateway in other homes: other routers, cables, DHCP programs, providers.
-  ...namesOf("lab", ["gateway/one-card", "other-routers", "remote/router", "dropin", "dhcp", "lan", "mtu"]),
-  ...namesOf("lab", [
-    "company",
-    "second",
-    "leaks/fresh",
-    "leaks/relayed",
-    "transport",
-    "relayed",
-    "shadowsocks",
-    "amnezia",
-    "quantum",
-    "installation",
-  ]),
-  ...namesOf("lab", ["routed", "resolvers", "account", "list", "choosing", "ports", "advertising"]),
-  // Each case of what the leaks and other labs show in passing.
-  ...namesOf("lab", [
-    "direct",
-    "moves",
-    "pair",
-    "lost-exits",
-    "exits",
-    "exits-in-order",
-    "switched-dns",
-    "names",
-    "three-rules",
-  ]),
-  ...namesOf("lab", ["forwards", "port-shadow", "remote/phones", "remote/through", "remote/pair"]),
-  ...namesOf("lab", ["bounds", "limits"]),
-  ...namesOf("lab", [
-    "supervision",
-    "tunnels",
-    "hops",
-    "connections",
-    "endpoint-routes",
-    "quality",
-    "speed",
-    "order",
-    "forged",
-    "sandbox",
-  ]),
-  ...namesOf("lab", ["upgrade", "update", "checks", "notifications", "schedules", "mqtt", "port-mapping"]),
-  ...namesOf("lab", [
-    "destinations",
-    "cable",
-    "prefix",
-    "arp-flood",
-    "renewal",
-    "identity",
-    "narrow",
-    "overlap",
-  ]),
-  ...namesOf("lab", ["dns", "arp", "system-calls"]),
-  // Each command of the docs, each section of the documentation page, each way to lose a disk.
-  ...namesOf("binary", ["docs", "swagger", "durability", "https"]),
-  ...namesOf("cli", ["completion"]),
-  // Each view of the page.
-  ...namesOf("dashboard", ["account", "checks", "destinations", "devices", "firefox", "history", "home"]),
-  ...namesOf("dashboard", [
-    "languages",
-    "log",
-    "login",
-    "remote",
-    "schedules",
-    "servers",
-    "settings",
-    "walk",
-  ]),
-  ...namesOf("dashboard", ["tunnels", "links", "versions", "widths"]),
-]);
-
 function namesOf(folder: string, names: readonly string[]): string[] {
   return names.map((name) => `./tests/${folder}/${name}.test.ts`);
 }
@@ -128,13 +47,28 @@ export interface Lacks {
   packages: boolean;
 }
 
+/** The suite leaves out the tests that are `long`, and `--long` runs them alone. */
+export type Part = "suite" | "long";
+
+const ENVIRONMENT: Record<Part, Record<string, string>> = {
+  suite: { PORTCULLIS_TEST_LONG: "without" },
+  // Where CI is set, Bun refuses `test.only`.
+  long: { PORTCULLIS_TEST_LONG: "only", CI: "false" },
+};
+
 function allTests(): string[] {
   return [...new Bun.Glob("tests/**/*.test.ts").scanSync(".")].toSorted().map((file) => `./${file}`);
 }
 
-/** Those of the suite, or those that `--long` runs instead. */
-export function suiteTests(areLong: boolean): string[] {
-  return allTests().filter((file) => LONG.has(file) === areLong);
+/** The files that have tests of this part. No process starts for one that has none. */
+export function filesOf(part: Part): string[] {
+  return allTests().filter((file) => partsOf(readFileSync(file, "utf8")).includes(part));
+}
+
+/** Read in the file's text: it takes `test` or `describe` from `long`, or calls it for some tests, or does not know it. */
+export function partsOf(text: string): Part[] {
+  if (!/^import \{[^}]*\blong\b[^}]*\} from "[./]+\/fast\.ts";$/m.test(text)) return ["suite"];
+  return /^const \{.*\} = long\(/m.test(text) ? ["long"] : ["suite", "long"];
 }
 
 /** Those that this machine cannot run. */
@@ -145,7 +79,7 @@ export function leftOut({ permission, packages }: Lacks): string[] {
 
 /** Those that `--fast` runs: in one process, because most of their time is the start of one. */
 export function fastTests(): Job {
-  const files = allTests().filter((file) => !PROGRAMS.test(file));
+  const files = filesOf("suite").filter((file) => !PROGRAMS.test(file) && !NAMESPACES.test(file));
   return {
     ...testsOf(files, "--parallel", "--no-isolate", "--only-failures"),
     environment: { PORTCULLIS_TEST_FAST: "1" },
@@ -153,7 +87,7 @@ export function fastTests(): Job {
 }
 
 /** The long labs first, then labs and programs in turns, because labs mostly wait; the quick tests fill the end. */
-export function testJobs(files: readonly string[]): Job[] {
+export function testJobs(part: Part, files: readonly string[]): Job[] {
   const first = FIRST.filter((file) => files.includes(file));
   const labs = files.filter((file) => LABS.test(file) && !FIRST.includes(file));
   const programs = files.filter((file) => PROGRAMS.test(file) && !LABS.test(file));
@@ -169,7 +103,7 @@ export function testJobs(files: readonly string[]): Job[] {
     ...[...first, ...mixed].map((file) => ({ ...testsOf([file]), isHeavy: HEAVY.has(file) })),
     ...batches.map((batch) => testsOf(batch)),
   ];
-  return jobs.map((job) => ({ ...job, maxMs: MAX_FILE_MS }));
+  return jobs.map((job) => ({ ...job, environment: ENVIRONMENT[part], maxMs: MAX_FILE_MS }));
 }
 
 /** `bun test` with arguments of the caller's. */
@@ -186,12 +120,13 @@ function testsOf(words: readonly string[], ...options: readonly string[]): Job {
   };
 }
 
-/** How many tests these files have. No test has the name that is asked for, so Bun only counts them. */
-export async function countOf(files: readonly string[]): Promise<number> {
+/** How many tests of this part these files have. No test has the name that is asked for, so Bun only counts them. */
+export async function countOf(part: Part, files: readonly string[]): Promise<number> {
   let sum = 0;
   for (const file of files) {
     const { output, skipped } = await run({
       ...testsOf([file], "-t", "^no test$"),
+      environment: ENVIRONMENT[part],
     });
     const filtered = /\(skipping (\d+) tests\)/.exec(output)?.[1];
     sum += filtered === undefined ? skipped : Number(filtered);

@@ -1,12 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Browser } from "../../lab/dashboard/browser.ts";
 import { createLab, type Gateway, type GatewayOptions, type Lab } from "../../lab/lab.ts";
 import { until } from "../../lab/until.ts";
 import { LAN, UPLINK } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
 import { makeSignedCertificate } from "../system/certificate.ts";
 import { BINARY } from "./client.ts";
+
+const { test } = long("each page over HTTPS");
 
 /** Network namespaces, a gateway, its restarts and a browser on a busy machine. */
 const TIMEOUT_MS = 300_000;

@@ -1,6 +1,9 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { cpSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { long } from "../fast.ts";
+
+const { test } = long("a build that is made twice");
 
 const SOURCES = ["src", "scripts", "LICENSE", "bun.lock", "bunfig.toml", "package.json", "tsconfig.json"];
 const INSTALLED = ["node_modules", ".tools/node_modules"];

@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { dirname } from "node:path";
 import { Browser } from "../../lab/dashboard/browser.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { until } from "../../lab/until.ts";
+import { long } from "../fast.ts";
 import { BINARY } from "./client.ts";
+
+const { test } = long("each section of the documentation page");
 
 /** Network namespaces, a gateway and a browser on a busy machine. */
 const TIMEOUT_MS = 300_000;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,10 @@ import { ScheduleList } from "../../src/schedules/schema.ts";
 import { ServerRecord } from "../../src/servers/schema.ts";
 import { UNKNOWN } from "../../src/servers/tree.ts";
 import { TunnelRow } from "../../src/tunnel/schema.ts";
+import { long } from "../fast.ts";
 import { commandLine, run } from "./program.ts";
+
+const { test } = long("each word of each command in each shell");
 
 setDefaultTimeout(60_000);
 

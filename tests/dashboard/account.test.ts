@@ -1,10 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { assertLeadsToHttps, openView, SECURE_FLAGS, told } from "../../lab/dashboard/secure.ts";
 import { ProviderSite } from "../../lab/provider.ts";
 import { until } from "../../lab/until.ts";
+import { long } from "../fast.ts";
 import { NUMBER } from "../providers/mullvad/provider.ts";
+
+const { test } = long("each view of the page");
 
 const DIALOG = "dialog[open]";
 

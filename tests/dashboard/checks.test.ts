@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { until } from "../../lab/until.ts";
 import type { Check } from "../../src/checks/schema.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each view of the page");
 
 const LAPTOP = "/api/devices/02:00:00:00:00:10";
 const OWN = ".this-device";

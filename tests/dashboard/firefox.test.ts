@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { Browser, type Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { openView, SECURE, SECURE_FLAGS, untilSecure } from "../../lab/dashboard/secure.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("the page in a second browser");
 
 /** Firefox has one way to each width. */
 const LOOKS = [

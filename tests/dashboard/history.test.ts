@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { playHistory } from "../../lab/dashboard/played-history.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each view of the page");
 
 /** Some seconds in which the traffic goes on. */
 const WATCHED_MS = 5_000;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,7 +7,10 @@ import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { inject } from "../../lab/injector.ts";
 import { PROGRAM } from "../../lab/program.ts";
 import { until } from "../../lab/until.ts";
+import { long } from "../fast.ts";
 import { advertisementPacket } from "../network/advertisement.ts";
+
+const { test } = long("each view of the page");
 
 const ROOT = join(import.meta.dir, "../..");
 /** The page must say so long after the last answer at most that the gateway is lost. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Tab } from "../../lab/dashboard/browser.ts";
@@ -6,7 +6,10 @@ import { type Rig, startRig } from "../../lab/dashboard/rig.ts";
 import { SECURE, SECURE_FLAGS, untilSecure } from "../../lab/dashboard/secure.ts";
 import { VIEWS } from "../../lab/dashboard/views.ts";
 import { LANGUAGES } from "../../src/dashboard/languages/all.ts";
+import { long } from "../fast.ts";
 import { catalogueOf } from "../page/messages.ts";
+
+const { test } = long("each view of the page again");
 
 /** Thirteen views, each looked at by axe-core. */
 const TIMEOUT_MS = 900_000;

@@ -1,6 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import type { Look, Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each view of the page");
 
 const TV = "02:00:00:00:00:20";
 /** Of a phone. */

@@ -1,9 +1,12 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { join } from "node:path";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { until } from "../../lab/until.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each view of the page");
 
 const DAY_MS = 86_400_000;
 /** More than the gateway answers at once. */

@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { until } from "../../lab/until.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each view of the page");
 
 const CONNECT = "Connect to Gothenburg, Sweden";
 

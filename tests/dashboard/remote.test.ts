@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { join } from "node:path";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
@@ -8,6 +8,9 @@ import { until } from "../../lab/until.ts";
 import type { RemoteDevice } from "../../src/remote/schema.ts";
 import { LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each view of the page");
 
 const DIALOG = "dialog[open]";
 /** At home, on the laptop. */

@@ -1,6 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each view of the page");
 
 const TV = "02:00:00:00:00:20";
 const DIALOG = "dialog[open]";

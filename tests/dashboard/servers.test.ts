@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -6,6 +6,9 @@ import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { until } from "../../lab/until.ts";
 import { ARCHIVES, zipOf } from "../cli/archives.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each view of the page");
 
 const SERVERS = 20_000;
 const ANSWERS_WITHIN_MS = 100;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Tab } from "../../lab/dashboard/browser.ts";
@@ -7,6 +7,9 @@ import { assertLeadsToHttps, openView, SECURE_FLAGS, told } from "../../lab/dash
 import { Notified } from "../../lab/notified.ts";
 import { version } from "../../package.json";
 import { LAN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each view of the page");
 
 const DIALOG = "dialog[open]";
 const PASSPHRASE = "six words that nobody knows";

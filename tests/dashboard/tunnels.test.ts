@@ -1,10 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { EphemeralService } from "../../lab/ephemeral-service.ts";
 import { until } from "../../lab/until.ts";
 import { TUNNEL } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each view of the page");
 
 const MAIN = ".tunnel:nth-of-type(1)";
 const TV = ".tunnel:nth-of-type(2)";

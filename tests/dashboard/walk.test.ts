@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,7 +11,10 @@ import { story } from "../../lab/story.ts";
 import { until } from "../../lab/until.ts";
 import { version } from "../../package.json";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
 import { NUMBER } from "../providers/mullvad/provider.ts";
+
+const { describe } = long("the whole way of the first run");
 
 /** The first run as one path, from the installed package to a protected device, of no more screens than this. */
 const MAX_SCREENS = 6;

@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { VIEWS } from "../../lab/dashboard/views.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each view of the page again");
 
 const HEIGHT = 800;
 const NORMAL_PX = 16;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { AMNEZIA_LINES, AMNEZIA_PORT, startAmnezia } from "../../lab/amnezia.ts";
 import { knock } from "../../lab/knock.ts";
 import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../lab/lab.ts";
@@ -7,6 +7,9 @@ import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import { RELAY_MARK } from "../../src/network/slot.ts";
 import { INTERNET, UPLINK, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("the same tunnel inside another transport");
 
 const TEST_MS = 240_000;
 /** WireGuard's messages by their first bytes, whatever the port, are dropped on the way. */

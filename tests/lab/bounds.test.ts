@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,10 @@ import { until } from "../../lab/until.ts";
 import { BOUNDS_TABLE, boundsFor, mostConnections, OF_INTERFACE } from "../../src/network/bounds-table.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 const TIMEOUT_MS = 240_000;
 const ECHO_PORT = 7;

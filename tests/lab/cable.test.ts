@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { inject } from "../../lab/injector.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { place } from "../../lab/leaks/intruder.ts";
@@ -18,6 +18,9 @@ import { Probe } from "../../lab/probe.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import { LAN_TABLE } from "../../src/network/slot.ts";
 import { INTERNET, LAN, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 const TEST_MS = 90_000;
 /** Long enough for a handful of packets, and for neighbour discovery before them. */

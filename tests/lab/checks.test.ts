@@ -1,10 +1,13 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import type { Sniffer } from "../../lab/sniffer.ts";
 import { until } from "../../lab/until.ts";
 import type { Check, Checks } from "../../src/checks/schema.ts";
 import { INTERNET, LAN, ROUTER, TUNNEL, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what other labs show in passing");
 
 const TEST_MS = 180_000;
 /** Results are kept for five seconds. */

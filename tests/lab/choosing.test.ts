@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../lab/lab.ts";
@@ -7,6 +7,9 @@ import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import { VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("the same gateway with another provider");
 
 /** Each way; far more than a busy machine takes for a handshake. */
 const FAR_MS = 100;

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
 import {
   allowRouted,
   bridgeLan,
@@ -14,6 +14,9 @@ import type { Traffic } from "../../lab/traffic.ts";
 import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("the same gateway with other networks behind it");
 
 const TEST_MS = 120_000;
 /** On an idle machine 2 s, because such changes come in bursts; nothing polls for them more than once in 5 min. */

@@ -1,11 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { LanDevice } from "../../lab/lan-device.ts";
 import { Line } from "../../lab/line.ts";
 import { until } from "../../lab/until.ts";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import type { Connection } from "../../src/system/host.ts";
+import { long } from "../fast.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+
+const { test } = long("each case of what other labs show in passing");
 
 /** Connects and moves on a busy machine. */
 const TIMEOUT_MS = 240_000;

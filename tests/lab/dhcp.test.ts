@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import {
   chmodSync,
   chownSync,
@@ -22,7 +22,10 @@ import { withdrawPrefixes } from "../../src/dhcp/withdraw-prefixes.ts";
 import { hostNetworkOf } from "../../src/network/host-network.ts";
 import { ulaOn } from "../../src/network/ula.ts";
 import { INTERNET, LAN, type NetworkCards, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+
+const { describe } = long("the same gateway with other DHCP programs");
 
 const ULA = "fd12:3456:789a::/48";
 const OWN6 = ulaOn(ULA, "lan0").replace("/64", "");

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect } from "bun:test";
 import { appendFileSync } from "node:fs";
 import { inject } from "../../lab/injector.ts";
 import { knock } from "../../lab/knock.ts";
@@ -13,6 +13,9 @@ import { TABLE } from "../../src/killswitch/ruleset.ts";
 import { DIRECT_MARK } from "../../src/network/slot.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, type NetworkCards, ROUTER, TUNNEL, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 /** Some connects and restarts, and seconds of traffic, on a busy machine. */
 const TIMEOUT_MS = 240_000;

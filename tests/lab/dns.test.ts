@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { decode, encode, RECURSION_DESIRED } from "dns-packet";
 import { inject } from "../../lab/injector.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
@@ -13,6 +13,9 @@ import { Wiretap } from "../../lab/wiretap.ts";
 import { RESOLVER_PORT } from "../../src/dns/asker-ports.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 const TEST_MS = 300_000;
 /** Of the gateway itself, and of the internet. */

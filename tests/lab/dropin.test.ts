@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { CLIENT_KINDS } from "../../lab/client-programs.ts";
 import { DropIn } from "../../lab/dropin.ts";
 import { OWN6 } from "../../lab/home-routers.ts";
@@ -6,6 +6,9 @@ import { story } from "../../lab/story.ts";
 import { until } from "../../lab/until.ts";
 import { addressOf } from "../../src/base/address.ts";
 import { INTERNET, LAN, type NetworkCards } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { describe } = long("the same gateway with other cables and lines");
 
 const TEST_MS = 180_000;
 /** Rounds of datagrams: some seconds, enough for a leak to show. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { closeSync, openSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { CLIENT_ENVIRONMENT, clientScript, writeClientFiles } from "../../lab/client-programs.ts";
@@ -10,6 +10,9 @@ import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import type { Checks } from "../../src/checks/schema.ts";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 const TIMEOUT_MS = 240_000;
 /** Of a host that the website's provider also runs WireGuard on, as its name claims. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { LanDevice } from "../../lab/lan-device.ts";
 import type { Mark } from "../../lab/marker.ts";
@@ -6,6 +6,9 @@ import { kindsOf, seenAt } from "../../lab/places.ts";
 import { until } from "../../lab/until.ts";
 import type { Device } from "../../src/devices/schema.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 /** A tunnel that has failed is left for a minute at least, and this machine may be busy. */
 const TIMEOUT_MS = 400_000;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { askGateway } from "../../lab/ask.ts";
 import { FORGED, FORGERIES, Forger, HOME_ADDRESSES, RACED } from "../../lab/forger.ts";
 import { inject } from "../../lab/injector.ts";
@@ -7,6 +7,9 @@ import { place } from "../../lab/leaks/intruder.ts";
 import { datagramFrame } from "../../lab/packet.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, LAN, TUNNEL, UPLINK } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 const TEST_MS = 240_000;
 const RULED = "ruled.internet.test";

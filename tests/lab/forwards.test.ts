@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
 import { Doorbell } from "../../lab/doorbell.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { LanDevice } from "../../lab/lan-device.ts";
@@ -6,7 +6,10 @@ import { until } from "../../lab/until.ts";
 import { BOUNDS_TABLE, boundsFor } from "../../src/network/bounds-table.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 /** Connects, switches and restarts on a busy machine. */
 const TIMEOUT_MS = 240_000;

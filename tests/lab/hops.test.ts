@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { Sniffer } from "../../lab/sniffer.ts";
 import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, MULTIHOP_PORTS, ROUTER, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what other labs show in passing");
 
 const PAGE = `http://${INTERNET.host4}/ip`;
 /** So many datagrams are enough for a leak to show. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { told } from "../../lab/agreement.ts";
 import { assign, macOf } from "../../lab/changes.ts";
 import { Home } from "../../lab/home.ts";
@@ -7,6 +7,9 @@ import type { Progress } from "../../lab/sender.ts";
 import { until } from "../../lab/until.ts";
 import type { Device } from "../../src/devices/schema.ts";
 import { LAN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 const TIMEOUT_MS = 300_000;
 /** The LAN's second cable: its end at the gateway, and at the device that it leads to. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Installation } from "../../lab/installation.ts";
@@ -9,6 +9,9 @@ import { filesByHand } from "../../src/install/machine.ts";
 import { UNITS } from "../../src/install/paths.ts";
 import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { BY_HAND, PACKAGED } from "../../src/system/layout.ts";
+import { long } from "../fast.ts";
+
+const { describe } = long("the same gateway with other DHCP programs");
 
 const PAGE = `http://${INTERNET.host4}/ip`;
 const PATIENCE_MS = 120_000;

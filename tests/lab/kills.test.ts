@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { anyChange } from "../../lab/changes.ts";
 import { Home } from "../../lab/home.ts";
 import { randomFrom } from "../../lab/leaks/random.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("rounds of SIGKILL");
 
 const TIMEOUT_MS = 600_000;
 const SEED = 20_261_122;

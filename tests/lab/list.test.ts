@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { until } from "../../lab/until.ts";
 import { Website } from "../../lab/website.ts";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("the same gateway with another provider");
 
 const SOURCE = "https://internet.test/list";
 

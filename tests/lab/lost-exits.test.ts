@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
@@ -6,6 +6,9 @@ import { LanDevice } from "../../lab/lan-device.ts";
 import { Sender } from "../../lab/sender.ts";
 import { CLEAR, Sightings } from "../../lab/sightings.ts";
 import { until } from "../../lab/until.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 /** Several starts, on a busy machine. */
 const TIMEOUT_MS = 240_000;

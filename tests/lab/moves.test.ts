@@ -1,9 +1,12 @@
-import { afterEach, expect, test } from "bun:test";
+import { afterEach, expect } from "bun:test";
 import { assign, lead, macOf, remove } from "../../lab/changes.ts";
 import { Home } from "../../lab/home.ts";
 import type { Progress } from "../../lab/sender.ts";
 import { CLEAR } from "../../lab/sightings.ts";
 import { TABLE } from "../../src/killswitch/ruleset.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 /** Twenty moves, each until it is over, on a busy machine. */
 const TIMEOUT_MS = 600_000;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CLIENT_ENVIRONMENT, UNPACKED } from "../../lab/client-programs.ts";
@@ -6,6 +6,9 @@ import { createLab, type Gateway, type GatewayOptions, type Lab } from "../../la
 import { Mosquitto, PASSWORD, USER } from "../../lab/mosquitto.ts";
 import { until } from "../../lab/until.ts";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what other labs show in passing");
 
 setDefaultTimeout(180_000);
 

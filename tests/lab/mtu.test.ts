@@ -1,9 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { until } from "../../lab/until.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, TUNNEL, UPLINK, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { LEAST_MTU } from "../../src/tunnel/mtu.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("the same gateway with other cables and lines");
 
 const TRANSFER_BYTES = 400_000;
 /** It takes a moment; if large packets vanish it never comes to an end. */

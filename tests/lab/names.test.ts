@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { AUTHORITATIVE_ANSWER, encode } from "dns-packet";
 import { askGateway } from "../../lab/ask.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
@@ -7,6 +7,9 @@ import { until } from "../../lab/until.ts";
 import { Website } from "../../lab/website.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, LAN, TUNNEL, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 const TEST_MS = 240_000;
 /** In the lab, all names below this one are aliases of one host, with a TTL of 0. */

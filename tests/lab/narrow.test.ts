@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { createLab, type Lab } from "../../lab/lab.ts";
 import { until } from "../../lab/until.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, ROUTER, UPLINK, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 /** Bytes of the longest packet that the home router passes on, in both directions. */
 const NARROW_MTU = 1400;

@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { Notified } from "../../lab/notified.ts";
 import { until } from "../../lab/until.ts";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what other labs show in passing");
 
 const TIMEOUT_MS = 480_000;
 /** A notification waits ten seconds for others; the rest is a busy machine. */

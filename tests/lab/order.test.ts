@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { until } from "../../lab/until.ts";
 import { INTERNET, TUNNEL, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import type { Status } from "../../src/tunnel/schema.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what other labs show in passing");
 
 const TIMEOUT_MS = 400_000;
 const MINUTE_MS = 60_000;

@@ -1,10 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { call } from "../../lab/caller.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { LanDevice } from "../../lab/lan-device.ts";
 import { Sightings } from "../../lab/sightings.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, TUNNEL } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 const TIMEOUT_MS = 240_000;
 /** In 0.0.0.0/1, not in 10.0.0.0/8. */

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
 import { join } from "node:path";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { cutPower, documented, Keepalived, plugInGateway, SHARED } from "../../lab/pair.ts";
@@ -8,6 +8,9 @@ import type { Traffic } from "../../lab/traffic.ts";
 import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 const TEST_MS = 180_000;
 /** A backup takes over after 4 s, a script fails after 4 s, and a dead tunnel is noticed within 15 s; more when busy. */

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
 import { join } from "node:path";
 import { CLIENT_ENVIRONMENT } from "../../lab/client-programs.ts";
 import { Doorbell } from "../../lab/doorbell.ts";
@@ -9,6 +9,9 @@ import { until } from "../../lab/until.ts";
 import type { Forward } from "../../src/forwards/schema.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what other labs show in passing");
 
 /** Connects and switches on a busy machine. */
 const TIMEOUT_MS = 240_000;

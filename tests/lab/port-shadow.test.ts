@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { inject } from "../../lab/injector.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { LanDevice } from "../../lab/lan-device.ts";
@@ -6,7 +6,10 @@ import { datagramFrame } from "../../lab/packet.ts";
 import { until } from "../../lab/until.ts";
 import { INTERNET, type NetworkCards, TUNNEL, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import type { Connection } from "../../src/system/host.ts";
+import { long } from "../fast.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 const TIMEOUT_MS = 240_000;
 const PAGE = `http://${INTERNET.host4}/`;

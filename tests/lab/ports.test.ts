@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../lab/lab.ts";
 import { Sniffer } from "../../lab/sniffer.ts";
 import { until } from "../../lab/until.ts";
 import { INTERNET, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("the same gateway with another provider");
 
 const TEST_MS = 180_000;
 /** As in Mullvad's list: ports at which each server answers as at the usual one. */

@@ -1,11 +1,14 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { inject } from "../../lab/injector.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { place, reachFlow, reachTunnelAddress } from "../../lab/leaks/intruder.ts";
 import { until } from "../../lab/until.ts";
 import type { Check } from "../../src/checks/schema.ts";
 import { INTERNET, TUNNEL } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
 import { advertisementPacket } from "../network/advertisement.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 const TEST_MS = 240_000;
 const PAGES = [`http://${INTERNET.host4}/`, `http://[${INTERNET.host6}]/`];

@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import type { Traffic } from "../../lab/traffic.ts";
 import { until } from "../../lab/until.ts";
 import { TUNNEL, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import type { Quality, Status, TunnelRow } from "../../src/tunnel/schema.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what other labs show in passing");
 
 const TIMEOUT_MS = 240_000;
 /** Each way, on the cable of one server only. */

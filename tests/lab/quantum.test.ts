@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { EphemeralService } from "../../lab/ephemeral-service.ts";
 import { knock } from "../../lab/knock.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
@@ -8,6 +8,9 @@ import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import { exitMarkOf, MAIN_SLOT, markOf } from "../../src/network/slot.ts";
 import { INTERNET, MULTIHOP_PORTS, TUNNEL, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("the same gateway with another provider");
 
 const TEST_MS = 240_000;
 const PORT = 1337;

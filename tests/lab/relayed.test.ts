@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { TO_HOME_ROUTER } from "../../lab/miniupnpd.ts";
 import { Phone } from "../../lab/phone.ts";
@@ -7,6 +7,9 @@ import { relayServers, relaysAt, UDP2TCP_PORTS } from "../../lab/relayed-servers
 import { Sniffer } from "../../lab/sniffer.ts";
 import { until } from "../../lab/until.ts";
 import { HOME, INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("the same tunnel inside another transport");
 
 const TIMEOUT_MS = 400_000;
 const MINUTE_MS = 60_000;

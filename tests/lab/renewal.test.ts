@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CLIENT_ENVIRONMENT } from "../../lab/client-programs.ts";
@@ -8,6 +8,9 @@ import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { ROUTER } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what other labs show in passing");
 
 const TEST_MS = 120_000;
 /** The client renews after 4 s, by unicast. */

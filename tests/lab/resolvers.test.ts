@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { decode, encode, RECURSION_DESIRED } from "dns-packet";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { askerIn, questions } from "../../lab/leaks/questions.ts";
@@ -7,6 +7,9 @@ import type { Sniffer } from "../../lab/sniffer.ts";
 import { until } from "../../lab/until.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("the same gateway with other resolvers");
 
 const TEST_MS = 120_000;
 const PATIENCE_MS = 60_000;

@@ -1,10 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { askerIn, questions } from "../../lab/leaks/questions.ts";
 import { Probe } from "../../lab/probe.ts";
 import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("the same gateway with other networks behind it");
 
 /** Two connects, restarts and some seconds of traffic, on a busy machine. */
 const TIMEOUT_MS = 240_000;

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, spyOn } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,6 +10,9 @@ import { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { sweep } from "../../src/sandbox/sweep.ts";
 import type { NetworkCards } from "../../src/sandbox/topology.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what other labs show in passing");
 
 const ROOT = process.getuid?.() === 0;
 const MAIN = join(import.meta.dir, "../../src/main.ts");

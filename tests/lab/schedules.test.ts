@@ -1,10 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { startStreams, streamed } from "../../lab/stream.ts";
 import { until } from "../../lab/until.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what other labs show in passing");
 
 /** A minute until the schedule's time, a connect, and a busy machine. */
 const TIMEOUT_MS = 240_000;

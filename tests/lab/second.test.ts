@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { createLab, type Gateway, type GatewayOptions, type Lab } from "../../lab/lab.ts";
@@ -6,6 +6,9 @@ import { until } from "../../lab/until.ts";
 import { CUSTOM_EXAMPLE } from "../../src/http/own-servers.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import { lockFileOf } from "../../src/system/claim.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("the same gateway beside other home routers");
 
 /** Starts of the service, each with a second and a half of waiting for the lock, on a busy machine. */
 const TIMEOUT_MS = 120_000;

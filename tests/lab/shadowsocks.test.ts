@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { startShadowsocks } from "../../lab/shadowsocks.ts";
 import { until } from "../../lab/until.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("the same tunnel inside another transport");
 
 const TEST_MS = 240_000;
 /** Of Mullvad's list, and the port in the middle of it. */

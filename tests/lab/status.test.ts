@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { join } from "node:path";
 import { percentile } from "../../lab/bench/measure.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { until } from "../../lab/until.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("measurements");
 
 const ROUNDS = 20;
 /** On a busy machine a repair may come before the next question. An answer from memory would see none. */

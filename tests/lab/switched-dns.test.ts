@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { until } from "../../lab/until.ts";
 import { LAN, RESOLVERS } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 const TEST_MS = 180_000;
 const SWITCHES = 4;

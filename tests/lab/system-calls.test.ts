@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { askGateway } from "../../lab/ask.ts";
@@ -6,6 +6,9 @@ import { createLab, type Lab } from "../../lab/lab.ts";
 import { until } from "../../lab/until.ts";
 import { serviceUnit } from "../../src/install/units.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what other labs show in passing");
 
 /** Under `strace` everything takes ten times as long, also on a busy machine. */
 const TIMEOUT_MS = 180_000;

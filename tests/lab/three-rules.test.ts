@@ -1,10 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { askGateway } from "../../lab/ask.ts";
 import { FORGED, Forger } from "../../lab/forger.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import type { Computer } from "../../src/sandbox/topology.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what the leaks show in passing");
 
 const TEST_MS = 240_000;
 /** The first tunnel's resolver answers with another address than the second's. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { type Knock, knock } from "../../lab/knock.ts";
 import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../lab/lab.ts";
 import { RELAY_TARGETS, RELAYED, relayServers, relaysAt, UDP2TCP_PORTS } from "../../lab/relayed-servers.ts";
@@ -8,6 +8,9 @@ import { Wiretap } from "../../lab/wiretap.ts";
 import { RELAY_MARK } from "../../src/network/slot.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, UPLINK, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("the same tunnel inside another transport");
 
 const TEST_MS = 240_000;
 /** Whatever else is blocked, a way that exists is found within 30 s, and on a busy machine by then. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import type { Traffic } from "../../lab/traffic.ts";
 import { until } from "../../lab/until.ts";
@@ -6,6 +6,9 @@ import { slotOf } from "../../src/network/slot.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import type { TunnelRow } from "../../src/tunnel/schema.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what other labs show in passing");
 
 /** Several connects and a restart, with traffic around them, on a busy machine. */
 const TIMEOUT_MS = 240_000;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,8 +7,11 @@ import { createLab, type Gateway, type Lab, type Ran } from "../../lab/lab.ts";
 import { until } from "../../lab/until.ts";
 import { version } from "../../package.json";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
 import { Workshop } from "../update/made.ts";
 import { programTrusting } from "../update/signed-program.ts";
+
+const { test } = long("each case of what other labs show in passing");
 
 const TIMEOUT_MS = 240_000;
 /** A megabyte, which takes some seconds with a pause after each chunk of 64 KiB. */

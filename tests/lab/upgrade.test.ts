@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { join } from "node:path";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import type { TrafficReport } from "../../lab/traffic.ts";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+
+const { test } = long("each case of what other labs show in passing");
 
 const PAGE = `http://${INTERNET.host4}/`;
 /** Long enough for a hundred datagrams of each sender. */

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { join } from "node:path";
 import { FakeHost } from "../fake/host.ts";
-import { slow } from "../fast.ts";
+import { long } from "../fast.ts";
 import { inDirectory } from "./directory.ts";
 import {
   freshState,
@@ -15,7 +15,7 @@ import {
   TWO,
 } from "./gateway.ts";
 
-const { test } = slow;
+const { test } = long("random changes");
 
 /** Hundreds of gateways in one test. */
 const PATIENCE_MS = 120_000;

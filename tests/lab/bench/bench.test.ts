@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { comparisonOf, type Result } from "../../../lab/bench/compare.ts";
 import { Contest } from "../../../lab/bench/contest.ts";
@@ -13,6 +13,9 @@ import { measureStart } from "../../../lab/bench/start.ts";
 import { measureSwitch } from "../../../lab/bench/switch.ts";
 import { tableOf } from "../../../lab/bench/table.ts";
 import { executionsIn, traceOf } from "../../../lab/bench/trace.ts";
+import { long } from "../../fast.ts";
+
+const { test } = long("measurements");
 
 const ROOT = process.getuid?.() === 0;
 

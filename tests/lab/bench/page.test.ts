@@ -1,6 +1,9 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { measurePage } from "../../../lab/bench/page.ts";
 import { startRig, TIMEOUT_MS } from "../../../lab/dashboard/rig.ts";
+import { long } from "../../fast.ts";
+
+const { test } = long("measurements");
 
 const ROOT = process.getuid?.() === 0;
 const EFFORT = { openings: 1, updates: 20, costs: 1, costMs: 3_000 };

@@ -1,7 +1,10 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { ATTACKERS_MEET_NO_DEFENCE } from "../../../lab/leaks/attackers.ts";
 import { playFresh } from "../../../lab/leaks/fresh.ts";
 import { FRESH_SCENARIOS } from "../../../lab/leaks/scenarios.ts";
+import { long } from "../../fast.ts";
+
+const { test } = long("the same leaks on a machine of their own");
 
 /** Each takes 2 to 8 s where nothing else runs, ten times that where much does. */
 const TIMEOUT_MS = 180_000;

@@ -1,9 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect } from "bun:test";
 import type { Layer } from "../../../lab/leaks/layer.ts";
 import { SCENARIOS } from "../../../lab/leaks/scenarios.ts";
 import { Stage } from "../../../lab/leaks/stage.ts";
 import { TRANSPORTS } from "../../../lab/relayed-servers.ts";
 import type { NetworkCards } from "../../../src/sandbox/topology.ts";
+import { long } from "../../fast.ts";
+
+const { test } = long("the same tunnel inside another transport");
 
 const TIMEOUT_MS = 600_000;
 const FLUSH = "nft flush ruleset while connected";

@@ -1,5 +1,8 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { play } from "../../../lab/random/play.ts";
+import { long } from "../../fast.ts";
+
+const { test } = long("random changes");
 
 /** `scripts/random` plays for longer, with another seed each time. */
 const SEED = 7;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
 import { Doorbell } from "../../../lab/doorbell.ts";
 import { createLab, type Gateway, type Lab } from "../../../lab/lab.ts";
@@ -7,6 +7,9 @@ import { PROGRAM } from "../../../lab/program.ts";
 import { Sniffer } from "../../../lab/sniffer.ts";
 import { until } from "../../../lab/until.ts";
 import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topology.ts";
+import { long } from "../../fast.ts";
+
+const { test } = long("each case of what one phone shows in passing");
 
 const TIMEOUT_MS = 240_000;
 const PORT = 51_820;

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { Doorbell } from "../../../lab/doorbell.ts";
 import { inject } from "../../../lab/injector.ts";
@@ -10,6 +10,7 @@ import { until } from "../../../lab/until.ts";
 import { BOUNDS_TABLE, boundsFor } from "../../../src/network/bounds-table.ts";
 import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topology.ts";
 import type { Connection } from "../../../src/system/host.ts";
+import { long } from "../../fast.ts";
 import { NamespaceHost } from "../../namespace-host.ts";
 import {
   allow,
@@ -31,6 +32,8 @@ import {
   turnOn,
   type,
 } from "./home.ts";
+
+const { test } = long("each case of what one phone shows in passing");
 
 /** Of the host on the internet that sends back what it gets. */
 const ECHO_PORT = 7;

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
 import { Doorbell } from "../../../lab/doorbell.ts";
 import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../../lab/lab.ts";
 import { Miniupnpd, ROUTER_ADDRESS, TO_HOME_ROUTER } from "../../../lab/miniupnpd.ts";
@@ -10,6 +10,9 @@ import { Sniffer } from "../../../lab/sniffer.ts";
 import { until } from "../../../lab/until.ts";
 import type { RemoteStatus } from "../../../src/remote/schema.ts";
 import { INTERNET, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topology.ts";
+import { long } from "../../fast.ts";
+
+const { test } = long("the same gateway beside other home routers");
 
 const TIMEOUT_MS = 240_000;
 /** At home, on the laptop. */

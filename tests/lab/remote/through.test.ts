@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { Doorbell } from "../../../lab/doorbell.ts";
 import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../../lab/lab.ts";
 import { NatPmpProvider } from "../../../lab/nat-pmp-provider.ts";
@@ -7,6 +7,9 @@ import { PROGRAM } from "../../../lab/program.ts";
 import { Sniffer } from "../../../lab/sniffer.ts";
 import { until } from "../../../lab/until.ts";
 import { LAN, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topology.ts";
+import { long } from "../../fast.ts";
+
+const { test } = long("each case of what one phone shows in passing");
 
 const TIMEOUT_MS = 240_000;
 /** At home, on the laptop. */

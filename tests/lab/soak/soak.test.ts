@@ -1,10 +1,13 @@
-import { afterEach, expect, test } from "bun:test";
+import { afterEach, expect } from "bun:test";
 import { createLab, type Lab } from "../../../lab/lab.ts";
 import { Clock } from "../../../lab/soak/clock.ts";
 import { leftBehind } from "../../../lab/soak/processes.ts";
 import { Soak } from "../../../lab/soak/soak.ts";
 import { until } from "../../../lab/until.ts";
 import { commandIn } from "../../../src/sandbox/namespace.ts";
+import { long } from "../../fast.ts";
+
+const { test } = long("hours that pass in minutes");
 
 /** A busy machine takes minutes for what a play has to show, and a fault is reported after two more. */
 const TIMEOUT_MS = 600_000;
