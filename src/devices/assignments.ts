@@ -1,6 +1,6 @@
-import { GatewayError, Unsaved } from "../base/errors.ts";
+import { Decision, type Effect } from "../base/decision.ts";
+import { GatewayError } from "../base/errors.ts";
 import { isName } from "../base/name.ts";
-import { nextTurn, Queue } from "../base/queue.ts";
 import { Saved, SavedChoice, type Texts } from "../base/saved.ts";
 import {
   type AssignedDevice,
@@ -68,34 +68,38 @@ const NONE: Assignment = { name: null, exit: null };
 
 /** The decisions, in the database and in the kernel. */
 export class Assignments {
-  private decisions: Decisions;
-  /** Whether the database lacks more than the next change. */
-  private isUnsaved = false;
-  private readonly queue = new Queue();
+  readonly decision: Decision<Decisions>;
 
   constructor(
-    private readonly store: DeviceStorage,
+    store: DeviceStorage,
     private readonly killSwitch: { update(owner: string, part: PolicyPart): Promise<void> },
-    /** Gets the decisions before and after each change that the kernel has. */
-    private readonly onChange: (before: Decisions, after: Decisions) => void,
+    /** Gets the decisions before and after each change that is in force. */
+    onChange: (before: Decisions, after: Decisions) => void,
     private readonly inForce: Pick<ExitsInForce, "of" | "keep">,
     /** Whether it is a device on the road: those have a limit of their own. */
     private readonly isRemote: (id: DeviceId) => boolean = () => false,
   ) {
-    this.decisions = decisionsIn(store);
+    this.decision = new Decision({
+      store,
+      read: () => decisionsIn(store),
+      write: (stored, decisions) => save(store, stored, decisions),
+      parts: [
+        {
+          of: (decisions) => this.partOf(decisions),
+          apply: (decisions) => this.apply(decisions),
+          effect: effectOf,
+        },
+      ],
+      changed: onChange,
+    });
   }
 
   get current(): Decisions {
-    return this.decisions;
-  }
-
-  /** Whether the database has what is in force. */
-  get isSaved(): boolean {
-    return !this.isUnsaved;
+    return this.decision.value;
   }
 
   of(id: DeviceId): Assignment {
-    return this.decisions.assigned.get(id) ?? NONE;
+    return this.current.assigned.get(id) ?? NONE;
   }
 
   /** The exit in force. */
@@ -104,105 +108,47 @@ export class Assignments {
   }
 
   orderOf(id: DeviceId): ExitOrder {
-    return decidedOrder(this.decisions, id);
+    return decidedOrder(this.current, id);
   }
 
   /** Gives the kill switch the exits that are in force now. A change that is under way does the same. */
   move(): void {
     // The kill switch tells of a failure, and keeps trying.
-    void this.apply().catch(() => {});
+    void this.apply(this.current).catch(() => {});
   }
 
   /** Hands the decisions to the kill switch, after the start or after another writer has changed the database. */
   load(): Promise<void> {
-    return this.queue.add(async () => {
-      const before = this.decisions;
-      this.decisions = decisionsIn(this.store);
-      this.isUnsaved = false;
-      await this.apply();
-      this.changed(before);
-    });
+    return this.decision.load().finally(() => this.keepOrders());
   }
 
-  /**
-   * Resolves once the new decisions are saved and the kernel has them. If either fails, both are as before. But a
-   * change that only blocks takes effect even if it cannot be saved, and `Unsaved` is thrown. Changes run one after
-   * another.
-   */
   change(edit: (decisions: Decisions) => Decisions): Promise<void> {
-    return this.queue.add(async () => {
-      const before = this.decisions;
-      const after = edit(before);
-      this.refuseTooMany(before, after);
-      this.decisions = after;
-      const applied = Bun.deepEquals(this.partOf(before), this.partOf(after))
-        ? Promise.resolve()
-        : this.apply();
-      applied.catch(() => {});
-      let isSaved = false;
-      try {
-        // The kernel's tools start in this turn, and run while the disk works.
-        await nextTurn();
-        this.save(before, after);
-        isSaved = true;
-        await applied;
-      } catch (error) {
-        if (!isSaved && (onlyCloses(before, after) || (this.isUnsaved && Bun.deepEquals(before, after)))) {
-          this.isUnsaved = true;
-          await applied;
-          this.changed(before);
-          throw new Unsaved(error);
-        }
-        this.decisions = before;
-        this.keepOrders();
-        // The kill switch keeps trying to load the last decisions.
-        await this.apply().catch(() => {});
-        if (isSaved) this.takeBack(after, before);
-        throw error;
-      }
-      this.changed(before);
-    });
+    const checked = (before: Decisions) => this.assertFew(before, edit(before));
+    return this.decision.change(checked).finally(() => this.keepOrders());
   }
 
   /** Throws what `change` would throw before it changes anything. */
   assertPossible(edit: (decisions: Decisions) => Decisions): void {
-    this.refuseTooMany(this.decisions, edit(this.decisions));
+    this.assertFew(this.current, edit(this.current));
   }
 
-  /** Saves what is in effect and could not be saved, if that is possible now. */
-  async saveAgain(): Promise<void> {
-    if (!this.isUnsaved) return;
-    // The client that made the change was told.
-    await this.queue.add(async () => this.save(this.decisions, this.decisions)).catch(() => {});
-  }
-
-  /** Runs work that no change overlaps. */
-  betweenChanges(work: () => Promise<void>): Promise<void> {
-    return this.queue.add(work);
-  }
-
-  private refuseTooMany(before: Decisions, after: Decisions): void {
+  private assertFew(before: Decisions, after: Decisions): Decisions {
     const prefixes = (decisions: Decisions) =>
       idsIn(decisions).filter((id) => isPrefixId(id) && !this.isRemote(id)).length;
     if (idsIn(after).length > idsIn(before).length) refuseTooManyDevices(after);
-    if (prefixes(after) <= MAX_PREFIXES || prefixes(after) <= prefixes(before)) return;
+    if (prefixes(after) <= MAX_PREFIXES || prefixes(after) <= prefixes(before)) return after;
     throw new GatewayError(
       "bad_request",
       `id: ${MAX_PREFIXES} prefixes already have a name or an exit, the maximum; remove one first`,
     );
   }
 
-  private apply(): Promise<void> {
-    return this.killSwitch.update(OWNER, this.partOf(this.decisions));
-  }
-
-  private changed(before: Decisions): void {
-    this.keepOrders();
-    this.onChange(before, this.decisions);
+  private apply(decisions: Decisions): Promise<void> {
+    return this.killSwitch.update(OWNER, this.partOf(decisions));
   }
 
   private keepOrders(): void {
-    this.inForce.keep(idsIn(this.decisions).map((id) => this.orderOf(id)));
+    this.inForce.keep(idsIn(this.current).map((id) => this.orderOf(id)));
   }
 
   private partOf(decisions: Decisions): PolicyPart {
@@ -215,51 +161,34 @@ export class Assignments {
     }
     return { devices, routed, defaultExit: decisions.defaultExit };
   }
-
-  /** The client is told why the change was refused, even if the database cannot be written any more. */
-  private takeBack(after: Decisions, before: Decisions): void {
-    try {
-      this.save(after, before);
-    } catch {
-      this.isUnsaved = true;
-    }
-  }
-
-  private save(former: Decisions, after: Decisions): void {
-    const before = this.isUnsaved ? decisionsIn(this.store) : former;
-    const ids = new Set([...before.assigned.keys(), ...after.assigned.keys()]);
-    this.store.atomically(() => {
-      for (const id of ids) {
-        const { name, exit } = after.assigned.get(id) ?? NONE;
-        if (Bun.deepEquals(before.assigned.get(id) ?? NONE, { name, exit })) continue;
-        this.store.saveDevice({ id, name, exit: exit && formatOrder(exit) });
-      }
-      if (after.defaultExit !== before.defaultExit)
-        DEFAULT_EXIT.write(this.store, formatExit(after.defaultExit));
-      if (before.exitsLost !== null && after.exitsLost === null) this.store.forget(EXITS_LOST);
-      if (after.scheduled !== before.scheduled) SCHEDULED.write(this.store, after.scheduled);
-      if (after.directAllowed && !before.directAllowed) DIRECT.write(this.store, "on");
-      if (before.directAllowed && !after.directAllowed) this.store.forget(DIRECT.key);
-    });
-    this.isUnsaved = false;
-  }
 }
 
-/**
- * Whether less can leave afterwards, and nothing by another way. A device that was direct is then no longer outside the
- * tunnel.
- */
-function onlyCloses(before: Decisions, after: Decisions): boolean {
-  if (after.directAllowed && !before.directAllowed) return false;
+/** Writes what differs. */
+function save(store: DeviceStorage, before: Decisions, after: Decisions): void {
+  for (const id of new Set([...before.assigned.keys(), ...after.assigned.keys()])) {
+    const { name, exit } = after.assigned.get(id) ?? NONE;
+    if (Bun.deepEquals(before.assigned.get(id) ?? NONE, { name, exit })) continue;
+    store.saveDevice({ id, name, exit: exit && formatOrder(exit) });
+  }
+  // What a person has chosen is written even if it is what holds without a choice.
+  if (after.defaultExit !== before.defaultExit) DEFAULT_EXIT.write(store, formatExit(after.defaultExit));
+  if (before.exitsLost !== null && after.exitsLost === null) store.forget(EXITS_LOST);
+  if (after.scheduled !== before.scheduled) SCHEDULED.write(store, after.scheduled);
+  if (after.directAllowed && !before.directAllowed) DIRECT.write(store, "on");
+  if (before.directAllowed && !after.directAllowed) store.forget(DIRECT.key);
+}
+
+/** A device that was direct is no longer outside the tunnel. */
+function effectOf(before: Decisions, after: Decisions): Effect {
+  if (after.directAllowed && !before.directAllowed) return "loosens";
   const ids = new Set([...idsIn(before), ...idsIn(after)]);
   const moves = [
     { from: asOrder([before.defaultExit]), to: asOrder([after.defaultExit]) },
     ...[...ids].map((id) => ({ from: decidedOrder(before, id), to: decidedOrder(after, id) })),
   ].filter(({ from, to }) => !Bun.deepEquals(from, to));
-  return (
-    moves.every(({ from, to }) => from[0].to === "direct" || isPartOf(waysIn(to), waysIn(from))) &&
-    (moves.length > 0 || after.directAllowed !== before.directAllowed)
-  );
+  if (!moves.every(({ from, to }) => from[0].to === "direct" || isPartOf(waysIn(to), waysIn(from))))
+    return "loosens";
+  return moves.length > 0 || after.directAllowed !== before.directAllowed ? "tightens" : "neither";
 }
 
 /** The exits by which something can leave. */

@@ -60,7 +60,7 @@ export function allByTime({ assignments, limits, quotas, scheduleExit, onLimit }
         return [...assignments.current.scheduled.keys()];
       },
       get isSaved() {
-        return assignments.isSaved;
+        return assignments.decision.isSaved;
       },
       schedule: (id, exit) => scheduleExit(id as DeviceId, exit ?? null),
       isRaised: (_, from, to) => from === "blocked" || (to !== undefined && to !== "blocked"),

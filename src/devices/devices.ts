@@ -452,7 +452,7 @@ export class Devices {
 
   /** Runs the removal of a tunnel; throws if devices leave by it. None can be given it meanwhile. */
   unlessUsed(tunnel: string, remove: () => Promise<void>): Promise<void> {
-    return this.assignments.betweenChanges(async () => {
+    return this.assignments.decision.between(async () => {
       this.choices.assertUnused(tunnel);
       await remove();
     });
@@ -580,10 +580,10 @@ export class Devices {
     void this.keepCounting(signal);
     void this.announced.watch(signal);
     void this.inForce.watch(signal);
+    void this.assignments.decision.keepSaved(this.deps.host, signal);
     for (;;) {
       await nextBeat(this.deps.host, SILENCE_EVERY_MS, signal);
       if (signal.aborted) return;
-      void this.assignments.saveAgain();
       void this.limits.lookAfter();
       const { online } = this.updates;
       this.updates.touch(online.filter((id) => this.presence(id)?.isOnline !== true));

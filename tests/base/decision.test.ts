@@ -1,0 +1,336 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { Decision, type Effect, type Part } from "../../src/base/decision.ts";
+import { GatewayError, Unsaved } from "../../src/base/errors.ts";
+import { nextTurn } from "../../src/base/queue.ts";
+
+/** Two parts of the machine, each more or less open, and a note, which opens nothing. */
+interface Value {
+  front: number;
+  back: number;
+  note: number;
+}
+type Place = "front" | "back";
+
+/** What a place does with a value: `half` is an error after which it has the value. */
+type Answer = "takes" | "refuses" | "half";
+
+interface Action {
+  do: "change" | "retry" | "load";
+  to: Partial<Value>;
+  /** Of the writes and of the places, in the order in which they are asked from this action on. */
+  disk: boolean[];
+  kernel: Answer[];
+  /** Whether the next action waits for the end of this one. */
+  isLast: boolean;
+}
+
+/** A change that is under way, or the one before. */
+interface Change {
+  before: Value;
+  after: Value;
+  failures: number;
+  wasRefused: boolean;
+}
+
+const CLOSED: Value = { front: 0, back: 0, note: 0 };
+const PLACES: readonly Place[] = ["front", "back"];
+
+class World {
+  database: Value;
+  readonly kernel: Record<Place, number>;
+  /** Places that could not be told. They would tell of it, and keep trying. */
+  readonly faulty = new Set<Place>();
+  disk: boolean[] = [];
+  /** Whether it has refused a write since the database had everything. */
+  isDiskFaulty = false;
+  answers: Answer[] = [];
+  change: Change | null = null;
+  /** Called before and after each effect: here a SIGKILL may come. */
+  onStep = () => {};
+
+  constructor(database: Value = CLOSED, kernel: Record<Place, number> = { front: 0, back: 0 }) {
+    this.database = database;
+    this.kernel = { front: kernel.front, back: kernel.back };
+  }
+
+  decision(Kind: typeof Decision): Decision<Value> {
+    let written: Value | null = null;
+    return new Kind<Value>({
+      store: {
+        atomically: (work) => {
+          this.onStep();
+          written = { ...this.database };
+          work();
+          if (this.disk.shift() === false) {
+            this.isDiskFaulty = true;
+            if (this.change !== null) this.change.failures++;
+            throw new GatewayError("storage_full", "the disk is full");
+          }
+          this.database = written;
+          this.onStep();
+        },
+      },
+      read: () => ({ ...this.database }),
+      write: (stored, value) => {
+        // Only what differs is written, as of a device in a table.
+        for (const key of ["front", "back", "note"] as const)
+          if (written !== null && stored[key] !== value[key]) written[key] = value[key];
+      },
+      parts: PLACES.map((place) => this.part(place)),
+    });
+  }
+
+  private part(place: Place): Part<Value> {
+    return {
+      of: (value) => value[place],
+      effect: (before, after) => effectOf(before[place], after[place]),
+      apply: async (value) => {
+        this.onStep();
+        await nextTurn();
+        const answer = this.answers.shift() ?? "takes";
+        if (answer !== "refuses") this.kernel[place] = value[place];
+        this.onStep();
+        await nextTurn();
+        if (answer === "takes") this.faulty.delete(place);
+        else this.refuse(place);
+      },
+    };
+  }
+
+  private refuse(place: Place): never {
+    this.faulty.add(place);
+    if (this.change !== null) {
+      this.change.failures++;
+      this.change.wasRefused = true;
+    }
+    throw new GatewayError("kernel_refused", "the kernel refuses");
+  }
+}
+
+function effectOf(before: number, after: number): Effect {
+  if (before === after) return "neither";
+  return after > before ? "loosens" : "tightens";
+}
+
+/** What a restart may find. */
+class Expected {
+  value: Value = CLOSED;
+  /** One of these is in the database. */
+  kept: Value[] = [CLOSED];
+  /** What is open since the kernel refused to close it and the disk refused to have it back. Both were told. */
+  excused: Value = CLOSED;
+
+  /** At each moment, whoever may come in between. */
+  check(world: World): void {
+    const { change, database, kernel, faulty } = world;
+    const possible = change === null ? this.kept : [...this.kept, change.after];
+    expect(possible).toContainEqual(database);
+    for (const place of PLACES) {
+      // What a change closes was saved before it, and is open until the change is in force.
+      const isClosing = change !== null && change.after[place] < change.before[place];
+      const open = Math.max(database[place], this.excused[place], isClosing ? change.before[place] : 0);
+      if (!faulty.has(place)) expect(kernel[place]).toBeLessThanOrEqual(open);
+    }
+  }
+
+  read(database: Value): void {
+    this.value = database;
+    this.kept = [database];
+    this.excused = CLOSED;
+  }
+
+  answered(outcome: unknown, { before, after, failures, wasRefused }: Change, isSaved: boolean): void {
+    const isInForce = outcome === null || outcome instanceof Unsaved;
+    expect(outcome === null).toBe(failures === 0);
+    if (outcome instanceof Unsaved) expect(isSaved).toBe(false);
+    // A change that opens something, or closes nothing, is in force only if it is saved.
+    const effects = PLACES.map((place) => effectOf(before[place], after[place]));
+    const onlyCloses = effects.includes("tightens") && !effects.includes("loosens");
+    if (outcome instanceof Unsaved) expect(onlyCloses || Bun.deepEquals(before, after)).toBe(true);
+    if (onlyCloses && !wasRefused) expect(isInForce).toBe(true);
+    this.value = isInForce ? after : before;
+    this.kept = isSaved ? [this.value] : [...this.kept, before, after];
+    this.excused = isSaved ? CLOSED : wasRefused ? before : this.excused;
+  }
+
+  rest(world: World, decision: Decision<Value>): void {
+    expect(decision.value).toEqual(this.value);
+    if (decision.isSaved) expect(world.database).toEqual(this.value);
+    for (const place of PLACES)
+      if (!world.faulty.has(place)) expect(world.kernel[place]).toBe(this.value[place]);
+  }
+}
+
+async function play(actions: readonly Action[], Kind: typeof Decision): Promise<void> {
+  const [world, expected] = [new World(), new Expected()];
+  const decision = world.decision(Kind);
+  const moments = new Map<string, World>();
+  world.onStep = () => {
+    expected.check(world);
+    const { database, kernel } = world;
+    moments.set(JSON.stringify([database, kernel]), new World(database, kernel));
+  };
+  const running: Promise<void>[] = [];
+  for (const action of actions) {
+    running.push(run(action, world, decision, expected));
+    if (!action.isLast) continue;
+    await Promise.all(running.splice(0));
+    expected.rest(world, decision);
+  }
+  await Promise.all(running);
+  world.disk = [];
+  await decision.saveAgain();
+  expect(decision.isSaved).toBe(true);
+  expect(world.database).toEqual(expected.value);
+  for (const moment of moments.values()) await restart(moment, Kind);
+}
+
+async function run(
+  { do: what, to, disk, kernel }: Action,
+  world: World,
+  decision: Decision<Value>,
+  expected: Expected,
+): Promise<void> {
+  // In the turn of the answer: the next change may begin after it.
+  if (what === "load") {
+    const read = () => expected.read(world.database);
+    return decision.load().then(read, read);
+  }
+  if (what === "retry") {
+    await decision.saveAgain();
+    if (decision.isSaved) expected.kept = [expected.value];
+    return;
+  }
+  const answered = (outcome: unknown) => {
+    const { change } = world;
+    world.change = null;
+    if (change === null) throw outcome;
+    // What the kernel has refused is taken back from a database that can be written.
+    expect(decision.isSaved || world.isDiskFaulty).toBe(true);
+    if (decision.isSaved) world.isDiskFaulty = false;
+    expected.answered(outcome, change, decision.isSaved);
+  };
+  return decision
+    .change((before) => {
+      expect(before).toEqual(expected.value);
+      const after = { ...before, ...to };
+      [world.disk, world.answers] = [[...disk], [...kernel]];
+      world.change = { before, after, failures: 0, wasRefused: false };
+      return after;
+    })
+    .then(() => answered(null), answered);
+}
+
+async function restart(world: World, Kind: typeof Decision): Promise<void> {
+  const decision = world.decision(Kind);
+  await decision.load();
+  expect(decision.value).toEqual(world.database);
+  expect(decision.isSaved).toBe(true);
+  for (const place of PLACES) expect(world.kernel[place]).toBe(world.database[place]);
+}
+
+const level = fc.integer({ min: 0, max: 3 });
+const action: fc.Arbitrary<Action> = fc.record({
+  do: fc.constantFrom("change", "change", "change", "change", "retry", "load"),
+  to: fc.record({ front: level, back: level, note: level }, { requiredKeys: [] }),
+  disk: fc.array(fc.boolean(), { maxLength: 3 }),
+  kernel: fc.array(fc.constantFrom<Answer>("takes", "refuses", "half"), { maxLength: 4 }),
+  isLast: fc.boolean(),
+});
+
+function property(Kind: typeof Decision) {
+  const actions = fc.array(action, { minLength: 1, maxLength: 8 });
+  return fc.check(
+    fc.asyncProperty(actions, (each) => play(each, Kind)),
+    { numRuns: 200, seed: 57 },
+  );
+}
+
+const directory = mkdtempSync(join(tmpdir(), "decision-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+
+const SOURCE = join(import.meta.dir, "../../src/base/decision.ts");
+
+/** The same class with a fault. */
+async function mutant(name: string, from: string, to: string): Promise<typeof Decision> {
+  const text = readFileSync(SOURCE, "utf8");
+  expect(text.split(from)).toHaveLength(2);
+  const file = join(directory, `${name.replaceAll(/\W+/g, "-")}.ts`);
+  writeFileSync(file, text.replace(from, () => to).replaceAll('from "./', `from "${join(SOURCE, "..")}/`));
+  return (await import(file)).Decision;
+}
+
+test("whatever fails or kills it: what is answered holds, nothing is open unsaved, nothing saved is lost", async () => {
+  expect(fc.defaultReportMessage(await property(Decision))).toBeUndefined();
+});
+
+describe("the same property fails for a decision", () => {
+  test.each([
+    [
+      "that takes effect before it is saved",
+      "    this.save(before, after);\n    await this.put(before, after)",
+      "    await this.put(before, after).then(() => this.save(before, after))",
+    ],
+    [
+      "that is undone in the database before it is closed",
+      "this.current = before;\n    for",
+      "if (isSaved) this.trySave(after, before);\n    this.current = before;\n    for",
+    ],
+    [
+      "that stays in force when the kernel has refused it",
+      "for (const part of this.changedParts(before, after).toReversed())",
+      "for (const part of this.changedParts(before, before))",
+    ],
+    [
+      "that stays in the database when the kernel has refused it",
+      "if (isSaved && this.trySave(after, before) !== null)",
+      "if (isSaved)",
+    ],
+    ["that does not hold unsaved although it only closes", "const fault = holds ?", "const fault = !holds ?"],
+    ["that holds unsaved although one of its parts opens", '&& !effects.includes("loosens")', ""],
+    [
+      "that does not tell that it is unsaved",
+      "if (fault !== null) throw new Unsaved",
+      "if (fault === 0) throw new Unsaved",
+    ],
+    ["that forgets that it is unsaved", "if (fault !== null) this.isUnsaved = true;", ""],
+    ["that forgets what was not saved before it", "this.isUnsaved ? read() : stored", "stored"],
+    [
+      "that says that it is saved when a write has failed",
+      "store.atomically(() => write(known, value));\n    this.isUnsaved = false;",
+      "this.isUnsaved = false;\n    store.atomically(() => write(known, value));",
+    ],
+    [
+      "that is answered before it is in force",
+      "await this.put(before, after).catch(",
+      "this.put(before, after).catch(() => {});\n    await Promise.resolve().catch(",
+    ],
+    [
+      "that overlaps another one",
+      "return this.queue.add(async () => {\n      const before = this.current;\n      const after",
+      "return Promise.resolve().then(async () => {\n      const before = this.current;\n      const after",
+    ],
+    [
+      "that keeps what it had when it is read again",
+      "this.current = this.deps.read();\n      this.isUnsaved",
+      "this.isUnsaved",
+    ],
+    [
+      "that does not apply what was read again",
+      "this.deps.parts.map((part) => part.apply(this.current))",
+      "[]",
+    ],
+    [
+      "that swallows the kernel's error",
+      "    throw error;\n  }\n\n  private changedParts",
+      "    if (isSaved) throw error;\n    return null as never;\n  }\n\n  private changedParts",
+    ],
+  ])("%s", async (name, from, to) => {
+    const { failed } = await property(await mutant(name, from, to));
+    expect(failed).toBe(true);
+  });
+});
