@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { accessSync, constants } from "node:fs";
 import { Glob, YAML } from "bun";
+import { TRANSPORTS } from "../../lab/relayed-servers.ts";
 
 const FILES = [...new Glob(".github/workflows/*").scanSync({ dot: true })].sort();
 const SETUP = [
@@ -8,22 +9,27 @@ const SETUP = [
   'git config --global --add safe.directory "*"',
 ];
 
-interface Workflow {
-  jobs: Record<string, { steps: { run?: string; uses?: string }[] }>;
+interface Job {
+  strategy?: { matrix: Record<string, string[]> };
+  steps: { run?: string; uses?: string }[];
+}
+
+async function jobsOf(file: string): Promise<Record<string, Job>> {
+  return (YAML.parse(await Bun.file(file).text()) as { jobs: Record<string, Job> }).jobs;
 }
 
 async function steps() {
-  const workflows = await Promise.all(
-    FILES.map(async (file) => YAML.parse(await Bun.file(file).text()) as Workflow),
-  );
-  return workflows.flatMap(({ jobs }) => Object.values(jobs).flatMap((job) => job.steps));
+  const all = await Promise.all(FILES.map(jobsOf));
+  return all.flatMap((jobs) => Object.values(jobs).flatMap((job) => job.steps));
 }
 
 test("the workflows have no logic of their own: after their setup they run scripts that exist", async () => {
-  expect(FILES).toEqual([".github/workflows/release.yml", ".github/workflows/tests.yml"]);
-  const lines = (await steps()).flatMap(({ run }) => run ?? []);
-  const scripts = [...new Set(lines)].filter((line) => !SETUP.includes(line));
+  expect(FILES).toEqual(["nightly", "release", "tests"].map((name) => `.github/workflows/${name}.yml`));
+  const lines = (await steps()).flatMap(({ run }) => run ?? []).filter((line) => !SETUP.includes(line));
+  const scripts = [...new Set(lines.map((line) => line.split(" ")[0] ?? ""))];
   expect(scripts).toEqual([
+    "scripts/test",
+    "scripts/leaks",
     "scripts/signed-tag",
     "scripts/release",
     "scripts/publish",
@@ -31,6 +37,13 @@ test("the workflows have no logic of their own: after their setup they run scrip
     "scripts/reproduce",
   ]);
   for (const script of scripts) accessSync(script, constants.X_OK);
+});
+
+test("each night the long tests run, and all leaks through plain WireGuard and through each transport", async () => {
+  const { long, leaks } = await jobsOf(".github/workflows/nightly.yml");
+  expect(long?.steps.at(-1)?.run).toBe("scripts/test --long");
+  expect(leaks?.steps.at(-1)?.run).toMatch(/^scripts\/leaks \$\{\{ matrix\.options \}\}$/);
+  expect(leaks?.strategy?.matrix.options).toEqual(["", ...TRANSPORTS.map((name) => `--transport ${name}`)]);
 });
 
 test("the only action is the checkout, pinned to a commit", async () => {
