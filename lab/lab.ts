@@ -13,7 +13,7 @@ import { RUNTIME } from "../src/install/runtime.ts";
 import { commandIn, machineIn } from "../src/sandbox/namespace.ts";
 import { Relay } from "../src/sandbox/relay.ts";
 import { Sandbox, type SandboxOptions } from "../src/sandbox/sandbox.ts";
-import { VPN, VPN_PORT } from "../src/sandbox/topology.ts";
+import { LAN, VPN, VPN_PORT } from "../src/sandbox/topology.ts";
 import type { TunnelRow } from "../src/tunnel/schema.ts";
 import { DelayLine, type Port } from "./delay.ts";
 import type { WireguardEndpoint } from "./frame.ts";
@@ -245,6 +245,18 @@ export class Gateway {
         (each: { addresses: string[] }) => each.addresses.length >= addresses,
       );
       return heard.length >= devices;
+    });
+  }
+
+  /** Has each computer of the home speak, and returns once it knows their addresses: the kernel forgets who is quiet. */
+  async hearsHome(): Promise<void> {
+    const { computers } = this.lab.sandbox;
+    for (const { namespace } of computers)
+      await this.lab.exec(namespace, ["ping", "-c", "1", "-W", "10", LAN.gateway4]);
+    await until(async () => {
+      const { body } = await this.api("GET", "/api/devices");
+      const heard = body.devices.flatMap(({ addresses }: { addresses: string[] }) => addresses);
+      return computers.every(({ v4 }) => heard.includes(v4));
     });
   }
 

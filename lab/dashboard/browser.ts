@@ -226,6 +226,23 @@ export class Tab {
     });
   }
 
+  /** The text of the option that the choice with this label has. Its `text` has all that it offers. */
+  async chosen(label: string): Promise<string> {
+    return (await (await this.control(label)).evaluate(chosenOption)) ?? "";
+  }
+
+  /** Waits until the choice with this label has the option with this text. */
+  async showsChosen(label: string, option: string): Promise<void> {
+    let found = "";
+    const isChosen = async () => {
+      found = await this.chosen(label);
+      return found === option;
+    };
+    await until(isChosen, undefined, 25).catch(() => {
+      throw new Error(`${label} is not ${option}, but: ${found}`);
+    });
+  }
+
   /** Leads the focus to the button with this text or label, as Tab does in the end. */
   async focus(name: string): Promise<void> {
     await until(async () => (await this.target(name)) !== null, undefined, 25);
@@ -392,6 +409,11 @@ function chooseOption(choice: unknown, text: string): boolean {
   select.value = found.value;
   for (const type of ["input", "change"]) select.dispatchEvent(new Event(type, { bubbles: true }));
   return true;
+}
+
+/** It runs in the page. */
+function chosenOption(choice: unknown): string | undefined {
+  return (choice as { selectedOptions: ArrayLike<{ text: string }> }).selectedOptions[0]?.text;
 }
 
 /** As someone who has entered it; it runs in the page. */

@@ -8,7 +8,6 @@ import {
   blocks,
   folder,
   gateway,
-  heard,
   lab,
   PACE_MS,
   ROOT,
@@ -47,7 +46,7 @@ test(
       if (!text.startsWith("$ portcullis why")) {
         await withoutExits();
         await asAtFirst();
-        await heard();
+        await gateway.hearsHome();
       }
       for (const { command, answer } of sessionIn(text)) {
         const next = Bun.sleep(PACE_MS);

@@ -2,8 +2,6 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
-import { LAN } from "../../src/sandbox/topology.ts";
 import { BINARY, Client } from "./client.ts";
 import { type Block, blocksIn, commandsIn, patternOf, rowsIn, sessionIn } from "./page.ts";
 
@@ -100,16 +98,6 @@ export async function withoutExits(): Promise<void> {
     await gateway.api("DELETE", `/api/tunnels/${name}`);
 }
 
-/** The computers have spoken lately: the kernel forgets the addresses of those that were quiet for a while. */
-export async function heard(): Promise<void> {
-  for (const { namespace } of lab.sandbox.computers)
-    await lab.exec(namespace, ["ping", "-c", "1", "-W", "10", LAN.gateway4]);
-  await until(async () => {
-    const { devices } = (await gateway.api("GET", "/api/devices")).body;
-    return devices.every(({ addresses }: { addresses: string[] }) => addresses.length > 0);
-  });
-}
-
 /** The blocks of the pages in this language. */
 export function blocks(texts: Texts, language: Block["language"]): { page: string; text: string }[] {
   return [...texts].flatMap(([page, text]) =>
@@ -164,7 +152,7 @@ export function testPages(texts: Texts): void {
       async (_, session) => {
         await withoutExits();
         await asAtFirst();
-        await heard();
+        await gateway.hearsHome();
         const printed: string[] = [];
         for (const { command } of session) {
           const next = Bun.sleep(PACE_MS);

@@ -36,7 +36,7 @@ beforeEach(async () => {
   await ip("neigh flush dev lan0 to fd77::1:0/112");
   await rig.reset();
   // A device that is heard again moves to another list of the page, and what its row had said is gone.
-  await rig.gateway.hears(1);
+  await rig.gateway.hearsHome();
   tab = await rig.browser.open(`${rig.url}#/devices`);
   other = await rig.browser.open(`${rig.url}#/devices`);
 }, TIMEOUT_MS);
@@ -51,8 +51,6 @@ const ofTv = async () => (await list()).devices.find(({ name }: Device) => name 
 /** The row of a device, found by the label of its choice. */
 const row = (name: string) => `.device:has([aria-label="Exit of ${name}"])`;
 const CAMERA = row("192.168.77.30");
-const exitOn = (on: Tab, name: string) =>
-  on.page.evaluate(`document.querySelector('[aria-label="Exit of ${name}"]')?.selectedOptions[0].text`);
 
 test(
   "a row says who it is, whose page it is, that it is new, and by which tunnel to where it leaves",
@@ -60,7 +58,7 @@ test(
     await tab.shows(row("Laptop"), "Laptop This device 192.168.77.10");
     await tab.shows(row("192.168.77.30"), "192.168.77.30 New");
     await tab.shows(row("192.168.77.30"), /receives\s+0 bit\/s sends\s+0 bit\/s/);
-    await until(async () => (await exitOn(tab, "Laptop")) === "default: Gothenburg, Sweden");
+    await tab.showsChosen("Exit of Laptop", "default: Gothenburg, Sweden");
     await tab.shows("main", "The exit “direct” It is not offered: ");
     await tab.shows("main", "sudo portcullis direct on");
     expect(await tab.barriers()).toEqual([]);
@@ -73,13 +71,13 @@ test(
   async () => {
     await tab.choose("Exit of TV", "amsterdam · Amsterdam, Netherlands");
     await until(async () => (await exitOf("TV")) === "amsterdam");
-    await until(async () => (await exitOn(other, "TV")) === "amsterdam · Amsterdam, Netherlands");
+    await other.showsChosen("Exit of TV", "amsterdam · Amsterdam, Netherlands");
     const [, tv] = rig.lab.sandbox.computers;
     const page = () => rig.lab.fetchFrom(tv?.namespace ?? "", `http://${INTERNET.host4}/`);
     await until(async () => (await page())?.includes("203.0.113.12") === true);
 
     await other.choose("Exit of TV", "blocked · no internet");
-    await until(async () => (await exitOn(tab, "TV")) === "blocked · no internet");
+    await tab.showsChosen("Exit of TV", "blocked · no internet");
     await tab.shows(row("TV"), "TV 192.168.77.20");
     expect(await tab.barriers()).toEqual([]);
   },
@@ -90,13 +88,13 @@ test(
   "keys that choose one exit after another move the device once, to the last",
   async () => {
     await rig.gateway.api("PUT", TV, { exit: "blocked" });
-    await until(async () => (await exitOn(tab, "TV")) === "blocked · no internet");
+    await tab.showsChosen("Exit of TV", "blocked · no internet");
     await tab.choose("Exit of TV", "amsterdam · Amsterdam, Netherlands");
     await tab.choose("Exit of TV", "blocked · no internet");
     await tab.choose("Exit of TV", "default: Gothenburg, Sweden");
     await until(async () => (await exitOf("TV")) === "main");
-    await until(async () => (await exitOn(other, "TV")) === "default: Gothenburg, Sweden");
-    await until(async () => (await exitOn(tab, "TV")) === "default: Gothenburg, Sweden");
+    await other.showsChosen("Exit of TV", "default: Gothenburg, Sweden");
+    await tab.showsChosen("Exit of TV", "default: Gothenburg, Sweden");
     await tab.shows(`${row("TV")} .outcome`, /^$/);
   },
   TIMEOUT_MS,
@@ -118,7 +116,7 @@ test(
   async () => {
     const order = ["amsterdam", "main", "blocked"];
     await rig.gateway.api("PUT", TV, { exit: order });
-    await until(async () => (await exitOn(tab, "TV")) === "in order: amsterdam, main and blocked");
+    await tab.showsChosen("Exit of TV", "in order: amsterdam, main and blocked");
     await tab.shows(row("TV"), "Now: amsterdam · Amsterdam, Netherlands");
     expect(await tab.barriers()).toEqual([]);
     await rig.gateway.api("POST", "/api/tunnels/amsterdam/disconnect");
@@ -126,7 +124,7 @@ test(
     await tab.choose("Exit of TV", "blocked · no internet");
     await tab.shows(DIALOG, "TV has several exits in order: amsterdam, main and blocked.");
     await tab.press("Escape");
-    await until(async () => (await exitOn(tab, "TV")) === "in order: amsterdam, main and blocked");
+    await tab.showsChosen("Exit of TV", "in order: amsterdam, main and blocked");
     expect(await ofTv()).toMatchObject({ exit: "main", exit_order: order });
     await tab.choose("Exit of TV", "blocked · no internet");
     await tab.shows(DIALOG, "If you go on, it is blocked.");
@@ -160,7 +158,7 @@ test(
     expect(await tab.misfits([320, 360])).toEqual([]);
     await tab.page.evaluate(`document.documentElement.style.fontSize = ""`);
     await tab.click("Save the order");
-    await until(async () => (await exitOn(other, "TV")) === "in order: amsterdam, main and blocked");
+    await other.showsChosen("Exit of TV", "in order: amsterdam, main and blocked");
     await tab.loses(DIALOG);
     await tab.shows(row("TV"), "Now: amsterdam · Amsterdam, Netherlands");
     expect(await ofTv()).toMatchObject({ exit: "amsterdam", exit_order: ["amsterdam", "main", "blocked"] });
@@ -171,7 +169,7 @@ test(
     await other.click("Move main up");
     await other.shows(changes, "This replaces its present order: amsterdam, main and blocked.");
     await other.press("Escape");
-    await until(async () => (await exitOn(other, "TV")) === "in order: amsterdam, main and blocked");
+    await other.showsChosen("Exit of TV", "in order: amsterdam, main and blocked");
     expect(await ofTv()).toMatchObject({ exit_order: ["amsterdam", "main", "blocked"] });
   },
   TIMEOUT_MS,
@@ -220,7 +218,7 @@ test(
     expect(await tab.barriers()).toEqual([]);
     await tab.choose("Exit 2", "blocked · no internet");
     await tab.click("Save the order");
-    await until(async () => (await exitOn(tab, "TV")) === "in order: main and blocked");
+    await tab.showsChosen("Exit of TV", "in order: main and blocked");
   },
   TIMEOUT_MS,
 );
@@ -235,14 +233,14 @@ test(
     await rig.gateway.api("PUT", TV, { exit: "amsterdam" });
     await rig.gateway.api("PUT", CAMERA_PATH, { exit: "blocked" });
     await tab.shows(row("TV"), "Blocked: the tunnel amsterdam is disconnected.");
-    await until(async () => (await exitOn(tab, "192.168.77.30")) === "blocked · no internet");
+    await tab.showsChosen("Exit of 192.168.77.30", "blocked · no internet");
     expect([await iconOf("TV"), await iconOf("192.168.77.30")]).toEqual(Array(2).fill("icon icon-blocked"));
     expect((await turn("off")).code).toBe(0);
     for (const name of ["TV", "192.168.77.30"]) {
       await tab.shows(row(name), "May leave outside the tunnel: the kill switch is off.");
       expect(await iconOf(name)).toBe("icon icon-warning");
     }
-    expect(await exitOn(tab, "192.168.77.30")).toBe("blocked · the kill switch is off");
+    expect(await tab.chosen("Exit of 192.168.77.30")).toBe("blocked · the kill switch is off");
     expect(await iconOf("Laptop")).toBe("icon icon-shield");
     expect(await tab.barriers()).toEqual([]);
     expect((await turn("on")).code).toBe(0);
@@ -369,7 +367,7 @@ test(
     await tab.shows(DIALOG, "Let TV leave outside every tunnel?");
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Cancel");
-    await until(async () => (await exitOn(tab, "TV")) === "default: Gothenburg, Sweden");
+    await tab.showsChosen("Exit of TV", "default: Gothenburg, Sweden");
     expect(await exitOf("TV")).toBe("main");
     await tab.choose("Exit of TV", "direct · outside every tunnel");
     await tab.click("Let it leave directly");
@@ -383,7 +381,7 @@ test(
 test(
   "a choice that the gateway refuses shows why, and the exit that the device still has",
   async () => {
-    await until(async () => (await exitOn(tab, "TV")) === "default: Gothenburg, Sweden");
+    await tab.showsChosen("Exit of TV", "default: Gothenburg, Sweden");
     // A page may still offer it: no event says that it is not allowed any more.
     await tab.page.evaluate(`(() => {
       const choice = document.querySelector('[aria-label="Exit of TV"]');
@@ -392,7 +390,7 @@ test(
     await tab.choose("Exit of TV", "direct · outside every tunnel");
     await tab.click("Let it leave directly");
     await tab.shows(`${row("TV")} .outcome.failed`, "Exit: no device may leave directly");
-    expect(await exitOn(tab, "TV")).toStartWith("default: ");
+    expect(await tab.chosen("Exit of TV")).toStartWith("default: ");
     expect(await tab.barriers()).toEqual([]);
   },
   TIMEOUT_MS,
@@ -402,13 +400,13 @@ test(
   "blocking by default asks first, and says whom it blocks",
   async () => {
     await rig.gateway.api("PUT", TV, { exit: "main" });
-    await until(async () => (await exitOn(tab, "TV")) === "main · Gothenburg, Sweden");
+    await tab.showsChosen("Exit of TV", "main · Gothenburg, Sweden");
     await tab.choose("Default exit", "blocked · no internet");
     await tab.shows(DIALOG, "Laptop and 192.168.77.30, and each new device, will have no internet");
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Block them");
     await until(async () => (await list()).default_exit === "blocked");
-    await until(async () => (await exitOn(other, "Laptop")) === "default: blocked · no internet");
+    await other.showsChosen("Exit of Laptop", "default: blocked · no internet");
     await tab.choose("Default exit", "main · Gothenburg, Sweden");
     await until(async () => (await list()).default_exit === "main");
   },
