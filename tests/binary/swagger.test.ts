@@ -8,25 +8,20 @@ import { BINARY } from "./client.ts";
 
 const { test } = long("each section of the documentation page");
 
-/** Network namespaces, a gateway and a browser on a busy machine. */
-const TIMEOUT_MS = 300_000;
+/** Network namespaces, a gateway and a browser that renders many operations, on a busy machine. */
+const TIMEOUT_MS = 600_000;
 
-/** Opens and closes the first operation of each section: the page takes more than half a second to render one. */
-const OPEN_SOME = `(async () => {
+/** Opens and closes the first operation of a section: the page takes more than half a second to render one. */
+const openFirstOf = (section: number) => `(async () => {
   const until = async (met) => {
     while (!met()) await new Promise(requestAnimationFrame);
   };
   const open = () => document.querySelector(".opblock.is-open .responses-inner");
-  const buttons = [...document.querySelectorAll(".opblock-tag-section")].map((section) =>
-    section.querySelector(".opblock-summary-control"),
-  );
-  for (const button of buttons) {
-    button.click();
-    await until(() => open() !== null);
-    button.click();
-    await until(() => open() === null);
-  }
-  return buttons.length;
+  const button = document.querySelectorAll(".opblock-tag-section")[${section}].querySelector(".opblock-summary-control");
+  button.click();
+  await until(() => open() !== null);
+  button.click();
+  await until(() => open() === null);
 })()`;
 
 let lab: Lab;
@@ -60,7 +55,9 @@ test(
     const isShown = (name: string) =>
       shown.some((text) => text.replaceAll("\u200b", "").startsWith(`${name} `));
     expect(listed.filter((name) => !isShown(name))).toEqual([]);
-    expect(await page.evaluate(OPEN_SOME)).toBeGreaterThan(8);
+    const sections = Number(await page.evaluate(`document.querySelectorAll(".opblock-tag-section").length`));
+    expect(sections).toBeGreaterThan(8);
+    for (let section = 0; section < sections; section += 1) await page.evaluate(openFirstOf(section));
     expect(complaints).toEqual([]);
     expect(urls.filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith("data:"))).toEqual([]);
     expect(urls).toContain(`${origin}/swagger/json`);
