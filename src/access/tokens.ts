@@ -18,7 +18,7 @@ export interface Holder {
 /** Each of them is compared at each request. */
 const MAX_TOKENS = 100;
 /** It is not part of a backup, so that no restore brings back a token that was removed. It is null if it is damaged. */
-const TOKENS = savedJson("tokens", Type.Array(StoredToken, { maxItems: MAX_TOKENS }), null);
+export const TOKENS = savedJson("tokens", Type.Array(StoredToken, { maxItems: MAX_TOKENS }), null);
 
 /**
  * The tokens that the operator has made. Only their hashes are kept. A token is 130 random bits, which nobody can find

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { Bus } from "../base/bus.ts";
 import { messageOf } from "../base/errors.ts";
 import { Log } from "../base/log.ts";
 import type { Settings } from "../base/settings.ts";
@@ -13,7 +14,7 @@ import { DHCP_UNIT, HOSTS_FILE } from "../dhcp/files.ts";
 import { holdQuestions } from "../dns/dns.ts";
 import { DNS_LISTS, isBlocking, wantedLists } from "../dns/wanted-lists.ts";
 import { History } from "../history/history.ts";
-import { EventBus } from "../http/event-bus.ts";
+import { Alerts } from "../journal/alerts.ts";
 import { Journal } from "../journal/journal.ts";
 import { KillSwitch } from "../killswitch/killswitch.ts";
 import { MAIN } from "../killswitch/policy.ts";
@@ -34,6 +35,7 @@ import type { Host } from "../system/host.ts";
 import { TextFile } from "../system/text-file.ts";
 import { timeZone } from "../system/time-zone.ts";
 import { KILL_SWITCH, SavedState } from "../tunnel/saved-state.ts";
+import type { GatewayEvents } from "./events.ts";
 import { type Kept, setAside } from "./set-aside.ts";
 
 /** The parts that the kill switch needs, wired together. A start loads the others while the kernel is at work. */
@@ -42,7 +44,8 @@ export interface KillSwitchParts {
   store: Store;
   journal: Journal;
   history: History;
-  events: EventBus;
+  events: Bus<GatewayEvents>;
+  alerts: Alerts;
   savedState: SavedState;
   findNetwork: FindNetwork;
   repairs: Repairs;
@@ -62,11 +65,12 @@ export function killSwitchPartsOn(
   note: (network: HostNetwork) => void = () => {},
 ): KillSwitchParts {
   const log = new Log(settings.logLevel);
-  const store = Store.open(settings.stateDir, host.now());
+  const events = new Bus<GatewayEvents>((fault) => log.error(fault));
+  const store = Store.open(settings.stateDir, host.now(), events);
   const journal = new Journal({ clock: host, store, log });
   const history = new History({ clock: host, store, log, isKept: settings.history });
-  const events = new EventBus(host, log, journal);
-  const alarm: EventBus["alarm"] = (code, message) => events.alarm(code, message);
+  const alerts = new Alerts({ clock: host, log, journal, events });
+  const alarm = alerts.raise;
   setAsideOdd(
     store,
     [KILL_SWITCH, DIRECT, DEFAULT_EXIT, DESTINATIONS, SCHEDULES, DNS_LISTS],
@@ -107,12 +111,7 @@ export function killSwitchPartsOn(
     onCarried: (id, carried) => history.note("device", id, carried),
     publish: (payload) => events.publish({ type: "device_update", payload }),
     publishRemoved: (id) => events.publish({ type: "device_removed", payload: { id } }),
-    publishShared: () =>
-      events.publish({
-        type: "settings_update",
-        payload: { changed: "settings" },
-        stale: ["/api/devices", "/api/schedules"],
-      }),
+    publishShared: () => events.publish({ type: "shared_limits", payload: null }),
   });
   killSwitch.deviceAt = (address) => devices.deviceAt(address);
   const destinations = new Destinations({
@@ -146,6 +145,7 @@ export function killSwitchPartsOn(
     journal,
     history,
     events,
+    alerts,
     savedState,
     findNetwork,
     repairs,
@@ -168,12 +168,7 @@ function addressesFile({ stateDir }: Settings): TextFile {
 }
 
 /** Whatever decides about traffic is in order before anything reads it. A disk that is full must not keep it from a start. */
-export function setAsideOdd(
-  store: Store,
-  kept: readonly Kept[],
-  now: number,
-  alarm: EventBus["alarm"],
-): void {
+export function setAsideOdd(store: Store, kept: readonly Kept[], now: number, alarm: Alerts["raise"]): void {
   try {
     const told = setAside(store, kept, now);
     if (told !== null) alarm("state_damaged", told);

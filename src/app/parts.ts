@@ -24,7 +24,7 @@ import { Forwards } from "../forwards/forwards.ts";
 import { openerFor } from "../forwards/opener-for.ts";
 import { FORWARDS } from "../forwards/saved.ts";
 import { UPLINK } from "../history/quality-ring.ts";
-import type { EventBus } from "../http/event-bus.ts";
+import type { Alerts } from "../journal/alerts.ts";
 import { journalOf } from "../journal/tunnel-states.ts";
 import { listeningOn } from "../killswitch/own-resolver.ts";
 import { MqttStatus } from "../mqtt/status.ts";
@@ -70,7 +70,6 @@ import { carriedBy } from "../tunnel/state.ts";
 import { AUTOCONNECT, FAILOVER, Switches } from "../tunnel/switches.ts";
 import type { Tunnel } from "../tunnel/tunnel.ts";
 import { Tunnels } from "../tunnel/tunnels.ts";
-import { announceWritten } from "./announced.ts";
 import { type KillSwitchParts, killSwitchPartsOn, setAsideOdd } from "./kill-switch-parts.ts";
 import { publishChanges } from "./publisher.ts";
 
@@ -99,7 +98,7 @@ export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
   /** The operator's accounts at providers. */
   accounts: Accounts;
   /** The same, with providers contacted through `send`, for a command while no service runs. */
-  accountsBy: (send: Send, alarm: EventBus["alarm"]) => Accounts;
+  accountsBy: (send: Send, alarm: Alerts["raise"]) => Accounts;
   /** Makes managed servers use the account in the store. */
   takeUpAccount: () => Promise<void>;
   checkup: Checkup;
@@ -133,7 +132,8 @@ export async function partsOn(
   killSwitchParts = killSwitchPartsOn(host, settings),
 ): Promise<Parts> {
   const { log, store, events, savedState } = killSwitchParts;
-  setAsideOdd(store, KEPT, host.now(), (...alert) => events.alarm(...alert));
+  const alarm = killSwitchParts.alerts.raise;
+  setAsideOdd(store, KEPT, host.now(), alarm);
   const registrations = new Registrations(store, settings);
   const current = registrations.current();
   const source = listSourceOf(settings, current.provider);
@@ -179,7 +179,7 @@ export async function partsOn(
       switches.failover
         ? alternativesTo(server, catalogue.all()).flatMap((each) => reachedLike(each, server) ?? [])
         : [],
-    alarm: (code, message) => events.alarm(code, message),
+    alarm,
   });
   const connects = new ConnectRequests({ ...killSwitchParts, tunnels, catalogue, host });
   const past = new PastConnections({
@@ -232,7 +232,7 @@ export async function partsOn(
   });
   const network = () => tunnels.main.controller.network;
   const portMapping = new NatPmpServer({ ...{ ...killSwitchParts, host, network }, ports: forwards });
-  const onShrunk = (message: string) => events.alarm("list_shrunk", message);
+  const onShrunk = (message: string) => alarm("list_shrunk", message);
   const updates = new Updates({ host, store, catalogue, log, onShrunk }, source);
   const schedules = new Schedules({
     ...killSwitchParts,
@@ -245,7 +245,7 @@ export async function partsOn(
       else killSwitchParts.devices.assertLimit(schedule.who, schedule.do);
     },
     move: async (tunnel) => moveElsewhere(tunnels.named(tunnel).controller, catalogue),
-    alarm: (code, message) => events.alarm(code, message),
+    alarm,
     onChange: (count) => events.publish({ type: "schedules_update", payload: { count } }),
   });
   const remoteAccess = new RemoteAccess({
@@ -259,7 +259,7 @@ export async function partsOn(
         ...blockLists.list().lists.flatMap(({ devices }) => devices),
       ]),
     ula: settings.ula,
-    alarm: (code, message) => events.alarm(code, message),
+    alarm,
     onChange: (payload) => events.publish({ type: "remote_update", payload }),
   });
   const { devices, destinations, killSwitch, fairQueues, remote } = killSwitchParts;
@@ -320,29 +320,24 @@ export async function partsOn(
     events.publish({ type: "account_update", payload: accounts.managed() });
   };
   const inUse = () => isManagedInUse(tunnels.all(), savedState);
-  const accountsBy = (send: Send, alarm: EventBus["alarm"]): Accounts =>
+  const accountsBy = (send: Send, alarm: Alerts["raise"]): Accounts =>
     new Accounts({
       ...{ settings, store, registrations, send, clock: host, inUse, takeUp, alarm },
       onLoggedOut: () => past.forgetGone("managed"),
     });
-  const accounts = accountsBy(tunnels.httpsClient.send, (code, message) => events.alarm(code, message));
+  const accounts = accountsBy(tunnels.httpsClient.send, alarm);
   const tokens = new Tokens(store, host);
-  tokens.onChange((what) => {
-    events.alarm("access_changed", what);
-    events.publish({ type: "settings_update", payload: { changed: "tokens" }, stale: ["/api/tokens"] });
-  });
+  tokens.onChange((what) => alarm("access_changed", what));
   const live = liveBackup({
     ...{ ...killSwitchParts, host, catalogue, tunnels, accounts },
     ...{ forwards, schedules, remoteAccess, blockLists, qualitySettings, takeUpAccount: takeUp },
   });
   const backups = new ClientBackups({
     live,
-    alarm: (code, message) => events.alarm(code, message),
+    alarm,
   });
   const https = new Https(settings.https, settings.httpsCert === null);
-  const mqtt = new MqttStatus(settings, () =>
-    events.publish({ type: "settings_update", payload: { changed: "mqtt" }, stale: ["/api/settings"] }),
-  );
+  const mqtt = new MqttStatus(settings, () => events.publish({ type: "broker_update", payload: null }));
   const speedTests = new SpeedTests({
     ...{ host, store, log, tunnels, killSwitch },
     lookUp: (name, tunnel) =>
@@ -350,7 +345,6 @@ export async function partsOn(
     onChange: (running) => events.publish({ type: "speed_update", payload: { running } }),
   });
   const overview = new Overview({ ...killSwitchParts, tunnels, catalogue, past, forwards });
-  announceWritten(store, events);
   publishChanges({ ...killSwitchParts, tunnels, catalogue, overview });
   const damages: [AlertCode, string][] = [];
   if (tokens.alert !== null) damages.push(["state_damaged", tokens.alert]);
@@ -387,14 +381,7 @@ export async function partsOn(
       ...{ host, store, log, hostname: hostname(), addresses: settings.notify },
       send: tunnels.httpsClient.sendWithin,
       isOpenTo: (target) => tunnels.httpsClient.isOpenTo(target),
-      onChange: (what) => {
-        events.alarm("notifications_changed", what);
-        events.publish({
-          type: "settings_update",
-          payload: { changed: "notifications" },
-          stale: ["/api/notifications"],
-        });
-      },
+      onChange: (what) => alarm("notifications_changed", what),
     }),
     tokens,
     liveBackup: live,

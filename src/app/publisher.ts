@@ -1,17 +1,17 @@
+import type { Bus, EventOf } from "../base/bus.ts";
 import type { Log } from "../base/log.ts";
 import type { Devices } from "../devices/devices.ts";
-import type { GatewayEvent, Stale } from "../http/event.ts";
-import type { EventBus } from "../http/event-bus.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Overview } from "../tunnel/overview.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
+import type { GatewayEvents } from "./events.ts";
 
 interface Deps {
   tunnels: Tunnels;
   overview: Overview;
   devices: Pick<Devices, "counts" | "onChange">;
-  catalogue: Pick<Catalogue, "current" | "onChange" | "onUse">;
-  events: EventBus;
+  catalogue: Pick<Catalogue, "onChange" | "onUse">;
+  events: Bus<GatewayEvents>;
   log: Pick<Log, "warn">;
 }
 
@@ -20,45 +20,36 @@ export function publishChanges({ tunnels, overview, devices, catalogue, events, 
   const { controller } = tunnels.main;
   // Every state is published, in order, although reading the rest of a status may take longer than the state lasts.
   let publishing: Promise<unknown> = Promise.resolve();
-  const publish = (read: () => Promise<GatewayEvent>) => {
+  const publish = <Type extends keyof GatewayEvents>(
+    type: Type,
+    read: () => Promise<GatewayEvents[Type]> | GatewayEvents[Type],
+  ) => {
     // Reading a status after a change starts programs.
-    if (!events.hasListeners) return;
+    if (!events.hasListeners(type)) return;
     publishing = publishing
-      .then(async () => events.publish(await read()))
+      .then(async () => events.publish({ type, payload: await read() } as EventOf<GatewayEvents>))
       .catch((error: unknown) => log.warn(`a change of state could not be published: ${String(error)}`));
   };
-  const publishStatus = (state?: typeof controller.state, stale: Stale = []) =>
-    publish(async () => ({ type: "status_change", payload: await overview.statusIn(state), stale }));
+  const publishStatus = (state?: typeof controller.state) =>
+    publish("status_change", () => overview.statusIn(state));
   controller.onChange((state) => publishStatus(state));
   controller.onKillSwitch(() => publishStatus());
   tunnels.main.quality.quality.onChange(() => publishStatus());
   tunnels.uplink.quality.onChange(() => publishStatus());
-  let used = catalogue.current();
-  catalogue.onUse(() => {
-    const stale: Stale = used === catalogue.current() ? [] : ["/api/servers", "/api/providers"];
-    used = catalogue.current();
-    publishStatus(undefined, stale);
-  });
+  catalogue.onUse(() => publishStatus());
   tunnels.onTunnel((tunnel) => {
-    // Its first change tells that there is another exit.
-    tunnel.quality.quality.onChange(() =>
-      publish(async () => ({ type: "tunnel_update", payload: await overview.rowOf(tunnel) })),
-    );
-    let next: Stale = tunnel === tunnels.main ? [] : ["/api/devices"];
-    tunnel.controller.onChange((state) => {
-      const stale = next;
-      next = [];
-      publish(async () => ({ type: "tunnel_update", payload: await overview.rowOf(tunnel, state), stale }));
-    });
+    if (tunnel !== tunnels.main) events.publish({ type: "tunnel_added", payload: { name: tunnel.name } });
+    tunnel.quality.quality.onChange(() => publish("tunnel_update", () => overview.rowOf(tunnel)));
+    tunnel.controller.onChange((state) => publish("tunnel_update", () => overview.rowOf(tunnel, state)));
   });
-  tunnels.onRemoved((name) => publish(async () => ({ type: "tunnel_removed", payload: { name } })));
+  tunnels.onRemoved((name) => publish("tunnel_removed", () => ({ name })));
   let counted = devices.counts();
   devices.onChange(() => {
     const before = counted;
     counted = devices.counts();
     for (const tunnel of tunnels.all())
       if (counted[tunnel.name] !== before[tunnel.name])
-        publish(async () => ({ type: "tunnel_update", payload: await overview.rowOf(tunnel) }));
+        publish("tunnel_update", () => overview.rowOf(tunnel));
   });
   catalogue.onChange((provider, count) =>
     events.publish({ type: "server_update", payload: { provider, count } }),

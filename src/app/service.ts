@@ -78,7 +78,7 @@ export function answer(parts: Parts, app: App): Service {
     clock: parts.host,
     log,
   });
-  for (const [code, message] of parts.damages) parts.events.alarm(code, message);
+  for (const [code, message] of parts.damages) parts.alerts.raise(code, message);
   parts.store.alertTold();
   if (settings.auth !== "off" && tokens.list().length === 0)
     log.warn("there is no token yet; make one for each client: sudo portcullis token add <name>");
@@ -123,11 +123,11 @@ export function answer(parts: Parts, app: App): Service {
 
 /** The addresses may be in a file, for which the start does not wait. */
 async function startNotifications(
-  { notifications, tunnels, events, host }: Parts,
+  { notifications, tunnels, alerts, host }: Parts,
   signal: AbortSignal,
 ): Promise<void> {
   await notifications.start(signal);
-  events.onAlert((payload) => notifications.tell({ type: "security_alert", payload }));
+  alerts.follow((payload) => notifications.tell({ type: "security_alert", payload }));
   tunnels.onTunnel(({ name, controller, quality }) => {
     const see: StateListener = (state, error) => notifications.see(name, state, error);
     controller.onChange(see);
@@ -211,13 +211,13 @@ async function showToHomeAssistant(parts: Parts, signal: AbortSignal): Promise<v
 
 /** Reads the managed provider's list, unless that was needed before, and says what is wrong with it. */
 async function reportList(
-  { catalogue, updates, events, host, log }: Parts,
+  { catalogue, updates, alerts, host, log }: Parts,
   signal: AbortSignal,
 ): Promise<void> {
   await host.sleep(READ_LIST_AFTER_MS, signal);
   if (signal.aborted) return;
   const { managed } = catalogue;
-  if (managed.alert !== null) events.alarm("list_damaged", managed.alert);
+  if (managed.alert !== null) alerts.raise("list_damaged", managed.alert);
   if (updates.isFetched && managed.listed().length === 0)
     log.info(
       "the VPN account has no servers yet; their list is fetched through the first tunnel, or by: sudo portcullis servers update",

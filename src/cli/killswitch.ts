@@ -18,10 +18,10 @@ export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): P
   if ((await askOperator(settings.stateDir, `killswitch/${wanted}`, null)) !== null) return;
   // A service that is starting or stopping is changing the table.
   await claimGateway(settings, new Log(settings.logLevel));
-  const { tunnels, catalogue, savedState, events, journal } = await partsOf(settings);
+  const { tunnels, catalogue, savedState, alerts, journal } = await partsOf(settings);
   const isNews = savedState.killSwitchWanted() !== (wanted === "on");
   savedState.saveKillSwitch(wanted === "on");
-  if (isNews) events.alarm(...switched(wanted === "on"));
+  if (isNews) alerts.raise(...switched(wanted === "on"));
   journal.write();
   await tunnels.start(catalogue);
   savedState.assertSaved();

@@ -8,6 +8,7 @@ import { docsRoute } from "./docs.ts";
 import type { Domain } from "./domain.ts";
 import { answerTo } from "./errors.ts";
 import { EventSockets, type SocketData } from "./event-sockets.ts";
+import { followMessages } from "./messages.ts";
 import { isSecure } from "./origin.ts";
 import { type Next, type PipelineOptions, pipelineFor } from "./pipeline.ts";
 import { register } from "./register.ts";
@@ -37,7 +38,7 @@ export function createApp(gateway: Omit<Domain, Made>, options: Options) {
   const { gate, fault } = options;
   const source = {
     status: gateway.overview.status,
-    subscribe: gateway.events.subscribe.bind(gateway.events),
+    follow: followMessages.bind(null, gateway.events),
     followTraffic: followTraffic.bind(null, gateway),
   };
   const eventSockets = new EventSockets(source, fault, gate.tokens);

@@ -1,5 +1,6 @@
 import type { Server } from "bun";
 import type { Tokens } from "../access/tokens.ts";
+import type { Bus } from "../base/bus.ts";
 import type { Settings } from "../base/settings.ts";
 import type { Https } from "../certificates/https.ts";
 import type { Checkup } from "../checks/checkup.ts";
@@ -10,6 +11,7 @@ import type { Dns } from "../dns/dns.ts";
 import type { QueryLog } from "../dns/query-log.ts";
 import type { Forwards } from "../forwards/forwards.ts";
 import type { History } from "../history/history.ts";
+import type { Alerts } from "../journal/alerts.ts";
 import type { Journal } from "../journal/journal.ts";
 import type { Bounds } from "../network/bounds.ts";
 import type { FairQueues } from "../network/fair-queues.ts";
@@ -35,9 +37,9 @@ import type { AccountRequests } from "./account-requests.ts";
 import type { Backups } from "./backup-schema.ts";
 import type { Bodies } from "./bodies.ts";
 import type { Clients } from "./clients.ts";
-import type { EventBus } from "./event-bus.ts";
 import type { EventSockets, SocketData } from "./event-sockets.ts";
 import type { Gate } from "./gate.ts";
+import type { ShownEvents } from "./messages.ts";
 import type { ShownBroker } from "./settings-schema.ts";
 
 /** What a request gives a route. */
@@ -80,7 +82,8 @@ export interface Domain {
   checkup: Checkup;
   otherRouters: OtherRouters;
   bounds: Bounds;
-  events: EventBus;
+  events: Pick<Bus<ShownEvents>, "subscribe">;
+  alerts: Pick<Alerts, "count">;
   settings: Pick<Settings, "dhcp" | "portMapping">;
   switches: Switches;
   qualitySettings: QualitySettings;

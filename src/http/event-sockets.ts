@@ -3,7 +3,8 @@ import { checkerOf } from "../base/checker.ts";
 import { Shares } from "../base/shares.ts";
 import type { Status } from "../tunnel/schema.ts";
 import { describe, type Fault } from "./errors.ts";
-import { EventMessage, type GatewayEvent, messageOf } from "./event.ts";
+import { EventMessage } from "./event.ts";
+import { messageOf } from "./messages.ts";
 import type { TrafficUpdate } from "./traffic.ts";
 
 /** More than a home has screens; with the backlog it bounds the memory that sockets take. One client alone gets a hundred. */
@@ -38,8 +39,8 @@ type Publisher = Pick<Bun.Server<unknown>, "publish">;
 /** What the sockets tell. */
 interface Source {
   status(): Promise<Status>;
-  /** Calls the listener for each event, in order, until the returned function is called. */
-  subscribe(listener: (event: GatewayEvent) => void): () => void;
+  /** Calls the listener with each message, in order, until `signal` aborts. */
+  follow(listener: (message: EventMessage) => void, signal: AbortSignal): void;
   /** Calls the listener every second with what tunnels and devices have carried, until the returned function is called. */
   followTraffic(listener: (update: TrafficUpdate) => void): () => void;
 }
@@ -52,7 +53,8 @@ export class EventSockets {
   private changes = 0;
   /** The reading of the status for sockets that have just opened; those that open during it share it. */
   private reading: Promise<string> | null = null;
-  private unsubscribe = () => {};
+  /** Aborts when no socket is open. */
+  private listening = new AbortController();
   /** How many get the traffic, which is read only while there are any. */
   private followers = 0;
   private unfollow = () => {};
@@ -98,19 +100,20 @@ export class EventSockets {
   }
 
   stop(): void {
-    this.unsubscribe();
+    this.listening.abort();
     this.unfollow();
     for (const socket of this.sockets) socket.close(CLOSE.goingAway, "the gateway stops");
   }
 
   /** Subscribes while sockets are open: without listeners the gateway saves the work for its events. */
   private listen(): void {
-    this.unsubscribe = this.source.subscribe((event) => this.orReport(() => this.broadcast(event)));
+    this.listening = new AbortController();
+    this.source.follow((message) => this.orReport(() => this.broadcast(message)), this.listening.signal);
   }
 
   private follow(): void {
     this.unfollow = this.source.followTraffic((payload) =>
-      this.orReport(() => this.publish(TRAFFIC_TOPIC, textOf({ type: "traffic", payload }))),
+      this.orReport(() => this.publish(TRAFFIC_TOPIC, textOf(messageOf({ type: "traffic", payload })))),
     );
   }
 
@@ -123,9 +126,9 @@ export class EventSockets {
     }
   }
 
-  private broadcast(event: GatewayEvent): void {
-    const text = textOf(event);
-    if (event.type === "status_change") {
+  private broadcast(message: EventMessage): void {
+    const text = textOf(message);
+    if (message.type === "status_change") {
       this.changes++;
       this.reading = null;
     }
@@ -160,7 +163,7 @@ export class EventSockets {
 
   private closed(socket: Socket): void {
     if (!this.sockets.delete(socket)) return;
-    if (this.sockets.size === 0) this.unsubscribe();
+    if (this.sockets.size === 0) this.listening.abort();
     const { client, traffic } = socket.data;
     if (traffic && --this.followers === 0) this.unfollow();
     this.places.give(client);
@@ -186,7 +189,7 @@ export class EventSockets {
 
   private async readStatus(): Promise<string> {
     try {
-      return textOf({ type: "status_change", payload: await this.source.status() });
+      return textOf(messageOf({ type: "status_change", payload: await this.source.status() }));
     } catch (error) {
       this.fault(`/ws: ${describe(error)}`);
       throw error;
@@ -199,8 +202,7 @@ function closeRemoved(socket: Socket): void {
 }
 
 /** Like an answer, a message is validated before it is sent. */
-function textOf(event: GatewayEvent): string {
-  const message = messageOf(event);
-  if (!eventSchema.Check(message)) throw new Error(`a ${event.type} does not fit its schema`);
+function textOf(message: EventMessage): string {
+  if (!eventSchema.Check(message)) throw new Error(`a ${message.type} does not fit its schema`);
   return JSON.stringify(message);
 }

@@ -1,5 +1,6 @@
 import { type Static, type TLiteral, type TSchema, Type } from "typebox";
 import { SecurityAlert } from "../base/alert.ts";
+import type { EventOf } from "../base/bus.ts";
 import { DeviceUpdate } from "../devices/schema.ts";
 import { DnsStatus } from "../dns/schema.ts";
 import { Forward, ForwardId } from "../forwards/schema.ts";
@@ -111,51 +112,16 @@ export const EVENTS = {
 export const EventMessage = Type.Union(Object.values(EVENTS));
 export type EventMessage = GatewayEvent & { stale: Stale };
 
-type Name = keyof typeof EVENTS;
 /** Paths that `GET` answers. */
 export type Stale = readonly `/api/${string}`[];
 
-/** What happens in the gateway; `stale` has what it makes stale beyond what every event of its type does. */
-export type GatewayEvent = {
-  [Type in Name]: Pick<Static<(typeof EVENTS)[Type]>, "type" | "payload"> & { stale?: Stale };
-}[Name];
+type Payloads = { [Type in keyof typeof EVENTS]: Static<(typeof EVENTS)[Type]>["payload"] };
 
-/** The answers that an event may have changed, apart from what its payload says. */
-const STALE_AFTER: Readonly<Record<Name, Stale>> = {
-  status_change: ["/api/servers/counts", "/api/killswitch", "/api/network", "/api/remote"],
-  tunnel_update: [
-    ...(["/api/events", "/api/checks", "/api/killswitch"] as const),
-    ...(["/api/favourites", "/api/round-trips", "/api/destinations", "/api/remote"] as const),
-  ],
-  tunnel_removed: ["/api/devices", "/api/checks"],
-  server_update: ["/api/servers", "/api/servers/counts", "/api/favourites", "/api/tunnels"],
-  device_update: ["/api/devices", "/api/devices/self", "/api/remote", "/api/schedules"],
-  device_removed: ["/api/devices", "/api/devices/self"],
-  forward_update: ["/api/forwards", "/api/checks"],
-  forward_removed: ["/api/forwards", "/api/checks"],
-  remote_update: ["/api/remote", "/api/devices", "/api/checks"],
-  account_update: ["/api/managed", "/api/events"],
-  settings_update: [],
-  favourites_update: ["/api/favourites"],
-  destinations_update: ["/api/destinations", "/api/killswitch"],
-  dns_update: ["/api/dns", "/api/dns/lists"],
-  schedules_update: ["/api/schedules"],
-  speed_update: ["/api/speed-tests"],
-  security_alert: [
-    "/api/events",
-    "/api/checks",
-    "/api/killswitch",
-    "/api/devices",
-    "/api/network",
-    "/api/remote",
-  ],
-  traffic: [],
-};
+/** What `/ws` tells, apart from what it makes stale. */
+export type GatewayEvent = EventOf<Payloads>;
 
-/** The event as it is sent. */
-export function messageOf(event: GatewayEvent): EventMessage {
-  return { ...event, stale: [...STALE_AFTER[event.type], ...(event.stale ?? [])] };
-}
+/** Those that other rooms publish as `/ws` tells them. The others follow from something else. */
+export type PublishedEvents = Omit<Payloads, "settings_update" | "traffic">;
 
 function message<Name extends string, Payload extends TSchema>(
   type: Name,

@@ -32,12 +32,12 @@ export const metricsRoute = route({
 type Figures = Awaited<ReturnType<typeof figuresOf>>;
 
 async function figuresOf(domain: Domain) {
-  const { overview, events, connects, devices, destinations, forwards, bounds, dns } = domain;
+  const { overview, alerts, connects, devices, destinations, forwards, bounds, dns } = domain;
   const [{ status, tunnels }, places] = await Promise.all([overview.whole(), bounds.places()]);
   return {
     status,
     tunnels: tunnels.map(({ row, state }) => ({ row, session: carriedBy(state) })),
-    alerts: events.alerts,
+    alerts: alerts.count,
     connects: connects.durations,
     devices: devices.counts(),
     destinations: destinations.counts(),

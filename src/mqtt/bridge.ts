@@ -1,8 +1,10 @@
 import { Limiter } from "../access/limiter.ts";
 import type { SecurityAlert } from "../base/alert.ts";
+import type { Bus } from "../base/bus.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { EventBus } from "../http/event-bus.ts";
+import type { EventMessage } from "../http/event.ts";
+import { followMessages, type ShownEvents } from "../http/messages.ts";
 import type { Storage } from "../servers/storage.ts";
 import type { Host } from "../system/host.ts";
 import { pauseAfter } from "../tunnel/backoff.ts";
@@ -36,7 +38,7 @@ const CLIENT = "mqtt";
 const MAX_PAYLOAD = 512;
 
 export interface Deps {
-  gateway: Read & Commanded & { events: Pick<EventBus, "subscribe"> };
+  gateway: Read & Commanded & { events: Pick<Bus<ShownEvents>, "subscribe"> };
   clock: Pick<Host, "sleep" | "monotonic">;
   store: Pick<Storage, "read" | "write">;
   log: Pick<Log, "info" | "warn">;
@@ -79,10 +81,11 @@ export class Bridge {
   /** Runs until `signal` aborts, and reconnects until then. */
   async run(signal: AbortSignal): Promise<void> {
     const { gateway, clock } = this.deps;
-    const stopListening = gateway.events.subscribe((event) => {
-      if (event.type === "security_alert") this.alert = event.payload;
+    const hear = (message: EventMessage) => {
+      if (message.type === "security_alert") this.alert = message.payload;
       this.due();
-    });
+    };
+    followMessages(gateway.events, hear, signal);
     for (let attempt = 0; !signal.aborted; attempt++) {
       const start = clock.monotonic();
       await this.session(signal).catch((error: unknown) => {
@@ -96,7 +99,6 @@ export class Bridge {
       });
       await clock.sleep(pauseAfter(attempt, Math.random(), true), signal);
     }
-    stopListening();
   }
 
   /** One connection, until it is lost; throws the reason. */

@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import { join } from "node:path";
 import { type Static, Type } from "typebox";
 import { type Clock, nextBeat } from "../base/beat.ts";
+import type { Bus } from "../base/bus.ts";
 import { checkerOf } from "../base/checker.ts";
 import { Name, Shown } from "../base/name.ts";
 import { Queue } from "../base/queue.ts";
@@ -80,6 +81,15 @@ const MAX_LISTS = 5;
  */
 const ALERT = "alert";
 
+export interface StoreEvents {
+  /** Settings were written or forgotten, or should have been, whoever did it; the work that did it is done. */
+  values_written: { keys: ReadonlySet<string> };
+}
+type Events = Pick<Bus<StoreEvents>, "publish">;
+
+/** For a command, where nobody listens. */
+const UNHEARD: Events = { publish: () => {} };
+
 /** Keeps servers, lists and a few settings across restarts, in one file that only root can read. */
 export class Store implements Storage {
   /** Whether the next removal leaves no copy at once; after one, others wait for their turn. */
@@ -100,12 +110,12 @@ export class Store implements Storage {
   private readonly threads = new Queue();
   /** Whether nothing was written since the log was emptied. */
   private isLogEmpty = false;
-  /** The settings that were written, or forgotten, since the listeners were told. */
+  /** The settings that were written, or forgotten, since that was published. */
   private readonly written = new Set<string>();
-  private readonly listeners: ((keys: ReadonlySet<string>) => void)[] = [];
 
   private constructor(
     private readonly directory: string,
+    private readonly bus: Events,
     private database: Database,
     /** One sentence if stored data was damaged and set aside, and nobody has been told yet. */
     readonly alert: string | null,
@@ -119,17 +129,17 @@ export class Store implements Storage {
    * `now`, in milliseconds since 1970, is used in the name of a database that is set aside. If the disk is full or
    * read-only, stored data can still be read, and each write tries to open the database again.
    */
-  static open(directory: string, now: number): Store {
+  static open(directory: string, now: number, events: Events = UNHEARD): Store {
     try {
-      return Store.openOnDisk(directory, now);
+      return Store.openOnDisk(directory, now, events);
     } catch (error) {
       const copy = copyInMemory(directory);
       if (copy === null) throw error;
-      return new Store(directory, copy, recoverExits(copy, directory, false), true);
+      return new Store(directory, events, copy, recoverExits(copy, directory, false), true);
     }
   }
 
-  private static openOnDisk(directory: string, now: number): Store {
+  private static openOnDisk(directory: string, now: number, events: Events): Store {
     const { database, alert: damage } = databaseIn(directory, now);
     const exits = unableTo("be written", () => recoverExits(database, directory, damage !== null));
     const alert = damage === null ? exits : `${damage} ${exits}`;
@@ -137,17 +147,22 @@ export class Store implements Storage {
       .query("SELECT * FROM servers")
       .all()
       .filter((each) => decoded(each) === null);
-    if (lost.length === 0) return Store.alerting(directory, database, alert);
+    if (lost.length === 0) return Store.alerting(directory, events, database, alert);
     const copy = unableTo("be copied", () => keepCopy(database, directory, now));
     for (const each of lost) unableTo("be repaired", () => deleteRow(database, each as RowKey));
     const servers = lost.length === 1 ? "One stored server" : `${lost.length} stored servers`;
     const sentence = `${servers} could not be read; the database as it was is kept as ${copy}.`;
-    return Store.alerting(directory, database, alert === null ? sentence : `${alert} ${sentence}`);
+    return Store.alerting(directory, events, database, alert === null ? sentence : `${alert} ${sentence}`);
   }
 
-  private static alerting(directory: string, database: Database, alert: string | null): Store {
-    const store = new Store(directory, database, alert);
-    if (alert === null) return new Store(directory, database, store.read(ALERT));
+  private static alerting(
+    directory: string,
+    events: Events,
+    database: Database,
+    alert: string | null,
+  ): Store {
+    const store = new Store(directory, events, database, alert);
+    if (alert === null) return new Store(directory, events, database, store.read(ALERT));
     try {
       store.write(ALERT, alert);
     } catch {
@@ -232,11 +247,6 @@ export class Store implements Storage {
     this.changeSetting(key, (database) =>
       database.query("INSERT OR REPLACE INTO settings VALUES ($key, $value)").run({ key, value }),
     );
-  }
-
-  /** Calls back with the keys of settings that were written or forgotten, whoever did it, once the work that did it is done. */
-  onWritten(listener: (keys: ReadonlySet<string>) => void): void {
-    this.listeners.push(listener);
   }
 
   settings(): Record<string, string> {
@@ -435,8 +445,14 @@ export class Store implements Storage {
   }
 
   private change(effect: (database: Database) => unknown): void {
-    this.reopen();
-    unableTo("be written", () => effect(this.database));
+    try {
+      this.reopen();
+      unableTo("be written", () => effect(this.database));
+    } catch (error) {
+      // What only closes is in force all the same.
+      this.publishWritten();
+      throw error;
+    }
     this.wrote();
     if (!this.areExitsCopied && this.flusher === null && !this.database.inTransaction) this.copyExits();
   }
@@ -446,15 +462,15 @@ export class Store implements Storage {
     if (this.isLogEmpty) flushOnOverwrite(this.database, true);
     this.isLogEmpty = false;
     this.flusher?.wrote();
-    this.tellWritten();
+    this.publishWritten();
   }
 
-  private tellWritten(): void {
+  private publishWritten(): void {
     // Whoever has written them may still have to take them over.
     queueMicrotask(() => {
       const keys = new Set(this.written);
       this.written.clear();
-      if (keys.size > 0) for (const listener of this.listeners) listener(keys);
+      if (keys.size > 0) this.bus.publish({ type: "values_written", payload: { keys } });
     });
   }
 

@@ -26,7 +26,7 @@ interface Deps {
     counts(): Record<string, number>;
   };
   forwards: { portsOf(tunnel: string): number[] };
-  events: { readonly damage: string | null };
+  alerts: { readonly damage: string | null };
 }
 
 /** What the gateway says of itself and of its tunnels. Reading the kernel's state may start programs. */
@@ -52,7 +52,7 @@ export class Overview {
   constructor(private readonly deps: Deps) {}
 
   async statusIn(state = this.deps.tunnels.main.controller.state): Promise<Status> {
-    const { tunnels, catalogue, savedState, devices, destinations, forwards, events } = this.deps;
+    const { tunnels, catalogue, savedState, devices, destinations, forwards, alerts } = this.deps;
     // Of the same moment as the state.
     const quality = shownQuality(tunnels.main, state);
     const read = await tunnels.main.controller.status(catalogue.current(), state);
@@ -60,7 +60,7 @@ export class Overview {
     const uplink = tunnels.uplink.quality.shown;
     return {
       ...read,
-      error: read.error ?? savedState.trouble ?? devices.exitsLost ?? events.damage,
+      error: read.error ?? savedState.trouble ?? devices.exitsLost ?? alerts.damage,
       direct_devices: devices.direct.devices.length,
       direct_destinations: destinations.counts().direct ?? 0,
       ...quality,

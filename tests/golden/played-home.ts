@@ -1,5 +1,6 @@
 import { spyOn } from "bun:test";
 import type { Mac } from "../../src/base/mac.ts";
+import { nextTurn } from "../../src/base/queue.ts";
 import { settingsFrom } from "../../src/base/settings.ts";
 import { runBridge } from "../../src/mqtt/start.ts";
 import { MqttStatus } from "../../src/mqtt/status.ts";
@@ -134,15 +135,14 @@ export class PlayedHome {
     const broker = await FakeBroker.start();
     const played = new PlayedHome(secure, await listenTo(home.port), broker, ending);
     await home.parts.notifications.start(ending.signal);
-    home.parts.events.onAlert((payload) =>
-      home.parts.notifications.tell({ type: "security_alert", payload }),
-    );
+    home.parts.alerts.follow((payload) => home.parts.notifications.tell({ type: "security_alert", payload }));
     void runBridge(bridgeOf(home, broker), ending.signal);
     for (const mac of [LAPTOP, TV, CAMERA, CONSOLE]) see(home, mac);
     await home.parts.remoteAccess.turnOn({ endpoint: "home.example", port: 51_820, through: null });
     for (const step of STEPS) await played.do(step);
     home.parts.tokens.add("scripts", true);
-    home.parts.events.alarm("firewall_altered", "The firewall was altered.");
+    await nextTurn();
+    home.parts.alerts.raise("firewall_altered", "The firewall was altered.");
     await played.pass(MINUTE_MS);
     return played;
   }

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import type { Settings } from "../../src/base/settings.ts";
 import type { HttpsListener } from "../../src/http/https-listener.ts";
+import { followMessages } from "../../src/http/messages.ts";
 import type { HttpsAnswer, PinnedRequest } from "../../src/system/host.ts";
 import { ip } from "../fake/address.ts";
 import { FakeProvider, NUMBER } from "../providers/mullvad/provider.ts";
@@ -40,7 +41,7 @@ function asked({ url, method, headers, body }: PinnedRequest): Promise<HttpsAnsw
 
 test("login, account, another key and logout, each told in an alert and in an event without a secret", async () => {
   const events: string[] = [];
-  home.parts.events.subscribe((event) => void events.push(JSON.stringify(event)));
+  followMessages(home.parts.events, (event) => void events.push(JSON.stringify(event)));
   const made = await send("POST", MULLVAD, BODY);
   const [device] = provider.devices.values();
   expect([made.status, made.json]).toEqual([

@@ -83,9 +83,7 @@ test("each device has its own figures, by its name, in the interface and by its 
 
 test("a pause is for minutes, and ends, and open pages hear of it", async () => {
   const paused: unknown[] = [];
-  const unsubscribe = home.parts.events.subscribe((event) => {
-    if (event.type === "dns_update") paused.push(event.payload.paused_until);
-  });
+  home.parts.events.subscribe("dns_update", ({ payload }) => paused.push(payload.paused_until));
   const pause = (body: object) => home.send("POST", "/api/dns/pause", JSON.stringify(body));
   expect((await pause({})).status).toBe(200);
   expect((await home.send("GET", "/api/dns")).json.paused_until).toEndWith("Z");
@@ -93,5 +91,4 @@ test("a pause is for minutes, and ends, and open pages hear of it", async () => 
   expect((await home.send("GET", "/api/dns")).json.paused_until).toBeNull();
   expect((await pause({ minutes: 61 })).status).toBe(400);
   expect(paused).toEqual([expect.stringMatching(/Z$/), null]);
-  unsubscribe();
 });

@@ -157,10 +157,10 @@ test("a fault of our own is an internal error to the client, and its stack goes 
 
 test("an answer that does not fit its schema is an internal error", async () => {
   await home.connect();
-  const { events } = home.parts;
-  events.damage = 7 as unknown as string;
+  const { alerts } = home.parts;
+  alerts.damage = 7 as unknown as string;
   const answer = await send("GET", "/api/status");
-  events.damage = null;
+  alerts.damage = null;
   expectRefusal(answer, 500, "internal error");
   expect(faults).toEqual([
     "GET /api/status: the answer does not fit its schema: error must be a string or null",

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { EVENTS, type GatewayEvent, messageOf } from "../../src/http/event.ts";
+import type { EventOf } from "../../src/base/bus.ts";
+import { EVENTS, type GatewayEvent, type PublishedEvents } from "../../src/http/event.ts";
+import { messageOf } from "../../src/http/messages.ts";
 import { BODY, PRIVATE } from "../servers/example.ts";
 import { Home, LISTING } from "./home.ts";
 import { HANDSHAKE, knock, listenTo } from "./socket.ts";
@@ -11,13 +13,13 @@ beforeEach(async () => {
 afterEach(() => home.stop());
 
 const join = (address?: string) => listenTo(home.port, address);
-const publish = (event: GatewayEvent) => home.parts.events.publish(event);
+const publish = (event: EventOf<PublishedEvents>) => home.parts.events.publish(event);
 const statusEvent = async () => ({ type: "status_change", payload: await home.parts.overview.status() });
-const ALERT: GatewayEvent = {
+const ALERT = {
   type: "security_alert",
   payload: { code: "firewall_altered", message: "rules are gone", at: "2026-01-02T03:04:05.678Z" },
-};
-const UPDATE: GatewayEvent = { type: "server_update", payload: { provider: "custom", count: 3 } };
+} as const;
+const UPDATE = { type: "server_update", payload: { provider: "custom", count: 3 } } as const;
 
 test("whoever opens the socket is told the status, once", async () => {
   const listener = await join();
@@ -282,7 +284,7 @@ test("a status that cannot be read ends the socket; the log learns why, without 
 test("an event that is not as documented is not sent, and the operator hears of it", async () => {
   const listener = await join();
   await listener.received(1);
-  publish({ type: "server_update", payload: { ...UPDATE.payload, secret: "x" } } as GatewayEvent);
+  publish({ type: "server_update", payload: { ...UPDATE.payload, secret: "x" } } as EventOf<PublishedEvents>);
   publish(UPDATE);
   expect((await listener.received(2))[1]).toEqual(UPDATE);
   expect(home.faults[0]).toContain("a server_update does not fit its schema");
@@ -292,10 +294,10 @@ test("a gateway that stops says so, and nothing listens to it any more", async (
   const other = await Home.start();
   const listeners = await Promise.all([listenTo(other.port), listenTo(other.port)]);
   for (const listener of listeners) await listener.received(1);
-  expect(other.parts.events.hasListeners).toBe(true);
+  expect(other.parts.events.hasListeners("status_change")).toBe(true);
   await other.stop();
   for (const listener of listeners) {
     expect(await listener.end()).toEqual({ code: 1001, reason: "the gateway stops" });
   }
-  expect(other.parts.events.hasListeners).toBe(false);
+  expect(other.parts.events.hasListeners("status_change")).toBe(false);
 });

@@ -360,7 +360,7 @@ test.each(["POST /api/connect", "POST /api/disconnect", "DELETE /api/tunnels/tv"
 );
 
 test("a token that is removed between the handshake and the opening of its socket opens nothing", () => {
-  const unused = { status: () => Promise.reject(), subscribe: () => () => {}, followTraffic: () => () => {} };
+  const unused = { status: () => Promise.reject(), follow: () => {}, followTraffic: () => () => {} };
   const tokens = { has: (id: string) => id !== "removed", onRemoved: () => {} };
   const sockets = new EventSockets(unused, () => {}, tokens);
   const closed: unknown[] = [];

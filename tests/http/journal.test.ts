@@ -15,7 +15,7 @@ const events = async (query = "") => {
 test("the journal has what the tunnel did, and alerts", async () => {
   await home.connect();
   await home.send("POST", "/api/disconnect");
-  home.parts.events.alarm("firewall_altered", "Another program has altered the firewall's table.");
+  home.parts.alerts.raise("firewall_altered", "Another program has altered the firewall's table.");
   const { status, events: found, more } = await events();
   expect({ status, more }).toEqual({ status: 200, more: false });
   const tunnel = { type: "tunnel_state", tunnel: "main", error: null };

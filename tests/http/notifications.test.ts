@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { followMessages } from "../../src/http/messages.ts";
 import type { PinnedRequest } from "../../src/system/host.ts";
 import { bearing, SecureHome, TIMEOUT_MS } from "./secure-home.ts";
 
@@ -23,9 +24,9 @@ async function homeWith(auth: "off" | "write"): Promise<void> {
     sent.push({ url, body });
     return { status: 200, headers: {}, body: "" };
   };
-  const { notifications, events } = secure.home.parts;
+  const { notifications, alerts } = secure.home.parts;
   await notifications.start(ending.signal);
-  events.onAlert((payload) => notifications.tell({ type: "security_alert", payload }));
+  alerts.follow((payload) => notifications.tell({ type: "security_alert", payload }));
 }
 
 async function end(): Promise<void> {
@@ -38,7 +39,7 @@ const send = (method: string, path: string, body?: object, headers = {}) =>
 
 test("an address is added, tested, told of what happens, listed without its secret, and removed", async () => {
   const events: string[] = [];
-  secure.home.parts.events.subscribe((event) => void events.push(JSON.stringify(event)));
+  followMessages(secure.home.parts.events, (event) => void events.push(JSON.stringify(event)));
   const added = await send("POST", PATH, GOTIFY);
   const shown = { name: "phone", target: "gotify at 192.168.7.5", waiting: 0, error: null };
   expect([added.status, added.json]).toEqual([200, shown]);
@@ -54,7 +55,7 @@ test("an address is added, tested, told of what happens, listed without its secr
   expect((await send("DELETE", `${PATH}/phone`)).json).toEqual({ success: true });
   expect((await send("GET", PATH)).json).toEqual({ targets: [] });
   const before = sent.length;
-  secure.home.parts.events.alarm("firewall_altered", "The firewall was altered.");
+  secure.home.parts.alerts.raise("firewall_altered", "The firewall was altered.");
   await secure.home.pass(60_000);
   expect(sent.length).toBe(before);
   const alerts = await secure.alerts();

@@ -1,6 +1,7 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { Mac } from "../../src/base/mac.ts";
 import { type Question, questionIn } from "../../src/dns/question.ts";
+import { followMessages } from "../../src/http/messages.ts";
 import { query } from "../dns/messages.ts";
 import { bearing, SecureHome, TIMEOUT_MS } from "./secure-home.ts";
 
@@ -17,7 +18,7 @@ test("the log of queries is for a full token over HTTPS, and no event, metric or
     const full = bearing((await home.parts.tokens.add("full", false)).token);
     const reading = bearing((await home.parts.tokens.add("reading", true)).token);
     const events: string[] = [];
-    home.parts.events.subscribe((event) => void events.push(JSON.stringify(event)));
+    followMessages(home.parts.events, (event) => void events.push(JSON.stringify(event)));
     for (const method of ["GET", "POST", "DELETE"]) {
       expect((await home.send(method, PATH, undefined, full)).status).toBe(403);
       expect((await secure.send(method, PATH)).status).toBe(401);

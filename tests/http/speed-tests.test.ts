@@ -12,9 +12,7 @@ beforeEach(async () => {
   home = await Home.start();
   await home.connect();
   told = [];
-  home.parts.events.subscribe((event) => {
-    if (event.type === "speed_update") told.push(event.payload.running);
-  });
+  home.parts.events.subscribe("speed_update", ({ payload }) => told.push(payload.running));
   home.host.download = async (_, onBytes) => {
     onBytes(1_000_000, 100);
     return { bytes: 12_500_000, ms: 1_000 };

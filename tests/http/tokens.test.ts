@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { followMessages } from "../../src/http/messages.ts";
 import { bearing, SecureHome, TIMEOUT_MS } from "./secure-home.ts";
 
 setDefaultTimeout(TIMEOUT_MS);
@@ -18,7 +19,7 @@ const send = (method: string, path: string, body?: object, token = phone) =>
 
 test("a token is made, shown once, used, listed without its text, and removed", async () => {
   const events: string[] = [];
-  secure.home.parts.events.subscribe((event) => void events.push(JSON.stringify(event)));
+  followMessages(secure.home.parts.events, (event) => void events.push(JSON.stringify(event)));
   const made = await send("POST", "/api/tokens", { name: "prometheus", read_only: true });
   expect([made.status, made.json, made.headers.get("cache-control")]).toEqual([
     200,

@@ -633,7 +633,7 @@ test("an alert is shown with its text, also after a restart", async () => {
   await shown.until(has("portcullis/pi/gateway/alert"));
   const alert = () => shown.broker.json("portcullis/pi/gateway/alert");
   expect(alert()).toEqual({ code: null });
-  shown.home.parts.events.alarm("foreign_rule", "Another program's rule precedes.");
+  shown.home.parts.alerts.raise("foreign_rule", "Another program's rule precedes.");
   await shown.until(() => alert().code !== null);
   const expected = {
     code: "foreign_rule",

@@ -65,11 +65,10 @@ test("stored data is there after opening again", () => {
   });
 });
 
-test("whoever writes or forgets settings, listeners hear of them, once for all that one work has written", async () => {
+test("whoever writes or forgets settings, that is published, once for all that one work has written", async () => {
   await inTunnelDirectory(async (directory) => {
-    const store = Store.open(directory, NOW);
     const heard: string[][] = [];
-    store.onWritten((keys) => heard.push([...keys]));
+    const store = Store.open(directory, NOW, { publish: ({ payload }) => heard.push([...payload.keys]) });
     store.atomically(() => {
       for (const key of ["provider", "failover", "provider"]) store.write(key, "on");
       store.saveDevice({ id: "02:00:00:00:00:20", name: "TV", exit: null });

@@ -1,0 +1,48 @@
+import { expect, test } from "bun:test";
+import { Bus } from "../../src/base/bus.ts";
+import { type AlertEvents, Alerts } from "../../src/journal/alerts.ts";
+
+const kept: string[] = [];
+function newAlerts() {
+  kept.length = 0;
+  const events = new Bus<AlertEvents>((fault) => kept.push(fault));
+  const alerts = new Alerts({
+    clock: { now: () => 0 },
+    log: { warn: (text) => kept.push(text) },
+    journal: { add: (entry) => kept.push("message" in entry ? entry.message : "") },
+    events,
+  });
+  return { events, alerts };
+}
+
+test("who follows alerts hears those of the start too, each once and in order", () => {
+  const { alerts } = newAlerts();
+  const heard: string[] = [];
+  alerts.raise("list_damaged", "one");
+  alerts.raise("state_damaged", "two");
+  alerts.follow(({ code, message, at }) => heard.push(`${code} ${message} ${at}`));
+  alerts.raise("firewall_altered", "three");
+  const at = "1970-01-01T00:00:00.000Z";
+  expect(heard).toEqual([
+    `list_damaged one ${at}`,
+    `state_damaged two ${at}`,
+    `firewall_altered three ${at}`,
+  ]);
+  expect([alerts.count, alerts.damage]).toEqual([3, "two"]);
+});
+
+test("alerts that nobody follows do not pile up", () => {
+  const { alerts } = newAlerts();
+  for (let number = 0; number < 10_000; number++) alerts.raise("firewall_altered", `${number}`);
+  let heard = 0;
+  alerts.follow(() => heard++);
+  expect(heard).toBe(100);
+});
+
+test("an alert is one short line in the log, in the journal and on the bus, whatever is in its text", () => {
+  const { alerts, events } = newAlerts();
+  events.subscribe("security_alert", ({ payload }) => kept.push(payload.message));
+  alerts.raise("backup_restored", `A backup of 2026\nerror: forged${"x".repeat(900_000)}`);
+  const message = `A backup of 2026\\nerror: forged${"x".repeat(969)}…`;
+  expect(kept).toEqual([`security_alert backup_restored: ${message}`, message, message]);
+});
