@@ -3,7 +3,17 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { CHECKS } from "../../src/dashboard/codes.ts";
 import { LANGUAGES } from "../../src/dashboard/languages/all.ts";
-import { allMessages, catalogueOf, messagesIn, messagesOf, needsOf, sources } from "./messages.ts";
+import {
+  allMessages,
+  type Called,
+  calledIn,
+  calledOf,
+  catalogueOf,
+  messagesIn,
+  messagesOf,
+  needsOf,
+  sources,
+} from "./messages.ts";
 
 const FOLDER = join(import.meta.dir, "../../src/dashboard/languages");
 const CODES = readdirSync(FOLDER).flatMap((name) => (name.endsWith(".json") ? [name.slice(0, -5)] : []));
@@ -103,6 +113,32 @@ test("each check of the gateway has a title", async () => {
   expect(ids.toSorted()).toEqual(Object.keys(CHECKS).toSorted());
 });
 
+const called = sources().flatMap(calledIn);
+
+/** Labels without the text that is shown: who says that text to the computer clicks nothing (WCAG 2.5.3). */
+const unheard = (all: readonly Called[], said: (message: string) => string | undefined) =>
+  all.flatMap(({ place, ...is }) => {
+    const [label = "", text = ""] = [said(is.label), said(is.text)];
+    const heard = text.replace(/\s?…$/, "").toLowerCase();
+    return label.toLowerCase().includes(heard) ? [] : [`${place}: ${label}: ${text}`];
+  });
+
+test("what a button is called has the text that it shows", () => {
+  expect(called.length).toBeGreaterThan(20);
+  expect(unheard(called, (message) => message)).toEqual([]);
+});
+
+test("a button that is called otherwise than it shows is found", () => {
+  const source = `const A = () => (
+    <Button label={say(on ? "Turn off {list}" : "Start {list}", { list })} kind="plain">
+      {say(on ? "Turn off" : "Turn on")}
+    </Button>
+  );`;
+  expect(unheard(calledOf("a.tsx", source), (message) => message)).toEqual([
+    "a.tsx:2: Start {list}: Turn on",
+  ]);
+});
+
 test("the catalogues are those of the languages that are offered", () => {
   expect(LANGUAGES.map(({ code }) => code)).toEqual(["en", ...CODES.toSorted()]);
 });
@@ -114,6 +150,10 @@ for (const code of CODES) {
   test(`${code}: no message is missing, and none is left over`, () => {
     expect([...known].filter((text) => !Object.hasOwn(catalogue, text))).toEqual([]);
     expect(Object.keys(catalogue).filter((text) => !known.has(text))).toEqual([]);
+  });
+
+  test(`${code}: what a button is called has the text that it shows`, () => {
+    expect(unheard(called, (message) => catalogue[message])).toEqual([]);
   });
 
   test(`${code}: the messages are in order, so that whoever adds one finds its place`, () => {

@@ -275,6 +275,45 @@ export function needsOf(message: string): Needs {
   return { names, tags, plurals, length, hasLostPound };
 }
 
+/** Something to click: what it is called for screen readers, and the text that it shows, which speech control listens for. */
+export interface Called {
+  place: string;
+  label: string;
+  text: string;
+}
+
+/** What has a label besides its text. Of a choice between two texts, each goes with the label in its place. */
+export function calledIn(file: string): Called[] {
+  return calledOf(file, readFileSync(join(PAGE, file), "utf8"));
+}
+
+export function calledOf(file: string, source: string): Called[] {
+  const calledAt = (node: Node): Called[] => {
+    const inside = childrenOf(node).flatMap(calledAt);
+    if (node.type !== "JSXElement") return inside;
+    const attributes = (node.openingElement as Node).attributes as Node[];
+    const label = attributes.find(({ name }) =>
+      /^(aria-)?label$/.test(`${(name as Node | undefined)?.name}`),
+    );
+    const labels = saidIn(label?.value as Node | undefined);
+    const texts = (node.children as Node[]).flatMap(saidIn);
+    const place = `${file}:${source.slice(0, node.start).split("\n").length}`;
+    const own = labels.flatMap((each, at) => {
+      const text = texts.length === labels.length ? texts[at] : texts[0];
+      return text === undefined ? [] : [{ place, label: each, text }];
+    });
+    return [...own, ...inside];
+  };
+  return calledAt(parseSync(file, source).program as unknown as Node);
+}
+
+/** The messages of `{say(…)}`. */
+function saidIn(container: Node | undefined): string[] {
+  const said = container?.type === "JSXExpressionContainer" ? (container.expression as Node) : null;
+  if (said === null || !isSay(said)) return [];
+  return textsIn((said.arguments as Node[])[0] as Node).map((each) => literalOf(each) ?? "");
+}
+
 export function allMessages(): Found {
   const all = sources().map(messagesIn);
   return { messages: all.flatMap(({ messages }) => messages), flaws: all.flatMap(({ flaws }) => flaws) };
