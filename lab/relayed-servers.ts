@@ -1,7 +1,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import type { VpnServer } from "../src/sandbox/server.ts";
 import { TUNNEL, VPN, VPN_PORT } from "../src/sandbox/topology.ts";
-import type { CustomServer, Offered, Relayed } from "../src/servers/schema.ts";
+import type { CustomServer, Relayed } from "../src/servers/schema.ts";
+import type { ListedName } from "../src/transports/list.ts";
 import { AMNEZIA_PORT, AMNEZIA_SETTINGS, startAmnezia } from "./amnezia.ts";
 import type { WireguardEndpoint } from "./frame.ts";
 import type { Lab } from "./lab.ts";
@@ -18,7 +19,7 @@ export const RELAY_TARGETS = {
   shadowsocks: { protocol: "udp", port: SHADOWSOCKS_PORT },
   amnezia: { protocol: "udp", port: AMNEZIA_PORT },
 } as const satisfies Record<Relayed, { protocol: "tcp" | "udp"; port: number }>;
-export const RELAYED = ["udp2tcp", "lwo", "shadowsocks"] as const satisfies readonly Offered[];
+export const RELAYED = ["udp2tcp", "lwo", "shadowsocks"] as const satisfies readonly ListedName[];
 /** With the one that no list offers. */
 export const TRANSPORTS = [...RELAYED, "amnezia"] as const satisfies readonly Relayed[];
 
@@ -36,7 +37,7 @@ export function relaysAt(
 export async function relayServers(
   lab: Lab,
   more: object = {},
-  transports: readonly Offered[] = RELAYED,
+  transports: readonly ListedName[] = RELAYED,
 ): Promise<Bun.Subprocess[]> {
   const offered = {
     udp2tcp: UDP2TCP_PORTS,

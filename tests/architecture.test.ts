@@ -12,7 +12,7 @@ const LAB = join(import.meta.dir, "../lab");
  */
 const ROOMS = [
   ...["shared", "base"],
-  ...["system", "wireguard", "network", "killswitch", "dhcp", "servers", "store", "access"],
+  ...["wireguard", "transports", "system", "network", "killswitch", "dhcp", "servers", "store", "access"],
   ...[
     "tunnel",
     "devices",

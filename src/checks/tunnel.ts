@@ -1,6 +1,6 @@
 import { viaText } from "../servers/hops.ts";
-import { protocolOf } from "../servers/ways.ts";
 import { BLOCKED_WORDS } from "../shared/words.ts";
+import { RELAYS, TRANSPORTS } from "../transports/list.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
@@ -81,11 +81,12 @@ function alive({ row, now }: TunnelFacts, title: string): Finding {
 }
 
 function portText({ port, transport, blocked, wanted_transport }: TunnelFacts["row"]): string {
-  if (transport === "amnezia") return ` by AmneziaWG at UDP port ${port}, as its configuration says`;
   if (transport !== undefined) {
+    const { protocol, offered } = TRANSPORTS[transport];
     const here = blocked === undefined ? "plain WireGuard is blocked here" : BLOCKED_WORDS[blocked];
-    const why = wanted_transport === undefined ? `because ${here}` : "as was asked for";
-    return ` by ${transport} at ${protocolOf(transport).toUpperCase()} port ${port}, ${why}`;
+    const asked = wanted_transport === undefined ? `because ${here}` : "as was asked for";
+    const why = offered.by === "configuration" ? "as its configuration says" : asked;
+    return ` by ${RELAYS[transport].words.name} at ${protocol.toUpperCase()} port ${port}, ${why}`;
   }
   return port === undefined ? "" : ` at port ${port}, because it does not answer at its usual one from here`;
 }

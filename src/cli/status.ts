@@ -1,5 +1,6 @@
 import { viaText } from "../servers/hops.ts";
 import { BLOCKED_WORDS, PROVIDER_WORDS } from "../shared/words.ts";
+import { RELAYS } from "../transports/list.ts";
 import { type Quality, Status } from "../tunnel/schema.ts";
 import type { Api } from "./api.ts";
 import { targetsText } from "./asked.ts";
@@ -119,7 +120,7 @@ export function placed({
 }: Pick<Status, "server" | "location" | "via" | "transport" | "blocked" | "quantum">): string {
   const title = viaText(location === "" ? server : `${server} (${location})`, via);
   const why = blocked === undefined ? "" : `, because ${BLOCKED_WORDS[blocked]}`;
-  const how = transport === undefined ? "" : ` by ${transport === "amnezia" ? "AmneziaWG" : transport}${why}`;
+  const how = transport === undefined ? "" : ` by ${RELAYS[transport].words.name}${why}`;
   const keys = quantum === undefined ? "" : `, ${quantum ? "" : "not "}safe from quantum computers`;
   return `${title}${how}${keys}`;
 }

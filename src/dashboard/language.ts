@@ -42,6 +42,11 @@ export function say(message: string, parts?: Parts): string {
   return `${formatted(message, parts)}`;
 }
 
+/** A text of the gateway's rows, in the reader's language: `tests/page/messages.ts` takes those for messages, too. */
+export function translated(text: string): string {
+  return `${formatted(text)}`;
+}
+
 /** A message whose parts or tags may be elements: see `Say`. */
 export function formatted<T>(
   message: string,

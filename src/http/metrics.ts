@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { version } from "../../package.json";
+import { METRIC_TEXT } from "../transports/texts.ts";
 import type { Histogram } from "../tunnel/histogram.ts";
 import { type Quality, StateName, type TunnelRow } from "../tunnel/schema.ts";
 import { carriedBy } from "../tunnel/state.ts";
@@ -106,7 +107,7 @@ function tunnelFamilies({ tunnels }: Figures): Family[] {
     {
       name: "portcullis_tunnel_relayed",
       type: "gauge",
-      help: "1 while the server is reached in disguise (lwo, shadowsocks, amnezia) or over TCP (udp2tcp).",
+      help: METRIC_TEXT,
       samples: tunnels.map(({ row: { name, transport } }) => ({
         labels: { tunnel: name },
         value: Number(transport !== undefined),

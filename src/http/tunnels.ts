@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { Provider, Quantum, Transport } from "../servers/schema.ts";
 import { BACK_MINUTES, MAX_BACK_MINUTES, MAX_TARGETS } from "../shared/bounds.ts";
+import { ASKED_TEXT } from "../transports/texts.ts";
 import type { ConnectRequest } from "../tunnel/connect-requests.ts";
 import { MoveWhen } from "../tunnel/order.ts";
 import { Status } from "../tunnel/schema.ts";
@@ -39,12 +40,7 @@ const Via = Type.Optional(
 /** As in the body of the requests that connect a tunnel. */
 const How = Type.Optional(
   Type.Union(Transport.anyOf, {
-    description:
-      "How the server is reached: `plain` is WireGuard by UDP, at the server's usual port or the list's other ports. " +
-      "`lwo` hides WireGuard's header, for networks that recognise it, `shadowsocks` encrypts all of a packet, and " +
-      "`udp2tcp` puts it inside a TCP connection; the server's list has to offer them. `amnezia` is the only way to a " +
-      "server whose configuration has AmneziaWG's settings. " +
-      "`auto` tries plain first, then what the list offers. Without it: `auto`.",
+    description: ASKED_TEXT,
   }),
 );
 

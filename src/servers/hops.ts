@@ -73,10 +73,7 @@ function pairFault(exit: Hop, entry: Hop): string | null {
 }
 
 /** The entry forwards what comes at this one port. */
-function paired(
-  { ports: _, lwo: __, shadowsocks: ___, udp2tcp: ____, ...exit }: Server,
-  entry: Server,
-): Server {
+function paired({ ports: _, offers: __, ...exit }: Server, entry: Server): Server {
   const { name, country, city } = entry;
   const { peer } = exit.config;
   const endpoint = { host: entry.config.peer.endpoint.host, port: exit.multihopPort ?? peer.endpoint.port };

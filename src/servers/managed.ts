@@ -175,8 +175,8 @@ const UNASSIGNED: Config["interface"] = { privateKey: "", addresses: [], dns: []
 
 /** Null without an own end that fits the server. */
 function serverOf(server: ListedServer, ownEnd: Own | null): Server | null {
-  const { name, label, country, city, ipv4, port, publicKey, multihopPort, opensPorts, ports } = server;
-  const { lwo, shadowsocks, udp2tcp, ephemeralPeers } = server;
+  const { name, label, country, city, ipv4, port, publicKey, multihopPort, opensPorts } = server;
+  const { ports, offers, ephemeralPeers } = server;
   if (ownEnd === null || (publicKey === null) !== (ownEnd.registers === true)) return null;
   const { registers, ...own } = ownEnd;
   return {
@@ -194,9 +194,7 @@ function serverOf(server: ListedServer, ownEnd: Own | null): Server | null {
     ...(multihopPort !== undefined && { multihopPort }),
     ...(opensPorts !== undefined && { opensPorts }),
     ...(ports !== undefined && { ports }),
-    ...(lwo !== undefined && { lwo }),
-    ...(shadowsocks !== undefined && { shadowsocks }),
-    ...(udp2tcp !== undefined && { udp2tcp }),
+    ...(offers !== undefined && { offers }),
     ...(ephemeralPeers !== undefined && { ephemeralPeers }),
   };
 }

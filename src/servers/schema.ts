@@ -1,8 +1,14 @@
-import { type Static, Type } from "typebox";
-import type { Address } from "../base/address.ts";
+import { type Static, type TLiteral, Type } from "typebox";
+import {
+  type Offers,
+  RELAYED_NAMES,
+  type RelayedName,
+  TRANSPORT_NAMES,
+  type TransportName,
+} from "../transports/list.ts";
+import type { PortRange } from "../transports/ports.ts";
 import { AmneziaFields } from "../wireguard/amnezia-schema.ts";
 import type { Config } from "../wireguard/schema.ts";
-import type { PortRange } from "./ports.ts";
 
 export const Provider = Type.Union([
   Type.Literal("managed"),
@@ -28,28 +34,19 @@ export type Managed = Static<typeof Managed>;
 export const OWN_LIST = "list";
 export const MANAGED: readonly Managed[] = ["mullvad", "ivpn", "pia", "nordvpn", OWN_LIST];
 
-/**
- * How a relay gets WireGuard's packets to a server: by UDP in disguise, or inside a TCP connection. `amnezia` is the only
- * way to a server whose configuration says so.
- */
-export const Relayed = Type.Union([
-  Type.Literal("lwo"),
-  Type.Literal("shadowsocks"),
-  Type.Literal("udp2tcp"),
-  Type.Literal("amnezia"),
-]);
-export type Relayed = Static<typeof Relayed>;
-
-/** The ways that a server may offer besides plain WireGuard. */
-export type Offered = Exclude<Relayed, "amnezia">;
+/** How a relay gets WireGuard's packets to a server. The type of a union needs a tuple. */
+export const Relayed = Type.Union(RELAYED_NAMES.map((name) => Type.Literal(name)) as [TLiteral<RelayedName>]);
+export type Relayed = RelayedName;
 
 /** What the network in between seems to block: WireGuard by its bytes, UDP, or flows of UDP that last. */
 export const Blocked = Type.Union([Type.Literal("wireguard"), Type.Literal("udp"), Type.Literal("flows")]);
 export type Blocked = Static<typeof Blocked>;
 
 /** A way of a relay, or `plain`: WireGuard itself, by UDP. */
-export const Wish = Type.Union([Type.Literal("plain"), ...Relayed.anyOf]);
-export type Wish = Static<typeof Wish>;
+export const Wish = Type.Union(
+  TRANSPORT_NAMES.map((name) => Type.Literal(name)) as [TLiteral<TransportName>],
+);
+export type Wish = TransportName;
 
 /** `auto` is plain where that works, and else as the server offers. */
 export const Transport = Type.Union([Type.Literal("auto"), ...Wish.anyOf]);
@@ -105,12 +102,8 @@ export interface Server {
   opensPorts?: false;
   /** Where it answers too, if it is reached directly. */
   ports?: readonly PortRange[];
-  /** It understands LWO wherever it answers. */
-  lwo?: true;
-  /** Where it understands Shadowsocks, with Mullvad's password; at these addresses of its own, at every port. */
-  shadowsocks?: { ports: readonly PortRange[]; addresses?: readonly Address[] };
-  /** TCP ports at which it takes WireGuard's packets (udp-over-tcp), the first to be tried first. */
-  udp2tcp?: readonly number[];
+  /** The transports that its list offers; missing if none. */
+  offers?: Offers;
   /** How it is to be reached, if that was asked for. */
   transport?: Wish;
   /** Inside the tunnel it agrees on keys that are safe from quantum computers (Mullvad's ephemeral peers). */

@@ -3,7 +3,7 @@ import type { Hops } from "./hops.ts";
 import type { Place } from "./place.ts";
 import { keyedLike } from "./quantum.ts";
 import type { Server, Transport, Wish } from "./schema.ts";
-import { isOfAmnezia, offers } from "./ways.ts";
+import { offers } from "./ways.ts";
 
 /** A target that is reached as was asked. Throws `bad_request` if it does not offer that. */
 export function reachedBy<T extends Server | Place | Hops>(target: T, transport: Transport = "auto"): T {
@@ -47,6 +47,5 @@ export function wishIn(target: Server | Place | Hops): Server["transport"] {
 }
 
 function wished(server: Server, transport: Wish): Server | null {
-  const isOffered = transport === "plain" ? !isOfAmnezia(server) : offers(server, transport);
-  return isOffered ? { ...server, transport } : null;
+  return offers(server, transport) ? { ...server, transport } : null;
 }

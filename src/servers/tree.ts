@@ -1,6 +1,5 @@
 import { isIpv4 } from "../base/address.ts";
 import type { Server, ServerRecord, ServerTree } from "./schema.ts";
-import { isOfAmnezia } from "./ways.ts";
 
 /**
  * The fields of a server that the tree needs. A managed one is listed even without an account, and so without a config.
@@ -24,7 +23,7 @@ export function treeOf(servers: readonly Listed[]): ServerTree {
 }
 
 export function listed(server: Server): Listed {
-  return { ...server, ipv4: ipv4Of(server), amnezia: isOfAmnezia(server) };
+  return { ...server, ipv4: ipv4Of(server), amnezia: server.config.interface.amnezia !== undefined };
 }
 
 /** The endpoint's address if it is IPv4, otherwise empty. */

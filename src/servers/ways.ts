@@ -1,35 +1,31 @@
-import type { Address } from "../base/address.ts";
-import { type PortRange, portsToTry } from "./ports.ts";
-import type { Blocked, Offered, Relayed, Server } from "./schema.ts";
+import {
+  RELAYED_NAMES,
+  type RelayedName,
+  TRANSPORT_NAMES,
+  TRANSPORTS,
+  type TransportName,
+} from "../transports/list.ts";
+import type { Place, Protocol, Reachable } from "../transports/transport.ts";
+import type { Blocked, Server } from "./schema.ts";
 
 /** A port of a server, and how it is reached there. */
-export interface Way {
-  port: number;
-  /** Missing if it is the server's usual one. */
-  address?: Address;
+export interface Way extends Place {
   /** Missing for plain WireGuard. */
-  transport?: Relayed;
+  transport?: RelayedName;
   /** A flow of UDP was cut off before. */
   afterCutOff?: true;
 }
 
-/** Where a disguise is tried: the ports say less then. */
-const DISGUISED_PORTS = 2;
-const ALL_PORTS: readonly PortRange[] = [[1, 65_535]];
+type WaysTo = Reachable & Pick<Server, "offers" | "transport">;
 
 /**
  * The ways to a server, in the order in which they are tried: what has worked here before, plain WireGuard at its ports,
  * then what else it offers. With `distrusts`, a flow of UDP was cut off here soon: what differs most comes first then.
  */
 export function waysToTry(server: WaysTo, known: Way | null, distrusts = false): Way[] {
-  const { transport: wish } = server;
-  const relayed = ["lwo", "shadowsocks", "udp2tcp"] as const;
-  if (isOfAmnezia(server)) return [{ port: server.config.peer.endpoint.port, transport: "amnezia" }];
-  if (wish === "plain") return waysBy(server, undefined, known);
-  const inTurn = [undefined, ...relayed];
-  const wished =
-    wish === undefined || wish === "amnezia" ? (distrusts ? inTurn.toReversed() : inTurn) : [wish];
-  const all = wished.flatMap((by) => waysBy(server, by, known));
+  const demanded = demandedBy(server) ?? (server.transport === "plain" ? server.transport : null);
+  if (demanded !== null) return waysBy(server, demanded, known);
+  const all = wishedFor(server, distrusts).flatMap((name) => waysBy(server, name, known));
   const isTrusted = !distrusts || protocolOf(known?.transport) === "tcp";
   const isKnown = ({ port, transport }: Way) => port === known?.port && transport === known.transport;
   const first = known?.transport !== undefined && isTrusted ? all.filter(isKnown) : [];
@@ -38,8 +34,8 @@ export function waysToTry(server: WaysTo, known: Way | null, distrusts = false):
 }
 
 /** Which of a server's protocols a way uses. */
-export function protocolOf(transport: Relayed | undefined): "tcp" | "udp" {
-  return transport === "udp2tcp" ? "tcp" : "udp";
+export function protocolOf(transport: RelayedName | undefined): Protocol {
+  return TRANSPORTS[transport ?? "plain"].protocol;
 }
 
 /**
@@ -48,55 +44,66 @@ export function protocolOf(transport: Relayed | undefined): "tcp" | "udp" {
  */
 export function blockedBefore(
   { transport, afterCutOff }: Pick<Way, "transport" | "afterCutOff">,
-  server: Pick<Server, Offered | "transport">,
+  { offers, transport: wish }: Pick<Server, "offers" | "transport">,
 ): Blocked | null {
   // What was asked for says nothing of the network, nor does the only way.
-  if (transport === undefined || transport === "amnezia" || server.transport !== undefined) return null;
+  const isOnly = transport !== undefined && TRANSPORTS[transport].offered.by === "configuration";
+  if (transport === undefined || isOnly || wish !== undefined) return null;
   // By UDP, the server was reached before anything else by UDP was tried.
   if (afterCutOff) return protocolOf(transport) === "tcp" ? "flows" : null;
   if (protocolOf(transport) === "udp") return "wireguard";
-  return server.lwo !== undefined || server.shadowsocks !== undefined ? "udp" : null;
+  return RELAYED_NAMES.some((name) => offers?.[name] !== undefined && protocolOf(name) === "udp")
+    ? "udp"
+    : null;
 }
 
 /** Whether the server can be reached in that way. */
-export function offers(server: WaysTo, transport: Relayed): boolean {
-  const isOnly = isOfAmnezia(server);
-  return transport === "amnezia" ? isOnly : !isOnly && server[transport] !== undefined;
+export function offers(server: WaysTo, transport: TransportName): boolean {
+  return transportsTo(server).includes(transport);
 }
 
-/** Whether a server is reached by AmneziaWG, and in no other way. */
-export function isOfAmnezia({ config }: Pick<WaysTo, "config">): boolean {
-  return config.interface.amnezia !== undefined;
+/** The transport that its configuration demands, which then is the only one; null if others lead to the server. */
+export function demandedBy({ config }: Pick<Reachable, "config">): RelayedName | null {
+  const isDemanded = (name: RelayedName) => {
+    const { offered } = TRANSPORTS[name];
+    return offered.by === "configuration" && offered.isDemanded(config);
+  };
+  return RELAYED_NAMES.find(isDemanded) ?? null;
 }
 
-/** The ways that a relay would be needed for. */
-export function offersRelay({ lwo, shadowsocks, udp2tcp }: Pick<Server, Offered>): boolean {
-  return [lwo, shadowsocks, udp2tcp].some((each) => each !== undefined);
+/** Whether its list offers a way that a relay is needed for. */
+export function offersRelay({ offers }: Pick<Server, "offers">): boolean {
+  return offers !== undefined;
+}
+
+/** In the order in which they are tried. */
+function transportsTo(server: WaysTo): TransportName[] {
+  const demanded = demandedBy(server);
+  return demanded === null ? TRANSPORT_NAMES.filter((name) => isOffered(server, name)) : [demanded];
+}
+
+function isOffered({ offers }: WaysTo, name: TransportName): boolean {
+  const { by } = TRANSPORTS[name].offered;
+  switch (by) {
+    case "all":
+      return true;
+    case "list":
+      return offers?.[name] !== undefined;
+    case "configuration":
+      return false;
+  }
+}
+
+function wishedFor(server: WaysTo, distrusts: boolean): TransportName[] {
+  const { transport: wish } = server;
+  const all = transportsTo(server);
+  if (wish !== undefined && all.includes(wish)) return [wish];
+  return distrusts ? all.toReversed() : all;
 }
 
 /** With the known port of the same transport first. */
-function waysBy(server: WaysTo, transport: Offered | undefined, known: Way | null): Way[] {
-  const { config, ports = [], udp2tcp = [] } = server;
-  const knownPort = known !== null && known.transport === transport ? known.port : null;
-  const byUdp = portsToTry(config.peer.endpoint.port, ports, knownPort);
-  if (transport === undefined) return byUdp.map((port) => ({ port }));
-  if (transport === "udp2tcp") return udp2tcp.map((port) => ({ port, transport }));
-  if (!offers(server, transport)) return [];
-  const disguised = transport === "lwo" ? byUdp.map((port) => ({ port })) : byShadowsocks(server, knownPort);
-  return disguised.slice(0, DISGUISED_PORTS).map((way) => ({ ...way, transport }));
+function waysBy(server: WaysTo, name: TransportName, known: Way | null): Way[] {
+  const knownPort = known !== null && (known.transport ?? "plain") === name ? known.port : null;
+  const places = TRANSPORTS[name].places(server, knownPort, server.offers?.[name]);
+  return name === "plain" ? places : places.map((place) => ({ ...place, transport: name }));
 }
-
-/** One of its addresses for that alone, which has every port, and its usual one, in turn. */
-function byShadowsocks({ shadowsocks }: WaysTo, known: number | null): Way[] {
-  const { ports = [], addresses = [] } = shadowsocks ?? {};
-  const [address] = addresses;
-  const own =
-    address === undefined ? [] : portsToTry(null, ALL_PORTS, known).map((port) => ({ address, port }));
-  const usual = portsToTry(null, ports, known).map((port) => ({ port }));
-  return own.flatMap((way, at) => [way, ...usual.slice(at, at + 1)]).concat(usual.slice(own.length));
-}
-
-type WaysTo = Pick<Server, Offered | "transport"> & {
-  ports?: readonly PortRange[];
-  config: { interface: Pick<Server["config"]["interface"], "amnezia">; peer: { endpoint: { port: number } } };
-};

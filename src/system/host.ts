@@ -1,7 +1,7 @@
 import type { Address } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
+import type { RelayWay } from "../transports/list.ts";
 import type { BoundSocket, Ears, Way } from "./bound-socket.ts";
-import type { AmneziaForm } from "./relay/amnezia.ts";
 
 /**
  * The only interface between the gateway and the machine. `LinuxHost` is the real one; tests use a fake kernel
@@ -267,16 +267,6 @@ export interface RelayPlace {
   port: number;
   way: RelayWay;
 }
-
-/**
- * In a TCP connection (udp-over-tcp), or by UDP: encrypted with Mullvad's password (Shadowsocks), with a header that is
- * hidden by both public keys (LWO), or in a form that both ends have agreed on (AmneziaWG).
- */
-export type RelayWay =
-  | { by: "udp2tcp" }
-  | { by: "shadowsocks" }
-  | { by: "lwo"; serverKey: string; ownKey: string }
-  | { by: "amnezia"; serverKey: string; ownKey: string; form: AmneziaForm };
 
 export interface OpenRelay {
   /** Where WireGuard reaches it, on loopback. */

@@ -7,7 +7,7 @@ import type { Catalogue } from "../servers/catalogue.ts";
 import { keyedLike } from "../servers/quantum.ts";
 import type { Server } from "../servers/schema.ts";
 import { reachedLike } from "../servers/transport.ts";
-import { isOfAmnezia } from "../servers/ways.ts";
+import { demandedBy } from "../servers/ways.ts";
 import type { Host } from "../system/host.ts";
 import type { Interface } from "../wireguard/interface.ts";
 import { publicKeyOf } from "../wireguard/key.ts";
@@ -64,7 +64,7 @@ export async function adopted(
     const prefixes = routedPrefixes(found.config);
     if (!routed.get(link)?.some((prefix) => prefix !== null && prefixes.includes(prefix))) continue;
     // Its relay has ended with the service: it carries nothing until another one is up.
-    const isRelayed = isLoopback(device.peer.endpoint.address) || isOfAmnezia(found);
+    const isRelayed = isLoopback(device.peer.endpoint.address) || demandedBy(found) !== null;
     const server = isRelayed ? found : known.reachedAt(found, device.peer.endpoint);
     const isLast = remembered?.name === server.name && remembered.via === server.via?.name;
     const began = isLast ? remembered.since : device.peer.latestHandshake || host.now();

@@ -1,5 +1,6 @@
 import { type Address, contains, familyOf } from "../base/address.ts";
 import type { HostNetwork } from "../network/host-network.ts";
+import { TRANSPORTS } from "../transports/list.ts";
 import type { Config } from "../wireguard/schema.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { Session } from "./session.ts";
@@ -18,13 +19,6 @@ export function linkMtuOf(config: Config, uplinkMtu: number): number {
   return config.interface.mtu ?? Math.max(uplinkMtu - OVERHEAD_BYTES[6], LEAST_MTU);
 }
 
-/**
- * What a relay adds to that. Over TCP, its header has 24 bytes more than UDP's with its timestamps, and each packet's
- * length takes 2; a longer packet gets through, too, but takes two segments. Shadowsocks adds a salt, an address and a
- * tag. AmneziaWG adds what its configuration says.
- */
-const ADDED_BYTES = { lwo: 0, shadowsocks: 32 + 7 + 16, udp2tcp: 24 + 2 };
-
 /** The MTU of the tunnel's routes if the path is narrower than the interface's MTU supposes; null if not, or unknown. */
 export function limitOf(session: Session, network: HostNetwork, known: Known): number | null {
   const { server, endpoint } = session;
@@ -38,8 +32,7 @@ export function limitOf(session: Session, network: HostNetwork, known: Known): n
 
 /** What is added to WireGuard's packets, in bytes. */
 export function addedBytes({ transport, server }: Pick<Session, "transport" | "server">): number {
-  if (transport === "amnezia") return server.config.interface.amnezia?.s4 ?? 0;
-  return transport === undefined ? 0 : ADDED_BYTES[transport];
+  return TRANSPORTS[transport ?? "plain"].addedBytes(server.config);
 }
 
 /** The longest packet that is sent into the tunnel, in bytes. */

@@ -5,7 +5,7 @@ import type { Slot } from "../network/slot.ts";
 import { titleOf, viaText } from "../servers/hops.ts";
 import { MAX_ASKED, type Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
-import { isOfAmnezia, offersRelay } from "../servers/ways.ts";
+import { demandedBy, offersRelay } from "../servers/ways.ts";
 import type { Host } from "../system/host.ts";
 import { clockHint } from "./clock.ts";
 import { assertUplink, carriedSince, type Former, silentSince, together, wayOf } from "./dialer.ts";
@@ -65,8 +65,8 @@ export class Probe {
     const [only] = servers;
     // A handshake with a server that registers keys would need a registration.
     if (only !== undefined && (servers.length === 1 || only.registers)) return only;
-    // A handshake by UDP would not be answered. What is reached by AmneziaWG alone is asked by it.
-    const first = servers.find((server) => !isOfAmnezia(server));
+    // A plain handshake would not be answered. A server that demands a transport is asked by that.
+    const first = servers.find((server) => demandedBy(server) === null);
     if (first !== undefined && (await this.isRelayed(first))) return first;
     const known = roundTrips.nearest(servers);
     if (known !== null && roundTrips.wasAsked(place)) return known;
@@ -85,7 +85,9 @@ export class Probe {
     // They may answer in another way, which the dialer finds out with one of them.
     const other = servers.find(
       (server) =>
-        server.ports !== undefined || offersRelay(server) || (isOfAmnezia(server) && !asked.has(server.name)),
+        server.ports !== undefined ||
+        offersRelay(server) ||
+        (demandedBy(server) !== null && !asked.has(server.name)),
     );
     if (other !== undefined && this.deps.killSwitch.network.online) return other;
     const hint = clockHint(this.deps.host.now(), this.deps.savedState.handshake());
@@ -136,8 +138,8 @@ export class Probe {
         const [{ port }] = await this.deps.knownWays.to(server);
         const [address] = await resolver.resolve(host, wayOf(name, former, looksUpInside(former)), signal);
         // A plain handshake would not be answered, and only show what it is.
-        const by = isOfAmnezia(server) ? { transport: "amnezia" as const } : {};
-        const end = { address, port, ...by };
+        const transport = demandedBy(server);
+        const end = { address, port, ...(transport !== null && { transport }) };
         sessions.push(sessionFor(slot, withoutRoutes(server), end, former?.session ?? null));
       } catch (error) {
         signal.throwIfAborted();

@@ -1,8 +1,7 @@
 import { type Endpoint, mustParseAddress } from "../base/address.ts";
 import { RELAY_MARK } from "../network/slot.ts";
-import type { Host, OpenRelay, RelayFault, RelayWay } from "../system/host.ts";
-import { formOf } from "../wireguard/amnezia.ts";
-import { publicKeyIn } from "../wireguard/webcrypto.ts";
+import type { Host, OpenRelay, RelayFault } from "../system/host.ts";
+import { RELAYS, type RelayWay } from "../transports/list.ts";
 import type { Session } from "./session.ts";
 
 /** A relay as WireGuard is configured for it. */
@@ -54,12 +53,7 @@ export class Relayed {
 
 async function wayOf({ server, transport, keys }: Session): Promise<RelayWay | null> {
   if (transport === undefined) return null;
-  if (transport !== "lwo" && transport !== "amnezia") return { by: transport };
-  const { interface: own, peer } = server.config;
-  // What the server sends is hidden or signed by the key that it knows the gateway by.
-  const { privateKey } = keys ?? own;
-  const ends = { serverKey: peer.publicKey, ownKey: await publicKeyIn(privateKey) };
-  return transport === "lwo"
-    ? { by: transport, ...ends }
-    : { by: transport, ...ends, form: formOf(own.amnezia ?? {}) };
+  const { config } = server;
+  const settings = await RELAYS[transport].settings(config, (keys ?? config.interface).privateKey);
+  return { by: transport, ...settings } as RelayWay;
 }

@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { Blocked, Provider, Relayed, VIA, Wish } from "../servers/schema.ts";
+import { SEEN_TEXT } from "../transports/texts.ts";
 import { Last } from "./last.ts";
 import { Order } from "./order.ts";
 
@@ -27,8 +28,7 @@ const Port = Type.Integer({
 });
 
 const By = Type.Union(Relayed.anyOf, {
-  description:
-    "how the server is reached at `port`: by UDP with a hidden header (`lwo`) or encrypted once more (`shadowsocks`), by AmneziaWG (`amnezia`), or inside a TCP connection (`udp2tcp`); missing if by plain WireGuard",
+  description: SEEN_TEXT,
 });
 
 const BlockedHere = Type.Union(Blocked.anyOf, {

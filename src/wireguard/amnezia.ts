@@ -1,4 +1,3 @@
-import type { AmneziaForm, PacketPart } from "../system/relay/amnezia.ts";
 import { type Amnezia, type AmneziaName, MOST, MOST_DATA_PADDING, MOST_TEXT } from "./amnezia-schema.ts";
 import { type Field, numberIn, refuse } from "./fields.ts";
 
@@ -65,6 +64,26 @@ function refuseTogether(settings: Amnezia, where: (name: AmneziaName) => string)
       const [at, than] = settings[name] === undefined ? [other, name] : [name, other];
       refuse(where(at), `has a number of ${than.toUpperCase()}: their messages could not be told apart`);
     }
+}
+
+/** A kind of bytes in a packet before a handshake. */
+export type PacketPart =
+  | { kind: "bytes"; hex: string }
+  | { kind: "random" | "letters" | "digits"; count: number }
+  /** Seconds since 1970, and a number that is one higher in each next packet: four bytes each, the highest first. */
+  | { kind: "time" }
+  | { kind: "counter" };
+
+type Range = readonly [from: number, to: number];
+
+/** What both ends have agreed on, for the four types of messages in their order, and what only comes before a handshake. */
+export interface AmneziaForm {
+  junk: { count: number; least: number; most: number };
+  /** Random bytes before each message. */
+  padding: readonly [number, number, number, number];
+  /** What stands in place of a message's type. */
+  headers: readonly [Range, Range, Range, Range];
+  packets: readonly (readonly PacketPart[])[];
 }
 
 /** As the relay uses it. What is not given is as in WireGuard. */

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { IntlMessageFormat } from "intl-messageformat";
 import { parseSync } from "oxc-parser";
+import { pageTexts } from "../../src/transports/texts.ts";
 
 /**
  * The messages of the page, found in its source:
@@ -316,7 +317,19 @@ function saidIn(container: Node | undefined): string[] {
 
 export function allMessages(): Found {
   const all = sources().map(messagesIn);
-  return { messages: all.flatMap(({ messages }) => messages), flaws: all.flatMap(({ flaws }) => flaws) };
+  return {
+    messages: [...all.flatMap(({ messages }) => messages), ...messagesOfRows()],
+    flaws: all.flatMap(({ flaws }) => flaws),
+  };
+}
+
+/** Those that the page takes from the gateway's rows, by `translated()`. */
+function messagesOfRows(): Message[] {
+  return Object.entries(pageTexts()).flatMap(([name, { title, by }]) =>
+    [title, ...(by === null ? [] : [by])].map((text) => ({
+      ...{ text, place: `transports/${name}.ts`, given: [], isRich: false },
+    })),
+  );
 }
 
 /** A language's translations by message. */

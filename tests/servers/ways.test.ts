@@ -6,7 +6,7 @@ import { blockedBefore, offersRelay, type Way, waysToTry } from "../../src/serve
 import { ips } from "../fake/address.ts";
 import { ONE, placeOf, TWO } from "../tunnel/gateway.ts";
 
-const OFFERS: Server = { ...ONE, ports: [[443, 443]], udp2tcp: [443, 80] };
+const OFFERS: Server = { ...ONE, ports: [[443, 443]], offers: { udp2tcp: [443, 80] } };
 const PLAIN = [{ port: 51_820 }, { port: 443 }];
 const cutOff = (...ways: Way[]) => ways.map((way) => ({ ...way, afterCutOff: true as const }));
 const TCP = [443, 80].map((port) => ({ port, transport: "udp2tcp" as const }));
@@ -34,7 +34,7 @@ test("where plain WireGuard was cut off it comes last, and what was asked for co
   );
 });
 
-const HIDES: Server = { ...ONE, ports: [[53, 60_000]], lwo: true, udp2tcp: [443] };
+const HIDES: Server = { ...ONE, ports: [[53, 60_000]], offers: { lwo: true, udp2tcp: [443] } };
 const HIDDEN = [51_820, 443].map((port) => ({ port, transport: "lwo" as const }));
 
 test("a hidden header comes after plain WireGuard, at few ports, and before TCP", () => {
@@ -54,13 +54,14 @@ test("a hidden header comes after plain WireGuard, at few ports, and before TCP"
     cutOff(tcp, ...HIDDEN, ...plain),
   );
   expect(offersRelay(HIDES)).toBe(true);
-  expect(offersRelay({ udp2tcp: [80] })).toBe(true);
+  expect(offersRelay({ offers: { udp2tcp: [80] } })).toBe(true);
   expect(offersRelay(ONE)).toBe(false);
 });
 
 test("Shadowsocks comes between them, at an address of its own and at the usual one in turn", () => {
   const by = "shadowsocks" as const;
-  const usual = { ...ONE, shadowsocks: { ports: [[51_900, 51_949]] as const }, udp2tcp: [443] };
+  const ports = [[51_900, 51_949]] as const;
+  const usual = { ...ONE, offers: { shadowsocks: { ports }, udp2tcp: [443] } };
   expect(waysToTry(usual, null)).toEqual([
     { port: 51_820 },
     { port: 51_924, transport: by },
@@ -69,8 +70,7 @@ test("Shadowsocks comes between them, at an address of its own and at the usual 
   const [address] = ips("192.0.2.77");
   const both = {
     ...usual,
-    shadowsocks: { ...usual.shadowsocks, addresses: [address as Address] },
-    lwo: true as const,
+    offers: { ...usual.offers, shadowsocks: { ports, addresses: [address as Address] }, lwo: true as const },
   };
   const first = { address, port: 443, transport: by };
   const second = { port: 51_924, transport: by };
@@ -84,12 +84,15 @@ test("Shadowsocks comes between them, at an address of its own and at the usual 
   ]);
   expect(waysToTry(both, second).slice(0, 2)).toEqual([{ ...second, address }, second] as Way[]);
   expect(
-    waysToTry({ ...both, shadowsocks: { ports: [], addresses: [address as Address] }, transport: by }, null),
+    waysToTry(
+      { ...both, offers: { shadowsocks: { ports: [], addresses: [address as Address] } }, transport: by },
+      null,
+    ),
   ).toEqual([first, { address, port: 53, transport: by }] as Way[]);
 });
 
 test("what is blocked is told by the way that gets through, unless that was asked for or says nothing", () => {
-  const both: Server = { ...ONE, lwo: true, udp2tcp: [443] };
+  const both: Server = { ...ONE, offers: { lwo: true, udp2tcp: [443] } };
   expect(blockedBefore({}, both)).toBeNull();
   expect(blockedBefore({ transport: "lwo" }, both)).toBe("wireguard");
   expect(blockedBefore({ transport: "shadowsocks" }, both)).toBe("wireguard");

@@ -4,8 +4,8 @@ import { mustParseAddress } from "../../src/base/address.ts";
 import { RELAY_MARK } from "../../src/network/slot.ts";
 import type { OpenRelay, RelayPlace } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
-import { Lwo } from "../../src/system/relay/lwo.ts";
 import { RelayThread } from "../../src/system/relay/relay-thread.ts";
+import { Lwo } from "../../src/transports/disguises/lwo.ts";
 import { needsRoot } from "../fast.ts";
 
 const LOOPBACK = mustParseAddress("127.0.0.1");

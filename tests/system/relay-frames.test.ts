@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { isWireGuard, Outbox, Unframer } from "../../src/system/relay/frames.ts";
+import { Outbox, Unframer } from "../../src/system/relay/frames.ts";
+import { isWireGuard } from "../../src/wireguard/message.ts";
 
 /** A message of WireGuard's with that type, and a length from a keepalive's to the longest. */
 function message(bytes: number, type = 4): Uint8Array {

@@ -167,7 +167,7 @@ describe("a connect", () => {
     },
   );
 
-  const RELAYED: Server = { ...ONE, ports: [[443, 443]], udp2tcp: [443, 80] };
+  const RELAYED: Server = { ...ONE, ports: [[443, 443]], offers: { udp2tcp: [443, 80] } };
   const noUdp = ({ silent }: FakeHost) => [51_820, 443].map((port) => silent.add(`192.0.2.1:${port}`));
 
   claim(
@@ -207,7 +207,7 @@ describe("a connect", () => {
   claim("to a server that only a hidden header leads to is made by LWO, with both keys", async (gateway) => {
     const { controller, host } = gateway;
     noUdp(host);
-    const hiding: Server = { ...RELAYED, lwo: true };
+    const hiding: Server = { ...RELAYED, offers: { ...RELAYED.offers, lwo: true } };
     await controller.connect(hiding);
     const by = { transport: "lwo", port: 51_820, blocked: "wireguard" };
     expect(await controller.status("custom")).toMatchObject({ connected: true, ...by });
@@ -231,7 +231,7 @@ describe("a connect", () => {
   claim("of many ways tries each of them, and ends within half a minute", async ({ controller, host }) => {
     for (const port of [51_820, 443, 53, 30_026]) host.silent.add(`192.0.2.1:${port}`);
     for (const port of [51_820, 443, 80, 5001]) host.relays.faults.set(`192.0.2.1:${port}`, "silent");
-    const many: Server = { ...ONE, ports: [[53, 60_000]], lwo: true, udp2tcp: [443, 80, 5001] };
+    const many: Server = { ...ONE, ports: [[53, 60_000]], offers: { lwo: true, udp2tcp: [443, 80, 5001] } };
     const begun = host.monotonic();
     await expect(controller.connect(many)).rejects.toMatchObject({
       code: "no_answer",

@@ -63,7 +63,7 @@ async function loseServer(gateway: Gateway): Promise<void> {
 
 claim("a server is known to be lost before the gateway looks for the router's name", async (gateway) => {
   const { controller, host } = gateway;
-  const relayed = { ...ONE, udp2tcp: [443] };
+  const relayed = { ...ONE, offers: { udp2tcp: [443] } };
   gateway.changed = [relayed];
   await controller.connect(relayed);
   host.busy = true;
@@ -78,7 +78,7 @@ claim("a server is known to be lost before the gateway looks for the router's na
 /** Server one, which takes TCP as well, has fallen silent soon, and is connected over TCP. */
 async function cutOff(gateway: Gateway): Promise<Server> {
   const { controller, host } = gateway;
-  const relayed = { ...ONE, udp2tcp: [443] };
+  const relayed = { ...ONE, offers: { udp2tcp: [443] } };
   gateway.changed = [relayed];
   await controller.connect(relayed);
   host.busy = true;
@@ -115,7 +115,7 @@ claim("an hour after UDP was cut off it is trusted again, without a restart", as
 claim("what was asked for does not bring back the trust in UDP when it falls silent", async (gateway) => {
   const { host } = gateway;
   const relayed = await cutOff(gateway);
-  await connectAnew(gateway, { ...relayed, udp2tcp: [443, 80], transport: "udp2tcp" });
+  await connectAnew(gateway, { ...relayed, offers: { udp2tcp: [443, 80] }, transport: "udp2tcp" });
   for (const port of [443, 80]) host.relays.faults.set(`192.0.2.1:${port}`, "silent");
   await host.pass(MAX_PAUSE_MS);
   host.relays.faults.clear();

@@ -1,6 +1,7 @@
 import { Argument, type Command, InvalidArgumentError, Option } from "commander";
 import { QUANTUM, TRANSPORTS } from "../../servers/schema.ts";
 import { BACK_MINUTES, MAX_BACK_MINUTES } from "../../shared/bounds.ts";
+import { OPTION_TEXT } from "../../transports/texts.ts";
 import { apiCommand, command, host } from "../api-command.ts";
 import { PROVIDER_CHOICES, providerOption, USE_CHOICES, useIn } from "../provider.ts";
 import type { SpeedFlags } from "../speed.ts";
@@ -131,10 +132,7 @@ function quantumOption(): Option {
 }
 
 function transportOption(): Option {
-  return new Option(
-    "--transport <way>",
-    "how to reach it: plain WireGuard, with a hidden header (lwo), encrypted (shadowsocks), inside TCP (udp2tcp), by AmneziaWG (amnezia), or whatever works (auto, the default)",
-  ).choices(TRANSPORTS);
+  return new Option("--transport <way>", OPTION_TEXT).choices(TRANSPORTS);
 }
 
 function thenOption(): Option {

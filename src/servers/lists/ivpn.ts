@@ -1,8 +1,8 @@
 import { type Static, Type } from "typebox";
 import { type Address, isIpv4, isPrivate, mustParseAddress } from "../../base/address.ts";
 import { checkerOf } from "../../base/checker.ts";
-import type { PortRange } from "../ports.ts";
-import { checked, type Outcome, type Reading, rangesIn, readingOf, usualPort } from "./entry.ts";
+import { type PortRange, rangesIn } from "../../transports/ports.ts";
+import { checked, type Outcome, type Reading, readingOf, usualPort } from "./entry.ts";
 
 // IVPN's desktop app defines these shapes (daemon/api/types/servers.go).
 

@@ -1,16 +1,8 @@
 import { Type } from "typebox";
 import { type Address, isIpv4, isPrivate } from "../../base/address.ts";
 import { checkerOf } from "../../base/checker.ts";
-import type { PortRange } from "../ports.ts";
-import {
-  checked,
-  type Outcome,
-  type Reading,
-  rangesIn,
-  readingOf,
-  shadowsocksIn,
-  usualPort,
-} from "./entry.ts";
+import { type PortRange, rangesIn } from "../../transports/ports.ts";
+import { checked, type Outcome, offersIn, type Reading, readingOf, usualPort } from "./entry.ts";
 
 const list = checkerOf(
   Type.Object({
@@ -18,7 +10,6 @@ const list = checkerOf(
     wireguard: Type.Object({
       relays: Type.Array(Type.Unknown()),
       port_ranges: Type.Optional(Type.Unknown()),
-      shadowsocks_port_ranges: Type.Optional(Type.Unknown()),
       ipv4_gateway: Type.Optional(Type.Unknown()),
     }),
   }),
@@ -33,26 +24,19 @@ const relay = checkerOf(
     active: Type.Boolean(),
     public_key: Type.String(),
     ipv4_addr_in: Type.String(),
-    features: Type.Optional(Type.Unknown()),
-    shadowsocks_extra_addr_in: Type.Optional(Type.Unknown()),
   }),
 );
 
-/** What it has no options for; a relay without it has no such field, or null. */
-const withLwo = checkerOf(Type.Object({ lwo: Type.Object({}) }));
-
 /** WireGuard's usual port, which the app prefers too. */
 const PREFERRED_PORT = 51820;
-/** No list has them; the app has them built in. The first is the one that most networks let pass. */
-const UDP2TCP_PORTS = [443, 80, 5001];
 
 /** The list of Mullvad's apps: api.mullvad.net/app/v1/relays. */
 export function readMullvadApp(document: unknown): Reading | null {
   if (!list.Check(document)) return null;
-  const { relays, port_ranges, shadowsocks_port_ranges, ipv4_gateway } = document.wireguard;
+  const { relays, port_ranges, ipv4_gateway } = document.wireguard;
   const locations = new Map(Object.entries(document.locations));
   // Every relay listens on all of them.
-  const everywhere = { ports: rangesIn(port_ranges), shadowsocks: shadowsocks_port_ranges };
+  const everywhere = { ports: rangesIn(port_ranges), wireguard: document.wireguard };
   const reading = readingOf(relays, (entry) => outcomeOf(entry, locations, everywhere));
   return isResolver(ipv4_gateway) ? { ...reading, resolver: ipv4_gateway } : reading;
 }
@@ -60,7 +44,7 @@ export function readMullvadApp(document: unknown): Reading | null {
 function outcomeOf(
   entry: unknown,
   locations: ReadonlyMap<string, unknown>,
-  { ports, shadowsocks }: { ports: readonly PortRange[]; shadowsocks: unknown },
+  { ports, wireguard }: { ports: readonly PortRange[]; wireguard: Readonly<Record<string, unknown>> },
 ): Outcome {
   if (!relay.Check(entry)) return "malformed";
   if (!entry.active) return "left out";
@@ -75,9 +59,7 @@ function outcomeOf(
     port: usualPort(PREFERRED_PORT, ports),
     publicKey: entry.public_key,
     ports,
-    ...(withLwo.Check(entry.features) && { lwo: true }),
-    ...shadowsocksIn(shadowsocks, entry.shadowsocks_extra_addr_in),
-    udp2tcp: UDP2TCP_PORTS,
+    ...offersIn(({ ofMullvad }) => ofMullvad(entry, wireguard)),
     ephemeralPeers: true,
   });
 }

@@ -1,8 +1,8 @@
 import { ptr } from "bun:ffi";
+import type { Disguise } from "../../transports/disguises/disguise.ts";
 import { connectedUdp, freePort, LOOPBACK, portOf } from "../bound-socket.ts";
 import { libc, SOL_SOCKET } from "../libc.ts";
 import type { Batch } from "./batch.ts";
-import type { Disguise } from "./disguise.ts";
 
 /** From the kernel's headers; the same on ARM and x86. */
 const SO_RCVBUFFORCE = 33;

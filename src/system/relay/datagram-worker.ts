@@ -1,14 +1,12 @@
 import { ptr } from "bun:ffi";
 import { messageOf } from "../../base/errors.ts";
-import type { RelayPlace, RelayWay } from "../host.ts";
+import type { Disguise } from "../../transports/disguises/disguise.ts";
+import { RELAYS, type RelayWay } from "../../transports/list.ts";
+import type { RelayPlace } from "../host.ts";
 import { libc } from "../libc.ts";
-import { Amnezia } from "./amnezia.ts";
 import { Batch } from "./batch.ts";
 import { DatagramRelay } from "./datagram-relay.ts";
-import type { Disguise } from "./disguise.ts";
-import { Lwo } from "./lwo.ts";
 import type { FromWorker, ToWorker } from "./relay-thread.ts";
-import { Shadowsocks } from "./shadowsocks.ts";
 
 declare const self: Worker;
 
@@ -21,25 +19,31 @@ const batch = new Batch();
 const relays = new Map<number, DatagramRelay>();
 let polled = new DataView(new ArrayBuffer(0));
 let bell = -1;
-/** How many messages are still to come: each has a ring of the bell, and either may be noticed first. */
+/** How many messages are still to be done: each has a ring of the bell, and either may be noticed first. */
 let owed = 0;
+/** To open a relay takes several turns of the event loop, and the order of messages stays. */
+let done = Promise.resolve();
 
 self.onmessage = ({ data }: MessageEvent<ToWorker>) => {
+  done = done.then(() => take(data));
+};
+
+async function take(data: ToWorker): Promise<void> {
   if (data.type === "bell") {
     bell = data.bell;
     return;
   }
-  owed -= 1;
   if (data.type === "end") return end();
   if (data.type === "close") close(data.id);
-  else open(data.id, data.place);
+  else await open(data.id, data.place);
+  owed -= 1;
   polled = pollfds([bell, ...[...relays.values()].flatMap(({ wireguard, server }) => [wireguard, server])]);
   if (owed <= 0) setImmediate(carry);
-};
+}
 
-function open(id: number, place: RelayPlace): void {
+async function open(id: number, place: RelayPlace): Promise<void> {
   try {
-    const relay = DatagramRelay.open(place, disguiseFor(place.way));
+    const relay = DatagramRelay.open(place, await disguiseFor(place.way));
     relays.set(id, relay);
     tell({ type: "open", id, port: relay.port, wireguardPort: relay.wireguardPort });
   } catch (error) {
@@ -47,12 +51,15 @@ function open(id: number, place: RelayPlace): void {
   }
 }
 
-/** Throws for a way that is not by UDP. */
-function disguiseFor(way: RelayWay): Disguise {
-  if (way.by === "shadowsocks") return new Shadowsocks();
-  if (way.by === "udp2tcp") throw new TypeError(`${way.by} is not by UDP`);
-  const keys = [Uint8Array.fromBase64(way.serverKey), Uint8Array.fromBase64(way.ownKey)] as const;
-  return way.by === "lwo" ? new Lwo(...keys) : new Amnezia(way.form, ...keys);
+/** Throws for a way of streams. */
+async function disguiseFor(way: RelayWay): Promise<Disguise> {
+  const { carriage } = RELAYS[way.by];
+  switch (carriage.kind) {
+    case "datagrams":
+      return carriage.disguise(way);
+    case "stream":
+      throw new TypeError(`${way.by} carries no datagrams`);
+  }
 }
 
 function close(id: number): void {

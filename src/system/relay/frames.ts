@@ -1,19 +1,13 @@
+import { isWireGuard, SHORTEST_BYTES } from "../../wireguard/message.ts";
+
 /**
  * Datagrams in a stream: each comes after its length, two bytes, the first one the higher (mullvad/udp-over-tcp). Only
  * WireGuard's packets pass, in both directions.
  */
 const HEADER_BYTES = 2;
-/** A keepalive; all other messages are longer (WireGuard white paper, 5.4). */
-export const SHORTEST_BYTES = 32;
 /** So many are enough to see the type of a message. */
 const TYPE_BYTES = 4;
 const NOTHING = new Uint8Array(0);
-
-/** A message's type and three reserved bytes, as `match.ts` of the kill switch has them. */
-export function isWireGuard(bytes: Uint8Array, at = 0): boolean {
-  const type = bytes[at] ?? 0;
-  return type >= 1 && type <= 4 && bytes[at + 1] === 0 && bytes[at + 2] === 0 && bytes[at + 3] === 0;
-}
 
 /** Takes datagrams out of a stream. */
 export class Unframer {

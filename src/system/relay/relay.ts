@@ -1,8 +1,9 @@
 import { ptr } from "bun:ffi";
+import { isWireGuard } from "../../wireguard/message.ts";
 import { connectingTcp, freePort, LOOPBACK } from "../bound-socket.ts";
 import type { RelayFault, RelayPlace } from "../host.ts";
 import { libc } from "../libc.ts";
-import { isWireGuard, Outbox, Unframer } from "./frames.ts";
+import { Outbox, Unframer } from "./frames.ts";
 
 /** From the kernel's headers; the same on ARM and x86. */
 const [IPPROTO_TCP, TCP_NODELAY, TCP_NOTSENT_LOWAT] = [6, 1, 25];

@@ -1,3 +1,5 @@
+import { RELAYS } from "../../transports/list.ts";
+import type { Carriage } from "../../transports/transport.ts";
 import type { OpenRelay, RelayPlace } from "../host.ts";
 import { RelayThread } from "./relay-thread.ts";
 
@@ -13,7 +15,16 @@ export class Relays {
   private readonly datagrams = new RelayThread(workerAt("datagram-worker"), true);
 
   open(place: RelayPlace): Promise<OpenRelay> {
-    return (place.way.by === "udp2tcp" ? this.streams : this.datagrams).open(place);
+    return this.threadFor(RELAYS[place.way.by].carriage.kind).open(place);
+  }
+
+  private threadFor(kind: Carriage<object>["kind"]): RelayThread {
+    switch (kind) {
+      case "datagrams":
+        return this.datagrams;
+      case "stream":
+        return this.streams;
+    }
   }
 }
 

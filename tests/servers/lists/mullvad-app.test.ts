@@ -55,7 +55,7 @@ test.each([
   ["lwo", undefined],
 ])("of a relay with the features %j, LWO is %p", (features, lwo) => {
   const [server] = readMullvadApp(withPart({ relays: [{ ...RELAY, features }] }))?.servers ?? [];
-  expect(server?.lwo).toBe(lwo as true);
+  expect(server?.offers?.lwo).toBe(lwo as true);
 });
 
 test.each([
@@ -71,7 +71,7 @@ test.each([
 ])("with Shadowsocks at ports %j and addresses %j, a server offers %j", (ranges, addresses, shadowsocks) => {
   const relays = [{ ...RELAY, shadowsocks_extra_addr_in: addresses }];
   const [server] = readMullvadApp(withPart({ relays, shadowsocks_port_ranges: ranges }))?.servers ?? [];
-  expect(server?.shadowsocks).toEqual(shadowsocks as never);
+  expect(server?.offers?.shadowsocks).toEqual(shadowsocks as never);
 });
 
 test.each(["8.8.8.8", "10.64.0.1/32", "fd00::1", 7, null])(

@@ -11,9 +11,9 @@ import { Dialog } from "../../parts/dialog.tsx";
 import { type Faults, useFaults } from "../../parts/faults.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
-import type { Option } from "../../parts/options.tsx";
 import { Ordered } from "../../parts/ordered.tsx";
 import { PROVIDER_TITLES } from "../../titles.ts";
+import { TRANSPORT_CHOICES } from "../../transport-texts.ts";
 import {
   bodyOf,
   type Draft,
@@ -102,15 +102,6 @@ export function TargetsInOrder({ row, action, onClose }: TargetsInOrderProps) {
   );
 }
 
-const WAYS: readonly Option<Transport>[] = [
-  { value: "auto", text: say("In whatever way works") },
-  { value: "plain", text: say("Plain WireGuard") },
-  { value: "lwo", text: say("WireGuard with a hidden header") },
-  { value: "shadowsocks", text: say("By Shadowsocks") },
-  { value: "udp2tcp", text: say("Over TCP") },
-  { value: "amnezia", text: say("By AmneziaWG") },
-];
-
 /** The fields that are folded away. */
 const HOW = ["provider", "transport", "via"] as const;
 
@@ -129,7 +120,7 @@ function Target({ of: target, number, textFor, onChange }: TargetProps) {
     return { name, fault: textFor(name) };
   };
   const isWrong = HOW.some((field) => bind(field).fault !== null);
-  const way = WAYS.find(({ value }) => value === transport)?.text ?? "";
+  const way = TRANSPORT_CHOICES.find(({ value }) => value === transport)?.text ?? "";
   const how = [PROVIDER_TITLES[provider], way, ...(via === "" ? [] : [say("via {via}", { via })])].join(
     " · ",
   );
@@ -158,7 +149,7 @@ function Target({ of: target, number, textFor, onChange }: TargetProps) {
             label={say("Target {number} is reached", { number })}
             value={transport}
             onValue={(value: Transport) => onChange({ transport: value })}
-            options={WAYS}
+            options={TRANSPORT_CHOICES}
             {...bind("transport")}
           />
           <ServerField

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { Lwo } from "../../src/system/relay/lwo.ts";
+import { Lwo } from "../../src/transports/disguises/lwo.ts";
 
 const SERVER = Uint8Array.from({ length: 32 }, (_, at) => 0x10 + at);
 const OWN = Uint8Array.from({ length: 32 }, (_, at) => 0xc0 + at);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { keyOf, SHADOWSOCKS_BYTES, Shadowsocks } from "../../src/system/relay/shadowsocks.ts";
+import { keyOf, SHADOWSOCKS_BYTES, Shadowsocks } from "../../src/transports/disguises/shadowsocks.ts";
 
 const SALT_BYTES = 32;
 const utf8 = (text: string) => new TextEncoder().encode(text);

@@ -1,5 +1,12 @@
+import { Type } from "typebox";
+import { checkerOf } from "../base/checker.ts";
+
 /** The first and the last port of a range. */
 export type PortRange = readonly [first: number, last: number];
+
+export const ALL_PORTS: readonly PortRange[] = [[1, 65_535]];
+/** Where a disguise is tried: the ports say less then. */
+export const DISGUISED_PORTS = 2;
 
 /** Where a network that blocks most ports lets datagrams pass most often: QUIC and DNS. */
 const OFTEN_OPEN = [443, 53];
@@ -22,4 +29,20 @@ export function portsToTry(
   const [longest] = ranges.toSorted((one, other) => other[1] - other[0] - (one[1] - one[0]));
   const middle = longest === undefined ? null : Math.floor((longest[0] + longest[1]) / 2);
   return [...new Set([known, usual, ...OFTEN_OPEN, middle].filter(isUsable))];
+}
+
+/** More than any list has. */
+const MAX_RANGES = 64;
+const portRange = checkerOf(
+  Type.Tuple([Type.Integer({ minimum: 1, maximum: 65535 }), Type.Integer({ minimum: 1, maximum: 65535 })]),
+);
+
+/** `[[53,53],[4000,33433],…]`; what cannot be read is left out. */
+export function rangesIn(value: unknown): readonly PortRange[] {
+  const ranges = Array.isArray(value) ? value.slice(0, MAX_RANGES) : [];
+  return ranges.filter((each) => portRange.Check(each) && each[0] <= each[1]);
+}
+
+export function isPort(port: number): boolean {
+  return Number.isInteger(port) && port >= 1 && port <= 65535;
 }

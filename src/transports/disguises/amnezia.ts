@@ -1,27 +1,11 @@
 import { randomFillSync } from "node:crypto";
 import { blake2s } from "@noble/hashes/blake2.js";
 import { TokenBucket } from "../../base/token-bucket.ts";
+import type { AmneziaForm, PacketPart } from "../../wireguard/amnezia.ts";
+import { isWireGuard, SHORTEST_BYTES } from "../../wireguard/message.ts";
 import { COOKIE_BYTES, cookieIn } from "./cookie.ts";
 import type { Disguise } from "./disguise.ts";
-import { isWireGuard, SHORTEST_BYTES } from "./frames.ts";
 
-/** A kind of bytes in a packet before a handshake. */
-export type PacketPart =
-  | { kind: "bytes"; hex: string }
-  | { kind: "random" | "letters" | "digits"; count: number }
-  /** Seconds since 1970, and a number that is one higher in each next packet: four bytes each, the highest first. */
-  | { kind: "time" }
-  | { kind: "counter" };
-
-/** What both ends have agreed on, for the four types of messages in their order, and what only comes before a handshake. */
-export interface AmneziaForm {
-  junk: { count: number; least: number; most: number };
-  /** Random bytes before each message. */
-  padding: readonly [number, number, number, number];
-  /** What stands in place of a message's type. */
-  headers: readonly [Range, Range, Range, Range];
-  packets: readonly (readonly PacketPart[])[];
-}
 interface Clock {
   now(): number;
   monotonic(): number;

@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
 import { xchacha20poly1305 } from "@noble/ciphers/chacha.js";
 import { blake2s } from "@noble/hashes/blake2.js";
-import { Amnezia, type AmneziaForm } from "../../src/system/relay/amnezia.ts";
-import { cookieIn } from "../../src/system/relay/cookie.ts";
+import { Amnezia } from "../../src/transports/disguises/amnezia.ts";
+import { cookieIn } from "../../src/transports/disguises/cookie.ts";
+import type { AmneziaForm } from "../../src/wireguard/amnezia.ts";
 
 const SERVER = Uint8Array.from({ length: 32 }, (_, at) => 0x10 + at);
 const OWN = Uint8Array.from({ length: 32 }, (_, at) => 0xc0 + at);

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, createHash, createHmac, randomFillSync } from "node:crypto";
+import { isWireGuard, SHORTEST_BYTES } from "../../wireguard/message.ts";
 import type { Disguise } from "./disguise.ts";
-import { isWireGuard, SHORTEST_BYTES } from "./frames.ts";
 
 /** Of Mullvad's servers, in the code of its app: the content is encrypted by WireGuard, so it need not be a secret. */
 const PASSWORD = "mullvad";

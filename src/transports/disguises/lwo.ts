@@ -1,5 +1,5 @@
+import { isWireGuard } from "../../wireguard/message.ts";
 import type { Disguise } from "./disguise.ts";
-import { isWireGuard } from "./frames.ts";
 
 /** Of the header of each message, by its type; in data, what follows is encrypted (WireGuard white paper, 5.4). */
 const HEADER_BYTES: Readonly<Record<number, number>> = { 1: 148, 2: 92, 3: 64, 4: 32 };

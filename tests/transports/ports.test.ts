@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { inRange, portsToTry } from "../../src/servers/ports.ts";
+import { inRange, portsToTry } from "../../src/transports/ports.ts";
 
 const MULLVAD = [
   [53, 53],
