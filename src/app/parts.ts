@@ -21,7 +21,7 @@ import { QueryLog } from "../dns/query-log.ts";
 import { Resolver } from "../dns/resolver.ts";
 import { Upstream } from "../dns/upstream.ts";
 import { Forwards } from "../forwards/forwards.ts";
-import { openerFor } from "../forwards/opener-for.ts";
+import { type Openers, openerFor } from "../forwards/opener-for.ts";
 import { FORWARDS } from "../forwards/saved.ts";
 import { UPLINK } from "../history/quality-ring.ts";
 import type { Alerts } from "../journal/alerts.ts";
@@ -200,10 +200,9 @@ export async function partsOn(
   tunnels.uplink.quality.onAsked((ms) => history.noteAsked(UPLINK, ms));
   const companyOf = ({ provider, label, registers }: Server) =>
     // The one that registers the gateway, or the one in the record.
-    (registers && registrations.current().provider?.name) ??
-    VPN_PROVIDERS.find((each) => provider === "managed" && each.label === label)?.name ??
-    null;
-  const openers = {
+    (registers && registrations.current().provider) ||
+    (VPN_PROVIDERS.find((each) => provider === "managed" && each.label === label) ?? null);
+  const openers: Openers = {
     "nat-pmp": new NatPmpOpener({
       host,
       onLost: (way) => {

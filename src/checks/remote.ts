@@ -1,6 +1,6 @@
+import { ROUTER_PROTOCOLS } from "../port-mapping/router-protocols.ts";
 import { forwardText } from "../remote/endpoint.ts";
 import type { RemoteStatus } from "../remote/schema.ts";
-import { ROUTER_PROTOCOLS } from "../shared/words.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
 /** Whether devices on the road can reach the home, as far as the gateway can know; null while remote access is off. */
@@ -12,7 +12,9 @@ export function remoteFinding({ on, endpoint, error, ways, by_hand, devices }: R
   const open = ways.find(({ state }) => state === "open");
   if (open !== undefined) {
     const by =
-      open.protocol === null ? "" : `, which the home router opens by ${ROUTER_PROTOCOLS[open.protocol]}`;
+      open.protocol === null
+        ? ""
+        : `, which the home router opens by ${ROUTER_PROTOCOLS[open.protocol].title}`;
     if (open.endpoint === endpoint) return ok(`${called}${by}`);
     return ok(`${called}; open is ${open.endpoint}${by}`);
   }

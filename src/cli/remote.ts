@@ -2,9 +2,10 @@ import { GatewayError } from "../base/errors.ts";
 import { Success } from "../http/answers.ts";
 import { Network } from "../http/schema.ts";
 import { askOperator } from "../operator/operator.ts";
+import { ROUTER_PROTOCOLS } from "../port-mapping/router-protocols.ts";
 import { clientFile } from "../remote/client-file.ts";
 import { AddedRemoteDevice, type RemoteDevice, RemoteStatus, type Way } from "../remote/schema.ts";
-import { ROUTER_PROTOCOLS, tunnelTitle } from "../shared/words.ts";
+import { tunnelTitle } from "../shared/words.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
@@ -121,7 +122,7 @@ function textOf({ on, port, endpoint, through, error, ways, devices }: RemoteSta
 }
 
 function wayText({ kind, state, endpoint, protocol, error }: Way): string {
-  const by = protocol === null ? "" : ` (${ROUTER_PROTOCOLS[protocol]})`;
+  const by = protocol === null ? "" : ` (${ROUTER_PROTOCOLS[protocol].title})`;
   const at = endpoint === null ? "" : ` ${printable(endpoint)}`;
   const why = error === null ? "" : `: ${printable(error)}`;
   switch (kind) {

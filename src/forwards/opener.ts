@@ -5,7 +5,11 @@ import type { Session } from "../tunnel/session.ts";
 export type Protocol = "tcp" | "udp";
 export const PROTOCOLS: readonly Protocol[] = ["tcp", "udp"];
 
-export type OpenerKind = "nat-pmp" | "pia" | "fixed";
+/** How a provider opens ports; of `fixed` ones, a person has set the port on the provider's site. */
+export const OPENER_KINDS = ["nat-pmp", "pia", "fixed"] as const;
+export type OpenerKind = (typeof OPENER_KINDS)[number];
+/** Those that ask a provider. */
+export type ProviderOpener = Exclude<OpenerKind, "fixed">;
 
 /** The end of a tunnel at which a provider opens ports. */
 export interface Way {

@@ -1,9 +1,13 @@
-import { type Static, Type } from "typebox";
+import { type Static, type TLiteral, Type } from "typebox";
+import { OPENER_KINDS, type OpenerKind } from "./opener.ts";
 
 export const ForwardProtocol = Type.Union([Type.Literal("tcp"), Type.Literal("udp")]);
 export type ForwardProtocol = Static<typeof ForwardProtocol>;
 /** 0 means "any" in protocols, and is no port. */
 export const Port = Type.Integer({ minimum: 1, maximum: 65_535 });
+
+/** The type of a union needs a tuple. */
+const Openers = OPENER_KINDS.map((kind) => Type.Literal(kind)) as [TLiteral<OpenerKind>];
 
 /** A port that is, or should be, reachable from the internet, and the device that it leads to. */
 export const Forward = Type.Object(
@@ -24,7 +28,7 @@ export const Forward = Type.Object(
     tunnel: Type.Union([Type.String(), Type.Null()], {
       description: "the tunnel by which the device leaves; null if it leaves by none",
     }),
-    opener: Type.Union([Type.Literal("nat-pmp"), Type.Literal("pia"), Type.Literal("fixed"), Type.Null()], {
+    opener: Type.Union([...Openers, Type.Null()], {
       description: "how the port is opened; null if nothing can open it",
     }),
     asked_by: Type.Union([Type.Literal("operator"), Type.Literal("device")], {

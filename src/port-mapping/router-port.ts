@@ -3,14 +3,10 @@ import { messageOf } from "../base/errors.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
 import type { Host, UdpSocket } from "../system/host.ts";
 import { Epoch } from "./epoch.ts";
-import {
-  HomeRouter,
-  LIFETIME_S,
-  type RouterMapping,
-  type RouterProtocol,
-  type RouterRequest,
-} from "./home-router.ts";
+import { HomeRouter, LIFETIME_S, type RouterMapping } from "./home-router.ts";
 import { ANNOUNCED, SERVER_PORT } from "./nat-pmp.ts";
+import type { RouterRequest } from "./router-protocol.ts";
+import type { RouterProtocolName } from "./router-protocols.ts";
 
 /** The pause after a failure; each further one is twice as long. */
 const FIRST_PAUSE_MS = 15_000;
@@ -49,7 +45,7 @@ export class RouterPort {
   private opened: Opened | null = null;
   private failure: string | null = null;
   private failures = 0;
-  private latest: RouterProtocol | null = null;
+  private latest: RouterProtocolName | null = null;
   /** A time of the monotonic clock. */
   private dueAt = Number.POSITIVE_INFINITY;
   private askedAt = Number.NEGATIVE_INFINITY;

@@ -1,4 +1,5 @@
 import type { Address, Prefix } from "../base/address.ts";
+import type { ProviderOpener } from "../forwards/opener.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { Config } from "../wireguard/schema.ts";
 import type { Credentials, LoggedOut, ShownAccount } from "./schema.ts";
@@ -8,6 +9,8 @@ export interface VpnProvider {
   /** As the operator types it. */
   readonly name: string;
   readonly label: string;
+  /** How it opens ports; null if it opens none. */
+  readonly ports: ProviderOpener | null;
   /** The secrets that `account login` asks for, in this order. */
   readonly credentials: readonly Credential[];
   /** The https address of its server list, in one of the formats of `servers/lists`. */

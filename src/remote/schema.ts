@@ -1,4 +1,5 @@
-import { type Static, Type } from "typebox";
+import { type Static, type TLiteral, Type } from "typebox";
+import { ROUTER_PROTOCOL_NAMES, type RouterProtocolName } from "../port-mapping/router-protocols.ts";
 
 /** A device on the road. */
 export const RemoteDevice = Type.Object(
@@ -21,6 +22,11 @@ export const RemoteDevice = Type.Object(
 );
 export type RemoteDevice = Static<typeof RemoteDevice>;
 
+/** The type of a union needs a tuple. */
+const RouterProtocols = ROUTER_PROTOCOL_NAMES.map((name) => Type.Literal(name)) as [
+  TLiteral<RouterProtocolName>,
+];
+
 /** One way by which devices may come in. */
 export const Way = Type.Object(
   {
@@ -32,7 +38,7 @@ export const Way = Type.Object(
       { description: "unknown: the gateway cannot find out whether it is open" },
     ),
     endpoint: Type.Union([Type.String(), Type.Null()], { description: "as host:port" }),
-    protocol: Type.Union([Type.Literal("pcp"), Type.Literal("nat-pmp"), Type.Literal("upnp"), Type.Null()], {
+    protocol: Type.Union([...RouterProtocols, Type.Null()], {
       description: "how the home router opens it",
     }),
     error: Type.Union([Type.String(), Type.Null()], { description: "why it is not open" }),

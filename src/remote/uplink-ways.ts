@@ -1,8 +1,8 @@
 import { createHmac } from "node:crypto";
 import { type Address, contains, familyOf, isHostAddress, isPrivate, isPublic } from "../base/address.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
-import type { RouterRequest } from "../port-mapping/home-router.ts";
 import { RouterPort } from "../port-mapping/router-port.ts";
+import type { RouterRequest } from "../port-mapping/router-protocol.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";

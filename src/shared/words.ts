@@ -49,9 +49,6 @@ export const STATE_WORDS = {
   failed: "has failed",
 } as const;
 
-/** How a home router is asked for a port. */
-export const ROUTER_PROTOCOLS = { pcp: "PCP", "nat-pmp": "NAT-PMP", upnp: "UPnP" } as const;
-
 /** A text as the beginning of a sentence or a title. */
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);

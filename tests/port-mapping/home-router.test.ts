@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { HomeRouter, LIFETIME_S, type RouterRequest } from "../../src/port-mapping/home-router.ts";
+import { HomeRouter, LIFETIME_S } from "../../src/port-mapping/home-router.ts";
+import type { RouterRequest } from "../../src/port-mapping/router-protocol.ts";
 import type { PinnedRequest } from "../../src/system/host.ts";
 import { ip } from "../fake/address.ts";
 import { Datagrams } from "../fake/datagrams.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import type { PolicyPart } from "../../src/killswitch/policy.ts";
-import type { RouterRequest } from "../../src/port-mapping/home-router.ts";
 import { RESULT } from "../../src/port-mapping/nat-pmp.ts";
 import { RouterPort } from "../../src/port-mapping/router-port.ts";
+import type { RouterRequest } from "../../src/port-mapping/router-protocol.ts";
 import type { HttpsAnswer, PinnedRequest } from "../../src/system/host.ts";
 import { ip } from "../fake/address.ts";
 import { Datagrams } from "../fake/datagrams.ts";

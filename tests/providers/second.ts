@@ -6,6 +6,7 @@ import { PRESHARED, PUBLIC } from "../servers/example.ts";
 export const second: VpnProvider = {
   name: "second",
   label: "Second VPN",
+  ports: null,
   credentials: [
     { field: "user_name", name: "User name", parse: (text) => text.trim() },
     { field: "password", name: "Password", parse: (text) => text },

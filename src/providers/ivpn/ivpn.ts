@@ -7,6 +7,7 @@ import { registrationFrom } from "./registration.ts";
 export const ivpn: VpnProvider = {
   name: "ivpn",
   label: "IVPN",
+  ports: null,
   credentials: [
     { field: "account_id", name: "Account ID", parse: accountIdIn },
     {

@@ -12,6 +12,7 @@ const RESOLVER = mustParseAddress("10.64.0.1");
 export const mullvad: VpnProvider = {
   name: "mullvad",
   label: "Mullvad",
+  ports: null,
   credentials: [{ field: "account_number", name: "Account number", parse: accountNumberIn }],
   list: FLAGS.managedList.fallback,
   api: FLAGS.managedApi.fallback,

@@ -27,6 +27,7 @@ const QUERY = [
 export const nordvpn: VpnProvider = {
   name: "nordvpn",
   label: "NordVPN",
+  ports: null,
   credentials: [{ field: "access_token", name: "Access token", parse: accessTokenIn }],
   list: `https://api.nordvpn.com/v1/servers?${QUERY}`,
   api: "https://api.nordvpn.com",

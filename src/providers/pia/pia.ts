@@ -6,6 +6,7 @@ import { registrationFrom } from "./registration.ts";
 export const pia: VpnProvider = {
   name: "pia",
   label: "Private Internet Access",
+  ports: "pia",
   credentials: [
     { field: "user_name", name: "User name", parse: userNameIn },
     { field: "password", name: "Password", parse: passwordIn },
