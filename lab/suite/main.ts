@@ -48,7 +48,7 @@ if (process.getuid?.() !== 0) {
 process.env.PORTCULLIS_TEST_LACKS = lacks.permission;
 
 const omitted = isFast ? [] : leftOut(lacks).filter((file) => filesOf(part).includes(file));
-const results = isFast ? await runAll([...sourceChecks(true), fastTests()], tell) : await everything();
+const results = isFast ? await runAll([fastTests(), ...sourceChecks(true)], tell) : await everything();
 report(results, isFast || isChosen ? 0 : await countOf(part, omitted));
 
 async function everything(): Promise<Result[]> {

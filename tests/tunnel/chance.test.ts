@@ -97,7 +97,6 @@ test(
   `${SEQUENCES} random sequences of wishes, failures and tampering end as a fresh start would, and the kill switch always stands`,
   () =>
     inDirectory(async (directory) => {
-      const fresh = new Map<string, string>();
       for (let seed = 1; seed <= SEQUENCES; seed++) {
         const label = `seed ${seed}`;
         const chance = await begin(join(directory, `${seed}`), seed);
@@ -105,10 +104,7 @@ test(
         const { gateway, host } = chance;
         await calm(chance);
         const status = await gateway.status();
-        const name = status.connected ? status.server : "";
-        const wanted = fresh.get(name) ?? (await freshState(join(directory, `fresh ${name}`), status));
-        fresh.set(name, wanted);
-        expect(kernelState(host), label).toBe(wanted);
+        expect(kernelState(host), label).toBe(await freshState(status));
         expect(status.state, label).not.toBe("reconnecting");
         expect(await gateway.controller.fault(), label).toBeNull();
         expect(stoodAlways(host), label).toBe(true);
@@ -154,8 +150,7 @@ test(
           await host.pass(2_000);
           const status = await gateway.status();
           const label = `seed ${seed}, connect ${connect}`;
-          const fresh = await freshState(join(directory, `fresh ${label}`), status);
-          expect(kernelState(host), label).toBe(fresh);
+          expect(kernelState(host), label).toBe(await freshState(status));
         }
       }
     }),

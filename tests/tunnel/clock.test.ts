@@ -1,4 +1,5 @@
 import { describe, expect, spyOn, test } from "bun:test";
+import { slow } from "../fast.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, placeOf, THREE, TWO } from "./gateway.ts";
 
@@ -6,8 +7,8 @@ const PATIENCE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const SILENT = "one did not answer the WireGuard handshake within 10 s: is it up, and are the keys right?";
 
-function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
-  test(text, () => inDirectory(async (directory) => work(await Gateway.watched(directory))), PATIENCE_MS);
+function claim(text: string, work: (gateway: Gateway) => Promise<void>, run: typeof test = test): void {
+  run(text, () => inDirectory(async (directory) => work(await Gateway.watched(directory))), PATIENCE_MS);
 }
 
 /** What a connect to the first server says when nobody answers. */
@@ -38,6 +39,7 @@ claim(
     await host.pass(HOUR_MS / 2);
     expect(savedState.handshake()).toBeLessThan(start);
   },
+  slow.test,
 );
 
 claim("the time is saved every three minutes while a tunnel is up, and only then", async (gateway) => {

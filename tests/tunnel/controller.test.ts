@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Server } from "../../src/servers/schema.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { CHANGE_ELEMENTS, FakeHost } from "../fake/host.ts";
+import { slow } from "../fast.ts";
 import { inDirectory } from "./directory.ts";
 import {
   freshState,
@@ -26,8 +27,8 @@ const ELSEWHERE = { ...placeOf([TWO, THREE]), country: "Sweden" };
 const ENDPOINT = { one: "192.0.2.1:51820", two: "192.0.2.2:51820" };
 
 /** A test with a gateway that has started. */
-function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
-  test(text, () => inDirectory(async (directory) => work(await Gateway.started(directory))));
+function claim(text: string, work: (gateway: Gateway) => Promise<void>, run: typeof test = test): void {
+  run(text, () => inDirectory(async (directory) => work(await Gateway.started(directory))));
 }
 
 function tunnelLinks(host: FakeHost): string[] {
@@ -468,27 +469,31 @@ describe("a restart", () => {
     expect(await gateway.status()).toMatchObject({ connected: false, state: "disconnected" });
   });
 
-  claim("ends in order after a crash at any command of a connect, a switch and a probe", async () => {
-    await inDirectory(async (directory) => {
-      for (let crash = 1, crashed = true; crashed; crash++) {
-        const gateway = await Gateway.started(join(directory, `crash${crash}`));
-        const { host } = gateway;
-        const start = host.commands.length;
-        host.fails = (count) => (count - start >= crash ? "before" : null);
-        await gateway.controller.connect(ONE).catch(() => {});
-        await gateway.controller.connect(TWO).catch(() => {});
-        await gateway.controller.connect(ELSEWHERE).catch(() => {});
-        await settled(gateway);
-        crashed = host.commands.length - start >= crash;
-        host.fails = () => null;
-        await gateway.restart();
-        await gateway.comeToRest();
-        const fresh = await freshState(join(directory, `fresh${crash}`), await gateway.status());
-        expect(kernelState(host), `crash at ${crash}`).toBe(fresh);
-        expect(stoodAlways(host)).toBe(true);
-      }
-    });
-  });
+  claim(
+    "ends in order after a crash at any command of a connect, a switch and a probe",
+    async () => {
+      await inDirectory(async (directory) => {
+        for (let crash = 1, crashed = true; crashed; crash++) {
+          const gateway = await Gateway.started(join(directory, `crash${crash}`));
+          const { host } = gateway;
+          const start = host.commands.length;
+          host.fails = (count) => (count - start >= crash ? "before" : null);
+          await gateway.controller.connect(ONE).catch(() => {});
+          await gateway.controller.connect(TWO).catch(() => {});
+          await gateway.controller.connect(ELSEWHERE).catch(() => {});
+          await settled(gateway);
+          crashed = host.commands.length - start >= crash;
+          host.fails = () => null;
+          await gateway.restart();
+          await gateway.comeToRest();
+          const fresh = await freshState(await gateway.status());
+          expect(kernelState(host), `crash at ${crash}`).toBe(fresh);
+          expect(stoodAlways(host)).toBe(true);
+        }
+      });
+    },
+    slow.test,
+  );
 });
 
 describe("a dead session", () => {
@@ -626,7 +631,7 @@ const SCENARIOS: Record<
   },
 };
 
-describe.each(["before", "after"] as const)("a command that fails %s its effect", (when) => {
+slow.describe.each(["before", "after"] as const)("a command that fails %s its effect", (when) => {
   test.each(Object.keys(SCENARIOS))(
     "at any place of a %s is repaired, and the kill switch stands",
     (name) =>
@@ -645,9 +650,9 @@ describe.each(["before", "after"] as const)("a command that fails %s its effect"
           await settled(gateway);
           failed = host.commands.length - start >= failing;
           host.fails = () => null;
-          await assertHonest(gateway, join(directory, `honest${failing}`), label);
+          await assertHonest(gateway, label);
           await gateway.comeToRest();
-          const fresh = await freshState(join(directory, `fresh${failing}`), await gateway.status());
+          const fresh = await freshState(await gateway.status());
           expect(kernelState(host), label).toBe(fresh);
           expect(await controller.fault(), label).toBeNull();
           expect(stoodAlways(host), label).toBe(true);
@@ -670,7 +675,7 @@ describe.each(["before", "after"] as const)("a command that fails %s its effect"
           failed = host.commands.length - start >= failing;
           host.fails = () => null;
           await gateway.restart();
-          const fresh = await freshState(join(directory, `fresh${failing}`), await gateway.status());
+          const fresh = await freshState(await gateway.status());
           expect(kernelState(host), `command ${failing}`).toBe(fresh);
           expect(stoodAlways(host)).toBe(true);
         }
@@ -680,10 +685,10 @@ describe.each(["before", "after"] as const)("a command that fails %s its effect"
 });
 
 /** Either the kernel is as the state wants it, or the gateway says that it is not. */
-async function assertHonest(gateway: Gateway, directory: string, label: string): Promise<void> {
+async function assertHonest(gateway: Gateway, label: string): Promise<void> {
   const status = await gateway.status();
   if (status.state === "reconnecting") return;
-  const asWanted = kernelState(gateway.host) === (await freshState(directory, status));
+  const asWanted = kernelState(gateway.host) === (await freshState(status));
   if (!asWanted) expect(await gateway.controller.fault(), `${label}: a fault is told`).not.toBeNull();
 }
 

@@ -11,10 +11,10 @@ export function newDirectory(): string {
 }
 
 /** A directory for the work; gone afterwards. */
-export async function inDirectory(work: (directory: string) => Promise<void>): Promise<void> {
+export async function inDirectory<T>(work: (directory: string) => Promise<T>): Promise<T> {
   const directory = newDirectory();
   try {
-    await work(directory);
+    return await work(directory);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }

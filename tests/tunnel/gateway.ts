@@ -19,6 +19,7 @@ import { Tunnels } from "../../src/tunnel/tunnels.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { cidrs, ips } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";
+import { inDirectory } from "./directory.ts";
 
 const BASE = "wg";
 
@@ -235,11 +236,19 @@ export function kernelState(host: FakeHost): string {
   return text.replaceAll(`${BASE}1`, `${BASE}0`).replaceAll(/(zone set|ct zone|ct zone !=) 2/g, "$1 1");
 }
 
-/** The kernel of a gateway that was started and then led straight to where `status` is. */
-export async function freshState(directory: string, status: TunnelStatus): Promise<string> {
+const fresh = new Map<Server | null, Promise<string>>();
+
+/** The kernel of a gateway that was started and then led straight to where `status` is; it is made once for each server. */
+export function freshState({ connected, server: name }: TunnelStatus): Promise<string> {
+  const target = (connected && SERVERS.find((one) => one.name === name)) || null;
+  const state = fresh.get(target) ?? inDirectory((directory) => freshKernel(directory, target));
+  fresh.set(target, state);
+  return state;
+}
+
+async function freshKernel(directory: string, target: Server | null): Promise<string> {
   const gateway = await Gateway.started(directory);
-  const target = SERVERS.find((one) => one.name === status.server);
-  if (status.connected && target !== undefined) await gateway.controller.connect(target);
+  if (target !== null) await gateway.controller.connect(target);
   return kernelState(gateway.host);
 }
 

@@ -152,7 +152,7 @@ const DOORS = [
   ["a program", false],
 ] as const;
 
-describe.each(DOORS)("a tunnel made by %s", (_, native) => {
+slow.describe.each(DOORS)("a tunnel made by %s", (_, native) => {
   test.each([0, 1, 2, 10, 60, 61, 100, 121, 65_535])(
     "that is idle for an hour, with a keepalive each %d s in its configuration, is alive",
     (keepalive) =>
@@ -250,7 +250,7 @@ describe.each(DOORS)("a tunnel made by %s", (_, native) => {
     PATIENCE_MS,
   );
 
-  slow.test(
+  test(
     "that is idle is lost at the latest 180 s and two looks after the server's last word: one that hears it, and one that finds it old",
     () =>
       onGateway(native, 0, async ({ gateway, host, losses }) => {

@@ -4,6 +4,7 @@ import { nextTurn } from "../../src/base/queue.ts";
 import type { Controller } from "../../src/tunnel/controller.ts";
 import { setconfText } from "../../src/wireguard/interface.ts";
 import { ip } from "../fake/address.ts";
+import { slow } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, kernelState, ONE, placeOf, server, stoodAlways, THREE, TWO } from "../tunnel/gateway.ts";
 
@@ -12,8 +13,8 @@ const MINUTE_MS = 60_000;
 const TWO_AT = "192.0.2.2:51820";
 
 /** A test with a gateway that is watched and whose main is connected to server one; time goes by in `host.pass` alone. */
-function claim(text: string, work: (gateway: Gateway) => Promise<void>): void {
-  test(
+function claim(text: string, work: (gateway: Gateway) => Promise<void>, run: typeof test = test): void {
+  run(
     text,
     () =>
       inDirectory(async (directory) => {
@@ -500,6 +501,7 @@ describe("after a restart", () => {
       }
       expect(stoodAlways(host)).toBe(true);
     },
+    slow.test,
   );
 
   for (const [what, work] of [
@@ -527,25 +529,30 @@ describe("after a restart", () => {
           await host.pass(3_000);
         }
       },
+      slow.test,
     );
 
-  claim("a SIGKILL at any command of a removal leaves the whole tunnel or nothing of it", async (gateway) => {
-    const { host } = gateway;
-    const outcomes = new Set<string>();
-    for (let command = 1; command < 20; command += 1) {
-      await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
-      let left = command;
-      host.holds = () => (--left > 0 ? null : new Promise(() => {}));
-      void gateway.tunnels.remove("tv").catch(() => {});
-      await host.pass(3_000);
-      host.holds = () => null;
-      await gateway.restart();
-      gateway.watch();
-      await host.pass(3_000);
-      const saved = gateway.savedState.tunnels().get("tv");
-      const server = saved === undefined ? "gone" : (saved.connection?.name ?? "without a server");
-      outcomes.add(`${server}, ${host.links.has("wg2") ? "an interface" : "no interface"}`);
-    }
-    expect(outcomes).toEqual(new Set(["gone, no interface"]));
-  });
+  claim(
+    "a SIGKILL at any command of a removal leaves the whole tunnel or nothing of it",
+    async (gateway) => {
+      const { host } = gateway;
+      const outcomes = new Set<string>();
+      for (let command = 1; command < 20; command += 1) {
+        await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
+        let left = command;
+        host.holds = () => (--left > 0 ? null : new Promise(() => {}));
+        void gateway.tunnels.remove("tv").catch(() => {});
+        await host.pass(3_000);
+        host.holds = () => null;
+        await gateway.restart();
+        gateway.watch();
+        await host.pass(3_000);
+        const saved = gateway.savedState.tunnels().get("tv");
+        const server = saved === undefined ? "gone" : (saved.connection?.name ?? "without a server");
+        outcomes.add(`${server}, ${host.links.has("wg2") ? "an interface" : "no interface"}`);
+      }
+      expect(outcomes).toEqual(new Set(["gone, no interface"]));
+    },
+    slow.test,
+  );
 });
