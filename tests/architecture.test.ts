@@ -191,6 +191,11 @@ test("the kill switch has one writer; what is loaded at boot is text from the sa
   expect(importing("rulesetOf")).toEqual(["killswitch/boot-files.ts", "killswitch/wanted.ts"]);
 });
 
+test("what the operator wants of the kill switch has one writer", () => {
+  const writing = [...TEXTS].filter(([, text]) => text.includes("KILL_SWITCH.write("));
+  expect(writing.map(([file]) => file)).toEqual(["killswitch/operator-switch.ts"]);
+});
+
 test("relative imports name the file, with its ending", () => {
   expect(
     IMPORTS.filter(({ from }) => from.startsWith(".") && !/\.(tsx?|css|html|js|gz|json|txt)$/.test(from)),

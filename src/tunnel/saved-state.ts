@@ -3,7 +3,7 @@ import { type Address, parseAddress } from "../base/address.ts";
 import { nextBeat } from "../base/beat.ts";
 import { codeOf, GatewayError, messageOf } from "../base/errors.ts";
 import { Name } from "../base/name.ts";
-import { SavedChoice, savedJson, savedNumber, type Texts } from "../base/saved.ts";
+import { savedJson, savedNumber, type Texts } from "../base/saved.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { Alarm } from "../killswitch/repairs.ts";
 import { MAIN_SLOT } from "../network/slot.ts";
@@ -24,15 +24,6 @@ import { SESSION_ENDS_MS } from "./health.ts";
 import { KEY_WISHES } from "./key-wishes.ts";
 import { addressKey, MAX_ADDRESSES, nameInKey } from "./known-addresses.ts";
 import { isLeftOf, LAST, type Last, lastOf } from "./last.ts";
-
-/** Whether the operator wants the kill switch. A restore turns it off only if that is permitted. */
-export const KILL_SWITCH = new SavedChoice(
-  "killswitch",
-  "kill switch",
-  "on",
-  (text) => /^(on|off)$/.test(text),
-  true,
-);
 
 const MAX_RECENT = 10;
 const Recent = Type.Object({
@@ -107,19 +98,6 @@ export class SavedState implements Texts {
   reload(): void {
     this.unsaved.clear();
     this.values = this.store.settings();
-  }
-
-  /** Whether the operator wants the kill switch; true unless it was turned off. */
-  killSwitchWanted(): boolean {
-    return KILL_SWITCH.read(this) !== "off";
-  }
-
-  /**
-   * Throws if it is to be turned off and that cannot be saved, because a restart would turn it on again unexpectedly.
-   */
-  saveKillSwitch(wanted: boolean): void {
-    if (!wanted) KILL_SWITCH.write(this.store, "off");
-    KILL_SWITCH.write(this, wanted ? "on" : "off");
   }
 
   /** Requires what the tunnel's wish does, even if it comes from the backup of a gateway that did not. */

@@ -11,10 +11,11 @@ import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { pauseAfter } from "./backoff.ts";
 import { Backstop } from "./backstop.ts";
-import { type Controller, outageOf } from "./controller.ts";
+import type { Controller } from "./controller.ts";
 import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
 import type { KnownWays } from "./known-ways.ts";
+import { outageOf } from "./losses.ts";
 import { resolverInside } from "./mtu.ts";
 import type { OrderTarget } from "./order.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -287,8 +288,8 @@ export class Supervisor {
    * them inside.
    */
   private resolverOf(session: Session): Address | null {
-    const { killSwitch, savedState, name } = this.deps;
-    if (name !== MAIN || !savedState.killSwitchWanted()) return null;
+    const { killSwitch, name } = this.deps;
+    if (name !== MAIN || !killSwitch.isWanted) return null;
     return resolverInside(session, killSwitch.network);
   }
 

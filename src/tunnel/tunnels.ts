@@ -2,6 +2,7 @@ import { GatewayError, messageOf } from "../base/errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import { MAIN } from "../killswitch/policy.ts";
+import { Protection } from "../killswitch/protection.ts";
 import { type Alarm, Repairs } from "../killswitch/repairs.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Neighbour } from "../network/neighbours.ts";
@@ -62,6 +63,7 @@ export interface TunnelsDeps
 /** All tunnels by name, and what they share. `main` always exists; others come and go, each with a slot of its own. */
 export class Tunnels {
   readonly killSwitch: KillSwitch;
+  readonly protection: Protection;
   readonly roundTrips: RoundTrips;
   readonly machine: Machine;
   /** Of the uplink to its router. */
@@ -84,6 +86,7 @@ export class Tunnels {
   constructor(private readonly deps: TunnelsDeps) {
     const { host, base, alarm } = deps;
     this.killSwitch = deps.killSwitch;
+    this.protection = new Protection({ ...deps, unsettled: () => this.main.controller.unsettled });
     this.otherFirewalls = new OtherFirewalls(host, alarm, base, () =>
       this.all().flatMap(({ slot }) => slot.links),
     );
@@ -174,11 +177,11 @@ export class Tunnels {
     const network = seen ?? (await this.deps.findNetwork());
     const links = seen === null ? await this.kernel.links() : [];
     const left = { links, known, network };
-    await this.each((controller) => controller.adopt(left));
+    await this.each(({ start }) => start.adopt(left));
     this.deps.onAdopted?.();
     await this.killSwitch.updateNetwork(network);
-    await this.each((controller) => controller.begin(left));
-    await this.each(async (controller) => controller.beginElsewhere());
+    await this.each(({ start }) => start.begin(left));
+    await this.each(async ({ start }) => start.beginElsewhere());
     await this.removeOrphans(links);
     await this.machine.setSysctls();
   }

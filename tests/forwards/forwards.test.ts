@@ -125,7 +125,7 @@ function claim(text: string, work: (world: World) => Promise<void>, run: typeof 
       inDirectory(async (directory) => {
         const world = new World(await Gateway.watched(directory));
         const { devices, controller } = world.gateway;
-        devices.lanIs(controller.lans, controller.network.uplink);
+        devices.lanIs(controller.network.lans, controller.network.uplink);
         await world.settled(devices.load());
         await world.settled(world.forwards.load());
         await world.settled(world.gateway.controller.connect(ONE));
