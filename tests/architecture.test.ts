@@ -181,8 +181,9 @@ test("the kill switch has one writer; what is loaded at boot is text from the sa
     [...TEXTS]
       .filter(([, text]) => new RegExp(`import \\{[^}]*\\b${name}\\b`).test(text))
       .map(([file]) => file);
-  expect(importing("applyRules")).toEqual(["killswitch/killswitch.ts"]);
-  expect(importing("LoadedTable")).toEqual(["killswitch/killswitch.ts"]);
+  expect(importing("LoadedLayers")).toEqual(["killswitch/killswitch.ts"]);
+  expect(importing("applyRules")).toEqual(["killswitch/loaded-layers.ts"]);
+  expect(importing("LoadedTable")).toEqual(["killswitch/loaded-layers.ts"]);
   expect(importing("loadTable")).toEqual(["killswitch/loaded-table.ts"]);
   const changing = [...TEXTS].filter(([, text]) => text.includes("host.changeElements("));
   expect(changing.map(([file]) => file)).toEqual(["killswitch/loaded-table.ts"]);
