@@ -9,6 +9,7 @@ import type { Host } from "../system/host.ts";
 import { Connections } from "./connections.ts";
 import { foreignRoutes, removeRoutes } from "./foreign-routes.ts";
 import { bypassIn } from "./foreign-rule.ts";
+import { OWN_NUMBERS, ruleDifferences } from "./kernel-rules.ts";
 import { LoadedLayers } from "./loaded-layers.ts";
 import type { Progress } from "./loaded-table.ts";
 import { Notice } from "./notice.ts";
@@ -26,7 +27,6 @@ import { Readings } from "./readings.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
 import { type Inspection, inspectionOf, type Layers, layersOf } from "./report.ts";
 import { interfacesTo, overlap, overlapOf, routersTo } from "./routed.ts";
-import { OWN_NUMBERS, ruleDifferences } from "./routing-rules.ts";
 import { type Wanted, wantedFor } from "./wanted.ts";
 
 /**

@@ -1,10 +1,11 @@
 import { LAN_TABLE, ROUTED_TABLE } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { ArpTable } from "./arp.ts";
+import { applyRules } from "./kernel-rules.ts";
 import { LoadedTable, type Progress } from "./loaded-table.ts";
 import type { OwnChanges } from "./own-changes.ts";
 import { RouteTable } from "./routed.ts";
-import { applyRules, type Rule } from "./routing-rules.ts";
+import type { Rule } from "./routing-rules.ts";
 import type { Wanted } from "./wanted.ts";
 
 /** What the kernel has been given: the firewall's tables, the routing rules, and the gateway's own routing tables. */
