@@ -1,7 +1,8 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Command } from "commander";
 import { GatewayError } from "../../src/base/errors.ts";
-import { addressIn, FLAGS, localUrl, settingsFrom } from "../../src/base/settings.ts";
+import { FLAGS } from "../../src/base/flags.ts";
+import { addressIn, localUrl, settingsFrom } from "../../src/base/settings.ts";
 import { optionFor } from "../../src/cli/settings.ts";
 import { ownLinks } from "../../src/network/slot.ts";
 import { commandLine } from "../cli/program.ts";
