@@ -215,6 +215,7 @@ test("the page in the browser takes only types, what is shared, and what makes a
     new Set([
       ...[
         "shared/bounds.ts",
+        "shared/exits.ts",
         "shared/quotas.ts",
         "shared/words.ts",
         "shared/page-answers.ts",

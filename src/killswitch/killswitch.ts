@@ -137,8 +137,14 @@ export class KillSwitch {
   isOpen(exit: Exit): boolean {
     const policy = this.wanted?.policy;
     if (policy === undefined) return false;
-    if (exit.to === "direct") return canLeaveDirectly(policy);
-    return exit.to === "tunnel" && tunnelsOf(exit.name, policy).length > 0;
+    switch (exit.to) {
+      case "direct":
+        return canLeaveDirectly(policy);
+      case "tunnel":
+        return tunnelsOf(exit.name, policy).length > 0;
+      case "blocked":
+        return false;
+    }
   }
 
   /**
