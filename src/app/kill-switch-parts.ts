@@ -7,9 +7,9 @@ import { connectedTo } from "../destinations/connected.ts";
 import { Destinations } from "../destinations/destinations.ts";
 import { ADDRESSES_FILE } from "../destinations/kept-addresses.ts";
 import { DESTINATIONS } from "../destinations/saved.ts";
-import { DEFAULT_EXIT, DIRECT } from "../devices/assignments.ts";
 import { Devices } from "../devices/devices.ts";
 import type { DhcpHosts } from "../devices/fixed.ts";
+import { DEFAULT_EXIT, DIRECT } from "../devices/record.ts";
 import { DHCP_UNIT, HOSTS_FILE } from "../dhcp/files.ts";
 import { holdQuestions } from "../dns/dns.ts";
 import { DNS_LISTS, isBlocking, wantedLists } from "../dns/wanted-lists.ts";
@@ -17,7 +17,6 @@ import { History } from "../history/history.ts";
 import { Alerts } from "../journal/alerts.ts";
 import { Journal } from "../journal/journal.ts";
 import { KillSwitch } from "../killswitch/killswitch.ts";
-import { isKillSwitchWanted, KILL_SWITCH } from "../killswitch/operator-switch.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { Repairs } from "../killswitch/repairs.ts";
 import { listTable } from "../killswitch/table.ts";
@@ -35,7 +34,7 @@ import { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { TextFile } from "../system/text-file.ts";
 import { timeZone } from "../system/time-zone.ts";
-import { SavedState } from "../tunnel/saved-state.ts";
+import { KILL_SWITCH, SavedState } from "../tunnel/saved-state.ts";
 import type { GatewayEvents } from "./events.ts";
 import { type Kept, setAside } from "./set-aside.ts";
 
@@ -98,7 +97,7 @@ export function killSwitchPartsOn(
     return network;
   };
   const repairs = new Repairs(host, alarm);
-  const killSwitch = new KillSwitch(host, () => isKillSwitchWanted(savedState), repairs, alarm);
+  const killSwitch = new KillSwitch(host, () => savedState.killSwitchWanted(), repairs, alarm);
   killSwitch.slots = allSlots(settings.interface);
   const remote = new RemoteDevices({ store, killSwitch, link: remoteLinkOf(settings.interface) });
   const devices = new Devices({
@@ -114,7 +113,7 @@ export function killSwitchPartsOn(
     publishRemoved: (id) => events.publish({ type: "device_removed", payload: { id } }),
     publishShared: () => events.publish({ type: "shared_limits", payload: null }),
   });
-  killSwitch.deviceAt = (address) => devices.deviceAt(address);
+  killSwitch.deviceAt = (address) => devices.roster.deviceAt(address);
   const destinations = new Destinations({
     ...{ clock: host, store, killSwitch, devices, alarm },
     listing: () => listTable(host),

@@ -8,9 +8,7 @@ import { parseMac } from "../base/mac.ts";
 import type { Settings } from "../base/settings.ts";
 import { Https } from "../certificates/https.ts";
 import { Checkup } from "../checks/checkup.ts";
-import { FIXED_ADDRESSES } from "../devices/fixed.ts";
-import { LIMITS } from "../devices/limits.ts";
-import { QUOTAS } from "../devices/quotas.ts";
+import { DEVICE_LISTS } from "../devices/record.ts";
 import type { Askers } from "../dns/asker-ports.ts";
 import { BlockLists } from "../dns/block-lists.ts";
 import { Dns } from "../dns/dns.ts";
@@ -26,7 +24,6 @@ import { FORWARDS } from "../forwards/saved.ts";
 import { UPLINK } from "../history/quality-ring.ts";
 import type { Alerts } from "../journal/alerts.ts";
 import { journalOf } from "../journal/tunnel-states.ts";
-import { OperatorSwitch } from "../killswitch/operator-switch.ts";
 import { listeningOn } from "../killswitch/own-resolver.ts";
 import { MqttStatus } from "../mqtt/status.ts";
 import { LINE } from "../network/fair-queues.ts";
@@ -77,7 +74,6 @@ import { publishChanges } from "./publisher.ts";
 /** The parts of a gateway, wired together; nothing has touched the kernel yet. */
 export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
   tunnels: Tunnels;
-  operatorSwitch: OperatorSwitch;
   overview: Overview;
   /** Answers the LAN's questions while anything needs that. */
   dns: Dns;
@@ -165,7 +161,7 @@ export async function partsOn(
       void killSwitchParts.bounds.check();
     },
     onAdopted: () => {
-      killSwitchParts.devices.tunnelsAre(
+      killSwitchParts.devices.inForce.tunnelsAre(
         tunnels.all().map(({ name, controller }) => [name, controller.carriesData] as const),
       );
       queueTunnels();
@@ -183,11 +179,6 @@ export async function partsOn(
         : [],
     alarm,
   });
-  const operatorSwitch = new OperatorSwitch({
-    ...killSwitchParts,
-    settle: (decide) => tunnels.main.controller.settle(decide),
-    alarm,
-  });
   const connects = new ConnectRequests({ ...killSwitchParts, tunnels, catalogue, host });
   const past = new PastConnections({
     ...{ savedState, catalogue },
@@ -199,9 +190,9 @@ export async function partsOn(
   });
   tunnels.onTunnel((tunnel) => tunnel.controller.onChange(() => void killSwitchParts.history.read(tunnel)));
   tunnels.onTunnel(({ name, controller }) =>
-    controller.onChange(() => killSwitchParts.devices.tunnelIs(name, controller.carriesData)),
+    controller.onChange(() => killSwitchParts.devices.inForce.tunnelIs(name, controller.carriesData)),
   );
-  tunnels.onRemoved((name) => killSwitchParts.devices.tunnelRemoved(name));
+  tunnels.onRemoved((name) => killSwitchParts.devices.inForce.forget(name));
   const { history } = killSwitchParts;
   tunnels.onTunnel(({ name, quality: { quality } }) => quality.onAsked((ms) => history.noteAsked(name, ms)));
   tunnels.uplink.quality.onAsked((ms) => history.noteAsked(UPLINK, ms));
@@ -247,8 +238,8 @@ export async function partsOn(
     byTime: killSwitchParts.devices.byTime,
     assertPossible: (schedule) => {
       if (schedule.do === "move") tunnels.named(schedule.tunnel, "tunnel");
-      else if (schedule.do === "exit") killSwitchParts.devices.assertExit(schedule.value);
-      else killSwitchParts.devices.assertLimit(schedule.who, schedule.do);
+      else if (schedule.do === "exit") killSwitchParts.devices.choices.assertExit(schedule.value);
+      else killSwitchParts.devices.choices.assertLimit(schedule.who, schedule.do);
     },
     move: async (tunnel) => moveElsewhere(tunnels.named(tunnel).controller, catalogue),
     alarm,
@@ -335,7 +326,7 @@ export async function partsOn(
   const tokens = new Tokens(store, host);
   tokens.onChange((what) => alarm("access_changed", what));
   const live = liveBackup({
-    ...{ ...killSwitchParts, host, catalogue, tunnels, operatorSwitch, accounts },
+    ...{ ...killSwitchParts, host, catalogue, tunnels, accounts },
     ...{ forwards, schedules, remoteAccess, blockLists, qualitySettings, takeUpAccount: takeUp },
   });
   const backups = new ClientBackups({
@@ -351,7 +342,7 @@ export async function partsOn(
     onChange: (running) => events.publish({ type: "speed_update", payload: { running } }),
   });
   const overview = new Overview({ ...killSwitchParts, tunnels, catalogue, past, forwards });
-  publishChanges({ ...killSwitchParts, tunnels, operatorSwitch, catalogue, overview });
+  publishChanges({ ...killSwitchParts, tunnels, catalogue, overview });
   const damages: [AlertCode, string][] = [];
   if (tokens.alert !== null) damages.push(["state_damaged", tokens.alert]);
   if (store.alert !== null) damages.push(["state_damaged", store.alert]);
@@ -359,7 +350,6 @@ export async function partsOn(
   return {
     ...killSwitchParts,
     tunnels,
-    operatorSwitch,
     overview,
     dns,
     blockLists,
@@ -408,7 +398,7 @@ function askersIn({
   destinations,
   blockLists,
 }: Pick<Parts, "devices" | "destinations" | "blockLists">): Askers {
-  const { decided, others } = devices.askers;
+  const { decided, others } = devices.roster.askers;
   const named: { devices: readonly string[] }[] = [
     ...destinations.matching.rules,
     ...blockLists.list().lists,
@@ -429,16 +419,7 @@ function homeOf({ lans, network, remote }: KillSwitchParts["killSwitch"]): Prefi
 
 /** What people have decided, besides what the kill switch has read before. An account and tokens have alerts of their own. */
 const KEPT = [
-  ...[
-    FIXED_ADDRESSES,
-    LIMITS,
-    QUOTAS,
-    FORWARDS,
-    FAVOURITES,
-    REMOTE_DECISION,
-    REMOTE_PEERS,
-    REMOTE_PRIVATE_KEY,
-  ],
+  ...[...DEVICE_LISTS, FORWARDS, FAVOURITES, REMOTE_DECISION, REMOTE_PEERS, REMOTE_PRIVATE_KEY],
   ...[CURRENT_PROVIDER, MANAGED_PROVIDER, FAILOVER, AUTOCONNECT, TIME_ZONE, QUALITY, LINE, KEY_WISHES],
   ...[CONNECTION, LAST, ADDED_TARGETS],
 ];

@@ -1,11 +1,12 @@
 import { isName } from "../base/name.ts";
 import type { Saved } from "../base/saved.ts";
 import { DESTINATIONS } from "../destinations/saved.ts";
-import { DEFAULT_EXIT, MAX_ASSIGNED } from "../devices/assignments.ts";
+import { MAX_ASSIGNED } from "../devices/assignments.ts";
 import { parseOrder } from "../devices/exit-order.ts";
 import { parseDeviceId } from "../devices/id.ts";
+import { DEFAULT_EXIT } from "../devices/record.ts";
 import { SCHEDULES } from "../schedules/schedule.ts";
-import { EXITS_LOST } from "../store/exits.ts";
+import { EXIT_KEYS } from "../store/exits.ts";
 import type { Store, StoredDevice } from "../store/store.ts";
 import { lostTunnelsIn, tunnelKey } from "../tunnel/connection.ts";
 
@@ -41,7 +42,7 @@ export function setAside(
     for (const { device } of devices) store.saveDevice(device);
     if (!isDeciding) return;
     DEFAULT_EXIT.write(store, "blocked");
-    store.write(EXITS_LOST, LOST);
+    store.write(EXIT_KEYS.lost, LOST);
   });
   const told = `Stored data could not be read in full and was set aside: ${namesOf([...left.keys()], devices.length)}. The database as it was is kept as ${copy}.`;
   return isDeciding ? `${told} ${LOST}` : told;

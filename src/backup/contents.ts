@@ -1,12 +1,12 @@
 import { type Static, Type } from "typebox";
 import { checkerOf } from "../base/checker.ts";
 import { nextTurn } from "../base/queue.ts";
-import { DEFAULT_EXIT, MAX_ASSIGNED } from "../devices/assignments.ts";
+import { MAX_ASSIGNED } from "../devices/assignments.ts";
+import { DEFAULT_EXIT } from "../devices/record.ts";
 import { MAX_TUNNELS } from "../network/slot.ts";
 import { type Server, STORED } from "../servers/schema.ts";
 import { MAX_SERVERS } from "../shared/config-files.ts";
-import { StoredServer } from "../store/server-rows.ts";
-import { type Store, StoredDevice } from "../store/store.ts";
+import { type Store, StoredDevice, StoredServer } from "../store/store.ts";
 import { MAX_ADDRESSES } from "../tunnel/known-addresses.ts";
 import { isTunnelName } from "../tunnel/name.ts";
 import { damaged } from "./damaged.ts";

@@ -3,7 +3,7 @@ import type { BackedUp, Change } from "../base/saved.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { REMOTE_ACCESS } from "../remote/backed-up.ts";
 import { REMOTE_DECISION } from "../remote/saved.ts";
-import { EXITS_LOST } from "../store/exits.ts";
+import { EXIT_KEYS } from "../store/exits.ts";
 import type { Store, StoredDevice } from "../store/store.ts";
 import { savedTunnelsIn } from "../tunnel/connection.ts";
 import { addressChanges, addressesBeside } from "./addresses.ts";
@@ -76,7 +76,7 @@ export function restoreInto(
     for (const device of changedIn(here.devices, contents.devices ?? [])) store.saveDevice(device);
     for (const [key, value] of Object.entries(then.settings))
       if (here.settings[key] !== value) store.write(key, value);
-    if (contents.settings.default_exit !== undefined) store.forget(EXITS_LOST);
+    if (contents.settings[EXIT_KEYS.defaultExit] !== undefined) store.forget(EXIT_KEYS.lost);
   });
   store.scrub();
   return {

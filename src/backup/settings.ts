@@ -1,12 +1,8 @@
 import type { BackedUp } from "../base/saved.ts";
 import { DESTINATIONS } from "../destinations/saved.ts";
-import { DEFAULT_EXIT, DIRECT } from "../devices/assignments.ts";
-import { FIXED_ADDRESSES } from "../devices/fixed.ts";
-import { LIMITS } from "../devices/limits.ts";
-import { QUOTAS } from "../devices/quotas.ts";
+import { DEFAULT_EXIT, DEVICE_LISTS, DIRECT } from "../devices/record.ts";
 import { BLOCK_LISTS } from "../dns/backed-up.ts";
 import { FORWARDS } from "../forwards/saved.ts";
-import { KILL_SWITCH } from "../killswitch/operator-switch.ts";
 import { LINE } from "../network/fair-queues.ts";
 import { VPN_PROVIDERS } from "../providers/list.ts";
 import type { VpnProvider } from "../providers/provider.ts";
@@ -19,6 +15,7 @@ import { CURRENT_PROVIDER } from "../servers/catalogue.ts";
 import { FAVOURITES } from "../servers/favourites.ts";
 import { KEY_WISHES } from "../tunnel/key-wishes.ts";
 import { QUALITY } from "../tunnel/quality-settings.ts";
+import { KILL_SWITCH } from "../tunnel/saved-state.ts";
 import { AUTOCONNECT, FAILOVER } from "../tunnel/switches.ts";
 import { ADDRESS, isAddressKey } from "./addresses.ts";
 import { LAST_TARGETS, MAIN_CONNECTION } from "./tunnels.ts";
@@ -43,9 +40,7 @@ export const LISTS: readonly BackedUp[] = [
   BLOCK_LISTS,
   FORWARDS,
   SCHEDULES,
-  FIXED_ADDRESSES,
-  LIMITS,
-  QUOTAS,
+  ...DEVICE_LISTS,
   FAVOURITES,
   LAST_TARGETS,
   REMOTE_ACCESS,

@@ -6,7 +6,6 @@ import type { Https } from "../certificates/https.ts";
 import type { Dns } from "../dns/dns.ts";
 import type { Forwards } from "../forwards/forwards.ts";
 import type { Passage } from "../killswitch/obstacles.ts";
-import { isKillSwitchWanted } from "../killswitch/operator-switch.ts";
 import { inspectOffline } from "../killswitch/report.ts";
 import type { Bounds } from "../network/bounds.ts";
 import type { FairQueues } from "../network/fair-queues.ts";
@@ -17,7 +16,7 @@ import { MAIN_SLOT, slotOf } from "../network/slot.ts";
 import type { RemoteAccess } from "../remote/access.ts";
 import { CHECKS_KEPT_MS } from "../shared/bounds.ts";
 import { capital, tunnelTitle } from "../shared/words.ts";
-import { EXITS_LOST } from "../store/exits.ts";
+import { EXIT_KEYS } from "../store/exits.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { freeBytes, isProgramReplaced } from "../system/resources.ts";
@@ -168,7 +167,7 @@ export class Checkup {
       const uplink = (await inspection()).direct > 0 ? (await network()).uplink : null;
       return { ...this.links, uplink, ports: [settings.port, settings.https ?? []].flat() };
     };
-    const service = { wanted: isKillSwitchWanted(savedState), runs: tunnels !== null };
+    const service = { wanted: savedState.killSwitchWanted(), runs: tunnels !== null };
     return [
       item("version", "Version", () => versionFinding(host, version, isProgramReplaced())),
       ...(tunnels === null ? [item("service", "Service", () => NO_SERVICE)] : []),
@@ -216,7 +215,7 @@ export class Checkup {
       item("connections", "Connections", () => connectionsFinding(bounds, tunnels !== null)),
       item("disk", "Disk", () => diskFinding(freeBytes(settings.stateDir))),
       item("database", "Database", async () =>
-        databaseFinding((await store.fault()) ?? savedState.trouble, store.alert, store.read(EXITS_LOST)),
+        databaseFinding((await store.fault()) ?? savedState.trouble, store.alert, store.read(EXIT_KEYS.lost)),
       ),
       item("memory", "Memory", () => memoryFinding(host)),
     ];
@@ -224,7 +223,7 @@ export class Checkup {
 
   private async inspection() {
     const { host, settings, savedState, tunnels } = this.surroundings;
-    if (tunnels !== null) return tunnels.protection.inspection();
+    if (tunnels !== null) return tunnels.main.controller.inspection();
     const network = await hostNetworkOf(host, settings, ROLES.read(savedState));
     return inspectOffline(host, network, settings);
   }

@@ -2,6 +2,7 @@ import type { Static } from "typebox";
 import { listIn, SavedList } from "../base/saved.ts";
 import { formatExit, parseExit } from "../devices/exit.ts";
 import { deviceIdIn, isPrefixId } from "../devices/id.ts";
+import { EXIT_KEYS } from "../store/exits.ts";
 import { conflictBetween, inOrder, type Rule } from "./rules.ts";
 import { MAX_ALL_NAMES, MAX_ALL_PREFIXES, MAX_RULES, SavedDestination } from "./schema.ts";
 import { nameIn, noteIn, prefixIn } from "./targets.ts";
@@ -9,7 +10,7 @@ import { nameIn, noteIn, prefixIn } from "./targets.ts";
 const storedIn = listIn(SavedDestination);
 
 export const DESTINATIONS = new SavedList<Rule>({
-  key: "destinations",
+  key: EXIT_KEYS.destinations,
   what: "rule for destinations",
   max: MAX_RULES,
   // On average: all of them may have as many names and prefixes together as eight of the longest, and each its devices and note.

@@ -1,8 +1,7 @@
-import type { Unsaved } from "../base/errors.ts";
 import type { Assignments } from "./assignments.ts";
+import type { ExitOrder } from "./exit-order.ts";
 import type { DeviceId, LimitId } from "./id.ts";
-import type { Limits } from "./limits.ts";
-import type { Quotas } from "./quotas.ts";
+import { effectOn, type FieldKey, withScheduled } from "./record.ts";
 import type { Quota, Rate } from "./schema.ts";
 
 /** What schedules can give for some time; null is none. */
@@ -28,44 +27,57 @@ export type AllByTime = { readonly [What in keyof Values]: ByTime<Values[What]> 
 
 interface Deps {
   assignments: Assignments;
-  limits: Limits;
-  quotas: Quotas;
-  /** Null ends it. */
-  scheduleExit: (id: DeviceId, exit: string | null) => Promise<void>;
-  onLimit: (id: LimitId) => void;
+  /** Throws if the device cannot have this exit now. */
+  exitFor: (id: DeviceId, exit: string) => ExitOrder;
+  /** To be called after each change, and after each that failed. */
+  onChange: (id: LimitId) => void;
 }
 
-/** What schedules give devices and everybody else, who has no exit. */
-export function allByTime({ assignments, limits, quotas, scheduleExit, onLimit }: Deps): AllByTime {
-  const told = async (id: LimitId, change: Promise<Unsaved | null>) => {
-    const unsaved = await change.finally(() => onLimit(id));
-    if (unsaved !== null) throw unsaved;
-  };
-  const limit = <Value>(
-    kept: Omit<ByTime<Value>, "schedule">,
-    schedule: (id: LimitId, value: Value | undefined) => Promise<Unsaved | null>,
-  ): ByTime<Value> => ({
-    get scheduled() {
-      return kept.scheduled;
-    },
-    get isSaved() {
-      return kept.isSaved;
-    },
-    schedule: (id, value) => told(id, schedule(id, value)),
-    isRaised: (id, from, to) => kept.isRaised(id, from, to),
+/** What schedules give devices and everybody else, who has no exit by a schedule. */
+export function allByTime(deps: Deps): AllByTime {
+  return { exit: exitByTime(deps), rate: limitByTime("rate", deps), quota: limitByTime("quota", deps) };
+}
+
+class Scheduled<Value> implements ByTime<Value> {
+  constructor(
+    private readonly assignments: Assignments,
+    private readonly key: FieldKey,
+    readonly schedule: ByTime<Value>["schedule"],
+    readonly isRaised: ByTime<Value>["isRaised"],
+  ) {}
+
+  get scheduled(): LimitId[] {
+    return [...this.assignments.current[this.key].scheduled.keys()];
+  }
+
+  get isSaved(): boolean {
+    return this.assignments.decision.isSaved;
+  }
+}
+
+function exitByTime({ assignments, exitFor, onChange }: Deps): ByTime<string> {
+  const schedule = (id: LimitId, exit: string | undefined) =>
+    assignments
+      .change((decisions) =>
+        withScheduled(decisions, "exit", id, exit === undefined ? undefined : exitFor(id as DeviceId, exit)),
+      )
+      .finally(() => onChange(id));
+  const isRaised = (_: LimitId, from?: string, to?: string) =>
+    from === "blocked" || (to !== undefined && to !== "blocked");
+  return new Scheduled(assignments, "exit", schedule, isRaised);
+}
+
+function limitByTime<Key extends "rate" | "quota">(
+  key: Key,
+  { assignments, onChange }: Deps,
+): ByTime<Values[Key]> {
+  const schedule: ByTime<Values[Key]>["schedule"] = (id, value) =>
+    assignments
+      .change((decisions) => withScheduled(decisions, key, id, value), key === "quota")
+      .finally(() => onChange(id));
+  return new Scheduled(assignments, key, schedule, (id, from, to) => {
+    const { current } = assignments;
+    const [before, after] = [withScheduled(current, key, id, from), withScheduled(current, key, id, to)];
+    return effectOn([key], before, after) === "loosens";
   });
-  return {
-    exit: {
-      get scheduled() {
-        return [...assignments.current.scheduled.keys()];
-      },
-      get isSaved() {
-        return assignments.decision.isSaved;
-      },
-      schedule: (id, exit) => scheduleExit(id as DeviceId, exit ?? null),
-      isRaised: (_, from, to) => from === "blocked" || (to !== undefined && to !== "blocked"),
-    },
-    rate: limit(limits, (id, rate) => limits.schedule(id, rate)),
-    quota: limit(quotas, (id, quota) => limits.scheduleQuota(id, quota)),
-  };
 }

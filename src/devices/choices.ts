@@ -1,23 +1,23 @@
-import type { Address, Prefix } from "../base/address.ts";
+import type { Address } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { DefaultExit } from "../killswitch/policy.ts";
-import { type Assignments, idsOn } from "./assignments.ts";
-import { defaultExitIn, type Exits, exitIn, formatExit } from "./exit.ts";
+import type { Assignments } from "./assignments.ts";
+import { defaultExitIn, type Exits, exitIn } from "./exit.ts";
 import { asOrder, type ExitOrder, orderFault } from "./exit-order.ts";
 import type { FixedAddresses } from "./fixed.ts";
-import { type DeviceId, isPrefixId } from "./id.ts";
-import type { Neighbourhood } from "./neighbourhood.ts";
+import { type DeviceId, EVERYBODY_ELSE, isPrefixId, type LimitId } from "./id.ts";
+import { assertSingle } from "./rate.ts";
+import { type DeviceRecord, FIELD_KEYS, FIELDS } from "./record.ts";
+import type { Roster } from "./roster.ts";
+import type { DeviceChange } from "./schema.ts";
 import { titlesOf } from "./title.ts";
 
 interface Deps {
   assignments: Pick<Assignments, "current">;
-  fixed: Pick<FixedAddresses, "parse" | "holderOf">;
-  neighbourhood: Pick<Neighbourhood, "holderOf">;
+  roster: Pick<Roster, "isSingle" | "refuseOverlap" | "neighbourWith" | "lanPrefixes">;
+  fixed: Pick<FixedAddresses, "parse">;
   /** The names of all tunnels, `main` first. */
   tunnelNames: () => readonly string[];
-  isRemote: (id: DeviceId) => boolean;
-  /** The networks of the LAN itself. */
-  prefixes: () => readonly Prefix[];
 }
 
 /** What people and schedules can choose for devices now. Anything else throws, with the reason. */
@@ -25,56 +25,70 @@ export class Choices {
   constructor(private readonly deps: Deps) {}
 
   get exits(): Exits {
-    const { directAllowed } = this.deps.assignments.current;
-    return { tunnels: this.deps.tunnelNames(), directAllowed };
+    return { tunnels: this.deps.tunnelNames(), directAllowed: this.deps.assignments.current.directAllowed };
   }
 
-  /** Several are taken in their order. */
-  exit(id: DeviceId, given: string | readonly string[]): ExitOrder {
-    const texts = typeof given === "string" ? [given] : given;
-    const fault = orderFault(texts);
-    if (fault !== null) throw new GatewayError("bad_request", `exit: ${fault}`);
-    if (texts.includes("direct") && isPrefixId(id) && !this.deps.isRemote(id))
-      throw new GatewayError(
-        "bad_request",
-        "exit: direct is for single devices, not for a network behind another router",
-      );
-    return asOrder(texts.map((text) => exitIn(text, this.exits)));
+  /** What a client gives a device. The result is read in its turn: a permission that was withdrawn before it must count. */
+  record(id: DeviceId, given: DeviceChange): () => Partial<DeviceRecord> {
+    const keys = FIELD_KEYS.filter((key) => given[key] !== undefined);
+    if (keys.length === 0)
+      throw refusal(`${FIELD_KEYS.join(", ").replace(/, (\w+)$/, " or $1")} is required`);
+    if (isPrefixId(id)) this.deps.roster.refuseOverlap(id);
+    const whom = {
+      ...{ id, isSingle: this.deps.roster.isSingle(id) },
+      exit: (texts: string | readonly string[]) => this.exit(id, texts),
+      address: (text: string) => this.address(id, text),
+    };
+    return () => Object.fromEntries(keys.map((key) => [key, FIELDS[key].parse(given[key] as never, whom)]));
   }
 
   defaultExit(text: string): DefaultExit {
     return defaultExitIn(text, this.exits);
   }
 
-  address(id: DeviceId, text: string): Address {
-    const { assignments, fixed, neighbourhood, prefixes } = this.deps;
-    if (isPrefixId(id))
-      throw new GatewayError(
-        "bad_request",
-        "address: only a single device, given by its MAC address, can have one",
-      );
-    const address = fixed.parse(text, prefixes());
-    const holder = fixed.holderOf(address) ?? neighbourhood.holderOf(address);
-    if (holder === null || holder === id) return address;
-    throw new GatewayError(
-      "bad_request",
-      `address: ${titlesOf([holder], assignments.current)} has ${address}; choose another one`,
-    );
+  /** The exit that a schedule gives a device. */
+  scheduledExit(id: DeviceId, text: string): ExitOrder {
+    if (isPrefixId(id)) this.deps.roster.refuseOverlap(id);
+    return asOrder([exitIn(text, this.exits)]);
   }
 
-  /** Throws if devices have been given this tunnel. */
-  assertUnused(tunnel: string): void {
-    const { current } = this.deps.assignments;
-    if (formatExit(current.defaultExit) === tunnel)
-      throw new GatewayError(
-        "bad_request",
-        `name: ${tunnel} is the default exit; choose another one first: portcullis default-exit main`,
-      );
-    const ids = idsOn(tunnel, current);
-    if (ids.length === 0) return;
-    throw new GatewayError(
-      "bad_request",
-      `name: ${tunnel} is the exit of ${titlesOf(ids, current)}; choose another exit for them first`,
-    );
+  /** Throws `not_found` if no device could be given this exit. */
+  assertExit(exit: string): void {
+    exitIn(exit, this.exits);
   }
+
+  /** Throws `bad_request` if this can have neither rate nor quota. */
+  assertLimit(id: LimitId, what: "rate" | "quota"): void {
+    if (id !== EVERYBODY_ELSE) assertSingle(this.deps.roster.isSingle(id), what);
+  }
+
+  /** Several are taken in their order. */
+  private exit(id: DeviceId, given: string | readonly string[]): ExitOrder {
+    const texts = typeof given === "string" ? [given] : given;
+    const fault = orderFault(texts);
+    if (fault !== null) throw refusal(`exit: ${fault}`);
+    if (texts.includes("direct") && !this.deps.roster.isSingle(id))
+      throw refusal("exit: direct is for single devices, not for a network behind another router");
+    return asOrder(texts.map((text) => exitIn(text, this.exits)));
+  }
+
+  private address(id: DeviceId, text: string): Address {
+    const { assignments, fixed, roster } = this.deps;
+    if (isPrefixId(id))
+      throw refusal("address: only a single device, given by its MAC address, can have one");
+    const address = fixed.parse(text, roster.lanPrefixes);
+    const holder = this.givenTo(address) ?? roster.neighbourWith(address);
+    if (holder === null || holder === id) return address;
+    throw refusal(`address: ${titlesOf([holder], assignments.current)} has ${address}; choose another one`);
+  }
+
+  private givenTo(address: Address): DeviceId | null {
+    const { own } = this.deps.assignments.current.address;
+    const [id = null] = [...own.keys()].filter((each) => own.get(each) === address);
+    return id as DeviceId | null;
+  }
+}
+
+function refusal(message: string): GatewayError {
+  return new GatewayError("bad_request", message);
 }

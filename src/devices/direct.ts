@@ -1,5 +1,5 @@
-import { type Decisions, idsOn } from "./assignments.ts";
 import type { DeviceId } from "./id.ts";
+import { type Decisions, idsOn } from "./record.ts";
 import { titlesOf } from "./title.ts";
 
 /** The operator's view of the exit `direct`. */
@@ -12,17 +12,13 @@ export interface Direct {
 /** The decisions with `direct` allowed, or without it and with the default exit for all devices that had it. */
 export function withDirect(decisions: Decisions, allowed: boolean): Decisions {
   if (allowed) return { ...decisions, directAllowed: true };
-  const assigned = new Map(decisions.assigned);
-  for (const id of directIds(decisions)) {
-    const name = assigned.get(id)?.name ?? null;
-    if (name === null) assigned.delete(id);
-    else assigned.set(id, { name, exit: null });
-  }
-  return { ...decisions, assigned, directAllowed: false };
+  const own = new Map(decisions.exit.own);
+  for (const id of directIds(decisions)) own.delete(id);
+  return { ...decisions, exit: { ...decisions.exit, own }, directAllowed: false };
 }
 
 export function directIn(decisions: Decisions): Direct {
-  const devices = directIds(decisions).map((id) => ({ id, name: decisions.assigned.get(id)?.name ?? null }));
+  const devices = directIds(decisions).map((id) => ({ id, name: decisions.name.own.get(id) ?? null }));
   return { allowed: decisions.directAllowed, devices };
 }
 

@@ -1,30 +1,35 @@
 import { type LimitId, parseLimitId } from "./id.ts";
 
-/** What people have given, and what schedules give for a time, which takes precedence; null is nothing for that time. */
-export interface Given<Limit> {
-  own: ReadonlyMap<LimitId, Limit>;
-  scheduled: ReadonlyMap<LimitId, Limit | null>;
+/**
+ * One field of all devices, and of everybody else: what people have given, and over it what schedules give for a time;
+ * null is nothing for that time.
+ */
+export interface Given<Value> {
+  own: ReadonlyMap<LimitId, Value>;
+  scheduled: ReadonlyMap<LimitId, Value | null>;
 }
 
 /** The same of one of them; `scheduled` is undefined if no schedule gives it anything. */
-export interface GivenOne<Limit> {
-  own: Limit | null;
-  scheduled: Limit | null | undefined;
+export interface GivenOne<Value> {
+  own: Value | null;
+  scheduled: Value | null | undefined;
 }
 
-export function inForce<Limit>({ own, scheduled }: Given<Limit>): ReadonlyMap<LimitId, Limit> {
+export function inForce<Value>({ own, scheduled }: Given<Value>): ReadonlyMap<LimitId, Value> {
   const all = new Map(own);
-  for (const [id, limit] of scheduled)
-    if (limit === null) all.delete(id);
-    else all.set(id, limit);
+  for (const [id, value] of scheduled)
+    if (value === null) all.delete(id);
+    else all.set(id, value);
   return all;
 }
 
-export function oneOf<Limit>({ own, scheduled }: Given<Limit>, id: LimitId): GivenOne<Limit> {
+export function oneOf<Value>({ own, scheduled }: Given<Value>, id: LimitId): GivenOne<Value> {
   return { own: own.get(id) ?? null, scheduled: scheduled.get(id) };
 }
 
-export function withOne<Limit>(given: Given<Limit>, id: LimitId, one: GivenOne<Limit>): Given<Limit> {
+/** The same object if it has that already. */
+export function withOne<Value>(given: Given<Value>, id: LimitId, one: GivenOne<Value>): Given<Value> {
+  if (Bun.deepEquals(oneOf(given, id), one)) return given;
   const [own, scheduled] = [new Map(given.own), new Map(given.scheduled)];
   if (one.own === null) own.delete(id);
   else own.set(id, one.own);
@@ -33,15 +38,22 @@ export function withOne<Limit>(given: Given<Limit>, id: LimitId, one: GivenOne<L
   return { own, scheduled };
 }
 
+/** Who has something else in the second. */
+export function changedIn(before: Given<unknown>, after: Given<unknown>): LimitId[] {
+  if (before === after) return [];
+  const ids = [before, after].flatMap(({ own, scheduled }) => [...own.keys(), ...scheduled.keys()]);
+  return [...new Set(ids)].filter((id) => !Bun.deepEquals(oneOf(before, id), oneOf(after, id)));
+}
+
 /** What is saved of schedules, without what this version cannot read. */
-export function scheduledIn<Limit>(
-  saved: Readonly<Record<string, Limit | null>>,
-  isValid: (limit: Limit) => boolean,
-): ReadonlyMap<LimitId, Limit | null> {
+export function scheduledIn<Value>(
+  saved: Readonly<Record<string, Value | null>>,
+  isValid: (value: Value) => boolean,
+): ReadonlyMap<LimitId, Value | null> {
   return new Map(
-    Object.entries(saved).flatMap(([text, limit]) => {
+    Object.entries(saved).flatMap(([text, value]) => {
       const id = parseLimitId(text);
-      return id !== null && (limit === null || isValid(limit)) ? [[id, limit] as const] : [];
+      return id !== null && (value === null || isValid(value)) ? [[id, value] as const] : [];
     }),
   );
 }

@@ -1,63 +1,99 @@
 import type { Host } from "../system/host.ts";
-import type { Announced } from "./announced.ts";
+import { Announced } from "./announced.ts";
 import type { Assignments } from "./assignments.ts";
 import { formatExit } from "./exit.ts";
-import type { FixedAddresses } from "./fixed.ts";
 import type { DeviceId } from "./id.ts";
 import { leasedNames } from "./leases.ts";
 import type { Limits } from "./limits.ts";
-import type { Presence } from "./neighbourhood.ts";
 import { usedQuotaIn } from "./quotas.ts";
-import type { Device } from "./schema.ts";
+import type { Roster } from "./roster.ts";
+import type { Device, DeviceUpdate } from "./schema.ts";
 import type { Traffic } from "./traffic.ts";
+import { Updates } from "./updates.ts";
 
 interface Deps {
-  host: Pick<Host, "read" | "now" | "monotonic">;
+  host: Pick<Host, "read" | "hostName" | "now" | "monotonic" | "sleep">;
+  roster: Roster;
   assignments: Assignments;
-  fixed: FixedAddresses;
   limits: Pick<Limits, "of" | "quotaOf">;
   traffic: Traffic<DeviceId>;
-  announced: Announced;
-  /** All devices. */
-  ids: () => readonly DeviceId[];
-  presence: (id: DeviceId) => Presence | null;
   isRemote: (id: DeviceId) => boolean;
+  publish: (update: DeviceUpdate) => void;
+  publishRemoved: (id: DeviceId) => void;
 }
 
-/** Devices as clients see them. */
+/** Devices as clients see them, in answers and in events. */
 export class Rows {
-  constructor(private readonly deps: Deps) {}
+  private readonly announced: Announced;
+  private readonly updates: Updates;
+
+  constructor(private readonly deps: Deps) {
+    const { host, roster } = deps;
+    this.announced = new Announced({
+      host,
+      nameless: () => roster.nameless,
+      hasLease: async (id) => (await leasedNames(host)).has(id),
+      ids: () => roster.ids,
+      onName: (id) => this.touch([id]),
+    });
+    this.updates = new Updates({
+      ...deps,
+      clock: host,
+      known: () => new Set(roster.ids),
+      rowsOf: (ids) => this.of(ids),
+    });
+  }
 
   /** The devices without those that are neither known nor assigned. */
   async of(ids: readonly DeviceId[]): Promise<Device[]> {
     const names = await leasedNames(this.deps.host);
-    const known = new Set(this.deps.ids());
+    const known = new Set(this.deps.roster.ids);
     return ids.filter((id) => known.has(id)).map((id) => this.row(id, names));
   }
 
+  /** These may have changed: listeners are told what they do not know. */
+  touch(ids: Iterable<DeviceId>): void {
+    this.updates.touch(ids);
+  }
+
+  /** The same of devices that have become silent, of which no event tells. */
+  touchSilent(): void {
+    this.touch(this.updates.online.filter((id) => !this.deps.roster.isOnline(id)));
+  }
+
+  /** Calls back after listeners have been told of devices. */
+  onTold(listener: () => void): void {
+    this.updates.onTold.push(listener);
+  }
+
+  /** Asks devices for their names, until `signal` aborts. */
+  watch(signal: AbortSignal): Promise<void> {
+    return this.announced.watch(signal);
+  }
+
   private row(id: DeviceId, leased: ReadonlyMap<string, string>): Device {
-    const { host, assignments, fixed, limits, traffic, announced } = this.deps;
-    const { name, exit } = assignments.of(id);
+    const { host, roster, assignments, limits, traffic } = this.deps;
+    const { name, exit, address } = assignments.of(id);
     const { rx, tx } = traffic.of(id);
     const rate = limits.of(id);
     const quota = limits.quotaOf(id);
-    const presence = this.deps.presence(id);
+    const presence = roster.presence(id);
     const heardAt = presence?.heardAt ?? null;
     return {
       id,
-      name: name ?? leased.get(id) ?? announced.of(id) ?? "",
+      name: name ?? leased.get(id) ?? this.announced.of(id) ?? "",
       named: name !== null,
       addresses: [...(presence?.addresses ?? [])],
       interface: presence?.interface ?? null,
       exit: formatExit(assignments.exitOf(id)),
       // Also while a schedule has given it one exit: afterwards the order holds again.
       ...(exit !== null && exit.length > 1 && { exit_order: exit.map(formatExit) }),
-      assigned: exit !== null || assignments.current.scheduled.has(id),
+      assigned: exit !== null || assignments.current.exit.scheduled.has(id),
       online: presence?.isOnline ?? false,
       seen_at: heardAt === null ? null : new Date(host.now() - (host.monotonic() - heardAt)).toISOString(),
       rx_bytes: rx,
       tx_bytes: tx,
-      fixed_address: fixed.of(id),
+      fixed_address: address,
       ...(rate !== null && { rate }),
       ...(quota !== null && { quota: usedQuotaIn(quota) }),
       ...(this.deps.isRemote(id) && { kind: "remote" as const }),

@@ -23,10 +23,7 @@ import { refuseTaken, wantedBy } from "./taken.ts";
 export interface HeldForwardsDeps {
   host: Pick<Host, "run" | "sleep" | "now" | "monotonic">;
   killSwitch: { update(owner: string, part: PolicyPart): Promise<void>; readonly lans: readonly Lan[] };
-  devices: Pick<
-    Devices,
-    "exitOf" | "addressesOf" | "chosenAddressOf" | "holderOf" | "ownerOf" | "rowsOf" | "keep" | "onChange"
-  >;
+  devices: Pick<Devices, "exitOf" | "roster" | "chosenAddressOf" | "rowsOf" | "keep" | "onChange">;
   tunnels: Pick<Tunnels, "all" | "onTunnel" | "onRemoved">;
   /** How a port is opened at a server. Throws `PortRefusal` if its provider opens none. */
   openerFor: (server: Server, fixed: number | null) => Opener;
@@ -56,8 +53,8 @@ export class HeldForwards {
     const { devices, host, killSwitch } = deps;
     this.addresses = new Addresses({
       host,
-      seen: (device) => devices.addressesOf(device),
-      isOthers: (device, address) => ![null, device].includes(devices.ownerOf(address) as Mac | null),
+      seen: (device) => devices.roster.addressesOf(device),
+      isOthers: (device, address) => ![null, device].includes(devices.roster.ownerOf(address) as Mac | null),
       lans: () => killSwitch.lans,
     });
     this.rows = new Rows({ ...deps, isHeld: (held) => this.has(held) });

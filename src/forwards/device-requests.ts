@@ -90,7 +90,7 @@ export class DeviceRequests {
   }
 
   private deviceAt(address: Address): Mac {
-    const mac = parseMac(this.deps.devices.holderOf(address) ?? "");
+    const mac = parseMac(this.deps.devices.roster.holderOf(address) ?? "");
     if (mac !== null) return mac;
     throw new PortRefusal("refused", "only a device on the LAN itself can be forwarded to");
   }

@@ -44,7 +44,7 @@ export function createApp(gateway: Omit<Domain, Made>, options: Options) {
   const eventSockets = new EventSockets(source, fault, gate.tokens);
   const secure: { server: Server | null } = { server: null };
   const https = () => (options.https === null ? null : (secure.server?.port ?? "down"));
-  const clients = new Clients((address, link) => gateway.devices.senderAt(address, link));
+  const clients = new Clients((address, link) => gateway.devices.roster.senderAt(address, link));
   const bodies = new Bodies(clients);
   const serverOf = (request: Request) => (isSecure(request) ? secure.server : app.server);
   const isUnderWay = (request: Request) => serverOf(request)?.requestIP(request) != null;

@@ -11,7 +11,7 @@ import type { RemoteChoice } from "./schema.ts";
 
 interface Deps {
   killSwitch: Pick<KillSwitch, "wayTo">;
-  devices: Pick<Devices, "hasPrefixIn">;
+  devices: Pick<Devices, "roster">;
   tunnels: Pick<Tunnels, "named">;
   /** The installation's unique local prefix, or null. */
   ula: string | null;
@@ -47,7 +47,7 @@ function freeNetworks({ killSwitch, ula, devices }: Deps): Networks {
   const isFree = (prefix: Prefix) =>
     killSwitch.wayTo(prefix).overlap === null &&
     killSwitch.wayTo(prefix).interfaces.length === 0 &&
-    !devices.hasPrefixIn(prefix);
+    !devices.roster.hasPrefixIn(prefix);
   const found = chosenNetworks(ula ?? randomUla(), isFree);
   if (found !== null) return found;
   throw new GatewayError("unable", "no network of 10.0.0.0/8 is free for devices on the road");

@@ -4,12 +4,13 @@ import { listIn, SavedList } from "../base/saved.ts";
 import type { Values } from "../devices/by-time.ts";
 import { parseDefaultExit } from "../devices/exit.ts";
 import { deviceIdIn, EVERYBODY_ELSE, type LimitId, parseLimitId } from "../devices/id.ts";
-import { assertSingle, rateIn } from "../devices/limits.ts";
-import { quotaIn } from "../devices/quotas.ts";
+import { quotaIn } from "../devices/quota.ts";
+import { assertSingle, rateIn } from "../devices/rate.ts";
 import type { Quota, Rate } from "../devices/schema.ts";
 import { quotaText } from "../shared/quotas.ts";
 import { rateText } from "../shared/rates.ts";
 import { tunnelTitle } from "../shared/words.ts";
+import { EXIT_KEYS } from "../store/exits.ts";
 import { nameFault } from "../tunnel/name.ts";
 import { DAYS, type Day, SavedSchedule, type ScheduleBody } from "./schema.ts";
 
@@ -86,7 +87,7 @@ function whatOf(schedule: Schedule): ScheduleBody {
 
 /** Those of people. */
 export const SCHEDULES = new SavedList<Schedule>({
-  key: "schedules",
+  key: EXIT_KEYS.schedules,
   what: "schedule",
   /** Anyone on the LAN may add schedules, and each is checked twice a minute. */
   max: 64,

@@ -9,6 +9,7 @@ import type { AllByTime, ByTime, Values } from "../devices/by-time.ts";
 import { EVERYBODY_ELSE, type LimitId } from "../devices/id.ts";
 import { Quota, Rate } from "../devices/schema.ts";
 import { tunnelTitle } from "../shared/words.ts";
+import { EXIT_KEYS } from "../store/exits.ts";
 import type { Host } from "../system/host.ts";
 import {
   bodyOf,
@@ -66,7 +67,7 @@ const Done = Type.Object({
 });
 type Done = Static<typeof Done>;
 
-const DONE = savedJson("schedules_done", Done, null);
+const DONE = savedJson(EXIT_KEYS.schedulesDone, Done, null);
 /** Beside the limits themselves, so that both are lost together: the second copy of the exits has neither. */
 const LIMITS_DONE = {
   rate: savedJson("scheduled_rates_done", Type.Record(Type.String(), Given), {}),

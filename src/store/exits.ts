@@ -3,22 +3,25 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { placeBytes, placeBytesBehind } from "../system/files.ts";
 
-/** The setting that says, in one sentence, that the exits of devices were lost; until a person has chosen again. */
-export const EXITS_LOST = "exits_lost";
+/**
+ * The keys of what decides about exits, beside the rows of the devices. Whatever is kept under one of these is in the
+ * second copy, and what decides about exits is kept under no other.
+ */
+export const EXIT_KEYS = {
+  defaultExit: "default_exit",
+  direct: "direct",
+  destinations: "destinations",
+  scheduledExits: "scheduled_exits",
+  schedules: "schedules",
+  schedulesDone: "schedules_done",
+  /** Says, in one sentence, that the exits of devices were lost; until a person has chosen again. */
+  lost: "exits_lost",
+} as const;
+
+const SETTINGS: readonly string[] = Object.values(EXIT_KEYS);
 
 /** Counts the changes, so that an older database is recognized; missing before the first one. */
 const COUNT = "exits_written";
-
-/** Beside the rows of the devices, these decide which exit a device has. */
-const SETTINGS: readonly string[] = [
-  "default_exit",
-  "direct",
-  "destinations",
-  "scheduled_exits",
-  "schedules",
-  "schedules_done",
-  EXITS_LOST,
-];
 
 const NAME = "exits.db";
 const MODE = 0o600;
@@ -147,8 +150,8 @@ function block(database: Database): void {
     devices: [],
     settings: [
       [COUNT, "1"],
-      ["default_exit", "blocked"],
-      [EXITS_LOST, LOST],
+      [EXIT_KEYS.defaultExit, "blocked"],
+      [EXIT_KEYS.lost, LOST],
     ],
   });
 }

@@ -1,11 +1,17 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { type Address, mustParseAddress, type Prefix } from "../../src/base/address.ts";
-import { GatewayError } from "../../src/base/errors.ts";
+import { GatewayError, Unsaved } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
-import { type DeviceId, EVERYBODY_ELSE } from "../../src/devices/id.ts";
-import { LIMITS, Limits } from "../../src/devices/limits.ts";
-import { QUOTAS, Quotas } from "../../src/devices/quotas.ts";
+import { Assignments } from "../../src/devices/assignments.ts";
+import { allByTime } from "../../src/devices/by-time.ts";
+import { type GivenOne, oneOf } from "../../src/devices/given.ts";
+import { type DeviceId, EVERYBODY_ELSE, type LimitId } from "../../src/devices/id.ts";
+import { Limits } from "../../src/devices/limits.ts";
+import { QUOTAS } from "../../src/devices/quota.ts";
+import { Quotas } from "../../src/devices/quotas.ts";
+import { LIMITS } from "../../src/devices/rate.ts";
+import { type DeviceRecord, idsGiven, withRecord, withScheduled } from "../../src/devices/record.ts";
 import type { Quota, Rate } from "../../src/devices/schema.ts";
 import { markOfDevice, markOfRemote } from "../../src/network/device-mark.ts";
 import { quotaText } from "../../src/shared/quotas.ts";
@@ -27,8 +33,7 @@ const NAMES = new Map([
 let directory: string;
 let store: Store;
 let host: FakeHost;
-let limits: Limits;
-let quotas: Quotas;
+let limits: World;
 let road: Address[];
 let known: Address[];
 let warnings: string[];
@@ -52,21 +57,98 @@ afterEach(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** As the service starts. */
-async function fresh(): Promise<Limits> {
-  quotas = new Quotas({
+/** What is decided about rates and quotas, and the kernel's table. */
+class World {
+  readonly quotas = new Quotas({
     ...{ host, store },
     zone: () => zone,
     onUsedUp: (id, quota) => void usedUp.push(`${id} ${quotaText(quota)}`),
     log: { warn: (message) => void warnings.push(message) },
   });
-  const made = new Limits({
-    host,
-    store,
-    quotas,
+  readonly table = new Limits({
+    ...{ host, quotas: this.quotas },
     addressesOf: (id) => (id === PHONE ? road : id === TV ? known : []),
     log: { warn: (message) => void warnings.push(message) },
   });
+  readonly assignments = new Assignments({
+    store,
+    killSwitch: { update: async () => {} },
+    inForce: { of: ([first]) => first, keep: () => {} },
+    fixed: { apply: async () => {} },
+    limits: this.table,
+    isRemote: (id) => id === PHONE,
+    onChange: (before, after) => this.quotas.changed(before.quota, after.quota),
+  });
+  readonly byTime = allByTime({
+    assignments: this.assignments,
+    exitFor: () => [{ to: "blocked" }],
+    onChange: () => {},
+  });
+
+  get current() {
+    return this.assignments.current;
+  }
+  get ids() {
+    return idsGiven(this.current);
+  }
+  get rated() {
+    return this.table.rated;
+  }
+  get scheduled() {
+    return this.byTime.rate.scheduled;
+  }
+  get scheduledQuotas() {
+    return this.byTime.quota.scheduled;
+  }
+  get isSaved() {
+    return this.assignments.decision.isSaved;
+  }
+  of = (id: LimitId) => this.table.of(id);
+  quotaOf = (id: LimitId) => this.table.quotaOf(id);
+  givenOf = (id: LimitId) => oneOf(this.current.rate, id);
+  load = () => this.assignments.load();
+  insideIs = (inside: readonly string[]) => this.table.insideIs(inside);
+  check = () => this.table.check();
+  count = () => this.table.count();
+  set = (id: LimitId, rate: Rate | null) => this.give(id, { rate }, false);
+  setQuota = (id: LimitId, quota: Quota | null) => this.give(id, { quota }, true);
+  schedule = (id: LimitId, rate: Rate | null | undefined) => told(this.byTime.rate.schedule(id, rate));
+  scheduleQuota = (id: LimitId, quota: Quota | null | undefined) =>
+    told(this.byTime.quota.schedule(id, quota));
+
+  /** Another change that gives both. */
+  giveBack(id: LimitId, { own, scheduled }: GivenOne<Rate>): Promise<Unsaved | null> {
+    return told(
+      this.assignments.change((decisions) =>
+        withScheduled(withRecord(decisions, id, { rate: own }), "rate", id, scheduled),
+      ),
+    );
+  }
+
+  async lookAfter(): Promise<void> {
+    await this.assignments.decision.saveAgain();
+    await this.table.lookAfter();
+  }
+
+  private give(id: LimitId, record: Partial<DeviceRecord>, isQuota: boolean): Promise<Unsaved | null> {
+    return told(this.assignments.change((decisions) => withRecord(decisions, id, record), isQuota));
+  }
+}
+
+/** What is in force and could not be saved. */
+async function told(change: Promise<void>): Promise<Unsaved | null> {
+  try {
+    await change;
+    return null;
+  } catch (error) {
+    if (error instanceof Unsaved) return error;
+    throw error;
+  }
+}
+
+/** As the service starts. */
+async function fresh(): Promise<World> {
+  const made = new World();
   await made.load();
   await made.insideIs(["lan0"]);
   return made;
@@ -379,10 +461,10 @@ test("a schedule's shared rate holds for everybody else under the same rules", a
   limits = await fresh();
   expect([limits.of(EVERYBODY_ELSE), limits.scheduled]).toEqual([slow, [EVERYBODY_ELSE]]);
   expect(limits.ids).toEqual([]);
-  expect(limits.isRaised(EVERYBODY_ELSE, slow, undefined)).toBe(true);
-  expect(limits.isRaised(EVERYBODY_ELSE, undefined, { down: 40, up: 1 })).toBe(false);
+  expect(limits.byTime.rate.isRaised(EVERYBODY_ELSE, slow, undefined)).toBe(true);
+  expect(limits.byTime.rate.isRaised(EVERYBODY_ELSE, undefined, { down: 40, up: 1 })).toBe(false);
   // A device that gets its own then has it beside what is shared.
-  expect(limits.isRaised(TV, undefined, { down: 1, up: 1 })).toBe(true);
+  expect(limits.byTime.rate.isRaised(TV, undefined, { down: 1, up: 1 })).toBe(true);
   const heal = fullDisk();
   await expect(limits.schedule(EVERYBODY_ELSE, undefined)).rejects.toThrow("The disk is full.");
   await expect(limits.schedule(EVERYBODY_ELSE, null)).rejects.toThrow("The disk is full.");
@@ -401,8 +483,10 @@ test("a schedule's lower rate takes effect even if it cannot be saved, and its e
   await limits.set(TV, { down: 20, up: null });
   const heal = fullDisk();
   expect((await limits.schedule(TV, { down: 5, up: 1 }))?.message).toContain("in force");
-  await expect(limits.schedule(TV, undefined)).rejects.toThrow("The disk is full.");
   await expect(limits.schedule(TV, null)).rejects.toThrow("The disk is full.");
+  // The database still has that there is none.
+  expect(await limits.schedule(TV, undefined)).toBeNull();
+  expect((await limits.schedule(TV, { down: 5, up: 1 }))?.message).toContain("in force");
   // In force afterwards it would not be more, but when the schedule ends.
   await expect(limits.giveBack(TV, { own: null, scheduled: { down: 5, up: 1 } })).rejects.toThrow("full");
   expect(limits.givenOf(TV)).toEqual({ own: { down: 20, up: null }, scheduled: { down: 5, up: 1 } });
@@ -416,7 +500,7 @@ test("a schedule's lower rate takes effect even if it cannot be saved, and its e
     [{ down: 20, up: 1 }, undefined, true],
     [{ down: 30, up: null }, undefined, false],
   ] as const)
-    expect(limits.isRaised(TV, from, to)).toBe(isRaised);
+    expect(limits.byTime.rate.isRaised(TV, from, to)).toBe(isRaised);
 });
 
 test("what the database or a backup has that is no limit is left out", () => {
@@ -551,7 +635,7 @@ test("a schedule's quota has a count of its own, and the device's own one goes o
   expect(usedUp).toEqual([`${TV} 1 MB a day, then blocked`]);
   // What a person decides ends it.
   await limits.setQuota(TV, { ...own, megabytes: 600 });
-  expect([limits.quotaOf(TV)?.usedBytes, quotas.scheduled]).toEqual([400_001_000, []]);
+  expect([limits.quotaOf(TV)?.usedBytes, limits.scheduledQuotas]).toEqual([400_001_000, []]);
   await limits.setQuota(TV, null);
   expect(limits.quotaOf(TV)).toBeNull();
 });
@@ -570,16 +654,16 @@ test("a schedule's quota takes effect without being saved only where there was n
     [TV, undefined, null, true],
     [TV, null, undefined, false],
   ] as const)
-    expect([id, from, to, quotas.isRaised(id, from, to)]).toEqual([id, from, to, isRaised]);
+    expect([id, from, to, limits.byTime.quota.isRaised(id, from, to)]).toEqual([id, from, to, isRaised]);
   await limits.setQuota(EVERYBODY_ELSE, QUOTA);
   // It would have that beside the one that it shares.
-  expect(quotas.isRaised(CAMERA, undefined, small)).toBe(true);
+  expect(limits.byTime.quota.isRaised(CAMERA, undefined, small)).toBe(true);
   await limits.setQuota(EVERYBODY_ELSE, null);
   const heal = fullDisk();
   await expect(limits.scheduleQuota(TV, small)).rejects.toThrow("The disk is full.");
   expect((await limits.scheduleQuota(CAMERA, small))?.message).toContain("in force");
-  await expect(limits.scheduleQuota(CAMERA, undefined)).rejects.toThrow("The disk is full.");
-  expect(quotas.scheduled).toEqual([CAMERA]);
+  await expect(limits.scheduleQuota(CAMERA, QUOTA)).rejects.toThrow("The disk is full.");
+  expect(limits.scheduledQuotas).toEqual([CAMERA]);
   heal();
   await limits.lookAfter();
   expect(JSON.parse(store.read("scheduled_quotas") ?? "")).toEqual({ [CAMERA]: small });
@@ -588,7 +672,7 @@ test("a schedule's quota takes effect without being saved only where there was n
     JSON.stringify({ tv: null, [TV]: { ...QUOTA, at_end: { down: null, up: null } }, [PHONE]: null }),
   );
   limits = await fresh();
-  expect(quotas.scheduled).toEqual([PHONE]);
+  expect(limits.scheduledQuotas).toEqual([PHONE]);
 });
 
 const SLOW: Rate = { down: 2, up: null };
@@ -687,7 +771,7 @@ test("a quota that closes takes effect even if it cannot be saved, and one that 
   const less: Quota = { ...QUOTA, megabytes: 400 };
   expect((await limits.setQuota(TV, less))?.message).toContain("in force");
   const looser = [{ at_end: "told" }, { at_end: SLOW }, { megabytes: 401, every: "month" }] as const;
-  for (const more of [QUOTA, ...looser.map((each) => ({ ...less, ...each })), null])
+  for (const more of [QUOTA, ...looser.map((each) => ({ ...less, ...each }))])
     await expect(limits.setQuota(TV, more)).rejects.toThrow("The disk is full.");
   expect(limits.quotaOf(TV)?.quota).toEqual(less);
   heal();

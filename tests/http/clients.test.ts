@@ -43,8 +43,8 @@ test("a device that is not kept, because others have invented so many, is still 
   devices.lanIs([{ interface: "lan0", prefixes: [] }], null);
   home.host.setNeighbour("192.168.7.77", "lan0", "02:00:00:00:00:77", "REACHABLE");
   const address = mustParseAddress("192.168.7.77");
-  expect(devices.ownerOf(address)).toBeNull();
-  expect(devices.senderAt(address, null)).toBe(parseMac("02:00:00:00:00:77"));
-  expect(devices.senderAt(mustParseAddress("192.168.7.78"), null)).toBeNull();
+  expect(devices.roster.ownerOf(address)).toBeNull();
+  expect(devices.roster.senderAt(address, null)).toBe(parseMac("02:00:00:00:00:77"));
+  expect(devices.roster.senderAt(mustParseAddress("192.168.7.78"), null)).toBeNull();
   await home.stop();
 });

@@ -42,7 +42,12 @@ function world() {
     assign: async (id: string, { name = "" }) => void names.set(id, name),
     forget: async (id: string) => void names.delete(id),
     nameOf: (id: string) => names.get(id) ?? null,
-    ...{ exitOf: () => "main", isOnline: () => false, hasPrefixIn: () => false, remoteChanged: () => {} },
+    ...{
+      exitOf: () => "main",
+      isOnline: () => false,
+      roster: { hasPrefixIn: () => false },
+      remoteChanged: () => {},
+    },
   };
   const ran: string[] = [];
   const run = async (argv: readonly string[]) => {

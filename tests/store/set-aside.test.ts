@@ -3,7 +3,7 @@ import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { partsOn } from "../../src/app/parts.ts";
 import { settingsFrom } from "../../src/base/settings.ts";
-import { EXITS_LOST } from "../../src/store/exits.ts";
+import { EXIT_KEYS } from "../../src/store/exits.ts";
 import { Store } from "../../src/store/store.ts";
 import { FakeHost } from "../fake/host.ts";
 import { NOW } from "../servers/example.ts";
@@ -52,7 +52,7 @@ test("a rule or a schedule that cannot be read is set aside and told, and what h
     expect(told[0]).toStartWith(`${ODD}${key}. The database as it was is kept as portcullis.damaged-`);
     expect(told[0]).toContain(BLOCKED);
     expect([settings[key], copies, exit]).toEqual([rest, 1, "blocked"]);
-    expect(settings[EXITS_LOST]).toContain(BLOCKED);
+    expect(settings[EXIT_KEYS.lost]).toContain(BLOCKED);
   }
 });
 

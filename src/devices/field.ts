@@ -1,0 +1,66 @@
+import type { Address } from "../base/address.ts";
+import type { Effect } from "../base/decision.ts";
+import type { BackedUp, Saved, SavedList, Texts } from "../base/saved.ts";
+import type { ExitOrder } from "./exit-order.ts";
+import type { Given } from "./given.ts";
+import type { DeviceId, LimitId } from "./id.ts";
+
+/** Whom a client has named, and what it can be given now. */
+export interface Whom {
+  id: DeviceId;
+  /** Not a network behind another router. */
+  isSingle: boolean;
+  exit: (given: string | readonly string[]) => ExitOrder;
+  address: (given: string) => Address;
+}
+
+/** A field of a device: what people can give it. */
+export interface Field<Value> {
+  /** The value that a client has given; null is none. Throws what is wrong with it. */
+  parse: (given: never, whom: Whom) => Value | null;
+  /** What a change of one device does to what can pass. Without it, the field opens and closes nothing. */
+  effect?: (before: Given<Value>, after: Given<Value>, id: LimitId) => Effect;
+  /** Where it is kept; null for what is in the table of devices, and so in the second copy of the exits. */
+  stored: Column<Value> | null;
+}
+
+/** A field of all devices, under keys of its own. None of them decides about exits. */
+export interface Column<Value> {
+  /** What backups have of it. */
+  list: BackedUp & Pick<SavedList<unknown>, "max" | "leftOf">;
+  read: (store: Pick<Texts, "read">) => Given<Value>;
+  /** Writes what has changed. */
+  write: (store: Pick<Texts, "write">, before: Given<Value>, after: Given<Value>) => void;
+}
+
+interface ColumnParts<Value, Entry> {
+  list: SavedList<Entry>;
+  entryOf: (id: LimitId, value: Value) => Entry;
+  pairOf: (entry: Entry) => [id: LimitId, value: Value];
+  /** What schedules give; missing if they cannot. */
+  scheduled?: {
+    saved: Saved<Readonly<Record<string, Value | null>>>;
+    parse: (saved: Readonly<Record<string, Value | null>>) => ReadonlyMap<LimitId, Value | null>;
+  };
+}
+
+export function columnOf<Value, Entry>({
+  list,
+  entryOf,
+  pairOf,
+  scheduled,
+}: ColumnParts<Value, Entry>): Column<Value> {
+  const entries = ({ own }: Given<Value>) => [...own].map(([id, value]) => entryOf(id, value));
+  return {
+    list,
+    read: (store) => ({
+      own: new Map(list.read(store).map(pairOf)),
+      scheduled: scheduled?.parse(scheduled.saved.read(store)) ?? new Map(),
+    }),
+    write: (store, before, after) => {
+      if (Bun.deepEquals(before, after)) return;
+      list.write(store, entries(after));
+      scheduled?.saved.write(store, Object.fromEntries(after.scheduled));
+    },
+  };
+}

@@ -1,0 +1,246 @@
+import type { Effect } from "../base/decision.ts";
+import { isName, nameIn } from "../base/name.ts";
+import { Saved, SavedChoice, type Texts } from "../base/saved.ts";
+import { MAIN } from "../killswitch/policy.ts";
+import { EXIT_KEYS } from "../store/exits.ts";
+import type { StoredDevice } from "../store/store.ts";
+import { formatExit, parseDefaultExit } from "./exit.ts";
+import { asOrder, type ExitOrder, formatOrder, parseOrder } from "./exit-order.ts";
+import type { Field } from "./field.ts";
+import { ADDRESS } from "./fixed.ts";
+import { changedIn, type Given, oneOf, withOne } from "./given.ts";
+import { type DeviceId, EVERYBODY_ELSE, isPrefixId, isRemoteId, type LimitId, parseDeviceId } from "./id.ts";
+import { QUOTA } from "./quota.ts";
+import { RATE } from "./rate.ts";
+
+const NAME: Field<string> = { parse: (given: string) => nameIn("name", given), stored: null };
+
+/** A device leaves by the first of its exits that is up. */
+const EXIT: Field<ExitOrder> = {
+  parse: (given: string | readonly string[] | null, { exit }) => (given === null ? null : exit(given)),
+  effect: (before, after, id) => exitEffect(orderIn(before, id), orderIn(after, id)),
+  stored: null,
+};
+
+/** What people can give a device, or all others together: those have no name and no address. */
+export const FIELDS = { name: NAME, exit: EXIT, address: ADDRESS, rate: RATE, quota: QUOTA };
+
+export type FieldKey = keyof typeof FIELDS;
+export const FIELD_KEYS = Object.keys(FIELDS) as FieldKey[];
+type ValueOf<Row> = Row extends Field<infer Value> ? Value : never;
+type Values = { readonly [Key in FieldKey]: ValueOf<(typeof FIELDS)[Key]> };
+
+/** What people have given a device; null for what they have not. */
+export type DeviceRecord = { readonly [Key in FieldKey]: Values[Key] | null };
+
+/** Everything that people have decided about devices, and what schedules give over it. */
+export type Decisions = { readonly [Key in FieldKey]: Given<Values[Key]> } & {
+  /** Whether the operator lets devices leave outside the tunnel. */
+  readonly directAllowed: boolean;
+  /** One sentence if the exits were lost, and nobody has chosen the default exit since; else null. */
+  readonly exitsLost: string | null;
+};
+
+/** The place where decisions are kept. */
+export interface DeviceStorage extends Texts {
+  devices(): StoredDevice[];
+  saveDevice(device: StoredDevice): void;
+  forget(key: string): void;
+  atomically(work: () => void): void;
+}
+
+/** The lists of devices that backups have beside their table. */
+export const DEVICE_LISTS = FIELD_KEYS.flatMap((key) => FIELDS[key].stored?.list ?? []);
+
+export const DEFAULT_EXIT = new SavedChoice(
+  EXIT_KEYS.defaultExit,
+  "default exit",
+  MAIN,
+  (text) => parseDefaultExit(text) !== null,
+);
+/** Whether the exit of this name is allowed: `on`, or nothing. A restore allows it only if that is permitted. */
+export const DIRECT = new SavedChoice(
+  EXIT_KEYS.direct,
+  "exit direct",
+  "not allowed",
+  (text) => text === "on",
+  true,
+);
+/** Id and exit of each device. */
+const SCHEDULED_EXITS = new Saved(EXIT_KEYS.scheduledExits, scheduledIn, scheduledText);
+
+export function recordOf(decisions: Decisions, id: LimitId): DeviceRecord {
+  return Object.fromEntries(
+    FIELD_KEYS.map((key) => [key, decisions[key].own.get(id) ?? null]),
+  ) as DeviceRecord;
+}
+
+/** The exits in force, in their order; all others have the default exit. */
+export function orderOf({ exit }: Decisions, id: LimitId): ExitOrder {
+  return orderIn(exit, id);
+}
+
+/** The decisions with other fields of one device. What a person decides ends what a schedule gives. */
+export function withRecord(decisions: Decisions, id: LimitId, change: Partial<DeviceRecord>): Decisions {
+  const changed = Object.entries(change).map(([key, own]) => {
+    const given = decisions[key as FieldKey] as Given<unknown>;
+    return [key, withOne(given, id, { own, scheduled: undefined })] as const;
+  });
+  const isSame = changed.every(([key, given]) => given === decisions[key as FieldKey]);
+  return isSame ? decisions : { ...decisions, ...Object.fromEntries(changed) };
+}
+
+/** The decisions with what a schedule gives one device in a field; undefined ends it. */
+export function withScheduled(
+  decisions: Decisions,
+  key: FieldKey,
+  id: LimitId,
+  scheduled: DeviceRecord[FieldKey] | undefined,
+): Decisions {
+  const given = decisions[key] as Given<unknown>;
+  const { own } = oneOf(given, id);
+  const changed = withOne(given, id, { own, scheduled });
+  return changed === given ? decisions : { ...decisions, [key]: changed };
+}
+
+/** What a change does to what can pass, by some of the fields. */
+export function effectOn(keys: readonly FieldKey[], before: Decisions, after: Decisions): Effect {
+  const effects = keys.flatMap((key) => {
+    const { effect } = FIELDS[key] as Field<unknown>;
+    const [former, given] = [before[key], after[key]] as [Given<unknown>, Given<unknown>];
+    return changedIn(former, given).map((id) => effect?.(former, given, id) ?? "neither");
+  });
+  if (effects.includes("loosens")) return "loosens";
+  return effects.includes("tightens") ? "tightens" : "neither";
+}
+
+/** The devices with a name or an exit. */
+export function idsIn({ name, exit }: Decisions): DeviceId[] {
+  return devicesOf([...exit.own.keys(), ...exit.scheduled.keys(), ...name.own.keys()]);
+}
+
+/** The devices about which anything was decided. */
+export function idsGiven(decisions: Decisions): DeviceId[] {
+  const columns = FIELD_KEYS.map((key) => decisions[key] as Given<unknown>);
+  return devicesOf(
+    columns.flatMap(({ own, scheduled }) => [
+      ...own.keys(),
+      ...[...scheduled].flatMap(([id, value]) => (value === null ? [] : [id])),
+    ]),
+  );
+}
+
+export function isGiven(decisions: Decisions, id: DeviceId): boolean {
+  return FIELD_KEYS.some((key) => {
+    const { own, scheduled } = decisions[key] as Given<unknown>;
+    return own.has(id) || (scheduled.get(id) ?? null) !== null;
+  });
+}
+
+/** The devices that have been given this exit, alone or among others. */
+export function idsOn(exit: string, { exit: { own, scheduled } }: Decisions): DeviceId[] {
+  const has = (order: ExitOrder | null) => order?.some((each) => formatExit(each) === exit) === true;
+  return devicesOf([...own, ...scheduled].flatMap(([id, order]) => (has(order) ? [id] : [])));
+}
+
+function devicesOf(ids: readonly LimitId[]): DeviceId[] {
+  return [...new Set(ids)].flatMap((id) => (id === EVERYBODY_ELSE ? [] : [id]));
+}
+
+function orderIn({ own, scheduled }: Given<ExitOrder>, id: LimitId): ExitOrder {
+  return (
+    scheduled.get(id) ?? own.get(id) ?? own.get(EVERYBODY_ELSE) ?? asOrder([{ to: "tunnel", name: MAIN }])
+  );
+}
+
+/**
+ * It tightens if less can leave afterwards, and nothing by another way. A device that was direct is then no longer
+ * outside the tunnel.
+ */
+function exitEffect(from: ExitOrder, to: ExitOrder): Effect {
+  if (Bun.deepEquals(from, to)) return "neither";
+  const [before, after] = [from, to].map((order) => order.filter((exit) => exit.to !== "blocked"));
+  const isPart = Bun.deepEquals(after, before?.slice(0, after?.length));
+  return from[0].to === "direct" || isPart ? "tightens" : "loosens";
+}
+
+export function decisionsIn(store: DeviceStorage): Decisions {
+  const directAllowed = DIRECT.read(store) === "on";
+  const names = new Map<LimitId, string>();
+  const exits = new Map<LimitId, ExitOrder>();
+  for (const { id: text, name, exit } of store.devices()) {
+    const id = parseDeviceId(text);
+    if (id === null) continue;
+    if (name !== null && isName(name)) names.set(id, name);
+    if (exit !== null) exits.set(id, storedExit(exit, directAllowed && mayBeDirect(id)));
+  }
+  if (store.read(DEFAULT_EXIT.key) !== null)
+    exits.set(EVERYBODY_ELSE, asOrder([parseDefaultExit(DEFAULT_EXIT.read(store)) ?? { to: "blocked" }]));
+  const columns = FIELD_KEYS.flatMap((key) => {
+    const { stored } = FIELDS[key] as Field<unknown>;
+    return stored === null ? [] : [[key, stored.read(store)] as const];
+  });
+  return {
+    ...Object.fromEntries(columns),
+    name: { own: names, scheduled: new Map() },
+    exit: { own: exits, scheduled: SCHEDULED_EXITS.read(store) },
+    directAllowed,
+    exitsLost: store.read(EXIT_KEYS.lost),
+  } as unknown as Decisions;
+}
+
+/** Writes what has changed. */
+export function saveDecisions(store: DeviceStorage, before: Decisions, after: Decisions): void {
+  saveDevices(store, before, after);
+  const [former, chosen] = [before, after].map(({ exit }) => exit.own.get(EVERYBODY_ELSE));
+  if (chosen !== undefined && !Bun.deepEquals(former, chosen))
+    DEFAULT_EXIT.write(store, formatExit(chosen[0]));
+  if (before.exitsLost !== null && after.exitsLost === null) store.forget(EXIT_KEYS.lost);
+  if (!Bun.deepEquals(before.exit.scheduled, after.exit.scheduled))
+    SCHEDULED_EXITS.write(store, after.exit.scheduled);
+  if (after.directAllowed && !before.directAllowed) DIRECT.write(store, "on");
+  if (before.directAllowed && !after.directAllowed) store.forget(DIRECT.key);
+  for (const key of FIELD_KEYS) {
+    const { stored } = FIELDS[key] as Field<unknown>;
+    stored?.write(store, before[key], after[key]);
+  }
+}
+
+function saveDevices(store: DeviceStorage, before: Decisions, after: Decisions): void {
+  const changed = [...changedIn(before.name, after.name), ...changedIn(before.exit, after.exit)];
+  for (const id of devicesOf(changed)) {
+    const [former, { name, exit }] = [recordOf(before, id), recordOf(after, id)];
+    if (former.name === name && Bun.deepEquals(former.exit, exit)) continue;
+    store.saveDevice({ id, name, exit: exit && formatOrder(exit) });
+  }
+}
+
+function scheduledText(scheduled: Given<ExitOrder>["scheduled"]): string {
+  return [...scheduled]
+    .map(([id, exit]) => `${id} ${exit === null ? "blocked" : formatOrder(exit)}`)
+    .join(",");
+}
+
+/** Values that this version cannot read are left out. The schedules set them again. */
+function scheduledIn(text: string | null): Given<ExitOrder>["scheduled"] {
+  const pairs = (text ?? "").split(",").map((pair) => pair.split(" "));
+  return new Map(
+    pairs.flatMap(([id = "", exit = ""]) => {
+      const [known, parsed] = [parseDeviceId(id), parseDefaultExit(exit)];
+      return known === null || parsed === null ? [] : [[known, asOrder([parsed])] as const];
+    }),
+  );
+}
+
+/** Direct is for single devices. The kill switch knows which prefix is one. */
+function mayBeDirect(id: DeviceId): boolean {
+  return !isPrefixId(id) || isRemoteId(id);
+}
+
+/** An exit that this version cannot read, or that is not allowed, means blocked. */
+function storedExit(text: string, directAllowed: boolean): ExitOrder {
+  const order = parseOrder(text);
+  return order === null || (order[0].to === "direct" && !directAllowed)
+    ? asOrder([{ to: "blocked" }])
+    : order;
+}
