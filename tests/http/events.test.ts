@@ -89,7 +89,7 @@ test("what the operator does to the kill switch is an alert and a change of the 
   const listener = await join();
   await listener.received(1);
   for (const wanted of [false, true]) {
-    await home.parts.controller.setKillSwitch(wanted);
+    await home.parts.operatorSwitch.turn(wanted);
     const [alert, told] = (await listener.received(wanted ? 5 : 3)).slice(-2);
     const code = wanted ? "killswitch_on" : "killswitch_off";
     expect(alert).toMatchObject({ type: "security_alert", payload: { code } });
