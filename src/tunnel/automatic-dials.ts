@@ -3,6 +3,7 @@ import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import { titleOf } from "../servers/hops.ts";
 import type { Server } from "../servers/schema.ts";
+import type { LinkReconciler } from "./link-reconciler.ts";
 import type { Moved } from "./moved.ts";
 import type { Requests } from "./requests.ts";
 import { sameServer } from "./session.ts";
@@ -10,13 +11,12 @@ import { type Connected, isUnanswered, type Reconnecting } from "./state.ts";
 import type { StateMachine } from "./state-machine.ts";
 import type { Asked, Candidate, Target } from "./target.ts";
 import type { TargetDialer } from "./target-dialer.ts";
-import type { Upkeep } from "./upkeep.ts";
 
 interface Deps {
   machine: StateMachine;
   requests: Requests;
   dialer: TargetDialer;
-  upkeep: Upkeep;
+  reconciler: LinkReconciler;
   killSwitch: Pick<KillSwitch, "network">;
   log: Pick<Log, "info">;
 }
@@ -33,7 +33,7 @@ export class AutomaticDials {
    * endpoint; throws if it fails.
    */
   redial(target: Target, asked: Asked, attempt: AbortSignal): Promise<void> {
-    const { machine, requests, upkeep } = this.deps;
+    const { machine, requests, reconciler } = this.deps;
     const signal = AbortSignal.any([requests.signal, attempt]);
     return requests.add(async () => {
       const { state } = machine;
@@ -44,10 +44,10 @@ export class AutomaticDials {
         // While the uplink is down, or the tunnel carries nothing, that explains more than the failure of an attempt.
         const isSaid = isUnanswered(state) || !this.deps.killSwitch.network.online;
         if (!signal.aborted && (!isSaid || machine.error === null)) machine.error = messageOf(error);
-        await upkeep.settle();
+        await reconciler.settle();
         throw error;
       }
-      await upkeep.retire(state.session, signal);
+      await reconciler.retire(state.session, signal);
     });
   }
 
@@ -93,7 +93,7 @@ export class AutomaticDials {
     because: Moved["because"],
     signal: AbortSignal,
   ): Promise<boolean> {
-    const { machine, dialer, upkeep, log } = this.deps;
+    const { machine, dialer, reconciler, log } = this.deps;
     const { state } = machine;
     if (signal.aborted || state.name !== "connected" || isUnanswered(state)) return false;
     const { session } = state;
@@ -102,12 +102,12 @@ export class AutomaticDials {
       dialer.arrive(arrived, asked, { moved: { from: session.server.name, because } });
     } catch (error) {
       // What was permitted for the attempt is closed again.
-      await upkeep.settle();
+      await reconciler.settle();
       if (!signal.aborted) log.info(`staying at ${titleOf(session.server)}: ${messageOf(error)}`);
       return false;
     }
     log.info(movedText(session.server, target, because));
-    await upkeep.retire(session, signal);
+    await reconciler.retire(session, signal);
     return true;
   }
 }

@@ -1,5 +1,6 @@
 import { codeOf, GatewayError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import type { LinkReconciler } from "./link-reconciler.ts";
 import type { Rules } from "./order.ts";
 import type { RequestedTarget } from "./requested-target.ts";
 import type { Requests } from "./requests.ts";
@@ -8,7 +9,6 @@ import type { State } from "./state.ts";
 import type { StateMachine } from "./state-machine.ts";
 import { type Asked, askedIn, leadsTo, type Target } from "./target.ts";
 import type { TargetDialer } from "./target-dialer.ts";
-import type { Upkeep } from "./upkeep.ts";
 import type { WantedConnection } from "./wanted-connection.ts";
 
 export interface ConnectDeps {
@@ -17,7 +17,7 @@ export interface ConnectDeps {
   requested: RequestedTarget;
   wanted: WantedConnection;
   dialer: TargetDialer;
-  upkeep: Upkeep;
+  reconciler: LinkReconciler;
   log: Pick<Log, "info" | "warn">;
 }
 
@@ -48,7 +48,7 @@ export class Connect {
 
   /** Whether the tunnel leads to this target now; throws if there is no other one. */
   private async tryTarget(target: Target, at: number): Promise<boolean> {
-    const { machine, upkeep } = this.deps;
+    const { machine, reconciler } = this.deps;
     const { signal, answer, rules } = this.options;
     const asked = this.options.asked ?? askedIn(this.targets, at, rules);
     const { session } = machine;
@@ -64,14 +64,14 @@ export class Connect {
     } catch (error) {
       this.failures.push(messageOf(error));
       if (at === this.targets.length - 1 || signal.aborted) return this.fail(error);
-      await upkeep.settle();
+      await reconciler.settle();
       // A connect or a disconnect may have come meanwhile.
       if (signal.aborted) return this.fail(error);
       return false;
     }
     this.logFailures();
     answer();
-    await upkeep.retire(session, signal);
+    await reconciler.retire(session, signal);
     return true;
   }
 
@@ -90,12 +90,12 @@ export class Connect {
 
   /** Returns to where the tunnel was before, and throws why. */
   private async fail(last: unknown): Promise<never> {
-    const { machine, requested, upkeep } = this.deps;
+    const { machine, requested, reconciler } = this.deps;
     const { aborted } = this.options.signal;
     const error = this.targets.length === 1 || aborted ? last : noneOf(this.failures, last);
     requested.failed = this.targets;
     machine.enter({ type: aborted ? "interrupt" : "fail" }, messageOf(error));
-    await upkeep.settle();
+    await reconciler.settle();
     throw error;
   }
 

@@ -11,6 +11,7 @@ import { AutomaticDials } from "./automatic-dials.ts";
 import { Connect, type ConnectDeps } from "./connect.ts";
 import type { Dialer } from "./dialer.ts";
 import type { Bytes, Kernel } from "./kernel.ts";
+import { LinkReconciler } from "./link-reconciler.ts";
 import { Losses } from "./losses.ts";
 import type { Moved } from "./moved.ts";
 import type { OrderTarget, Rules } from "./order.ts";
@@ -26,7 +27,6 @@ import type { TunnelStatus } from "./status.ts";
 import { StatusReader } from "./status-reader.ts";
 import { type Asked, type Candidate, candidatesOf, exitOf, type Target, type Words } from "./target.ts";
 import { TargetDialer } from "./target-dialer.ts";
-import { Upkeep } from "./upkeep.ts";
 import { WantedConnection } from "./wanted-connection.ts";
 
 interface Deps {
@@ -69,10 +69,10 @@ export class Controller {
   constructor(private readonly deps: Deps) {
     const { machine, requests } = this;
     const wanted = new WantedConnection(deps);
-    const upkeep = new Upkeep(deps, machine);
+    const reconciler = new LinkReconciler(deps, machine);
     const dialer = new TargetDialer({ ...deps, machine, wanted });
     this.requested = new RequestedTarget(machine, requests, wanted);
-    this.parts = { ...deps, machine, requests, requested: this.requested, wanted, dialer, upkeep };
+    this.parts = { ...deps, machine, requests, requested: this.requested, wanted, dialer, reconciler };
     this.start = new TunnelStart({ ...deps, ...this.parts });
     this.automatic = new AutomaticDials({ ...deps, ...this.parts });
     this.losses = new Losses({ ...deps, ...this.parts });
@@ -119,7 +119,7 @@ export class Controller {
 
   /** Why the tunnel's links and routes may differ from what the state requires, or null. */
   get unsettled(): string | null {
-    return this.parts.upkeep.unsettled;
+    return this.parts.reconciler.unsettled;
   }
 
   /** Calls back after every change of state. */
@@ -148,15 +148,15 @@ export class Controller {
   }
 
   private async endTunnel(): Promise<void> {
-    const { machine, wanted, upkeep } = this.parts;
+    const { machine, wanted, reconciler } = this.parts;
     const former = machine.session;
     wanted.clear();
     machine.enter({ type: "disconnect" }, null);
     try {
       wanted.save();
-      await upkeep.end(former);
+      await reconciler.end(former);
     } catch (error) {
-      await upkeep.settle();
+      await reconciler.settle();
       throw error;
     }
   }
@@ -175,7 +175,7 @@ export class Controller {
     await this.settle();
     if (this.unsettled !== null)
       throw new GatewayError("kernel_refused", `the tunnel could not be removed: ${this.unsettled}`);
-    await this.parts.upkeep.withdraw();
+    await this.parts.reconciler.withdraw();
   }
 
   /** Ends the present work and closes whatever was opened for it; the tunnel stays. */
@@ -192,7 +192,7 @@ export class Controller {
   settle(decide = () => {}): Promise<void> {
     return this.requests.add(async () => {
       decide();
-      await this.parts.upkeep.settle();
+      await this.parts.reconciler.settle();
     });
   }
 
@@ -204,8 +204,8 @@ export class Controller {
 
   /** Gives the routes the MTU of the path, if it has become known since they were made. */
   async fit(): Promise<void> {
-    const { requests, upkeep } = this.parts;
-    if (!upkeep.fits) await requests.add(() => upkeep.fit());
+    const { requests, reconciler } = this.parts;
+    if (!reconciler.fits) await requests.add(() => reconciler.fit());
   }
 
   /** See `AutomaticDials`. */

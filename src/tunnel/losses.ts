@@ -3,17 +3,17 @@ import type { KillSwitch } from "../killswitch/killswitch.ts";
 import { titleOf } from "../servers/hops.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
+import type { LinkReconciler } from "./link-reconciler.ts";
 import type { Probe } from "./probe.ts";
 import type { Requests } from "./requests.ts";
 import { lastingClashOf } from "./session.ts";
 import type { StateMachine } from "./state-machine.ts";
-import type { Upkeep } from "./upkeep.ts";
 
 interface Deps {
   host: Pick<Host, "monotonic">;
   machine: StateMachine;
   requests: Requests;
-  upkeep: Upkeep;
+  reconciler: LinkReconciler;
   probe: Pick<Probe, "roundTrips">;
   killSwitch: Pick<KillSwitch, "network">;
   log: Pick<Log, "info" | "warn">;
@@ -69,9 +69,9 @@ export class Losses {
 
   /** Restores addresses and routes that another program has removed; without its interface the tunnel is lost. */
   checkLink(): Promise<void> {
-    const { requests, upkeep } = this.deps;
+    const { requests, reconciler } = this.deps;
     return requests.add(async () => {
-      if (!(await upkeep.restoreMissing(this.checkLater))) this.lost("the tunnel's interface is gone");
+      if (!(await reconciler.restoreMissing(this.checkLater))) this.lost("the tunnel's interface is gone");
     });
   }
 
@@ -82,7 +82,7 @@ export class Losses {
    * back.
    */
   dropUnusable(): Promise<void> {
-    const { machine, requests, upkeep, killSwitch, log } = this.deps;
+    const { machine, requests, reconciler, killSwitch, log } = this.deps;
     return requests.add(async () => {
       const server = machine.session?.server;
       const clash = server === undefined ? null : lastingClashOf(killSwitch.network, server.config);
@@ -90,13 +90,13 @@ export class Losses {
       const why = `the tunnel to ${titleOf(server)} had to be dropped: ${clash}`;
       log.warn(why);
       machine.enter({ type: "drop" }, why);
-      await upkeep.settle();
+      await reconciler.settle();
     });
   }
 
   private updateKillSwitch(): void {
-    const { requests, upkeep } = this.deps;
-    void upkeep.updateKillSwitch().catch(() => requests.add(() => upkeep.settle()));
+    const { requests, reconciler } = this.deps;
+    void reconciler.updateKillSwitch().catch(() => requests.add(() => reconciler.settle()));
   }
 }
 

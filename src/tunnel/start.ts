@@ -6,13 +6,13 @@ import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { adopted, type Known, rememberedServer } from "./adoption.ts";
 import type { Kernel } from "./kernel.ts";
+import type { LinkReconciler } from "./link-reconciler.ts";
 import { outageOf } from "./losses.ts";
 import type { Order, OrderTarget } from "./order.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { StateMachine } from "./state-machine.ts";
 import { type Asked, placesIn, type Target } from "./target.ts";
 import type { TargetDialer } from "./target-dialer.ts";
-import type { Upkeep } from "./upkeep.ts";
 import type { WantedConnection } from "./wanted-connection.ts";
 
 interface Deps {
@@ -22,7 +22,7 @@ interface Deps {
   machine: StateMachine;
   wanted: WantedConnection;
   dialer: TargetDialer;
-  upkeep: Upkeep;
+  reconciler: LinkReconciler;
   /** The tunnel's name. */
   name: string;
   slot: Slot;
@@ -47,14 +47,14 @@ export class TunnelStart {
 
   /** Takes up the tunnel that is in the kernel. To be called before the kill switch is loaded. */
   async adopt({ links, known, network }: Left): Promise<void> {
-    const { machine, wanted, upkeep, slot } = this.deps;
+    const { machine, wanted, reconciler, slot } = this.deps;
     const present = links.filter((link) => slot.links.includes(link));
     const found = present.length === 0 ? null : await adopted(this.deps, { present, known, network });
     if (found !== null) machine.adopt(found);
     const { state } = machine;
     const server = state.name === "reconnecting" ? state.server : machine.session?.server;
     if (server !== undefined) wanted.adopt(server, (target) => this.found(target));
-    await upkeep.updateKillSwitch();
+    await reconciler.updateKillSwitch();
   }
 
   /**

@@ -26,7 +26,7 @@ interface Deps {
  * Makes the kernel match the session that carries traffic: the tunnel's part of the kill switch, its interface,
  * addresses and routes. The caller puts the calls in order.
  */
-export class Upkeep {
+export class LinkReconciler {
   /** Why links and routes may differ from what the session requires, or null. */
   unsettled: string | null = null;
 
