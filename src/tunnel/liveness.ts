@@ -4,6 +4,7 @@ import { MAIN } from "../killswitch/policy.ts";
 import { titleOf } from "../servers/hops.ts";
 import type { Host } from "../system/host.ts";
 import type { Controller } from "./controller.ts";
+import type { Failback } from "./failback.ts";
 import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
 import type { KnownWays } from "./known-ways.ts";
@@ -13,7 +14,6 @@ import { keepaliveOf, type Session, sameServer } from "./session.ts";
 import { carriedBy, isUnanswered } from "./state.ts";
 import type { TunnelQuality } from "./tunnel-quality.ts";
 import { askedAnew, isCertain, isDoubtful, isPast, type Unanswered, unansweredAfter } from "./unanswered.ts";
-import type { WayBack } from "./way-back.ts";
 import type { WayOut } from "./way-out.ts";
 
 /**
@@ -29,7 +29,7 @@ export interface LivenessDeps {
   savedState: SavedState;
   knownWays: Pick<KnownWays, "fellSilent">;
   quality: Pick<TunnelQuality, "look">;
-  wayBack: Pick<WayBack, "look">;
+  failback: Pick<Failback, "look">;
   wayOut: Pick<WayOut, "look">;
   /** The tunnel's name. */
   name: string;
@@ -99,7 +99,7 @@ export class Liveness {
       this.deps.quality.look(session, sample);
       if (!isUnanswered(controller.state)) {
         this.deps.wayOut.look(session);
-        this.deps.wayBack.look(session, sample);
+        this.deps.failback.look(session, sample);
       }
     }
     // Last: programs run for it, and meanwhile a person may connect to another server.

@@ -5,12 +5,12 @@ import type { Log } from "../base/log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { KernelEvent } from "../network/kernel-events.ts";
 import { Backstop } from "./backstop.ts";
+import type { Failback } from "./failback.ts";
 import { Liveness, type LivenessDeps } from "./liveness.ts";
 import { outageOf } from "./losses.ts";
 import { Reconnects, type ReconnectsDeps } from "./reconnects.ts";
 import type { Session } from "./session.ts";
 import { carriedBy } from "./state.ts";
-import type { WayBack } from "./way-back.ts";
 import type { WayOut } from "./way-out.ts";
 
 /**
@@ -20,7 +20,7 @@ import type { WayOut } from "./way-out.ts";
 const LOOK_MS = { busy: 1_000, idle: 1_500 };
 
 interface Deps extends LivenessDeps, ReconnectsDeps {
-  wayBack: Pick<WayBack, "look" | "stop">;
+  failback: Pick<Failback, "look" | "stop">;
   wayOut: Pick<WayOut, "look" | "stop">;
   log: Pick<Log, "warn">;
 }
@@ -50,7 +50,7 @@ export class Supervisor {
     this.backstop.checked();
     controller.onChange((state) => {
       if (state.name === "connected") return this.arrived(state.session, signal);
-      this.deps.wayBack.stop();
+      this.deps.failback.stop();
       this.deps.wayOut.stop();
     });
     while (!signal.aborted) {

@@ -7,6 +7,7 @@ import type { Server } from "../servers/schema.ts";
 import type { Host, Send } from "../system/host.ts";
 import { Controller } from "./controller.ts";
 import { Dialer, type Former, type Register } from "./dialer.ts";
+import { Failback } from "./failback.ts";
 import { Kernel } from "./kernel.ts";
 import { KeyAgreement } from "./key-agreement.ts";
 import { KnownWays } from "./known-ways.ts";
@@ -21,7 +22,6 @@ import type { Session } from "./session.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { Target } from "./target.ts";
 import { TunnelQuality } from "./tunnel-quality.ts";
-import { WayBack } from "./way-back.ts";
 import { WayOut } from "./way-out.ts";
 
 /** What a tunnel needs from the rest of the gateway. */
@@ -86,10 +86,10 @@ export function tunnelIn(surroundings: Surroundings): Tunnel {
   const controller = new Controller({ ...surroundings, kernel, dialer, probe });
   const quality = new TunnelQuality(surroundings);
   const wayOut = new WayOut({ ...surroundings, controller, quality });
-  const wayBack = new WayBack({ ...surroundings, controller, isHeld: (target) => wayOut.holds(target) });
+  const failback = new Failback({ ...surroundings, controller, isHeld: (target) => wayOut.holds(target) });
   const supervisor = new Supervisor({
     ...surroundings,
-    ...{ controller, kernel, knownWays, quality, wayBack, wayOut },
+    ...{ controller, kernel, knownWays, quality, failback, wayOut },
   });
   return { name, slot, controller, supervisor, quality };
 }

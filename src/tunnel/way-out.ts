@@ -13,7 +13,7 @@ const STAYS_MS = 180_000;
 /** Who moves again so soon after a target was to be tried again moves in vain: no target is good. */
 const IN_VAIN_MS = 3_600_000;
 /** With the usual ten minutes, a target is taken again after half a day at the latest. */
-const MOST_PATIENCE = 64;
+const MAX_PATIENCE = 64;
 
 interface Deps {
   host: Pick<Host, "monotonic">;
@@ -116,7 +116,7 @@ export class WayOut {
   private hold(left: string, now: number, minutes = BACK_MINUTES): void {
     for (const [target, until] of this.heldUntil) if (now >= until) this.heldUntil.delete(target);
     const isInVain = now - this.triesAgainAt < IN_VAIN_MS;
-    this.patience = isInVain ? Math.min(2 * this.patience, MOST_PATIENCE) : 1;
+    this.patience = isInVain ? Math.min(2 * this.patience, MAX_PATIENCE) : 1;
     this.triesAgainAt = now + minutes * this.patience * 60_000;
     this.heldUntil.set(left, this.triesAgainAt);
   }

@@ -13,7 +13,7 @@ const QUIET = { bytes: 250_000, ms: 60_000 };
 /** A way back has lasted when the tunnel is there so long after. */
 const LASTING_MS = 3_600_000;
 /** With the usual ten minutes, such a server is tried again after half a day at the latest. */
-const MOST_PATIENCE = 64;
+const MAX_PATIENCE = 64;
 
 interface Deps {
   host: Pick<Host, "monotonic">;
@@ -30,7 +30,7 @@ interface Deps {
  * Leads a live tunnel back to a better target of its order once that answers again. It has no timer: who looks at the
  * tunnel lets it look, too.
  */
-export class WayBack {
+export class Failback {
   private session: Session | null = null;
   /** When a better target was tried last, or the tunnel came to this one. */
   private triedAt = 0;
@@ -68,7 +68,7 @@ export class WayBack {
     if (this.led === null) return;
     const isLeft = (this.deps.controller.asked.order?.at ?? 0) > this.led.to;
     if (!isLeft && now - this.led.at < LASTING_MS) return;
-    this.patience = isLeft ? Math.min(this.patience * 2, MOST_PATIENCE) : 1;
+    this.patience = isLeft ? Math.min(this.patience * 2, MAX_PATIENCE) : 1;
     this.led = null;
   }
 
