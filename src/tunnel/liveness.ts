@@ -9,12 +9,12 @@ import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "./h
 import type { Kernel } from "./kernel.ts";
 import type { KnownWays } from "./known-ways.ts";
 import { resolverInside } from "./mtu.ts";
+import type { QualityFailover } from "./quality-failover.ts";
 import type { SavedState } from "./saved-state.ts";
 import { keepaliveOf, type Session, sameServer } from "./session.ts";
 import { carriedBy, isUnanswered } from "./state.ts";
 import type { TunnelQuality } from "./tunnel-quality.ts";
 import { askedAnew, isCertain, isDoubtful, isPast, type Unanswered, unansweredAfter } from "./unanswered.ts";
-import type { WayOut } from "./way-out.ts";
 
 /**
  * The pauses between two questions of the gateway's own, until it is certain that nothing is answered, and after that.
@@ -30,7 +30,7 @@ export interface LivenessDeps {
   knownWays: Pick<KnownWays, "fellSilent">;
   quality: Pick<TunnelQuality, "look">;
   failback: Pick<Failback, "look">;
-  wayOut: Pick<WayOut, "look">;
+  qualityFailover: Pick<QualityFailover, "look">;
   /** The tunnel's name. */
   name: string;
 }
@@ -98,7 +98,7 @@ export class Liveness {
       this.deps.savedState.saveClock(this.deps.host.now(), sample.latestHandshake);
       this.deps.quality.look(session, sample);
       if (!isUnanswered(controller.state)) {
-        this.deps.wayOut.look(session);
+        this.deps.qualityFailover.look(session);
         this.deps.failback.look(session, sample);
       }
     }

@@ -8,10 +8,10 @@ import { Backstop } from "./backstop.ts";
 import type { Failback } from "./failback.ts";
 import { Liveness, type LivenessDeps } from "./liveness.ts";
 import { outageOf } from "./losses.ts";
+import type { QualityFailover } from "./quality-failover.ts";
 import { Reconnects, type ReconnectsDeps } from "./reconnects.ts";
 import type { Session } from "./session.ts";
 import { carriedBy } from "./state.ts";
-import type { WayOut } from "./way-out.ts";
 
 /**
  * How often the tunnel is checked. Under traffic, a dead server must be noticed within 15 s: one check that sees the
@@ -21,7 +21,7 @@ const LOOK_MS = { busy: 1_000, idle: 1_500 };
 
 interface Deps extends LivenessDeps, ReconnectsDeps {
   failback: Pick<Failback, "look" | "stop">;
-  wayOut: Pick<WayOut, "look" | "stop">;
+  qualityFailover: Pick<QualityFailover, "look" | "stop">;
   log: Pick<Log, "warn">;
 }
 
@@ -51,7 +51,7 @@ export class Supervisor {
     controller.onChange((state) => {
       if (state.name === "connected") return this.arrived(state.session, signal);
       this.deps.failback.stop();
-      this.deps.wayOut.stop();
+      this.deps.qualityFailover.stop();
     });
     while (!signal.aborted) {
       await this.look().catch((error) => log.warn(messageOf(error)));

@@ -14,6 +14,7 @@ import { KnownWays } from "./known-ways.ts";
 import { limitOf } from "./mtu.ts";
 import type { OrderTarget } from "./order.ts";
 import { Probe } from "./probe.ts";
+import { QualityFailover } from "./quality-failover.ts";
 import type { QualitySettings } from "./quality-settings.ts";
 import type { Resolver, Way } from "./resolver.ts";
 import type { RoundTrips } from "./roundtrips.ts";
@@ -22,7 +23,6 @@ import type { Session } from "./session.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { Target } from "./target.ts";
 import { TunnelQuality } from "./tunnel-quality.ts";
-import { WayOut } from "./way-out.ts";
 
 /** What a tunnel needs from the rest of the gateway. */
 export interface Surroundings {
@@ -85,11 +85,15 @@ export function tunnelIn(surroundings: Surroundings): Tunnel {
   const probe = new Probe({ ...surroundings, kernel, knownWays });
   const controller = new Controller({ ...surroundings, kernel, dialer, probe });
   const quality = new TunnelQuality(surroundings);
-  const wayOut = new WayOut({ ...surroundings, controller, quality });
-  const failback = new Failback({ ...surroundings, controller, isHeld: (target) => wayOut.holds(target) });
+  const qualityFailover = new QualityFailover({ ...surroundings, controller, quality });
+  const failback = new Failback({
+    ...surroundings,
+    controller,
+    isHeld: (target) => qualityFailover.holds(target),
+  });
   const supervisor = new Supervisor({
     ...surroundings,
-    ...{ controller, kernel, knownWays, quality, failback, wayOut },
+    ...{ controller, kernel, knownWays, quality, failback, qualityFailover },
   });
   return { name, slot, controller, supervisor, quality };
 }

@@ -31,7 +31,7 @@ interface Deps {
  * Leads a live tunnel away from a target that has become slow or lossy, where its order says so, once another target
  * answers. It has no timer: who looks at the tunnel lets it look, too.
  */
-export class WayOut {
+export class QualityFailover {
   private session: Session | null = null;
   /** The same list as long as the tunnel moves in it. */
   private targets: readonly OrderTarget[] | null = null;
