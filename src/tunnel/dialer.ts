@@ -29,7 +29,7 @@ const ALL_WAYS_MS = 26_000;
 const POLL = { part: 1 / 20, shortestMs: 1, longestMs: 100 };
 
 /** The tunnel that is up when a dial begins. */
-export interface Former {
+export interface PreviousSession {
   session: Session;
   /** Whether its server answers. */
   alive: boolean;
@@ -49,7 +49,7 @@ interface Deps {
   name: string;
   slot: Slot;
   /** Whether names are looked up through a live tunnel while this one has that former one. */
-  looksUpInside: (former: Former | null) => boolean;
+  looksUpInside: (former: PreviousSession | null) => boolean;
   sendOn: (way: Way, signal: AbortSignal) => Send;
   register: Register;
   log: Pick<Log, "info">;
@@ -66,7 +66,7 @@ export class Dialer {
    * Throws `GatewayError("no_answer")` if the server does not answer, or the signal's reason. After any error the
    * caller clears what was begun.
    */
-  async dial(server: Server, former: Former | null, signal: AbortSignal): Promise<Session> {
+  async dial(server: Server, former: PreviousSession | null, signal: AbortSignal): Promise<Session> {
     const { host: clock, kernel, killSwitch, resolver, savedState, name, slot, looksUpInside } = this.deps;
     const { knownWays } = this.deps;
     const { uplinkMtu } = killSwitch.network;
@@ -258,18 +258,18 @@ export function assertUplink({ uplink }: HostNetwork): void {
 }
 
 /** How a tunnel looks up the name of its next server. */
-export function wayOf(owner: string, former: Former | null, inside: boolean): Way {
+export function wayOf(owner: string, former: PreviousSession | null, inside: boolean): Way {
   if (inside) return { inside: true, ...(owner === MAIN && former !== null && { session: former.session }) };
   return { inside: false, owner, part: partOf(carriedSince(former), silentSince(former)) };
 }
 
 /** The sessions that carry traffic until a new one does. */
-export function carriedSince(former: Former | null): Session[] {
+export function carriedSince(former: PreviousSession | null): Session[] {
   return former?.dead === false ? [former.session] : [];
 }
 
 /** Sessions without traffic whose server may come back. */
-export function silentSince(former: Former | null): Session[] {
+export function silentSince(former: PreviousSession | null): Session[] {
   return former?.dead === true ? [former.session] : [];
 }
 

@@ -34,7 +34,7 @@ interface Deps {
 }
 
 /** The tunnel that an earlier process has left. */
-export interface Left {
+export interface LeftoverLinks {
   /** Names of the interfaces that exist. */
   links: readonly string[];
   known: Known;
@@ -46,7 +46,7 @@ export class TunnelStart {
   constructor(private readonly deps: Deps) {}
 
   /** Takes up the tunnel that is in the kernel. To be called before the kill switch is loaded. */
-  async adopt({ links, known, network }: Left): Promise<void> {
+  async adopt({ links, known, network }: LeftoverLinks): Promise<void> {
     const { machine, wanted, reconciler, slot } = this.deps;
     const present = links.filter((link) => slot.links.includes(link));
     const found = present.length === 0 ? null : await adopted(this.deps, { present, known, network });
@@ -61,7 +61,7 @@ export class TunnelStart {
    * Removes an interface that could not be adopted, and reconnects to the last server. To be called with the kill
    * switch in place.
    */
-  async begin({ links, known, network }: Left): Promise<void> {
+  async begin({ links, known, network }: LeftoverLinks): Promise<void> {
     const { kernel, machine, wanted, log } = this.deps;
     const kept = machine.session;
     if (kept !== null && !network.online) machine.error = outageOf(network.uplink);

@@ -1,6 +1,6 @@
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
-import type { Dialer, Former } from "./dialer.ts";
+import type { Dialer, PreviousSession } from "./dialer.ts";
 import { KeyConflicts } from "./key-conflicts.ts";
 import type { Moved } from "./moved.ts";
 import type { Probe } from "./probe.ts";
@@ -38,7 +38,7 @@ export class TargetDialer {
   }
 
   /** The session with the target. It carries no state yet: the caller lets it arrive, or gives up. */
-  async dial(target: Target, former: Former | null, signal: AbortSignal): Promise<Session> {
+  async dial(target: Target, former: PreviousSession | null, signal: AbortSignal): Promise<Session> {
     try {
       return await this.reach(target, former, signal);
     } catch (error) {
@@ -61,7 +61,7 @@ export class TargetDialer {
   }
 
   /** Finds a place's nearest server first. Listeners are not told of that choice. */
-  private async reach(target: Target, former: Former | null, signal: AbortSignal): Promise<Session> {
+  private async reach(target: Target, former: PreviousSession | null, signal: AbortSignal): Promise<Session> {
     const { machine, probe } = this.deps;
     if (!isHops(target) && !isPlace(target)) return this.dialServer(target, former, signal);
     const server = await probe.roundTrips.inTurn(async () => {
@@ -75,7 +75,11 @@ export class TargetDialer {
     });
   }
 
-  private async dialServer(server: Server, former: Former | null, signal: AbortSignal): Promise<Session> {
+  private async dialServer(
+    server: Server,
+    former: PreviousSession | null,
+    signal: AbortSignal,
+  ): Promise<Session> {
     this.keyConflicts.assertNone(server);
     // In the same turn of the event loop, so that another tunnel finds it in use.
     this.dialled = server;

@@ -6,7 +6,7 @@ import type { Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host, Send } from "../system/host.ts";
 import { Controller } from "./controller.ts";
-import { Dialer, type Former, type Register } from "./dialer.ts";
+import { Dialer, type PreviousSession, type Register } from "./dialer.ts";
 import { Failback } from "./failback.ts";
 import { Kernel } from "./kernel.ts";
 import { KeyAgreement } from "./key-agreement.ts";
@@ -55,7 +55,7 @@ export interface Surroundings {
   /** The other tunnel that uses this server with the same key, or null. */
   conflictOf: (server: Server) => string | null;
   /** Whether names are looked up through a live tunnel while this one has that former one. */
-  looksUpInside: (former: Former | null) => boolean;
+  looksUpInside: (former: PreviousSession | null) => boolean;
   /** Sends the gateway's own requests while a tunnel is dialled. */
   sendOn: (way: Way, signal: AbortSignal) => Send;
   register: Register;
