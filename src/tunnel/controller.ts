@@ -25,7 +25,7 @@ import type { State } from "./state.ts";
 import { type StateListener, StateMachine } from "./state-machine.ts";
 import type { TunnelStatus } from "./status.ts";
 import { StatusReader } from "./status-reader.ts";
-import { type Asked, type Candidate, candidatesOf, exitOf, type Target, type Words } from "./target.ts";
+import { type Asked, type Candidate, candidatesOf, exitOf, type Target, type TargetSpec } from "./target.ts";
 import { TargetDialer } from "./target-dialer.ts";
 import { WantedConnection } from "./wanted-connection.ts";
 
@@ -253,8 +253,8 @@ export class Controller {
 
   /** The tunnel's own figures, in the current state or in one that has just been left. */
   row(state = this.state): Promise<Omit<TunnelRow, "devices">> {
-    const { words, order } = this.requested;
-    return this.reader.row(state, this.machine.error, { words, order });
+    const { spec, order } = this.requested;
+    return this.reader.row(state, this.machine.error, { spec, order });
   }
 
   /** What the session has carried; zeros without one. */
@@ -269,12 +269,12 @@ export class Controller {
 
   /** Whether it leads nowhere, and should not. */
   get leadsNowhere(): boolean {
-    return this.requested.words === null;
+    return this.requested.spec === null;
   }
 
   /** Whether its keys should be safe from quantum computers, as was asked for with where it should lead. */
-  get quantum(): Words["quantum"] {
-    return this.requested.words?.quantum;
+  get quantum(): TargetSpec["quantum"] {
+    return this.requested.spec?.quantum;
   }
 
   /**

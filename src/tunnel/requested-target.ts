@@ -2,7 +2,7 @@ import type { Provider } from "../servers/schema.ts";
 import type { Order } from "./order.ts";
 import type { Requests } from "./requests.ts";
 import type { StateMachine } from "./state-machine.ts";
-import { askedIn, type Target, type Words, wordsOf } from "./target.ts";
+import { askedIn, specOf, type Target, type TargetSpec } from "./target.ts";
 import type { WantedConnection } from "./wanted-connection.ts";
 
 /** Where a tunnel should lead: what is being requested, what was requested in vain, or where it leads. */
@@ -15,13 +15,13 @@ export class RequestedTarget {
   constructor(
     private readonly machine: Pick<StateMachine, "state">,
     private readonly requests: Pick<Requests, "wanted">,
-    private readonly connection: Pick<WantedConnection, "words" | "asked">,
+    private readonly connection: Pick<WantedConnection, "spec" | "asked">,
   ) {}
 
-  /** In the words of the client; null if the tunnel should lead nowhere. */
-  get words(): (Words & { provider: Provider }) | null {
+  /** As clients name it; null if the tunnel should lead nowhere. */
+  get spec(): (TargetSpec & { provider: Provider }) | null {
     const [wanted] = this.pending;
-    return wanted === undefined ? this.connection.words : { provider: wanted.provider, ...wordsOf(wanted) };
+    return wanted === undefined ? this.connection.spec : { provider: wanted.provider, ...specOf(wanted) };
   }
 
   /** The targets of which it should take the first that works; null if there is at most one. */
