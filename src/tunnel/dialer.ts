@@ -14,7 +14,7 @@ import { clockHint } from "./clock.ts";
 import type { Kernel } from "./kernel.ts";
 import type { KeyAgreement } from "./key-agreement.ts";
 import type { KnownWays } from "./known-ways.ts";
-import type { Resolver, Way } from "./resolver.ts";
+import type { EgressPath, Resolver } from "./resolver.ts";
 import type { SavedState } from "./saved-state.ts";
 import { partOf, type Session, sessionFor, usableOn } from "./session.ts";
 
@@ -50,7 +50,7 @@ interface Deps {
   slot: Slot;
   /** Whether names are looked up through a live tunnel while this one has that former one. */
   looksUpInside: (former: PreviousSession | null) => boolean;
-  sendOn: (way: Way, signal: AbortSignal) => Send;
+  sendOn: (path: EgressPath, signal: AbortSignal) => Send;
   register: Register;
   log: Pick<Log, "info">;
 }
@@ -71,11 +71,11 @@ export class Dialer {
     const { knownWays } = this.deps;
     const { uplinkMtu } = killSwitch.network;
     assertUplink(killSwitch.network);
-    const way = wayOf(name, former, looksUpInside(former));
-    const usable = usableOn(killSwitch.network, await this.registered(server, way, signal));
+    const path = egressPathOf(name, former, looksUpInside(former));
+    const usable = usableOn(killSwitch.network, await this.registered(server, path, signal));
     const { host } = usable.config.peer.endpoint;
     const old = former?.session ?? null;
-    const [address] = await resolver.resolve(host, way, signal);
+    const [address] = await resolver.resolve(host, path, signal);
     const tries = (await knownWays.to(usable)).map((each) =>
       sessionFor(slot, usable, { address, ...each }, old),
     ) as [Session, ...Session[]];
@@ -179,10 +179,10 @@ export class Dialer {
     await kernel.configure(twin).catch(() => {});
   }
 
-  private async registered(server: Server, way: Way, signal: AbortSignal): Promise<Server> {
+  private async registered(server: Server, path: EgressPath, signal: AbortSignal): Promise<Server> {
     if (server.registers === undefined) return server;
     const { sendOn, register } = this.deps;
-    const config = await register(server, sendOn(way, signal));
+    const config = await register(server, sendOn(path, signal));
     signal.throwIfAborted();
     return { ...server, config };
   }
@@ -258,7 +258,7 @@ export function assertUplink({ uplink }: HostNetwork): void {
 }
 
 /** How a tunnel looks up the name of its next server. */
-export function wayOf(owner: string, former: PreviousSession | null, inside: boolean): Way {
+export function egressPathOf(owner: string, former: PreviousSession | null, inside: boolean): EgressPath {
   if (inside) return { inside: true, ...(owner === MAIN && former !== null && { session: former.session }) };
   return { inside: false, owner, part: partOf(carriedSince(former), silentSince(former)) };
 }

@@ -8,7 +8,14 @@ import type { Server } from "../servers/schema.ts";
 import { demandedBy, offersRelay } from "../servers/ways.ts";
 import type { Host } from "../system/host.ts";
 import { clockHint } from "./clock.ts";
-import { assertUplink, carriedSince, type PreviousSession, silentSince, together, wayOf } from "./dialer.ts";
+import {
+  assertUplink,
+  carriedSince,
+  egressPathOf,
+  type PreviousSession,
+  silentSince,
+  together,
+} from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import type { KnownWays } from "./known-ways.ts";
 import type { Resolver } from "./resolver.ts";
@@ -136,7 +143,11 @@ export class Probe {
       const { host } = server.config.peer.endpoint;
       try {
         const [{ port }] = await this.deps.knownWays.to(server);
-        const [address] = await resolver.resolve(host, wayOf(name, former, looksUpInside(former)), signal);
+        const [address] = await resolver.resolve(
+          host,
+          egressPathOf(name, former, looksUpInside(former)),
+          signal,
+        );
         // A plain handshake would not be answered, and only show what it is.
         const transport = demandedBy(server);
         const end = { address, port, ...(transport !== null && { transport }) };

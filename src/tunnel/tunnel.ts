@@ -16,7 +16,7 @@ import type { OrderTarget } from "./order.ts";
 import { Probe } from "./probe.ts";
 import { QualityFailover } from "./quality-failover.ts";
 import type { QualitySettings } from "./quality-settings.ts";
-import type { Resolver, Way } from "./resolver.ts";
+import type { EgressPath, Resolver } from "./resolver.ts";
 import type { RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { Session } from "./session.ts";
@@ -57,7 +57,7 @@ export interface Surroundings {
   /** Whether names are looked up through a live tunnel while this one has that former one. */
   looksUpInside: (former: PreviousSession | null) => boolean;
   /** Sends the gateway's own requests while a tunnel is dialled. */
-  sendOn: (way: Way, signal: AbortSignal) => Send;
+  sendOn: (path: EgressPath, signal: AbortSignal) => Send;
   register: Register;
   log: Pick<Log, "info" | "warn">;
   alarm: Alarm;
