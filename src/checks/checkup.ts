@@ -5,7 +5,7 @@ import type { Settings } from "../base/settings.ts";
 import type { Https } from "../certificates/https.ts";
 import type { Dns } from "../dns/dns.ts";
 import type { Forwards } from "../forwards/forwards.ts";
-import type { Passage } from "../killswitch/obstacles.ts";
+import type { ForwardingPath } from "../killswitch/obstacles.ts";
 import { isKillSwitchWanted } from "../killswitch/operator-switch.ts";
 import { inspectOffline } from "../killswitch/report.ts";
 import type { Bounds } from "../network/bounds.ts";
@@ -149,7 +149,7 @@ export class Checkup {
   }
 
   /** Without a service, only the tunnel `main` is checked. */
-  private get links(): Pick<Passage, "tunnels" | "base"> {
+  private get links(): Pick<ForwardingPath, "tunnels" | "base"> {
     const { tunnels, settings } = this.surroundings;
     const base = settings.interface;
     const slots = tunnels?.all().map(({ slot }) => slot) ?? [slotOf(MAIN_SLOT, base)];
