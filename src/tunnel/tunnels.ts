@@ -19,7 +19,7 @@ import { Machine } from "./machine.ts";
 import { MachineSupervisor } from "./machine-supervisor.ts";
 import { nameFault } from "./name.ts";
 import { PathMtu } from "./path-mtu.ts";
-import { isPoor, type Ways } from "./quality-verdict.ts";
+import { isPoor, type MeasuredPaths } from "./quality-verdict.ts";
 import { Resolver } from "./resolver.ts";
 import { RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -225,7 +225,7 @@ export class Tunnels {
   }
 
   /** What is measured now. */
-  get measured(): Ways {
+  get measured(): MeasuredPaths {
     const tunnels = this.all().flatMap(({ name, quality, controller }) => {
       const measured = quality.measuredIn(controller.state);
       return measured === null ? [] : [{ name, ...measured }];
