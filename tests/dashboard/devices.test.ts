@@ -183,7 +183,10 @@ further.test(
       on.page.evaluate(
         `document.querySelector('[aria-label="Exit of TV"]')?.closest("section").querySelector("h2").textContent`,
       );
-    const isIn = (on: Tab, title: string) => until(async () => `${await listOn(on)}`.startsWith(title));
+    const isIn = (on: Tab, title: string) =>
+      until(async () => `${await listOn(on)}`.startsWith(title)).catch(async () => {
+        throw new Error(`The TV is not in the list ${title}, but in ${await listOn(on)}`);
+      });
     await rig.gateway.kill("SIGTERM");
     await ip("neigh flush dev lan0");
     await rig.gateway.start();
