@@ -30,7 +30,8 @@ export async function changeDevice(
   if (action === "address") return fixDevice(api, device, text);
   if (action === "rate") return limitDevice(api, device, text);
   if (action === "quota") return setQuota(api, device, text, end);
-  return action === "exit" ? moveDevice(api, device, text) : nameDevice(api, device, text);
+  if (action === "exit") return moveDevice(api, device, text);
+  return action === "name" ? nameDevice(api, device, text) : labelDevice(api, device, action, text);
 }
 
 /** `auto` means any address again. */
@@ -115,6 +116,15 @@ async function nameDevice(api: Api, device: string, name: string): Promise<Outpu
   return { json, text: `${id} is now ${printable(name)}.\n` };
 }
 
+/** `off` means none, and `on` is for what is only given or not. */
+async function labelDevice(api: Api, device: string, label: string, text: string): Promise<Output> {
+  const { id, title } = await deviceOf(api, device);
+  const value = text === "off" ? null : text === "on" ? true : text;
+  const json = await api.put(pathOf(id), Success, { [label]: value });
+  const now = value === null ? `has no ${label} now` : `now has the ${label} ${printable(text)}`;
+  return { json, text: `${title} ${now}.\n` };
+}
+
 /** Several exits are taken in their order. */
 async function moveDevice(api: Api, device: string, text: string): Promise<Output> {
   const exits = text.split(",").map((each) => each.trim());
@@ -146,7 +156,7 @@ async function forgetDevice(api: Api, device: string): Promise<Output> {
   const json = await api.delete(pathOf(id), Success);
   return {
     json,
-    text: `${title} now has the default exit, and no name, address, limit or quota of its own.\n`,
+    text: `${title} now has the default exit, and no name, address, limit, quota or icon of its own.\n`,
   };
 }
 

@@ -1,5 +1,4 @@
 import type { Device, DeviceList } from "../devices/schema.ts";
-import { isOutside } from "../shared/exits.ts";
 import { carries, standingOf } from "../shared/verdict.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { exitName, titleOf } from "./exit.ts";
@@ -13,7 +12,7 @@ const BLOCKED = "blocked";
 
 /** The exits that an order can have: `direct` never is one of several. */
 export function exitsFor({ exits }: Pick<DeviceList, "exits">): Exits {
-  return exits.filter((exit) => !isOutside(exit));
+  return exits.filter((exit) => exit !== "direct");
 }
 
 /** What a device's order begins with: the one that it has, or its exit and one more. */

@@ -1,6 +1,5 @@
 import { GatewayError } from "../base/errors.ts";
 import type { DefaultExit, Exit } from "../killswitch/policy.ts";
-import { exitKindOf } from "../shared/exits.ts";
 import { nameFault } from "../tunnel/name.ts";
 
 /** The exits that devices can be given now. */
@@ -12,20 +11,13 @@ export interface Exits {
 
 /** `blocked`, `direct` or the name of a tunnel; null if the text cannot be any of these. */
 export function parseExit(text: string): Exit | null {
-  const kind = exitKindOf(text);
-  switch (kind) {
-    case "tunnel":
-      return nameFault(text) === null ? { to: kind, name: text } : null;
-    case "blocked":
-    case "direct":
-      return { to: kind };
-  }
+  return text === "direct" ? { to: "direct" } : parseDefaultExit(text);
 }
 
 /** The same without `direct`. */
 export function parseDefaultExit(text: string): DefaultExit | null {
-  const exit = parseExit(text);
-  return exit?.to === "direct" ? null : exit;
+  if (text === "blocked") return { to: "blocked" };
+  return nameFault(text) === null ? { to: "tunnel", name: text } : null;
 }
 
 export function formatExit(exit: Exit): string {

@@ -10,6 +10,7 @@ import type { Field } from "./field.ts";
 import { ADDRESS } from "./fixed.ts";
 import { changedIn, type Given, oneOf, withOne } from "./given.ts";
 import { type DeviceId, EVERYBODY_ELSE, isPrefixId, isRemoteId, type LimitId, parseDeviceId } from "./id.ts";
+import { LABEL_FIELDS } from "./label.ts";
 import { QUOTA } from "./quota.ts";
 import { RATE } from "./rate.ts";
 
@@ -23,7 +24,10 @@ const EXIT: Field<ExitOrder> = {
 };
 
 /** What people can give a device, or all others together: those have no name and no address. */
-export const FIELDS = { name: NAME, exit: EXIT, address: ADDRESS, rate: RATE, quota: QUOTA };
+export const FIELDS = {
+  ...{ name: NAME, exit: EXIT, address: ADDRESS, rate: RATE, quota: QUOTA },
+  ...LABEL_FIELDS,
+};
 
 export type FieldKey = keyof typeof FIELDS;
 export const FIELD_KEYS = Object.keys(FIELDS) as FieldKey[];

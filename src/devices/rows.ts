@@ -3,6 +3,7 @@ import { Announced } from "./announced.ts";
 import type { Assignments } from "./assignments.ts";
 import { formatExit } from "./exit.ts";
 import type { DeviceId } from "./id.ts";
+import { labelsOf } from "./label.ts";
 import { leasedNames } from "./leases.ts";
 import type { Limits } from "./limits.ts";
 import { usedQuotaIn } from "./quotas.ts";
@@ -73,7 +74,8 @@ export class Rows {
 
   private row(id: DeviceId, leased: ReadonlyMap<string, string>): Device {
     const { host, roster, assignments, limits, traffic } = this.deps;
-    const { name, exit, address } = assignments.of(id);
+    const record = assignments.of(id);
+    const { name, exit, address } = record;
     const { rx, tx } = traffic.of(id);
     const rate = limits.of(id);
     const quota = limits.quotaOf(id);
@@ -96,6 +98,7 @@ export class Rows {
       fixed_address: address,
       ...(rate !== null && { rate }),
       ...(quota !== null && { quota: usedQuotaIn(quota) }),
+      ...labelsOf(record),
       ...(this.deps.isRemote(id) && { kind: "remote" as const }),
     };
   }

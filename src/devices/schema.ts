@@ -1,4 +1,4 @@
-import { type Static, Type } from "typebox";
+import { type Static, type TNull, type TOptional, type TSchema, type TUnion, Type } from "typebox";
 
 const Megabits = Type.Union([Type.Number({ minimum: 0.1, maximum: 10_000 }), Type.Null()]);
 
@@ -47,6 +47,45 @@ const UsedQuota = Type.Object(
 
 export type UsedQuota = Static<typeof UsedQuota>;
 
+const Icon = Type.Union(
+  [
+    Type.Literal("phone"),
+    Type.Literal("laptop"),
+    Type.Literal("tv"),
+    Type.Literal("camera"),
+    Type.Literal("console"),
+    Type.Literal("printer"),
+    Type.Literal("speaker"),
+    Type.Literal("other"),
+  ],
+  { description: "the kind of device" },
+);
+
+/**
+ * What else a person can say of a single device, in a word or yes. It opens and closes nothing. A row here is kept, in
+ * answers, changes and backups; the command line and the page say how it is given and shown.
+ */
+export const LABELS = { icon: Icon };
+export type LabelKey = keyof typeof LABELS;
+export const LABEL_KEYS = Object.keys(LABELS) as LabelKey[];
+export type Labels = { [Key in LabelKey]: Static<(typeof LABELS)[Key]> };
+
+const shownLabels = ofLabels((label) => Type.Optional(label)) as {
+  [Key in LabelKey]: TOptional<(typeof LABELS)[Key]>;
+};
+const givenLabels = ofLabels((label, description) =>
+  Type.Optional(Type.Union([label, Type.Null()], { description: `${description}; null for none` })),
+) as { [Key in LabelKey]: TOptional<TUnion<[(typeof LABELS)[Key], TNull]>> };
+
+function ofLabels(schemaOf: (label: TSchema, description: unknown) => TSchema): Record<string, TSchema> {
+  return Object.fromEntries(
+    Object.entries(LABELS).map(([key, label]) => [
+      key,
+      schemaOf(label, "description" in label ? label.description : ""),
+    ]),
+  );
+}
+
 /** A device of the LAN. */
 export const Device = Type.Object(
   {
@@ -79,6 +118,7 @@ export const Device = Type.Object(
     }),
     rate: Type.Optional({ ...Rate, description: "only of a device with a limit" }),
     quota: Type.Optional({ ...UsedQuota, description: "only of a device with a quota" }),
+    ...shownLabels,
     kind: Type.Optional(
       Type.Literal("remote", { description: "only of a device that comes in from the road" }),
     ),
@@ -146,6 +186,7 @@ export const DeviceChange = Type.Object(
         description: "how much it may send and receive, and what happens then; null for any amount",
       }),
     ),
+    ...givenLabels,
   },
   { additionalProperties: false },
 );

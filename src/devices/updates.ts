@@ -1,7 +1,8 @@
 import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
 import type { Host } from "../system/host.ts";
 import type { DeviceId } from "./id.ts";
-import type { Device, DeviceUpdate, Quota } from "./schema.ts";
+import { labelsOf } from "./label.ts";
+import type { Device, DeviceUpdate, LabelKey, Quota } from "./schema.ts";
 
 /** Changes are gathered this long, because one device causes several at once. */
 const GATHERED_MS = 200;
@@ -9,7 +10,7 @@ const GATHERED_MS = 200;
 const MAX_AT_ONCE = 50;
 
 /** The fields that listeners are told. They read the rest, such as whether a person chose the exit. */
-type Row = DeviceUpdate & Pick<Device, "named" | "exit_order" | "assigned" | "rate" | "quota">;
+type Row = DeviceUpdate & Pick<Device, "named" | "exit_order" | "assigned" | "rate" | "quota" | LabelKey>;
 type Told = Omit<Row, "quota"> & ReturnType<typeof quotaTold>;
 
 interface Deps {
@@ -85,6 +86,7 @@ export class Updates {
       ...(exit_order !== undefined && { exit_order }),
       ...(rate !== undefined && { rate }),
       ...quotaTold(quota),
+      ...labelsOf(row),
     };
     if (Bun.deepEquals(this.told.get(id), told)) return;
     this.told.set(id, told);

@@ -9,17 +9,8 @@ type Tunnels = { all(): readonly { name: string; controller: { state: State } }[
 
 /** The resolvers of an exit and the way to them; null while it is down, or if it has no resolvers. */
 export function exitResolvers(exit: Exit, tunnels: Tunnels): ExitResolvers | null {
-  switch (exit.to) {
-    case "blocked":
-    case "direct":
-      return null;
-    case "tunnel":
-      return tunnelResolvers(exit.name, tunnels);
-  }
-}
-
-function tunnelResolvers(wanted: string, tunnels: Tunnels): ExitResolvers | null {
-  const tunnel = tunnels.all().find(({ name }) => name === wanted);
+  if (exit.to !== "tunnel") return null;
+  const tunnel = tunnels.all().find(({ name }) => name === exit.name);
   const session = tunnel === undefined ? null : liveSession(tunnel.controller.state);
   if (session === null) return null;
   const { link, mark, server } = session;

@@ -140,9 +140,9 @@ export const tunnelRoutes = [
     tag: "Tunnel",
     answers: answers(Disconnected, "there is no tunnel, whether or not there was one before"),
     limit: "connection",
-    run: async ({ tunnels }) => {
+    run: async ({ tunnels, savedState }) => {
       await tunnels.main.controller.disconnect();
-      const message = tunnels.killSwitch.isWanted
+      const message = savedState.killSwitchWanted()
         ? "Disconnected - No internet (kill switch active)"
         : "Disconnected";
       return { success: true as const, message };

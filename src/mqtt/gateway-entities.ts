@@ -2,7 +2,6 @@ import type { SecurityAlert } from "../base/alert.ts";
 import type { DeviceList, UsedQuota } from "../devices/schema.ts";
 import type { BlockLists } from "../dns/block-lists.ts";
 import type { DeviceCount } from "../dns/device-counts.ts";
-import { isOutside } from "../shared/exits.ts";
 import type { Status } from "../tunnel/schema.ts";
 import type { Component, Thing } from "./discovery.ts";
 import { dnsComponents } from "./dns-entities.ts";
@@ -84,7 +83,7 @@ export function gatewayThing(
   const { default_exit, exits, shared_rate } = devices;
   const limits = { rate: shared_rate, quota };
   // The exit direct cannot be the default.
-  const options = exits.filter((exit) => !isOutside(exit));
+  const options = exits.filter((exit) => exit !== "direct");
   return {
     key: GATEWAY,
     name: "Portcullis",

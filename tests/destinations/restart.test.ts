@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { ips } from "../fake/address.ts";
-import { slow } from "../fast.ts";
 import { DEVICES, EXITS, World } from "./world.ts";
 
 const NAMES = ["a.test", "b.test", "x.a.test", "c.b.test"];
@@ -54,7 +53,7 @@ const play = async (world: World, all: readonly Deed[]) => {
   for (const deed of all) await deed(world).catch(() => {});
 };
 
-slow.test(
+test(
   "whatever is decided and learnt, a restart changes none of the kernel's sets",
   () =>
     fc.assert(
@@ -72,7 +71,7 @@ slow.test(
   60_000,
 );
 
-slow.test(
+test(
   "wherever the service is killed, the next one has what was before a change or what is after it",
   () =>
     fc.assert(

@@ -17,7 +17,6 @@ import type { Lan } from "../../src/network/lan.ts";
 import { Store } from "../../src/store/store.ts";
 import { isTunnelName } from "../../src/tunnel/name.ts";
 import { FakeHost } from "../fake/host.ts";
-import { slow } from "../fast.ts";
 import { newDirectory } from "../tunnel/directory.ts";
 
 const TV = "02:00:00:00:00:20" as Mac;
@@ -546,7 +545,7 @@ test("listeners are told once that a device is gone, and not while it is heard",
   expect(world.removed).toEqual([TV, TV]);
 });
 
-slow.test("there is a bound to what people may assign", async () => {
+test("there is a bound to what people may assign", async () => {
   const id = (number: number) =>
     `02:00:00:01:${[number >> 8, number & 255].map((byte) => byte.toString(16).padStart(2, "0")).join(":")}`;
   for (let number = 0; number < MAX_ASSIGNED; number++)
@@ -1023,19 +1022,16 @@ test("of many invented devices listeners hear at a pace that they can follow, an
   expect(new Set(world.told.map(({ id }) => id)).size).toBe(200);
 });
 
-slow.test(
-  "however many devices someone invents, listeners soon hear of one that comes afterwards",
-  async () => {
-    for (let number = 0; number < 20_000; number++) {
-      const mac = `02:00:00:01:${[number >> 8, number & 255].map((byte) => byte.toString(16).padStart(2, "0")).join(":")}`;
-      world.host.setNeighbour("192.168.7.66", "lan0", mac, "STALE");
-    }
-    world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
-    await world.host.pass(3_000);
-    expect(world.told.at(-1)).toEqual({ id: TV, name: "", exit: "main", online: true });
-    expect(world.told.length).toBeLessThanOrEqual(MAX_UNNAMED_DEVICES);
-  },
-);
+test("however many devices someone invents, listeners soon hear of one that comes afterwards", async () => {
+  for (let number = 0; number < 20_000; number++) {
+    const mac = `02:00:00:01:${[number >> 8, number & 255].map((byte) => byte.toString(16).padStart(2, "0")).join(":")}`;
+    world.host.setNeighbour("192.168.7.66", "lan0", mac, "STALE");
+  }
+  world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
+  await world.host.pass(3_000);
+  expect(world.told.at(-1)).toEqual({ id: TV, name: "", exit: "main", online: true });
+  expect(world.told.length).toBeLessThanOrEqual(MAX_UNNAMED_DEVICES);
+});
 
 describe("a gateway that serves DHCP", () => {
   const file = () => join(world.directory, "dhcp-hosts");
@@ -1214,6 +1210,32 @@ describe("a gateway that serves DHCP", () => {
     world.devices.lanIs([LAN0], "up0", [], [mustParseAddress("192.168.7.254")]);
     expect(lines()).toEqual([]);
   });
+});
+
+test("a device keeps the icon that a person has given it, over a restart, until it is forgotten", async () => {
+  await world.devices.assign(TV, { icon: "tv" });
+  await world.host.pass(1_000);
+  expect(world.told.map(({ id }) => id)).toEqual([TV]);
+  world.devices = world.fresh();
+  await world.devices.load();
+  expect(await world.row(TV)).toMatchObject({ icon: "tv", named: false, assigned: false, exit: "main" });
+  expect(world.store.read("device_icon")).toBe(`[{"id":"${TV}","value":"tv"}]`);
+  expect(world.devices.roster.askers.decided).toEqual([TV]);
+  await expect(world.devices.assign(OFFICE, { icon: "other" })).rejects.toThrow(
+    "icon: is for single devices",
+  );
+  await world.devices.assign(TV, { name: "set", icon: null });
+  expect(await world.row(TV)).not.toHaveProperty("icon");
+  await world.devices.assign(TV, { icon: "other" });
+  await world.devices.forget(TV);
+  expect(await world.row(TV)).toBeUndefined();
+  // Nothing is open or closed because of it, so it has to be saved.
+  world.store.write = () => {
+    throw new GatewayError("storage_full", "The disk is full.");
+  };
+  await expect(world.devices.assign(TV, { icon: "tv" })).rejects.toEqual(
+    new GatewayError("storage_full", "The disk is full."),
+  );
 });
 
 test("without DHCP no address can be chosen, and the message says how to serve it", async () => {

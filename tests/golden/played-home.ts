@@ -55,7 +55,7 @@ const STEPS: readonly Step[] = [
     { targets: [{ provider: "custom", server: "narrow" }], back_after_minutes: 5 },
   ],
   ["PUT", `/api/devices/${LAPTOP}`, { name: "Laptop" }],
-  ["PUT", `/api/devices/${TV}`, { name: "TV", exit: "amsterdam", rate: { down: 20, up: 5 } }],
+  ["PUT", `/api/devices/${TV}`, { name: "TV", exit: "amsterdam", rate: { down: 20, up: 5 }, icon: "tv" }],
   ["PUT", `/api/devices/${CAMERA}`, { name: "Camera", exit: "blocked" }],
   [
     "PUT",

@@ -51,7 +51,6 @@ beforeAll(async () => {
 beforeEach(async () => {
   await cableOf("vpn1", "up");
   await cableOf("vpn2", "up");
-  await phone.hangsUp();
   await gateway.reset();
 }, TIMEOUT_MS);
 afterAll(async () => {
@@ -156,9 +155,9 @@ test(
     expect(await phone.seenAs()).toBeNull();
     await gateway.start();
     await until(async () => (await phone.seenAs()) === VPN.vpn2.v4);
-    // Its routes carry a moment before it says so.
-    await until(isAt("box-vpn-2", "udp2tcp"));
+    expect(await status()).toMatchObject({ server: "box-vpn-2", transport: "udp2tcp" });
     await traffic.stop();
+    await phone.hangsUp();
   },
   TIMEOUT_MS,
 );

@@ -1,6 +1,5 @@
 import { type Command, Option } from "commander";
-import { FLAGS } from "../../base/flags.ts";
-import type { Settings } from "../../base/settings.ts";
+import { FLAGS, type Settings } from "../../base/settings.ts";
 import { type Output, print } from "../api-command.ts";
 import { withInstalledSettings } from "../settings.ts";
 

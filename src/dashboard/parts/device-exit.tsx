@@ -1,6 +1,5 @@
 import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../devices/schema.ts";
-import { exitKindOf, isOutside } from "../../shared/exits.ts";
 import { knownOf, refresh, useAnswer } from "../answers.ts";
 import { change, pathOf } from "../api.ts";
 import { type ExitState, isNetwork, titleOf } from "../exit.ts";
@@ -48,7 +47,7 @@ export function DeviceExit({ device, list }: DeviceExitProps) {
         from={list}
         save={(exit) => save(bodyOf(exit))}
         ask={(exit) => {
-          if (isOutside(exit)) return questionAbout(device);
+          if (exit === "direct") return questionAbout(device);
           return order && exit !== order.join(COMMA) ? questionAboutOrder(device, order, exit, isOpen) : null;
         }}
         other={{
@@ -113,14 +112,8 @@ function Until({ schedule: { name, next_at }, zone }: { schedule: Schedule; zone
 
 /** Between the device and its exit, so that the row reads as a sentence. */
 function verbFor(exit: string): string {
-  switch (exitKindOf(exit)) {
-    case "blocked":
-      return say("is");
-    case "direct":
-      return say("leaves");
-    case "tunnel":
-      return say("leaves by");
-  }
+  if (exit === "blocked") return say("is");
+  return exit === "direct" ? say("leaves") : say("leaves by");
 }
 
 export function devicePath({ id }: Pick<Device, "id">): string {
@@ -128,7 +121,7 @@ export function devicePath({ id }: Pick<Device, "id">): string {
 }
 
 function optionsFor(device: Device, list: DeviceList, exitOf: (exit: string) => ExitState): Option[] {
-  const exits = list.exits.filter((exit) => !isOutside(exit) || !isNetwork(device));
+  const exits = list.exits.filter((exit) => exit !== "direct" || !isNetwork(device));
   const own = device.assigned && !exits.includes(device.exit) ? [device.exit] : [];
   const order = device.exit_order;
   return [

@@ -11,6 +11,7 @@ import { Button } from "../../parts/button.tsx";
 import { devicePath } from "../../parts/device-exit.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Field, Form } from "../../parts/form.tsx";
+import { IconForm } from "./icon-form.tsx";
 import { LimitForm } from "./limit-form.tsx";
 import { QuotaForm } from "./quota-form.tsx";
 
@@ -44,6 +45,7 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
           required
         />
       </Form>
+      {!isNetwork(device) && <IconForm device={device} />}
       {!isNetwork(device) && <LimitForm device={device} />}
       {!isNetwork(device) && <QuotaForm device={device} />}
       <DeviceFacts device={device} />
@@ -71,8 +73,8 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
 }
 
 /** Whether people have given it anything that can be forgotten. */
-function isGiven({ named, assigned, rate, quota }: Device): boolean {
-  return named || assigned || rate !== undefined || quota !== undefined;
+function isGiven({ named, assigned, rate, quota, icon }: Device): boolean {
+  return named || assigned || rate !== undefined || quota !== undefined || icon !== undefined;
 }
 
 function whatForgettingDoes(device: Device): string {

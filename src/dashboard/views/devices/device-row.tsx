@@ -1,6 +1,5 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
-import { isOutside } from "../../../shared/exits.ts";
 import { DIVERTED, isNetwork, isNew, isRemote, titleOf } from "../../exit.ts";
 import { agoOf, rateOf } from "../../format.ts";
 import { say } from "../../language.ts";
@@ -14,6 +13,7 @@ import { showDetail, useDetail } from "../../route.ts";
 import { useDeviceRate, useNow } from "../../traffic.ts";
 import { DeviceDetails } from "./device-details.tsx";
 import type { Hold } from "./held.ts";
+import { DeviceIcon } from "./icon-form.tsx";
 
 /** More addresses than this are among the details. */
 const MAX_ADDRESSES = 2;
@@ -41,10 +41,11 @@ export function DeviceRow({ device, list, isOwn, hold }: DeviceRowProps) {
         <Icon name={icon} />
         <div class="device-who">
           <p>
+            <DeviceIcon device={device} />
             <strong>{title}</strong>
             {isOwn && <span class="label own">{say("This device")}</span>}
             {isNew(device) && !isNetwork(device) && <span class="label new">{say("New")}</span>}
-            {isOutside(device.exit) && <span class="label direct">{say("Outside every tunnel")}</span>}
+            {device.exit === "direct" && <span class="label direct">{say("Outside every tunnel")}</span>}
             {device.rate !== undefined && <span class="label limit">{limitText(device.rate)}</span>}
             {device.quota !== undefined && <span class="label limit">{quotaText(device.quota)}</span>}
           </p>

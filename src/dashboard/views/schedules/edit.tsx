@@ -1,7 +1,6 @@
 import { useState } from "preact/hooks";
 import type { DeviceList } from "../../../devices/schema.ts";
 import { MAX_EVERY_HOURS } from "../../../shared/bounds.ts";
-import { isOutside } from "../../../shared/exits.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import type { Action } from "../../action.ts";
 import { change, pathOf } from "../../api.ts";
@@ -195,7 +194,7 @@ function DeviceField({ list, draft, bind }: FieldsProps) {
 
 function ExitField({ list, draft, bind }: FieldsProps) {
   const exits = withOwn(
-    list.exits.filter((exit) => !isOutside(exit)),
+    list.exits.filter((exit) => exit !== "direct"),
     draft.exit,
   );
   const exitOf = useExits();

@@ -7,7 +7,6 @@ import type { Host } from "../system/host.ts";
 import { together } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import { partOf, type Session } from "./session.ts";
-import type { StateMachine } from "./state-machine.ts";
 
 /** How long the old tunnel stays after a switch, for answers still in flight; by satellite they take 0.7 s. */
 const FORMER_STAYS_MS = 1_000;
@@ -26,24 +25,27 @@ interface Deps {
  * Makes the kernel match the session that carries traffic: the tunnel's part of the kill switch, its interface,
  * addresses and routes. The caller puts the calls in order.
  */
-export class LinkReconciler {
+export class Upkeep {
   /** Why links and routes may differ from what the session requires, or null. */
   unsettled: string | null = null;
 
   constructor(
     private readonly deps: Deps,
-    private readonly machine: Pick<StateMachine, "session" | "isDead">,
+    /** The session that carries traffic now, or null. */
+    private readonly carrying: () => Session | null,
+    /** Whether its server answers. */
+    private readonly isAlive: () => boolean,
   ) {}
 
   /**
    * Permits what the session needs, and nothing else. While its server is dead, it permits that the server comes back.
    */
   updateKillSwitch(): Promise<void> {
-    const { session } = this.machine;
+    const session = this.carrying();
     const sessions = session === null ? [] : [session];
     return this.deps.killSwitch.update(
       this.deps.name,
-      this.machine.isDead ? partOf([], sessions) : partOf(sessions),
+      this.isAlive() ? partOf(sessions) : partOf([], sessions),
     );
   }
 
@@ -51,7 +53,7 @@ export class LinkReconciler {
   async settle(): Promise<void> {
     const { kernel, killSwitch, log } = this.deps;
     try {
-      const { session } = this.machine;
+      const session = this.carrying();
       // What only closes does not wait for the firewall, which may refuse.
       const closed = kernel.links().then(async (links) => {
         await kernel.closeOthers(links, session);
@@ -75,7 +77,7 @@ export class LinkReconciler {
    */
   async restoreMissing(later: () => void): Promise<boolean> {
     const { kernel, killSwitch, repairs, name } = this.deps;
-    const { session } = this.machine;
+    const session = this.carrying();
     if (session === null) return true;
     const missing = await kernel.missingOf(session);
     if (missing.includes("link")) return false;
@@ -94,14 +96,14 @@ export class LinkReconciler {
 
   /** Whether the routes have the MTU of the path. */
   get fits(): boolean {
-    const { session } = this.machine;
+    const session = this.carrying();
     return session === null || this.deps.kernel.fits(session);
   }
 
   /** Gives the routes the MTU of the path, if it has become known since they were made. */
   async fit(): Promise<void> {
     const { kernel, killSwitch } = this.deps;
-    const { session } = this.machine;
+    const session = this.carrying();
     if (session !== null && !kernel.fits(session))
       await kernel.restore(session, killSwitch.network.uplinkMtu);
   }
