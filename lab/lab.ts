@@ -62,7 +62,7 @@ export interface GatewayOptions {
 }
 
 export async function createLab(options: SandboxOptions): Promise<Lab> {
-  const lab = new Lab(await Sandbox.create(options));
+  const lab = new Lab(await Sandbox.create({ ...options, program: PROGRAM }));
   try {
     await carrySinglePackets(lab);
     return lab;

@@ -2,8 +2,9 @@
 import { Command, CommanderError, Option } from "commander";
 import { version } from "../package.json";
 import { messageOf } from "./base/errors.ts";
+import { FLAGS } from "./base/flags.ts";
 import { redacted } from "./base/secrets.ts";
-import { FLAGS, settingsFrom } from "./base/settings.ts";
+import { settingsFrom } from "./base/settings.ts";
 import { exitCodeOf } from "./cli/exit.ts";
 import { withInstalledSettings, withSettings } from "./cli/settings.ts";
 import { printableLines } from "./cli/text.ts";

@@ -181,14 +181,20 @@ test("the kill switch has one writer; what is loaded at boot is text from the sa
     [...TEXTS]
       .filter(([, text]) => new RegExp(`import \\{[^}]*\\b${name}\\b`).test(text))
       .map(([file]) => file);
-  expect(importing("applyRules")).toEqual(["killswitch/killswitch.ts"]);
-  expect(importing("LoadedTable")).toEqual(["killswitch/killswitch.ts"]);
+  expect(importing("LoadedLayers")).toEqual(["killswitch/killswitch.ts"]);
+  expect(importing("applyRules")).toEqual(["killswitch/loaded-layers.ts"]);
+  expect(importing("LoadedTable")).toEqual(["killswitch/loaded-layers.ts"]);
   expect(importing("loadTable")).toEqual(["killswitch/loaded-table.ts"]);
   const changing = [...TEXTS].filter(([, text]) => text.includes("host.changeElements("));
   expect(changing.map(([file]) => file)).toEqual(["killswitch/loaded-table.ts"]);
   expect(importing("wantedFor")).toEqual(["killswitch/killswitch.ts"]);
   expect(importing("openRulesetOf")).toEqual(["killswitch/wanted.ts"]);
   expect(importing("rulesetOf")).toEqual(["killswitch/boot-files.ts", "killswitch/wanted.ts"]);
+});
+
+test("what the operator wants of the kill switch has one writer", () => {
+  const writing = [...TEXTS].filter(([, text]) => text.includes("KILL_SWITCH.write("));
+  expect(writing.map(([file]) => file)).toEqual(["killswitch/operator-switch.ts"]);
 });
 
 test("relative imports name the file, with its ending", () => {
@@ -209,6 +215,7 @@ test("the page in the browser takes only types, what is shared, and what makes a
     new Set([
       ...[
         "shared/bounds.ts",
+        "shared/exits.ts",
         "shared/quotas.ts",
         "shared/words.ts",
         "shared/page-answers.ts",

@@ -1,4 +1,5 @@
 import { parseMac } from "../../src/base/mac.ts";
+import { applyRules } from "../../src/killswitch/kernel-rules.ts";
 import {
   type AssignedDevice,
   blocked,
@@ -6,7 +7,7 @@ import {
   MAIN,
   type Policy,
 } from "../../src/killswitch/policy.ts";
-import { applyRules, rulesFor } from "../../src/killswitch/routing-rules.ts";
+import { rulesFor } from "../../src/killswitch/routing-rules.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { countersFor } from "../../src/network/counters.ts";
 import {

@@ -27,6 +27,13 @@ const HEIGHTS = { 360: 780, 1400: 900 };
 const ANSWERS_WITHIN_MS = 120_000;
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
+/**
+ * What a browser says of a request over the limit, as a test is quicker than a person, and of a socket that a busy machine
+ * has not opened before the page has waited long enough for the gateway. The page asks again.
+ */
+const EXPECTED =
+  /status of 429|closed before the connection is established|can’t establish a connection .*\/ws\?/;
+
 /** A real browser, without a screen, on a computer of the sandbox. */
 export class Browser {
   private constructor(
@@ -132,12 +139,11 @@ export class Tab {
     const tab = new Tab(page, isChromium);
     page.setDefaultTimeout(ANSWERS_WITHIN_MS);
     page.on("request", (request) => void tab.urls.push(request.url()));
+    const complain = (text: string) => EXPECTED.test(text) || tab.complaints.push(text);
     page.on("console", (message) => {
-      // A test is quicker than a person, and the page waits for as long as the gateway says.
-      const isPutOff = message.text().includes("status of 429");
-      if (["error", "warn"].includes(message.type()) && !isPutOff) tab.complaints.push(message.text());
+      if (["error", "warn"].includes(message.type())) complain(message.text());
     });
-    page.on("pageerror", (error) => void tab.complaints.push(String(error)));
+    page.on("pageerror", (error) => void complain(String(error)));
     if (!isChromium) return tab;
     const session = await page.createCDPSession();
     session.on("Network.webSocketCreated", ({ url }) => void tab.urls.push(url));

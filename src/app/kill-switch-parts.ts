@@ -17,6 +17,7 @@ import { History } from "../history/history.ts";
 import { Alerts } from "../journal/alerts.ts";
 import { Journal } from "../journal/journal.ts";
 import { KillSwitch } from "../killswitch/killswitch.ts";
+import { isKillSwitchWanted, KILL_SWITCH } from "../killswitch/operator-switch.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { Repairs } from "../killswitch/repairs.ts";
 import { listTable } from "../killswitch/table.ts";
@@ -34,7 +35,7 @@ import { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { TextFile } from "../system/text-file.ts";
 import { timeZone } from "../system/time-zone.ts";
-import { KILL_SWITCH, SavedState } from "../tunnel/saved-state.ts";
+import { SavedState } from "../tunnel/saved-state.ts";
 import type { GatewayEvents } from "./events.ts";
 import { type Kept, setAside } from "./set-aside.ts";
 
@@ -97,7 +98,7 @@ export function killSwitchPartsOn(
     return network;
   };
   const repairs = new Repairs(host, alarm);
-  const killSwitch = new KillSwitch(host, () => savedState.killSwitchWanted(), repairs, alarm);
+  const killSwitch = new KillSwitch(host, () => isKillSwitchWanted(savedState), repairs, alarm);
   killSwitch.slots = allSlots(settings.interface);
   const remote = new RemoteDevices({ store, killSwitch, link: remoteLinkOf(settings.interface) });
   const devices = new Devices({

@@ -24,6 +24,7 @@ import { FORWARDS } from "../forwards/saved.ts";
 import { UPLINK } from "../history/quality-ring.ts";
 import type { Alerts } from "../journal/alerts.ts";
 import { journalOf } from "../journal/tunnel-states.ts";
+import { OperatorSwitch } from "../killswitch/operator-switch.ts";
 import { listeningOn } from "../killswitch/own-resolver.ts";
 import { MqttStatus } from "../mqtt/status.ts";
 import { LINE } from "../network/fair-queues.ts";
@@ -74,6 +75,7 @@ import { publishChanges } from "./publisher.ts";
 /** The parts of a gateway, wired together; nothing has touched the kernel yet. */
 export interface Parts extends KillSwitchParts, Pick<Tunnels, "httpsClient"> {
   tunnels: Tunnels;
+  operatorSwitch: OperatorSwitch;
   overview: Overview;
   /** Answers the LAN's questions while anything needs that. */
   dns: Dns;
@@ -177,6 +179,11 @@ export async function partsOn(
       switches.failover
         ? alternativesTo(server, catalogue.all()).flatMap((each) => reachedLike(each, server) ?? [])
         : [],
+    alarm,
+  });
+  const operatorSwitch = new OperatorSwitch({
+    ...killSwitchParts,
+    settle: (decide) => tunnels.main.controller.settle(decide),
     alarm,
   });
   const connects = new ConnectRequests({ ...killSwitchParts, tunnels, catalogue, host });
@@ -326,7 +333,7 @@ export async function partsOn(
   const tokens = new Tokens(store, host);
   tokens.onChange((what) => alarm("access_changed", what));
   const live = liveBackup({
-    ...{ ...killSwitchParts, host, catalogue, tunnels, accounts },
+    ...{ ...killSwitchParts, host, catalogue, tunnels, operatorSwitch, accounts },
     ...{ forwards, schedules, remoteAccess, blockLists, qualitySettings, takeUpAccount: takeUp },
   });
   const backups = new ClientBackups({
@@ -342,7 +349,7 @@ export async function partsOn(
     onChange: (running) => events.publish({ type: "speed_update", payload: { running } }),
   });
   const overview = new Overview({ ...killSwitchParts, tunnels, catalogue, past, forwards });
-  publishChanges({ ...killSwitchParts, tunnels, catalogue, overview });
+  publishChanges({ ...killSwitchParts, tunnels, operatorSwitch, catalogue, overview });
   const damages: [AlertCode, string][] = [];
   if (tokens.alert !== null) damages.push(["state_damaged", tokens.alert]);
   if (store.alert !== null) damages.push(["state_damaged", store.alert]);
@@ -350,6 +357,7 @@ export async function partsOn(
   return {
     ...killSwitchParts,
     tunnels,
+    operatorSwitch,
     overview,
     dns,
     blockLists,

@@ -1,6 +1,7 @@
 import type { Bus, EventOf } from "../base/bus.ts";
 import type { Log } from "../base/log.ts";
 import type { Devices } from "../devices/devices.ts";
+import type { OperatorSwitch } from "../killswitch/operator-switch.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Overview } from "../tunnel/overview.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
@@ -8,6 +9,7 @@ import type { GatewayEvents } from "./events.ts";
 
 interface Deps {
   tunnels: Tunnels;
+  operatorSwitch: Pick<OperatorSwitch, "onTurned">;
   overview: Overview;
   devices: Pick<Devices, "counts" | "onChange">;
   catalogue: Pick<Catalogue, "onChange" | "onUse">;
@@ -16,7 +18,15 @@ interface Deps {
 }
 
 /** Publishes every change of the tunnels and of the lists of servers. */
-export function publishChanges({ tunnels, overview, devices, catalogue, events, log }: Deps): void {
+export function publishChanges({
+  tunnels,
+  operatorSwitch,
+  overview,
+  devices,
+  catalogue,
+  events,
+  log,
+}: Deps): void {
   const { controller } = tunnels.main;
   // Every state is published, in order, although reading the rest of a status may take longer than the state lasts.
   let publishing: Promise<unknown> = Promise.resolve();
@@ -33,7 +43,7 @@ export function publishChanges({ tunnels, overview, devices, catalogue, events, 
   const publishStatus = (state?: typeof controller.state) =>
     publish("status_change", () => overview.statusIn(state));
   controller.onChange((state) => publishStatus(state));
-  controller.onKillSwitch(() => publishStatus());
+  operatorSwitch.onTurned(() => publishStatus());
   tunnels.main.quality.quality.onChange(() => publishStatus());
   tunnels.uplink.quality.onChange(() => publishStatus());
   catalogue.onUse(() => publishStatus());

@@ -43,7 +43,7 @@ export async function serve(settings: Settings): Promise<Service> {
   });
   const { answer, appFor } = await loadService();
   const started = parts.tunnels.start(parts.catalogue, seen).catch(async (error: unknown) => {
-    if (parts.savedState.killSwitchWanted()) await raiseKillSwitch(settings, () => parts.findNetwork());
+    if (parts.killSwitch.isWanted) await raiseKillSwitch(settings, () => parts.findNetwork());
     throw error;
   });
   const app = appFor(parts);

@@ -12,9 +12,10 @@ import { Peers } from "../http/peers.ts";
 import { type Ipv6, lanText } from "../network/host-network.ts";
 import { answerOperator, type OperatorAnswers } from "../operator/operator.ts";
 import type { HttpsRequest, PinnedRequest } from "../system/host.ts";
-import type { StateListener } from "../tunnel/controller.ts";
+
 import { verdictOn } from "../tunnel/quality-verdict.ts";
 import { carriedBy } from "../tunnel/state.ts";
+import type { StateListener } from "../tunnel/state-machine.ts";
 import type { Parts } from "./parts.ts";
 import { privateNames } from "./private-names.ts";
 
@@ -38,14 +39,14 @@ export interface Service {
 
 /** The HTTP interface to a gateway, which does not listen yet. */
 export function appFor(parts: Parts): App {
-  const { settings, controller, host, log } = parts;
+  const { settings, host, killSwitch, log } = parts;
   const peers = new Peers(host);
   return createApp(
     { ...parts, hostname: hostname() },
     {
       names: [hostname(), ...settings.name],
       lan: () => servedBy(parts),
-      interfaces: () => controller.lans.map((lan) => lan.interface),
+      interfaces: () => killSwitch.network.lans.map((lan) => lan.interface),
       interfaceOf: (address, port) => peers.interfaceOf(address, port),
       gluetun: settings.gluetunRoutes,
       https: settings.https,
@@ -70,7 +71,7 @@ function servedBy({ killSwitch }: Parts): Prefix[] {
 /** Answers for a gateway whose kill switch is in place. */
 export function answer(parts: Parts, app: App): Service {
   const { settings, controller, tunnels, updates, httpsClient, tokens, log } = parts;
-  if (controller.lans.length === 0)
+  if (controller.network.lans.length === 0)
     log.warn("no LAN interface has a private address: only this machine can reach the gateway");
   else log.info(`LAN: ${lanText(parts.killSwitch.network, settings)}`);
   parts.store.writeBehind();
@@ -85,7 +86,7 @@ export function answer(parts: Parts, app: App): Service {
   parts.savedState.save();
   const stopping = new AbortController();
   const http = listenWhenThere(app, parts, stopping.signal);
-  const killSwitch = parts.savedState.killSwitchWanted() ? "is in place" : "was turned off by command";
+  const killSwitch = parts.killSwitch.isWanted ? "is in place" : "was turned off by command";
   log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
   void beginWatching(parts, stopping.signal);
   void reportList(parts, stopping.signal);
@@ -242,7 +243,6 @@ function onceSaved(answers: OperatorAnswers, store: Pick<Parts["store"], "flushe
 function answersOf(parts: Parts, { app }: App): OperatorAnswers {
   const {
     settings,
-    controller,
     devices,
     updates,
     httpsClient,
@@ -252,11 +252,11 @@ function answersOf(parts: Parts, { app }: App): OperatorAnswers {
     liveBackup: backup,
   } = parts;
   const turn = async (wanted: boolean) => {
-    await controller.setKillSwitch(wanted);
+    await parts.operatorSwitch.turn(wanted);
     return null;
   };
   return {
-    killswitch: () => controller.inspection(),
+    killswitch: () => parts.tunnels.protection.inspection(),
     "killswitch/on": () => turn(true),
     "killswitch/off": () => turn(false),
     direct: async () => devices.direct,
@@ -316,17 +316,17 @@ function answersOf(parts: Parts, { app }: App): OperatorAnswers {
 
 interface ReleaseDeps {
   controller: Pick<Parts["controller"], "state">;
-  savedState: Pick<Parts["savedState"], "killSwitchWanted">;
+  killSwitch: Pick<Parts["killSwitch"], "isWanted">;
   httpsClient: Pick<Parts["httpsClient"], "pinWithin">;
 }
 
 /** Never outside the tunnel while there is one, or while the kill switch is on. */
 export async function pinRelease(
-  { controller, savedState, httpsClient }: ReleaseDeps,
+  { controller, killSwitch, httpsClient }: ReleaseDeps,
   request: HttpsRequest,
 ): Promise<PinnedRequest | null> {
   // A tunnel whose server does not answer, or that is being exchanged, is one too.
-  if (carriedBy(controller.state) === null && !savedState.killSwitchWanted()) return null;
+  if (carriedBy(controller.state) === null && !killSwitch.isWanted) return null;
   return httpsClient.pinWithin(request);
 }
 

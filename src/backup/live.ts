@@ -4,6 +4,7 @@ import type { Destinations } from "../destinations/destinations.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { BlockLists } from "../dns/block-lists.ts";
 import type { Forwards } from "../forwards/forwards.ts";
+import type { OperatorSwitch } from "../killswitch/operator-switch.ts";
 import type { FairQueues } from "../network/fair-queues.ts";
 import type { Accounts } from "../providers/accounts.ts";
 import type { RemoteAccess } from "../remote/access.ts";
@@ -24,6 +25,7 @@ interface Deps {
   catalogue: Catalogue;
   tunnels: Tunnels;
   savedState: SavedState;
+  operatorSwitch: OperatorSwitch;
   qualitySettings: Pick<QualitySettings, "reload">;
   fairQueues: Pick<FairQueues, "reload">;
   host: Pick<Host, "now">;
@@ -83,12 +85,12 @@ async function restored(
   may: Permissions,
   agree: Agreement,
 ): Promise<Restored> {
-  const { store, catalogue, tunnels, savedState, qualitySettings, fairQueues, takeUpAccount } = deps;
+  const { store, catalogue, tunnels, operatorSwitch, savedState, qualitySettings, fairQueues } = deps;
   const { devices, destinations, blockLists, forwards, schedules, remoteAccess } = deps;
   // One that never had a server is not in the store, which could give its slot to another.
   for (const tunnel of tunnels.all()) await tunnels.dropUnused(tunnel);
   assertDown(tunnels);
-  const before = savedState.killSwitchWanted();
+  const before = operatorSwitch.isOn;
   // State that is still unsaved would later overwrite what is restored.
   savedState.save();
   savedState.assertSaved();
@@ -104,14 +106,13 @@ async function restored(
   // All begin at once, because a change that a client makes while one still waits would undo what was restored. What
   // fails does not keep the others from it.
   const loads = [
-    takeUpAccount(),
+    deps.takeUpAccount(),
     // What is direct needs the permission, which the devices read.
     devices.load().finally(() => destinations.load()),
     ...[blockLists.load(), forwards.load(), schedules.load(), remoteAccess.load()],
   ];
   const loaded = await Promise.allSettled(loads);
-  if (savedState.killSwitchWanted() !== before)
-    await tunnels.main.controller.setKillSwitch(savedState.killSwitchWanted());
+  if (operatorSwitch.isOn !== before) await operatorSwitch.turn(operatorSwitch.isOn);
   for (const each of loaded) if (each.status === "rejected") throw each.reason;
   return outcome;
 }

@@ -5,7 +5,7 @@ import { MAX_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
 import { PROVIDERS, type Server } from "../servers/schema.ts";
 import { MAX_SERVERS } from "../shared/config-files.ts";
 import { PROVIDER_WORDS } from "../shared/words.ts";
-import type { StoredServer } from "../store/store.ts";
+import type { StoredServer } from "../store/server-rows.ts";
 import { parseConfig } from "../wireguard/config.ts";
 import { formatConfig, formatEndpoint } from "../wireguard/config-text.ts";
 import type { Config } from "../wireguard/schema.ts";

@@ -74,10 +74,3 @@ export const SecurityAlert = Type.Object(
   { additionalProperties: false },
 );
 export type SecurityAlert = Static<typeof SecurityAlert>;
-
-/** The alerts when the operator turns the kill switch on or off. */
-export function switched(wanted: boolean): [code: AlertCode, message: string] {
-  return wanted
-    ? ["killswitch_on", "The kill switch has been turned on."]
-    : ["killswitch_off", "The kill switch has been turned off: traffic may leave outside the tunnel."];
-}

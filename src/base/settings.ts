@@ -3,6 +3,7 @@ import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
 import { isHostName } from "./address.ts";
 import { GatewayError } from "./errors.ts";
+import { FLAGS, HTTPS_PORT } from "./flags.ts";
 import { BASE_NAME, INTERFACE_NAME, isTunnelLink } from "./interface-name.ts";
 
 const Interface = Type.String({
@@ -10,7 +11,7 @@ const Interface = Type.String({
   description: "a network interface's name",
 });
 
-/** The operator's settings; `FLAGS` below has the flag and the environment variable of each. */
+/** The operator's settings; `FLAGS` has the flag and the environment variable of each. */
 export const Settings = Type.Object(
   {
     port: Type.Integer({ minimum: 1, maximum: 65535 }),
@@ -85,156 +86,6 @@ export const Settings = Type.Object(
 );
 export type Settings = Static<typeof Settings>;
 
-/** Mullvad's public list. */
-const MULLVAD_LIST = "https://api.mullvad.net/www/relays/wireguard/";
-
-/** One that is beside the port of HTTP, and free on most machines. */
-const HTTPS_PORT = 5443;
-
-/** Every setting's flag, environment variable, default (as text) and help. */
-export const FLAGS = {
-  port: flag("port", "<number>", "5000", "port of the HTTP interface"),
-  host: flag("host", "<address>", "::", "address to listen on; :: is every address"),
-  https: flag(
-    "https",
-    "[on|off|port]",
-    "off",
-    `serve HTTPS beside HTTP: on (port ${HTTPS_PORT}), off, or a port; with tokens, the page is then served by HTTPS only`,
-  ),
-  httpsCert: flag(
-    "https-cert",
-    "<file>",
-    "",
-    "file with a certificate for HTTPS and those that lead to its authority, in PEM (default: one that the gateway makes itself)",
-  ),
-  httpsKey: flag("https-key", "<file>", "", "file with the private key of that certificate, in PEM"),
-  name: {
-    ...flag(
-      "name",
-      "<name>",
-      "",
-      "another name of this machine in addresses of the HTTP interface, such as gateway.lan; repeatable, or comma-separated",
-    ),
-    isRepeatable: true,
-  },
-  stateDir: flag("state-dir", "<folder>", "/var/lib/portcullis", "folder of the database"),
-  interface: flag(
-    "interface",
-    "<name>",
-    "portcullis",
-    "base name of the tunnels' interfaces, at most 13 characters",
-  ),
-  lan: flag(
-    "lan",
-    "<interfaces>",
-    "",
-    "LAN interfaces, comma-separated (default: Ethernet and WLAN with private addresses; the uplink only if there is no other)",
-  ),
-  uplink: flag("uplink", "<interface>", "", "interface towards the internet (default: the default route's)"),
-  dhcp: flag(
-    "dhcp",
-    "[on|off|ranges]",
-    "off",
-    "serve DHCP and IPv6 router advertisements on the LAN: on, off, or the addresses to lease, such as 192.168.1.100-192.168.1.199, a range for each LAN interface, comma-separated",
-  ),
-  ula: flag(
-    "ula",
-    "<prefix>",
-    "",
-    "the LAN's IPv6 prefix with --dhcp, such as fd12:3456:789a::/48 (default: a random one, which is kept)",
-  ),
-  managedList: flag(
-    "managed-list",
-    "<file|address>",
-    MULLVAD_LIST,
-    "JSON list of the VPN account's servers: a file or an https address; empty for none",
-  ),
-  managedKeyFile: flag("managed-key-file", "<file>", "", "file with your private key for the VPN account"),
-  managedApi: flag(
-    "managed-api",
-    "<address>",
-    "https://api.mullvad.net",
-    "https address of the VPN provider's account API, compatible with Mullvad's",
-  ),
-  managedAddress: flag("managed-address", "<CIDRs>", "", "your tunnel addresses for the VPN account"),
-  managedDns: flag("managed-dns", "<addresses>", "", "the VPN account's resolvers"),
-  autoconnect: flag(
-    "autoconnect",
-    "<on|off>",
-    "on",
-    "connect to the last server again after a restart: on or off",
-  ),
-  failover: flag(
-    "failover",
-    "<on|off>",
-    "off",
-    "replace a server that has been dead, or has carried nothing, for a minute with another of its city or country: on or off",
-  ),
-  gluetunRoutes: flag(
-    "gluetun-routes",
-    "<on|off>",
-    "off",
-    "answer the routes of gluetun's control server that widgets read, such as /v1/publicip/ip: on or off",
-  ),
-  notify: {
-    ...flag(
-      "notify",
-      "<address|file>",
-      "",
-      "send notifications to this ntfy://, gotify:// or https:// address, or to those in this file, one per line; repeatable, or comma-separated. Addresses contain secrets, and other users can read a command line: use a file, or the environment variable",
-    ),
-    isRepeatable: true,
-  },
-  auth: flag(
-    "auth",
-    "<off|write|on>",
-    "off",
-    "what needs a token (portcullis token): off for nothing, write for changes, on for reading too",
-  ),
-  portMapping: flag(
-    "port-mapping",
-    "<on|off>",
-    "off",
-    "let devices open ports at the tunnel's provider by themselves, with NAT-PMP: on or off",
-  ),
-  mqtt: flag(
-    "mqtt",
-    "<address>",
-    "",
-    "MQTT broker of Home Assistant, on the LAN or reached through the tunnel: mqtt://user@192.168.1.10, with TLS mqtts://",
-  ),
-  mqttPasswordFile: flag("mqtt-password-file", "<file>", "", "file with your password at the MQTT broker"),
-  mqttCaFile: flag(
-    "mqtt-ca-file",
-    "<file>",
-    "",
-    "file with the certificate authority of the MQTT broker, in PEM (default: the well-known ones)",
-  ),
-  mqttCommands: flag(
-    "mqtt-commands",
-    "<on|off>",
-    "off",
-    "let everyone who may publish at the MQTT broker connect the tunnel and choose exits: on or off",
-  ),
-  history: flag(
-    "history",
-    "<on|off>",
-    "on",
-    "keep a history of the traffic of each tunnel and device, by minute for a day and by hour for two months: on or off",
-  ),
-  logLevel: flag("log-level", "<level>", "info", "debug, info, warn or error"),
-} satisfies Record<keyof Settings, unknown>;
-
-function flag(name: string, argument: string, fallback: string, help: string) {
-  return {
-    name,
-    argument,
-    fallback,
-    help,
-    variable: `PORTCULLIS_${name.toUpperCase().replaceAll("-", "_")}`,
-  };
-}
-
 /** Any other text is left for the schema to refuse. */
 function switchIn(text: string): boolean | string {
   return text === "on" ? true : text === "off" ? false : text;
@@ -262,7 +113,8 @@ function rangesIn(text: string): string[] | null {
 
 /** Throws `GatewayError("bad_request")` that names the flag. */
 export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Settings {
-  const text = (key: keyof Settings) => texts[key] ?? FLAGS[key].fallback;
+  const flags: Record<keyof Settings, { fallback: string }> = FLAGS;
+  const text = (key: keyof Settings) => texts[key] ?? flags[key].fallback;
   const settings = {
     port: /^[0-9]+$/.test(text("port")) ? Number(text("port")) : text("port"),
     host: text("host"),

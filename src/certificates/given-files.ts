@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { GatewayError } from "../base/errors.ts";
-import { FLAGS } from "../base/settings.ts";
+import { FLAGS } from "../base/flags.ts";
 import type { Host } from "../system/host.ts";
 import type { KeyedCertificate } from "./certificate.ts";
 

@@ -5,7 +5,8 @@ import type { Settings } from "../base/settings.ts";
 import type { Https } from "../certificates/https.ts";
 import type { Dns } from "../dns/dns.ts";
 import type { Forwards } from "../forwards/forwards.ts";
-import type { Passage } from "../killswitch/obstacles.ts";
+import type { ForwardingPath } from "../killswitch/obstacles.ts";
+import { isKillSwitchWanted } from "../killswitch/operator-switch.ts";
 import { inspectOffline } from "../killswitch/report.ts";
 import type { Bounds } from "../network/bounds.ts";
 import type { FairQueues } from "../network/fair-queues.ts";
@@ -148,7 +149,7 @@ export class Checkup {
   }
 
   /** Without a service, only the tunnel `main` is checked. */
-  private get links(): Pick<Passage, "tunnels" | "base"> {
+  private get links(): Pick<ForwardingPath, "tunnels" | "base"> {
     const { tunnels, settings } = this.surroundings;
     const base = settings.interface;
     const slots = tunnels?.all().map(({ slot }) => slot) ?? [slotOf(MAIN_SLOT, base)];
@@ -167,7 +168,7 @@ export class Checkup {
       const uplink = (await inspection()).direct > 0 ? (await network()).uplink : null;
       return { ...this.links, uplink, ports: [settings.port, settings.https ?? []].flat() };
     };
-    const service = { wanted: savedState.killSwitchWanted(), runs: tunnels !== null };
+    const service = { wanted: isKillSwitchWanted(savedState), runs: tunnels !== null };
     return [
       item("version", "Version", () => versionFinding(host, version, isProgramReplaced())),
       ...(tunnels === null ? [item("service", "Service", () => NO_SERVICE)] : []),
@@ -223,7 +224,7 @@ export class Checkup {
 
   private async inspection() {
     const { host, settings, savedState, tunnels } = this.surroundings;
-    if (tunnels !== null) return tunnels.main.controller.inspection();
+    if (tunnels !== null) return tunnels.protection.inspection();
     const network = await hostNetworkOf(host, settings, ROLES.read(savedState));
     return inspectOffline(host, network, settings);
   }

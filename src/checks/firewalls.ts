@@ -1,6 +1,6 @@
 import { bridgedTrouble } from "../killswitch/bridged.ts";
 import { type BlockedPort, closedTo } from "../killswitch/entrance.ts";
-import { obstaclesTo, type Passage, summaryOf } from "../killswitch/obstacles.ts";
+import { type ForwardingPath, obstaclesTo, summaryOf } from "../killswitch/obstacles.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
@@ -9,16 +9,16 @@ import { type Finding, fault, ok, warning } from "./finding.ts";
 export async function otherFirewallsFinding(
   host: Host,
   { lans, ipv6 }: HostNetwork,
-  { ports, ...ways }: Omit<Passage, "lans"> & { ports: readonly number[] },
+  { ports, ...ways }: Omit<ForwardingPath, "lans"> & { ports: readonly number[] },
 ): Promise<Finding> {
-  const passage = { lans: lans.map((lan) => lan.interface), ...ways };
+  const path = { lans: lans.map((lan) => lan.interface), ...ways };
   const [found, bridged, closed] =
     lans.length === 0
       ? [[], null, []]
       : await Promise.all([
-          obstaclesTo(host, passage),
+          obstaclesTo(host, path),
           bridgedTrouble(host, lans),
-          closedTo(host, passage.lans, ports),
+          closedTo(host, path.lans, ports),
         ]);
   const isUsed = ({ chain }: { chain: string }) => ipv6 === "on" || !chain.startsWith("ip6 ");
   const obstacles = found.filter(isUsed);

@@ -1,10 +1,10 @@
 import { capital, tunnelTitle } from "../shared/words.ts";
 import type { Measured } from "../tunnel/quality.ts";
-import { isPoor, qualityWords, verdictOn, type Ways } from "../tunnel/quality-verdict.ts";
+import { isPoor, type MeasuredPaths, qualityWords, verdictOn } from "../tunnel/quality-verdict.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
 /** How good the ways to the internet are, and where it is that they are not; null while nothing was measured. */
-export function qualityFinding(ways: Ways): Finding | null {
+export function qualityFinding(ways: MeasuredPaths): Finding | null {
   const { tunnels, uplink } = ways;
   if (tunnels.length === 0 && uplink === null) return null;
   const all = [

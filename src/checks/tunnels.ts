@@ -1,6 +1,7 @@
 import { type Address, familyOf, parseAddress } from "../base/address.ts";
 import type { Dns } from "../dns/dns.ts";
 import { Upstream } from "../dns/upstream.ts";
+import { isKillSwitchWanted } from "../killswitch/operator-switch.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
 import type { Route } from "../system/ip.ts";
@@ -83,7 +84,7 @@ export class TunnelChecks {
 
   private async sentFinding(judge: (sent: Sent) => Finding | null): Promise<Finding | null> {
     if (this.session === null) return null;
-    if (!this.deps.savedState.killSwitchWanted())
+    if (!isKillSwitchWanted(this.deps.savedState))
       return warning(
         "not measured while the kill switch is off: queries could leave outside the tunnel",
         "Turn it on: sudo portcullis killswitch on",
@@ -112,7 +113,7 @@ export class TunnelChecks {
   private async send(): Promise<Sent | null> {
     const { savedState, tunnels } = this.deps;
     const { session } = this;
-    if (session === null || tunnels === null || !savedState.killSwitchWanted()) return null;
+    if (session === null || tunnels === null || !isKillSwitchWanted(savedState)) return null;
     const { controller } = tunnels.main;
     const { rx_bytes: before, mtu } = await controller.row();
     if (mtu === null) return null;

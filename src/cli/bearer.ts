@@ -1,5 +1,5 @@
 import { GatewayError } from "../base/errors.ts";
-import { FLAGS } from "../base/settings.ts";
+import { FLAGS } from "../base/flags.ts";
 import { askOperator } from "../operator/operator.ts";
 import { readSecret } from "./secret.ts";
 

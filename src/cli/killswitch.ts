@@ -1,5 +1,4 @@
 import { partsOf } from "../app/parts.ts";
-import { switched } from "../base/alert.ts";
 import { messageOf, NewerState } from "../base/errors.ts";
 import { Log } from "../base/log.ts";
 import type { Settings } from "../base/settings.ts";
@@ -18,10 +17,8 @@ export async function setKillSwitch(settings: Settings, wanted: "on" | "off"): P
   if ((await askOperator(settings.stateDir, `killswitch/${wanted}`, null)) !== null) return;
   // A service that is starting or stopping is changing the table.
   await claimGateway(settings, new Log(settings.logLevel));
-  const { tunnels, catalogue, savedState, alerts, journal } = await partsOf(settings);
-  const isNews = savedState.killSwitchWanted() !== (wanted === "on");
-  savedState.saveKillSwitch(wanted === "on");
-  if (isNews) alerts.raise(...switched(wanted === "on"));
+  const { tunnels, operatorSwitch, catalogue, savedState, journal } = await partsOf(settings);
+  operatorSwitch.decide(wanted === "on");
   journal.write();
   await tunnels.start(catalogue);
   savedState.assertSaved();

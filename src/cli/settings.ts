@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { type Command, Option } from "commander";
-import { FLAGS, type Settings } from "../base/settings.ts";
+import { FLAGS } from "../base/flags.ts";
+import type { Settings } from "../base/settings.ts";
 import { type Given, givenIn, settingsWith } from "../install/environment.ts";
 import { PATHS } from "../install/paths.ts";
 

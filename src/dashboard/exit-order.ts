@@ -1,4 +1,5 @@
 import type { Device, DeviceList } from "../devices/schema.ts";
+import { isOutside } from "../shared/exits.ts";
 import { carries, standingOf } from "../shared/verdict.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { exitName, titleOf } from "./exit.ts";
@@ -12,7 +13,7 @@ const BLOCKED = "blocked";
 
 /** The exits that an order can have: `direct` never is one of several. */
 export function exitsFor({ exits }: Pick<DeviceList, "exits">): Exits {
-  return exits.filter((exit) => exit !== "direct");
+  return exits.filter((exit) => !isOutside(exit));
 }
 
 /** What a device's order begins with: the one that it has, or its exit and one more. */

@@ -1,4 +1,5 @@
 import type { DeviceList } from "../devices/schema.ts";
+import { exitKindOf } from "../shared/exits.ts";
 import { standingOf } from "../shared/verdict.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { downText } from "./down.ts";
@@ -32,30 +33,43 @@ export function exitOf(exit: string, tunnels: readonly TunnelRow[] | null, isOff
 
 /** What an exit is called: a tunnel by its name. */
 export function exitName(exit: string): string {
-  if (exit === "direct") return say("direct");
-  return exit === "blocked" ? say("blocked") : exit;
+  switch (exitKindOf(exit)) {
+    case "direct":
+      return say("direct");
+    case "blocked":
+      return say("blocked");
+    case "tunnel":
+      return exit;
+  }
 }
 
 type Look = [icon: ExitState["icon"], tone: Tone, detail: string, trouble?: string];
 
 function lookOf(exit: string, tunnels: readonly TunnelRow[] | null, isOff: boolean): Look {
-  if (exit === "direct") return ["warning", "partly", say("outside every tunnel")];
-  if (tunnels === null && exit !== "blocked") return ["unknown", "unknown", say("not known")];
-  const row = tunnels?.map(standingOf).find(({ name }) => name === exit);
+  switch (exitKindOf(exit)) {
+    case "direct":
+      return ["warning", "partly", say("outside every tunnel")];
+    case "blocked":
+      return isOff
+        ? ["warning", "exposed", say("the kill switch is off"), OPEN]
+        : ["blocked", "blocked", say("no internet")];
+    case "tunnel":
+      return tunnelLook(exit, tunnels, isOff);
+  }
+}
+
+function tunnelLook(exit: string, tunnels: readonly TunnelRow[] | null, isOff: boolean): Look {
+  if (tunnels === null) return ["unknown", "unknown", say("not known")];
+  const row = tunnels.map(standingOf).find(({ name }) => name === exit);
   const place = row === undefined ? "" : placeOf(row);
   if (row?.unanswered) return ["warning", "partly", say("{place} carries nothing", { place })];
   if (row?.state === "connected") return ["shield", "protected", place];
-  if (isOff) return ["warning", "exposed", openDetail(exit, row), OPEN];
-  if (exit === "blocked") return ["blocked", "blocked", say("no internet")];
+  if (isOff) return ["warning", "exposed", stateName(row), OPEN];
   return ["blocked", "blocked", stateName(row), say("Blocked: {reason}.", { reason: downText(exit, row) })];
 }
 
 /** What becomes of devices without a tunnel if nothing is blocked. */
 const OPEN = say("May leave outside the tunnel: the kill switch is off.");
-
-function openDetail(exit: string, row: TunnelRow | undefined): string {
-  return exit === "blocked" ? say("the kill switch is off") : stateName(row);
-}
 
 function stateName(row: TunnelRow | undefined): string {
   return say(

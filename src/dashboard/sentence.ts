@@ -1,6 +1,7 @@
 import type { Destination } from "../destinations/schema.ts";
 import type { DeviceList } from "../devices/schema.ts";
 import type { KillSwitchLayers, Network } from "../http/schema.ts";
+import { isOutside } from "../shared/exits.ts";
 import { type Exits, type KillSwitchFacts, standingOf, type Verdict, verdictOf } from "../shared/verdict.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
 import { inItsWords } from "./codes.ts";
@@ -148,7 +149,7 @@ function directIn({ killswitch }: Known, { direct_devices }: Status): number {
 /** What leaves outside the tunnels whatever they do, as a sentence; null if nothing does. */
 function exceptionsIn(known: Known, status: Status): string | null {
   const count = directIn(known, status);
-  const rules = (known.destinations ?? []).filter(({ exit, open }) => exit === "direct" && open);
+  const rules = (known.destinations ?? []).filter(({ exit, open }) => isOutside(exit) && open);
   const targets = someOf(rules.flatMap(targetsOf), MAX_TARGETS);
   if (rules.length === 0)
     return count === 0

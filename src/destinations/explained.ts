@@ -204,16 +204,20 @@ function whyKept({ rule, by }: Match<HostName | Prefix>, { title }: Sender): str
 
 function adviceOf(exit: Exit, isOpen: boolean, rule: Rule | null): string | null {
   if (isOpen) return null;
-  if (exit.to === "tunnel")
-    return `The ${tunnelTitle(exit.name)} is not connected, so this is refused${
-      rule === null ? "" : ", and so is the question for a name of it"
-    }; to connect it: portcullis ${
-      exit.name === "main" ? "connect" : `tunnel ${exit.name} connect`
-    } <server>`;
-  if (exit.to === "direct") return "The uplink is down: look at its cable and at the home router.";
-  return rule === null
-    ? "It is refused; to let the device out: portcullis device <device> exit <exit>"
-    : `It is refused, as the rule says; to remove that: portcullis destination remove ${rule.id}`;
+  switch (exit.to) {
+    case "tunnel":
+      return `The ${tunnelTitle(exit.name)} is not connected, so this is refused${
+        rule === null ? "" : ", and so is the question for a name of it"
+      }; to connect it: portcullis ${
+        exit.name === "main" ? "connect" : `tunnel ${exit.name} connect`
+      } <server>`;
+    case "direct":
+      return "The uplink is down: look at its cable and at the home router.";
+    case "blocked":
+      return rule === null
+        ? "It is refused; to let the device out: portcullis device <device> exit <exit>"
+        : `It is refused, as the rule says; to remove that: portcullis destination remove ${rule.id}`;
+  }
 }
 
 /** Null if the device asks as it should. */

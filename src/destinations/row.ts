@@ -42,17 +42,22 @@ export function rowOf(rule: Rule, facts: Facts): Destination {
 function warningsOfExit({ prefixes, exit }: Rule, { isOpen, ownerOf }: Facts): string[] {
   const [taken] = prefixes.flatMap((prefix) => ownerOf(prefix) ?? []);
   if (taken !== undefined) return [`Some of these addresses are those of ${taken} now, and stay there.`];
-  if (exit.to === "direct")
-    return isOpen
-      ? [
-          "It leaves outside the tunnel: your internet provider sees it, and whatever else has these addresses leaves there too.",
-        ]
-      : ["The uplink is down: it is refused."];
-  if (exit.to === "tunnel" && !isOpen)
-    return [
-      `The ${tunnelTitle(exit.name)} is not connected: it is refused until then, and takes no other exit.`,
-    ];
-  return [];
+  switch (exit.to) {
+    case "direct":
+      return isOpen
+        ? [
+            "It leaves outside the tunnel: your internet provider sees it, and whatever else has these addresses leaves there too.",
+          ]
+        : ["The uplink is down: it is refused."];
+    case "tunnel":
+      return isOpen
+        ? []
+        : [
+            `The ${tunnelTitle(exit.name)} is not connected: it is refused until then, and takes no other exit.`,
+          ];
+    case "blocked":
+      return [];
+  }
 }
 
 function warningsOfNames({ devices, exit }: Rule, facts: Facts): string[] {

@@ -1,5 +1,6 @@
 import { GatewayError } from "../base/errors.ts";
 import type { DefaultExit, Exit } from "../killswitch/policy.ts";
+import { exitKindOf } from "../shared/exits.ts";
 import { nameFault } from "../tunnel/name.ts";
 
 /** The exits that devices can be given now. */
@@ -11,13 +12,20 @@ export interface Exits {
 
 /** `blocked`, `direct` or the name of a tunnel; null if the text cannot be any of these. */
 export function parseExit(text: string): Exit | null {
-  return text === "direct" ? { to: "direct" } : parseDefaultExit(text);
+  const kind = exitKindOf(text);
+  switch (kind) {
+    case "tunnel":
+      return nameFault(text) === null ? { to: kind, name: text } : null;
+    case "blocked":
+    case "direct":
+      return { to: kind };
+  }
 }
 
 /** The same without `direct`. */
 export function parseDefaultExit(text: string): DefaultExit | null {
-  if (text === "blocked") return { to: "blocked" };
-  return nameFault(text) === null ? { to: "tunnel", name: text } : null;
+  const exit = parseExit(text);
+  return exit?.to === "direct" ? null : exit;
 }
 
 export function formatExit(exit: Exit): string {

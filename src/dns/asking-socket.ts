@@ -1,4 +1,4 @@
-import type { BoundSocket, Ears } from "../system/bound-socket.ts";
+import type { BoundSocket, SocketHandlers } from "../system/bound-socket.ts";
 
 /** A socket asks this many times. Then another one follows, from another port. */
 const MAX_QUERIES_OF_SOCKET = 64;
@@ -30,7 +30,10 @@ export class AskingSocket {
     this.idle = setInterval(() => this.lookIdle(), IDLE_MS);
   }
 
-  static async open(open: (ears: Ears) => Promise<BoundSocket>, leave: () => void): Promise<AskingSocket> {
+  static async open(
+    open: (handlers: SocketHandlers) => Promise<BoundSocket>,
+    leave: () => void,
+  ): Promise<AskingSocket> {
     const socket: { current: BoundSocket | null } = { current: null };
     const asking = new AskingSocket(socket, leave);
     try {

@@ -9,8 +9,17 @@ type Tunnels = { all(): readonly { name: string; controller: { state: State } }[
 
 /** The resolvers of an exit and the way to them; null while it is down, or if it has no resolvers. */
 export function exitResolvers(exit: Exit, tunnels: Tunnels): ExitResolvers | null {
-  if (exit.to !== "tunnel") return null;
-  const tunnel = tunnels.all().find(({ name }) => name === exit.name);
+  switch (exit.to) {
+    case "blocked":
+    case "direct":
+      return null;
+    case "tunnel":
+      return tunnelResolvers(exit.name, tunnels);
+  }
+}
+
+function tunnelResolvers(wanted: string, tunnels: Tunnels): ExitResolvers | null {
+  const tunnel = tunnels.all().find(({ name }) => name === wanted);
   const session = tunnel === undefined ? null : liveSession(tunnel.controller.state);
   if (session === null) return null;
   const { link, mark, server } = session;

@@ -317,8 +317,15 @@ function secondShares(): Shares {
  * permits no such question.
  */
 function askedBy(match: Match<HostName> | null, own: Exit): Exit {
-  if (match === null || match.rule.exit.to !== "direct") return match?.rule.exit ?? own;
-  return own.to === "tunnel" ? own : { to: "tunnel", name: MAIN };
+  if (match === null) return own;
+  const { exit } = match.rule;
+  switch (exit.to) {
+    case "tunnel":
+    case "blocked":
+      return exit;
+    case "direct":
+      return own.to === "tunnel" ? own : { to: "tunnel", name: MAIN };
+  }
 }
 
 /**

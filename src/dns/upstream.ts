@@ -1,5 +1,5 @@
 import type { Address } from "../base/address.ts";
-import type { BoundSocket, Ears, Way } from "../system/bound-socket.ts";
+import type { BoundSocket, BoundTo, SocketHandlers } from "../system/bound-socket.ts";
 import type { Host } from "../system/host.ts";
 import { type Answer, MAX_ANSWER_BYTES } from "./answer.ts";
 import { Asking } from "./asking.ts";
@@ -24,8 +24,8 @@ export interface ExitResolvers {
 
 /** How sockets are opened. Tests open theirs elsewhere. */
 export interface Sockets {
-  udp: (way: Way, ears: Ears) => Promise<BoundSocket>;
-  tcp: (way: Way, ears: Ears) => Promise<BoundSocket>;
+  udp: (to: BoundTo, handlers: SocketHandlers) => Promise<BoundSocket>;
+  tcp: (to: BoundTo, handlers: SocketHandlers) => Promise<BoundSocket>;
 }
 
 /** Asks the resolvers of exits, each by its exit and by no other way. */
@@ -40,8 +40,8 @@ export class Upstream {
 
   static on(host: Pick<Host, "boundUdp" | "boundTcp">): Upstream {
     return new Upstream({
-      udp: (way, ears) => host.boundUdp(way, ears),
-      tcp: (way, ears) => host.boundTcp(way, ears),
+      udp: (to, handlers) => host.boundUdp(to, handlers),
+      tcp: (to, handlers) => host.boundTcp(to, handlers),
     });
   }
 
@@ -85,7 +85,7 @@ export class Upstream {
     };
   }
 
-  private async overTcp(query: Uint8Array, way: Way): Promise<Heard | null> {
+  private async overTcp(query: Uint8Array, to: BoundTo): Promise<Heard | null> {
     const { promise, resolve } = Promise.withResolvers<Heard | null>();
     let received = Buffer.alloc(0);
     const onData = (bytes: Uint8Array) => {
@@ -96,7 +96,7 @@ export class Upstream {
       else if (received.length >= end) resolve(heardIn(received.subarray(LENGTH_BYTES, end), query));
     };
     const timer = setTimeout(() => resolve(null), CONNECTION_MS);
-    const socket = await this.open.tcp(way, { onData, onEnd: () => resolve(null) });
+    const socket = await this.open.tcp(to, { onData, onEnd: () => resolve(null) });
     const framed = Buffer.alloc(LENGTH_BYTES + query.length);
     framed.writeUInt16BE(query.length);
     framed.set(query, LENGTH_BYTES);
@@ -114,7 +114,7 @@ export class Upstream {
     const leave = () => {
       if (this.sockets.get(key) === opened) this.sockets.delete(key);
     };
-    const opened = AskingSocket.open((ears) => this.open.udp(wayTo(address, exit), ears), leave);
+    const opened = AskingSocket.open((handlers) => this.open.udp(wayTo(address, exit), handlers), leave);
     this.sockets.set(key, opened);
     opened.catch(leave);
     return opened;
@@ -125,6 +125,6 @@ function keyOf(address: Address, { link, mark }: ExitResolvers): string {
   return `${link} ${mark} ${address}`;
 }
 
-function wayTo(address: Address, { link, mark }: ExitResolvers): Way {
+function wayTo(address: Address, { link, mark }: ExitResolvers): BoundTo {
   return { link, mark, peer: { address, port: PORT } };
 }

@@ -1,4 +1,5 @@
 import type { Mac } from "../base/mac.ts";
+import { exitKindOf } from "../shared/exits.ts";
 import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import { carriedBy } from "../tunnel/state.ts";
 import type { Tunnel } from "../tunnel/tunnel.ts";
@@ -14,7 +15,7 @@ interface Seen {
 
 /** Where the ports of a device are opened: at the tunnel by which it leaves, because its replies leave by that one. */
 export function placeOf({ device, exit, isKnown }: Seen, tunnels: readonly Tunnel[]): ForwardPath {
-  if (exit === "blocked" || exit === "direct")
+  if (exitKindOf(exit) !== "tunnel")
     return closed(
       `the device's exit is ${exit}, and ports are opened at the server of a tunnel; to give it one: portcullis device ${device} exit main`,
     );

@@ -1,5 +1,5 @@
 import type { Store } from "../store/store.ts";
-import { QualityRing, TENTHS, type Told, type ToldMinute } from "./quality-ring.ts";
+import { type QualityMinute, QualityRing, type QualitySample, TENTHS } from "./quality-ring.ts";
 
 /** More than there are tunnels, and the uplink. */
 const MAX_NAMES = 20;
@@ -12,10 +12,10 @@ const MAX_WAITING = 1_000;
 export class QualityHistory {
   readonly ring: QualityRing;
   /** Of the present minute. */
-  private readonly gathered = new Map<string, Told>();
+  private readonly gathered = new Map<string, QualitySample>();
   /** The last answer on each way. */
   private readonly last = new Map<string, number>();
-  private waiting: readonly ToldMinute[] = [];
+  private waiting: readonly QualityMinute[] = [];
   /** For how long something has waited since the last attempt to write it. */
   private minutesWaited = 0;
 
@@ -65,4 +65,4 @@ export class QualityHistory {
   }
 }
 
-const NOTHING: Told = { asked: 0, lost: 0, took: 0, steps: 0 };
+const NOTHING: QualitySample = { asked: 0, lost: 0, took: 0, steps: 0 };

@@ -3,8 +3,8 @@ import type { Store } from "../store/store.ts";
 import { MAX_KEPT, MINUTES_PER_HOUR, type Range, surplusOf, timesIn } from "./ring.ts";
 import type { Resolution } from "./schema.ts";
 
-/** What questions on a way have told in a minute. */
-export interface Told {
+/** What the questions of a minute have measured on a path. */
+export interface QualitySample {
   asked: number;
   lost: number;
   /** All times until an answer together. */
@@ -13,12 +13,12 @@ export interface Told {
   steps: number;
 }
 
-export interface ToldMinute {
+export interface QualityMinute {
   /** Counted from 1970. */
   minute: number;
   /** A tunnel's name, or `UPLINK`. */
   name: string;
-  told: Told;
+  told: QualitySample;
 }
 
 /** Times are kept in tenths of a millisecond. */
@@ -38,7 +38,7 @@ export class QualityRing {
   constructor(private readonly store: Pick<Store, "atomically" | "view">) {}
 
   /** Adds all these, or none if the disk accepts no writes. */
-  addAll(minutes: readonly ToldMinute[]): void {
+  addAll(minutes: readonly QualityMinute[]): void {
     try {
       this.store.atomically((database) => {
         for (const each of minutes) this.add(database, each);
@@ -50,7 +50,7 @@ export class QualityRing {
     }
   }
 
-  private add(database: Database, { minute, name, told }: ToldMinute): void {
+  private add(database: Database, { minute, name, told }: QualityMinute): void {
     this.times ??= { minute: timesIn(database, TABLES.minute), hour: timesIn(database, TABLES.hour) };
     const now = { minute, hour: Math.floor(minute / MINUTES_PER_HOUR) };
     for (const resolution of RESOLUTIONS) {
@@ -72,7 +72,7 @@ export class QualityRing {
   }
 
   /** What is known of a way, by minutes or hours. */
-  series(name: string, { resolution, from, to }: Range): (Told & { at: number })[] {
+  series(name: string, { resolution, from, to }: Range): (QualitySample & { at: number })[] {
     return this.store.view(
       (database) =>
         database
@@ -81,7 +81,7 @@ export class QualityRing {
             WHERE at >= $from AND at < $to AND name = $name AND asked > 0 AND lost BETWEEN 0 AND asked
             AND took >= 0 AND steps >= 0 ORDER BY at`,
           )
-          .all({ from, to, name }) as (Told & { at: number })[],
+          .all({ from, to, name }) as (QualitySample & { at: number })[],
     );
   }
 

@@ -28,11 +28,11 @@ export const healthRoutes = [
     tag: "Health",
     answers: answers(KillSwitchLayers, "the kill switch's layers as the kernel has them"),
     together: "shared",
-    run: async ({ tunnels, savedState }) => {
-      const { firewall, routing, direct, trouble } = await tunnels.main.controller.layers();
+    run: async ({ tunnels }) => {
+      const { firewall, routing, direct, trouble } = await tunnels.protection.layers();
       return {
         active: firewall.every(({ holds }) => holds),
-        wanted: savedState.killSwitchWanted(),
+        wanted: tunnels.killSwitch.isWanted,
         layers: [layerOf("firewall", firewall), layerOf("routing", routing)],
         direct_devices: direct,
         error: trouble,

@@ -140,9 +140,9 @@ export const tunnelRoutes = [
     tag: "Tunnel",
     answers: answers(Disconnected, "there is no tunnel, whether or not there was one before"),
     limit: "connection",
-    run: async ({ tunnels, savedState }) => {
+    run: async ({ tunnels }) => {
       await tunnels.main.controller.disconnect();
-      const message = savedState.killSwitchWanted()
+      const message = tunnels.killSwitch.isWanted
         ? "Disconnected - No internet (kill switch active)"
         : "Disconnected";
       return { success: true as const, message };

@@ -1,5 +1,6 @@
 import { GatewayError } from "../base/errors.ts";
-import { FLAGS, type Settings } from "../base/settings.ts";
+import { FLAGS } from "../base/flags.ts";
+import type { Settings } from "../base/settings.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Given } from "./environment.ts";
 import { PATHS } from "./paths.ts";

@@ -1,5 +1,6 @@
 import { GatewayError, messageOf } from "../base/errors.ts";
-import { FLAGS, type Settings, settingsFrom } from "../base/settings.ts";
+import { FLAGS } from "../base/flags.ts";
+import { type Settings, settingsFrom } from "../base/settings.ts";
 import { PATHS } from "./paths.ts";
 
 /** The text of each given setting; the others have their defaults. */

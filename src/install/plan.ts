@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { GatewayError } from "../base/errors.ts";
-import { FLAGS, settingsFrom } from "../base/settings.ts";
+import { FLAGS } from "../base/flags.ts";
+import { settingsFrom } from "../base/settings.ts";
 import { certificateIn } from "../certificates/given-files.ts";
 import { BOOT_FILE_MODE, BOOT_FILES, BOOT_FOLDER, bootFilesFor } from "../killswitch/boot-files.ts";
 import { ownLinks } from "../network/slot.ts";

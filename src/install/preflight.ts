@@ -2,7 +2,7 @@ import { GatewayError } from "../base/errors.ts";
 import { addressIn, type Settings } from "../base/settings.ts";
 import { servedLans } from "../dhcp/lans.ts";
 import { isComplete } from "../killswitch/boot-files.ts";
-import { OWN_NUMBERS } from "../killswitch/routing-rules.ts";
+import { OWN_NUMBERS } from "../killswitch/kernel-rules.ts";
 import { allLinks } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { type Layout, PACKAGED, setupCommand } from "../system/layout.ts";

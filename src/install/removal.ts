@@ -1,6 +1,6 @@
 import { basename, dirname, join } from "node:path";
 import { BOOT_FOLDER } from "../killswitch/boot-files.ts";
-import { ruleChanges } from "../killswitch/routing-rules.ts";
+import { ruleChanges } from "../killswitch/kernel-rules.ts";
 import type { FilesByHand, Machine, Remains } from "./machine.ts";
 import { PATHS, UNITS_PATTERN } from "./paths.ts";
 import { type Plan, removeStep, type Step } from "./step.ts";

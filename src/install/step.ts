@@ -1,5 +1,5 @@
 import { addressOf } from "../base/address.ts";
-import { FLAGS } from "../base/settings.ts";
+import { FLAGS } from "../base/flags.ts";
 import type { OwnUla } from "../network/ula.ts";
 
 /** One change to the machine; applying it twice has the same effect as once. */

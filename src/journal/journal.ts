@@ -1,7 +1,8 @@
 import { checkerOf } from "../base/checker.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import type { Store, StoredEvent } from "../store/store.ts";
+import type { StoredEvent } from "../store/event-rows.ts";
+import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import { type Happening, JournalEntry, type JournalPage } from "./schema.ts";
 

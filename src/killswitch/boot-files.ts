@@ -5,8 +5,9 @@ import type { Log } from "../base/log.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { placeText } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
+import { ruleChanges } from "./kernel-rules.ts";
 import { blocked } from "./policy.ts";
-import { ruleChanges, rulesFor } from "./routing-rules.ts";
+import { rulesFor } from "./routing-rules.ts";
 import { rulesetOf } from "./ruleset.ts";
 
 /** Folder in the state directory; only an installation has it. */

@@ -27,12 +27,15 @@ export function leaves(destinations: readonly Destination[], policy: Policy): st
 
 /** What is blocked, or has no way out now, is refused whatever it is. */
 export function leaveBy(exit: Exit, policy: Policy): string {
-  if (exit.to === "direct")
-    return leadsToDirect(policy) ? LEAVE_DIRECTLY : chainOf({ to: "blocked" }, policy);
-  const way = chainOf(exit, policy);
-  return way === chainOf({ to: "blocked" }, policy)
-    ? way
-    : `${LEAVE}${exit.to === "tunnel" ? exit.name : exit.to}`;
+  const refused = chainOf({ to: "blocked" }, policy);
+  switch (exit.to) {
+    case "direct":
+      return leadsToDirect(policy) ? LEAVE_DIRECTLY : refused;
+    case "blocked":
+      return refused;
+    case "tunnel":
+      return chainOf(exit, policy) === refused ? refused : `${LEAVE}${exit.name}`;
+  }
 }
 
 function leaveDirectly(): string[] {

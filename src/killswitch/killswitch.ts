@@ -4,13 +4,14 @@ import type { Mac } from "../base/mac.ts";
 import { Queue } from "../base/queue.ts";
 import { type HostNetwork, NO_NETWORK, networkBeside } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
-import { LAN_TABLE, ROUTED_TABLE, type Slot } from "../network/slot.ts";
+import type { Slot } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
-import { ArpTable } from "./arp.ts";
 import { Connections } from "./connections.ts";
 import { foreignRoutes, removeRoutes } from "./foreign-routes.ts";
 import { bypassIn } from "./foreign-rule.ts";
-import { LoadedTable, type Progress } from "./loaded-table.ts";
+import { OWN_NUMBERS, ruleDifferences } from "./kernel-rules.ts";
+import { LoadedLayers } from "./loaded-layers.ts";
+import type { Progress } from "./loaded-table.ts";
 import { Notice } from "./notice.ts";
 import { OwnChanges } from "./own-changes.ts";
 import {
@@ -25,8 +26,7 @@ import {
 import { Readings } from "./readings.ts";
 import type { Alarm, Damage, Repairs } from "./repairs.ts";
 import { type Inspection, inspectionOf, type Layers, layersOf } from "./report.ts";
-import { interfacesTo, overlap, overlapOf, RouteTable, routersTo } from "./routed.ts";
-import { applyRules, OWN_NUMBERS, type Rule, ruleDifferences } from "./routing-rules.ts";
+import { interfacesTo, overlap, overlapOf, routersTo } from "./routed.ts";
 import { type Wanted, wantedFor } from "./wanted.ts";
 
 /**
@@ -52,12 +52,7 @@ export class KillSwitch {
   private own: HostNetwork | null = null;
   private readonly parts = new Map<string, PolicyPart>();
   private wanted: Wanted | null = null;
-  private readonly table: LoadedTable;
-  private readonly arp: ArpTable;
-  /** The routing rules that the kernel has; null if that is unknown, and during any change. */
-  private ruled: readonly Rule[] | null = null;
-  private readonly routed: RouteTable;
-  private readonly lanRoutes: RouteTable;
+  private readonly loaded: LoadedLayers;
   private readonly ownChanges: OwnChanges;
   private readonly queue = new Queue();
   private readonly readings: Readings;
@@ -82,17 +77,14 @@ export class KillSwitch {
       over: "No route leads to a part of the LAN by another interface now.",
     });
     this.ownChanges = new OwnChanges(host);
-    this.table = new LoadedTable(host, this.ownChanges, () => void this.readings.compare());
-    this.arp = new ArpTable(host, this.ownChanges);
-    this.routed = new RouteTable(host, ROUTED_TABLE);
-    this.lanRoutes = new RouteTable(host, LAN_TABLE);
+    this.loaded = new LoadedLayers(host, this.ownChanges, () => void this.readings.compare());
     this.readings = new Readings({
       host,
       queue: this.queue,
-      loaded: this.table,
+      loaded: this.loaded.table,
       network: () => this.network,
       // The wanted state may still wait for its turn.
-      rules: () => this.ruled ?? this.wanted?.rules ?? [],
+      rules: () => this.loaded.rules ?? this.wanted?.rules ?? [],
       onAltered: () => this.repairLater(),
     });
   }
@@ -145,8 +137,14 @@ export class KillSwitch {
   isOpen(exit: Exit): boolean {
     const policy = this.wanted?.policy;
     if (policy === undefined) return false;
-    if (exit.to === "direct") return canLeaveDirectly(policy);
-    return exit.to === "tunnel" && tunnelsOf(exit.name, policy).length > 0;
+    switch (exit.to) {
+      case "direct":
+        return canLeaveDirectly(policy);
+      case "tunnel":
+        return tunnelsOf(exit.name, policy).length > 0;
+      case "blocked":
+        return false;
+    }
   }
 
   /**
@@ -169,7 +167,7 @@ export class KillSwitch {
   async updateNetwork(network: HostNetwork): Promise<void> {
     this.own = network;
     this.lanRoute.set(leadAway(network));
-    this.forgetRoutes();
+    this.loaded.forgetRoutes();
     await this.load(network);
   }
 
@@ -179,8 +177,8 @@ export class KillSwitch {
    */
   restoreRoutes(): Promise<void> {
     return this.queue.add(async () => {
-      this.forgetRoutes();
-      if (this.wanted !== null) await this.loadRoutes(this.wanted);
+      this.loaded.forgetRoutes();
+      if (this.wanted !== null) await this.loaded.loadRoutes(this.wanted);
     });
   }
 
@@ -253,17 +251,7 @@ export class KillSwitch {
   }
 
   private isApplied(): boolean {
-    return (
-      this.fault === null &&
-      this.wanted !== null &&
-      this.wanted.ruleset === this.table.ruleset &&
-      this.isRestApplied(this.wanted)
-    );
-  }
-
-  /** Whether the kernel has everything but the firewall's table. */
-  private isRestApplied({ rules, routes, lanRoutes }: Wanted): boolean {
-    return Bun.deepEquals(rules, this.ruled) && this.routed.has(routes) && this.lanRoutes.has(lanRoutes);
+    return this.fault === null && this.wanted !== null && this.loaded.has(this.wanted);
   }
 
   /** The network, without prefixes that contain addresses of tunnels. */
@@ -289,19 +277,15 @@ export class KillSwitch {
   }
 
   /**
-   * Reports progress only if nothing but the firewall changes. Without the kill switch, the former table would let out what
-   * comes by a tunnel that it does not know, so servers wait for the next one.
+   * Without the kill switch, the former table would let out what comes by a tunnel that it does not know, so servers wait
+   * for the next one.
    */
   private async apply({ onServers, onCommitted }: Progress = {}): Promise<void> {
-    if (this.wanted === null) return;
-    const { policy, ruleset, arp, rules } = this.wanted;
-    const isOnlyTable = this.isRestApplied(this.wanted) && this.arp.has(arp);
+    const { wanted } = this;
+    if (wanted === null) return;
     try {
-      const progress = { onServers: this.isOn() ? onServers : undefined, onCommitted };
-      await this.applyBoth(ruleset, rules, isOnlyTable ? progress : {});
-      // Without them, networks behind routers, or the gateway, are sometimes out of reach. Nothing else is wrong.
-      await Promise.all([this.loadRoutes(this.wanted), this.arp.load(arp)]);
-      void this.connections.settle(policy);
+      await this.loaded.load(wanted, { onServers: this.isOn() ? onServers : undefined, onCommitted });
+      void this.connections.settle(wanted.policy);
       if (this.fault !== null) this.alarm("protection_restored", "The kill switch has been restored.");
       this.fault = null;
     } catch (error) {
@@ -314,30 +298,6 @@ export class KillSwitch {
     }
   }
 
-  private async applyBoth(ruleset: string, rules: readonly Rule[], progress: Progress): Promise<void> {
-    const table = this.table.load(ruleset, progress);
-    // An earlier version may have left rules that route packets without a mark, and a table that sets no marks. Only
-    // the new table works with both.
-    const ready = this.ruled === null ? table.catch(() => {}) : null;
-    const outcomes = await Promise.allSettled([table, this.loadRules(rules, ready)]);
-    for (const outcome of outcomes) if (outcome.status === "rejected") throw outcome.reason;
-  }
-
-  private async loadRoutes({ routes, lanRoutes }: Wanted): Promise<void> {
-    await Promise.all([this.routed.load(routes), this.lanRoutes.load(lanRoutes)]);
-  }
-
-  private forgetRoutes(): void {
-    for (const table of [this.routed, this.lanRoutes]) table.forget();
-  }
-
-  private async loadRules(rules: readonly Rule[], ready: Promise<unknown> | null): Promise<void> {
-    if (Bun.deepEquals(rules, this.ruled)) return;
-    this.ruled = null;
-    await applyRules(this.host, rules, ready);
-    this.ruled = rules;
-  }
-
   /** The parts that block are loaded first. While they are missing, the rest lets nothing out. */
   private async restore(isTableGone: boolean): Promise<void> {
     if (this.wanted === null) return;
@@ -346,8 +306,7 @@ export class KillSwitch {
       await this.restoreBoth();
     } finally {
       await this.removeForeignRoutes();
-      this.forgetRoutes();
-      await Promise.all([this.loadRoutes(this.wanted), this.arp.restore()]);
+      await this.loaded.restoreRest(this.wanted);
     }
   }
 
@@ -360,14 +319,14 @@ export class KillSwitch {
     const damages = await this.damages();
     if (damages.length === 0 && this.fault === null) return;
     const work = () => {
-      this.ruled = null;
+      this.loaded.rules = null;
       return this.reload();
     };
     await this.repairs.repair(damages, work, this.repairLater);
   }
 
   private async reload(): Promise<void> {
-    this.table.forget();
+    this.loaded.table.forget();
     await this.apply();
     void this.settleConnections(true);
   }
@@ -391,7 +350,7 @@ export class KillSwitch {
     this.foreignRule.set(this.wanted?.rules.length === 0 ? null : bypassIn(ahead));
     const damages: Damage[] = [];
     if (!asLoaded) damages.push(listing === null ? REMOVED : ALTERED);
-    if (this.ruled !== null && ruleDifferences(ours, this.ruled) > 0) {
+    if (this.loaded.rules !== null && ruleDifferences(ours, this.loaded.rules) > 0) {
       damages.push({
         layer: "routing",
         message: `Another program has changed the routing rules ${OWN_NUMBERS}.`,

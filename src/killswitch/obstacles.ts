@@ -3,7 +3,7 @@ import { chainsListed } from "./listing.ts";
 import { chainsOfOthers } from "./table.ts";
 
 /** The interfaces that the LAN's packets pass on their way out. */
-export interface Passage {
+export interface ForwardingPath {
   lans: readonly string[];
   /** The interfaces that tunnels use. */
   tunnels: readonly string[];
@@ -39,8 +39,8 @@ const WG_QUICK = /^\S+ wg-quick-(\S+) premangle$/;
  * have no rule that accepts the LAN's. Chains of `wg-quick` are included, because their marks have the same effect.
  * Runs one command, and one more for each chain of another program on that hook.
  */
-export async function obstaclesTo(host: Host, passage: Passage): Promise<Obstacle[]> {
-  const { lans, tunnels, uplink } = passage;
+export async function obstaclesTo(host: Host, path: ForwardingPath): Promise<Obstacle[]> {
+  const { lans, tunnels, uplink } = path;
   const obstacles: Obstacle[] = [];
   for (const { chain, hook, drops } of await chainsOfOthers(host, ["forward", "prerouting"])) {
     const [, link] = WG_QUICK.exec(chain) ?? [];
@@ -56,7 +56,7 @@ export async function obstaclesTo(host: Host, passage: Passage): Promise<Obstacl
     );
     if (dropped.length === 0) continue;
     const found = { listing, family, table, name };
-    const remedies = new Set(dropped.flatMap((way) => remediesFor(found, way, passage)));
+    const remedies = new Set(dropped.flatMap((way) => remediesFor(found, way, path)));
     obstacles.push({ chain, drops: dropped.map((way) => DROPS[way]), remedies: [...remedies] });
   }
   return obstacles;
@@ -143,11 +143,11 @@ interface FoundChain {
   name: string;
 }
 
-function remediesFor(found: FoundChain, way: "tunnels" | "uplink", passage: Passage): string[] {
+function remediesFor(found: FoundChain, way: "tunnels" | "uplink", path: ForwardingPath): string[] {
   const { listing, family, table, name } = found;
   // Its chains for IPv6 begin with ufw6-.
   if (/chain ufw6?-/.test(listing)) return ["ufw default allow routed"];
-  const rules = way === "tunnels" ? tunnelRules(passage.base) : uplinkRules(passage);
+  const rules = way === "tunnels" ? tunnelRules(path.base) : uplinkRules(path);
   if (table !== "filter" || name !== "FORWARD") {
     const inserted = rules.map(({ nft }) => `insert rule ${family} ${table} ${name} ${nft} accept`);
     return [`nft '${inserted.join("; ")}'`];
@@ -164,7 +164,7 @@ function tunnelRules(base: string): { nft: string; iptables: string }[] {
   ];
 }
 
-function uplinkRules({ lans, uplink }: Passage): { nft: string; iptables: string }[] {
+function uplinkRules({ lans, uplink }: ForwardingPath): { nft: string; iptables: string }[] {
   return lans.flatMap((lan) => [
     { nft: `iifname "${lan}" oifname "${uplink}"`, iptables: `-i ${lan} -o ${uplink}` },
     {

@@ -2,6 +2,7 @@ import type { Address, Endpoint, Prefix } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
 import { type HostNetwork, takerOf } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
+import type { InsideExit, OutsideExit } from "../shared/exits.ts";
 import type { DestinationTo } from "./destination-part.ts";
 import {
   type Contact,
@@ -64,8 +65,8 @@ export interface Policy {
  * Where a device's traffic leaves. Nothing leaves by a tunnel that is not up or does not exist. `direct` is the uplink,
  * outside the tunnels. It is only for devices that are named, and is never the default exit.
  */
-export type Exit = DefaultExit | { to: "direct" };
-export type DefaultExit = { to: "tunnel"; name: string } | { to: "blocked" };
+export type Exit = InsideExit | OutsideExit;
+export type DefaultExit = InsideExit;
 
 export type Remote = RemoteWith<Exit>;
 

@@ -2,6 +2,7 @@ import type { Queue } from "../base/queue.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
 import { Reading } from "../system/reading.ts";
+import { readAllRules, type ShownRules } from "./kernel-rules.ts";
 import type { LoadedTable } from "./loaded-table.ts";
 import {
   allHold,
@@ -14,7 +15,7 @@ import {
   type SysctlParts,
   tableParts,
 } from "./report.ts";
-import { type Rule, readAllRules, type ShownRules } from "./routing-rules.ts";
+import type { Rule } from "./routing-rules.ts";
 import { listTable } from "./table.ts";
 
 /** The last reading, and a sentence about it for people. */

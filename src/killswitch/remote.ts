@@ -139,8 +139,13 @@ function byExit(policy: Policy, match: string): string[] {
 
 /** Without a MAC address, direct devices need a chain of their own. */
 function wayOf(exit: Exit, policy: Policy): string {
-  if (exit.to !== "direct") return chainOf(exit, policy);
-  return directRemotes(policy).length === 0 ? chainOf({ to: "blocked" }, policy) : REMOTE_DIRECT;
+  switch (exit.to) {
+    case "direct":
+      return directRemotes(policy).length === 0 ? chainOf({ to: "blocked" }, policy) : REMOTE_DIRECT;
+    case "tunnel":
+    case "blocked":
+      return chainOf(exit, policy);
+  }
 }
 
 function toLan(remote: Remote, prefixes: readonly Prefix[]): string[] {

@@ -11,23 +11,13 @@ import { LEAVE_DIRECTLY } from "./destination-ways.ts";
 import { DIRECT, ZONES } from "./direct.ts";
 import { setFor } from "./exits.ts";
 import { removalOf } from "./foreign-rule.ts";
+import { OWN_NUMBERS, readAllRules, ruleDifferences, type ShownRules } from "./kernel-rules.ts";
 import { chainsListed, elementsOf, endsInRefusal, FINAL_RULES, isDormant } from "./listing.ts";
 import { isRelayRule } from "./relay.ts";
 import { isRemoteZone } from "./remote-part.ts";
 import { isRemoteRule } from "./remote-routing.ts";
 import { isRouterRule } from "./router.ts";
-import {
-  DIRECT_RULES,
-  isBarrier,
-  isRoutedRule,
-  OWN_NUMBERS,
-  type Rule,
-  readAllRules,
-  ruleDifferences,
-  rulesFor,
-  rulesOn,
-  type ShownRules,
-} from "./routing-rules.ts";
+import { DIRECT_RULES, isBarrier, isRoutedRule, type Rule, rulesFor, rulesOn } from "./routing-rules.ts";
 import { listTable } from "./table.ts";
 
 /** One part of the kill switch, as the kernel has it. */

@@ -2,6 +2,7 @@ import type { SecurityAlert } from "../base/alert.ts";
 import type { DeviceList, UsedQuota } from "../devices/schema.ts";
 import type { BlockLists } from "../dns/block-lists.ts";
 import type { DeviceCount } from "../dns/device-counts.ts";
+import { isOutside } from "../shared/exits.ts";
 import type { Status } from "../tunnel/schema.ts";
 import type { Component, Thing } from "./discovery.ts";
 import { dnsComponents } from "./dns-entities.ts";
@@ -83,7 +84,7 @@ export function gatewayThing(
   const { default_exit, exits, shared_rate } = devices;
   const limits = { rate: shared_rate, quota };
   // The exit direct cannot be the default.
-  const options = exits.filter((exit) => exit !== "direct");
+  const options = exits.filter((exit) => !isOutside(exit));
   return {
     key: GATEWAY,
     name: "Portcullis",

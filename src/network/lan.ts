@@ -44,7 +44,7 @@ export const ROLES = savedJson(
 );
 
 /** The facts that decide which interfaces are the LAN's. */
-export interface Outlook {
+export interface LanCriteria {
   /** The operator's choice; empty for automatic. */
   named: readonly string[];
   uplink: string | null;
@@ -64,19 +64,19 @@ const SELF_ASSIGNED = /^169\.254\./;
 const LINK_LOCAL = mustParsePrefix("fe80::/10");
 
 /** The LAN, and remarks for people on how it was found. */
-export function lanOf(cables: readonly Cable[], outlook: Outlook): { lans: Lan[]; remarks: string[] } {
+export function lanOf(cables: readonly Cable[], criteria: LanCriteria): { lans: Lan[]; remarks: string[] } {
   const all = cables
     .map((cable) => ({ ...cable, prefixes: prefixesOf(cable) }))
     .filter(({ prefixes }) => prefixes.length > 0);
-  const found = foundAmong(all, outlook);
+  const found = foundAmong(all, criteria);
   const chosen =
-    outlook.named.length === 0 ? found : all.filter((one) => outlook.named.includes(one.interface));
+    criteria.named.length === 0 ? found : all.filter((one) => criteria.named.includes(one.interface));
   return {
     lans: chosen.map((one) => ({ interface: one.interface, prefixes: [...one.prefixes, LINK_LOCAL] })),
     remarks: [
       ...chosen.flatMap(cutOff),
-      ...namedUplink(chosen, found, outlook),
-      ...missingLan(chosen, outlook),
+      ...namedUplink(chosen, found, criteria),
+      ...missingLan(chosen, criteria),
     ],
   };
 }
@@ -106,7 +106,7 @@ interface Candidate extends Cable {
  * network. Once another interface had one, the uplink never takes its place: a LAN whose cable is disconnected has no
  * addresses.
  */
-function foundAmong(all: readonly Candidate[], { uplink, routed, roles }: Outlook): Candidate[] {
+function foundAmong(all: readonly Candidate[], { uplink, routed, roles }: LanCriteria): Candidate[] {
   const likely = all.filter(
     (one) =>
       one.isEthernet &&
@@ -161,7 +161,7 @@ function cutOff({ interface: name, addresses }: Cable): string[] {
 function namedUplink(
   chosen: readonly Candidate[],
   found: readonly Candidate[],
-  { uplink }: Outlook,
+  { uplink }: LanCriteria,
 ): string[] {
   const has = (some: readonly Candidate[]) => some.some((one) => one.interface === uplink);
   if (!has(chosen) || has(found) || found.length === 0) return [];
@@ -171,7 +171,7 @@ function namedUplink(
   ];
 }
 
-function missingLan(chosen: readonly Candidate[], { named, roles }: Outlook): string[] {
+function missingLan(chosen: readonly Candidate[], { named, roles }: LanCriteria): string[] {
   if (chosen.length > 0 || named.length > 0 || roles.lan.length === 0) return [];
   return [
     `no LAN: ${roles.lan.join(", ")} was the LAN and has no private address now, and the uplink does not take its place; if the LAN is on another interface now, name it: --lan (PORTCULLIS_LAN)`,

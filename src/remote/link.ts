@@ -4,7 +4,7 @@ import { MARK_MASK, REMOTE_MARK } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { type AddressedLink, showAddresses } from "../system/ip.ts";
 import { Links } from "../tunnel/links.ts";
-import { changesFor, isNone, type Told } from "../wireguard/changes.ts";
+import { changesFor, type InterfaceDump, isNone } from "../wireguard/changes.ts";
 import {
   type InterfacePeer,
   type Own,
@@ -86,7 +86,7 @@ export class RemoteLink {
    * What the interface says; null if there is none. To take one whose program is too busy to answer for none would start
    * a second program, which cannot have it.
    */
-  private async told(): Promise<Told | null> {
+  private async told(): Promise<InterfaceDump | null> {
     const deadline = this.host.monotonic() + ANSWERS_WITHIN_MS;
     for (;;) {
       const told = await this.links.read(this.name);
@@ -139,7 +139,7 @@ export class RemoteLink {
     );
   }
 
-  private async change(told: Told | null, wanted: WantedLink): Promise<void> {
+  private async change(told: InterfaceDump | null, wanted: WantedLink): Promise<void> {
     if (told === null) return;
     const changes = changesFor(told, ownOf(wanted), peersOf(wanted));
     if (!isNone(changes)) await this.links.change(this.name, changes);
@@ -155,12 +155,12 @@ export class RemoteLink {
 }
 
 /** Whether it has the mark of this interface, or no key yet, as just after it was made. */
-function isRemote(told: Told): boolean {
+function isRemote(told: InterfaceDump): boolean {
   const own = ownIn(told);
   return own.publicKey === null || (own.fwmark & MARK_MASK) === REMOTE_MARK;
 }
 
-function ownIn(told: Told) {
+function ownIn(told: InterfaceDump) {
   return "uapi" in told ? ownInUapi(told.uapi) : ownInDump(told.dump);
 }
 

@@ -33,6 +33,8 @@ export interface SandboxOptions {
   cards: NetworkCards;
   /** Computers at home; 1 unless given. With 3 there is a phone on the internet, too. */
   computers?: 1 | 3;
+  /** What starts the sandbox's internet, unless it is this program. */
+  program?: readonly string[];
 }
 
 /** A home with a gateway, two VPN servers and an internet, in network namespaces of their own. */
@@ -58,6 +60,7 @@ export class Sandbox {
     readonly id: string,
     readonly cards: NetworkCards,
     computers: 1 | 3,
+    private readonly program: readonly string[],
     private readonly host: Host,
   ) {
     this.namespaces = namespacesOf(id);
@@ -74,10 +77,10 @@ export class Sandbox {
     this.files = writeFiles(this.directory, this.servers, account.privateKey, this.phone);
   }
 
-  static async create({ cards, computers = 1 }: SandboxOptions): Promise<Sandbox> {
+  static async create({ cards, computers = 1, program = selfCommand() }: SandboxOptions): Promise<Sandbox> {
     const host = new LinuxHost();
     await sweep(host);
-    const sandbox = new Sandbox(claimId(), cards, computers, host);
+    const sandbox = new Sandbox(claimId(), cards, computers, program, host);
     try {
       await sandbox.build();
       return sandbox;
@@ -121,7 +124,7 @@ export class Sandbox {
       this.batch(LOOPBACK_UP, ns.internet),
     ]);
     // Starts first because it takes longest. Its namespace lets it listen on addresses that do not exist yet.
-    const internet = this.startInternet([...selfCommand(), "sandbox-internet"]);
+    const internet = this.startInternet([...this.program, "sandbox-internet"]);
     // Awaited below, because until then another step may fail first.
     internet.catch(() => {});
     await this.batch(cableText(this));

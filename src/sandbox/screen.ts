@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { FLAGS } from "../base/settings.ts";
+import { FLAGS } from "../base/flags.ts";
 import { SELF_COMMAND } from "../system/linux.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { HOME, INTERNET, LAN } from "./topology.ts";

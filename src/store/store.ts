@@ -3,13 +3,10 @@ import { join } from "node:path";
 import { type Static, Type } from "typebox";
 import { type Clock, nextBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
-import { checkerOf } from "../base/checker.ts";
-import { Name, Shown } from "../base/name.ts";
 import { Queue } from "../base/queue.ts";
-import { Provider, type Server } from "../servers/schema.ts";
+import type { Provider, Server } from "../servers/schema.ts";
 import type { Storage, StoredList } from "../servers/storage.ts";
 import { MAX_NAME_CHARACTERS } from "../shared/bounds.ts";
-import { Config, configIn } from "../wireguard/schema.ts";
 import {
   copyInMemory,
   databaseIn,
@@ -24,22 +21,12 @@ import {
   unableTo,
   writeBehind,
 } from "./database.ts";
+import { addEvents, eventIds, eventsBetween, eventsDuring, type StoredEvent } from "./event-rows.ts";
 import { copyExits, copyExitsBehind, countChange, decidesExits, recoverExits } from "./exits.ts";
 import { Flusher } from "./flusher.ts";
+import { confirmList, fetchedAt, listIn, saveList } from "./list-rows.ts";
+import { damagedServers, deleteServer, insertServer, serversIn } from "./server-rows.ts";
 import { type Answer, inThread } from "./thread.ts";
-
-/** A row of the servers, with its configuration decoded. */
-export const StoredServer = Type.Object(
-  {
-    name: Name,
-    provider: Provider,
-    ...{ label: Shown, country: Shown, city: Shown, location: Shown },
-    config: Config,
-  },
-  { additionalProperties: false },
-);
-
-const row = checkerOf(StoredServer);
 
 /** What a person has given a device of the LAN; null where they have not. */
 export const StoredDevice = Type.Object(
@@ -52,14 +39,6 @@ export const StoredDevice = Type.Object(
 );
 export type StoredDevice = Static<typeof StoredDevice>;
 
-/** Something that happened; `at` in milliseconds since 1970, the content as JSON. */
-export interface StoredEvent {
-  /** Greater than that of each earlier one. */
-  id: number;
-  at: number;
-  content: string;
-}
-
 /** Rewriting tables blocks the process, and wears the card. */
 const SCRUB_EVERY_MS = 60_000;
 /** A home's servers take some 100 KiB. Whoever fills the store could have more than that written each minute. */
@@ -67,13 +46,6 @@ const SCRUBBED_BYTES_PER_TURN = 1024 * 1024;
 
 /** How often the log is copied before it is left for the next time: others may write each time meanwhile. */
 const MAX_ATTEMPTS = 3;
-
-/** An event takes some hundred characters. A longer one is read as one that is damaged. */
-const MAX_EVENT_CHARACTERS = 16_384;
-const EVENT = `SELECT id, at, iif(length(content) <= ${MAX_EVENT_CHARACTERS}, content, '') AS content FROM events`;
-
-/** More than there are providers with accounts. */
-const MAX_LISTS = 5;
 
 /**
  * The setting that has the alert until people have been told: it may not be the service that opens a damaged database
@@ -143,13 +115,10 @@ export class Store implements Storage {
     const { database, alert: damage } = databaseIn(directory, now);
     const exits = unableTo("be written", () => recoverExits(database, directory, damage !== null));
     const alert = damage === null ? exits : `${damage} ${exits}`;
-    const lost = database
-      .query("SELECT * FROM servers")
-      .all()
-      .filter((each) => decoded(each) === null);
+    const lost = damagedServers(database);
     if (lost.length === 0) return Store.alerting(directory, events, database, alert);
     const copy = unableTo("be copied", () => keepCopy(database, directory, now));
-    for (const each of lost) unableTo("be repaired", () => deleteRow(database, each as RowKey));
+    for (const each of lost) unableTo("be repaired", () => deleteServer(database, each));
     const servers = lost.length === 1 ? "One stored server" : `${lost.length} stored servers`;
     const sentence = `${servers} could not be read; the database as it was is kept as ${copy}.`;
     return Store.alerting(directory, events, database, alert === null ? sentence : `${alert} ${sentence}`);
@@ -217,22 +186,15 @@ export class Store implements Storage {
   }
 
   servers(): Server[] {
-    const rows = this.database.query("SELECT * FROM servers ORDER BY provider, name").all();
-    return rows.flatMap((each) => decoded(each) ?? []);
+    return serversIn(this.database);
   }
 
   insert(server: Server): void {
-    const { name, provider, label, country, city, location } = server;
-    const config = JSON.stringify(server.config);
-    this.change((database) =>
-      database
-        .query("INSERT INTO servers VALUES ($provider, $name, $label, $country, $city, $location, $config)")
-        .run({ provider, name, label, country, city, location, config }),
-    );
+    this.change((database) => insertServer(database, server));
   }
 
   remove(provider: Provider, name: string): void {
-    this.change((database) => deleteRow(database, { provider, name }));
+    this.change((database) => deleteServer(database, { provider, name }));
     this.isScrubbed = false;
     if (this.scrubsAtOnce) this.scrub();
   }
@@ -275,93 +237,36 @@ export class Store implements Storage {
 
   /** Adds events, and removes those with these ids. */
   addEvents(events: readonly StoredEvent[], surplus: readonly number[] = []): void {
-    this.atomically((database) => {
-      const insert = database.query("INSERT OR REPLACE INTO events VALUES ($id, $at, $content)");
-      for (const { id, at, content } of events) insert.run({ id, at, content });
-      const remove = database.query("DELETE FROM events WHERE id = $id");
-      for (const id of surplus) remove.run({ id });
-    });
+    this.atomically((database) => addEvents(database, events, surplus));
   }
 
-  /** The ids of all events, oldest first, by whether their text contains this one. */
-  eventIds(text: string): { containing: number[]; others: number[] } {
-    const ids = this.database.query(
-      "SELECT id FROM events WHERE (instr(content, $text) > 0) = $has ORDER BY id",
-    );
-    const idsOf = (has: number) => ids.values({ text, has }).flat() as number[];
-    return { containing: idsOf(1), others: idsOf(0) };
+  eventIds(text: string): ReturnType<typeof eventIds> {
+    return eventIds(this.database, text);
   }
 
-  /** The latest `most` with an id above `after` and below `before`, oldest first. */
   events(range: { after: number; before: number; most: number }): StoredEvent[] {
-    const latest = `${EVENT} WHERE id > $after AND id < $before ORDER BY id DESC LIMIT $most`;
-    return this.database.query(`SELECT * FROM (${latest}) ORDER BY id`).all(range) as StoredEvent[];
+    return eventsBetween(this.database, range);
   }
 
-  /**
-   * The latest `most` whose time is in the range, oldest first, and the last state of each tunnel before the first of
-   * them. The end is exclusive.
-   */
-  eventsDuring(range: { from: number; to: number; most: number }): {
-    events: StoredEvent[];
-    before: StoredEvent[];
-  } {
-    const { from, to, most } = range;
-    const latest = `${EVENT} WHERE at >= $from AND at < $to ORDER BY id DESC LIMIT $most`;
-    const events = this.database
-      .query(`SELECT * FROM (${latest}) ORDER BY id`)
-      .all({ from, to, most }) as StoredEvent[];
-    // With max(), SQLite takes the other columns from the same row. A damaged one must not end the query.
-    const tunnel = "CASE WHEN json_valid(content) THEN content ->> 'tunnel' END";
-    const before = this.database
-      .query(
-        `SELECT max(id) AS id, at, content FROM events
-        WHERE id < $first AND at < $to AND length(content) <= ${MAX_EVENT_CHARACTERS} AND instr(content, '"tunnel_state"') > 0 AND ${tunnel} IS NOT NULL
-        GROUP BY ${tunnel}`,
-      )
-      .all({ first: events[0]?.id ?? Number.MAX_SAFE_INTEGER, to }) as StoredEvent[];
-    return { events, before };
+  eventsDuring(range: { from: number; to: number; most: number }): ReturnType<typeof eventsDuring> {
+    return eventsDuring(this.database, range);
   }
 
-  /** The last good list from a source; null if there is none, or if it cannot be unpacked. */
   list(source: string): StoredList | null {
-    const found = this.database
-      .query("SELECT etag, fetched, content FROM lists WHERE source = $source")
-      .get({ source }) as { etag: string; fetched: number; content: Uint8Array<ArrayBuffer> } | null;
-    if (found === null) return null;
-    try {
-      return { ...found, content: new TextDecoder().decode(Bun.gunzipSync(found.content)) };
-    } catch {
-      return null;
-    }
+    return listIn(this.database, source);
   }
 
-  /** When a source last gave or confirmed its list, in milliseconds since 1970; null if it never did. */
   fetchedAt(source: string): number | null {
-    const found = this.database.query("SELECT fetched FROM lists WHERE source = $source").get({ source });
-    return found === null ? null : (found as { fetched: number }).fetched;
+    return fetchedAt(this.database, source);
   }
 
-  /** Stores a list and removes the oldest ones, but not those between which the operator may change. */
-  saveList(source: string, { etag, fetched, content }: StoredList): void {
-    const packed = Bun.gzipSync(content);
-    this.atomically((database) => {
-      database
-        .query(
-          "DELETE FROM lists WHERE source NOT IN (SELECT source FROM lists WHERE source <> $source ORDER BY fetched DESC LIMIT $others)",
-        )
-        .run({ source, others: MAX_LISTS - 1 });
-      database
-        .query("INSERT INTO lists VALUES ($source, $etag, $fetched, $content)")
-        .run({ source, etag, fetched, content: packed });
-    });
+  saveList(source: string, list: StoredList): void {
+    const content = Bun.gzipSync(list.content);
+    this.atomically((database) => saveList(database, source, { ...list, content }));
   }
 
-  /** Records that the stored list is still the source's current one. */
   confirmList(source: string, fetched: number): void {
-    this.change((database) =>
-      database.query("UPDATE lists SET fetched = $fetched WHERE source = $source").run({ source, fetched }),
-    );
+    this.change((database) => confirmList(database, source, fetched));
   }
 
   /** Copies the database as it is beside it, for people, before what cannot be used of it is removed; the copy's name. */
@@ -526,27 +431,5 @@ export class Store implements Storage {
     } catch {
       this.areExitsCopied = false;
     }
-  }
-}
-
-interface RowKey {
-  provider: string;
-  name: string;
-}
-
-function deleteRow(database: Database, { provider, name }: RowKey): void {
-  database.query("DELETE FROM servers WHERE provider = $provider AND name = $name").run({ provider, name });
-}
-
-/** The server in a row, or null if it is malformed. */
-function decoded(stored: unknown): Server | null {
-  const { config, ...rest } = stored as { config: string };
-  try {
-    const server: unknown = { ...rest, config: JSON.parse(config) };
-    if (!row.Check(server)) return null;
-    const parsed = configIn(server.config);
-    return parsed && { ...server, config: parsed };
-  } catch {
-    return null;
   }
 }

@@ -9,8 +9,8 @@ const FAMILIES = { 4: { number: 2, bytes: 16, at: 4 }, 6: { number: 10, bytes: 2
 
 export const LOOPBACK = "127.0.0.1";
 
-/** The only way that a socket sends and receives by, and the only one it exchanges packets with. */
-export interface Way {
+/** The link, mark and peer that a socket is bound to: it sends and receives nothing else. */
+export interface BoundTo {
   /** Null for the link that the routes say. */
   link: string | null;
   /** The firewall mark of what it sends. */
@@ -19,29 +19,29 @@ export interface Way {
 }
 
 /** What becomes of what a socket receives. */
-export interface Ears {
+export interface SocketHandlers {
   onData: (bytes: Uint8Array) => void;
   /** Nothing comes in any more. */
   onEnd: () => void;
 }
 
-/** A socket that belongs to Bun's event loop, and is bound to a way. */
+/** A socket that belongs to Bun's event loop, bound to one link and peer. */
 export interface BoundSocket {
   /** False if the kernel does not take it. */
   send(bytes: Uint8Array): boolean;
   close(): void;
 }
 
-/** Throws `GatewayError("unable")` if nothing leads that way. */
-export async function openBoundUdp(way: Way, { onData, onEnd }: Ears): Promise<BoundSocket> {
-  const { address, port } = way.peer;
+/** Throws `GatewayError("unable")` if no route leads there. */
+export async function openBoundUdp(to: BoundTo, { onData, onEnd }: SocketHandlers): Promise<BoundSocket> {
+  const { address, port } = to.peer;
   const socket = await Bun.udpSocket({
     hostname: isIPv6(address) ? "::" : "0.0.0.0",
     socket: { data: (_, bytes) => onData(bytes), error: onEnd },
   });
   try {
     // Until then it has sent nothing, and has received nothing that `onData` could take for an answer.
-    bind((socket as unknown as { fd: number }).fd, way);
+    bind((socket as unknown as { fd: number }).fd, to);
   } catch (error) {
     socket.close();
     throw error;
@@ -54,11 +54,11 @@ export async function openBoundUdp(way: Way, { onData, onEnd }: Ears): Promise<B
 
 /** The same over TCP, after `set` has set what else it needs. What is sent before the connection is open waits for it. */
 export async function openBoundTcp(
-  way: Way,
-  { onData, onEnd }: Ears,
+  to: BoundTo,
+  { onData, onEnd }: SocketHandlers,
   set?: (fd: number) => boolean,
 ): Promise<BoundSocket> {
-  const fd = connectingTcp(way, set);
+  const fd = connectingTcp(to, set);
   let waiting: Uint8Array[] | null = [];
   const socket = await Bun.connect({
     fd,
@@ -83,21 +83,21 @@ export async function openBoundTcp(
 }
 
 /** A TCP socket that is about to be connected, after `set` has set what else it needs. */
-export function connectingTcp(way: Way, set: (fd: number) => boolean = () => true): number {
-  return connecting(way, SOCK_STREAM, set);
+export function connectingTcp(to: BoundTo, set: (fd: number) => boolean = () => true): number {
+  return connecting(to, SOCK_STREAM, set);
 }
 
 /** A UDP socket that belongs to no event loop. */
-export function connectedUdp(way: Way): number {
-  return connecting(way, SOCK_DGRAM, () => true);
+export function connectedUdp(to: BoundTo): number {
+  return connecting(to, SOCK_DGRAM, () => true);
 }
 
-function connecting(way: Way, type: number, set: (fd: number) => boolean): number {
-  const fd = libc().socket(familyOf(way).number, type | NONBLOCK_CLOEXEC, 0);
-  if (fd < 0) throw unable(way);
+function connecting(to: BoundTo, type: number, set: (fd: number) => boolean): number {
+  const fd = libc().socket(familyOf(to).number, type | NONBLOCK_CLOEXEC, 0);
+  if (fd < 0) throw unable(to);
   try {
-    if (!set(fd)) throw unable(way);
-    bind(fd, way);
+    if (!set(fd)) throw unable(to);
+    bind(fd, to);
   } catch (error) {
     libc().close(fd);
     throw error;
@@ -124,41 +124,41 @@ export function freePort(): number {
 }
 
 /** A socket that is connected receives nothing from others. */
-function bind(fd: number, way: Way): void {
+function bind(fd: number, to: BoundTo): void {
   const c = libc();
-  const name = Buffer.from(`${way.link}\0`);
-  const mark = Buffer.from(Int32Array.of(way.mark).buffer);
+  const name = Buffer.from(`${to.link}\0`);
+  const mark = Buffer.from(Int32Array.of(to.mark).buffer);
   const isDone =
-    (way.link === null || c.setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, ptr(name), name.length) === 0) &&
+    (to.link === null || c.setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, ptr(name), name.length) === 0) &&
     c.setsockopt(fd, SOL_SOCKET, SO_MARK, ptr(mark), mark.length) === 0 &&
-    isConnecting(fd, way);
-  if (!isDone) throw unable(way);
+    isConnecting(fd, to);
+  if (!isDone) throw unable(to);
 }
 
 /** Over TCP, the connection may open later. */
-function isConnecting(fd: number, way: Way): boolean {
+function isConnecting(fd: number, to: BoundTo): boolean {
   const c = libc();
-  const peer = addressOf(way);
+  const peer = addressOf(to);
   // Found before the call: between a call and its error there must be no other.
   const errno = c.__errno_location();
   if (c.connect(fd, ptr(peer), peer.length) === 0) return true;
   return errno !== null && read.i32(errno, 0) === EINPROGRESS;
 }
 
-function familyOf({ peer }: Way) {
+function familyOf({ peer }: BoundTo) {
   return FAMILIES[isIPv6(peer.address) ? 6 : 4];
 }
 
-function addressOf(way: Way): Buffer {
-  const { number, bytes, at } = familyOf(way);
+function addressOf(to: BoundTo): Buffer {
+  const { number, bytes, at } = familyOf(to);
   const address = Buffer.alloc(bytes);
   address.writeUInt16LE(number);
-  address.writeUInt16BE(way.peer.port, 2);
-  libc().inet_pton(number, ptr(Buffer.from(`${way.peer.address}\0`)), ptr(address, at));
+  address.writeUInt16BE(to.peer.port, 2);
+  libc().inet_pton(number, ptr(Buffer.from(`${to.peer.address}\0`)), ptr(address, at));
   return address;
 }
 
-function unable({ link, peer }: Way): GatewayError {
+function unable({ link, peer }: BoundTo): GatewayError {
   const by = link === null ? "" : ` by ${link}`;
   return new GatewayError("unable", `no socket can send to ${peer.address}${by}`);
 }

@@ -23,8 +23,8 @@ export async function call(call: ProcedureCall, signal?: AbortSignal): Promise<U
   promise.catch(() => {});
   const refuse = (why: string) => reject(new GatewayError("unable", `${place} ${why}`));
   const exchange = new Exchange(resolve, refuse, (bytes) => socket.send(bytes));
-  const ears = { onData: (bytes: Uint8Array) => exchange.receive(bytes), onEnd: () => exchange.ended() };
-  const socket = await openBoundTcp({ link, mark, peer: { address, port } }, ears, withShortSegments);
+  const handlers = { onData: (bytes: Uint8Array) => exchange.receive(bytes), onEnd: () => exchange.ended() };
+  const socket = await openBoundTcp({ link, mark, peer: { address, port } }, handlers, withShortSegments);
   socket.send(requestOf(place, path, message));
   const timer = setTimeout(() => {
     reject(new GatewayError("timed_out", `${place} did not answer within ${withinMs / 1000} s`));

@@ -1,7 +1,7 @@
 import type { Address } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
 import type { RelayWay } from "../transports/list.ts";
-import type { BoundSocket, Ears, Way } from "./bound-socket.ts";
+import type { BoundSocket, BoundTo, SocketHandlers } from "./bound-socket.ts";
 
 /**
  * The only interface between the gateway and the machine. `LinuxHost` is the real one; tests use a fake kernel
@@ -42,10 +42,10 @@ export interface Host {
    * answered, whatever the answer.
    */
   probeResolver(resolver: string, sizes: readonly number[]): Promise<number[]>;
-  /** A UDP socket that is bound to a way. Throws `GatewayError("unable")` if nothing leads that way. */
-  boundUdp(way: Way, ears: Ears): Promise<BoundSocket>;
+  /** A UDP socket that is bound to a link and a peer. Throws `GatewayError("unable")` if no route leads there. */
+  boundUdp(to: BoundTo, handlers: SocketHandlers): Promise<BoundSocket>;
   /** The same over TCP. What is sent before the connection is open waits for it. */
-  boundTcp(way: Way, ears: Ears): Promise<BoundSocket>;
+  boundTcp(to: BoundTo, handlers: SocketHandlers): Promise<BoundSocket>;
   /**
    * Sends a resolver one small query; returns the milliseconds until its answer, whatever that is, or null. Throws
    * `GatewayError("unable")` if nothing leads that way.

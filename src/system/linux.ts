@@ -2,7 +2,7 @@ import { closeSync, constants, openSync, readFileSync, readSync, writeFileSync }
 import type { Address } from "../base/address.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Mac } from "../base/mac.ts";
-import type { BoundSocket, Ears, Way } from "./bound-socket.ts";
+import type { BoundSocket, BoundTo, SocketHandlers } from "./bound-socket.ts";
 import type { ConnectionTable } from "./conntrack.ts";
 import type { FirewallGeneration } from "./firewall-generation.ts";
 import type {
@@ -213,12 +213,12 @@ export class LinuxHost implements Host {
     return (await loadResolverProbe()).probeResolver(resolver, sizes);
   }
 
-  async boundUdp(way: Way, ears: Ears): Promise<BoundSocket> {
-    return (await loadBoundSocket()).openBoundUdp(way, ears);
+  async boundUdp(to: BoundTo, handlers: SocketHandlers): Promise<BoundSocket> {
+    return (await loadBoundSocket()).openBoundUdp(to, handlers);
   }
 
-  async boundTcp(way: Way, ears: Ears): Promise<BoundSocket> {
-    return (await loadBoundSocket()).openBoundTcp(way, ears);
+  async boundTcp(to: BoundTo, handlers: SocketHandlers): Promise<BoundSocket> {
+    return (await loadBoundSocket()).openBoundTcp(to, handlers);
   }
 
   async roundTrip(way: ResolverWay): Promise<number | null> {

@@ -14,7 +14,7 @@ import { clockHint } from "./clock.ts";
 import type { Kernel } from "./kernel.ts";
 import type { KeyAgreement } from "./key-agreement.ts";
 import type { KnownWays } from "./known-ways.ts";
-import type { Resolver, Way } from "./resolver.ts";
+import type { EgressPath, Resolver } from "./resolver.ts";
 import type { SavedState } from "./saved-state.ts";
 import { partOf, type Session, sessionFor, usableOn } from "./session.ts";
 
@@ -29,7 +29,7 @@ const ALL_WAYS_MS = 26_000;
 const POLL = { part: 1 / 20, shortestMs: 1, longestMs: 100 };
 
 /** The tunnel that is up when a dial begins. */
-export interface Former {
+export interface PreviousSession {
   session: Session;
   /** Whether its server answers. */
   alive: boolean;
@@ -49,8 +49,8 @@ interface Deps {
   name: string;
   slot: Slot;
   /** Whether names are looked up through a live tunnel while this one has that former one. */
-  looksUpInside: (former: Former | null) => boolean;
-  sendOn: (way: Way, signal: AbortSignal) => Send;
+  looksUpInside: (former: PreviousSession | null) => boolean;
+  sendOn: (path: EgressPath, signal: AbortSignal) => Send;
   register: Register;
   log: Pick<Log, "info">;
 }
@@ -66,16 +66,16 @@ export class Dialer {
    * Throws `GatewayError("no_answer")` if the server does not answer, or the signal's reason. After any error the
    * caller clears what was begun.
    */
-  async dial(server: Server, former: Former | null, signal: AbortSignal): Promise<Session> {
+  async dial(server: Server, former: PreviousSession | null, signal: AbortSignal): Promise<Session> {
     const { host: clock, kernel, killSwitch, resolver, savedState, name, slot, looksUpInside } = this.deps;
     const { knownWays } = this.deps;
     const { uplinkMtu } = killSwitch.network;
     assertUplink(killSwitch.network);
-    const way = wayOf(name, former, looksUpInside(former));
-    const usable = usableOn(killSwitch.network, await this.registered(server, way, signal));
+    const path = egressPathOf(name, former, looksUpInside(former));
+    const usable = usableOn(killSwitch.network, await this.registered(server, path, signal));
     const { host } = usable.config.peer.endpoint;
     const old = former?.session ?? null;
-    const [address] = await resolver.resolve(host, way, signal);
+    const [address] = await resolver.resolve(host, path, signal);
     const tries = (await knownWays.to(usable)).map((each) =>
       sessionFor(slot, usable, { address, ...each }, old),
     ) as [Session, ...Session[]];
@@ -179,10 +179,10 @@ export class Dialer {
     await kernel.configure(twin).catch(() => {});
   }
 
-  private async registered(server: Server, way: Way, signal: AbortSignal): Promise<Server> {
+  private async registered(server: Server, path: EgressPath, signal: AbortSignal): Promise<Server> {
     if (server.registers === undefined) return server;
     const { sendOn, register } = this.deps;
-    const config = await register(server, sendOn(way, signal));
+    const config = await register(server, sendOn(path, signal));
     signal.throwIfAborted();
     return { ...server, config };
   }
@@ -258,18 +258,18 @@ export function assertUplink({ uplink }: HostNetwork): void {
 }
 
 /** How a tunnel looks up the name of its next server. */
-export function wayOf(owner: string, former: Former | null, inside: boolean): Way {
+export function egressPathOf(owner: string, former: PreviousSession | null, inside: boolean): EgressPath {
   if (inside) return { inside: true, ...(owner === MAIN && former !== null && { session: former.session }) };
   return { inside: false, owner, part: partOf(carriedSince(former), silentSince(former)) };
 }
 
 /** The sessions that carry traffic until a new one does. */
-export function carriedSince(former: Former | null): Session[] {
+export function carriedSince(former: PreviousSession | null): Session[] {
   return former?.dead === false ? [former.session] : [];
 }
 
 /** Sessions without traffic whose server may come back. */
-export function silentSince(former: Former | null): Session[] {
+export function silentSince(former: PreviousSession | null): Session[] {
   return former?.dead === true ? [former.session] : [];
 }
 

@@ -5,7 +5,7 @@ import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Host, HttpsAnswer, HttpsRequest, PinnedRequest, Send } from "../system/host.ts";
 import type { Controller } from "./controller.ts";
 import { resolversOf } from "./nameservers.ts";
-import { ownPort, type Resolver, type Way } from "./resolver.ts";
+import { type EgressPath, ownPort, type Resolver } from "./resolver.ts";
 import { carries } from "./session.ts";
 import { carriedBy } from "./state.ts";
 
@@ -20,7 +20,7 @@ interface Deps {
 /** The owner of the exemption from the kill switch for a connection outside the tunnel; never a tunnel's name. */
 const EXEMPTION = "an exemption";
 const OPERATORS = { inside: false, owner: EXEMPTION, part: {} } as const;
-type Outside = Extract<Way, { inside: false }>;
+type Outside = Extract<EgressPath, { inside: false }>;
 /** The port of https:// (RFC 9110, 4.2.2). */
 const HTTPS_PORT = 443;
 
@@ -75,8 +75,8 @@ export class HttpsClient {
    * For a tunnel that is being dialled, which looks up names in this way. Outside the tunnel, its owner ends the
    * exemption by the next update of the kill switch.
    */
-  sendOn(way: Way, signal: AbortSignal): Send {
-    return (request) => (way.inside ? this.inside(request, signal) : this.outside(request, way, signal));
+  sendOn(path: EgressPath, signal: AbortSignal): Send {
+    return (request) => (path.inside ? this.inside(request, signal) : this.outside(request, path, signal));
   }
 
   /**
@@ -123,15 +123,15 @@ export class HttpsClient {
     return { ...request, addresses, ownAddresses };
   }
 
-  private async outside(request: HttpsRequest, way: Outside, signal: AbortSignal): Promise<HttpsAnswer> {
+  private async outside(request: HttpsRequest, path: Outside, signal: AbortSignal): Promise<HttpsAnswer> {
     const { host, killSwitch, resolver, log } = this.deps;
     const { host: server, port } = new URL(request.url);
-    const addresses = request.addresses ?? (await resolver.resolve(hostOf(request), way, signal));
+    const addresses = request.addresses ?? (await resolver.resolve(hostOf(request), path, signal));
     const exemption = { addresses, port: port === "" ? HTTPS_PORT : Number(port), sourcePort: ownPort() };
     log.warn(
-      `${way.owner === EXEMPTION ? "the operator's exemption" : "an exemption to register with the provider"}: one connection to ${server} (${addresses.join(", ")}) outside the tunnel, from port ${exemption.sourcePort}`,
+      `${path.owner === EXEMPTION ? "the operator's exemption" : "an exemption to register with the provider"}: one connection to ${server} (${addresses.join(", ")}) outside the tunnel, from port ${exemption.sourcePort}`,
     );
-    await killSwitch.update(way.owner, { ...way.part, exemption });
+    await killSwitch.update(path.owner, { ...path.part, exemption });
     return host.https({ ...request, addresses, sourcePort: exemption.sourcePort }, signal);
   }
 }

@@ -34,3 +34,11 @@ export class KeyConflicts {
     return isPlace(wanted) ? { ...wanted, servers } : wanted;
   }
 }
+
+/** Whether a server in use by one tunnel cannot be used by another. */
+export function conflicts(used: Server, { config, registers }: Server): boolean {
+  // It assigns another key to each connection.
+  if (registers) return false;
+  const { peer, interface: own } = used.config;
+  return peer.publicKey === config.peer.publicKey && own.privateKey === config.interface.privateKey;
+}

@@ -2,7 +2,7 @@ import { GatewayError } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 import { showLinks } from "../system/ip.ts";
 import { explained } from "../system/modules.ts";
-import { addconfText, type Changes, type Told, uapiChanges } from "../wireguard/changes.ts";
+import { addconfText, type Changes, type InterfaceDump, uapiChanges } from "../wireguard/changes.ts";
 import { type OwnEnd, ownInDump, ownInUapi } from "../wireguard/interface.ts";
 
 /** Where userspace WireGuard programs listen, one socket per interface (wireguard.com/xplatform). */
@@ -67,7 +67,7 @@ export class Links {
   }
 
   /** The state of the interface; null if there is none. */
-  async read(link: string): Promise<Told | null> {
+  async read(link: string): Promise<InterfaceDump | null> {
     const uapi = await this.host.exchange(socketOf(link), "get=1\n\n");
     if (uapi !== null) return { uapi };
     if (this.native === false) return null;

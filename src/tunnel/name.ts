@@ -1,15 +1,13 @@
 import { MAIN } from "../killswitch/policy.ts";
 import { TUNNEL_NAME } from "../shared/bounds.ts";
-
-/** Names of exits that are not tunnels, here or in a later version. */
-const RESERVED = ["blocked", "direct"];
+import { exitKindOf } from "../shared/exits.ts";
 
 const PATTERN = new RegExp(`^${TUNNEL_NAME}$`);
 
 /** Why a tunnel cannot have this name, as the end of a sentence; null if it can. */
 export function nameFault(name: string): string | null {
   if (!PATTERN.test(name)) return "must have 1 to 32 of the characters a-z, 0-9 and -";
-  if (RESERVED.includes(name)) return `${name} is reserved; choose another name`;
+  if (exitKindOf(name) !== "tunnel") return `${name} is reserved; choose another name`;
   return null;
 }
 

@@ -46,7 +46,7 @@ export class Overview {
   });
   /** Null while the kill switch works as promised; otherwise one line that says why it does not. */
   readonly health = shared(
-    async () => (await this.deps.tunnels.main.controller.fault()) ?? this.deps.tunnels.fault,
+    async () => (await this.deps.tunnels.protection.fault()) ?? this.deps.tunnels.fault,
   );
 
   constructor(private readonly deps: Deps) {}

@@ -8,7 +8,14 @@ import type { Server } from "../servers/schema.ts";
 import { demandedBy, offersRelay } from "../servers/ways.ts";
 import type { Host } from "../system/host.ts";
 import { clockHint } from "./clock.ts";
-import { assertUplink, carriedSince, type Former, silentSince, together, wayOf } from "./dialer.ts";
+import {
+  assertUplink,
+  carriedSince,
+  egressPathOf,
+  type PreviousSession,
+  silentSince,
+  together,
+} from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import type { KnownWays } from "./known-ways.ts";
 import type { Resolver } from "./resolver.ts";
@@ -37,7 +44,7 @@ interface Deps {
   name: string;
   slot: Slot;
   /** Whether names are looked up through a live tunnel while this one has that former one. */
-  looksUpInside: (former: Former | null) => boolean;
+  looksUpInside: (former: PreviousSession | null) => boolean;
   /** The other tunnel that uses this server with the same key, or null. */
   conflictOf: (server: Server) => string | null;
   roundTrips: RoundTrips;
@@ -59,7 +66,7 @@ export class Probe {
    * Throws `GatewayError("no_answer")` if no server answers, or the signal's reason. After any error the caller clears
    * what was begun.
    */
-  async nearest(place: Place, former: Former | null, signal: AbortSignal): Promise<Server> {
+  async nearest(place: Place, former: PreviousSession | null, signal: AbortSignal): Promise<Server> {
     const { roundTrips } = this;
     const { servers } = place;
     const [only] = servers;
@@ -101,7 +108,7 @@ export class Probe {
   private async ask(
     servers: readonly Server[],
     asked: Set<string>,
-    former: Former | null,
+    former: PreviousSession | null,
     signal: AbortSignal,
   ): Promise<void> {
     const { killSwitch } = this.deps;
@@ -125,7 +132,7 @@ export class Probe {
   /** Leaves out servers whose name cannot be looked up; throws if that is all of them. */
   private async sessionsFor(
     servers: readonly Server[],
-    former: Former | null,
+    former: PreviousSession | null,
     signal: AbortSignal,
   ): Promise<Session[]> {
     const { resolver, name, slot, looksUpInside } = this.deps;
@@ -136,7 +143,11 @@ export class Probe {
       const { host } = server.config.peer.endpoint;
       try {
         const [{ port }] = await this.deps.knownWays.to(server);
-        const [address] = await resolver.resolve(host, wayOf(name, former, looksUpInside(former)), signal);
+        const [address] = await resolver.resolve(
+          host,
+          egressPathOf(name, former, looksUpInside(former)),
+          signal,
+        );
         // A plain handshake would not be answered, and only show what it is.
         const transport = demandedBy(server);
         const end = { address, port, ...(transport !== null && { transport }) };
@@ -157,7 +168,7 @@ export class Probe {
   }
 
   /** Whether a tunnel has a session with it. A second one with the same key would end the first. */
-  private isUsed(server: Server, former: Former | null): boolean {
+  private isUsed(server: Server, former: PreviousSession | null): boolean {
     const isFormer = former?.alive === true && isSameTunnel(former.session.server, server);
     return isFormer || this.deps.conflictOf(server) !== null;
   }
@@ -165,7 +176,7 @@ export class Probe {
   /** Sends handshakes to all servers of a round at once, from one interface that is removed afterwards. */
   private async play(
     [first, ...others]: Round,
-    former: Former | null,
+    former: PreviousSession | null,
     best: number,
     signal: AbortSignal,
   ): Promise<[Server, number][]> {

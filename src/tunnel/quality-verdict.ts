@@ -3,13 +3,13 @@ import type { Measured } from "./quality.ts";
 import type { Quality } from "./schema.ts";
 
 /** A tunnel that is measured. */
-export interface Way extends Measured {
+export interface MeasuredTunnel extends Measured {
   name: string;
 }
 
 /** What is measured, beside each other. */
-export interface Ways {
-  tunnels: readonly Way[];
+export interface MeasuredPaths {
+  tunnels: readonly MeasuredTunnel[];
   /** Null if it is not measured. */
   uplink: Measured | null;
 }
@@ -31,7 +31,7 @@ export function isPoor({ isJudged, quality }: Measured): boolean {
 }
 
 /** Where the reason is that a tunnel is slow or lossy, as sentences: what is between two good ends is not it. */
-export function verdictOn(name: string, { tunnels, uplink }: Ways): string {
+export function verdictOn(name: string, { tunnels, uplink }: MeasuredPaths): string {
   if (uplink !== null && isPoor(uplink))
     return `The uplink to the home router is ${qualityWords(uplink.quality)} itself: look at its cable or Wi-Fi, and at the router.`;
   const others = tunnels.filter((each) => each.name !== name);

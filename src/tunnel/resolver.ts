@@ -20,7 +20,9 @@ interface Deps {
 }
 
 /** How a name is looked up: through a live tunnel, whose session is given if it is `main`'s, or outside, in addition to the owner's part of the kill switch. */
-export type Way = { inside: true; session?: Session } | { inside: false; owner: string; part: PolicyPart };
+export type EgressPath =
+  | { inside: true; session?: Session }
+  | { inside: false; owner: string; part: PolicyPart };
 
 /** Looks up the few names that the gateway itself needs. */
 export class Resolver {
@@ -30,12 +32,12 @@ export class Resolver {
    * The addresses of a name, at least one. Outside the tunnel, one source port may send the query until the owner's next
    * update of the kill switch. If the lookup fails, returns the last known address.
    */
-  async resolve(name: string, way: Way, signal: AbortSignal): Promise<[Address, ...Address[]]> {
+  async resolve(name: string, path: EgressPath, signal: AbortSignal): Promise<[Address, ...Address[]]> {
     const address = parseAddress(name);
     if (address !== null) return [address];
     const { savedState, log } = this.deps;
     try {
-      const [first, ...others] = usable(await this.ask(name, way, signal));
+      const [first, ...others] = usable(await this.ask(name, path, signal));
       if (first === undefined) throw new GatewayError("unable", `the name ${name} does not resolve`);
       savedState.saveAddress(name, first);
       return [first, ...others];
@@ -47,21 +49,21 @@ export class Resolver {
     }
   }
 
-  private async ask(name: string, way: Way, signal: AbortSignal): Promise<string[]> {
+  private async ask(name: string, path: EgressPath, signal: AbortSignal): Promise<string[]> {
     const { host, killSwitch, log } = this.deps;
     const sourcePort = ownPort();
-    const resolvers = await this.resolversFor(way);
-    if (!way.inside) {
+    const resolvers = await this.resolversFor(path);
+    if (!path.inside) {
       log.info(`the name ${name} is looked up outside the tunnel, at ${resolvers.join(" and ")}`);
-      await killSwitch.update(way.owner, { ...way.part, lookup: { resolvers, sourcePort } });
+      await killSwitch.update(path.owner, { ...path.part, lookup: { resolvers, sourcePort } });
     }
     return unlessAborted(host.lookup(name, resolvers, sourcePort), signal);
   }
 
   /** Queries to any other resolver would be led to the first one of the tunnel, which may be silent. */
-  private async resolversFor(way: Way): Promise<Address[]> {
+  private async resolversFor(path: EgressPath): Promise<Address[]> {
     const { host, killSwitch } = this.deps;
-    const own = way.inside && way.session ? resolversInside(way.session, killSwitch.network) : [];
+    const own = path.inside && path.session ? resolversInside(path.session, killSwitch.network) : [];
     return own.length > 1 ? own : resolversOf(host);
   }
 }

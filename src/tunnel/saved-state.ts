@@ -1,17 +1,13 @@
 import { type Static, Type } from "typebox";
 import { type Address, parseAddress } from "../base/address.ts";
-import { nextBeat } from "../base/beat.ts";
-import { codeOf, GatewayError, messageOf } from "../base/errors.ts";
 import { Name } from "../base/name.ts";
-import { SavedChoice, savedJson, savedNumber, type Texts } from "../base/saved.ts";
+import { savedJson, savedNumber } from "../base/saved.ts";
 import { MAIN } from "../killswitch/policy.ts";
-import type { Alarm } from "../killswitch/repairs.ts";
 import { MAIN_SLOT } from "../network/slot.ts";
 import { stricter } from "../servers/quantum.ts";
 import { Provider, type Quantum, Relayed } from "../servers/schema.ts";
 import type { Way } from "../servers/ways.ts";
-import type { Store } from "../store/store.ts";
-import type { Host } from "../system/host.ts";
+import { SettingsCache } from "../store/settings-cache.ts";
 import {
   CONNECTION,
   type Connection,
@@ -24,15 +20,6 @@ import { SESSION_ENDS_MS } from "./health.ts";
 import { KEY_WISHES } from "./key-wishes.ts";
 import { addressKey, MAX_ADDRESSES, nameInKey } from "./known-addresses.ts";
 import { isLeftOf, LAST, type Last, lastOf } from "./last.ts";
-
-/** Whether the operator wants the kill switch. A restore turns it off only if that is permitted. */
-export const KILL_SWITCH = new SavedChoice(
-  "killswitch",
-  "kill switch",
-  "on",
-  (text) => /^(on|off)$/.test(text),
-  true,
-);
 
 const MAX_RECENT = 10;
 const Recent = Type.Object({
@@ -79,49 +66,11 @@ export const CLOCK = savedNumber("clock");
  */
 export const CLOCK_EVERY_MS = SESSION_ENDS_MS;
 
-/** The pause between two attempts to save; each attempt waits for the disk. */
-const SAVE_AGAIN_MS = 6_000;
-
 /**
- * The part of the tunnel's state that survives a restart. The kernel is asked first; this only says which server it
- * was. It is read once, and works without the disk afterwards, because a tunnel does not need one.
+ * The part of the tunnels' state that survives a restart. The kernel is asked first; this only says which server it was.
+ * It works without the disk, because a tunnel does not need one.
  */
-export class SavedState implements Texts {
-  private failure: GatewayError | null = null;
-  private values: Record<string, string>;
-  private readonly unsaved = new Set<string>();
-
-  constructor(
-    private readonly store: Store,
-    private readonly alarm: Alarm,
-  ) {
-    this.values = store.settings();
-  }
-
-  /** Why the latest changes are not saved, or null. */
-  get trouble(): string | null {
-    return this.failure?.message ?? null;
-  }
-
-  /** Reads the store again after another writer has changed it; discards what was not saved. */
-  reload(): void {
-    this.unsaved.clear();
-    this.values = this.store.settings();
-  }
-
-  /** Whether the operator wants the kill switch; true unless it was turned off. */
-  killSwitchWanted(): boolean {
-    return KILL_SWITCH.read(this) !== "off";
-  }
-
-  /**
-   * Throws if it is to be turned off and that cannot be saved, because a restart would turn it on again unexpectedly.
-   */
-  saveKillSwitch(wanted: boolean): void {
-    if (!wanted) KILL_SWITCH.write(this.store, "off");
-    KILL_SWITCH.write(this, wanted ? "on" : "off");
-  }
-
+export class SavedState extends SettingsCache {
   /** Requires what the tunnel's wish does, even if it comes from the backup of a gateway that did not. */
   connection(tunnel: string = MAIN): Connection | null {
     const saved = tunnel === MAIN ? CONNECTION.read(this) : this.tunnels().get(tunnel)?.connection;
@@ -200,7 +149,7 @@ export class SavedState implements Texts {
 
   /** The tunnels other than `main`, by name. */
   tunnels(): Map<string, SavedTunnel> {
-    return savedTunnelsIn(this.values);
+    return savedTunnelsIn(this.all);
   }
 
   saveTunnel(name: string, tunnel: SavedTunnel): void {
@@ -299,79 +248,15 @@ export class SavedState implements Texts {
 
   /** The last address that a name resolved to. */
   address(name: string): Address | null {
-    return parseAddress(this.values[addressKey(name)] ?? "");
+    return parseAddress(this.read(addressKey(name)) ?? "");
   }
 
   saveAddress(name: string, address: Address): void {
     if (this.address(name) === address) return;
     const key = addressKey(name);
-    const others = Object.keys(this.values).filter((each) => nameInKey(each) !== null && each !== key);
+    const others = Object.keys(this.all).filter((each) => nameInKey(each) !== null && each !== key);
     // The values of this start come last.
     for (const other of others.slice(0, Math.max(0, others.length + 1 - MAX_ADDRESSES))) this.drop(other);
     this.write(key, address);
   }
-
-  read(key: string): string | null {
-    return this.values[key] ?? null;
-  }
-
-  /** Also if it cannot be saved. */
-  write(key: string, text: string): void {
-    this.note(key, text);
-    this.save();
-  }
-
-  /** To be saved with the next write. */
-  private note(key: string, text: string): void {
-    this.values[key] = text;
-    this.unsaved.add(key);
-  }
-
-  /** Saves what is not saved yet; raises an alert if that fails. */
-  save(): void {
-    try {
-      this.store.reopen();
-      if (this.unsaved.size > 0) this.store.atomically(() => this.writeAll());
-      this.unsaved.clear();
-      this.tell(null);
-    } catch (error) {
-      this.tell(new GatewayError(codeOf(error), `${messageOf(error)} ${FORGETFUL}`));
-    }
-  }
-
-  assertSaved(): void {
-    if (this.failure !== null) throw this.failure;
-  }
-
-  /** Retries what could not be saved, until `signal` aborts. */
-  async keepSaving(clock: Pick<Host, "sleep" | "monotonic">, signal: AbortSignal): Promise<void> {
-    for (;;) {
-      await nextBeat(clock, SAVE_AGAIN_MS, signal);
-      if (signal.aborted) return;
-      this.save();
-    }
-  }
-
-  private drop(key: string): void {
-    delete this.values[key];
-    this.unsaved.add(key);
-  }
-
-  private writeAll(): void {
-    for (const key of this.unsaved) {
-      const value = this.values[key];
-      if (value === undefined) this.store.forget(key);
-      else this.store.write(key, value);
-    }
-  }
-
-  private tell(failure: GatewayError | null): void {
-    const before = this.failure;
-    this.failure = failure;
-    if (failure !== null && before === null) this.alarm("state_not_saved", failure.message);
-    if (failure === null && before !== null) this.alarm("state_saved", "The database can be written again.");
-  }
 }
-
-const FORGETFUL =
-  "The gateway works without it, but a restart would lose the changes made meanwhile; it keeps trying to save them.";

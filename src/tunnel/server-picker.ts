@@ -1,7 +1,7 @@
 import { type Hops, pairOf, placeVia, reachedVia } from "../servers/hops.ts";
 import type { Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
-import type { Former } from "./dialer.ts";
+import type { PreviousSession } from "./dialer.ts";
 import type { KeyConflicts } from "./key-conflicts.ts";
 import type { Probe } from "./probe.ts";
 import { candidatesOf, exitOf, isHops, isPlace, type Target } from "./target.ts";
@@ -25,7 +25,7 @@ export class ServerPicker {
   }
 
   /** Chooses the entry first, by its own round trip. The round trip of an exit is measured through it. */
-  async nearest(wanted: Place | Hops, former: Former | null, signal: AbortSignal): Promise<Server> {
+  async nearest(wanted: Place | Hops, former: PreviousSession | null, signal: AbortSignal): Promise<Server> {
     const { probe, keyConflicts } = this.deps;
     if (isPlace(wanted)) return probe.nearest(keyConflicts.without(wanted), former, signal);
     const { exit, entry } = wanted;

@@ -9,7 +9,7 @@ import type { SavedState } from "./saved-state.ts";
 import type { TunnelRow } from "./schema.ts";
 import { carriedBy, type State } from "./state.ts";
 import { type Observed, rowOf, statusOf, type TunnelStatus } from "./status.ts";
-import type { Words } from "./target.ts";
+import type { TargetSpec } from "./target.ts";
 
 interface Deps {
   host: Pick<Host, "monotonic">;
@@ -42,11 +42,11 @@ export class StatusReader {
     return { ...shown, ...(order !== null && { order }) };
   }
 
-  /** The tunnel's own figures; `wanted` is where it should lead, in the words of the client. */
+  /** The tunnel's own figures; `wanted` is where it should lead, as clients name it. */
   async row(
     state: State,
     error: string | null,
-    { words: wanted, order }: { words: (Words & { provider: Provider }) | null; order: Order | null },
+    { spec: wanted, order }: { spec: (TargetSpec & { provider: Provider }) | null; order: Order | null },
   ): Promise<Omit<TunnelRow, "devices">> {
     const device = await this.deviceIn(state);
     const quantum = wanted?.quantum ?? this.deps.savedState.quantum(this.deps.name);

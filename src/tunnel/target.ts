@@ -57,15 +57,15 @@ export function sameTarget(one: Target, other: Target): boolean {
   );
 }
 
-/** The target of a tunnel, in the words of the client. */
-export interface Words {
+/** The target of a tunnel, as clients name it. */
+export interface TargetSpec {
   server: string;
   via?: string;
   transport?: Wish;
   quantum?: Exclude<Quantum, "off">;
 }
 
-export function wordsOf(wanted: Target): Words {
+export function specOf(wanted: Target): TargetSpec {
   const via = isHops(wanted) ? wanted.entry.name : isPlace(wanted) ? undefined : wanted.via?.name;
   const [transport, quantum] = [wishIn(wanted), quantumIn(wanted)];
   return {
@@ -78,8 +78,8 @@ export function wordsOf(wanted: Target): Words {
 
 /** The keys are the tunnel's, whatever target it takes. */
 function orderTargetOf(wanted: Target): OrderTarget {
-  const { quantum: _, ...words } = wordsOf(wanted);
-  return { provider: wanted.provider, ...words };
+  const { quantum: _, ...spec } = specOf(wanted);
+  return { provider: wanted.provider, ...spec };
 }
 
 /** The server at the end of the way. */

@@ -6,23 +6,23 @@ import type { Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host, Send } from "../system/host.ts";
 import { Controller } from "./controller.ts";
-import { Dialer, type Former, type Register } from "./dialer.ts";
+import { Dialer, type PreviousSession, type Register } from "./dialer.ts";
+import { Failback } from "./failback.ts";
 import { Kernel } from "./kernel.ts";
 import { KeyAgreement } from "./key-agreement.ts";
 import { KnownWays } from "./known-ways.ts";
 import { limitOf } from "./mtu.ts";
 import type { OrderTarget } from "./order.ts";
 import { Probe } from "./probe.ts";
+import { QualityFailover } from "./quality-failover.ts";
 import type { QualitySettings } from "./quality-settings.ts";
-import type { Resolver, Way } from "./resolver.ts";
+import type { EgressPath, Resolver } from "./resolver.ts";
 import type { RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { Session } from "./session.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { Target } from "./target.ts";
 import { TunnelQuality } from "./tunnel-quality.ts";
-import { WayBack } from "./way-back.ts";
-import { WayOut } from "./way-out.ts";
 
 /** What a tunnel needs from the rest of the gateway. */
 export interface Surroundings {
@@ -55,9 +55,9 @@ export interface Surroundings {
   /** The other tunnel that uses this server with the same key, or null. */
   conflictOf: (server: Server) => string | null;
   /** Whether names are looked up through a live tunnel while this one has that former one. */
-  looksUpInside: (former: Former | null) => boolean;
+  looksUpInside: (former: PreviousSession | null) => boolean;
   /** Sends the gateway's own requests while a tunnel is dialled. */
-  sendOn: (way: Way, signal: AbortSignal) => Send;
+  sendOn: (path: EgressPath, signal: AbortSignal) => Send;
   register: Register;
   log: Pick<Log, "info" | "warn">;
   alarm: Alarm;
@@ -85,11 +85,15 @@ export function tunnelIn(surroundings: Surroundings): Tunnel {
   const probe = new Probe({ ...surroundings, kernel, knownWays });
   const controller = new Controller({ ...surroundings, kernel, dialer, probe });
   const quality = new TunnelQuality(surroundings);
-  const wayOut = new WayOut({ ...surroundings, controller, quality });
-  const wayBack = new WayBack({ ...surroundings, controller, isHeld: (target) => wayOut.holds(target) });
+  const qualityFailover = new QualityFailover({ ...surroundings, controller, quality });
+  const failback = new Failback({
+    ...surroundings,
+    controller,
+    isHeld: (target) => qualityFailover.holds(target),
+  });
   const supervisor = new Supervisor({
     ...surroundings,
-    ...{ controller, kernel, knownWays, quality, wayBack, wayOut },
+    ...{ controller, kernel, knownWays, quality, failback, qualityFailover },
   });
   return { name, slot, controller, supervisor, quality };
 }

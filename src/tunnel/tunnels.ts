@@ -2,10 +2,11 @@ import { GatewayError, messageOf } from "../base/errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import { MAIN } from "../killswitch/policy.ts";
+import { Protection } from "../killswitch/protection.ts";
 import { type Alarm, Repairs } from "../killswitch/repairs.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Neighbour } from "../network/neighbours.ts";
-import { allSlots, MAIN_SLOT, MAX_TUNNELS, remoteLinkOf, slotOf } from "../network/slot.ts";
+import { allSlots, MAIN_SLOT, remoteLinkOf, slotOf } from "../network/slot.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import type { Host } from "../system/host.ts";
@@ -13,15 +14,17 @@ import type { Config } from "../wireguard/schema.ts";
 import type { Known } from "./adoption.ts";
 import { HttpsClient } from "./https-client.ts";
 import { Kernel } from "./kernel.ts";
+import { conflicts } from "./key-conflicts.ts";
 import { Machine } from "./machine.ts";
 import { MachineSupervisor } from "./machine-supervisor.ts";
 import { nameFault } from "./name.ts";
 import { PathMtu } from "./path-mtu.ts";
-import { isPoor, type Ways } from "./quality-verdict.ts";
+import { isPoor, type MeasuredPaths } from "./quality-verdict.ts";
 import { Resolver } from "./resolver.ts";
 import { RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
 import { clashOf } from "./session.ts";
+import { freeSlot, removeOrphans } from "./slots.ts";
 import { type Surroundings, type Tunnel, tunnelIn } from "./tunnel.ts";
 import { UplinkQuality } from "./uplink-quality.ts";
 
@@ -62,6 +65,7 @@ export interface TunnelsDeps
 /** All tunnels by name, and what they share. `main` always exists; others come and go, each with a slot of its own. */
 export class Tunnels {
   readonly killSwitch: KillSwitch;
+  readonly protection: Protection;
   readonly roundTrips: RoundTrips;
   readonly machine: Machine;
   /** Of the uplink to its router. */
@@ -84,6 +88,7 @@ export class Tunnels {
   constructor(private readonly deps: TunnelsDeps) {
     const { host, base, alarm } = deps;
     this.killSwitch = deps.killSwitch;
+    this.protection = new Protection({ ...deps, unsettled: () => this.main.controller.unsettled });
     this.otherFirewalls = new OtherFirewalls(host, alarm, base, () =>
       this.all().flatMap(({ slot }) => slot.links),
     );
@@ -139,7 +144,7 @@ export class Tunnels {
     const links = await this.kernel.links();
     // Another request may have made it meanwhile.
     if (this.others.has(name)) return this.named(name);
-    return this.add(name, this.freeSlot(links));
+    return this.add(name, freeSlot(this.deps.base, this.takenSlots, links));
   }
 
   /** Removes a tunnel that never had a server, unless another request is about to connect it. */
@@ -174,12 +179,16 @@ export class Tunnels {
     const network = seen ?? (await this.deps.findNetwork());
     const links = seen === null ? await this.kernel.links() : [];
     const left = { links, known, network };
-    await this.each((controller) => controller.adopt(left));
+    await this.each(({ start }) => start.adopt(left));
     this.deps.onAdopted?.();
     await this.killSwitch.updateNetwork(network);
-    await this.each((controller) => controller.begin(left));
-    await this.each(async (controller) => controller.beginElsewhere());
-    await this.removeOrphans(links);
+    await this.each(({ start }) => start.begin(left));
+    await this.each(async ({ start }) => start.beginElsewhere());
+    await removeOrphans(
+      { ...this.deps, kernel: this.kernel },
+      links,
+      this.all().map(({ slot }) => slot),
+    );
     await this.machine.setSysctls();
   }
 
@@ -216,7 +225,7 @@ export class Tunnels {
   }
 
   /** What is measured now. */
-  get measured(): Ways {
+  get measured(): MeasuredPaths {
     const tunnels = this.all().flatMap(({ name, quality, controller }) => {
       const measured = quality.measuredIn(controller.state);
       return measured === null ? [] : [{ name, ...measured }];
@@ -316,48 +325,15 @@ export class Tunnels {
     });
   }
 
-  /** The other tunnel that uses a server with the same key, or null. WireGuard servers know a client by its key alone. */
-  private conflictOf(name: string, { config, registers }: Server): string | null {
-    // It assigns another key to each connection.
-    if (registers) return null;
-    const sameKeys = (other: Server) =>
-      other.config.peer.publicKey === config.peer.publicKey &&
-      other.config.interface.privateKey === config.interface.privateKey;
+  /** The other tunnel that uses a server with the same key, or null. */
+  private conflictOf(name: string, server: Server): string | null {
     const other = this.all().find(
-      (tunnel) => tunnel.name !== name && tunnel.controller.servers.some(sameKeys),
+      (tunnel) => tunnel.name !== name && tunnel.controller.servers.some((each) => conflicts(each, server)),
     );
     return other?.name ?? null;
   }
 
-  /** A slot of no tunnel; another program may have an interface with one of its names. */
-  private freeSlot(links: readonly string[]): number {
-    const taken = [MAIN_SLOT, ...[...this.others.values()].map(({ number }) => number)];
-    if (taken.length >= MAX_TUNNELS) {
-      throw new GatewayError(
-        "bad_request",
-        `name: there are ${MAX_TUNNELS} tunnels, the maximum; remove one first`,
-      );
-    }
-    const free = allSlots(this.deps.base).findIndex(
-      (slot, number) => !taken.includes(number) && !slot.links.some((link) => links.includes(link)),
-    );
-    if (free >= 0) return free;
-    throw new GatewayError(
-      "unable",
-      `other programs have interfaces with the names of the next tunnels, ${this.deps.base}2 and so on`,
-    );
-  }
-
-  /** Removes interfaces of tunnels that are not known any more; their mark tells them from those of other programs. */
-  private async removeOrphans(links: readonly string[]): Promise<void> {
-    const { base, log } = this.deps;
-    const known = this.all().map(({ slot }) => slot.mark);
-    for (const slot of allSlots(base).filter(({ mark }) => !known.includes(mark))) {
-      for (const link of slot.links.filter((each) => links.includes(each))) {
-        if (!(await this.kernel.isTunnel(link, slot))) continue;
-        log.warn(`removing ${link}, which belongs to no known tunnel`);
-        await this.kernel.close(link);
-      }
-    }
+  private get takenSlots(): number[] {
+    return [MAIN_SLOT, ...[...this.others.values()].map(({ number }) => number)];
   }
 }

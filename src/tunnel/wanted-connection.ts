@@ -4,7 +4,7 @@ import type { Host } from "../system/host.ts";
 import type { Connection } from "./connection.ts";
 import type { OrderTarget } from "./order.ts";
 import type { SavedState } from "./saved-state.ts";
-import { type Asked, connectionTo, isTo, leadsTo, placesIn, type Target, type Words } from "./target.ts";
+import { type Asked, connectionTo, isTo, leadsTo, placesIn, type Target, type TargetSpec } from "./target.ts";
 
 interface Deps {
   host: Pick<Host, "now">;
@@ -35,8 +35,8 @@ export class WantedConnection {
     };
   }
 
-  /** The target in the words of the client. */
-  get words(): (Words & { provider: Provider }) | null {
+  /** The target as clients name it. */
+  get spec(): (TargetSpec & { provider: Provider }) | null {
     if (this.connection === null) return null;
     const { provider, name, wanted = name, via, wanted_via = via, transport, quantum } = this.connection;
     return {

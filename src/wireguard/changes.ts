@@ -3,7 +3,7 @@ import { lines } from "./config-text.ts";
 import { base64Of, hexOf, type Own, type Peer, peerLines, peerSection } from "./interface.ts";
 
 /** A state as WireGuard tells it, in the format of the userspace program or of `wg`. */
-export type Told = { uapi: string } | { dump: string };
+export type InterfaceDump = { uapi: string } | { dump: string };
 
 /** What an interface with several peers lacks. Peers that are as they should be are not among it. */
 export interface Changes {
@@ -17,7 +17,11 @@ export interface Changes {
  * What makes the interface as it should be. Everything that is written again costs packets: the userspace program opens
  * its socket anew for a port that it has, and a peer whose addresses are replaced has none for a moment.
  */
-export function changesFor(told: Told, { fwmark, listenPort = 0 }: Own, wanted: readonly Peer[]): Changes {
+export function changesFor(
+  told: InterfaceDump,
+  { fwmark, listenPort = 0 }: Own,
+  wanted: readonly Peer[],
+): Changes {
   const now = "uapi" in told ? inUapi(told.uapi) : inDump(told.dump);
   const kept = new Set(wanted.map(({ config }) => config.publicKey));
   return {

@@ -7,6 +7,7 @@ import { holdingsOf } from "../../src/backup/holdings.ts";
 import { changesBy, restoreInto } from "../../src/backup/restore.ts";
 import type { Change } from "../../src/base/saved.ts";
 import { Store } from "../../src/store/store.ts";
+import { slow } from "../fast.ts";
 import { NOW } from "../servers/example.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 
@@ -50,7 +51,7 @@ test.each(["full", "other"])("the backup of the %s database is the same, byte fo
   await withDatabase(name, (store) => expect(plain(contentsOf(store, Date.parse(created)))).toBe(text));
 });
 
-test("an encrypted backup has the same contents as a plain one", async () => {
+slow.test("an encrypted backup has the same contents as a plain one", async () => {
   const contents = await opened(await golden("encrypted.backup").text(), async () => PASSPHRASE);
   const { created: _, ...other } = JSON.parse(await golden("other.backup").text()).contents;
   expect(contents).toMatchObject(other);

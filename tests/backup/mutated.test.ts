@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import fc from "fast-check";
 import { type Contents, checkedContents } from "../../src/backup/contents.ts";
 import { holdingsOf } from "../../src/backup/holdings.ts";
@@ -24,6 +24,7 @@ import { KEY_WISHES } from "../../src/tunnel/key-wishes.ts";
 import { LAST } from "../../src/tunnel/last.ts";
 import { parseConfig } from "../../src/wireguard/config.ts";
 import { formatConfig } from "../../src/wireguard/config-text.ts";
+import { slow } from "../fast.ts";
 import { NOW } from "../servers/example.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { everything } from "./everything.ts";
@@ -165,55 +166,59 @@ function assertPossible(store: Store): void {
   for (const [, text] of Object.entries(settings)) expect(text).not.toMatch(/[^\P{Cc}]/u);
 }
 
-test("whatever is in a backup, the preview names what the restore changes, and the interface would take all of it", async () => {
-  let taken = 0;
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(mutation, { maxLength: 3 }),
-      fc.array(mutation, { maxLength: 2 }),
-      async (first, second) => {
-        const both = await Promise.all(
-          [first, second].map((each) => checkedContents(mutated(each)).catch(() => null)),
-        );
-        await inDirectory(async (directory) => {
-          const store = Store.open(directory, NOW);
-          try {
-            for (const contents of both) {
-              if (contents === null) continue;
-              const here = holdingsOf(store);
-              let told: ReturnType<typeof changesBy>;
-              try {
-                told = changesBy(here, contents, MAY);
-              } catch {
-                expect(() => restoreInto(store, contents, MAY)).toThrow();
-                continue;
+slow.test(
+  "whatever is in a backup, the preview names what the restore changes, and the interface would take all of it",
+  async () => {
+    let taken = 0;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(mutation, { maxLength: 3 }),
+        fc.array(mutation, { maxLength: 2 }),
+        async (first, second) => {
+          const both = await Promise.all(
+            [first, second].map((each) => checkedContents(mutated(each)).catch(() => null)),
+          );
+          await inDirectory(async (directory) => {
+            const store = Store.open(directory, NOW);
+            try {
+              for (const contents of both) {
+                if (contents === null) continue;
+                const here = holdingsOf(store);
+                let told: ReturnType<typeof changesBy>;
+                try {
+                  told = changesBy(here, contents, MAY);
+                } catch {
+                  expect(() => restoreInto(store, contents, MAY)).toThrow();
+                  continue;
+                }
+                restoreInto(store, contents, MAY);
+                taken += 1;
+                assertPossible(store);
+                const then = holdingsOf(store);
+                expect(changesBy(then, contents, MAY)).toEqual([]);
+                expect(told.length > 0 || Bun.deepEquals(meaning(here), meaning(then))).toBe(true);
+                // Of each setting that is another one now, a change was told, or it means what nobody has chosen.
+                for (const [key, text] of Object.entries(then.settings)) {
+                  const kept = backedUpAs(key);
+                  if (kept === null || here.settings[key] === text) continue;
+                  const changes = kept.changes(here.settings[key] ?? null, text);
+                  for (const change of changes) expect(told).toContainEqual(change);
+                  if (changes.length === 0) expect(here.settings[key]).toBeUndefined();
+                }
               }
-              restoreInto(store, contents, MAY);
-              taken += 1;
-              assertPossible(store);
-              const then = holdingsOf(store);
-              expect(changesBy(then, contents, MAY)).toEqual([]);
-              expect(told.length > 0 || Bun.deepEquals(meaning(here), meaning(then))).toBe(true);
-              // Of each setting that is another one now, a change was told, or it means what nobody has chosen.
-              for (const [key, text] of Object.entries(then.settings)) {
-                const kept = backedUpAs(key);
-                if (kept === null || here.settings[key] === text) continue;
-                const changes = kept.changes(here.settings[key] ?? null, text);
-                for (const change of changes) expect(told).toContainEqual(change);
-                if (changes.length === 0) expect(here.settings[key]).toBeUndefined();
-              }
+            } finally {
+              store.close();
             }
-          } finally {
-            store.close();
-          }
-        });
-      },
-    ),
-    { numRuns: 100 },
-  );
-  // Most of what is written by hand is refused.
-  expect(taken).toBeGreaterThan(30);
-}, 120_000);
+          });
+        },
+      ),
+      { numRuns: 100 },
+    );
+    // Most of what is written by hand is refused.
+    expect(taken).toBeGreaterThan(30);
+  },
+  120_000,
+);
 
 /** What a gateway has, without what counts as not chosen. */
 function meaning({ servers, settings, devices }: ReturnType<typeof holdingsOf>): unknown {

@@ -809,6 +809,7 @@ describe("a restore while the service runs", () => {
       store,
       catalogue,
       tunnels,
+      operatorSwitch: gateway.operatorSwitch,
       savedState,
       qualitySettings: gateway.qualitySettings,
       fairQueues: { reload: () => {} },
@@ -979,7 +980,7 @@ describe("a restore while the service runs", () => {
         destinations: { load: async () => void taken.push("destinations") },
         blockLists: { load: async () => void taken.push("lists") },
       });
-      await gateway.controller.setKillSwitch(false);
+      await gateway.operatorSwitch.turn(false);
       await expect(backup.restore(contents({}), CAREFUL)).rejects.toThrow("no exits");
       expect(taken).toEqual(["lists", "forwards", "schedules", "destinations"]);
       expect((await gateway.status()).killswitch_active).toBe(true);

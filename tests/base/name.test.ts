@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { GatewayError } from "../../src/base/errors.ts";
 import { isName, nameIn } from "../../src/base/name.ts";
+import { slow } from "../fast.ts";
 
 test.each([
   "a",
@@ -44,7 +45,7 @@ test.each([
   expect(() => nameIn("server", name)).toThrow(new GatewayError("bad_request", `server: ${fault}`));
 });
 
-test("any text is a name or a bad request", () => {
+slow.test("any text is a name or a bad request", () => {
   fc.assert(
     fc.property(fc.string({ unit: "binary", maxLength: 70 }), (text) => {
       try {

@@ -1,10 +1,12 @@
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { Command } from "commander";
 import { GatewayError } from "../../src/base/errors.ts";
-import { addressIn, FLAGS, localUrl, settingsFrom } from "../../src/base/settings.ts";
+import { FLAGS } from "../../src/base/flags.ts";
+import { addressIn, localUrl, settingsFrom } from "../../src/base/settings.ts";
 import { optionFor } from "../../src/cli/settings.ts";
 import { ownLinks } from "../../src/network/slot.ts";
 import { commandLine } from "../cli/program.ts";
+import { slow } from "../fast.ts";
 
 setDefaultTimeout(60_000);
 
@@ -40,7 +42,7 @@ test.each(["nonsense", "gateway.lan", "127.0.0.1:80", "256.0.0.1", "[::]", "*"])
   expect(() => settingsFrom({ host })).toThrow(new GatewayError("bad_request", REFUSAL));
 });
 
-test("serve with such an address exits with code 2 and one line, before it does anything", () => {
+slow.test("serve with such an address exits with code 2 and one line, before it does anything", () => {
   const { exitCode, stdout, stderr } = Bun.spawnSync(commandLine("serve", "--host", "nonsense"), {
     // No program of the machine can be found, so none can have run.
     env: { PATH: "" },
@@ -105,7 +107,7 @@ test("--name takes names of a machine, and nothing else", () => {
     );
 });
 
-test("a wrong address is refused without being quoted", () => {
+slow.test("a wrong address is refused without being quoted", () => {
   const wrong = ["SECRET", "ftp://SECRET", "ntfy://SECRET with space", "https://fine,SECRET"];
   for (const address of wrong) {
     const { exitCode, stderr } = Bun.spawnSync(commandLine("serve"), {

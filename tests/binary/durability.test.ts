@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterAll, afterEach, beforeAll, expect } from "bun:test";
+import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import {
   closeSync,
   existsSync,
@@ -16,10 +16,7 @@ import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { until } from "../../lab/until.ts";
 import { CUSTOM_EXAMPLE } from "../../src/http/own-servers.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
-import { long } from "../fast.ts";
 import { BINARY, Client } from "./client.ts";
-
-const { test } = long("each way to lose a disk");
 
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
 /** Network namespaces and many starts of the service on a busy machine. */

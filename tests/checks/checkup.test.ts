@@ -82,7 +82,7 @@ test("a gateway without a tunnel has one warning, and each check says what was f
 });
 
 test("each part of the kill switch belongs to one check", async () => {
-  const { parts } = await home.parts.controller.inspection();
+  const { parts } = await home.parts.tunnels.protection.inspection();
   const broken = parts.map((part) => ({ ...part, holds: false, found: part.name }));
   const { forwardingFinding, lastChangeFinding, layerFinding, otherRulesFinding } = await import(
     "../../src/checks/killswitch.ts"
@@ -155,7 +155,7 @@ test("what follows from another program's rule names it, and gives no advice tha
 test("a kill switch that the operator has turned off is a fault, and nothing is sent to measure the tunnel", async () => {
   home.host.resolvers.set(RESOLVER, 1500);
   await home.connect();
-  await home.parts.controller.setKillSwitch(false);
+  await home.parts.operatorSwitch.turn(false);
   const events: string[] = [];
   home.host.onEvent = (event) => events.push(event);
   const off = {

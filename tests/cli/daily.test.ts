@@ -21,7 +21,7 @@ test("status prints a few aligned lines for people and the gateway's answer for 
     ok("State        disconnected\nKill switch  active\nServers      VPN account\n"),
   );
   await home.parts.connects.connect({ server: "se-1" });
-  await home.parts.controller.setKillSwitch(false);
+  await home.parts.operatorSwitch.turn(false);
   const connected = await portcullis("status");
   const ago = /^Handshake {4}(\d+ (?:s|min) ago)$/m.exec(connected.stdout)?.[1];
   expect(connected).toEqual(

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { until } from "../../lab/until.ts";
@@ -6,7 +6,7 @@ import type { Device } from "../../src/devices/schema.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 
-const { test } = long("each view of the page");
+const further = long("beyond the main paths of the view");
 
 const TV = "/api/devices/02:00:00:00:00:20";
 const CAMERA_PATH = "/api/devices/02:00:00:00:00:30";
@@ -84,7 +84,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "keys that choose one exit after another move the device once, to the last",
   async () => {
     await rig.gateway.api("PUT", TV, { exit: "blocked" });
@@ -135,7 +135,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "exits in order are chosen by keyboard, and everything that changes is said before they are saved",
   async () => {
     const changes = `${DIALOG} .changes`;
@@ -175,7 +175,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "the form of a device's exits stays open when the device comes online, and its row moves once it is left",
   async () => {
     const [, tv] = rig.lab.sandbox.computers;
@@ -183,7 +183,10 @@ test(
       on.page.evaluate(
         `document.querySelector('[aria-label="Exit of TV"]')?.closest("section").querySelector("h2").textContent`,
       );
-    const isIn = (on: Tab, title: string) => until(async () => `${await listOn(on)}`.startsWith(title));
+    const isIn = (on: Tab, title: string) =>
+      until(async () => `${await listOn(on)}`.startsWith(title)).catch(async () => {
+        throw new Error(`The TV is not in the list ${title}, but in ${await listOn(on)}`);
+      });
     await rig.gateway.kill("SIGTERM");
     await ip("neigh flush dev lan0");
     await rig.gateway.start();
@@ -204,7 +207,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "an exit whose tunnel is removed while someone puts exits in order is told at its field",
   async () => {
     await tab.choose("Exit of TV", "several in order…");
@@ -223,7 +226,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "while the kill switch is off, no device without a tunnel is shown as blocked",
   async () => {
     const iconOf = (name: string) =>
@@ -249,7 +252,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "a device is renamed in its row, and forgotten only after a question",
   async () => {
     await tab.click("Edit 192.168.77.30");
@@ -283,7 +286,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "a device is limited in its row, which then says so, as does the other browser's",
   async () => {
     await tab.click("Edit TV");
@@ -313,7 +316,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "a device has a quota in its row, and what happens at its end",
   async () => {
     const quota = async () => (await list()).devices.find(({ name }: Device) => name === "TV")?.quota;
@@ -352,7 +355,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "direct is offered only if the operator allows it, asks first, and is marked plainly",
   async () => {
     const options = () =>
@@ -378,7 +381,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "a choice that the gateway refuses shows why, and the exit that the device still has",
   async () => {
     await tab.showsChosen("Exit of TV", "default: Gothenburg, Sweden");
@@ -396,7 +399,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "blocking by default asks first, and says whom it blocks",
   async () => {
     await rig.gateway.api("PUT", TV, { exit: "main" });
@@ -413,7 +416,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "a network behind another router is added by form, and says which route it lacks",
   async () => {
     await tab.click("Add a network");
@@ -433,7 +436,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "among 250 devices a search answers at once, and a change costs no more than a moment",
   async () => {
     const neighbours = Array.from({ length: MANY }, (_, index) => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
@@ -7,7 +7,7 @@ import { until } from "../../lab/until.ts";
 import { TUNNEL } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 
-const { test } = long("each view of the page");
+const further = long("beyond the main paths of the view");
 
 const MAIN = ".tunnel:nth-of-type(1)";
 const TV = ".tunnel:nth-of-type(2)";
@@ -98,7 +98,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "keys that are safe from quantum computers are asked for in the form, and shown by a lock with words",
   async () => {
     const { namespaces, serverInterfaces } = rig.lab.sandbox;
@@ -131,7 +131,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "targets are put in order by form, and after a disconnect the page offers the same again",
   async () => {
     const order = {
@@ -197,7 +197,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "a browser that never saw the targets offers them, also after the gateway was killed, until one of them is removed",
   async () => {
     const { customBody } = rig.lab.sandbox.servers[1];
@@ -231,7 +231,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "who has several exits is told to move, not to lose the internet",
   async () => {
     await addTv();
@@ -257,7 +257,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "a tunnel names its devices as soon as another program gives it one",
   async () => {
     await change("PUT", "/api/tunnels/tv", { provider: "managed", server: "box-vpn-2" });
@@ -310,7 +310,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "a server that does not answer leaves the reason with the form, and the tunnel as it was",
   async () => {
     await addTv();
@@ -330,7 +330,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "a connect that another browser stops is no surprise to anyone",
   async () => {
     await addTv();
@@ -350,7 +350,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "a tunnel without devices is removed, from both pages",
   async () => {
     await change("PUT", "/api/tunnels/tv", { provider: "managed", server: "box-vpn-2" });
@@ -368,7 +368,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "a speed test is asked for with an address, and what is wrong is said where it was asked for",
   async () => {
     const card = ".tunnels > section.words";

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { ips } from "../fake/address.ts";
+import { slow } from "../fast.ts";
 import { DEVICES, EXITS, World } from "./world.ts";
 
 const NAMES = ["a.test", "b.test", "x.a.test", "c.b.test"];
@@ -53,7 +54,7 @@ const play = async (world: World, all: readonly Deed[]) => {
   for (const deed of all) await deed(world).catch(() => {});
 };
 
-test(
+slow.test(
   "whatever is decided and learnt, a restart changes none of the kernel's sets",
   () =>
     fc.assert(
@@ -71,7 +72,7 @@ test(
   60_000,
 );
 
-test(
+slow.test(
   "wherever the service is killed, the next one has what was before a change or what is after it",
   () =>
     fc.assert(

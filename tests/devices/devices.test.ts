@@ -17,6 +17,7 @@ import type { Lan } from "../../src/network/lan.ts";
 import { Store } from "../../src/store/store.ts";
 import { isTunnelName } from "../../src/tunnel/name.ts";
 import { FakeHost } from "../fake/host.ts";
+import { slow } from "../fast.ts";
 import { newDirectory } from "../tunnel/directory.ts";
 
 const TV = "02:00:00:00:00:20" as Mac;
@@ -545,7 +546,7 @@ test("listeners are told once that a device is gone, and not while it is heard",
   expect(world.removed).toEqual([TV, TV]);
 });
 
-test("there is a bound to what people may assign", async () => {
+slow.test("there is a bound to what people may assign", async () => {
   const id = (number: number) =>
     `02:00:00:01:${[number >> 8, number & 255].map((byte) => byte.toString(16).padStart(2, "0")).join(":")}`;
   for (let number = 0; number < MAX_ASSIGNED; number++)
@@ -1022,16 +1023,19 @@ test("of many invented devices listeners hear at a pace that they can follow, an
   expect(new Set(world.told.map(({ id }) => id)).size).toBe(200);
 });
 
-test("however many devices someone invents, listeners soon hear of one that comes afterwards", async () => {
-  for (let number = 0; number < 20_000; number++) {
-    const mac = `02:00:00:01:${[number >> 8, number & 255].map((byte) => byte.toString(16).padStart(2, "0")).join(":")}`;
-    world.host.setNeighbour("192.168.7.66", "lan0", mac, "STALE");
-  }
-  world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
-  await world.host.pass(3_000);
-  expect(world.told.at(-1)).toEqual({ id: TV, name: "", exit: "main", online: true });
-  expect(world.told.length).toBeLessThanOrEqual(MAX_UNNAMED_DEVICES);
-});
+slow.test(
+  "however many devices someone invents, listeners soon hear of one that comes afterwards",
+  async () => {
+    for (let number = 0; number < 20_000; number++) {
+      const mac = `02:00:00:01:${[number >> 8, number & 255].map((byte) => byte.toString(16).padStart(2, "0")).join(":")}`;
+      world.host.setNeighbour("192.168.7.66", "lan0", mac, "STALE");
+    }
+    world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
+    await world.host.pass(3_000);
+    expect(world.told.at(-1)).toEqual({ id: TV, name: "", exit: "main", online: true });
+    expect(world.told.length).toBeLessThanOrEqual(MAX_UNNAMED_DEVICES);
+  },
+);
 
 describe("a gateway that serves DHCP", () => {
   const file = () => join(world.directory, "dhcp-hosts");

@@ -9,6 +9,7 @@ import { ListNames } from "../../src/dns/list-names.ts";
 import { entriesIn } from "../../src/dns/list-text.ts";
 import { NameSet } from "../../src/dns/name-set.ts";
 import type { HttpsAnswer, HttpsRequest } from "../../src/system/host.ts";
+import { slow } from "../fast.ts";
 
 const TV = "02:00:00:00:00:20" as Mac;
 const PHONE = "02:00:00:00:00:30" as Mac;
@@ -16,19 +17,22 @@ const URL = "https://lists.example/ads.txt";
 const folder = mkdtempSync(join(tmpdir(), "portcullis-lists-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
-test("a set has its names and those below them, and no others; a million take eight megabytes", async () => {
-  const names = Array.from({ length: 100_000 }, (_, index) => `ads${index}.tracker${index % 97}.example`);
-  const set = await NameSet.from([...names, ...names]);
-  expect(set.size).toBe(100_000);
-  expect(set.hashes.byteLength).toBe(800_000);
-  expect(names.filter((name) => !set.has(name) || !set.has(`www.${name}`))).toEqual([]);
-  expect(
-    names.filter((_, index) => set.has(`site${index}.example`) || set.has(`tracker${index}.example`)),
-  ).toEqual([]);
-  expect(set.hashes.toSorted().join()).toBe(set.hashes.join());
-});
+slow.test(
+  "a set has its names and those below them, and no others; a million take eight megabytes",
+  async () => {
+    const names = Array.from({ length: 100_000 }, (_, index) => `ads${index}.tracker${index % 97}.example`);
+    const set = await NameSet.from([...names, ...names]);
+    expect(set.size).toBe(100_000);
+    expect(set.hashes.byteLength).toBe(800_000);
+    expect(names.filter((name) => !set.has(name) || !set.has(`www.${name}`))).toEqual([]);
+    expect(
+      names.filter((_, index) => set.has(`site${index}.example`) || set.has(`tracker${index}.example`)),
+    ).toEqual([]);
+    expect(set.hashes.toSorted().join()).toBe(set.hashes.join());
+  },
+);
 
-test("the event loop has its turns while a list is read, also where it has no names", async () => {
+slow.test("the event loop has its turns while a list is read, also where it has no names", async () => {
   for (const line of ["n#.example", "# comment", "@@||n#.example^", "shop.example##.n#"]) {
     const lines = Array.from({ length: 50_000 }, (_, index) => line.replace("#", String(index)));
     let turns = 0;
@@ -39,7 +43,7 @@ test("the event loop has its turns while a list is read, also where it has no na
   }
 });
 
-test("no line of a list holds the event loop, and what it keeps as text has a bound", async () => {
+slow.test("no line of a list holds the event loop, and what it keeps as text has a bound", async () => {
   const odd = [
     `ads.example ${"1".repeat(25)}x cname .`,
     `address=/${"/".repeat(16_000)} x`,

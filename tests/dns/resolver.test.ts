@@ -12,6 +12,7 @@ import type { ExitResolvers } from "../../src/dns/upstream.ts";
 import { viewOf } from "../../src/dns/wire.ts";
 import type { Exit } from "../../src/killswitch/policy.ts";
 import { cidrs, ips } from "../fake/address.ts";
+import { slow } from "../fast.ts";
 import { a, decoded, httpsReply, query, reply } from "./messages.ts";
 
 const TV = "02:00:00:00:00:20" as Mac;
@@ -386,7 +387,7 @@ test("who asks the same at a time waits for one answer; too many questions at a 
   expect(world.asked).toHaveLength(most);
 });
 
-test("devices that have as many questions under way as they may leave each other one some", async () => {
+slow.test("devices that have as many questions under way as they may leave each other one some", async () => {
   const { world, ask } = resolverWith();
   world.held = Promise.withResolvers<void>().promise;
   for (let device = 0; device < 16; device += 1)

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { type Question, questionIn } from "../../src/dns/question.ts";
 import { type ExitResolvers, type Sockets, Upstream } from "../../src/dns/upstream.ts";
-import type { Way } from "../../src/system/bound-socket.ts";
+import type { BoundTo } from "../../src/system/bound-socket.ts";
 import { ips } from "../fake/address.ts";
 import { a, query, reply } from "./messages.ts";
 
@@ -9,7 +9,7 @@ const EXIT: ExitResolvers = { link: "wg2", mark: 0x114e, resolvers: ips("10.64.0
 const asked = questionIn(query("www.example.com")) as Question;
 
 /** Resolvers that answer each query with these messages, over UDP and TCP. */
-function resolversThat(answer: (sent: Uint8Array, over: "udp" | "tcp", way: Way) => Uint8Array[]) {
+function resolversThat(answer: (sent: Uint8Array, over: "udp" | "tcp", way: BoundTo) => Uint8Array[]) {
   const ways: string[] = [];
   const openFor =
     (over: "udp" | "tcp"): Sockets["udp"] =>

@@ -1,7 +1,7 @@
 import type { Address } from "../../src/base/address.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import { type Mac, parseMac } from "../../src/base/mac.ts";
-import type { BoundSocket, Ears, Way } from "../../src/system/bound-socket.ts";
+import type { BoundSocket, BoundTo, SocketHandlers } from "../../src/system/bound-socket.ts";
 import type {
   Connection,
   Direction,
@@ -234,7 +234,7 @@ export class FakeHost implements Host, Internet {
   }
 
   /** The tunnels' resolvers answer that there is nothing. At the others nobody listens. */
-  async boundUdp({ peer }: Way, { onData, onEnd }: Ears): Promise<BoundSocket> {
+  async boundUdp({ peer }: BoundTo, { onData, onEnd }: SocketHandlers): Promise<BoundSocket> {
     const send = (query: Uint8Array) => {
       const answer = Uint8Array.from(query);
       answer[2] = (answer[2] ?? 0) | 0x80;
@@ -244,7 +244,7 @@ export class FakeHost implements Host, Internet {
     return { send, close: () => {} };
   }
 
-  async boundTcp({ peer }: Way): Promise<BoundSocket> {
+  async boundTcp({ peer }: BoundTo): Promise<BoundSocket> {
     throw new GatewayError("unable", `nobody listens at ${peer.address}`);
   }
 

@@ -12,6 +12,7 @@ import {
 } from "../../src/forwards/opener.ts";
 import { FORWARDS } from "../../src/forwards/saved.ts";
 import type { Forward } from "../../src/forwards/schema.ts";
+import { slow } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, ONE, TWO } from "../tunnel/gateway.ts";
 
@@ -117,14 +118,14 @@ class World {
 }
 
 /** A test with main connected to server one, and both devices heard. */
-function claim(text: string, work: (world: World) => Promise<void>): void {
-  test(
+function claim(text: string, work: (world: World) => Promise<void>, run: typeof test = test): void {
+  run(
     text,
     () =>
       inDirectory(async (directory) => {
         const world = new World(await Gateway.watched(directory));
         const { devices, controller } = world.gateway;
-        devices.lanIs(controller.lans, controller.network.uplink);
+        devices.lanIs(controller.network.lans, controller.network.uplink);
         await world.settled(devices.load());
         await world.settled(world.forwards.load());
         await world.settled(world.gateway.controller.connect(ONE));
@@ -381,6 +382,7 @@ claim(
     expect(world.settled(world.forwards.map(request))).rejects.toMatchObject({ reason: "exhausted" });
     expect(await world.settled(world.forwards.put(TV_ID, {}))).toMatchObject({ state: "open" });
   },
+  slow.test,
 );
 
 claim("what a device asks for in vain is not kept", async (world) => {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, setDefaultTimeout } from "bun:test";
+import { afterAll, beforeAll, setDefaultTimeout, test } from "bun:test";
 import { run } from "../cli/program.ts";
 import { slow } from "../fast.ts";
 import { expectGolden } from "./golden.ts";
@@ -24,10 +24,6 @@ const COMMANDS = [
 ];
 
 let played: PlayedHome;
-beforeAll(async () => {
-  played = await PlayedHome.play();
-});
-afterAll(() => played?.end());
 
 /** What a command prints, and its exit code if it fails. */
 async function said(words: string): Promise<string> {
@@ -37,16 +33,24 @@ async function said(words: string): Promise<string> {
   return `$ portcullis ${words}\n${stdout}${stderr}${code === 0 ? "" : `exit code ${code}\n`}`;
 }
 
-slow.test("each command prints the same", async () => {
-  const texts: string[] = [];
-  for (const words of COMMANDS) texts.push(await said(words));
-  await expectGolden("commands.txt", texts.join("\n"));
-});
+slow.describe("the command line", () => {
+  // Here, because Bun runs a file's own hooks even if all of its tests are left out.
+  beforeAll(async () => {
+    played = await PlayedHome.play();
+  });
+  afterAll(() => played?.end());
 
-slow.test("each command's help is the same", async () => {
-  const top = await said("--help");
-  const names = [...top.matchAll(/^ {2}([a-z][a-z-]+)(?: {2,}|$)/gm)].map(([, name = ""]) => name);
-  const texts: string[] = [];
-  for (const name of new Set(names)) texts.push(await said(`${name} --help`));
-  await expectGolden("help.txt", [top, ...texts].join("\n"));
+  test("each command prints the same", async () => {
+    const texts: string[] = [];
+    for (const words of COMMANDS) texts.push(await said(words));
+    await expectGolden("commands.txt", texts.join("\n"));
+  });
+
+  test("each command's help is the same", async () => {
+    const top = await said("--help");
+    const names = [...top.matchAll(/^ {2}([a-z][a-z-]+)(?: {2,}|$)/gm)].map(([, name = ""]) => name);
+    const texts: string[] = [];
+    for (const name of new Set(names)) texts.push(await said(`${name} --help`));
+    await expectGolden("help.txt", [top, ...texts].join("\n"));
+  });
 });

@@ -122,7 +122,7 @@ test("what only root may decide is refused, and a kill switch that was off stays
   const { refused, agreed } = (await send("/api/restore/preview", { backup })).json;
   expect(refused).toBeNull();
   expect((await send("/api/restore", { backup, agreed })).json.killswitch).toBe("on");
-  expect(secure.home.parts.savedState.killSwitchWanted()).toBe(true);
+  expect(secure.home.parts.operatorSwitch.isOn).toBe(true);
 });
 
 test("while a tunnel is up, the preview says what is in the way", async () => {

@@ -132,7 +132,7 @@ test("direct needs the operator's permission, is told, and ends with it", async 
   expect(loaded()).toEqual(["ip daddr 203.0.113.0/24 goto leave_by_direct"]);
   const { events } = (await home.send("GET", "/api/events")).json;
   expect(JSON.stringify(events)).toContain("Now direct, outside the tunnel: traffic to 203.0.113.0/24.");
-  const inspection = await home.parts.controller.inspection();
+  const inspection = await home.parts.tunnels.protection.inspection();
   expect(inspection).toMatchObject({ stands: true, direct: 0, destinations: true });
   expect(inspection.parts.map(({ found }) => found)).toContain(
     "traffic to some destinations leaves outside the tunnel, as allowed on the gateway",

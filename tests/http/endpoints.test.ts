@@ -109,10 +109,10 @@ test("POST /api/connect answers success and nothing else", async () => {
 test("POST /api/disconnect says what the kill switch means for the internet", async () => {
   const blocked = await send("POST", "/api/disconnect");
   expect(blocked.json).toEqual({ success: true, message: "Disconnected - No internet (kill switch active)" });
-  await controller.setKillSwitch(false);
+  await home.parts.operatorSwitch.turn(false);
   const open = await send("POST", "/api/disconnect");
   expect(open.json).toEqual({ success: true, message: "Disconnected" });
-  await controller.setKillSwitch(true);
+  await home.parts.operatorSwitch.turn(true);
 });
 
 test("POST /api/disconnect takes an empty object, as clients send it that always send JSON", async () => {

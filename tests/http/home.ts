@@ -54,8 +54,8 @@ export class Home {
       { ...parts, hostname: "portcullis" },
       {
         names: ["portcullis"],
-        lan: () => parts.controller.lans.flatMap((lan) => lan.prefixes),
-        interfaces: () => parts.controller.lans.map((lan) => lan.interface),
+        lan: () => parts.killSwitch.network.lans.flatMap((lan) => lan.prefixes),
+        interfaces: () => parts.killSwitch.network.lans.map((lan) => lan.interface),
         interfaceOf: async () => null,
         gluetun: false,
         https: null,

@@ -21,7 +21,7 @@ const broken = async () => {
 test("GET /api/killswitch answers both layers with their parts, as `killswitch status` shows them", async () => {
   const { layers, ...rest } = await read();
   expect(rest).toEqual({ active: true, wanted: true, direct_devices: 0, error: null });
-  const { parts } = await home.parts.controller.inspection();
+  const { parts } = await home.parts.tunnels.protection.inspection();
   expect(layers.map(({ name, holds }: { name: string; holds: boolean }) => [name, holds])).toEqual([
     ["firewall", true],
     ["routing", true],
@@ -46,7 +46,7 @@ test("a layer that another program has damaged does not hold, and the other one 
 });
 
 test("a kill switch that the operator has turned off is neither active nor wanted", async () => {
-  await home.parts.controller.setKillSwitch(false);
+  await home.parts.operatorSwitch.turn(false);
   expect(await read()).toMatchObject({
     active: false,
     wanted: false,
@@ -59,7 +59,7 @@ test("a kill switch that the operator has turned off is neither active nor wante
 
 test("the routing rules that a tunnel has while the kill switch is off do not count as a layer that blocks", async () => {
   await home.connect();
-  await home.parts.controller.setKillSwitch(false);
+  await home.parts.operatorSwitch.turn(false);
   const [, routing] = (await read()).layers;
   expect(routing.holds).toBe(false);
   expect(routing.parts).toContainEqual({

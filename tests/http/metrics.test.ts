@@ -198,7 +198,7 @@ test("connected and kill switch are 1 or 0, and exactly one state is 1", async (
   await host.pass(11_000);
   await failing;
   await expectFigures("failed", 1);
-  await parts.controller.setKillSwitch(false);
+  await parts.operatorSwitch.turn(false);
   await expectFigures("failed", 0);
 });
 

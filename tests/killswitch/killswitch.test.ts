@@ -81,7 +81,7 @@ describe.each(DAMAGES)("$what", ({ layer, by }) => {
       await host.pass(MINUTE_MS);
       expect(gateway.alerts).toEqual([`${layer}_altered`, `${layer}_restored`]);
       expect(await gateway.tunnels.killSwitch.stands()).toBe(true);
-      expect(await gateway.controller.fault()).toBeNull();
+      expect(await gateway.tunnels.protection.fault()).toBeNull();
     });
   });
 
@@ -181,7 +181,7 @@ describe("an nft that does not echo what it has loaded", () => {
     await controller.disconnect();
     await host.pass(400_000);
     expect(gateway.alerts).toEqual([]);
-    expect(await controller.fault()).toBeNull();
+    expect(await gateway.tunnels.protection.fault()).toBeNull();
   });
 });
 
@@ -197,7 +197,7 @@ describe("a routing rule of another program before ours", () => {
     host.changeRule("add", "-4", RULE);
     await host.pass(5);
     expect(gateway.alerts).toEqual(["foreign_rule"]);
-    expect(await controller.fault()).toBe(SENTENCE);
+    expect(await gateway.tunnels.protection.fault()).toBe(SENTENCE);
     expect((await gateway.status()).error).toBe(SENTENCE);
     await host.pass(400_000);
     expect(host.rules["-4"]).toContain(RULE);
@@ -205,7 +205,7 @@ describe("a routing rule of another program before ours", () => {
     host.changeRule("del", "-4", RULE);
     await host.pass(5);
     expect(gateway.alerts).toEqual(["foreign_rule", "foreign_rule_gone"]);
-    expect(await controller.fault()).toBeNull();
+    expect(await gateway.tunnels.protection.fault()).toBeNull();
     expect((await gateway.status()).error).toBeNull();
   });
 
@@ -222,21 +222,21 @@ describe("a routing rule of another program before ours", () => {
   });
 
   claim("is found without an event, and if it was there before the service", async (gateway) => {
-    const { host, controller } = gateway;
+    const { host } = gateway;
     host.mute = true;
     host.changeRule("add", "-4", RULE);
     await host.pass(301_500);
-    expect(await controller.fault()).toBe(SENTENCE);
+    expect(await gateway.tunnels.protection.fault()).toBe(SENTENCE);
     await gateway.restart();
     gateway.watch();
     await host.pass(2_000);
-    expect(await gateway.controller.fault()).toBe(SENTENCE);
+    expect(await gateway.tunnels.protection.fault()).toBe(SENTENCE);
   });
 
   claim("is a part that does not hold in the report of all parts", async (gateway) => {
-    const { host, controller } = gateway;
+    const { host } = gateway;
     host.changeRule("add", "-4", RULE);
-    const { parts } = await controller.inspection();
+    const { parts } = await gateway.tunnels.protection.inspection();
     expect(parts.filter(({ holds }) => !holds).map(({ found }) => found)).toEqual([
       "another program's rule comes before the kill switch's: 9 to 8.8.8.8/32 lookup main",
       "off: LAN clients are not served",
@@ -244,8 +244,8 @@ describe("a routing rule of another program before ours", () => {
   });
 
   claim("is not reported while the kill switch is off without a tunnel", async (gateway) => {
-    const { host, controller } = gateway;
-    await controller.setKillSwitch(false);
+    const { host } = gateway;
+    await gateway.operatorSwitch.turn(false);
     host.changeRule("add", "-4", RULE);
     await host.pass(400_000);
     expect(gateway.alerts).toEqual(["killswitch_off"]);
@@ -261,12 +261,12 @@ describe("another firewall that begins to drop what is forwarded", () => {
     "Another firewall drops what the LAN sends into the tunnel (ip filter FORWARD); to let it through: iptables -I FORWARD -o wg+ -j ACCEPT; iptables -I FORWARD -i wg+ -j ACCEPT";
 
   claim("is reported in an alert and in status, but is not a fault of the kill switch", async (gateway) => {
-    const { host, controller } = gateway;
+    const { host } = gateway;
     host.setOtherTable("ip filter", filter());
     await host.pass(3_000);
     expect(gateway.alerts).toEqual(["forwarding_dropped"]);
     expect((await gateway.status()).error).toBe(SENTENCE);
-    expect(await controller.fault()).toBeNull();
+    expect(await gateway.tunnels.protection.fault()).toBeNull();
     host.setOtherTable("ip filter", filter('oifname "wg*" accept', 'iifname "wg*" accept'));
     await host.pass(3_000);
     expect(gateway.alerts).toEqual(["forwarding_dropped", "forwarding_restored"]);
@@ -713,7 +713,7 @@ describe("what changes nothing of the kill switch", () => {
     }
     await host.pass(MINUTE_MS);
     expect(gateway.alerts).toEqual([]);
-    expect(await controller.fault()).toBeNull();
+    expect(await gateway.tunnels.protection.fault()).toBeNull();
   });
 });
 
@@ -798,11 +798,11 @@ describe("an nft that refuses", () => {
     refuseTables(host);
     await expect(controller.connect(ONE)).rejects.toThrow("made to fail");
     await host.pass(MINUTE_MS);
-    expect(await controller.fault()).toContain("made to fail");
+    expect(await gateway.tunnels.protection.fault()).toContain("made to fail");
     expect(gateway.alerts).toEqual(["protection_failed"]);
     host.fails = () => null;
     await host.pass(3_000);
-    expect(await controller.fault()).toBeNull();
+    expect(await gateway.tunnels.protection.fault()).toBeNull();
     expect(gateway.alerts).toEqual(["protection_failed", "protection_restored"]);
     expect(gateway.warnings[0]).toBe(`The kernel refused a part of the kill switch: ${LOAD}: made to fail`);
     expect(kernelState(host)).toBe(before);
@@ -821,19 +821,19 @@ describe("an nft that refuses", () => {
       expect(gateway.warnings[0]).toBe(
         `A part of the kill switch may be missing from the kernel: ${LOAD} did not finish within 30 s`,
       );
-      expect(await controller.fault()).toBeNull();
+      expect(await gateway.tunnels.protection.fault()).toBeNull();
     },
   );
 
   claim(
     "while the table is removed causes one alert for the damage, and the repair once nft works",
     async (gateway) => {
-      const { host, controller } = gateway;
+      const { host } = gateway;
       const before = kernelState(host);
       refuseTables(host);
       host.removeTable();
       await host.pass(MINUTE_MS);
-      expect(await controller.fault()).not.toBeNull();
+      expect(await gateway.tunnels.protection.fault()).not.toBeNull();
       expect(await gateway.tunnels.killSwitch.stands()).toBe(false);
       expect(gateway.alerts).toEqual(["firewall_altered", "protection_failed"]);
       host.fails = () => null;
@@ -958,8 +958,8 @@ describe("a change of another program right after one of ours", () => {
 
 describe("with the kill switch off", () => {
   claim("there is no alert about a missing table", async (gateway) => {
-    const { host, controller } = gateway;
-    await controller.setKillSwitch(false);
+    const { host } = gateway;
+    await gateway.operatorSwitch.turn(false);
     host.tell("nft", '{"delete": {"table": {"family": "inet", "name": "portcullis", "handle": 8}}}');
     await host.pass(400_000);
     expect(gateway.alerts).toEqual(["killswitch_off"]);
@@ -967,7 +967,7 @@ describe("with the kill switch off", () => {
   });
 
   claim("that is told, and that it is on again, each once", async (gateway) => {
-    for (const wanted of [true, false, false, true, true]) await gateway.controller.setKillSwitch(wanted);
+    for (const wanted of [true, false, false, true, true]) await gateway.operatorSwitch.turn(wanted);
     expect(gateway.alerts).toEqual(["killswitch_off", "killswitch_on"]);
     expect(gateway.warnings).toEqual([
       "The kill switch has been turned off: traffic may leave outside the tunnel.",
@@ -977,7 +977,7 @@ describe("with the kill switch off", () => {
 
   claim("a tunnel is still repaired", async (gateway) => {
     const { host, controller } = gateway;
-    await controller.setKillSwitch(false);
+    await gateway.operatorSwitch.turn(false);
     await controller.connect(ONE);
     await host.pass(5_000);
     const before = kernelState(host);

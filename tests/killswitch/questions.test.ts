@@ -26,9 +26,9 @@ function claim(text: string, work: (gateway: Gateway) => Promise<void>, prepare 
 }
 
 /** Both questions, as a dashboard and a monitor ask them. */
-async function ask({ controller }: Gateway): Promise<{ active: boolean; fault: string | null }> {
+async function ask({ controller, tunnels }: Gateway): Promise<{ active: boolean; fault: string | null }> {
   const { killswitch_active: active } = await controller.status("custom");
-  return { active, fault: await controller.fault() };
+  return { active, fault: await tunnels.protection.fault() };
 }
 
 /** The programs that run meanwhile. */
@@ -134,9 +134,9 @@ describe("the next question reads again", () => {
   claim("after a change of the gateway's own, before its event", async (gateway) => {
     const { host, controller } = gateway;
     host.mute = true;
-    await controller.setKillSwitch(false);
+    await gateway.operatorSwitch.turn(false);
     expect((await ask(gateway)).active).toBe(false);
-    await controller.setKillSwitch(true);
+    await gateway.operatorSwitch.turn(true);
     expect(await ask(gateway)).toEqual(WELL);
     const disconnected = await programsIn(gateway, async () => {
       await controller.disconnect();
@@ -167,10 +167,10 @@ describe("the next question reads again", () => {
   });
 
   claim("of the operator, each time", async (gateway) => {
-    const { host, controller } = gateway;
+    const { host } = gateway;
     host.mute = true;
     host.removeTable();
-    expect((await controller.inspection()).firewall).toBe(false);
+    expect((await gateway.tunnels.protection.inspection()).firewall).toBe(false);
   });
 });
 

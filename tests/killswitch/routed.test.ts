@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { applyRules } from "../../src/killswitch/kernel-rules.ts";
 import { inspect } from "../../src/killswitch/report.ts";
 import {
   applyRoutes,
@@ -8,7 +9,7 @@ import {
   routersTo,
   routesTo,
 } from "../../src/killswitch/routed.ts";
-import { applyRules, routedRules, rulesFor } from "../../src/killswitch/routing-rules.ts";
+import { routedRules, rulesFor } from "../../src/killswitch/routing-rules.ts";
 import { cidr, cidrs, ips } from "../fake/address.ts";
 import { needsNamespaces } from "../fast.ts";
 import { FIRST, LAN_ROUTES, NETWORK, POLICIES } from "./example.ts";

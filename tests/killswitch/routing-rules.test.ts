@@ -1,16 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { applyRules, readAllRules, readRules, ruleChanges } from "../../src/killswitch/kernel-rules.ts";
 import { isRelayRule, relayRules } from "../../src/killswitch/relay.ts";
 import { isRouterRule, routerRules } from "../../src/killswitch/router.ts";
-import {
-  applyRules,
-  exceptionRules,
-  type Rule,
-  readAllRules,
-  readRules,
-  ruleChanges,
-  rulesFor,
-  withoutBarrier,
-} from "../../src/killswitch/routing-rules.ts";
+import { exceptionRules, type Rule, rulesFor, withoutBarrier } from "../../src/killswitch/routing-rules.ts";
 import type { Host } from "../../src/system/host.ts";
 import { needsNamespaces } from "../fast.ts";
 import { POLICIES } from "./example.ts";

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { LanDevice } from "../../lab/lan-device.ts";
 import type { Mark } from "../../lab/marker.ts";
@@ -6,8 +6,6 @@ import { type Seen, seenAt, tableOf } from "../../lab/places.ts";
 import { until } from "../../lab/until.ts";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
-
-const { test } = long("each case of what the leaks show in passing");
 
 /** Some connects and restarts, and seconds of traffic, on a busy machine. */
 const TIMEOUT_MS = 240_000;
@@ -143,7 +141,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+long("many replacements of the table").test(
   `${RELOADS} replacements of the table let nothing of a direct device past its rules`,
   async () => {
     await allow("on");

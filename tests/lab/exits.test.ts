@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { inject } from "../../lab/injector.ts";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { LanDevice } from "../../lab/lan-device.ts";
@@ -19,8 +19,6 @@ import { until } from "../../lab/until.ts";
 import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
-
-const { test } = long("each case of what the leaks show in passing");
 
 /** Two connects, restarts and some seconds of traffic, on a busy machine. */
 const TIMEOUT_MS = 240_000;
@@ -322,7 +320,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+long("each set that another program empties").test(
   "sets of devices that another program empties close and never open, until they are repaired",
   async () => {
     await assign(1, "second");

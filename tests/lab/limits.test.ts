@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
 import { LanDevice } from "../../lab/lan-device.ts";
 import { type Carried, startStreams, streamed } from "../../lab/stream.ts";
@@ -6,7 +6,7 @@ import { until } from "../../lab/until.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 
-const { test } = long("each case of what the leaks show in passing");
+const further = long("the same for limits that all share, and after a restart");
 
 const TIMEOUT_MS = 240_000;
 const SECONDS = 5;
@@ -87,7 +87,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "a limit outlives the service, and comes back if another program removes the table",
   async () => {
     await limit(RATE);
@@ -128,7 +128,7 @@ test(
 const reaches = async ({ namespace }: LanDevice) =>
   (await lab.exec(namespace, ["ping", "-c", "1", "-W", "2", INTERNET.host4])).code === 0;
 
-test(
+further.test(
   "after its quota a device is slower, or is only told of",
   async () => {
     const quota = { megabytes: 1, every: "day" };
@@ -175,7 +175,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "everybody else shares a quota, over both families and invented MAC addresses, and a device with its own has that",
   async () => {
     const share = async (quota: unknown) =>
@@ -224,7 +224,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "everybody else shares a rate, and a device with its own has that",
   async () => {
     const share = async (rate: typeof RATE | null) =>

@@ -551,7 +551,7 @@ test("a broker outside the LAN is not contacted if the tunnel does not lead to i
   await home.parts.catalogue.addCustom({ ...NARROW, allowed_ips: "10.0.0.0/8" });
   home.parts.catalogue.use("custom");
   await home.connect(NARROW.name);
-  await home.parts.controller.setKillSwitch(false);
+  await home.parts.operatorSwitch.turn(false);
   shown = await Shown.start({ mqtt: "mqtt://192.0.2.77" }, home);
   await shown.until(() => shown.lines.length > 0);
   expect(shown.lines).toEqual([

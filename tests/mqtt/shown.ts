@@ -36,7 +36,7 @@ export class Shown {
         status,
         log: { info: log, warn: log },
         hostname: "pi",
-        lans: () => home.parts.controller.lans.flatMap((lan) => lan.prefixes),
+        lans: () => home.parts.killSwitch.network.lans.flatMap((lan) => lan.prefixes),
         tunnelTo: (address) => home.parts.httpsClient.ownAddressTo(address),
       },
       this.stopping.signal,

@@ -2,19 +2,26 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { addressOf, contains, isPrivate, lengthOf, type Prefix } from "../../src/base/address.ts";
 import { rulesFor } from "../../src/killswitch/routing-rules.ts";
-import { type Cable, lanOf, lanPrefixOf, NO_ROLES, type Outlook, rolesAfter } from "../../src/network/lan.ts";
+import {
+  type Cable,
+  type LanCriteria,
+  lanOf,
+  lanPrefixOf,
+  NO_ROLES,
+  rolesAfter,
+} from "../../src/network/lan.ts";
 import { cidr, cidrs } from "../fake/address.ts";
 
 function cable(name: string, ...addresses: string[]): Cable {
   return { interface: name, isEthernet: true, addresses: cidrs(...addresses) };
 }
 
-function outlook(change: Partial<Outlook> = {}): Outlook {
+function criteria(change: Partial<LanCriteria> = {}): LanCriteria {
   return { named: [], uplink: "eth0", routed: ["eth0"], roles: NO_ROLES, ...change };
 }
 
-function namesOf(cables: readonly Cable[], change: Partial<Outlook> = {}): string[] {
-  return lanOf(cables, outlook(change)).lans.map((lan) => lan.interface);
+function namesOf(cables: readonly Cable[], change: Partial<LanCriteria> = {}): string[] {
+  return lanOf(cables, criteria(change)).lans.map((lan) => lan.interface);
 }
 
 const UPLINK = cable("eth0", "192.168.1.5/24", "fd01::5/64", "fe80::5/64");
@@ -50,7 +57,7 @@ describe("a LAN prefix ends where private address space ends", () => {
     fc.assert(
       fc.property(fc.array(address, { maxLength: 4 }), fc.boolean(), (addresses, isNamed) => {
         const texts = addresses.map(([ip, length]) => `${ip}/${length}`);
-        const { lans } = lanOf([cable("eth0", ...texts)], outlook(isNamed ? { named: ["eth0"] } : {}));
+        const { lans } = lanOf([cable("eth0", ...texts)], criteria(isNamed ? { named: ["eth0"] } : {}));
         for (const { prefixes } of lans) for (const prefix of prefixes) expect(isWholly(prefix)).toBe(true);
         const routed = rulesFor({ lans, uplink: "eth0", uplinkPrefixes: [], ipv6: "on" }).filter(({ text }) =>
           /^to /.test(text),
@@ -62,7 +69,7 @@ describe("a LAN prefix ends where private address space ends", () => {
   }, 60_000);
 
   test("a prefix that is cut off is remarked on, and no other is", () => {
-    const told = (...addresses: string[]) => lanOf([cable("eth0", ...addresses)], outlook()).remarks;
+    const told = (...addresses: string[]) => lanOf([cable("eth0", ...addresses)], criteria()).remarks;
     expect(told("192.168.60.2/1", "fe80::1/64")).toEqual([
       "eth0 has 192.168.60.2/1, but only 192.168.0.0/16 of it counts as LAN, because private address space ends there; correct the prefix length on the gateway or the DHCP server",
     ]);
@@ -117,13 +124,13 @@ describe("the uplink", () => {
   });
 
   test("is the LAN if the operator says so, with a remark if the gateway would choose otherwise", () => {
-    const { lans, remarks } = lanOf([UPLINK, LAN], outlook({ named: ["eth0", "eth1"] }));
+    const { lans, remarks } = lanOf([UPLINK, LAN], criteria({ named: ["eth0", "eth1"] }));
     expect(lans.map((lan) => lan.interface)).toEqual(["eth0", "eth1"]);
     expect(remarks).toEqual([
       "the uplink eth0 is LAN because the settings name it: every host on its network may use the gateway; to exclude it: --lan eth1 (PORTCULLIS_LAN)",
     ]);
-    expect(lanOf([UPLINK], outlook({ named: ["eth0"] })).remarks).toEqual([]);
-    expect(lanOf([UPLINK, LAN], outlook({ named: ["eth1"] })).remarks).toEqual([]);
+    expect(lanOf([UPLINK], criteria({ named: ["eth0"] })).remarks).toEqual([]);
+    expect(lanOf([UPLINK, LAN], criteria({ named: ["eth1"] })).remarks).toEqual([]);
   });
 });
 
@@ -131,7 +138,7 @@ describe("once the LAN had an interface of its own,", () => {
   const missing =
     "no LAN: eth1 was the LAN and has no private address now, and the uplink does not take its place; if the LAN is on another interface now, name it: --lan (PORTCULLIS_LAN)";
 
-  test.each<[string, Cable[], Partial<Outlook>, string[]]>([
+  test.each<[string, Cable[], Partial<LanCriteria>, string[]]>([
     ["the uplink does not take its place while it has no addresses", [UPLINK, cable("eth1")], {}, []],
     ["nor while it is gone", [UPLINK], {}, []],
     ["nor while the uplink is unknown", [UPLINK, LAN], { uplink: null, routed: [] }, ["eth1"]],
@@ -149,9 +156,9 @@ describe("once the LAN had an interface of its own,", () => {
   });
 
   test("a remark says that there is no LAN", () => {
-    expect(lanOf([UPLINK], outlook({ roles: KNOWN })).remarks).toEqual([missing]);
-    expect(lanOf([UPLINK, LAN], outlook({ roles: KNOWN })).remarks).toEqual([]);
-    expect(lanOf([UPLINK], outlook({ roles: KNOWN, named: ["eth0"] })).remarks).toEqual([]);
+    expect(lanOf([UPLINK], criteria({ roles: KNOWN })).remarks).toEqual([missing]);
+    expect(lanOf([UPLINK, LAN], criteria({ roles: KNOWN })).remarks).toEqual([]);
+    expect(lanOf([UPLINK], criteria({ roles: KNOWN, named: ["eth0"] })).remarks).toEqual([]);
   });
 
   test("whatever comes and goes, an interface that was the uplink next to it is never LAN", () => {
@@ -172,10 +179,10 @@ describe("once the LAN had an interface of its own,", () => {
     });
     fc.assert(
       fc.property(fc.array(moment, { maxLength: 8 }), (moments) => {
-        let roles = rolesAfter(NO_ROLES, lanOf([UPLINK, LAN], outlook()).lans, "eth0");
+        let roles = rolesAfter(NO_ROLES, lanOf([UPLINK, LAN], criteria()).lans, "eth0");
         for (const { cables, uplink } of moments) {
           const routed = uplink === null ? [] : [uplink];
-          const { lans } = lanOf(cables, outlook({ uplink, routed, roles }));
+          const { lans } = lanOf(cables, criteria({ uplink, routed, roles }));
           expect(lans.map((lan) => lan.interface)).not.toContain("eth0");
           expect(lans.map((lan) => lan.interface)).not.toContain(uplink ?? "eth0");
           roles = rolesAfter(roles, lans, uplink);

@@ -106,7 +106,7 @@ test(
         const status = await gateway.status();
         expect(kernelState(host), label).toBe(await freshState(status));
         expect(status.state, label).not.toBe("reconnecting");
-        expect(await gateway.controller.fault(), label).toBeNull();
+        expect(await gateway.tunnels.protection.fault(), label).toBeNull();
         expect(stoodAlways(host), label).toBe(true);
       }
     }),

@@ -170,7 +170,7 @@ describe("a device of the LAN that advertises an IPv6 prefix over a tunnel's add
     await expectServed(gateway);
     await gateway.comeToRest();
     await expectServed(gateway);
-    expect((await controller.inspection()).stands).toBe(true);
+    expect((await gateway.tunnels.protection.inspection()).stands).toBe(true);
   });
 
   claim("does not prevent a connect, a switch, a new dial or a restart", async (gateway) => {

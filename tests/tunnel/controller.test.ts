@@ -54,7 +54,7 @@ test("on a kernel without IPv6 a server with IPv4 is connected to, and the kill 
     expect([host.rules["-6"], gateway.alerts]).toEqual([[], []]);
     expect(host.rules["-4"].length).toBeGreaterThan(5);
     await gateway.restart();
-    expect(await gateway.controller.fault()).toBeNull();
+    expect(await gateway.tunnels.protection.fault()).toBeNull();
     await gateway.controller.disconnect();
     expect(stoodAlways(host)).toBe(true);
   }));
@@ -72,7 +72,8 @@ describe("a connect", () => {
     },
   );
 
-  claim("brings up link, routes and rules, and keeps the kill switch", async ({ controller, host }) => {
+  claim("brings up link, routes and rules, and keeps the kill switch", async (gateway) => {
+    const { controller, host } = gateway;
     await controller.connect(ONE);
     expect(tunnelLinks(host)).toEqual(["wg0"]);
     expect(host.links.get("wg0")?.addresses).toEqual(["10.64.0.1/32", "fd00:64::1/128"]);
@@ -82,7 +83,7 @@ describe("a connect", () => {
     ]);
     expect(host.rules["-4"]).toContain("priority 90 unreachable");
     expect(host.table).toContain('oifname "wg0" ct zone set 1');
-    expect(await controller.fault()).toBeNull();
+    expect(await gateway.tunnels.protection.fault()).toBeNull();
     expect(await controller.status("custom")).toMatchObject({
       connected: true,
       server: "one",
@@ -297,7 +298,7 @@ describe("a connect", () => {
     };
     await expect(controller.connect(ONE)).rejects.toThrow(TypeError);
     expect((await controller.status("custom")).error).toBe("unexpected (a key) in wg setconf wg0 /dev/stdin");
-    expect(await controller.fault()).toContain("unexpected (a key) in ip -j link show");
+    expect(await gateway.tunnels.protection.fault()).toContain("unexpected (a key) in ip -j link show");
     expect(log.join("\n")).toContain("unexpected (a key) in ip -j link show");
     expect(log.join("\n")).not.toContain(privateKey);
   });
@@ -436,11 +437,11 @@ describe("a connect", () => {
     await controller.connect(TWO);
     await settled(gateway);
     expect(await gateway.status()).toMatchObject({ connected: true, server: "two" });
-    expect(await controller.fault()).not.toBeNull();
+    expect(await gateway.tunnels.protection.fault()).not.toBeNull();
     host.fails = () => null;
     await gateway.look();
     expect(tunnelLinks(host)).toEqual(["wg1"]);
-    expect(await controller.fault()).toBeNull();
+    expect(await gateway.tunnels.protection.fault()).toBeNull();
   });
 });
 
@@ -515,7 +516,7 @@ describe("a dead session", () => {
       await host.sleep(61_000);
       await gateway.look();
       expect(await gateway.status()).toMatchObject({ connected: true, server: "one", error: null });
-      expect(await controller.fault()).toBeNull();
+      expect(await gateway.tunnels.protection.fault()).toBeNull();
       expect(stoodAlways(host)).toBe(true);
     },
   );
@@ -523,23 +524,23 @@ describe("a dead session", () => {
 
 describe("the operator's switch", () => {
   claim("taken down leaves no table, and taken up again closes the gateway", async (gateway) => {
-    const { controller, host } = gateway;
+    const { host } = gateway;
     const before = kernelState(host);
-    await controller.setKillSwitch(false);
+    await gateway.operatorSwitch.turn(false);
     expect(host.table).toBeNull();
     expect(host.rules["-4"]).toEqual([]);
     expect(await gateway.tunnels.killSwitch.stands()).toBe(false);
-    await controller.setKillSwitch(true);
+    await gateway.operatorSwitch.turn(true);
     expect(kernelState(host)).toBe(before);
     expect(await gateway.tunnels.killSwitch.stands()).toBe(true);
   });
 
   claim("taken up while a connect is in progress, it closes the gateway at once", async (gateway) => {
     const { controller, host } = gateway;
-    await controller.setKillSwitch(false);
+    await gateway.operatorSwitch.turn(false);
     host.silent.add(ENDPOINT.one);
     const connecting = controller.connect(ONE).catch(() => "in vain");
-    const up = controller.setKillSwitch(true);
+    const up = gateway.operatorSwitch.turn(true);
     const { killSwitch } = gateway.tunnels;
     while (!(await killSwitch.stands()) && controller.state.name !== "failed") await Promise.resolve();
     expect(controller.state.name).toBe("connecting");
@@ -554,8 +555,8 @@ describe("the operator's switch, asked twice during a connect,", () => {
     const { controller, host } = gateway;
     host.silent.add(ENDPOINT.one);
     const connecting = controller.connect(ONE).catch(() => "in vain");
-    const down = controller.setKillSwitch(false);
-    const up = controller.setKillSwitch(true);
+    const down = gateway.operatorSwitch.turn(false);
+    const up = gateway.operatorSwitch.turn(true);
     await expect(down).rejects.toMatchObject({ code: "interrupted" });
     await Promise.all([connecting, up]);
     expect(stoodAlways(host)).toBe(true);
@@ -641,7 +642,7 @@ slow.describe.each(["before", "after"] as const)("a command that fails %s its ef
         for (let failing = 1, failed = true; failed; failing++) {
           const label = `${name}, command ${failing}`;
           const gateway = await Gateway.started(join(directory, `${failing}`));
-          const { host, controller } = gateway;
+          const { host } = gateway;
           await scenario.before(gateway);
           await settled(gateway);
           const start = host.commands.length;
@@ -654,7 +655,7 @@ slow.describe.each(["before", "after"] as const)("a command that fails %s its ef
           await gateway.comeToRest();
           const fresh = await freshState(await gateway.status());
           expect(kernelState(host), label).toBe(fresh);
-          expect(await controller.fault(), label).toBeNull();
+          expect(await gateway.tunnels.protection.fault(), label).toBeNull();
           expect(stoodAlways(host), label).toBe(true);
         }
       }),
@@ -689,7 +690,7 @@ async function assertHonest(gateway: Gateway, label: string): Promise<void> {
   const status = await gateway.status();
   if (status.state === "reconnecting") return;
   const asWanted = kernelState(gateway.host) === (await freshState(status));
-  if (!asWanted) expect(await gateway.controller.fault(), `${label}: a fault is told`).not.toBeNull();
+  if (!asWanted) expect(await gateway.tunnels.protection.fault(), `${label}: a fault is told`).not.toBeNull();
 }
 
 /** The queue is empty: what goes on after a connect's answer is over. */

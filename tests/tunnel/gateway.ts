@@ -3,6 +3,7 @@ import { type Settings, settingsFrom } from "../../src/base/settings.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import { KillSwitch } from "../../src/killswitch/killswitch.ts";
 import { chainsListed, elementsOf, finalRulesStand } from "../../src/killswitch/listing.ts";
+import { isKillSwitchWanted, OperatorSwitch } from "../../src/killswitch/operator-switch.ts";
 import { type Alarm, Repairs } from "../../src/killswitch/repairs.ts";
 import { networkFinder } from "../../src/network/finder.ts";
 import type { Place } from "../../src/servers/place.ts";
@@ -73,6 +74,7 @@ export const FAKE_SETTINGS: Settings = settingsFrom({ interface: BASE });
 /** The real tunnel on a fake kernel; `restart` is a new process on the same kernel and the same disk. */
 export class Gateway {
   tunnels: Tunnels;
+  operatorSwitch!: OperatorSwitch;
   devices!: Devices;
   store!: Store;
   savedState: SavedState;
@@ -175,7 +177,11 @@ export class Gateway {
       warnings.push(message);
     };
     const repairs = new Repairs(host, alarm);
-    const killSwitch = new KillSwitch(host, () => savedState.killSwitchWanted(), repairs, alarm);
+    const killSwitch = new KillSwitch(host, () => isKillSwitchWanted(savedState), repairs, alarm);
+    this.operatorSwitch = new OperatorSwitch({
+      ...{ savedState, store: this.store, killSwitch, alarm },
+      settle: (decide) => this.controller.settle(decide),
+    });
     this.devices = new Devices({
       ...{ host, store: this.store, killSwitch, log: { warn: note } },
       tunnelNames: () => this.tunnels.all().map(({ name }) => name),

@@ -114,8 +114,8 @@ claim("another program is told how to send a request inside, or on the LAN, and 
 claim("with the kill switch off, `update` goes outside only if no tunnel carries traffic", async () => {
   const { controller, host } = gateway;
   const { httpsClient } = gateway.tunnels;
-  const savedState = { killSwitchWanted: () => false };
-  const pinned = () => pinRelease({ controller, savedState, httpsClient }, LIST);
+  const killSwitch = { isWanted: false };
+  const pinned = () => pinRelease({ controller, killSwitch, httpsClient }, LIST);
   expect(await pinned()).toBeNull();
   await controller.connect(ONE);
   expect(await pinned()).toMatchObject({ ownAddresses: ["10.64.0.1", "fd00:64::1"] });
@@ -243,7 +243,7 @@ claim(
 test("with the kill switch off and no tunnel, nothing leaves, not even a lookup", () =>
   inDirectory(async (directory) => {
     await prepare(directory);
-    await gateway.controller.setKillSwitch(false);
+    await gateway.operatorSwitch.turn(false);
     const events: string[] = [];
     gateway.host.onEvent = (event) => void events.push(event);
     await expect(gateway.tunnels.httpsClient.sendWithin(LIST)).rejects.toThrow("there is no tunnel");

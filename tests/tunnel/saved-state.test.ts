@@ -60,21 +60,21 @@ describe("on a disk that takes nothing", () => {
       const gateway = await Gateway.started(directory);
       disk(gateway, "nothing");
       const refusal = "The database could not be written: the state directory is read-only.";
-      await expect(gateway.controller.setKillSwitch(false)).rejects.toMatchObject({
+      await expect(gateway.operatorSwitch.turn(false)).rejects.toMatchObject({
         code: "storage_full",
         message: refusal,
       });
       expect((await gateway.status()).killswitch_active).toBe(true);
-      expect([gateway.savedState.killSwitchWanted(), gateway.savedState.trouble]).toEqual([true, null]);
+      expect([gateway.operatorSwitch.isOn, gateway.savedState.trouble]).toEqual([true, null]);
     }));
 
   test("the kill switch is put in place all the same, and the operator hears that a restart would undo it", () =>
     inDirectory(async (directory) => {
       const gateway = await Gateway.started(directory);
-      await gateway.controller.setKillSwitch(false);
+      await gateway.operatorSwitch.turn(false);
       expect((await gateway.status()).killswitch_active).toBe(false);
       disk(gateway, "nothing");
-      await expect(gateway.controller.setKillSwitch(true)).rejects.toMatchObject({
+      await expect(gateway.operatorSwitch.turn(true)).rejects.toMatchObject({
         code: "storage_full",
         message: TROUBLE,
       });

@@ -420,22 +420,22 @@ describe("an uplink that is down", () => {
   );
 
   claimConnected("is taken note of where the kernel refuses what follows from it", async (gateway) => {
-    const { host, controller } = gateway;
+    const { host } = gateway;
     host.links.get("lan0")?.addresses.splice(0);
     host.fails = () => (/^nft -e/.test(host.commands.at(-1) ?? "") ? "before" : null);
     host.plug(false);
     await host.pass(1_000);
     expect(await gateway.status()).toMatchObject({ state: "reconnecting", error: "the uplink up0 is down" });
-    expect(await controller.fault()).toContain("made to fail");
-    const { stands, parts } = await controller.inspection();
+    expect(await gateway.tunnels.protection.fault()).toContain("made to fail");
+    const { stands, parts } = await gateway.tunnels.protection.inspection();
     expect(stands).toBe(false);
     expect(parts.find((part) => part.name === "last change")?.found).toContain("made to fail");
     host.fails = () => null;
     host.plug(true);
     await host.pass(5_000);
     expect(await gateway.status()).toMatchObject({ connected: true, server: "one" });
-    expect(await controller.fault()).toBeNull();
-    expect((await controller.inspection()).stands).toBe(true);
+    expect(await gateway.tunnels.protection.fault()).toBeNull();
+    expect((await gateway.tunnels.protection.inspection()).stands).toBe(true);
   });
 
   claimConnected(
@@ -965,11 +965,11 @@ describe("the watch", () => {
   });
 
   claimConnected("goes on judging the server while the kernel refuses the firewall", async (gateway) => {
-    const { host, controller } = gateway;
+    const { host } = gateway;
     host.fails = () => (host.commands.at(-1) === "nft -e -s -n -f -" ? "before" : null);
     host.removeTable();
     await host.pass(3_000);
-    expect(await controller.fault()).not.toBeNull();
+    expect(await gateway.tunnels.protection.fault()).not.toBeNull();
     await loseServer(gateway);
   });
 

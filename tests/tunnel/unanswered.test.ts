@@ -8,6 +8,7 @@ import {
   unansweredAfter,
 } from "../../src/tunnel/unanswered.ts";
 import { FakeHost } from "../fake/host.ts";
+import { slow } from "../fast.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, server, THREE, TWO } from "./gateway.ts";
 
@@ -158,7 +159,7 @@ describe.each([
     PATIENCE_MS,
   );
 
-  test(
+  slow.test(
     "that is idle, or has one packet unanswered now and then, is fine",
     () =>
       onGateway(native, async (gateway, host) => {
@@ -309,7 +310,7 @@ describe("where failover is on", () => {
     PATIENCE_MS,
   );
 
-  test(
+  slow.test(
     "the tunnel moves three times an hour at most, however many servers there are",
     () =>
       onGateway(true, async (gateway, host) => {

@@ -32,7 +32,7 @@ test("a connection is saved with the places that were asked for, and shown in th
   const connection = { provider: "custom", name: "one", via: "two", wanted: "Sweden", since: 500 } as const;
   expect(disk.connection()).toEqual(connection);
   expect(aim.asked).toEqual({ wanted: "Sweden" });
-  expect(aim.words).toEqual({ provider: "custom", server: "Sweden", via: "two" });
+  expect(aim.spec).toEqual({ provider: "custom", server: "Sweden", via: "two" });
 });
 
 test("a tunnel that is up keeps its saved connection, and another server gets one of its own", () => {
@@ -51,10 +51,10 @@ test("what is cleared leads nowhere, and a start finds nothing to return to", ()
   const disk = new Disk({ provider: "custom", name: "one", since: 500 });
   const aim = aimOn(disk);
   aim.resume();
-  expect(aim.words).toEqual({ provider: "custom", server: "one" });
+  expect(aim.spec).toEqual({ provider: "custom", server: "one" });
   aim.clear();
   aim.save();
-  expect([aim.words, aim.saved]).toEqual([null, null]);
+  expect([aim.spec, aim.saved]).toEqual([null, null]);
 });
 
 test("a move in an order that was interrupted before it was saved keeps the order, and what is none of it does not", () => {

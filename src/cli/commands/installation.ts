@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { FLAGS } from "../../base/settings.ts";
+import { FLAGS } from "../../base/flags.ts";
 import { INSTALLABLE } from "../../install/environment.ts";
 import type { Layout } from "../../system/layout.ts";
 import { command } from "../api-command.ts";

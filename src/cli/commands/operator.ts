@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
-import { FLAGS, type Settings } from "../../base/settings.ts";
+import { FLAGS } from "../../base/flags.ts";
+import type { Settings } from "../../base/settings.ts";
 import { type Output, print } from "../api-command.ts";
 import { withInstalledSettings } from "../settings.ts";
 

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../devices/schema.ts";
+import { exitKindOf, isOutside } from "../../shared/exits.ts";
 import { knownOf, refresh, useAnswer } from "../answers.ts";
 import { change, pathOf } from "../api.ts";
 import { type ExitState, isNetwork, titleOf } from "../exit.ts";
@@ -47,7 +48,7 @@ export function DeviceExit({ device, list }: DeviceExitProps) {
         from={list}
         save={(exit) => save(bodyOf(exit))}
         ask={(exit) => {
-          if (exit === "direct") return questionAbout(device);
+          if (isOutside(exit)) return questionAbout(device);
           return order && exit !== order.join(COMMA) ? questionAboutOrder(device, order, exit, isOpen) : null;
         }}
         other={{
@@ -112,8 +113,14 @@ function Until({ schedule: { name, next_at }, zone }: { schedule: Schedule; zone
 
 /** Between the device and its exit, so that the row reads as a sentence. */
 function verbFor(exit: string): string {
-  if (exit === "blocked") return say("is");
-  return exit === "direct" ? say("leaves") : say("leaves by");
+  switch (exitKindOf(exit)) {
+    case "blocked":
+      return say("is");
+    case "direct":
+      return say("leaves");
+    case "tunnel":
+      return say("leaves by");
+  }
 }
 
 export function devicePath({ id }: Pick<Device, "id">): string {
@@ -121,7 +128,7 @@ export function devicePath({ id }: Pick<Device, "id">): string {
 }
 
 function optionsFor(device: Device, list: DeviceList, exitOf: (exit: string) => ExitState): Option[] {
-  const exits = list.exits.filter((exit) => exit !== "direct" || !isNetwork(device));
+  const exits = list.exits.filter((exit) => !isOutside(exit) || !isNetwork(device));
   const own = device.assigned && !exits.includes(device.exit) ? [device.exit] : [];
   const order = device.exit_order;
   return [

@@ -1,5 +1,5 @@
 import { mustParseAddress } from "../../base/address.ts";
-import { FLAGS } from "../../base/settings.ts";
+import { FLAGS } from "../../base/flags.ts";
 import type { VpnProvider } from "../provider.ts";
 import { MullvadAccount } from "./account.ts";
 import { MullvadApi } from "./api.ts";

@@ -1,4 +1,5 @@
 import { useState } from "preact/hooks";
+import { isOutside } from "../../../shared/exits.ts";
 import type { Action } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { ApiError, change } from "../../api.ts";
@@ -39,7 +40,7 @@ export function Add({ action, onClose }: { action: Action; onClose: () => void }
         />
         <Select
           label={say("Exit")}
-          hint={exit === "direct" ? DIRECT : say("By which the traffic to them leaves.")}
+          hint={isOutside(exit) ? DIRECT : say("By which the traffic to them leaves.")}
           {...bind("exit")}
           value={exit}
           options={exits.map((each) => ({ value: each, text: exitOf(each).text }))}

@@ -1,5 +1,6 @@
 import type { Destination } from "../../../destinations/schema.ts";
 import type { DeviceList } from "../../../devices/schema.ts";
+import { isOutside } from "../../../shared/exits.ts";
 import { change, pathOf } from "../../api.ts";
 import { inItsWords } from "../../codes.ts";
 import { targetText } from "../../destination.ts";
@@ -28,7 +29,7 @@ export function Row({ rule, list }: RowProps) {
   const exits = [...new Set([...(list?.exits ?? []), exit])];
   return (
     <li class={`destination row tone-${toneOf(rule)}`}>
-      <Icon name={exit === "direct" ? "warning" : open ? "shield" : "blocked"} />
+      <Icon name={isOutside(exit) ? "warning" : open ? "shield" : "blocked"} />
       <div class="destination-what">
         <p>
           <strong>{to}</strong>
@@ -50,7 +51,7 @@ export function Row({ rule, list }: RowProps) {
           options={exits.map((each) => ({ value: each, text: exitOf(each).text }))}
           from={rule}
           save={async (next) => void (await change("PATCH", path, { exit: next }))}
-          ask={(next) => (next === "direct" ? questionAbout(to, whom) : null)}
+          ask={(next) => (isOutside(next) ? questionAbout(to, whom) : null)}
         />
       </div>
       <Button
@@ -74,7 +75,7 @@ export function Row({ rule, list }: RowProps) {
 }
 
 function toneOf({ exit, open }: Destination): string {
-  if (exit === "direct") return "partly";
+  if (isOutside(exit)) return "partly";
   return open ? "protected" : "blocked";
 }
 

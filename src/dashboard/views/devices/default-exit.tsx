@@ -1,4 +1,5 @@
 import type { DeviceList } from "../../../devices/schema.ts";
+import { isOutside } from "../../../shared/exits.ts";
 import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { titleOf } from "../../exit.ts";
@@ -15,7 +16,7 @@ const MAX_NAMES = 4;
 /** Where devices leave that nobody has assigned. */
 export function DefaultExit({ list }: { list: DeviceList }) {
   const exitOf = useExits();
-  const exits = list.exits.filter((exit) => exit !== "direct");
+  const exits = list.exits.filter((exit) => !isOutside(exit));
   return (
     <section class="card default-exit">
       <h2>{say("Default exit")}</h2>

@@ -1,5 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
+import { isOutside } from "../../../shared/exits.ts";
 import { DIVERTED, isNetwork, isNew, isRemote, titleOf } from "../../exit.ts";
 import { agoOf, rateOf } from "../../format.ts";
 import { say } from "../../language.ts";
@@ -45,7 +46,7 @@ export function DeviceRow({ device, list, isOwn, hold }: DeviceRowProps) {
             <strong>{title}</strong>
             {isOwn && <span class="label own">{say("This device")}</span>}
             {isNew(device) && !isNetwork(device) && <span class="label new">{say("New")}</span>}
-            {device.exit === "direct" && <span class="label direct">{say("Outside every tunnel")}</span>}
+            {isOutside(device.exit) && <span class="label direct">{say("Outside every tunnel")}</span>}
             {device.rate !== undefined && <span class="label limit">{limitText(device.rate)}</span>}
             {device.quota !== undefined && <span class="label limit">{quotaText(device.quota)}</span>}
           </p>

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
 import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
+import { isOutside } from "../../../shared/exits.ts";
 import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { isNetwork } from "../../exit.ts";
@@ -71,7 +72,7 @@ function Add({ list }: { list: DeviceList }) {
     return say("{prefix} is in the list now.", { prefix: prefix.trim() });
   };
   if (!isShown) return <FormButton open={() => setShown(true)}>{say("Add a network")}</FormButton>;
-  const exits = list.exits.filter((each) => each !== "direct");
+  const exits = list.exits.filter((each) => !isOutside(each));
   return (
     <Form
       work={add}

@@ -1,5 +1,6 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { Network } from "../../../http/schema.ts";
+import { isOutside } from "../../../shared/exits.ts";
 import { standingOf } from "../../../shared/verdict.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { inItsWords } from "../../codes.ts";
@@ -113,7 +114,7 @@ function wayOf(
   { isOff, isDiverted }: Protection,
 ): Way {
   if (isDiverted && exit !== "blocked") return { icon: "warning", tone: "partly", text: divertedText(count) };
-  if (exit === "direct") return { icon: "warning", tone: "partly", text: directText(count) };
+  if (isOutside(exit)) return { icon: "warning", tone: "partly", text: directText(count) };
   const row = tunnels.map(standingOf).find(({ name }) => name === exit);
   const place = row === undefined ? "" : placeOf(row);
   if (row?.unanswered) return { icon: "warning", tone: "partly", text: unansweredText(count, place) };

@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import { clientFile, type Reach } from "../../../remote/client-file.ts";
 import type { AddedRemoteDevice } from "../../../remote/schema.ts";
 import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
+import { isOutside } from "../../../shared/exits.ts";
 import { generateKeyPair } from "../../../wireguard/key.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
@@ -38,7 +39,7 @@ export function Add({ onClose }: { onClose: () => void }) {
     setInvited(await invite(request, choice === "home" ? "home" : "everything"));
   };
   if (invited !== null) return <Invitation of={invited} onClose={onClose} />;
-  const exits = list?.exits.filter((each) => each !== "direct") ?? [];
+  const exits = list?.exits.filter((each) => !isOutside(each)) ?? [];
   return (
     <Dialog title={say("Add a device")} onClose={onClose}>
       <Form faults={faults} work={add} submit={say("Show the code")} doing={say("Adding…")}>

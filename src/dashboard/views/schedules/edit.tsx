@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { DeviceList } from "../../../devices/schema.ts";
 import { MAX_EVERY_HOURS } from "../../../shared/bounds.ts";
+import { isOutside } from "../../../shared/exits.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import type { Action } from "../../action.ts";
 import { change, pathOf } from "../../api.ts";
@@ -194,7 +195,7 @@ function DeviceField({ list, draft, bind }: FieldsProps) {
 
 function ExitField({ list, draft, bind }: FieldsProps) {
   const exits = withOwn(
-    list.exits.filter((exit) => exit !== "direct"),
+    list.exits.filter((exit) => !isOutside(exit)),
     draft.exit,
   );
   const exitOf = useExits();

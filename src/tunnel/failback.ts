@@ -10,10 +10,10 @@ import { besideOf, type Candidate, type Target } from "./target.ts";
 /** A time is quiet in which a tunnel has carried no more than this, both ways: less than any call, film or download. */
 const QUIET = { bytes: 250_000, ms: 60_000 };
 
-/** A way back has lasted when the tunnel is there so long after. */
+/** A failback that is not undone for this long was right. */
 const LASTING_MS = 3_600_000;
 /** With the usual ten minutes, such a server is tried again after half a day at the latest. */
-const MOST_PATIENCE = 64;
+const MAX_PATIENCE = 64;
 
 interface Deps {
   host: Pick<Host, "monotonic">;
@@ -27,10 +27,10 @@ interface Deps {
 }
 
 /**
- * Leads a live tunnel back to a better target of its order once that answers again. It has no timer: who looks at the
- * tunnel lets it look, too.
+ * Leads a live tunnel back to a better target of its order once that answers again. It has no timer: each look at the
+ * tunnel includes one of it.
  */
-export class WayBack {
+export class Failback {
   private session: Session | null = null;
   /** When a better target was tried last, or the tunnel came to this one. */
   private triedAt = 0;
@@ -39,7 +39,7 @@ export class WayBack {
   private attempt: AbortController | null = null;
   /** Which target it was led back to, and when. */
   private led: { to: number; at: number } | null = null;
-  /** How many times as long as was asked for it waits: twice as long after each way back that did not last. */
+  /** How many times as long as was asked for it waits: twice as long after each failback that did not last. */
   private patience = 1;
 
   constructor(private readonly deps: Deps) {}
@@ -68,7 +68,7 @@ export class WayBack {
     if (this.led === null) return;
     const isLeft = (this.deps.controller.asked.order?.at ?? 0) > this.led.to;
     if (!isLeft && now - this.led.at < LASTING_MS) return;
-    this.patience = isLeft ? Math.min(this.patience * 2, MOST_PATIENCE) : 1;
+    this.patience = isLeft ? Math.min(this.patience * 2, MAX_PATIENCE) : 1;
     this.led = null;
   }
 

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import type { Server } from "../../src/servers/schema.ts";
 import type { MoveWhen, Order } from "../../src/tunnel/order.ts";
+import { QualityFailover } from "../../src/tunnel/quality-failover.ts";
 import type { Session } from "../../src/tunnel/session.ts";
-import { WayOut } from "../../src/tunnel/way-out.ts";
 import { SERVERS, THREE } from "./gateway.ts";
 
 const TARGETS = SERVERS.map(({ provider, name }) => ({ provider, server: name }));
@@ -23,11 +23,11 @@ class Tunnel {
   /** Another list after another connect. */
   targets = TARGETS;
   private session = { server: SERVERS[0] } as Session;
-  readonly wayOut: WayOut;
+  readonly qualityFailover: QualityFailover;
 
   constructor(order: Partial<Order>) {
     const tunnel = this;
-    this.wayOut = new WayOut({
+    this.qualityFailover = new QualityFailover({
       host: { monotonic: () => this.now },
       controller: {
         get asked() {
@@ -62,7 +62,7 @@ class Tunnel {
   async passes(minutes: number): Promise<void> {
     for (let second = 0; second < minutes * 60; second += 10) {
       this.now += 10_000;
-      this.wayOut.look(this.session);
+      this.qualityFailover.look(this.session);
       await Promise.resolve();
       await Promise.resolve();
     }
@@ -133,7 +133,7 @@ test("the time of a target that was left runs while the tunnel is led elsewhere,
   await tunnel.passes(3.5);
   const isHeldAfter = (ms: number) => {
     tunnel.now = tunnel.begun + ms;
-    return tunnel.wayOut.holds(TARGETS[0]);
+    return tunnel.qualityFailover.holds(TARGETS[0]);
   };
   expect([tunnel.at, isHeldAfter(599_999), isHeldAfter(600_000)]).toEqual([1, true, false]);
 });

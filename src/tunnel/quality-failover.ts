@@ -8,12 +8,12 @@ import type { Quality } from "./quality.ts";
 import type { Session } from "./session.ts";
 import { besideOf, leadsTo, type Target } from "./target.ts";
 
-/** A tunnel is not led away before it has been there so long, and after an attempt in vain. */
+/** The shortest time between two attempts to leave, and between an arrival and the first. */
 const STAYS_MS = 180_000;
-/** Who moves again so soon after a target was to be tried again moves in vain: no target is good. */
+/** A move this soon after a retry means that no target is good. */
 const IN_VAIN_MS = 3_600_000;
 /** With the usual ten minutes, a target is taken again after half a day at the latest. */
-const MOST_PATIENCE = 64;
+const MAX_PATIENCE = 64;
 
 interface Deps {
   host: Pick<Host, "monotonic">;
@@ -29,9 +29,9 @@ interface Deps {
 
 /**
  * Leads a live tunnel away from a target that has become slow or lossy, where its order says so, once another target
- * answers. It has no timer: who looks at the tunnel lets it look, too.
+ * answers. It has no timer: each look at the tunnel includes one of it.
  */
-export class WayOut {
+export class QualityFailover {
   private session: Session | null = null;
   /** The same list as long as the tunnel moves in it. */
   private targets: readonly OrderTarget[] | null = null;
@@ -111,12 +111,12 @@ export class WayOut {
 
   /**
    * The target is not taken again for a while, and for longer each time if no target is good. From when it was to be left:
-   * the way back counts from the arrival elsewhere, and finds it free then.
+   * failback counts from the arrival elsewhere, and finds it free then.
    */
   private hold(left: string, now: number, minutes = BACK_MINUTES): void {
     for (const [target, until] of this.heldUntil) if (now >= until) this.heldUntil.delete(target);
     const isInVain = now - this.triesAgainAt < IN_VAIN_MS;
-    this.patience = isInVain ? Math.min(2 * this.patience, MOST_PATIENCE) : 1;
+    this.patience = isInVain ? Math.min(2 * this.patience, MAX_PATIENCE) : 1;
     this.triesAgainAt = now + minutes * this.patience * 60_000;
     this.heldUntil.set(left, this.triesAgainAt);
   }

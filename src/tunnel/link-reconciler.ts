@@ -7,6 +7,7 @@ import type { Host } from "../system/host.ts";
 import { together } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import { partOf, type Session } from "./session.ts";
+import type { StateMachine } from "./state-machine.ts";
 
 /** How long the old tunnel stays after a switch, for answers still in flight; by satellite they take 0.7 s. */
 const FORMER_STAYS_MS = 1_000;
@@ -25,27 +26,24 @@ interface Deps {
  * Makes the kernel match the session that carries traffic: the tunnel's part of the kill switch, its interface,
  * addresses and routes. The caller puts the calls in order.
  */
-export class Upkeep {
+export class LinkReconciler {
   /** Why links and routes may differ from what the session requires, or null. */
   unsettled: string | null = null;
 
   constructor(
     private readonly deps: Deps,
-    /** The session that carries traffic now, or null. */
-    private readonly carrying: () => Session | null,
-    /** Whether its server answers. */
-    private readonly isAlive: () => boolean,
+    private readonly machine: Pick<StateMachine, "session" | "isDead">,
   ) {}
 
   /**
    * Permits what the session needs, and nothing else. While its server is dead, it permits that the server comes back.
    */
   updateKillSwitch(): Promise<void> {
-    const session = this.carrying();
+    const { session } = this.machine;
     const sessions = session === null ? [] : [session];
     return this.deps.killSwitch.update(
       this.deps.name,
-      this.isAlive() ? partOf(sessions) : partOf([], sessions),
+      this.machine.isDead ? partOf([], sessions) : partOf(sessions),
     );
   }
 
@@ -53,7 +51,7 @@ export class Upkeep {
   async settle(): Promise<void> {
     const { kernel, killSwitch, log } = this.deps;
     try {
-      const session = this.carrying();
+      const { session } = this.machine;
       // What only closes does not wait for the firewall, which may refuse.
       const closed = kernel.links().then(async (links) => {
         await kernel.closeOthers(links, session);
@@ -77,7 +75,7 @@ export class Upkeep {
    */
   async restoreMissing(later: () => void): Promise<boolean> {
     const { kernel, killSwitch, repairs, name } = this.deps;
-    const session = this.carrying();
+    const { session } = this.machine;
     if (session === null) return true;
     const missing = await kernel.missingOf(session);
     if (missing.includes("link")) return false;
@@ -96,14 +94,14 @@ export class Upkeep {
 
   /** Whether the routes have the MTU of the path. */
   get fits(): boolean {
-    const session = this.carrying();
+    const { session } = this.machine;
     return session === null || this.deps.kernel.fits(session);
   }
 
   /** Gives the routes the MTU of the path, if it has become known since they were made. */
   async fit(): Promise<void> {
     const { kernel, killSwitch } = this.deps;
-    const session = this.carrying();
+    const { session } = this.machine;
     if (session !== null && !kernel.fits(session))
       await kernel.restore(session, killSwitch.network.uplinkMtu);
   }

@@ -1,9 +1,9 @@
 import { expect, test } from "bun:test";
+import { Failback } from "../../src/tunnel/failback.ts";
 import type { Sample } from "../../src/tunnel/health.ts";
 import type { Order } from "../../src/tunnel/order.ts";
 import type { Session } from "../../src/tunnel/session.ts";
 import type { Target } from "../../src/tunnel/target.ts";
-import { WayBack } from "../../src/tunnel/way-back.ts";
 import { ONE, placeOf, SERVERS, THREE, TWO } from "./gateway.ts";
 
 const TARGETS = SERVERS.map(({ provider, name }) => ({ provider, server: name }));
@@ -18,14 +18,14 @@ class Tunnel {
   private session = { server: THREE } as Session;
   /** Whether the best target answers and carries nothing, so that the tunnel soon leaves it again. */
   isHollow = false;
-  private readonly wayBack: WayBack;
+  private readonly failback: Failback;
 
   constructor(
     private order: Partial<Order>,
     named: (name: string) => Target | null = (name) => SERVERS.find((each) => each.name === name) ?? null,
   ) {
     const tunnel = this;
-    this.wayBack = new WayBack({
+    this.failback = new Failback({
       host: { monotonic: () => this.now },
       controller: {
         get asked() {
@@ -49,7 +49,7 @@ class Tunnel {
     for (let second = 0; second < minutes * 60; second += 1) {
       this.now += 1_000;
       this.bytes += bytesInSecond;
-      this.wayBack.look(this.session, { rxBytes: this.bytes, txBytes: 0 } as Sample);
+      this.failback.look(this.session, { rxBytes: this.bytes, txBytes: 0 } as Sample);
       await Promise.resolve();
       await Promise.resolve();
       if (this.order.at === 0 && second % 30 === 29) {
