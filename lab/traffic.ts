@@ -101,6 +101,8 @@ export class Traffic {
 const GRACE_MS = { shortest: 300, longest: 1_500 };
 /** A question that found no answer by then is lost, and its socket starts anew. */
 export const PATIENCE_MS = 1_000;
+/** So long a socket that was replaced still hears. */
+const FORMER_MS = 10_000;
 /** Between two looks for answers. */
 const READ_MS = 10;
 /** Identifiers of echo requests have 16 bits. */
@@ -163,7 +165,7 @@ const SOURCES: Record<Kind, (counter: Counter, options: Required<TrafficOptions>
 
 function datagrams(counter: Counter, family: "udp4" | "udp6", host: string, intervalMs: number): () => void {
   let socket: dgram.Socket | null = null;
-  let connected = false;
+  let state: "connecting" | "connected" | "refused" = "connecting";
   let started = 0;
   /** At the last look: answers that came while this process had no processor are read before the next one. */
   let wasSilent = false;
@@ -175,22 +177,26 @@ function datagrams(counter: Counter, family: "udp4" | "udp6", host: string, inte
     fresh.on("error", refuse);
     fresh.on("message", (message) => counter.answer(Number(message.toString())));
     const done = (error?: Error) => {
-      if (socket === fresh) connected = error === undefined || error === null;
+      if (socket === fresh) state = error === undefined || error === null ? "connected" : "refused";
     };
-    [socket, connected, started] = [fresh, false, performance.now()];
+    [socket, state, started] = [fresh, "connecting", performance.now()];
     fresh.connect(7, host, done as () => void);
+  };
+  /** On a busy machine answers are late: those to the former socket still count. */
+  const renew = () => {
+    const former = socket;
+    setTimeout(() => former?.close(), FORMER_MS);
+    connect();
   };
   connect();
   return every(intervalMs, () => {
     // A connected socket hears of ICMP errors, but keeps the source address it began with: silence renews it.
     const isSilent = Math.min(counter.silence(), performance.now() - started) > PATIENCE_MS;
-    if (isSilent && wasSilent) {
-      socket?.close();
-      connect();
-    }
+    if (isSilent && wasSilent) renew();
     wasSilent = isSilent;
+    if (state === "connecting") return;
     const sequence = counter.next();
-    if (!connected) return refuse();
+    if (state === "refused") return refuse();
     socket?.send(String(sequence), (error) => {
       if (error) refuse();
     });
@@ -259,7 +265,8 @@ function question(counter: Counter, resolver: string): void {
     if (refused) counter.refused += 1;
     socket.close();
   };
-  setTimeout(() => finish(false), PATIENCE_MS);
+  // An answer that came while this process had no processor is read before the second timer ends.
+  setTimeout(() => setTimeout(() => finish(false), READ_MS), PATIENCE_MS);
   socket.on("error", () => finish(true));
   socket.on("message", (message) => {
     const [answer] = decode(message).answers ?? [];
