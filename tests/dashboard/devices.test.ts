@@ -287,6 +287,23 @@ further.test(
 );
 
 further.test(
+  "a device gets an icon, which stands beside its name in the other browser, too",
+  async () => {
+    await tab.click("Edit TV");
+    await tab.choose("Icon of TV", "Games console");
+    await tab.click("Save the icon");
+    await other.shows(`${row("TV")} .device-icon`, "Games console");
+    expect((await ofTv())?.icon).toBe("console");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.choose("Icon of TV", "No icon");
+    await tab.click("Save the icon");
+    await until(async () => (await other.text(row("TV")))?.includes("Games console") === false);
+    expect(await ofTv()).not.toHaveProperty("icon");
+  },
+  TIMEOUT_MS,
+);
+
+further.test(
   "a device is limited in its row, which then says so, as does the other browser's",
   async () => {
     await tab.click("Edit TV");
