@@ -197,6 +197,15 @@ test("what the operator wants of the kill switch has one writer", () => {
   expect(writing.map(([file]) => file)).toEqual(["killswitch/operator-switch.ts"]);
 });
 
+test("tunnels, kill switch, devices and schedules have clocks, timers and chance from the machine only", () => {
+  const own =
+    /\b(setTimeout|setInterval|setImmediate|Date\.now|performance\.now|Math\.random|Bun\.sleep|AbortSignal\.timeout)\b|(?<!\.)\bnextTurn\(/;
+  const using = [...TEXTS].filter(([, text]) => own.test(text)).map(([file]) => file);
+  const rooms = ["tunnel", "killswitch", "devices", "schedules"];
+  expect(using.filter((file) => rooms.includes(roomOf(file)))).toEqual([]);
+  expect(using).toContain("system/linux.ts");
+});
+
 test("relative imports name the file, with its ending", () => {
   expect(
     IMPORTS.filter(({ from }) => from.startsWith(".") && !/\.(tsx?|css|html|js|gz|json|txt)$/.test(from)),

@@ -19,7 +19,7 @@ export interface RouterMapping extends Granted {
 }
 
 interface Deps {
-  host: Pick<Host, "openUdp" | "https" | "sleep" | "monotonic">;
+  host: Pick<Host, "openUdp" | "https" | "sleep" | "monotonic" | "random">;
   /** Replaces what was let out for UPnP before; nothing is with `{}`. */
   permit: (router: Address, contact: Contact) => Promise<void>;
   /** The same for all requests, also after a restart: PCP lets nobody else change the mapping. */

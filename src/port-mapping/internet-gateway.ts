@@ -54,7 +54,7 @@ export class NotSpoken extends Error {}
 export class Refusal extends Error {}
 
 interface Deps {
-  host: Pick<Host, "openUdp" | "https" | "sleep" | "monotonic">;
+  host: Pick<Host, "openUdp" | "https" | "sleep" | "monotonic" | "random">;
   /** Replaces what was let out before; nothing is with `{}`. */
   permit: (router: Address, contact: Contact) => Promise<void>;
 }
@@ -114,9 +114,9 @@ export class InternetGateway {
         return offer.external === port ? null : { ...offer, external: port };
       case UPNP_ERROR.conflict:
       case UPNP_ERROR.conflictWithOthers:
-        return (await this.removeOwn(talk, offer)) ? offer : elsewhere(offer);
+        return (await this.removeOwn(talk, offer)) ? offer : elsewhere(offer, this.deps.host);
       default:
-        return offer.lease === 0 ? elsewhere(offer) : { ...offer, lease: 0 };
+        return offer.lease === 0 ? elsewhere(offer, this.deps.host) : { ...offer, lease: 0 };
     }
   }
 
@@ -188,7 +188,7 @@ export class InternetGateway {
 
   private async find(request: PortRequest, signal: AbortSignal): Promise<Connection[]> {
     const { router, link, own } = request;
-    const port = ownPort();
+    const port = ownPort(this.deps.host);
     await this.deps.permit(router, { searchPort: port });
     const places = await search({ router, link, own: { address: own, port } }, this.deps.host, signal);
     if (places.length === 0) throw new NotSpoken("silent");
@@ -228,7 +228,7 @@ export class InternetGateway {
     body?: string,
   ): Promise<HttpsAnswer> {
     const { host, permit } = this.deps;
-    const sourcePort = ownPort();
+    const sourcePort = ownPort(host);
     await permit(router, { exemption: { addresses: [router], port: url.port, sourcePort } });
     return host.https(
       {
@@ -257,8 +257,8 @@ interface Offer {
 /** A line with an address of the internet is the best; one that is down is better than none. */
 const RANK = { down: 0, up: 1, private: 2, public: 3 };
 
-function elsewhere(offer: Offer): Offer {
-  return { ...offer, external: FIRST_DYNAMIC + Math.floor(Math.random() * DYNAMIC_COUNT) };
+function elsewhere(offer: Offer, host: Pick<Host, "random">): Offer {
+  return { ...offer, external: FIRST_DYNAMIC + Math.floor(host.random() * DYNAMIC_COUNT) };
 }
 
 /** Some routers answer a refusal with status 200. */

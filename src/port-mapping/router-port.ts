@@ -22,7 +22,7 @@ export type RouterPortState =
   | { name: "closed"; why: string };
 
 interface Deps {
-  host: Pick<Host, "openUdp" | "https" | "sleep" | "monotonic">;
+  host: Pick<Host, "openUdp" | "https" | "sleep" | "monotonic" | "random">;
   killSwitch: { update(owner: string, part: PolicyPart | null): Promise<void> };
   /** In the kill switch; never a tunnel's name. */
   owner: string;

@@ -118,6 +118,10 @@ export interface Host {
   /** Milliseconds on a clock that never jumps. */
   monotonic(): number;
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Lets the event loop go round once: whatever is due runs first. */
+  nextTurn(): Promise<void>;
+  /** From 0 up to, but not including, 1. Not for secrets. */
+  random(): number;
 }
 
 /** The only way to a resolver. */

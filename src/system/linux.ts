@@ -2,6 +2,7 @@ import { closeSync, constants, openSync, readFileSync, readSync, writeFileSync }
 import type { Address } from "../base/address.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Mac } from "../base/mac.ts";
+import { nextTurn } from "../base/queue.ts";
 import type { BoundSocket, BoundTo, SocketHandlers } from "./bound-socket.ts";
 import type { ConnectionTable } from "./conntrack.ts";
 import type { FirewallGeneration } from "./firewall-generation.ts";
@@ -288,6 +289,14 @@ export class LinuxHost implements Host {
 
   monotonic(): number {
     return performance.now();
+  }
+
+  nextTurn(): Promise<void> {
+    return nextTurn();
+  }
+
+  random(): number {
+    return Math.random();
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {

@@ -1,6 +1,5 @@
 import { GatewayError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import { nextTurn } from "../base/queue.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { HostNetwork } from "../network/host-network.ts";
@@ -98,7 +97,7 @@ export class Dialer {
     const opened = kernel.open(session, uplinkMtu);
     const serverPermitted = Promise.withResolvers<void>();
     // If this dial fails, the repair waits for it: the kill switch makes its changes one after another.
-    const permitted = nextTurn().then(() => permit(session, serverPermitted.resolve));
+    const permitted = clock.nextTurn().then(() => permit(session, serverPermitted.resolve));
     // The handshake leaves before the rest of the firewall's table is there. Traffic has to wait for that.
     const canShakeHands =
       session.transport === undefined ? Promise.race([serverPermitted.promise, permitted]) : permitted;
@@ -123,7 +122,7 @@ export class Dialer {
         // Questions to the gateway itself follow no route. The first session gets them.
         answered.then(async (reached) => {
           // The routes come first: to make the firewall's table takes a millisecond or two.
-          await nextTurn();
+          await clock.nextTurn();
           await killSwitch.update(name, partOf([reached, ...live], silent));
         }),
       ]);

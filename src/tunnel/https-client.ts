@@ -127,7 +127,7 @@ export class HttpsClient {
     const { host, killSwitch, resolver, log } = this.deps;
     const { host: server, port } = new URL(request.url);
     const addresses = request.addresses ?? (await resolver.resolve(hostOf(request), path, signal));
-    const exemption = { addresses, port: port === "" ? HTTPS_PORT : Number(port), sourcePort: ownPort() };
+    const exemption = { addresses, port: port === "" ? HTTPS_PORT : Number(port), sourcePort: ownPort(host) };
     log.warn(
       `${path.owner === EXEMPTION ? "the operator's exemption" : "an exemption to register with the provider"}: one connection to ${server} (${addresses.join(", ")}) outside the tunnel, from port ${exemption.sourcePort}`,
     );
@@ -149,7 +149,7 @@ export function sendUnguarded(host: Host): Send {
 export async function pinUnguarded(host: Host, request: HttpsRequest): Promise<PinnedRequest> {
   const name = hostOf(request);
   const addresses =
-    parseAddress(name) === null ? await host.lookup(name, await resolversOf(host), ownPort()) : [name];
+    parseAddress(name) === null ? await host.lookup(name, await resolversOf(host), ownPort(host)) : [name];
   return { ...request, addresses };
 }
 

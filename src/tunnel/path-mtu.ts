@@ -1,6 +1,5 @@
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import { nextTurn } from "../base/queue.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import { RELAY_MARK } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
@@ -62,7 +61,7 @@ export class PathMtu {
   private async measure(session: Session, signal: AbortSignal): Promise<void> {
     const { host, killSwitch, savedState, log } = this.deps;
     // The answer to the connect is sent first.
-    await nextTurn();
+    await host.nextTurn();
     const { network } = killSwitch;
     const whole = linkMtuOf(session.server.config, network.uplinkMtu);
     const longest = await this.longest(session, whole, signal);

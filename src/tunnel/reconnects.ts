@@ -71,7 +71,7 @@ export class Reconnects {
       this.effort = null;
       return;
     }
-    const pause = (attempt: number) => pauseAfter(attempt, Math.random(), killSwitch.network.online);
+    const pause = (attempt: number) => pauseAfter(attempt, host.random(), killSwitch.network.online);
     const notBefore = killSwitch.network.online ? now : now + pause(0);
     this.effort ??= { begunAt: now, attempts: 0, elsewhere: 0, notBefore };
     const { effort } = this;

@@ -51,7 +51,7 @@ export class Resolver {
 
   private async ask(name: string, path: EgressPath, signal: AbortSignal): Promise<string[]> {
     const { host, killSwitch, log } = this.deps;
-    const sourcePort = ownPort();
+    const sourcePort = ownPort(host);
     const resolvers = await this.resolversFor(path);
     if (!path.inside) {
       log.info(`the name ${name} is looked up outside the tunnel, at ${resolvers.join(" and ")}`);
@@ -78,8 +78,8 @@ function usable(addresses: readonly string[]): Address[] {
 }
 
 /** A random source port from the range that only the gateway uses. */
-export function ownPort(): number {
-  return OWN_PORTS.first + Math.floor(Math.random() * OWN_PORTS.count);
+export function ownPort(host: Pick<Host, "random">): number {
+  return OWN_PORTS.first + Math.floor(host.random() * OWN_PORTS.count);
 }
 
 /** The outcome of the work, or the signal's reason if that comes first. */

@@ -1,6 +1,7 @@
 import type { Address } from "../../src/base/address.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import { type Mac, parseMac } from "../../src/base/mac.ts";
+import { nextTurn } from "../../src/base/queue.ts";
 import type { BoundSocket, BoundTo, SocketHandlers } from "../../src/system/bound-socket.ts";
 import type {
   Connection,
@@ -102,6 +103,7 @@ export class FakeHost implements Host, Internet {
   /** What a command waits for before it has its effect, so that a test can hold it up. */
   holds: (command: string) => Promise<void> | null = () => null;
 
+  private drawn = 0;
   private readonly iproute2 = new Iproute2(this);
   private readonly nftables = new Nftables(this);
   readonly links = this.iproute2.links;
@@ -342,6 +344,18 @@ export class FakeHost implements Host, Internet {
     this.onEvent("sleep");
     if (!signal?.aborted && !this.patient) this.clock.elapse(ms);
     await (this.patient && !signal?.aborted ? this.clock.sleep(ms, signal) : null);
+  }
+
+  async nextTurn(): Promise<void> {
+    await nextTurn();
+  }
+
+  /** The same numbers for each machine (mulberry32), so that a test plays the same again. */
+  random(): number {
+    this.drawn = (this.drawn + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(this.drawn ^ (this.drawn >>> 15), 1 | this.drawn);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
   /** Lets time go by; who sleeps wakes in order, and has done its work before the next wakes. */

@@ -37,6 +37,7 @@ function homeWith(oddity: Oddity, asked = REQUEST) {
     sleep: async (ms: number) => {
       now += ms;
     },
+    random: Math.random,
   };
   const home = new HomeRouter({ host, permit: async () => {}, nonce: () => new Uint8Array(12) });
   return { router, home, urls };

@@ -72,6 +72,7 @@ function world() {
       state.now += ms;
       await Bun.sleep(0);
     },
+    random: Math.random,
   };
   const port = new RouterPort({
     host,
