@@ -1,20 +1,21 @@
+import type { Effect } from "../base/decision.ts";
 import type { Exit } from "../killswitch/policy.ts";
 import type { Rule } from "./rules.ts";
 
 /**
- * Whether less can leave after a change of the rules, and nothing by another way than before. What was direct is then no
- * longer outside the tunnel.
+ * A change tightens if less can leave after it, and nothing by another way than before. What was direct is then no longer
+ * outside the tunnel.
  */
-export function onlyCloses(before: readonly Rule[], after: readonly Rule[]): boolean {
+export function effectOf(before: readonly Rule[], after: readonly Rule[]): Effect {
   const [from, to] = [exitsIn(before), exitsIn(after)];
-  const changed = [...new Set([...from.keys(), ...to.keys()])].filter(
-    (key) => !Bun.deepEquals(from.get(key), to.get(key)),
+  const changes = [...new Set([...from.keys(), ...to.keys()])]
+    .map((key) => ({ from: from.get(key), to: to.get(key) }))
+    .filter((each) => !Bun.deepEquals(each.from, each.to));
+  if (changes.length === 0) return "neither";
+  const closes = changes.every(
+    (each) => each.to?.to !== "direct" && (each.to?.to === "blocked" || each.from?.to === "direct"),
   );
-  return (
-    changed.length > 0 &&
-    changed.every((key) => to.get(key)?.to === "blocked" || from.get(key)?.to === "direct") &&
-    changed.every((key) => to.get(key)?.to !== "direct")
-  );
+  return closes ? "tightens" : "loosens";
 }
 
 /** By device and prefix. */

@@ -25,7 +25,7 @@ import type {
 
 interface Deps {
   clock: Pick<Host, "now" | "monotonic" | "sleep">;
-  store: Texts;
+  store: Texts & { atomically(work: () => void): void };
   killSwitch: {
     update(owner: string, part: PolicyPart | null): Promise<void>;
     ownerOf(prefix: Prefix): string | null;
@@ -147,8 +147,7 @@ export class Destinations {
 
   /** Hands the rules to the kill switch, after the start or after another writer has changed the database. */
   async load(): Promise<void> {
-    await this.inForce.load();
-    await this.settleNames();
+    await this.inForce.decision.load().finally(() => this.settleNames());
   }
 
   /**
@@ -171,7 +170,7 @@ export class Destinations {
 
   /** Runs the removal of a tunnel; throws if rules lead to it. None can lead to it meanwhile. */
   unlessUsed(tunnel: string, remove: () => Promise<void>): Promise<void> {
-    return this.inForce.between(async () => {
+    return this.inForce.decision.between(async () => {
       const rule = this.rules.find(({ exit }) => formatExit(exit) === tunnel);
       if (rule === undefined) return remove();
       throw new GatewayError(
@@ -191,7 +190,7 @@ export class Destinations {
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await nextBeat(this.deps.clock, SAVE_AGAIN_EVERY_MS, signal);
-      await this.inForce.saveAgain();
+      await this.inForce.decision.saveAgain();
       // The kill switch tells what it could not load.
       await this.names.expire().catch(() => {});
     }
@@ -207,8 +206,8 @@ export class Destinations {
   }
 
   private async change(edit: (rules: readonly Rule[]) => readonly Rule[]): Promise<void> {
-    await this.inForce.change(edit);
-    await this.settleNames();
+    // What is in force unsaved needs names, too.
+    await this.inForce.change(edit).finally(() => this.settleNames());
   }
 
   /** If that fails, it is tried again soon. */

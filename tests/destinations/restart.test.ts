@@ -158,6 +158,24 @@ test("what cannot be kept is not told, and goes nowhere", async () => {
   expect(row()).toMatchObject({ addresses: 5, warning: null });
 });
 
+test("the resolver is told of the first name, even if its rule only blocks and cannot be saved", async () => {
+  const world = new World();
+  let told = 0;
+  world.destinations.resolving = {
+    state: "off",
+    update: async () => {
+      told += 1;
+    },
+  };
+  world.isFull = true;
+  await expect(world.destinations.add({ names: ["a.test"], exit: "amsterdam" })).rejects.toThrow("killed");
+  expect(world.rules).toEqual([]);
+  told = 0;
+  const added = world.destinations.add({ names: ["a.test"], exit: "blocked" });
+  await expect(added).rejects.toThrow("The change is in force");
+  expect([world.rules.length, told]).toEqual([1, 1]);
+});
+
 test("what is lost is refused to its devices until they ask again, and for an hour at most", async () => {
   const world = new World();
   await world.destinations.add({ names: ["a.test"], exit: "amsterdam" });

@@ -80,9 +80,10 @@ export class World {
       store: {
         read: (key) => this.saved.get(key) ?? null,
         write: (key, text) => {
-          if (effect()) throw KILLED;
+          if (effect() || this.isFull) throw KILLED;
           this.saved.set(key, text);
         },
+        atomically: (work) => work(),
       },
       killSwitch: {
         update: async (_, part) => {
