@@ -469,7 +469,7 @@ const NOT_DIRECT =
   "exit: no device may leave directly, outside the tunnel; to allow it, type on the gateway: sudo portcullis direct on";
 
 test.each([
-  [TV, {}, refusal("bad_request", "name, exit, address, rate or quota is required")],
+  [TV, {}, refusal("bad_request", "name, exit, address, rate, quota or icon is required")],
   [TV, { exit: "oslo" }, refusal("not_found", NO_TUNNEL)],
   [TV, { exit: "" }, refusal("not_found", NO_TUNNEL)],
   [TV, { exit: "Main" }, refusal("not_found", NO_TUNNEL)],
@@ -959,6 +959,16 @@ describe("the exit direct", () => {
         `The exit direct is no longer allowed. No longer direct: Television (${TV}).`,
       ].map((message) => `direct_changed: ${message}`),
     );
+  });
+
+  test("is taken from a device without ending the exit that a schedule gives it meanwhile", async () => {
+    await world.devices.setDirect(true);
+    await world.devices.assign(TV, { exit: "direct" });
+    await world.devices.byTime.exit.schedule(TV, "blocked");
+    await world.devices.setDirect(false);
+    expect([world.devices.exitOf(TV), world.devices.byTime.exit.scheduled]).toEqual(["blocked", [TV]]);
+    await world.devices.byTime.exit.schedule(TV, undefined);
+    expect(world.devices.exitOf(TV)).toBe("main");
   });
 
   test("is taken from all even if that cannot be saved, and that is saved with the next change", async () => {
