@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { Glob } from "bun";
+import { lateReferences, longFunctions } from "./parsed.ts";
 
 const SRC = join(import.meta.dir, "../src");
 const LAB = join(import.meta.dir, "../lab");
@@ -204,6 +205,29 @@ test("tunnels, kill switch, devices and schedules have clocks, timers and chance
   const rooms = ["tunnel", "killswitch", "devices", "schedules"];
   expect(using.filter((file) => rooms.includes(roomOf(file)))).toEqual([]);
   expect(using).toContain("system/linux.ts");
+});
+
+/** What puts the parts together: longer than this, nobody sees what knows what. */
+const MAX_LINES = 60;
+
+test("each part knows only those that are made before it, and no function that makes them is long", () => {
+  const app = [...TEXTS].filter(([file]) => roomOf(file) === "app");
+  expect(app.length).toBeGreaterThan(10);
+  for (const [file, text] of app) {
+    expect([file, lateReferences(text)]).toEqual([file, []]);
+    expect([file, longFunctions(text, MAX_LINES)]).toEqual([file, []]);
+  }
+});
+
+test("a reference to what is made later is seen in a closure too, and one that is hidden or a field is not", () => {
+  const text = `function parts(given) {
+  const made = { later: 1, tell: () => later.tell(), other: (later) => later };
+  const later = { made };
+  const { field, other: renamed } = later;
+  return [made.field, () => { const field = 1; return renamed + field; }];
+}`;
+  expect(lateReferences(text)).toEqual(["line 2: later"]);
+  expect(longFunctions(text, 5)).toEqual(["line 1: 6 lines"]);
 });
 
 test("relative imports name the file, with its ending", () => {

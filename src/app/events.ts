@@ -1,4 +1,15 @@
+import type { DnsEvents } from "../dns/events.ts";
 import type { ShownEvents } from "../http/messages.ts";
+import type { KillSwitchEvents } from "../killswitch/killswitch.ts";
+import type { PortEvents } from "../port-mapping/opener.ts";
+import type { RemoteEvents } from "../remote/devices.ts";
+import type { TunnelEvents } from "../tunnel/tunnels.ts";
 
 /** All that parts tell each other by the bus. */
-export type GatewayEvents = ShownEvents;
+export interface GatewayEvents
+  extends ShownEvents,
+    DnsEvents,
+    TunnelEvents,
+    PortEvents,
+    KillSwitchEvents,
+    RemoteEvents {}

@@ -40,45 +40,97 @@ import type { GatewayEvents } from "./events.ts";
 import { type Kept, setAside } from "./set-aside.ts";
 
 /** The parts that the kill switch needs, wired together. A start loads the others while the kernel is at work. */
-export interface KillSwitchParts {
-  log: Log;
-  store: Store;
-  journal: Journal;
-  history: History;
-  events: Bus<GatewayEvents>;
-  alerts: Alerts;
-  savedState: SavedState;
-  findNetwork: FindNetwork;
-  repairs: Repairs;
-  killSwitch: KillSwitch;
-  devices: Devices;
-  destinations: Destinations;
-  remote: RemoteDevices;
-  otherRouters: OtherRouters;
-  bounds: Bounds;
-  fairQueues: FairQueues;
-}
+export type KillSwitchParts = ReturnType<typeof killSwitchPartsOn>;
+
+type KeptParts = ReturnType<typeof keptPartsOn>;
 
 /** Nothing has touched the kernel yet. `note` gets the machine's network each time it is looked up. */
 export function killSwitchPartsOn(
   host: Host,
   settings: Settings,
   note: (network: HostNetwork) => void = () => {},
-): KillSwitchParts {
+) {
+  const kept = keptPartsOn(host, settings);
+  const parts = { ...kept, ...guardedPartsOn(host, settings, kept) };
+  const { store, killSwitch, devices, destinations, remote } = parts;
+  // The kill switch loads nothing before it knows the network: the first load has the exits.
+  void devices.load();
+  void destinations.load();
+  void remote.load();
+  if (destinations.matching.hasNames || isBlocking(wantedLists(DNS_LISTS.read(store))))
+    holdQuestions(killSwitch);
+  return { ...parts, findNetwork: networkFoundBy({ ...parts, host, settings, note }) };
+}
+
+/** What is kept over restarts, and what tells of it. */
+function keptPartsOn(host: Host, settings: Settings) {
   const log = new Log(settings.logLevel);
   const events = new Bus<GatewayEvents>((fault) => log.error(fault));
   const store = Store.open(settings.stateDir, host.now(), events);
   const journal = new Journal({ clock: host, store, log });
   const history = new History({ clock: host, store, log, isKept: settings.history });
   const alerts = new Alerts({ clock: host, log, journal, events });
+  setAsideOdd(store, DECIDED, host.now(), alerts.raise);
+  return { log, events, store, journal, history, alerts, savedState: new SavedState(store, alerts.raise) };
+}
+
+function guardedPartsOn(host: Host, settings: Settings, kept: KeptParts) {
+  const { store, log, events, savedState, alerts } = kept;
   const alarm = alerts.raise;
-  setAsideOdd(
-    store,
-    [KILL_SWITCH, DIRECT, DEFAULT_EXIT, DESTINATIONS, SCHEDULES, DNS_LISTS],
-    host.now(),
-    alarm,
-  );
-  const savedState = new SavedState(store, alarm);
+  const slots = allSlots(settings.interface);
+  const repairs = new Repairs(host, alarm);
+  const isOn = () => isKillSwitchWanted(savedState);
+  const killSwitch = new KillSwitch(host, isOn, repairs, alarm, { slots, events });
+  const remote = new RemoteDevices({ store, killSwitch, events, link: remoteLinkOf(settings.interface) });
+  const devices = devicesOn({ ...kept, host, settings, killSwitch, remote });
+  killSwitch.deviceAt = (address) => devices.roster.deviceAt(address);
+  const isTunnel = (link: string) => slots.some(({ links }) => links.includes(link));
+  return {
+    ...{ repairs, killSwitch, remote, devices },
+    destinations: new Destinations({
+      ...{ clock: host, store, killSwitch, devices, alarm, events },
+      listing: () => listTable(host),
+      connectedTo: () => connectedTo(host),
+      kept: addressesFile(settings),
+    }),
+    fairQueues: new FairQueues({ host, store, log, isTunnel }),
+    otherRouters: new OtherRouters({ host, alarm, log }),
+    bounds: new Bounds({ host, ports: [settings.port, settings.https ?? []].flat(), alarm, log }),
+  };
+}
+
+interface DevicesNeeds extends KeptParts {
+  host: Host;
+  settings: Settings;
+  killSwitch: KillSwitch;
+  remote: RemoteDevices;
+}
+
+function devicesOn(needs: DevicesNeeds): Devices {
+  const { settings, store, events, history, savedState, alerts } = needs;
+  return new Devices({
+    ...needs,
+    dhcp: dhcpHostsOf(settings),
+    tunnelNames: () => [MAIN, ...[...savedState.tunnels().keys()].sort()],
+    alarm: alerts.raise,
+    zone: () => zoneIn(TIME_ZONE.read(store)) ?? timeZone(),
+    forgetHistory: (id) => history.forget({ kind: "device", name: id }),
+    onCarried: (id, carried) => history.note("device", id, carried),
+    publish: (payload) => events.publish({ type: "device_update", payload }),
+    publishRemoved: (id) => events.publish({ type: "device_removed", payload: { id } }),
+    publishShared: () => events.publish({ type: "shared_limits", payload: null }),
+  });
+}
+
+interface FindNeeds extends KeptParts, ReturnType<typeof guardedPartsOn> {
+  host: Host;
+  settings: Settings;
+  note: (network: HostNetwork) => void;
+}
+
+/** Looks the machine's network up, and tells those that follow it. */
+function networkFoundBy(needs: FindNeeds): FindNetwork {
+  const { host, settings, savedState, log, devices, destinations, otherRouters, fairQueues, note } = needs;
   const find = networkFinder(host, settings, savedState, log);
   const reported = new Set<string>();
   const reportOnce = (error: unknown) => {
@@ -87,9 +139,11 @@ export function killSwitchPartsOn(
     reported.add(message);
     return false;
   };
-  const findNetwork: FindNetwork = async (reading) => {
+  let taking: Promise<void> | null = null;
+  return async (reading) => {
     // Before the first load, which replaces the table.
-    const [known] = await Promise.all([find(reading), takenOver()]);
+    taking ??= destinations.takeOver();
+    const [known] = await Promise.all([find(reading), taking]);
     const network = (await keepUla(host, known, settings).catch(reportOnce)) ? await find() : known;
     note(network);
     devices.lanIs(network.lans, network.uplink, network.addresses, network.routers);
@@ -97,68 +151,10 @@ export function killSwitchPartsOn(
     fairQueues.lanIs(network.lans.map((lan) => lan.interface));
     return network;
   };
-  const repairs = new Repairs(host, alarm);
-  const killSwitch = new KillSwitch(host, () => isKillSwitchWanted(savedState), repairs, alarm);
-  killSwitch.slots = allSlots(settings.interface);
-  const remote = new RemoteDevices({ store, killSwitch, link: remoteLinkOf(settings.interface) });
-  const devices = new Devices({
-    ...{ host, store, killSwitch, log },
-    dhcp: dhcpHostsOf(settings),
-    remote,
-    tunnelNames: () => [MAIN, ...[...savedState.tunnels().keys()].sort()],
-    alarm,
-    zone: () => zoneIn(TIME_ZONE.read(store)) ?? timeZone(),
-    forgetHistory: (id) => history.forget({ kind: "device", name: id }),
-    onCarried: (id, carried) => history.note("device", id, carried),
-    publish: (payload) => events.publish({ type: "device_update", payload }),
-    publishRemoved: (id) => events.publish({ type: "device_removed", payload: { id } }),
-    publishShared: () => events.publish({ type: "shared_limits", payload: null }),
-  });
-  killSwitch.deviceAt = (address) => devices.roster.deviceAt(address);
-  const destinations = new Destinations({
-    ...{ clock: host, store, killSwitch, devices, alarm },
-    listing: () => listTable(host),
-    connectedTo: () => connectedTo(host),
-    kept: addressesFile(settings),
-    onChange: (count) => events.publish({ type: "destinations_update", payload: { count } }),
-  });
-  let taking: Promise<void> | null = null;
-  const takenOver = () => {
-    taking ??= destinations.takeOver();
-    return taking;
-  };
-  const fairQueues = new FairQueues({
-    host,
-    store,
-    log,
-    isTunnel: (link) => killSwitch.slots.some(({ links }) => links.includes(link)),
-  });
-  const otherRouters = new OtherRouters({ host, alarm, log });
-  // The kill switch loads nothing before it knows the network: the first load has the exits.
-  void devices.load();
-  void destinations.load();
-  void remote.load();
-  if (destinations.matching.hasNames || isBlocking(wantedLists(DNS_LISTS.read(store))))
-    holdQuestions(killSwitch);
-  return {
-    log,
-    store,
-    journal,
-    history,
-    events,
-    alerts,
-    savedState,
-    findNetwork,
-    repairs,
-    killSwitch,
-    devices,
-    destinations,
-    remote,
-    otherRouters,
-    bounds: new Bounds({ host, ports: [settings.port, settings.https ?? []].flat(), alarm, log }),
-    fairQueues,
-  };
 }
+
+/** What the kill switch reads of what people have decided. */
+const DECIDED = [KILL_SWITCH, DIRECT, DEFAULT_EXIT, DESTINATIONS, SCHEDULES, DNS_LISTS];
 
 /**
  * The addresses of names change too often for a memory card, and are worth nothing after a restart of the machine: under

@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { type Address, type Prefix, prefixOf } from "../base/address.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
+import { closeAll, lasting, type Part, runAll } from "../base/part.ts";
 import { addressIn, localUrl, type Settings } from "../base/settings.ts";
 import { watchDhcpConfig } from "../dhcp/config-watch.ts";
 import { RouteAdvertiser } from "../dhcp/route-advertiser.ts";
@@ -12,10 +13,7 @@ import { Peers } from "../http/peers.ts";
 import { type Ipv6, lanText } from "../network/host-network.ts";
 import { answerOperator, type OperatorAnswers } from "../operator/operator.ts";
 import type { HttpsRequest, PinnedRequest } from "../system/host.ts";
-
-import { verdictOn } from "../tunnel/quality-verdict.ts";
 import { carriedBy } from "../tunnel/state.ts";
-import type { StateListener } from "../tunnel/state-machine.ts";
 import type { Parts } from "./parts.ts";
 import { privateNames } from "./private-names.ts";
 
@@ -70,7 +68,7 @@ function servedBy({ killSwitch }: Parts): Prefix[] {
 
 /** Answers for a gateway whose kill switch is in place. */
 export function answer(parts: Parts, app: App): Service {
-  const { settings, controller, tunnels, updates, httpsClient, tokens, log } = parts;
+  const { settings, controller, tokens, log } = parts;
   if (controller.network.lans.length === 0)
     log.warn("no LAN interface has a private address: only this machine can reach the gateway");
   else log.info(`LAN: ${lanText(parts.killSwitch.network, settings)}`);
@@ -88,82 +86,49 @@ export function answer(parts: Parts, app: App): Service {
   const http = listenWhenThere(app, parts, stopping.signal);
   const killSwitch = parts.killSwitch.isWanted ? "is in place" : "was turned off by command";
   log.info(`Portcullis answers on port ${http.port}; the kill switch ${killSwitch}`);
-  void beginWatching(parts, stopping.signal);
-  void reportList(parts, stopping.signal);
-  void parts.savedState.keepSaving(parts.host, stopping.signal);
-  void parts.store.keepScrubbed(parts.host, stopping.signal);
-  void parts.schedules.watch(stopping.signal);
-  void parts.destinations.watch(stopping.signal);
-  void parts.otherRouters.watch(stopping.signal);
-  void parts.bounds.watch(stopping.signal);
-  void parts.dns.watch(stopping.signal);
-  void parts.blockLists.watch(stopping.signal);
-  void startNotifications(parts, stopping.signal).catch((error) => log.error(messageOf(error)));
-  void retireFormer(parts, stopping.signal);
-  void watchDhcpConfig({ ...parts, network: () => controller.network }, stopping.signal);
-  void new RouteAdvertiser({ ...parts, network: () => controller.network }).watch(stopping.signal);
-  const bridge = showToHomeAssistant(parts, stopping.signal);
-  const https = offerHttps(parts, app, stopping.signal);
-  const keepFresh = () => updates.tunnelIs(controller.state.name === "connected", httpsClient.sendInside);
-  controller.onChange(keepFresh);
-  keepFresh();
+  const own = ownParts(parts, app);
+  void begin([...parts.stages.first, ...parts.stages.second, ...own], parts, stopping.signal);
   return {
     port: http.port,
     stop: async () => {
       stopping.abort();
-      const ended = Promise.all([tunnels.stop(), bridge, https, parts.history.stop()]);
-      await Promise.race([ended, parts.host.sleep(STOP_WITHIN_MS)]);
-      parts.journal.write();
-      parts.notifications.save();
-      await Promise.race([parts.store.flushed().catch(() => {}), parts.host.sleep(STOP_WITHIN_MS)]);
+      await endSoon([...parts.stages.second, ...own], parts);
+      for (const part of parts.stages.first.toReversed()) await endSoon([part], parts);
       operator.stop();
       await http.stop();
     },
   };
 }
 
-/** The addresses may be in a file, for which the start does not wait. */
-async function startNotifications(
-  { notifications, tunnels, alerts, host }: Parts,
-  signal: AbortSignal,
-): Promise<void> {
-  await notifications.start(signal);
-  alerts.follow((payload) => notifications.tell({ type: "security_alert", payload }));
-  tunnels.onTunnel(({ name, controller, quality }) => {
-    const see: StateListener = (state, error) => notifications.see(name, state, error);
-    controller.onChange(see);
-    see(controller.state, null);
-    quality.quality.onChange(() => tellQuality({ notifications, tunnels, host }, name));
-  });
-}
-
-/** A tunnel that has ended is neither good nor bad. */
-function tellQuality(
-  { notifications, tunnels, host }: Pick<Parts, "notifications" | "tunnels" | "host">,
-  tunnel: string,
-): void {
-  const { measured } = tunnels;
-  const quality = measured.tunnels.find(({ name }) => name === tunnel)?.quality;
-  if (quality === undefined) return;
-  const reason = quality.state === "good" ? null : verdictOn(tunnel, measured);
-  const at = new Date(host.now()).toISOString();
-  notifications.tell({ type: "quality", payload: { tunnel, ...quality, reason, at } });
-}
-
 /** The programs that report events take some milliseconds to start. */
-async function beginWatching(
-  { tunnels, devices, forwards, portMapping, remoteAccess, history, fairQueues, settings, host, log }: Parts,
-  signal: AbortSignal,
-): Promise<void> {
+async function begin(all: readonly Part[], { host, log }: Parts, signal: AbortSignal): Promise<void> {
   await host.sleep(WATCH_AFTER_MS, signal);
-  if (signal.aborted) return;
-  tunnels.watch(signal);
-  void remoteAccess.watch(signal);
-  void devices.watch(signal);
-  fairQueues.keep();
-  void history.watch({ tunnels: () => tunnels.all(), devices }, signal);
-  if (settings.portMapping) void portMapping.watch(signal);
-  void forwards.load().catch((error) => log.warn(`forwards: ${messageOf(error)}`));
+  if (!signal.aborted) runAll(all, signal, (fault) => log.error(fault));
+}
+
+async function endSoon(all: readonly Part[], { host }: Parts): Promise<void> {
+  await Promise.race([closeAll(all), host.sleep(STOP_WITHIN_MS)]);
+}
+
+/** Those of a service only. */
+function ownParts(parts: Parts, app: App): Part[] {
+  const { controller } = parts;
+  const onNetwork = { ...parts, network: () => controller.network };
+  return [
+    { name: "DHCP configuration", run: (signal) => watchDhcpConfig(onNetwork, signal) },
+    { name: "route advertiser", run: (signal) => new RouteAdvertiser(onNetwork).watch(signal) },
+    { name: "former addresses", run: (signal) => retireFormer(parts, signal) },
+    { name: "list of servers", run: (signal) => Promise.all([reportList(parts, signal), keepFresh(parts)]) },
+    lasting("MQTT", (signal) => showToHomeAssistant(parts, signal)),
+    lasting("HTTPS", (signal) => offerHttps(parts, app, signal)),
+  ];
+}
+
+/** Fetches the list of servers through the first tunnel, and each day. */
+function keepFresh({ controller, updates, httpsClient }: Parts): void {
+  const look = () => updates.tunnelIs(controller.state.name === "connected", httpsClient.sendInside);
+  controller.onChange(look);
+  look();
 }
 
 /** Settings change between two starts only. */
@@ -177,9 +142,8 @@ async function retireFormer({ controller, settings, host, log }: Parts, signal: 
 
 /** Loads what that needs only if it is on. Scripts that wait for HTTP do not wait for it. */
 async function offerHttps(parts: Parts, app: App, signal: AbortSignal): Promise<void> {
-  const { settings, https, host, log } = parts;
+  const { settings, https, log } = parts;
   if (settings.https === null) return;
-  await host.sleep(WATCH_AFTER_MS, signal);
   try {
     const { serveHttps } = await import("./https.ts");
     await serveHttps(parts, app, settings.https, signal);
@@ -191,10 +155,9 @@ async function offerHttps(parts: Parts, app: App, signal: AbortSignal): Promise<
 
 /** Loads what that needs only if there is a broker. */
 async function showToHomeAssistant(parts: Parts, signal: AbortSignal): Promise<void> {
-  const { settings, killSwitch, httpsClient, host, log } = parts;
+  const { settings, killSwitch, httpsClient, log } = parts;
   const { mqtt } = settings;
   if (mqtt === null) return;
-  await host.sleep(WATCH_AFTER_MS, signal);
   const { runBridge } = await import("../mqtt/start.ts");
   const deps = {
     ...parts,
@@ -240,52 +203,25 @@ function onceSaved(answers: OperatorAnswers, store: Pick<Parts["store"], "flushe
   return Object.fromEntries(waiting) as OperatorAnswers;
 }
 
-function answersOf(parts: Parts, { app }: App): OperatorAnswers {
-  const {
-    settings,
-    devices,
-    updates,
-    httpsClient,
-    accounts: account,
-    tokens,
-    queryLog,
-    liveBackup: backup,
-  } = parts;
-  const turn = async (wanted: boolean) => {
-    await parts.operatorSwitch.turn(wanted);
-    return null;
-  };
+function answersOf(parts: Parts, app: App): OperatorAnswers {
+  const { updates, httpsClient, liveBackup: backup } = parts;
   return {
-    killswitch: () => parts.tunnels.protection.inspection(),
-    "killswitch/on": () => turn(true),
-    "killswitch/off": () => turn(false),
-    direct: async () => devices.direct,
-    "direct/on": () => devices.setDirect(true),
-    "direct/off": async () => {
-      // What could not be saved is in force all the same, and both are to be.
-      const [closed, shown] = await Promise.allSettled([
-        parts.destinations.closeDirect(),
-        devices.setDirect(false),
-      ]);
-      if (closed.status === "rejected") throw closed.reason;
-      if (shown.status === "rejected") throw shown.reason;
-      return shown.value;
-    },
-    queries: async () => queryLog.shown(),
+    ...guardAnswers(parts),
+    ...accountAnswers(parts),
+    ...tokenAnswers(parts, app),
+    queries: async () => parts.queryLog.shown(),
     "queries/on": async () => {
-      queryLog.start();
-      return queryLog.shown();
+      parts.queryLog.start();
+      return parts.queryLog.shown();
     },
     "queries/off": async () => {
-      queryLog.stop();
-      return queryLog.shown();
+      parts.queryLog.stop();
+      return parts.queryLog.shown();
     },
     https: async () => {
       await parts.https.started;
       return parts.https.status();
     },
-    "remote/on": (choice) => parts.remoteAccess.turnOn(choice),
-    "remote/off": () => parts.remoteAccess.turnOff(),
     report: async () => {
       const checks = await parts.checkup.results();
       // The checks name devices with forwarded ports, also by names that they have told themselves.
@@ -296,12 +232,59 @@ function answersOf(parts: Parts, { app }: App): OperatorAnswers {
     "restore/preview": async ({ contents, may }) => (await backup.plan(contents, may)).changes,
     restore: ({ contents, may }) => backup.restore(contents, may),
     "servers/update": (options) => updates.update(httpsClient.send, options),
-    account: ({ provider }) => account.show(provider),
-    "account/login": ({ provider, credentials }) => account.logIn(provider, credentials),
-    "account/logout": ({ provider, forget }) => account.logOut(provider, forget),
-    "account/rotate-key": ({ provider }) => account.rotateKey(provider),
     "notify/test": () => parts.notifications.test(),
     "update/pin": (request) => pinRelease(parts, request),
+  };
+}
+
+type Answers<Names extends string> = {
+  [Name in keyof OperatorAnswers as Extract<Name, Names>]: OperatorAnswers[Name];
+};
+
+/** What only root may let out, or in. */
+function guardAnswers({
+  operatorSwitch,
+  tunnels,
+  devices,
+  destinations,
+  remoteAccess,
+}: Parts): Answers<`killswitch${string}` | `direct${string}` | `remote/${string}`> {
+  const turn = async (wanted: boolean) => {
+    await operatorSwitch.turn(wanted);
+    return null;
+  };
+  return {
+    killswitch: () => tunnels.protection.inspection(),
+    "killswitch/on": () => turn(true),
+    "killswitch/off": () => turn(false),
+    direct: async () => devices.direct,
+    "direct/on": () => devices.setDirect(true),
+    "direct/off": async () => {
+      // What could not be saved is in force all the same, and both are to be.
+      const [closed, shown] = await Promise.allSettled([
+        destinations.closeDirect(),
+        devices.setDirect(false),
+      ]);
+      if (closed.status === "rejected") throw closed.reason;
+      if (shown.status === "rejected") throw shown.reason;
+      return shown.value;
+    },
+    "remote/on": (choice) => remoteAccess.turnOn(choice),
+    "remote/off": () => remoteAccess.turnOff(),
+  };
+}
+
+function accountAnswers({ accounts }: Parts): Answers<`account${string}`> {
+  return {
+    account: ({ provider }) => accounts.show(provider),
+    "account/login": ({ provider, credentials }) => accounts.logIn(provider, credentials),
+    "account/logout": ({ provider, forget }) => accounts.logOut(provider, forget),
+    "account/rotate-key": ({ provider }) => accounts.rotateKey(provider),
+  };
+}
+
+function tokenAnswers({ settings, tokens }: Parts, { app }: App): Answers<`token${string}`> {
+  return {
     token: async () => ({ auth: settings.auth, tokens: tokens.list() }),
     "token/add": async ({ name, readOnly }) => ({ auth: settings.auth, ...tokens.add(name, readOnly) }),
     "token/remove": async ({ name }) => {

@@ -1,18 +1,9 @@
 import { GatewayError, messageOf } from "../base/errors.ts";
 import { nextTurn } from "../base/queue.ts";
-import type { Destinations } from "../destinations/destinations.ts";
-import type { Devices } from "../devices/devices.ts";
-import type { BlockLists } from "../dns/block-lists.ts";
-import type { Forwards } from "../forwards/forwards.ts";
 import type { OperatorSwitch } from "../killswitch/operator-switch.ts";
-import type { FairQueues } from "../network/fair-queues.ts";
 import type { Accounts } from "../providers/accounts.ts";
-import type { RemoteAccess } from "../remote/access.ts";
-import type { Schedules } from "../schedules/schedules.ts";
-import type { Catalogue } from "../servers/catalogue.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
-import type { QualitySettings } from "../tunnel/quality-settings.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
 import type { State } from "../tunnel/state.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
@@ -22,22 +13,13 @@ import { type Permissions, type Plan, planOf, type Restored, restoreInto } from 
 
 interface Deps {
   store: Store;
-  catalogue: Catalogue;
   tunnels: Tunnels;
   savedState: SavedState;
   operatorSwitch: OperatorSwitch;
-  qualitySettings: Pick<QualitySettings, "reload">;
-  fairQueues: Pick<FairQueues, "reload">;
   host: Pick<Host, "now">;
   accounts: Pick<Accounts, "beside">;
-  /** Makes managed servers use the account in the store. */
-  takeUpAccount: () => Promise<void>;
-  devices: Pick<Devices, "load">;
-  destinations: Pick<Destinations, "load">;
-  blockLists: Pick<BlockLists, "load">;
-  forwards: Pick<Forwards, "load">;
-  schedules: Pick<Schedules, "load">;
-  remoteAccess: Pick<RemoteAccess, "load">;
+  /** Makes everything that keeps something read it again. */
+  reload: () => Promise<void>;
 }
 
 type Agreement = (plan: Plan) => void;
@@ -85,8 +67,7 @@ async function restored(
   may: Permissions,
   agree: Agreement,
 ): Promise<Restored> {
-  const { store, catalogue, tunnels, operatorSwitch, savedState, qualitySettings, fairQueues } = deps;
-  const { devices, destinations, blockLists, forwards, schedules, remoteAccess } = deps;
+  const { store, tunnels, operatorSwitch, savedState } = deps;
   // One that never had a server is not in the store, which could give its slot to another.
   for (const tunnel of tunnels.all()) await tunnels.dropUnused(tunnel);
   assertDown(tunnels);
@@ -97,23 +78,9 @@ async function restored(
   const plan = planOf(holdingsOf(store), contents, may);
   agree(plan);
   const outcome = restoreInto(store, contents, may, plan);
-  savedState.reload();
-  tunnels.takeUpSaved();
-  catalogue.reload();
-  qualitySettings.reload();
-  tunnels.qualityChanged();
-  fairQueues.reload();
-  // All begin at once, because a change that a client makes while one still waits would undo what was restored. What
-  // fails does not keep the others from it.
-  const loads = [
-    deps.takeUpAccount(),
-    // What is direct needs the permission, which the devices read.
-    devices.load().finally(() => destinations.load()),
-    ...[blockLists.load(), forwards.load(), schedules.load(), remoteAccess.load()],
-  ];
-  const loaded = await Promise.allSettled(loads);
+  const [reloaded] = await Promise.allSettled([deps.reload()]);
   if (operatorSwitch.isOn !== before) await operatorSwitch.turn(operatorSwitch.isOn);
-  for (const each of loaded) if (each.status === "rejected") throw each.reason;
+  if (reloaded.status === "rejected") throw reloaded.reason;
   return outcome;
 }
 

@@ -19,6 +19,8 @@ interface Listener<Event> {
 interface Pending<Event> {
   event: Event;
   depth: number;
+  /** Gets what the listeners have begun. */
+  begun: (work: readonly Promise<unknown>[]) => void;
 }
 
 /**
@@ -55,34 +57,46 @@ export class Bus<Events extends object> {
 
   /** Returns once all listeners were called, except within a listener: then the event waits for its turn. */
   publish(event: EventOf<Events>): void {
+    this.add(event, () => {});
+  }
+
+  /** The same; resolves once the work is done that the listeners have begun, even if some of it failed. */
+  published(event: EventOf<Events>): Promise<void> {
+    return new Promise((resolve) => this.add(event, (work) => void Promise.all(work).then(() => resolve())));
+  }
+
+  private add(event: EventOf<Events>, begun: Pending<EventOf<Events>>["begun"]): void {
     const depth = this.depth === null ? 0 : this.depth + 1;
-    if (depth > MAX_DEPTH) this.fault(event, `is published by its own listeners, ${MAX_DEPTH} times over`);
-    else this.pending.push({ event, depth });
+    if (depth <= MAX_DEPTH) this.pending.push({ event, depth, begun });
+    else {
+      this.fault(event, `is published by its own listeners, ${MAX_DEPTH} times over`);
+      begun([]);
+    }
     if (this.depth === null) this.deliverAll();
   }
 
   private deliverAll(): void {
     for (let next = this.pending.shift(); next !== undefined; next = this.pending.shift()) {
       this.depth = next.depth;
-      this.deliver(next.event);
+      next.begun(this.deliver(next.event));
     }
     this.depth = null;
   }
 
-  private deliver(event: EventOf<Events>): void {
-    const listeners = this.listeners.get(event.type);
-    if (listeners === undefined) return;
+  private deliver(event: EventOf<Events>): Promise<unknown>[] {
+    const listeners = this.listeners.get(event.type) ?? new Set();
     // Those of now: one that subscribes meanwhile hears the next event.
-    for (const listener of [...listeners]) if (listeners.has(listener)) this.call(listener, event);
+    return [...listeners].flatMap((each) => (listeners.has(each) ? this.call(each, event) : []));
   }
 
-  private call(listener: Listener<EventOf<Events>>, event: EventOf<Events>): void {
+  private call(listener: Listener<EventOf<Events>>, event: EventOf<Events>): Promise<unknown>[] {
     const failed = (error: unknown) => this.fault(event, messageOf(error));
     try {
       const done = listener.hear(event);
-      if (done instanceof Promise) done.catch(failed);
+      return done instanceof Promise ? [done.catch(failed)] : [];
     } catch (error) {
       failed(error);
+      return [];
     }
   }
 

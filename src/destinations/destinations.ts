@@ -1,6 +1,7 @@
 import type { Address, HostName, Prefix } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
 import { nextBeat } from "../base/beat.ts";
+import type { Bus } from "../base/bus.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { Texts } from "../base/saved.ts";
 import { type Exits, formatExit } from "../devices/exit.ts";
@@ -46,15 +47,21 @@ interface Deps {
   /** What names have, over restarts. */
   kept: KeptText;
   alarm: (code: AlertCode, message: string) => void;
-  onChange: (count: number) => void;
+  events: Pick<Bus<DestinationEvents>, "publish" | "published"> & Pick<Bus<ResolverEvents>, "subscribe">;
 }
 
-/** The resolver that answers the LAN, as `DnsStatus` names its state. */
-interface Resolving {
-  readonly state: "on" | "off" | "elsewhere" | "failed";
-  /** To be called when there may be names for the first time, or none any more. */
-  update(): Promise<void>;
+export interface DestinationEvents {
+  destinations_update: { count: number };
+  /** What needs the gateway's own resolver has changed: rules for names, or lists. */
+  lookups_changed: null;
 }
+
+export interface ResolverEvents {
+  /** Another resolver is in charge, or none. */
+  dns_update: { readonly state: ResolverState };
+}
+
+type ResolverState = "on" | "off" | "elsewhere" | "failed";
 
 const SAVE_AGAIN_EVERY_MS = 15_000;
 
@@ -63,9 +70,7 @@ export class Destinations {
   /** The addresses that names have. */
   readonly names: Names;
   /** How names are resolved; nobody does while nothing needs that. */
-  resolving: Resolving = { state: "off", update: async () => {} };
-  /** Whether a list blocks the name for the device. */
-  isListed = (_name: HostName, _device: DeviceId): boolean => false;
+  private resolving: ResolverState = "off";
   private readonly inForce: RulesInForce;
 
   constructor(private readonly deps: Deps) {
@@ -75,6 +80,9 @@ export class Destinations {
       ledBy: (rule) => this.names.ledBy(rule),
       refused: () => this.names.refused,
       onChange: (before) => this.tell(before),
+    });
+    deps.events.subscribe("dns_update", ({ payload }) => {
+      this.resolving = payload.state;
     });
     this.names = new Names({
       clock: deps.clock,
@@ -127,14 +135,18 @@ export class Destinations {
     });
   }
 
-  /** Which exit the traffic of a device to a name or an address takes, and why. */
-  async explain(device: string, destination: string): Promise<Explanation> {
+  /** Which exit the traffic of a device to a name or an address takes, and why. `isListed`: whether a list blocks a name. */
+  async explain(
+    device: string,
+    destination: string,
+    isListed: (name: HostName, device: DeviceId) => boolean = () => false,
+  ): Promise<Explanation> {
     const { devices, killSwitch } = this.deps;
     return explained(device, destination, {
       matcher: this.matching,
       names: this.names,
-      resolving: this.resolving.state,
-      isListed: (name, id) => this.isListed(name, id),
+      resolving: this.resolving,
+      isListed,
       exitOf: (id) => devices.exitOf(id),
       nameOf: (id) => devices.nameOf(id),
       roadExitOf: (id) => this.roadExitOf(id),
@@ -212,21 +224,21 @@ export class Destinations {
 
   /** If that fails, it is tried again soon. */
   private settleNames(): Promise<void> {
-    return this.resolving.update().catch(() => {});
+    return this.deps.events.published({ type: "lookups_changed", payload: null });
   }
 
   private tell(before: readonly Rule[]): void {
     const change = directChange(before, this.rules);
     if (change !== null) this.deps.alarm("direct_changed", change);
     this.names.keepOnly(this.rules);
-    this.deps.onChange(this.rules.length);
+    this.deps.events.publish({ type: "destinations_update", payload: { count: this.rules.length } });
   }
 
   private rowOf(rule: Rule): Destination {
     const { killSwitch, devices } = this.deps;
     return rowOf(rule, {
       isOpen: killSwitch.isOpen(rule.exit),
-      resolving: this.resolving.state,
+      resolving: this.resolving,
       addresses: this.names.count(rule),
       others: this.names.others(rule),
       full: this.names.full(rule),

@@ -1,10 +1,12 @@
 import { nextBeat } from "../base/beat.ts";
+import type { Bus } from "../base/bus.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Texts } from "../base/saved.ts";
 import type { DeviceId } from "../devices/id.ts";
 import type { Host, HttpsAnswer, Send } from "../system/host.ts";
 import { isDohName } from "./doh-names.ts";
+import type { DnsEvents } from "./events.ts";
 import { type KeptList, KeptLists } from "./kept-list.ts";
 import { ListNames } from "./list-names.ts";
 import type { DnsLists, DnsListsBody } from "./schema.ts";
@@ -29,10 +31,7 @@ interface Deps {
   isConnected: () => boolean;
   /** Called when a list has become much shorter, which is not taken. */
   onShrunk: (message: string) => void;
-  /** Called when lists were added or removed. Resolves once that has taken effect. */
-  onChange: () => Promise<void>;
-  /** Called when something else is to be told of them, a pause or a fetch for example. */
-  tell: () => void;
+  events: Pick<Bus<DnsEvents>, "publish" | "published">;
   log: Pick<Log, "info" | "warn">;
 }
 
@@ -108,7 +107,7 @@ export class BlockLists {
   /** For `minutes`, no list blocks; 0 ends that. */
   pause(minutes = DEFAULT_PAUSE_MINUTES): void {
     this.pausedUntil = this.deps.host.monotonic() + minutes * MINUTE_MS;
-    this.deps.tell();
+    this.tell();
   }
 
   /** Replaces all lists and exceptions. Throws `bad_request`; then nothing has changed. */
@@ -149,8 +148,9 @@ export class BlockLists {
     const urls = wanted.lists.map(({ url }) => url);
     for (const url of this.loaded.keys()) if (!urls.includes(url)) this.loaded.delete(url);
     this.kept.removeOthers(urls);
-    await this.deps.onChange();
-    this.deps.tell();
+    // If that fails, the resolver tries it again soon.
+    await this.deps.events.published({ type: "lookups_changed", payload: null });
+    this.tell();
   }
 
   list(): DnsLists {
@@ -178,6 +178,10 @@ export class BlockLists {
     }
   }
 
+  private tell(): void {
+    this.deps.events.publish({ type: "dns_changed", payload: null });
+  }
+
   private async keepFresh({ url }: WantedList): Promise<void> {
     const { host } = this.deps;
     const known = this.loaded.get(url) ?? (await this.fromDisk(url));
@@ -193,7 +197,7 @@ export class BlockLists {
       if (error instanceof Shrunk) this.deps.onShrunk(known.error);
       else this.deps.log.warn(`the list ${new URL(url).host}: ${known.error}`);
     }
-    this.deps.tell();
+    this.tell();
   }
 
   private async fromDisk(url: string): Promise<Loaded> {

@@ -1,5 +1,6 @@
 import type { Address, Prefix } from "../base/address.ts";
 import { nextBeat } from "../base/beat.ts";
+import type { Bus } from "../base/bus.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Mac } from "../base/mac.ts";
@@ -11,6 +12,7 @@ import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
 import { AskerPorts, type Askers, RESOLVER_PORT } from "./asker-ports.ts";
 import type { DeviceCounts } from "./device-counts.ts";
+import type { DnsEvents } from "./events.ts";
 import { hasOtherResolver } from "./other-resolver.ts";
 import { type Counts, OTHERS, type Resolver } from "./resolver.ts";
 import type { DnsStatus } from "./schema.ts";
@@ -41,8 +43,7 @@ interface Deps {
   askers: () => Askers;
   /** The MAC addresses of the routers that lead to a network; null if its hosts are on the cable. */
   routersTo: (network: Prefix) => readonly Mac[] | null;
-  /** Called when its state has changed. */
-  tell: () => void;
+  events: Pick<Bus<DnsEvents>, "publish">;
   log: Pick<Log, "info" | "warn">;
 }
 
@@ -163,7 +164,7 @@ export class Dns {
     const { info, warn } = this.deps.log;
     if (state === "failed") warn.call(this.deps.log, `DNS: ${REMARK[state]}: ${reason}`);
     else info.call(this.deps.log, `DNS: ${REMARK[state]}`);
-    this.deps.tell();
+    this.deps.events.publish({ type: "dns_changed", payload: null });
   }
 }
 

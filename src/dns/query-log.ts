@@ -1,9 +1,11 @@
+import type { Bus } from "../base/bus.ts";
 import type { Log } from "../base/log.ts";
 import { formatExit } from "../devices/exit.ts";
 import type { DeviceId } from "../devices/id.ts";
 import type { Exit } from "../killswitch/policy.ts";
 import { QUERY_LOG_MINUTES } from "../shared/bounds.ts";
 import type { Host } from "../system/host.ts";
+import type { DnsEvents } from "./events.ts";
 import type { Question } from "./question.ts";
 import type { QueryLogged, QueryLogShown } from "./schema.ts";
 import { TYPE } from "./wire.ts";
@@ -24,8 +26,7 @@ export interface Answered {
 interface Deps {
   clock: Pick<Host, "now" | "monotonic" | "sleep">;
   nameOf: (device: DeviceId) => string;
-  /** Called when it begins and when it ends. */
-  tell: () => void;
+  events: Pick<Bus<DnsEvents>, "publish">;
   log: Pick<Log, "info">;
 }
 
@@ -49,7 +50,7 @@ export class QueryLog {
   /** Begins an empty one. */
   start(): void {
     this.running?.end.abort();
-    const { clock, tell, log } = this.deps;
+    const { clock, log } = this.deps;
     const running = {
       ...{ until: clock.monotonic() + LENGTH_MS, queries: [], dropped: 0 },
       end: new AbortController(),
@@ -59,7 +60,7 @@ export class QueryLog {
     void clock.sleep(LENGTH_MS, running.end.signal).then(() => {
       if (this.running === running) this.stop();
     });
-    tell();
+    this.tell();
   }
 
   /** Ends it, and forgets what was asked. */
@@ -68,7 +69,11 @@ export class QueryLog {
     this.running.end.abort();
     this.running = null;
     this.deps.log.info("DNS: the log of queries has ended, and is forgotten");
-    this.deps.tell();
+    this.tell();
+  }
+
+  private tell(): void {
+    this.deps.events.publish({ type: "dns_changed", payload: null });
   }
 
   note({ name, type }: Question, { device, exit, answer }: Answered): void {

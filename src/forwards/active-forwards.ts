@@ -1,4 +1,5 @@
 import type { Address } from "../base/address.ts";
+import type { Bus } from "../base/bus.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Mac } from "../base/mac.ts";
@@ -15,10 +16,16 @@ import type { Opener, Way } from "./opener.ts";
 import { Permits } from "./permits.ts";
 import { placeOf } from "./place.ts";
 import { type ForwardPath, type Opened, PortLease } from "./port-lease.ts";
+import type { ReservedPort } from "./reserved-port.ts";
 import { Rows } from "./rows.ts";
 import { type ForwardId, keyOf, type SavedForward } from "./saved.ts";
 import type { Forward } from "./schema.ts";
 import { refuseTaken, wantedBy } from "./taken.ts";
+
+export interface ForwardEvents {
+  forward_update: Forward;
+  forward_removed: ForwardId;
+}
 
 export interface HeldForwardsDeps {
   host: Pick<Host, "run" | "sleep" | "now" | "monotonic">;
@@ -27,10 +34,9 @@ export interface HeldForwardsDeps {
   tunnels: Pick<Tunnels, "all" | "onTunnel" | "onRemoved">;
   /** How a port is opened at a server. Throws `PortRefusal` if its provider opens none. */
   openerFor: (server: Server, fixed: number | null) => Opener;
-  /** Whether something else has this UDP port at the server of the tunnel. */
-  isReserved?: (tunnel: string, inside: number) => boolean;
-  publish: (forward: Forward) => void;
-  publishRemoved: (id: ForwardId) => void;
+  /** What the gateway itself uses. */
+  reserved: Pick<ReservedPort, "has">;
+  events: Pick<Bus<ForwardEvents>, "publish">;
   log: Pick<Log, "info" | "warn">;
 }
 
@@ -130,7 +136,8 @@ export class HeldForwards {
     await held.keeper.stop().catch((error: unknown) => this.warn(held, error));
     const { device, protocol, port } = held;
     if (!this.all.some((other) => other.device === device)) this.addresses.forget(device);
-    if (!isReplaced) this.deps.publishRemoved({ device, protocol, port });
+    if (!isReplaced)
+      this.deps.events.publish({ type: "forward_removed", payload: { device, protocol, port } });
   }
 
   /** Does work on a way after the work that was begun there before. */
@@ -145,8 +152,8 @@ export class HeldForwards {
       host: this.deps.host,
       place: () => this.placeOf(held()),
       openerFor: ({ session }) => this.deps.openerFor(session.server, held().fixed),
-      wanted: (way) => wantedBy(held(), way, this.all, this.deps.isReserved),
-      check: (way, port) => refuseTaken(held(), way, port, this.all, this.deps.isReserved),
+      wanted: (way) => wantedBy(held(), way, this.all, this.deps.reserved),
+      check: (way, port) => refuseTaken(held(), way, port, this.all, this.deps.reserved),
       inTurn: (way, work) => this.inTurn(way, work),
       changed: () => this.changed(held()),
     });

@@ -1,3 +1,4 @@
+import type { Bus } from "../base/bus.ts";
 import type { Log } from "../base/log.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
@@ -7,7 +8,7 @@ import type { Forward } from "./schema.ts";
 interface Deps {
   devices: Pick<Devices, "exitOf" | "rowsOf">;
   tunnels: Pick<Tunnels, "all">;
-  publish: (forward: Forward) => void;
+  events: Pick<Bus<{ forward_update: Forward }>, "publish">;
   log: Pick<Log, "info">;
   /** Whether the forward was not removed or replaced meanwhile. */
   isHeld: (held: ActiveForward) => boolean;
@@ -44,7 +45,7 @@ export class Rows {
         `port ${external} (${protocol}) at ${tunnel} leads to ${name || held.device}:${port}`,
       );
     held.told = row;
-    this.deps.publish(row);
+    this.deps.events.publish({ type: "forward_update", payload: row });
   }
 }
 

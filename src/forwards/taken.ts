@@ -2,9 +2,10 @@ import { tunnelTitle } from "../shared/words.ts";
 import type { ActiveForward } from "./active-forward.ts";
 import { type OpenPort, PortRefusal, type WantedPort, type Way } from "./opener.ts";
 import type { Opened } from "./port-lease.ts";
+import type { ReservedPort } from "./reserved-port.ts";
 
-/** Whether something else has this UDP port at the server of the tunnel. */
-type IsReserved = (tunnel: string, inside: number) => boolean;
+/** What the gateway itself uses. */
+type Reserved = Pick<ReservedPort, "has">;
 
 /**
  * The port to ask for. No two requests on a way have the same inside port, because NAT-PMP distinguishes them by it.
@@ -13,13 +14,13 @@ export function wantedBy(
   held: ActiveForward,
   way: Way,
   all: readonly ActiveForward[],
-  isReserved: IsReserved = () => false,
+  reserved: Reserved,
 ): WantedPort {
   const { protocol, fixed, preferred, port } = held;
-  if (fixed !== null) refuseTaken(held, way, { inside: fixed }, all, isReserved);
+  if (fixed !== null) refuseTaken(held, way, { inside: fixed }, all, reserved);
   const taken = new Set(othersOn(way, held, all).map(({ port: { inside } }) => inside));
   let inside = port;
-  const isTaken = () => taken.has(inside) || (protocol === "udp" && isReserved(way.tunnel, inside));
+  const isTaken = () => taken.has(inside) || (protocol === "udp" && reserved.has(way.tunnel, inside));
   while (isTaken()) inside = inside === 65_535 ? 1_024 : inside + 1;
   return { protocol, inside, external: fixed ?? preferred };
 }
@@ -30,9 +31,9 @@ export function refuseTaken(
   way: Way,
   { inside }: Pick<OpenPort, "inside">,
   all: readonly ActiveForward[],
-  isReserved: IsReserved = () => false,
+  reserved: Reserved,
 ): void {
-  if (held.protocol === "udp" && isReserved(way.tunnel, inside))
+  if (held.protocol === "udp" && reserved.has(way.tunnel, inside))
     throw new PortRefusal(
       "exhausted",
       `devices on the road come in at port ${inside} of the ${tunnelTitle(way.tunnel)}; choose another one`,

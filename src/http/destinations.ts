@@ -34,7 +34,8 @@ export const destinationRoutes = [
       { additionalProperties: false },
     ),
     answers: answers(Explanation, "which rule holds, which exit that is, and why"),
-    run: ({ destinations }, { query }) => destinations.explain(query.device, query.name),
+    run: ({ destinations, blockLists }, { query }) =>
+      destinations.explain(query.device, query.name, (name, device) => blockLists.blocks([name], device)),
   }),
   route({
     method: "post",

@@ -1,4 +1,5 @@
 import type { Address, Prefix } from "../base/address.ts";
+import type { Bus } from "../base/bus.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Mac } from "../base/mac.ts";
 import { Queue } from "../base/queue.ts";
@@ -29,6 +30,20 @@ import { type Inspection, inspectionOf, type Layers, layersOf } from "./report.t
 import { interfacesTo, overlap, overlapOf, routersTo } from "./routed.ts";
 import { type Wanted, wantedFor } from "./wanted.ts";
 
+export interface KillSwitchEvents {
+  /** Something leaves by the uplink, outside the tunnel, or nothing any more, or it is another uplink. */
+  direct_uplink_changed: null;
+}
+
+interface Surroundings {
+  /** The slots whose routing tables, like the LAN's, must have no routes of other programs. */
+  slots: readonly Slot[];
+  events: Pick<Bus<KillSwitchEvents>, "publish">;
+}
+
+/** If the service cannot start, nothing else of it is there. */
+const ALONE: Surroundings = { slots: [], events: { publish: () => {} } };
+
 /**
  * The kill switch in the kernel: the firewall's table and the routing rules. It is the only writer of both, and merges
  * what all owners need. It checks what it has loaded, and repairs it. Changes and repairs run one after another, so
@@ -43,12 +58,8 @@ export class KillSwitch {
   readonly lanRoute: Notice;
   /** The uplink if anything leaves by it, outside the tunnel; null otherwise. */
   directUplink: string | null = null;
-  /** Called when that changes. */
-  onDirect: () => void = () => {};
   /** The device that has an address of the LAN, or had it last. */
   deviceAt: (address: Address) => Mac | null = () => null;
-  /** The slots whose routing tables, like the LAN's, must have no routes of other programs. */
-  slots: readonly Slot[] = [];
   private own: HostNetwork | null = null;
   private readonly parts = new Map<string, PolicyPart>();
   private wanted: Wanted | null = null;
@@ -64,6 +75,7 @@ export class KillSwitch {
     private readonly isOn: () => boolean,
     private readonly repairs: Repairs,
     private readonly alarm: Alarm,
+    private readonly surroundings: Surroundings = ALONE,
   ) {
     this.foreignRule = new Notice(alarm, {
       begins: "foreign_rule",
@@ -273,7 +285,7 @@ export class KillSwitch {
   private setDirect(uplink: string | null): void {
     if (uplink === this.directUplink) return;
     this.directUplink = uplink;
-    this.onDirect();
+    this.surroundings.events.publish({ type: "direct_uplink_changed", payload: null });
   }
 
   /**
@@ -336,7 +348,8 @@ export class KillSwitch {
       ...this.lans.map((lan) => lan.interface),
       ...(this.remote === null ? [] : [this.remote.interface]),
     ];
-    const routes = this.slots.length === 0 ? [] : await foreignRoutes(this.host, this.slots, lanLinks);
+    const { slots } = this.surroundings;
+    const routes = slots.length === 0 ? [] : await foreignRoutes(this.host, slots, lanLinks);
     if (routes.length === 0) return;
     const message = `Another program has put a route into a routing table of the gateway: ${routes[0]?.text}.`;
     const work = () => removeRoutes(this.host, routes);

@@ -1,3 +1,4 @@
+import type { Bus } from "../base/bus.ts";
 import type { Settings } from "../base/settings.ts";
 import type { ShownBroker } from "../http/settings-schema.ts";
 import { brokerIn } from "./broker.ts";
@@ -8,7 +9,7 @@ export class MqttStatus {
 
   constructor(
     private readonly settings: Pick<Settings, "mqtt" | "mqttCommands">,
-    private readonly onChange: () => void,
+    private readonly events: Pick<Bus<{ broker_update: null }>, "publish">,
   ) {}
 
   /** `error` is why the connection has ended, or there is none; null if it is there. */
@@ -16,7 +17,7 @@ export class MqttStatus {
     const next = { connected: error === null, error };
     if (Bun.deepEquals(next, this.state)) return;
     this.state = next;
-    this.onChange();
+    this.events.publish({ type: "broker_update", payload: null });
   }
 
   /** Without the user, who is half of what the broker asks for; null without a broker. */

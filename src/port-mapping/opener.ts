@@ -1,4 +1,5 @@
 import { type Address, addressOf, familyOf, isPrivate, isPublic, mustParseAddress } from "../base/address.ts";
+import type { Bus } from "../base/bus.ts";
 import { GatewayError } from "../base/errors.ts";
 import {
   type Contact,
@@ -35,6 +36,11 @@ const FEW_ATTEMPTS = 2;
 /** The address of a server that did not tell it. */
 const ASK_AGAIN_MS = 30_000;
 
+export interface PortEvents {
+  /** The server behind a way has lost its ports, so all that are open there must be renewed. */
+  ports_lost: Way;
+}
+
 interface Known {
   epoch: Epoch;
   address: Address | null;
@@ -52,8 +58,7 @@ export class NatPmpOpener implements Opener {
   constructor(
     private readonly deps: {
       host: Pick<Host, "openUdp" | "sleep" | "monotonic">;
-      /** The server behind a way has lost its ports, so all that are open there must be renewed. */
-      onLost: (way: Way) => void;
+      events: Pick<Bus<PortEvents>, "publish">;
     },
   ) {}
 
@@ -125,7 +130,7 @@ export class NatPmpOpener implements Opener {
     if (now < known.lostUntil) return;
     // After a restart, the address may be another one too.
     Object.assign(known, { address: null, askAgainAt: 0, lostUntil: now + LIFETIME_S * 1000 });
-    this.deps.onLost(way);
+    this.deps.events.publish({ type: "ports_lost", payload: way });
   }
 
   private knownOf({ session }: Way) {

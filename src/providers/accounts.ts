@@ -1,14 +1,14 @@
-import { parseAddress } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
+import type { Bus } from "../base/bus.ts";
 import { GatewayError } from "../base/errors.ts";
 import { Queue } from "../base/queue.ts";
 import type { Settings } from "../base/settings.ts";
-import type { Managed, Server } from "../servers/schema.ts";
+import type { Managed } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
 import type { Host, Send } from "../system/host.ts";
-import type { Config } from "../wireguard/schema.ts";
+import type { PastConnections } from "../tunnel/past-connections.ts";
 import { apiOf, isGiven } from "./given.ts";
-import type { Account, PortOfProvider, ServerToRegister, VpnProvider } from "./provider.ts";
+import type { Account, VpnProvider } from "./provider.ts";
 import { nameOf, type Registrations } from "./registrations.ts";
 import type { Credentials, LoggedOut, ShownAccount } from "./schema.ts";
 
@@ -20,12 +20,12 @@ interface Deps {
   clock: Pick<Host, "now" | "monotonic">;
   /** Whether a tunnel of the managed provider is up, or will come back. */
   inUse: () => boolean;
-  /** Makes managed servers use the registration in the store, and tells of it. */
-  takeUp: () => Promise<void>;
+  /** Makes managed servers use the registration in the store. */
+  apply: () => Promise<void>;
   /** Says which account was changed by whom. */
   alarm: (code: AlertCode, message: string) => void;
-  /** Called when an account has been removed here, after that. */
-  onLoggedOut: () => void;
+  past: Pick<PastConnections, "forgetGone">;
+  events: Pick<Bus<AccountEvents>, "publish">;
 }
 
 /** The possible values of the provider `managed`, and the present one. */
@@ -38,6 +38,10 @@ interface ManagedChoices {
     account: boolean;
     credentials: { field: keyof Credentials; title: string; optional: boolean }[];
   }[];
+}
+
+export interface AccountEvents {
+  account_update: ManagedChoices;
 }
 
 /** Who asks for a change on the gateway itself. */
@@ -86,11 +90,17 @@ export class Accounts {
   logOut(name: string | null, forget: boolean, by = ROOT): Promise<LoggedOut> {
     return this.with(name, async (account, provider) => {
       const out = await account.logOut(forget);
-      this.deps.onLoggedOut();
+      this.deps.past.forgetGone("managed");
       const where = out.remains === null ? "" : "; the account still has what only its provider can remove";
       this.tell(`The gateway was logged out at ${provider.label}${where}`, by);
       return out;
     });
+  }
+
+  /** Makes managed servers use the account in the store, after a change of it. */
+  async reload(): Promise<void> {
+    await this.deps.apply();
+    this.deps.events.publish({ type: "account_update", payload: this.managed() });
   }
 
   /** Runs work that replaces registrations in the store, while nothing here is between reading and writing one. */
@@ -132,32 +142,9 @@ export class Accounts {
     });
   }
 
-  /**
-   * The configuration for one connection to a server that assigns it. It does not wait in the queue, because work in
-   * the queue may wait for the connection.
-   */
-  async register({ name, config }: Server, send: Send): Promise<Config> {
-    const { provider } = this.deps.registrations.current();
-    const account = provider === null ? null : this.accountAt(provider);
-    const address = parseAddress(config.peer.endpoint.host);
-    if (account?.registerWith === undefined || address === null)
-      throw new GatewayError("unable", `${name} needs an account at its provider`);
-    const { interface: own, peer } = await account.registerWith({ name, address }, send);
-    const { dns } = config.interface;
-    return { interface: { ...own, ...(dns.length > 0 && { dns }) }, peer };
-  }
-
-  /** Has the current provider send one port into the tunnel to a server; null if it has no such ports. */
-  async forwardPort(server: ServerToRegister, send: Send): Promise<PortOfProvider | null> {
-    const { provider } = this.deps.registrations.current();
-    const account = provider === null ? null : this.accountAt(provider);
-    return account?.forwardPort === undefined ? null : account.forwardPort(server, send);
-  }
-
   private async use(name: Managed): Promise<void> {
-    const { registrations, takeUp } = this.deps;
-    registrations.choose(name);
-    await takeUp();
+    this.deps.registrations.choose(name);
+    await this.reload();
   }
 
   private tell(what: string, by: string): void {
@@ -180,7 +167,7 @@ export class Accounts {
   private accountAt(provider: VpnProvider): Account {
     const known = this.accounts.get(provider);
     if (known !== undefined) return known;
-    const { settings, store, registrations, send, clock, takeUp } = this.deps;
+    const { settings, store, registrations, send, clock } = this.deps;
     const account = provider.accountWith({
       api: apiOf(settings, provider),
       send,
@@ -191,7 +178,7 @@ export class Accounts {
       changed: async () => {
         // Leave no copy of a former key in the file.
         store.scrub();
-        await takeUp();
+        await this.reload();
       },
       clock,
     });

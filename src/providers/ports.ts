@@ -2,12 +2,12 @@ import type { Address } from "../base/address.ts";
 import { type Opener, type OpenPort, PortRefusal, type Way } from "../forwards/opener.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { Send } from "../system/host.ts";
-import type { Accounts } from "./accounts.ts";
 import { Refusal } from "./answers.ts";
+import type { ServerConnections } from "./connections.ts";
 import type { PortOfProvider, ServerToRegister } from "./provider.ts";
 
 interface Deps {
-  accounts: Pick<Accounts, "forwardPort">;
+  connections: Pick<ServerConnections, "forwardPort">;
   /** Sends through the tunnel `main`. */
   send: (signal: AbortSignal) => Send;
   now: () => number;
@@ -55,8 +55,8 @@ export class AccountOpener implements Opener {
 
   private async forwarded(way: Way, signal: AbortSignal): Promise<PortOfProvider> {
     const server = serverOf(way);
-    const { accounts, send } = this.deps;
-    const forwarded = await accounts.forwardPort(server, send(signal)).catch((error: unknown) => {
+    const { connections, send } = this.deps;
+    const forwarded = await connections.forwardPort(server, send(signal)).catch((error: unknown) => {
       signal.throwIfAborted();
       if (error instanceof Refusal) throw new PortRefusal("refused", error.message);
       throw error;

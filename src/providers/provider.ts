@@ -22,6 +22,8 @@ export interface VpnProvider {
   /** Null if the text is damaged. A registration's contents reach the kernel's tools. */
   registrationIn(text: string): Registration | null;
   accountWith(deps: AccountDeps): Account;
+  /** Only if each server assigns key and addresses when the gateway registers with it. */
+  connectionsWith?(deps: ConnectionDeps): Connections;
 }
 
 /** One secret that opens an account. */
@@ -56,13 +58,14 @@ export interface Account {
   rotateKey(): Promise<ShownAccount>;
   /** With `forget`, the account is removed even if the provider does not answer or refuses. */
   logOut(forget: boolean): Promise<LoggedOut>;
-  /**
-   * Registers a new key with a server, for one connection; only if the registration itself has no key. `send` reaches
-   * the provider and the server.
-   */
-  registerWith?(server: ServerToRegister, send: Send): Promise<Config>;
-  /** Makes a server send one port into the tunnel from which `send` asks; only if the provider has such ports. */
-  forwardPort?(server: ServerToRegister, send: Send): Promise<PortOfProvider>;
+}
+
+/** What a provider does for one connection to a server of its. `send` reaches both. */
+export interface Connections {
+  /** Registers a new key with the server. */
+  registerWith(server: ServerToRegister, send: Send): Promise<Config>;
+  /** Makes the server send one port into the tunnel from which `send` asks. */
+  forwardPort(server: ServerToRegister, send: Send): Promise<PortOfProvider>;
 }
 
 /** A port that the provider sends into a tunnel. */
@@ -78,17 +81,20 @@ export interface ServerToRegister {
   address: Address;
 }
 
-/** The dependencies of an account. Its methods are called one at a time. */
-export interface AccountDeps {
+export interface ConnectionDeps {
   /** The https address of the provider's interface; the settings may override it. */
   api: string;
-  send: Send;
   slot: RegistrationSlot;
+  clock: Pick<Host, "now" | "monotonic">;
+}
+
+/** The dependencies of an account. Its methods are called one at a time. */
+export interface AccountDeps extends ConnectionDeps {
+  send: Send;
   /** Throws while a tunnel uses the account, or if one will after a restart. */
   assertUnused(): void;
   /** Must be called once the slot has changed for good. Managed servers then use its content. */
   changed(): Promise<void>;
-  clock: Pick<Host, "now" | "monotonic">;
 }
 
 /** Stores the text of a provider's registration, secrets included. */
@@ -99,4 +105,14 @@ export interface RegistrationSlot {
   /** Resolves once it is on the disk: a key is saved before it is sent to the provider. */
   save(text: string): Promise<void>;
   forget(): void;
+  /** What the provider has given for the registration, and is kept in memory. */
+  token: ProviderToken | null;
+}
+
+export interface ProviderToken {
+  text: string;
+  /** The user name that it belongs to. */
+  username: string;
+  /** A time of the monotonic clock. */
+  since: number;
 }

@@ -28,6 +28,8 @@ type KeySettings = Pick<Settings, "managedKeyFile" | "managedAddress">;
 
 /** This gateway's registrations in the store: at most one with each provider, of which one is used. */
 export class Registrations {
+  private readonly slots = new Map<VpnProvider, RegistrationSlot>();
+
   constructor(
     private readonly store: Pick<Store, "read" | "write" | "forget" | "atomically" | "flushed">,
     private readonly settings: KeySettings,
@@ -59,10 +61,18 @@ export class Registrations {
     return { provider: current.provider, registration: current.registration };
   }
 
+  /** Each time the same one. */
   slotOf(provider: VpnProvider): RegistrationSlot {
+    const slot = this.slots.get(provider) ?? this.newSlot(provider);
+    this.slots.set(provider, slot);
+    return slot;
+  }
+
+  private newSlot(provider: VpnProvider): RegistrationSlot {
     const { setting } = provider;
     const write = (text: string) => this.store.write(setting, text);
     return {
+      token: null,
       read: () => this.store.read(setting),
       saveFirst: (text) =>
         // Another process may have logged in at the same time.

@@ -1,10 +1,12 @@
 import type { AlertCode } from "../base/alert.ts";
 import { nextBeat } from "../base/beat.ts";
+import type { Bus } from "../base/bus.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { Opener, Way } from "../forwards/opener.ts";
+import type { ReservedPort } from "../forwards/reserved-port.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Bounds } from "../network/bounds.ts";
 import type { Server } from "../servers/schema.ts";
@@ -16,7 +18,7 @@ import { generateKeyPair } from "../wireguard/key.ts";
 import { Admissions } from "./admissions.ts";
 import { RemoteChanges } from "./change.ts";
 import { accessFor } from "./choice.ts";
-import type { RemoteDevices } from "./devices.ts";
+import type { RemoteDevices, RemoteEvents } from "./devices.ts";
 import { gatewayKey } from "./identity.ts";
 import { RemoteInterface } from "./interface.ts";
 import { type Access, REMOTE_PRIVATE_KEY } from "./saved.ts";
@@ -33,6 +35,10 @@ import { UplinkWays } from "./uplink-ways.ts";
 import { WayAlert } from "./way-alert.ts";
 import { WayIn } from "./way-in.ts";
 
+interface RemoteAccessEvents {
+  remote_update: { on: boolean; devices: number };
+}
+
 interface Deps {
   host: Host;
   store: Store;
@@ -43,6 +49,8 @@ interface Deps {
   bounds: Pick<Bounds, "limitRemote">;
   /** How a tunnel's provider opens a port. Throws `PortRefusal` if it opens none. */
   openerFor: (server: Server) => Opener;
+  /** Where devices must not be given the port for those on the road. */
+  reserved: Pick<ReservedPort, "set">;
   /** The devices for which there are schedules, rules or lists, former ones included. */
   decided: () => ReadonlySet<string>;
   /** Whether a forwarded port of a device has this UDP port at the server of the tunnel. */
@@ -52,7 +60,7 @@ interface Deps {
   /** The installation's unique local prefix, or null. */
   ula: string | null;
   alarm: (code: AlertCode, message: string) => void;
-  onChange: (status: { on: boolean; devices: number }) => void;
+  events: Pick<Bus<RemoteAccessEvents>, "publish"> & Pick<Bus<RemoteEvents>, "subscribe">;
   log: Pick<Log, "warn">;
 }
 
@@ -166,11 +174,6 @@ export class RemoteAccess {
     this.tunnelPort.lostBy(way);
   }
 
-  /** Whether devices on the road come in at this port of the tunnel's server. */
-  hasPort(tunnel: string, inside: number): boolean {
-    return this.tunnelPort.has(tunnel, inside);
-  }
-
   /** The provider is asked first: what it does not do is refused, and nothing changes. */
   private async withPort(access: Access, before: Access | null): Promise<Access> {
     const { through, forwarded } = access;
@@ -240,7 +243,8 @@ export class RemoteAccess {
 
   private tell(): void {
     const { access, ids } = this.deps.remote;
-    this.deps.onChange({ on: access?.on === true, devices: ids.length });
+    const payload = { on: access?.on === true, devices: ids.length };
+    this.deps.events.publish({ type: "remote_update", payload });
     this.deps.devices.remoteChanged();
   }
 }

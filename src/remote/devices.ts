@@ -1,4 +1,5 @@
 import { type Address, addressOf, contains, isWithin, type Prefix } from "../base/address.ts";
+import type { Bus } from "../base/bus.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
 import { type Access, addressesOf, partOf, REMOTE_DECISION, REMOTE_PEERS, type RemotePeer } from "./saved.ts";
 
@@ -10,8 +11,14 @@ interface Deps {
     atomically(work: () => void): void;
   };
   killSwitch: { update(owner: string, part: PolicyPart | null): Promise<void> };
+  events: Pick<Bus<RemoteEvents>, "published">;
   /** The interface from which their packets come. */
   link: string;
+}
+
+export interface RemoteEvents {
+  /** Somebody wants to know who was heard, as of now. */
+  remote_asked: null;
 }
 
 /** The owner of remote access in the kill switch; never a tunnel's name. */
@@ -25,8 +32,6 @@ export class RemoteDevices {
   private state: { access: Access | null; peers: readonly RemotePeer[] };
   private latest: Heard = new Map();
   private readonly listeners: (() => void)[] = [];
-  /** Asks WireGuard; set by whoever has the interface. */
-  look: () => Promise<void> = async () => {};
   private readonly reserved = new Set<string>();
 
   constructor(private readonly deps: Deps) {
@@ -40,6 +45,11 @@ export class RemoteDevices {
   set heard(heard: Heard) {
     this.latest = heard;
     for (const listener of this.listeners) listener();
+  }
+
+  /** Asks WireGuard who was heard. */
+  look(): Promise<void> {
+    return this.deps.events.published({ type: "remote_asked", payload: null });
   }
 
   onHeard(listener: () => void): void {

@@ -1,11 +1,12 @@
 import { isIpv6, lengthOf, type Prefix, parsePrefix } from "../base/address.ts";
+import type { Bus } from "../base/bus.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import { shared } from "../base/readings.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import type { InterfacePeer } from "../wireguard/interface.ts";
-import type { RemoteDevices } from "./devices.ts";
+import type { RemoteDevices, RemoteEvents } from "./devices.ts";
 import { RemoteLink, type WantedLink } from "./link.ts";
 import { gatewayIn } from "./networks.ts";
 import { type Access, addressesOf, REMOTE_PRIVATE_KEY } from "./saved.ts";
@@ -17,6 +18,7 @@ interface Deps {
   remote: RemoteDevices;
   wayIn: { readonly mtu: number };
   bounds: { limitRemote(link: string | null): Promise<void> };
+  events: Pick<Bus<RemoteEvents>, "subscribe">;
   /** The program that provides WireGuard interfaces if the kernel does not. */
   userspace: string;
 }
@@ -31,7 +33,10 @@ export class RemoteInterface {
 
   constructor(private readonly deps: Deps) {
     this.link = new RemoteLink(deps.host, deps.userspace, deps.remote.link);
-    deps.remote.look = shared(async () => void (await this.peers()));
+    deps.events.subscribe(
+      "remote_asked",
+      shared(() => this.peers()),
+    );
   }
 
   /** Makes the interface as it should be. The firewall and the routing rules come before. */

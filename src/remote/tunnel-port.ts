@@ -3,6 +3,7 @@ import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
 import { type Opener, type OpenPort, PortRefusal, type Way } from "../forwards/opener.ts";
 import { type ForwardPath, type Opened, PortLease } from "../forwards/port-lease.ts";
+import type { ReservedPort } from "../forwards/reserved-port.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
 import type { Server } from "../servers/schema.ts";
 import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
@@ -27,6 +28,8 @@ interface Deps {
   openerFor: (server: Server) => Opener;
   /** Whether a forwarded port of a device has this number at the server of the tunnel. */
   isForwarded: (tunnel: string, inside: number) => boolean;
+  /** Where devices must not be given this port. */
+  reserved: Pick<ReservedPort, "set">;
   /** To be called when the port was opened or lost, or has another number. */
   onPort: () => void;
   log: Pick<Log, "warn">;
@@ -51,6 +54,7 @@ export class TunnelPort {
     const { lease } = this;
     this.lease = null;
     this.wanted = wanted;
+    this.reserve();
     await lease?.stop().catch((error: unknown) => this.warn(error));
     if (wanted === null) return this.deps.killSwitch.update(OWNER, null);
     const next = this.leaseFor(wanted);
@@ -71,11 +75,6 @@ export class TunnelPort {
   /** The server has lost its ports. */
   lostBy({ session }: Way): void {
     if (this.lease?.opened?.way.session === session) this.lease.renewNow();
-  }
-
-  /** Whether a device's forward would get this port. */
-  has(tunnel: string, inside: number): boolean {
-    return this.wanted?.tunnel === tunnel && (this.wanted.inside === inside || this.open?.inside === inside);
   }
 
   /** The port as it is open now; null if none is. */
@@ -108,6 +107,7 @@ export class TunnelPort {
       check: (_, port) => check(port.inside),
       inTurn: (_, work) => this.queue.add(work),
       changed: async () => {
+        this.reserve();
         await this.permit(lease);
         onPort();
       },
@@ -122,6 +122,11 @@ export class TunnelPort {
     const way = session === null ? null : { tunnel, session };
     if (controller.isAlive) return { way, why: null };
     return { way, why: `the ${tunnelTitle(tunnel)} ${STATE_WORDS[controller.state.name]}` };
+  }
+
+  private reserve(): void {
+    const insides = [this.wanted?.inside ?? [], this.open?.inside ?? []].flat();
+    this.deps.reserved.set(this.wanted?.tunnel ?? null, insides);
   }
 
   /** The firewall permits questions to the provider while there is something to ask. */

@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import type { AlertCode } from "../base/alert.ts";
 import { untilBeat } from "../base/beat.ts";
+import type { Bus } from "../base/bus.ts";
 import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
@@ -36,7 +37,7 @@ interface Deps {
   /** Moves a tunnel; false if it cannot be moved yet, because it is being connected. */
   move: (tunnel: string) => Promise<boolean>;
   alarm: (code: AlertCode, message: string) => void;
-  onChange: (count: number) => void;
+  events: Pick<Bus<{ schedules_update: { count: number } }>, "publish">;
   log: Pick<Log, "warn">;
 }
 
@@ -348,7 +349,7 @@ export class Schedules {
   }
 
   private tellChange(): void {
-    this.deps.onChange(this.all.size);
+    this.deps.events.publish({ type: "schedules_update", payload: { count: this.all.size } });
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Bus } from "../base/bus.ts";
 import { GatewayError } from "../base/errors.ts";
 import { isName, nameIn } from "../base/name.ts";
 import { listIn, SavedList, type Texts } from "../base/saved.ts";
@@ -26,7 +27,7 @@ export class Favourites {
   constructor(
     private readonly store: Texts,
     private readonly catalogue: Pick<Catalogue, "has" | "onChange">,
-    private readonly onChange: (count: number) => void,
+    private readonly events: Pick<Bus<{ favourites_update: { count: number } }>, "publish">,
   ) {
     // The list of the VPN account's servers is ignored: if it cannot be read, it is empty for now, and may be read
     // again later.
@@ -66,7 +67,7 @@ export class Favourites {
 
   private save(favourites: readonly Favourite[]): void {
     FAVOURITES.write(this.store, favourites);
-    this.onChange(favourites.length);
+    this.events.publish({ type: "favourites_update", payload: { count: favourites.length } });
   }
 
   /** Otherwise another server that is given the name later would be a favourite. */

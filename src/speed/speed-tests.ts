@@ -1,4 +1,5 @@
 import { type Address, isHostName, parseAddress } from "../base/address.ts";
+import type { Bus } from "../base/bus.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { listIn, Saved, type Texts } from "../base/saved.ts";
@@ -27,6 +28,11 @@ const RESULTS = new Saved<readonly SpeedResult[]>("speed tests", (text) =>
   listIn(SpeedResult)(text).slice(0, MAX_SPEED_RESULTS),
 );
 
+interface SpeedEvents {
+  /** The test that runs, once a second, and null at its end. */
+  speed_update: { running: RunningSpeedTest | null };
+}
+
 interface Deps {
   host: Pick<Host, "measureDownload" | "now" | "monotonic">;
   store: Texts;
@@ -35,8 +41,7 @@ interface Deps {
   tunnels: Pick<Tunnels, "named" | "onTunnel" | "onRemoved">;
   /** The addresses of a name, asked inside the tunnel. */
   lookUp: (name: string, tunnel: string) => Promise<Address[]>;
-  /** Gets the test that runs, once a second, and null at its end. */
-  onChange: (running: RunningSpeedTest | null) => void;
+  events: Pick<Bus<SpeedEvents>, "publish">;
 }
 
 interface Running {
@@ -80,14 +85,14 @@ export class SpeedTests {
     };
     const running: Running = { shown, session, ending: new AbortController() };
     this.running = running;
-    this.deps.onChange(shown);
+    this.tell(shown);
     try {
       const result = await this.measure(running, { ...asked, url: url.href }, signal);
       this.keep(result);
       return result;
     } finally {
       this.running = null;
-      this.deps.onChange(null);
+      this.tell(null);
     }
   }
 
@@ -137,6 +142,10 @@ export class SpeedTests {
   }
 
   /** What is to be told of a test that runs. */
+  private tell(running: RunningSpeedTest | null): void {
+    this.deps.events.publish({ type: "speed_update", payload: { running } });
+  }
+
   private told(running: Running): (bytes: number, ms: number) => void {
     let toldAt = this.deps.host.monotonic();
     return (bytes, ms) => {
@@ -144,7 +153,7 @@ export class SpeedTests {
       const now = this.deps.host.monotonic();
       if (now - toldAt < TOLD_EVERY_MS || this.running !== running) return;
       toldAt = now;
-      this.deps.onChange(running.shown);
+      this.tell(running.shown);
     };
   }
 

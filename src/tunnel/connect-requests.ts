@@ -1,27 +1,15 @@
 import { codeOf, GatewayError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { MAIN } from "../killswitch/policy.ts";
-import type { Catalogue, IsMeasured } from "../servers/catalogue.ts";
-import { keyedAs, keyedAsBefore, stricter } from "../servers/quantum.ts";
-import type { Provider, Quantum, Transport } from "../servers/schema.ts";
-import { reachedBy } from "../servers/transport.ts";
+import type { Quantum } from "../servers/schema.ts";
 import { BACK_MINUTES } from "../shared/bounds.ts";
 import type { Host } from "../system/host.ts";
 import { CONNECT_BOUNDS_SECONDS, histogramOf, observed } from "./histogram.ts";
-import { MOVES_WHEN, type MoveWhen, type OrderTarget, type Rules } from "./order.ts";
+import { MOVES_WHEN, type MoveWhen, type Rules } from "./order.ts";
 import type { SavedState } from "./saved-state.ts";
 import { sameTarget, type Target } from "./target.ts";
+import type { TargetFinder, WantedTarget } from "./target-finder.ts";
 import type { Tunnels } from "./tunnels.ts";
-
-/** Names of a server or a place; without a provider, they are the current one's. */
-export interface WantedTarget {
-  server: string;
-  /** Through which it is reached. */
-  via?: string;
-  provider?: Provider;
-  /** How it is reached; `auto` if absent. */
-  transport?: Transport;
-}
 
 /** What a tunnel is to be connected to: one target, or several in order, of which the first that works is taken. */
 export interface ConnectRequest extends Partial<WantedTarget> {
@@ -38,8 +26,8 @@ export interface ConnectRequest extends Partial<WantedTarget> {
 
 interface Deps {
   tunnels: Tunnels;
-  catalogue: Pick<Catalogue, "find" | "findVia">;
-  savedState: Pick<SavedState, "quantum" | "saveQuantum">;
+  targets: TargetFinder;
+  savedState: Pick<SavedState, "saveQuantum">;
   host: Pick<Host, "monotonic">;
   log: Pick<Log, "warn">;
 }
@@ -65,15 +53,6 @@ export class ConnectRequests {
     });
     if (request.quantum !== undefined) savedState.saveQuantum(request.quantum, name);
     this.durations = observed(this.durations, (host.monotonic() - start) / 1000);
-  }
-
-  /** A target that a tunnel has or had, as it can be reached now; null if it cannot. */
-  found(wanted: OrderTarget, name: string): Target | null {
-    try {
-      return this.targetOf(wanted, name);
-    } catch {
-      return null;
-    }
   }
 
   private targetsOf(
@@ -108,17 +87,8 @@ export class ConnectRequests {
   }
 
   private targetOf(wanted: WantedTarget, name: string, quantum?: Quantum): Target {
-    const { server, via, provider, transport } = wanted;
-    const { catalogue, tunnels, savedState } = this.deps;
-    const isMeasured: IsMeasured = (...which) => tunnels.roundTrips.has(...which);
-    const target =
-      via === undefined
-        ? catalogue.find(server, isMeasured, provider)
-        : catalogue.findVia(server, via, isMeasured, provider);
-    const reached = reachedBy(target, transport);
-    if (quantum !== undefined) return keyedAs(reached, quantum);
-    const tunnel = tunnels.all().find((each) => each.name === name);
-    return keyedAsBefore(reached, stricter(tunnel?.controller.quantum, savedState.quantum(name)));
+    const { targets, tunnels } = this.deps;
+    return targets.find(wanted, tunnels.knownOf(name), quantum);
   }
 }
 

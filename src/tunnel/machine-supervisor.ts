@@ -1,4 +1,5 @@
 import { nextBeat } from "../base/beat.ts";
+import type { Bus } from "../base/bus.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { ARP_TABLE } from "../killswitch/arp.ts";
@@ -27,6 +28,15 @@ const TOLD_EVERY_MS = 3_600_000;
 /** By then the programs that report events are listening, and no event is due for what was loaded before. */
 const WATCHING_AFTER_MS = 1_500;
 
+export interface MachineEvents {
+  /** A change of the kernel's neighbour table; null if some may have been missed. */
+  neighbour_changed: Neighbour | null;
+  /** An interface may have lost something; null for any. */
+  link_lost: string | null;
+  /** Another table than the kill switch's has changed. */
+  other_firewalls_changed: null;
+}
+
 interface Deps {
   host: Host;
   machine: Machine;
@@ -37,13 +47,9 @@ interface Deps {
   /** The interface of devices on the road. */
   remoteLink: string;
   tunnels: () => readonly Tunnel[];
-  /** Called when an interface may have lost something; null for any. */
-  onLost?: (link: string | null) => void;
   /** Tries again to remove tunnels that never had a server. */
   dropAgain: () => Promise<void>;
-  /** Gets each change of the kernel's neighbour table, or null if some may have been missed. */
-  onNeighbour: (neighbour: Neighbour | null) => void;
-  onOtherFirewalls: () => void;
+  events: Pick<Bus<MachineEvents>, "publish">;
   log: Pick<Log, "warn">;
 }
 
@@ -63,7 +69,7 @@ export class MachineSupervisor {
 
   /** Runs until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
-    const { host, killSwitch, slots, remoteLink, onNeighbour, log } = this.deps;
+    const { host, killSwitch, slots, remoteLink, events, log } = this.deps;
     this.backstop.checked();
     const watched: Watched = {
       links: [...slots.flatMap(({ links }) => links), remoteLink],
@@ -76,7 +82,7 @@ export class MachineSupervisor {
       onWatching: (watching: boolean) => this.setWatched(watching),
       onGeneration: (generation: number) => killSwitch.reported(generation),
       onEnded: (command: string) => this.warnOfEnd(command),
-      onNeighbour,
+      onNeighbour: (payload: Neighbour | null) => events.publish({ type: "neighbour_changed", payload }),
     };
     watchKernel(host, watched, listener, signal);
     // For what happened before the programs that report events were listening.
@@ -121,7 +127,7 @@ export class MachineSupervisor {
       machine.setSysctls(),
     ])
       .then(() => {
-        this.deps.onOtherFirewalls();
+        this.deps.events.publish({ type: "other_firewalls_changed", payload: null });
         // A tunnel checks itself rarely where it is told of its losses. Not where programs fail: it would count as lost.
         if (!this.isWatched) this.tell({ of: "tunnel", link: null, deleted: true }, signal);
       })
@@ -153,7 +159,7 @@ export class MachineSupervisor {
   private tell(loss: Extract<KernelEvent, { of: "tunnel" }>, signal: AbortSignal): void {
     for (const { slot, supervisor } of this.deps.tunnels())
       if (loss.link === null || slot.links.includes(loss.link)) void supervisor.saw(loss, signal);
-    this.deps.onLost?.(loss.link);
+    this.deps.events.publish({ type: "link_lost", payload: loss.link });
   }
 
   private async answer(what: Matter): Promise<void> {
@@ -163,7 +169,7 @@ export class MachineSupervisor {
       case "rules":
         return killSwitch.mend();
       case "other firewalls":
-        this.deps.onOtherFirewalls();
+        this.deps.events.publish({ type: "other_firewalls_changed", payload: null });
         return otherFirewalls.look(killSwitch);
       case "network":
         return this.checkNetwork();

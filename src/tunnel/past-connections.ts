@@ -4,13 +4,12 @@ import type { FavouriteList, Provider } from "../servers/schema.ts";
 import { type Last, lastWith } from "./last.ts";
 import type { OrderTarget } from "./order.ts";
 import type { SavedState } from "./saved-state.ts";
-import type { Target } from "./target.ts";
+import type { Tunnels } from "./tunnels.ts";
 
 interface Deps {
   savedState: Pick<SavedState, "recent" | "dropRecent" | "last" | "lasts" | "saveLast" | "quantum">;
   catalogue: Pick<Catalogue, "has" | "server" | "find" | "onChange">;
-  /** A target, as the tunnel can reach it now; null if it cannot. */
-  found: (wanted: OrderTarget, tunnel: string) => Target | null;
+  tunnels: Pick<Tunnels, "found">;
 }
 
 /** Where the tunnels led before, as far as they can be led there again. */
@@ -42,13 +41,13 @@ export class PastConnections {
 
   /** What a connect takes to lead a tunnel again to where it led last; null if nothing of that can be had now. */
   last(tunnel: string): Last | null {
-    const { savedState, found } = this.deps;
+    const { savedState, tunnels } = this.deps;
     const saved = savedState.last(tunnel);
     if (saved === null) return null;
     const key = JSON.stringify([saved, savedState.quantum(tunnel)]);
     const known = this.told.get(tunnel);
     if (known?.key === key) return known.last;
-    const last = lastWith(saved, (target) => found(target, tunnel) !== null);
+    const last = lastWith(saved, (target) => tunnels.found(target, tunnel) !== null);
     // Names of tunnels come and go.
     if (this.told.size >= MAX_TUNNELS) this.told.clear();
     this.told.set(tunnel, { key, last });

@@ -1,11 +1,11 @@
+import type { Bus } from "../base/bus.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
-import type { KillSwitch } from "../killswitch/killswitch.ts";
+import type { KillSwitch, KillSwitchEvents } from "../killswitch/killswitch.ts";
 import { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { Protection } from "../killswitch/protection.ts";
 import { type Alarm, Repairs } from "../killswitch/repairs.ts";
 import type { HostNetwork } from "../network/host-network.ts";
-import type { Neighbour } from "../network/neighbours.ts";
 import { allSlots, MAIN_SLOT, remoteLinkOf, slotOf } from "../network/slot.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import { tunnelTitle } from "../shared/words.ts";
@@ -16,8 +16,9 @@ import { HttpsClient } from "./https-client.ts";
 import { Kernel } from "./kernel.ts";
 import { conflicts } from "./key-conflicts.ts";
 import { Machine } from "./machine.ts";
-import { MachineSupervisor } from "./machine-supervisor.ts";
+import { type MachineEvents, MachineSupervisor } from "./machine-supervisor.ts";
 import { nameFault } from "./name.ts";
+import type { OrderTarget } from "./order.ts";
 import { PathMtu } from "./path-mtu.ts";
 import { isPoor, type MeasuredPaths } from "./quality-verdict.ts";
 import { Resolver } from "./resolver.ts";
@@ -25,8 +26,15 @@ import { RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
 import { clashOf } from "./session.ts";
 import { freeSlot, removeOrphans } from "./slots.ts";
+import type { Target } from "./target.ts";
+import type { KnownOfTunnel, TargetFinder } from "./target-finder.ts";
 import { type Surroundings, type Tunnel, tunnelIn } from "./tunnel.ts";
 import { UplinkQuality } from "./uplink-quality.ts";
+
+export interface TunnelEvents extends MachineEvents {
+  /** At a start it is known which tunnels are up; the kill switch is not loaded yet. */
+  tunnels_adopted: readonly Tunnel[];
+}
 
 /** What the tunnels need from the rest of the gateway. */
 export interface TunnelsDeps
@@ -38,7 +46,6 @@ export interface TunnelsDeps
     | "autoconnect"
     | "latest"
     | "alternatives"
-    | "found"
     | "register"
     | "qualitySettings"
     | "log"
@@ -50,14 +57,8 @@ export interface TunnelsDeps
   /** Base name of all tunnels' interfaces. */
   base: string;
   alarm: Alarm;
-  /** Called at a start when it is known which tunnels are up, and before the kill switch is loaded. */
-  onAdopted?: () => void;
-  /** Gets each change of the kernel's neighbour table, or null if some may have been missed. */
-  onNeighbour: (neighbour: Neighbour | null) => void;
-  /** An interface may have lost something; null for any. */
-  onLost?: (link: string | null) => void;
-  /** Another table than the kill switch's has changed. */
-  onOtherFirewalls: () => void;
+  targets: Pick<TargetFinder, "found">;
+  events: Pick<Bus<TunnelEvents>, "publish"> & Pick<Bus<KillSwitchEvents>, "subscribe">;
   /** Runs the removal of a tunnel unless a device uses it; nothing can begin to use it meanwhile. */
   unlessUsed: (tunnel: string, remove: () => Promise<void>) => Promise<void>;
 }
@@ -92,7 +93,7 @@ export class Tunnels {
     this.otherFirewalls = new OtherFirewalls(host, alarm, base, () =>
       this.all().flatMap(({ slot }) => slot.links),
     );
-    this.killSwitch.onDirect = () => void this.otherFirewalls.look(this.killSwitch);
+    deps.events.subscribe("direct_uplink_changed", () => this.otherFirewalls.look(this.killSwitch));
     this.resolver = new Resolver({ ...deps, killSwitch: this.killSwitch });
     this.roundTrips = new RoundTrips(host);
     this.uplink = new UplinkQuality(deps);
@@ -180,7 +181,7 @@ export class Tunnels {
     const links = seen === null ? await this.kernel.links() : [];
     const left = { links, known, network };
     await this.each(({ start }) => start.adopt(left));
-    this.deps.onAdopted?.();
+    this.deps.events.publish({ type: "tunnels_adopted", payload: this.all() });
     await this.killSwitch.updateNetwork(network);
     await this.each(({ start }) => start.begin(left));
     await this.each(async ({ start }) => start.beginElsewhere());
@@ -216,6 +217,21 @@ export class Tunnels {
   /** Calls back with the name of each tunnel that has been removed. */
   onRemoved(listener: (name: string) => void): void {
     this.removalListeners.push(listener);
+  }
+
+  /** A target, as a tunnel can reach it now; null if it cannot. */
+  found(wanted: OrderTarget, name: string): Target | null {
+    return this.deps.targets.found(wanted, this.knownOf(name));
+  }
+
+  /** What is known of the tunnel of that name, which may not exist. */
+  knownOf(name: string): KnownOfTunnel {
+    const tunnel = this.all().find((each) => each.name === name);
+    return {
+      name,
+      isMeasured: (...which) => this.roundTrips.has(...which),
+      quantum: tunnel?.controller.quantum,
+    };
   }
 
   /** Makes the tunnels that are saved and do not exist yet. */
@@ -312,6 +328,7 @@ export class Tunnels {
       resolver: this.resolver,
       roundTrips: this.roundTrips,
       onAsked: () => this.uplink.ask(),
+      found: (wanted, tunnel) => this.found(wanted, tunnel),
       isUplinkPoor: () => this.uplink.quality.measured !== null && isPoor(this.uplink.quality.measured),
       name,
       // A program that contests one tunnel must not delay the repair of another.

@@ -5,6 +5,7 @@ import { holdingsOf } from "../../src/backup/holdings.ts";
 import { liveBackup } from "../../src/backup/live.ts";
 import { changesBy, type Permissions, restoreInto } from "../../src/backup/restore.ts";
 import { GatewayError } from "../../src/base/errors.ts";
+import { reloadAll } from "../../src/base/part.ts";
 import { nextTurn } from "../../src/base/queue.ts";
 import { MAX_ASSIGNED } from "../../src/devices/assignments.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
@@ -806,22 +807,16 @@ describe("a restore while the service runs", () => {
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
     const loads: number[] = [];
     const backup = liveBackup({
-      store,
-      catalogue,
-      tunnels,
-      operatorSwitch: gateway.operatorSwitch,
-      savedState,
-      qualitySettings: gateway.qualitySettings,
-      fairQueues: { reload: () => {} },
-      host,
+      ...{ store, tunnels, savedState, host, operatorSwitch: gateway.operatorSwitch },
       accounts: { beside: (work) => work() },
-      takeUpAccount: async () => {},
-      devices: { load: async () => void loads.push(store.devices().length) },
-      forwards: { load: async () => {} },
-      schedules: { load: async () => {} },
-      destinations: { load: async () => {} },
-      blockLists: { load: async () => {} },
-      remoteAccess: { load: async () => {} },
+      reload: async () => {
+        savedState.reload();
+        tunnels.takeUpSaved();
+        catalogue.reload();
+        gateway.qualitySettings.reload();
+        tunnels.qualityChanged();
+        loads.push(store.devices().length);
+      },
       ...parts,
     });
     return { gateway, catalogue, backup, loads };
@@ -936,9 +931,14 @@ describe("a restore while the service runs", () => {
     const device = "02:00:00:00:00:20";
     const night = { name: "night", device, exit: "blocked", at: "21:00", until: "07:00" };
     const given = contents({ schedules: JSON.stringify([night]) }, []);
-    // It is the last that is taken up.
-    const remoteAccess = { load: () => home.parts.schedules.put("early", { tunnel: "main", at: "04:00" }) };
-    await liveBackup({ ...home.parts, remoteAccess }).restore(given, CAREFUL);
+    const { first, second } = home.parts.stages;
+    // It comes as soon as all have begun.
+    const client = {
+      name: "client",
+      reload: () => home.parts.schedules.put("early", { tunnel: "main", at: "04:00" }),
+    };
+    const reload = () => reloadAll([...first, ...second, client]);
+    await liveBackup({ ...home.parts, reload }).restore(given, CAREFUL);
     expect(home.parts.schedules.list().schedules.map(({ name }) => name)).toEqual(["early", "night"]);
     await home.stop();
   });
@@ -972,17 +972,14 @@ describe("a restore while the service runs", () => {
 
   test("is taken up as far as possible if the kernel refuses a part of it", () =>
     inTunnelDirectory(async (directory) => {
-      const taken: string[] = [];
       const { gateway, backup } = await live(directory, {
-        devices: { load: () => Promise.reject(new GatewayError("kernel_refused", "no exits")) },
-        forwards: { load: async () => void taken.push("forwards") },
-        schedules: { load: async () => void taken.push("schedules") },
-        destinations: { load: async () => void taken.push("destinations") },
-        blockLists: { load: async () => void taken.push("lists") },
+        reload: async () => {
+          gateway.savedState.reload();
+          throw new GatewayError("kernel_refused", "no exits");
+        },
       });
       await gateway.operatorSwitch.turn(false);
       await expect(backup.restore(contents({}), CAREFUL)).rejects.toThrow("no exits");
-      expect(taken).toEqual(["lists", "forwards", "schedules", "destinations"]);
       expect((await gateway.status()).killswitch_active).toBe(true);
     }));
 

@@ -97,6 +97,24 @@ test("events that cause each other in a circle end, are reported once, and do no
   expect(faults).toEqual(["the event light: is published by its own listeners, 8 times over"]);
 });
 
+test("who waits for an event waits for the work that it begins, even if some of it fails", async () => {
+  const { bus, faults } = newBus();
+  const done: string[] = [];
+  const held = Promise.withResolvers<void>();
+  bus.subscribe("count", async () => {
+    await held.promise;
+    done.push("work");
+  });
+  bus.subscribe("count", () => Promise.reject(new Error("broken")));
+  bus.subscribe("door", () => bus.published(count(1)));
+  const all = bus.published({ type: "door", payload: { open: true } }).then(() => done.push("told"));
+  held.resolve();
+  await all;
+  expect(done).toEqual(["work", "told"]);
+  expect(faults).toEqual(["the event count: broken"]);
+  await bus.published({ type: "light", payload: { on: true } });
+});
+
 /** What a listener publishes when it hears a number, and whether it fails then. */
 const listeners = fc.array(
   fc.record({ publishes: fc.array(fc.nat(9), { maxLength: 2 }), fails: fc.boolean() }),

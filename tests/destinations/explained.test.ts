@@ -104,17 +104,17 @@ test("what the resolver does with a name that no rule is for is told", async () 
   const { destinations } = world;
   const { why } = await destinations.explain(tv, "ads.test");
   expect(why).toContain("No rule is for this name");
-  destinations.isListed = (name, device) => name === "ads.test" && device === tv;
-  destinations.resolving = { state: "on", update: async () => {} };
-  const told = await destinations.explain(tv, "ads.test");
+  const isListed = (name: string, device: string) => name === "ads.test" && device === tv;
+  world.resolves("on");
+  const told = await destinations.explain(tv, "ads.test", isListed);
   expect([told.why, told.advice].join()).toMatch(/A list blocks this name.*dns open ads\.test/);
-  expect((await destinations.explain(phone, "ads.test")).why).toBe(why.replaceAll(tv, phone));
+  expect((await destinations.explain(phone, "ads.test", isListed)).why).toBe(why.replaceAll(tv, phone));
   // No list holds for it.
   world.exitOf = () => "direct";
-  expect((await destinations.explain(tv, "ads.test")).why).toContain("No rule is for this name");
+  expect((await destinations.explain(tv, "ads.test", isListed)).why).toContain("No rule is for this name");
   world.exitOf = () => "main";
-  destinations.resolving = { state: "failed", update: async () => {} };
+  world.resolves("failed");
   await destinations.add({ names: ["shop.test"], exit: "amsterdam" });
   for (const name of ["ads.test", "shop.test"])
-    expect((await destinations.explain(tv, name)).advice).toContain("all questions are refused");
+    expect((await destinations.explain(tv, name, isListed)).advice).toContain("all questions are refused");
 });

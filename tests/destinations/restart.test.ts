@@ -161,12 +161,9 @@ test("what cannot be kept is not told, and goes nowhere", async () => {
 test("the resolver is told of the first name, even if its rule only blocks and cannot be saved", async () => {
   const world = new World();
   let told = 0;
-  world.destinations.resolving = {
-    state: "off",
-    update: async () => {
-      told += 1;
-    },
-  };
+  world.events.subscribe("lookups_changed", () => {
+    told += 1;
+  });
   world.isFull = true;
   await expect(world.destinations.add({ names: ["a.test"], exit: "amsterdam" })).rejects.toThrow("killed");
   expect(world.rules).toEqual([]);

@@ -1,6 +1,11 @@
 import type { Address, HostName } from "../../src/base/address.ts";
+import { Bus } from "../../src/base/bus.ts";
 import type { Mac } from "../../src/base/mac.ts";
-import { Destinations } from "../../src/destinations/destinations.ts";
+import {
+  type DestinationEvents,
+  Destinations,
+  type ResolverEvents,
+} from "../../src/destinations/destinations.ts";
 import type { DeviceId } from "../../src/devices/id.ts";
 import { namedSets } from "../../src/killswitch/named-sets.ts";
 import type { Destination } from "../../src/killswitch/policy.ts";
@@ -21,6 +26,9 @@ export class World {
   isFull = false;
   now = 0;
   exitOf: (device: string) => string = () => "main";
+  readonly events = new Bus<DestinationEvents & ResolverEvents>((fault) => {
+    throw new Error(fault);
+  });
   private readonly saved = new Map<string, string>();
   /** What still happens before the service is killed. */
   private left = Number.POSITIVE_INFINITY;
@@ -68,6 +76,10 @@ export class World {
     return match && names.permit({ match, device, addresses, ttlMs });
   }
 
+  resolves(state: "on" | "failed"): void {
+    this.events.publish({ type: "dns_update", payload: { state } });
+  }
+
   private service(): Destinations {
     let isKilled = false;
     const effect = () => {
@@ -111,7 +123,7 @@ export class World {
         },
       },
       alarm: () => {},
-      onChange: () => {},
+      events: this.events,
     });
   }
 }

@@ -126,8 +126,10 @@ function listsFrom(source: { text: string; etag?: string; status?: number; moved
       },
       isConnected: () => world.connected,
       onShrunk: (message) => world.told.push(message),
-      onChange: async () => {},
-      tell: () => void world.tells++,
+      events: {
+        publish: () => void world.tells++,
+        published: async () => {},
+      },
       log: { info: () => {}, warn: (message) => world.told.push(message) },
     });
   /** One look at all lists. */

@@ -63,7 +63,7 @@ function home() {
         return { question: questionIn(message), answer: message };
       },
     } as unknown as Resolver,
-    tell: () => {},
+    events: { publish: () => {} },
     log: { info: (text) => void world.remarks.push(text), warn: (text) => void world.remarks.push(text) },
   });
   open.push(dns);

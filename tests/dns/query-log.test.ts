@@ -17,7 +17,7 @@ function world() {
   const log: QueryLog = new QueryLog({
     clock,
     nameOf: (device) => (device === TV ? "TV" : ""),
-    tell: () => void told.push(log.untilText),
+    events: { publish: () => void told.push(log.untilText) },
     log: { info: (line) => void lines.push(line) },
   });
   return { clock, log, told, lines };

@@ -1,7 +1,9 @@
 import { expect, test } from "bun:test";
 import { type Address, mustParseAddress } from "../../src/base/address.ts";
+import { Bus } from "../../src/base/bus.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
+import type { ForwardEvents } from "../../src/forwards/active-forwards.ts";
 import { Forwards } from "../../src/forwards/forwards.ts";
 import {
   type Opener,
@@ -71,11 +73,16 @@ class World {
 
   constructor(readonly gateway: Gateway) {
     const { host, store, tunnels, devices } = gateway;
+    const events = new Bus<ForwardEvents>((fault) => this.removed.push(fault));
+    events.subscribe("forward_update", ({ payload }) => this.told.push(payload));
+    events.subscribe("forward_removed", ({ payload: { device, protocol, port } }) =>
+      this.removed.push(`${device} ${protocol} ${port}`),
+    );
     this.forwards = new Forwards({
       ...{ host, store, tunnels, devices, killSwitch: tunnels.killSwitch },
       openerFor: () => this.provider,
-      publish: (forward) => this.told.push(forward),
-      publishRemoved: ({ device, protocol, port }) => this.removed.push(`${device} ${protocol} ${port}`),
+      events,
+      reserved: { has: () => false },
       log: { info: () => {}, warn: () => {} },
     });
   }

@@ -206,7 +206,7 @@ function bridgeOf(home: Home, broker: FakeBroker): Parameters<typeof runBridge>[
     settings: { ...settings, mqtt: settings.mqtt as NonNullable<typeof settings.mqtt> },
     gateway: home.parts,
     ...{ host: home.host, store: home.parts.store, hostname: "pi" },
-    status: new MqttStatus(settings, ignore),
+    status: new MqttStatus(settings, { publish: ignore }),
     log: { info: ignore, warn: ignore },
     lans: () => [],
     tunnelTo: () => null,

@@ -493,6 +493,7 @@ test("why explains a name, and what to do if the device never asked", async () =
   const { id } = await add({ names: ["example.com"], exit: "main" });
   // This machine has no address of that LAN at which it could listen.
   home.parts.dns.state = "on";
+  home.parts.events.publish({ type: "dns_changed", payload: null });
   expect(await why("www.example.com")).toMatchObject({
     ...{
       status: 200,

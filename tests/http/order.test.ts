@@ -127,7 +127,7 @@ test("what cannot be is refused in words, and changes nothing", async () => {
 
 test("a target of the order is found by its names, and one that is gone is not", async () => {
   await connect({ targets: [{ server: "se-1" }, { server: "se-2" }] });
-  const found = home.parts.connects.found({ provider: "managed", server: "se-2" }, "main");
+  const found = home.parts.tunnels.found({ provider: "managed", server: "se-2" }, "main");
   expect(found).toMatchObject({ name: "se-2" });
-  expect(home.parts.connects.found({ provider: "managed", server: "se-9" }, "main")).toBeNull();
+  expect(home.parts.tunnels.found({ provider: "managed", server: "se-9" }, "main")).toBeNull();
 });

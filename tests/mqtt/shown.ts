@@ -25,7 +25,7 @@ export class Shown {
     home.host.files.set(PASSWORD_FILE, `${PASSWORD}\n`);
     const mqtt = `mqtt://ha@127.0.0.1:${broker.port}`;
     const settings = settingsFrom({ mqtt, mqttPasswordFile: PASSWORD_FILE, ...flags });
-    const status = new MqttStatus(settings, () => this.told.push(status.shown()));
+    const status = new MqttStatus(settings, { publish: () => this.told.push(status.shown()) });
     const log = (line: string) => void this.lines.push(line);
     this.running = runBridge(
       {

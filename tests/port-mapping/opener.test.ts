@@ -34,7 +34,7 @@ function begin(address: string | null = "203.0.113.7") {
   const provider = new ProviderNatPmp(() => host.monotonic() / 1000, address === null ? null : ip(address));
   host.datagrams.onSent = (bytes) => provider.answer(bytes);
   const lost: string[] = [];
-  const opener = new NatPmpOpener({ host, onLost: ({ tunnel }) => lost.push(tunnel) });
+  const opener = new NatPmpOpener({ host, events: { publish: ({ payload }) => lost.push(payload.tunnel) } });
   return { host, provider, opener, lost };
 }
 

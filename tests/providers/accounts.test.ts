@@ -54,10 +54,7 @@ class Scene {
     const host = { read: async () => PRIVATE, now: () => NOW, monotonic: () => 0, sleep: never };
     const log = { info: () => {}, warn: () => {} };
     this.updates = new Updates({ host, store, catalogue, log, onShrunk: () => {} }, settings.managedList);
-    const takeUp = async () => {
-      await applyAccount({ settings, host, registrations, catalogue, updates: this.updates });
-      this.changes.push(this.accounts.managed().current);
-    };
+    const apply = () => applyAccount({ settings, host, registrations, catalogue, updates: this.updates });
     const send = (request: HttpsRequest) => this.send(request);
     this.accounts = new Accounts({
       settings,
@@ -66,9 +63,10 @@ class Scene {
       send,
       clock: host,
       inUse: () => this.inUse,
-      takeUp,
+      apply,
       alarm: (code, message) => void this.alerts.push(`${code}: ${message}`),
-      onLoggedOut: () => {},
+      past: { forgetGone: () => {} },
+      events: { publish: ({ payload }) => this.changes.push(payload.current) },
     });
   }
 

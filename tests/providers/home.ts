@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { settingsFrom } from "../../src/base/settings.ts";
 import { Accounts } from "../../src/providers/accounts.ts";
+import { ServerConnections } from "../../src/providers/connections.ts";
 import type { VpnProvider } from "../../src/providers/provider.ts";
 import { Registrations } from "../../src/providers/registrations.ts";
 import { Store } from "../../src/store/store.ts";
@@ -15,6 +16,7 @@ export class Home {
   readonly store: Store;
   readonly registrations: Registrations;
   readonly accounts: Accounts;
+  readonly connections: ServerConnections;
   inUse = false;
   /** How often managed servers were told to use the registration in the store. */
   changes = 0;
@@ -30,16 +32,18 @@ export class Home {
     this.store = Store.open(directory, START);
     const settings = settingsFrom({});
     this.registrations = new Registrations(this.store, settings);
+    const clock = { now: () => this.now, monotonic: () => this.now };
+    const shared = { settings, registrations: this.registrations, clock };
+    this.connections = new ServerConnections(shared);
     this.accounts = new Accounts({
-      settings,
+      ...shared,
       store: this.store,
-      registrations: this.registrations,
       send,
-      clock: { now: () => this.now, monotonic: () => this.now },
       inUse: () => this.inUse,
-      takeUp: async () => void this.changes++,
+      apply: async () => void this.changes++,
       alarm: (_, message) => void this.alerts.push(message),
-      onLoggedOut: () => {},
+      past: { forgetGone: () => {} },
+      events: { publish: () => {} },
     });
   }
 

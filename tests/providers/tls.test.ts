@@ -137,7 +137,7 @@ test("a month with PIA: tokens expire or are withdrawn, ports change, servers fo
     for (const hour of [0, 8, 16]) {
       home.now += 8 * 3_600_000;
       pias.now += 8 * 3_600_000;
-      const outcome = await home.accounts.register(BERLIN, send).catch((error: Error) => error);
+      const outcome = await home.connections.register(BERLIN, send).catch((error: Error) => error);
       if (outcome instanceof Error) {
         outcomes.push(`${day} ${hour} ${outcome.message.replace(/ to \S+ failed/, " failed")}`);
         continue;
@@ -176,7 +176,7 @@ test("a season with PIA's port: a server that fails, is slow, or no longer accep
     if (day === 30) pias.mishap("GET /bindPort", { status: 502 });
     if (day === 40) pias.signatures.clear();
     isSlow = day === 50;
-    const outcome = await home.accounts.forwardPort(server, send).catch((error: Error) => error);
+    const outcome = await home.connections.forwardPort(server, send).catch((error: Error) => error);
     if (outcome instanceof Error)
       outcomes.push(`${day} ${outcome.message.replace(/ to \S+ failed/, " failed")}`);
     else ports.add(outcome?.port ?? 0);

@@ -37,7 +37,12 @@ function world() {
     wayTo: () => ({ interfaces: [], overlap: null }),
     ...{ network: NO_NETWORK, remote: null, isWanted: true, lans: LANS },
   };
-  const remote = new RemoteDevices({ store: whole, killSwitch, link: "wgr" });
+  const remote = new RemoteDevices({
+    store: whole,
+    killSwitch,
+    link: "wgr",
+    events: { published: async () => {} },
+  });
   const devices = {
     assign: async (id: string, { name = "" }) => void names.set(id, name),
     forget: async (id: string) => void names.delete(id),
@@ -65,7 +70,12 @@ function world() {
     monotonic: () => 0,
     sleep,
   };
-  const quiet = { alarm: () => {}, onChange: () => {}, log: { warn: () => {} } };
+  const quiet = {
+    alarm: () => {},
+    events: { publish: () => {}, subscribe: () => {} },
+    reserved: { set: () => {} },
+    log: { warn: () => {} },
+  };
   const deps = {
     host,
     store: whole,

@@ -69,7 +69,7 @@ class World {
         return true;
       },
       alarm: (code, message) => void alerts.push(`${this.time} ${code}: ${message}`),
-      onChange: (count) => void this.counts.push(count),
+      events: { publish: ({ payload }) => void this.counts.push(payload.count) },
       log: { warn: (text) => void alerts.push(text) },
     });
     void this.schedules.watch(this.stopping.signal);

@@ -1,7 +1,8 @@
 import type { AlertCode } from "../../src/base/alert.ts";
+import { Bus } from "../../src/base/bus.ts";
 import { type Settings, settingsFrom } from "../../src/base/settings.ts";
 import { Devices } from "../../src/devices/devices.ts";
-import { KillSwitch } from "../../src/killswitch/killswitch.ts";
+import { KillSwitch, type KillSwitchEvents } from "../../src/killswitch/killswitch.ts";
 import { chainsListed, elementsOf, finalRulesStand } from "../../src/killswitch/listing.ts";
 import { isKillSwitchWanted, OperatorSwitch } from "../../src/killswitch/operator-switch.ts";
 import { type Alarm, Repairs } from "../../src/killswitch/repairs.ts";
@@ -16,7 +17,7 @@ import { QualitySettings } from "../../src/tunnel/quality-settings.ts";
 import { SavedState } from "../../src/tunnel/saved-state.ts";
 import type { TunnelStatus } from "../../src/tunnel/status.ts";
 import type { Target } from "../../src/tunnel/target.ts";
-import { Tunnels } from "../../src/tunnel/tunnels.ts";
+import { type TunnelEvents, Tunnels } from "../../src/tunnel/tunnels.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { cidrs, ips } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";
@@ -177,7 +178,9 @@ export class Gateway {
       warnings.push(message);
     };
     const repairs = new Repairs(host, alarm);
-    const killSwitch = new KillSwitch(host, () => isKillSwitchWanted(savedState), repairs, alarm);
+    const events = new Bus<TunnelEvents & KillSwitchEvents>(note);
+    const isOn = () => isKillSwitchWanted(savedState);
+    const killSwitch = new KillSwitch(host, isOn, repairs, alarm, { slots: [], events });
     this.operatorSwitch = new OperatorSwitch({
       ...{ savedState, store: this.store, killSwitch, alarm },
       settle: (decide) => this.controller.settle(decide),
@@ -191,6 +194,8 @@ export class Gateway {
       publishShared: () => {},
       alarm,
     });
+    events.subscribe("other_firewalls_changed", () => this.devices.firewallsChanged());
+    events.subscribe("neighbour_changed", ({ payload }) => this.devices.saw(payload));
     return new Tunnels({
       register: (server, send) => this.register(server, send),
       host,
@@ -204,11 +209,10 @@ export class Gateway {
       qualitySettings: this.qualitySettings,
       latest: (server) => this.changed.find(({ name }) => name === server.name) ?? server,
       alternatives: () => this.alternatives,
-      found: ({ server }) => this.targets.find(({ name }) => name === server) ?? null,
+      targets: { found: ({ server }) => this.targets.find(({ name }) => name === server) ?? null },
       log: { info: note, warn: note },
       alarm,
-      onOtherFirewalls: () => this.devices.firewallsChanged(),
-      onNeighbour: (neighbour) => this.devices.saw(neighbour),
+      events,
       unlessUsed: (tunnel, remove) => this.devices.unlessUsed(tunnel, remove),
     });
   }

@@ -1,5 +1,6 @@
 import type { VpnProvider } from "../provider.ts";
 import { nameOf, PiaAccount } from "./account.ts";
+import { PiaConnections } from "./connections.ts";
 import { passwordIn, userNameIn } from "./credentials.ts";
 import { registrationFrom } from "./registration.ts";
 
@@ -19,4 +20,5 @@ export const pia: VpnProvider = {
     return registration && { name: nameOf(registration), privateKey: null, addresses: [], dns: [] };
   },
   accountWith: (deps) => new PiaAccount(deps),
+  connectionsWith: (deps) => new PiaConnections(deps),
 };

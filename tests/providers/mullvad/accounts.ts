@@ -22,8 +22,8 @@ export function mullvadAccount(store: Store, send: Send, surroundings: Surroundi
     send,
     clock: { now: Date.now, monotonic: () => 0 },
     inUse,
-    takeUp,
-    ...{ alarm: () => {}, onLoggedOut: () => {} },
+    apply: takeUp,
+    ...{ alarm: () => {}, past: { forgetGone: () => {} }, events: { publish: () => {} } },
   });
   return {
     logIn: (number: string) => accounts.logIn("mullvad", [number]),

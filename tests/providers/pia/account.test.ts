@@ -33,7 +33,7 @@ function gateway() {
   const site = new FakePia();
   const home = new Home(pia, site.send);
   homes.push(home);
-  return { site, home, connect: () => home.accounts.register(BERLIN, site.send) };
+  return { site, home, connect: () => home.connections.register(BERLIN, site.send) };
 }
 
 async function loggedIn() {
@@ -164,7 +164,7 @@ describe("a connection", () => {
     const { home, site } = await loggedIn();
     const own = { ...BERLIN.config.interface, dns: ips("192.0.2.53") };
     const server = { ...BERLIN, config: { ...BERLIN.config, interface: own } };
-    expect((await home.accounts.register(server, site.send)).interface.dns as string[]).toEqual([
+    expect((await home.connections.register(server, site.send)).interface.dns as string[]).toEqual([
       "192.0.2.53",
     ]);
   });

@@ -1,0 +1,56 @@
+import { hostname } from "node:os";
+import { Tokens } from "../access/tokens.ts";
+import { Https } from "../certificates/https.ts";
+import { Checkup } from "../checks/checkup.ts";
+import { exitResolvers } from "../dns/exit-resolvers.ts";
+import { MqttStatus } from "../mqtt/status.ts";
+import { Notifications } from "../notifications/notifications.ts";
+import { lookUpInside } from "../speed/look-up.ts";
+import { SpeedTests } from "../speed/speed-tests.ts";
+import { Overview } from "../tunnel/overview.ts";
+import type { NameParts } from "./name-parts.ts";
+import type { PortParts } from "./port-parts.ts";
+import { publishChanges } from "./publisher.ts";
+import type { Base, ServerParts } from "./server-parts.ts";
+import type { TunnelParts } from "./tunnel-parts.ts";
+
+type Needs = Base & ServerParts & TunnelParts & NameParts & PortParts;
+export type InterfaceParts = ReturnType<typeof interfacePartsOn>;
+
+/** What people and other programs see of the gateway. */
+export function interfacePartsOn(needs: Needs) {
+  const { host, settings, store, events, alerts } = needs;
+  const tokens = new Tokens(store, host);
+  tokens.onChange((what) => alerts.raise("access_changed", what));
+  const https = new Https(settings.https, settings.httpsCert === null);
+  const overview = new Overview(needs);
+  publishChanges({ ...needs, overview });
+  return {
+    tokens,
+    https,
+    overview,
+    mqtt: new MqttStatus(settings, events),
+    notifications: notificationsOn(needs),
+    speedTests: speedTestsOn(needs),
+    checkup: new Checkup({ ...needs, tokens, https }),
+  };
+}
+
+function notificationsOn({ host, settings, store, tunnels, alerts, log }: Needs): Notifications {
+  const { httpsClient } = tunnels;
+  return new Notifications({
+    ...{ host, store, log, hostname: hostname(), addresses: settings.notify },
+    send: httpsClient.sendWithin,
+    isOpenTo: (target) => httpsClient.isOpenTo(target),
+    onChange: (what) => alerts.raise("notifications_changed", what),
+  });
+}
+
+function speedTestsOn(needs: Needs): SpeedTests {
+  const { tunnels, upstream } = needs;
+  return new SpeedTests({
+    ...needs,
+    lookUp: (name, tunnel) =>
+      lookUpInside(name, exitResolvers({ to: "tunnel", name: tunnel }, tunnels), upstream),
+  });
+}
