@@ -7,8 +7,8 @@ export type Effect = "loosens" | "tightens" | "neither";
 
 /** One place where a decision takes effect, such as the kill switch, or the table of limits. */
 export interface Part<Value> {
-  /** What this place gets of the decision. While that is the same, `apply` is not called. */
-  of: (value: Value) => unknown;
+  /** What this place gets of the decision. While that is the same, `apply` is not called. Without it, each change is applied. */
+  of?: (value: Value) => unknown;
   /**
    * Resolves once the value is in force here. If it throws, it is called with the former value. If that fails too, the
    * place itself tells of it, and keeps trying.
@@ -16,6 +16,11 @@ export interface Part<Value> {
   apply: (value: Value) => Promise<void>;
   /** Pure: it is asked before anything is changed. */
   effect: (before: Value, after: Value) => Effect;
+  /**
+   * Whether the places before it decide alone what passes, and it keeps trying. What tightens holds then even if it
+   * refuses, and `change` throws its error.
+   */
+  follows?: boolean;
 }
 
 interface Deps<Value> {
@@ -73,11 +78,11 @@ export class Decision<Value> {
     return this.queue.add(async () => {
       const before = this.current;
       const after = await edit(before);
-      if (after === before) return this.tellUnsaved(this.saveRest());
+      if (after === before) return this.assertSaved(this.saveRest());
       const holds = this.holdsUnsaved(before, after);
       const fault = holds ? await this.tighten(before, after) : await this.loosen(before, after);
       this.deps.changed?.(before, after);
-      this.tellUnsaved(fault);
+      if (fault !== null) throw fault;
     });
   }
 
@@ -119,27 +124,35 @@ export class Decision<Value> {
     return isRepeated || (effects.includes("tightens") && !effects.includes("loosens"));
   }
 
-  /** Returns why it could not be saved, or null. */
+  /** Returns what failed although it holds, or null. */
   private async tighten(before: Value, after: Value): Promise<unknown> {
-    const applied = this.put(before, after);
+    const applied = this.put(before, after, true);
     applied.catch(() => {});
     // The kernel's tools start in this turn, and run while the disk works.
     await nextTurn();
     const fault = this.trySave(before, after);
-    await applied.catch((error: unknown) => this.refused(before, after, fault === null, error));
-    if (fault !== null) this.isUnsaved = true;
-    return fault;
+    const late = await applied.catch((error: unknown) => this.refused(before, after, fault === null, error));
+    if (fault === null) return late;
+    this.isUnsaved = true;
+    return new Unsaved(fault, this.deps.unsaved);
   }
 
   private async loosen(before: Value, after: Value): Promise<null> {
     this.save(before, after);
-    await this.put(before, after).catch((error: unknown) => this.refused(before, after, true, error));
+    await this.put(before, after, false).catch((error: unknown) => this.refused(before, after, true, error));
     return null;
   }
 
-  private async put(before: Value, after: Value): Promise<void> {
+  /** Returns what was refused although it holds, or null. */
+  private async put(before: Value, after: Value, holds: boolean): Promise<unknown> {
     this.current = after;
-    for (const part of this.changedParts(before, after)) await part.apply(after);
+    let late: unknown = null;
+    for (const part of this.changedParts(before, after))
+      await part.apply(after).catch((error: unknown) => {
+        if (!holds || part.follows !== true) throw error;
+        late = error;
+      });
+    return late;
   }
 
   /** What is open is closed before the database has it no more. */
@@ -153,7 +166,7 @@ export class Decision<Value> {
 
   private changedParts(before: Value, after: Value): Part<Value>[] {
     const loosens = (part: Part<Value>) => part.effect(before, after) === "loosens";
-    const changed = this.deps.parts.filter((part) => !Bun.deepEquals(part.of(before), part.of(after)));
+    const changed = this.deps.parts.filter(({ of }) => !of || !Bun.deepEquals(of(before), of(after)));
     return [...changed.filter((part) => !loosens(part)), ...changed.filter(loosens)];
   }
 
@@ -162,7 +175,7 @@ export class Decision<Value> {
     return this.isUnsaved ? this.trySave(this.current, this.current) : null;
   }
 
-  private tellUnsaved(fault: unknown): void {
+  private assertSaved(fault: unknown): void {
     if (fault !== null) throw new Unsaved(fault, this.deps.unsaved);
   }
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { Decision, type Effect, type Part } from "../../src/base/decision.ts";
-import { GatewayError, Unsaved } from "../../src/base/errors.ts";
+import { GatewayError, messageOf, Unsaved } from "../../src/base/errors.ts";
 import { nextTurn } from "../../src/base/queue.ts";
 
 /** Two parts of the machine, each more or less open, and a note, which opens nothing. */
@@ -80,8 +80,24 @@ class World {
         for (const key of ["front", "back", "note"] as const)
           if (written !== null && stored[key] !== value[key]) written[key] = value[key];
       },
-      parts: PLACES.map((place) => this.part(place)),
+      parts: [...PLACES.map((place) => this.part(place)), this.follower()],
     });
+  }
+
+  /** Where nothing passes that the places before it have closed. */
+  private follower(): Part<Value> {
+    return {
+      effect: (before, after) => effectOf(before.front + before.back, after.front + after.back),
+      apply: async () => {
+        this.onStep();
+        await nextTurn();
+        if ((this.answers.shift() ?? "takes") === "takes" || this.change === null) return;
+        this.change.failures++;
+        if (!onlyCloses(this.change)) this.change.wasRefused = true;
+        throw new GatewayError("unable", "the interface refuses");
+      },
+      follows: true,
+    };
   }
 
   private part(place: Place): Part<Value> {
@@ -116,6 +132,11 @@ function effectOf(before: number, after: number): Effect {
   return after > before ? "loosens" : "tightens";
 }
 
+function onlyCloses({ before, after }: Pick<Change, "before" | "after">): boolean {
+  const effects = PLACES.map((place) => effectOf(before[place], after[place]));
+  return effects.includes("tightens") && !effects.includes("loosens");
+}
+
 /** What a restart may find. */
 class Expected {
   value: Value = CLOSED;
@@ -143,15 +164,17 @@ class Expected {
     this.excused = CLOSED;
   }
 
-  answered(outcome: unknown, { before, after, failures, wasRefused }: Change, isSaved: boolean): void {
-    const isInForce = outcome === null || outcome instanceof Unsaved;
+  answered(outcome: unknown, change: Change, isSaved: boolean): void {
+    const { before, after, failures, wasRefused } = change;
+    const isTold = outcome === null || outcome instanceof Unsaved;
+    // Whatever else fails.
+    const isClosed = onlyCloses(change) && !wasRefused;
+    const isInForce = isTold || isClosed;
     expect(outcome === null).toBe(failures === 0);
     if (outcome instanceof Unsaved) expect(isSaved).toBe(false);
     // A change that opens something, or closes nothing, is in force only if it is saved.
-    const effects = PLACES.map((place) => effectOf(before[place], after[place]));
-    const onlyCloses = effects.includes("tightens") && !effects.includes("loosens");
-    if (outcome instanceof Unsaved) expect(onlyCloses || Bun.deepEquals(before, after)).toBe(true);
-    if (onlyCloses && !wasRefused) expect(isInForce).toBe(true);
+    if (outcome instanceof Unsaved) expect(onlyCloses(change) || Bun.deepEquals(before, after)).toBe(true);
+    if (isClosed && !isTold) expect(messageOf(outcome)).toBe("the interface refuses");
     this.value = isInForce ? after : before;
     this.kept = isSaved ? [this.value] : [...this.kept, before, after];
     this.excused = isSaved ? CLOSED : wasRefused ? before : this.excused;
@@ -272,8 +295,8 @@ describe("the same property fails for a decision", () => {
   test.each([
     [
       "that takes effect before it is saved",
-      "    this.save(before, after);\n    await this.put(before, after)",
-      "    await this.put(before, after).then(() => this.save(before, after))",
+      "    this.save(before, after);\n    await this.put(before, after, false)",
+      "    await this.put(before, after, false).then(() => this.save(before, after))",
     ],
     [
       "that is undone in the database before it is closed",
@@ -292,12 +315,23 @@ describe("the same property fails for a decision", () => {
     ],
     ["that does not hold unsaved although it only closes", "const fault = holds ?", "const fault = !holds ?"],
     ["that holds unsaved although one of its parts opens", '&& !effects.includes("loosens")', ""],
+    ["that does not tell that it is unsaved", "return new Unsaved(fault, this.deps.unsaved)", "return late"],
     [
-      "that does not tell that it is unsaved",
-      "if (fault !== null) throw new Unsaved",
-      "if (fault === 0) throw new Unsaved",
+      "that forgets that it is unsaved",
+      "    this.isUnsaved = true;\n    return new Unsaved",
+      "    return new Unsaved",
     ],
-    ["that forgets that it is unsaved", "if (fault !== null) this.isUnsaved = true;", ""],
+    [
+      "that is undone although what refuses it only follows",
+      "if (!holds || part.follows !== true) throw error",
+      "throw error",
+    ],
+    [
+      "that stays open although what follows refuses it",
+      "if (!holds || part.follows !== true) throw error",
+      "if (part.follows !== true) throw error",
+    ],
+    ["that does not tell what follows refuses", "        late = error;\n", ""],
     ["that forgets what was not saved before it", "this.isUnsaved ? read() : stored", "stored"],
     [
       "that says that it is saved when a write has failed",
@@ -306,8 +340,8 @@ describe("the same property fails for a decision", () => {
     ],
     [
       "that is answered before it is in force",
-      "await this.put(before, after).catch(",
-      "this.put(before, after).catch(() => {});\n    await Promise.resolve().catch(",
+      "await this.put(before, after, false).catch(",
+      "this.put(before, after, false).catch(() => {});\n    await Promise.resolve().catch(",
     ],
     [
       "that overlaps another one",
