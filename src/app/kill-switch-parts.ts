@@ -56,7 +56,7 @@ export function killSwitchPartsOn(
   // The kill switch loads nothing before it knows the network: the first load has the exits.
   void devices.load();
   void destinations.load();
-  void remote.load();
+  void remote.decision.load();
   if (destinations.matching.hasNames || isBlocking(wantedLists(DNS_LISTS.read(store))))
     holdQuestions(killSwitch);
   return { ...parts, findNetwork: networkFoundBy({ ...parts, host, settings, note }) };

@@ -16,9 +16,8 @@ import type { Tunnels } from "../tunnel/tunnels.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
 import { Admissions } from "./admissions.ts";
-import { RemoteChanges } from "./change.ts";
 import { accessFor } from "./choice.ts";
-import type { RemoteDevices, RemoteEvents } from "./devices.ts";
+import type { Decided, RemoteDevices, RemoteEvents } from "./devices.ts";
 import { gatewayKey } from "./identity.ts";
 import { RemoteInterface } from "./interface.ts";
 import { type Access, REMOTE_PRIVATE_KEY } from "./saved.ts";
@@ -76,7 +75,6 @@ export class RemoteAccess {
   private readonly wayIn: WayIn;
   private readonly wayAlert: WayAlert;
   private readonly link: RemoteInterface;
-  private readonly changes: RemoteChanges;
   private readonly admissions: Admissions;
   private readonly queue = new Queue();
 
@@ -89,15 +87,11 @@ export class RemoteAccess {
     deps.tunnels.onTunnel(({ controller }) => controller.onChange(() => this.tunnelPort.wake()));
     deps.tunnels.onRemoved(() => this.tunnelPort.wake());
     this.link = new RemoteInterface({ ...deps, wayIn: this.wayIn });
-    this.changes = new RemoteChanges({
-      remote,
-      settle: async () => {
-        this.uplink.look();
-        await this.link.settle();
-      },
-      onChange: () => this.tell(),
-    });
-    this.admissions = new Admissions({ ...deps, changes: this.changes, wayIn: this.wayIn });
+    remote.settle = async () => {
+      this.uplink.look();
+      await this.link.settle();
+    };
+    this.admissions = new Admissions({ ...deps, wayIn: this.wayIn, change: (edit) => this.change(edit) });
   }
 
   /** Only the operator may: strangers can reach a port of the gateway from then on. */
@@ -107,7 +101,7 @@ export class RemoteAccess {
       const before = remote.access;
       const access = await this.withPort(accessFor(choice, before, this.deps), before);
       if (gatewayKey(store) === null) REMOTE_PRIVATE_KEY.write(store, generateKeyPair().privateKey);
-      await this.changes.open(access, remote.peers);
+      await this.change((decided) => ({ ...decided, access }));
       if (before?.on !== true)
         alarm("remote_changed", `Remote access is on: devices may come in at port ${access.port}.`);
       if (this.wayIn.endpoint === null) await this.uplink.answered(ROUTER_ANSWERS_WITHIN_MS);
@@ -117,12 +111,12 @@ export class RemoteAccess {
 
   turnOff(): Promise<RemoteStatus> {
     return this.queue.add(async () => {
-      const { access, peers } = this.deps.remote;
-      if (access !== null && (access.on || this.changes.isUnsaved)) {
-        await this.changes.close({ ...access, on: false }, peers);
-        await this.tunnelPort.want(null);
-        this.deps.alarm("remote_changed", "Remote access is off: no device comes in from the road.");
-      }
+      const { remote } = this.deps;
+      const { access } = remote;
+      if (access !== null && (access.on || !remote.decision.isSaved))
+        await this.change((decided) => ({ ...decided, access: { ...access, on: false } })).finally(() =>
+          this.turned(access.on),
+        );
       return this.read();
     });
   }
@@ -148,10 +142,9 @@ export class RemoteAccess {
   /** Reads the decisions again, after another writer has changed the database. */
   load(): Promise<void> {
     return this.queue.add(async () => {
-      await this.deps.remote.load();
+      await this.deps.remote.decision.load();
       await this.tunnelPort.want(wantedPort(this.deps.remote.access));
-      this.uplink.look();
-      await this.link.settle();
+      await this.deps.remote.settle();
       this.tell();
     });
   }
@@ -195,12 +188,12 @@ export class RemoteAccess {
     await this.queue
       .add(async () => {
         const { open } = this.tunnelPort;
-        const { access, peers } = remote;
+        const { access } = remote;
         if (open === null || access?.on !== true || access.forwarded === undefined) return;
         const isSame = access.forwarded.external === open.external && access.port === open.inside;
         if (isSame) return;
         const forwarded = { external: open.external };
-        await this.changes.open({ ...access, port: open.inside, forwarded }, peers);
+        await this.change((decided) => ({ ...decided, access: { ...access, port: open.inside, forwarded } }));
       })
       .catch((error: unknown) => log.warn(`remote access: ${messageOf(error)}`));
   }
@@ -208,13 +201,25 @@ export class RemoteAccess {
   private async look(): Promise<void> {
     await this.queue
       .add(async () => {
-        await this.tunnelPort.want(wantedPort(this.deps.remote.access));
-        this.uplink.look();
-        await this.link.settle();
+        const { remote } = this.deps;
+        await remote.decision.saveAgain();
+        await this.tunnelPort.want(wantedPort(remote.access));
+        await remote.settle();
         await this.link.peers();
         this.seeWay();
       })
       .catch((error: unknown) => this.deps.log.warn(`remote access: ${messageOf(error)}`));
+  }
+
+  /** It may be off although that could not be saved. */
+  private async turned(wasOn: boolean): Promise<void> {
+    if (!wasOn || this.deps.remote.access?.on === true) return;
+    await this.tunnelPort.want(null);
+    this.deps.alarm("remote_changed", "Remote access is off: no device comes in from the road.");
+  }
+
+  private change(edit: (decided: Decided) => Decided): Promise<void> {
+    return this.deps.remote.decision.change(edit).finally(() => this.tell());
   }
 
   private seeWay(): void {

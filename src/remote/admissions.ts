@@ -1,11 +1,10 @@
 import { addressOf, type Prefix, prefixOf } from "../base/address.ts";
 import type { AlertCode } from "../base/alert.ts";
-import { GatewayError, Unsaved } from "../base/errors.ts";
+import { GatewayError } from "../base/errors.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Store } from "../store/store.ts";
-import type { RemoteChanges } from "./change.ts";
-import type { RemoteDevices } from "./devices.ts";
+import type { Decided, RemoteDevices } from "./devices.ts";
 import { refusal } from "./endpoint.ts";
 import { homePrefixes } from "./home.ts";
 import { freeKey, freeName, gatewayKey, named } from "./identity.ts";
@@ -19,7 +18,8 @@ interface Deps {
   killSwitch: Pick<KillSwitch, "lans">;
   devices: Pick<Devices, "assign" | "forget" | "nameOf">;
   remote: RemoteDevices;
-  changes: RemoteChanges;
+  /** Resolves once it is saved and in force. */
+  change: (edit: (decided: Decided) => Decided) => Promise<void>;
   wayIn: Pick<WayIn, "assertEndpoint" | "mtu">;
   /** The devices for which there are schedules, rules or lists, former ones included. */
   decided: () => ReadonlySet<string>;
@@ -33,7 +33,7 @@ export class Admissions {
   constructor(private readonly deps: Deps) {}
 
   async add(given: NewRemoteDevice): Promise<AddedRemoteDevice> {
-    const { devices, remote, killSwitch, changes, wayIn, store, alarm } = this.deps;
+    const { devices, remote, killSwitch, change, wayIn, store, alarm } = this.deps;
     const access = this.assertOn();
     const name = freeName(this.known, given.name, null);
     const key = freeKey(this.known, given.public_key, gatewayKey(store));
@@ -43,7 +43,7 @@ export class Admissions {
     // First, so that it never has another exit, not even one that was left of a former device.
     await remote.whileReserved(id, () => devices.assign(id, { name, exit: given.exit ?? null }));
     try {
-      await changes.open(access, [...remote.peers, peer]);
+      await change(({ access, peers }) => ({ access, peers: [...peers, peer] }));
     } catch (error) {
       await remote.whileReserved(id, () => devices.forget(id)).catch(() => {});
       throw error;
@@ -64,7 +64,7 @@ export class Admissions {
   }
 
   async update(nameOrId: string, { name, exit, lan }: RemoteDeviceChange): Promise<void> {
-    const { devices, changes } = this.deps;
+    const { devices, remote } = this.deps;
     const peer = named(this.known, nameOrId);
     if (name === undefined && exit === undefined && lan === undefined)
       throw new GatewayError("bad_request", "name, exit or lan is required");
@@ -74,32 +74,27 @@ export class Admissions {
         ...(name !== undefined && { name }),
         ...(exit !== undefined && { exit }),
       });
-    if (lan !== undefined && (lan !== peer.lan || changes.isUnsaved)) await this.permitLan(peer, lan);
+    if (lan !== undefined && (lan !== peer.lan || !remote.decision.isSaved)) await this.permitLan(peer, lan);
   }
 
   async remove(nameOrId: string): Promise<void> {
-    const { devices, remote, changes, store, alarm } = this.deps;
+    const { devices, remote, change, store, alarm } = this.deps;
     const peer = named(this.known, nameOrId);
     const name = devices.nameOf(peer.id) ?? peer.id;
-    const others = remote.peers.filter((each) => each !== peer);
-    const unsaved = await changes.close(remote.access, others).then(
-      () => null,
-      (error: unknown) => {
-        if (error instanceof Unsaved) return error;
-        throw error;
-      },
-    );
-    await remote.whileReserved(peer.id, () => devices.forget(peer.id)).catch(() => {});
-    alarm("remote_changed", `${name} no longer comes in from the road.`);
-    if (unsaved !== null) throw unsaved;
+    const others = ({ access, peers }: Decided) => ({ access, peers: peers.filter((each) => each !== peer) });
+    await change(others).finally(async () => {
+      if (remote.isKnown(peer.id)) return;
+      await remote.whileReserved(peer.id, () => devices.forget(peer.id)).catch(() => {});
+      alarm("remote_changed", `${name} no longer comes in from the road.`);
+    });
     store.scrub();
   }
 
   private permitLan(peer: RemotePeer, lan: boolean): Promise<void> {
-    const { remote, changes } = this.deps;
-    const { access, peers } = remote;
-    const changed = peers.map((each) => (each === peer ? { ...each, lan } : each));
-    return lan && access !== null ? changes.open(access, changed) : changes.close(access, changed);
+    return this.deps.change(({ access, peers }) => ({
+      access,
+      peers: peers.map((each) => (each === peer ? { ...each, lan } : each)),
+    }));
   }
 
   private get known() {

@@ -1,15 +1,19 @@
 import { type Address, addressOf, contains, isWithin, type Prefix } from "../base/address.ts";
 import type { Bus } from "../base/bus.ts";
+import { Decision, type Effect } from "../base/decision.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
+import type { RemotePart } from "../killswitch/remote-part.ts";
 import { type Access, addressesOf, partOf, REMOTE_DECISION, REMOTE_PEERS, type RemotePeer } from "./saved.ts";
 
+interface RemoteStorage {
+  read(key: string): string | null;
+  write(key: string, value: string): void;
+  forget(key: string): void;
+  atomically(work: () => void): void;
+}
+
 interface Deps {
-  store: {
-    read(key: string): string | null;
-    write(key: string, value: string): void;
-    forget(key: string): void;
-    atomically(work: () => void): void;
-  };
+  store: RemoteStorage;
   killSwitch: { update(owner: string, part: PolicyPart | null): Promise<void> };
   events: Pick<Bus<RemoteEvents>, "published">;
   /** The interface from which their packets come. */
@@ -24,18 +28,41 @@ export interface RemoteEvents {
 /** The owner of remote access in the kill switch; never a tunnel's name. */
 const OWNER = "REMOTE";
 
+/** What people have decided about devices on the road. */
+export interface Decided {
+  access: Access | null;
+  peers: readonly RemotePeer[];
+}
+
 /** When a device was heard, on the monotone clock. */
 type Heard = ReadonlyMap<Prefix, number>;
 
 /** The devices on the road, in the database and in the kill switch. */
 export class RemoteDevices {
-  private state: { access: Access | null; peers: readonly RemotePeer[] };
+  readonly decision: Decision<Decided>;
   private latest: Heard = new Map();
   private readonly listeners: (() => void)[] = [];
+  /** Makes the interface as it was decided; set by whoever has it. */
+  settle: () => Promise<void> = async () => {};
   private readonly reserved = new Set<string>();
 
   constructor(private readonly deps: Deps) {
-    this.state = this.stored();
+    const { store, killSwitch, link } = deps;
+    const partIn = ({ access, peers }: Decided) => partOf(link, access, peers);
+    const inKillSwitch = (part: RemotePart | null) => (part === null ? null : { remote: part });
+    this.decision = new Decision({
+      store,
+      read: () => decidedIn(store),
+      write: (_, decided) => save(store, decided),
+      parts: [
+        {
+          of: partIn,
+          apply: (decided) => killSwitch.update(OWNER, inKillSwitch(partIn(decided))),
+          effect: effectOf,
+        },
+        { apply: () => this.settle(), effect: effectOf, follows: true },
+      ],
+    });
   }
 
   get heard(): Heard {
@@ -61,11 +88,11 @@ export class RemoteDevices {
   }
 
   get access(): Access | null {
-    return this.state.access;
+    return this.decision.value.access;
   }
 
   get peers(): readonly RemotePeer[] {
-    return this.state.peers;
+    return this.decision.value.peers;
   }
 
   /** None while remote access is off. */
@@ -95,12 +122,6 @@ export class RemoteDevices {
     );
   }
 
-  /** Reads them again, after the start or after another writer has changed the database. */
-  load(): Promise<void> {
-    this.state = this.stored();
-    return this.apply();
-  }
-
   /** Counts a device as known while it is being added or removed. */
   async whileReserved<T>(id: Prefix, work: () => Promise<T>): Promise<T> {
     this.reserved.add(id);
@@ -110,32 +131,32 @@ export class RemoteDevices {
       this.reserved.delete(id);
     }
   }
+}
 
-  /** Resolves once the firewall and the routing rules have it. */
-  async set(access: Access | null, peers: readonly RemotePeer[]): Promise<void> {
-    this.state = { access, peers };
-    await this.apply();
-  }
+function decidedIn(store: RemoteStorage): Decided {
+  const access = REMOTE_DECISION.read(store);
+  const peers = access === null ? [] : REMOTE_PEERS.read(store);
+  // A restore may have brought another network.
+  return { access, peers: peers.filter(({ id }) => access !== null && isWithin(id, access.ipv4)) };
+}
 
-  save(access: Access | null, peers: readonly RemotePeer[]): void {
-    const { store } = this.deps;
-    store.atomically(() => {
-      REMOTE_PEERS.write(store, peers);
-      if (access !== null) REMOTE_DECISION.write(store, access);
-      else if (store.read(REMOTE_DECISION.key) !== null) store.forget(REMOTE_DECISION.key);
-    });
-  }
+function save(store: RemoteStorage, { access, peers }: Decided): void {
+  REMOTE_PEERS.write(store, peers);
+  if (access !== null) REMOTE_DECISION.write(store, access);
+  else if (store.read(REMOTE_DECISION.key) !== null) store.forget(REMOTE_DECISION.key);
+}
 
-  private stored() {
-    const { store } = this.deps;
-    const access = REMOTE_DECISION.read(store);
-    const peers = access === null ? [] : REMOTE_PEERS.read(store);
-    // A restore may have brought another network.
-    return { access, peers: peers.filter(({ id }) => access !== null && isWithin(id, access.ipv4)) };
-  }
+function effectOf(before: Decided, after: Decided): Effect {
+  const [had, has] = [permitted(before), permitted(after)];
+  if (has.some((each) => !had.includes(each))) return "loosens";
+  return had.some((each) => !has.includes(each)) ? "tightens" : "neither";
+}
 
-  private apply(): Promise<void> {
-    const part = partOf(this.deps.link, this.access, this.peers);
-    return this.deps.killSwitch.update(OWNER, part === null ? null : { remote: part });
-  }
+/** Where devices may come in, which ones, and what each may reach. */
+function permitted({ access, peers }: Decided): string[] {
+  const ways = access?.on === true ? [`${access.through} ${access.port} ${access.ipv4} ${access.ipv6}`] : [];
+  return [
+    ...ways,
+    ...peers.flatMap(({ id, public_key, lan }) => [`${id} ${public_key}`, ...(lan ? [`${id} lan`] : [])]),
+  ];
 }

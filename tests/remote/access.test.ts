@@ -21,6 +21,7 @@ function world() {
     isRefused: false,
     part: null as PolicyPart | null,
     decided: new Set<string>(),
+    told: [] as string[],
   };
   const write = (key: string, text: string) => {
     if (state.isFull) throw new Error("the disk is full");
@@ -71,7 +72,7 @@ function world() {
     sleep,
   };
   const quiet = {
-    alarm: () => {},
+    alarm: (_: string, message: string) => void state.told.push(message),
     events: { publish: () => {}, subscribe: () => {} },
     reserved: { set: () => {} },
     log: { warn: () => {} },
@@ -172,6 +173,34 @@ test("what closes is saved even if the interface cannot be told", async () => {
   expect(state.part?.remote?.devices).toEqual([]);
   state.isRefused = false;
   await load();
+  expect(state.part?.remote?.devices).toEqual([]);
+});
+
+test("what closed without being saved is told, and saved once there is room", async () => {
+  const { access, state, add, host, names, load } = world();
+  await access.turnOn(CHOICE);
+  for (const name of ["phone", "laptop"]) await add(name);
+  state.told = [];
+  state.isFull = true;
+  await expect(access.remove("phone")).rejects.toThrow("The change is in force");
+  state.isRefused = true;
+  await expect(access.remove("laptop")).rejects.toThrow("The change is in force");
+  state.isRefused = false;
+  expect(names.size).toBe(0);
+  for (const _ of ["first", "again"])
+    await expect(access.turnOff()).rejects.toThrow("The change is in force");
+  expect(state.told).toEqual([
+    "phone no longer comes in from the road.",
+    "laptop no longer comes in from the road.",
+    "Remote access is off: no device comes in from the road.",
+  ]);
+  state.isFull = false;
+  const end = new AbortController();
+  host.sleep = async () => end.abort();
+  await access.watch(end.signal);
+  await load();
+  expect(state.part).toBeNull();
+  await access.turnOn(CHOICE);
   expect(state.part?.remote?.devices).toEqual([]);
 });
 
