@@ -66,6 +66,26 @@ test(
 );
 
 test(
+  "to open an operation costs about as much as to draw the list of all, and not the whole document again",
+  async () => {
+    const tab = await browser.open("about:blank");
+    const processorMs = await tab.processorClock();
+    await tab.page.goto(`http://127.0.0.1:${gateway.port}/swagger`);
+    await tab.page.waitForSelector(".opblock");
+    const drawn = await processorMs();
+    await tab.page.evaluate(openFirstOf(0));
+    const opened = (await processorMs()) - drawn;
+    expect(opened).toBeGreaterThan(1);
+    expect(opened).toBeLessThan(3 * drawn);
+    // What a reference leads to is shown.
+    await tab.page.goto(`http://127.0.0.1:${gateway.port}/swagger/#/Events/getWs`);
+    await tab.page.reload();
+    await tab.shows(".opblock.is-open .responses-inner", /status_change|tunnel_update/);
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "an operation can be tried on the page",
   async () => {
     const { page, complaints } = await browser.open(

@@ -29,6 +29,7 @@ function show(token) {
     deepLinking: true,
     // Without a validator's address the page would ask swagger.io to check the document.
     validatorUrl: null,
+    plugins: [{ fn: { resolveSubtree } }],
     requestInterceptor: (request) => {
       if (request.loadSpec) Object.assign(request.headers, bearing(token));
       return request;
@@ -37,6 +38,21 @@ function show(token) {
       if (token !== null) ui.preauthorizeApiKey("token", token);
     },
   });
+}
+
+/**
+ * The part of the document at a path. Swagger UI itself would resolve the whole document for each operation that is
+ * opened, which takes seconds; this one has few references, and all are to its own components.
+ */
+async function resolveSubtree(document, path) {
+  const at = (keys) => keys.reduce((part, key) => part?.[key], document);
+  const resolved = (part) => {
+    if (typeof part !== "object" || part === null) return part;
+    if (Array.isArray(part)) return part.map(resolved);
+    if (typeof part.$ref === "string") return resolved(at(part.$ref.split("/").slice(1)));
+    return Object.fromEntries(Object.entries(part).map(([key, each]) => [key, resolved(each)]));
+  };
+  return { spec: resolved(at(path)), errors: [] };
 }
 
 /** For this page only; whoever logs in at the dashboard is not asked. */
