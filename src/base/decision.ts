@@ -37,6 +37,15 @@ interface Deps<Value> {
   unsaved?: string;
 }
 
+/** For values that permit things, each of which a text stands for. */
+export function effectBy<Value>(permitted: (value: Value) => readonly string[]): Part<Value>["effect"] {
+  return (before, after) => {
+    const [had, has] = [new Set(permitted(before)), new Set(permitted(after))];
+    if (!has.isSubsetOf(had)) return "loosens";
+    return had.isSubsetOf(has) ? "neither" : "tightens";
+  };
+}
+
 /** The disk may be full for hours. */
 const SAVE_AGAIN_EVERY_MS = 15_000;
 

@@ -1,8 +1,9 @@
 import { type Address, familyOf } from "../base/address.ts";
-import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
+import { Decision, effectBy } from "../base/decision.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Mac } from "../base/mac.ts";
 import type { Texts } from "../base/saved.ts";
-import { type GivenId, idIn } from "./active-forward.ts";
+import { type ActiveForward, type GivenId, idIn } from "./active-forward.ts";
 import { HeldForwards, type HeldForwardsDeps } from "./active-forwards.ts";
 import { DeviceRequests } from "./device-requests.ts";
 import type { Way } from "./opener.ts";
@@ -11,7 +12,7 @@ import { DNS_PORT, FORWARDS, keyOf, type SavedForward } from "./saved.ts";
 import type { Forward, ForwardChange } from "./schema.ts";
 
 interface Deps extends HeldForwardsDeps {
-  store: Texts;
+  store: Texts & { atomically(work: () => void): void };
 }
 
 /** A person waits this long for an answer; the work continues. */
@@ -23,14 +24,18 @@ export class Forwards {
   private readonly held: HeldForwards;
   private readonly requests: DeviceRequests;
   private isLoaded = false;
-  /** The forwards that people have asked for, including those that cannot be saved. */
-  private saved: readonly SavedForward[];
-  private isUnsaved = false;
+  /** The forwards that people have asked for. */
+  private readonly decision: Decision<readonly SavedForward[]>;
 
   constructor(private readonly deps: Deps) {
-    const { devices, tunnels } = deps;
+    const { store, devices, tunnels } = deps;
     this.held = new HeldForwards(deps);
-    this.saved = FORWARDS.read(deps.store);
+    this.decision = new Decision({
+      store,
+      read: () => FORWARDS.read(store),
+      write: (_, forwards) => FORWARDS.write(store, forwards),
+      parts: [{ of: portsIn, apply: (forwards) => this.hold(forwards), effect: effectBy(portsIn) }],
+    });
     this.requests = new DeviceRequests(deps, this.held);
     const look = () => this.look();
     tunnels.onTunnel(({ controller }) => controller.onChange(look));
@@ -42,13 +47,7 @@ export class Forwards {
   /** Opens the ports that people have asked for. To be called when the tunnels have started, and after a restore. */
   async load(): Promise<void> {
     this.isLoaded = true;
-    const saved = FORWARDS.read(this.deps.store);
-    this.saved = saved;
-    this.isUnsaved = false;
-    const keys = new Set(saved.map(keyOf));
-    const gone = this.held.all.filter((held) => held.until === null && !keys.has(keyOf(held)));
-    await Promise.all(gone.map((held) => this.held.end(held)));
-    for (const each of saved) await this.held.take(each, null);
+    await this.decision.load();
   }
 
   /** Ordered by device, protocol and port. */
@@ -66,18 +65,20 @@ export class Forwards {
         "bad_request",
         "port: the kill switch keeps port 53, DNS, inside the tunnels; choose another port of the device",
       );
-    // Devices must not use up the forwards that people may have.
-    const { saved: others } = this;
-    if (others.length >= FORWARDS.max && !others.some((each) => keyOf(each) === keyOf(id)))
+    const saved = { ...id, fixed: external, address: this.addressOf(id) ?? present?.address ?? null };
+    await this.decision.change((forwards) => {
+      const others = forwards.filter((each) => keyOf(each) !== keyOf(id));
+      // Devices must not use up the forwards that people may have.
+      if (others.length < FORWARDS.max) return [...others, saved];
       throw new GatewayError(
         "bad_request",
         `port: there are ${FORWARDS.max} forwards, the maximum; remove one first`,
       );
-    const saved = { ...id, fixed: external, address: this.addressOf(id) ?? present?.address ?? null };
-    this.save([...others.filter((each) => keyOf(each) !== keyOf(id)), saved]);
-    const held = await this.held.take(saved, null);
-    await Promise.race([held.keeper.tried, this.deps.host.sleep(RESULT_WITHIN_MS)]);
-    const [row] = await this.held.rows.of([held]);
+    });
+    // What a person asks for again is tried again.
+    const held = isHeld(present, saved) ? await this.held.take(saved, null) : this.held.of(id);
+    await Promise.race([held?.keeper.tried, this.deps.host.sleep(RESULT_WITHIN_MS)]);
+    const [row] = held === undefined ? [] : await this.held.rows.of([held]);
     if (row === undefined) throw new GatewayError("interrupted", "the forward was removed meanwhile");
     return row;
   }
@@ -87,15 +88,8 @@ export class Forwards {
     const held = this.held.of(idIn(given));
     if (held === undefined)
       throw new GatewayError("not_found", "there is no such forward; to list them: portcullis forwards");
-    await this.held.end(held);
-    if (held.until !== null) return;
-    this.saved = this.saved.filter((each) => keyOf(each) !== keyOf(held));
-    try {
-      this.save(this.saved);
-    } catch (error) {
-      this.isUnsaved = true;
-      throw new Unsaved(error);
-    }
+    if (held.until !== null) return this.held.end(held);
+    await this.decision.change((forwards) => forwards.filter((each) => keyOf(each) !== keyOf(held)));
   }
 
   /** This and the next two are for devices that ask by themselves: see `DeviceRequests`. */
@@ -138,37 +132,47 @@ export class Forwards {
   private look(): void {
     if (!this.isLoaded) return;
     for (const { keeper } of this.held.all) keeper.wake();
-    this.saveAddresses();
+    void this.saveAddresses().catch((error: unknown) =>
+      this.deps.log.warn(`the addresses of forwards could not be saved: ${messageOf(error)}`),
+    );
     void this.held.permits
       .apply()
       .catch((error: unknown) => this.deps.log.warn(`forwards: ${messageOf(error)}`));
     void this.held.rows.tell(this.held.all);
   }
 
-  /** The forwards of people. After a restart, a device that only listens is looked for at its last address. */
-  private saveAddresses(): void {
+  /** Opens the ports of people's forwards, and closes those that are none any more. */
+  private async hold(forwards: readonly SavedForward[]): Promise<void> {
+    const keys = new Set(forwards.map(keyOf));
+    const gone = this.held.all.filter((held) => held.until === null && !keys.has(keyOf(held)));
+    await Promise.all(gone.map((held) => this.held.end(held)));
+    for (const each of forwards) if (!isHeld(this.held.of(each), each)) await this.held.take(each, null);
+  }
+
+  /** After a restart, a device that only listens is looked for at its last address. */
+  private async saveAddresses(): Promise<void> {
     const moved = this.held.all.filter((held) => {
       const before = held.address;
       held.address = this.addressOf(held) ?? before;
       return held.until === null && held.address !== before;
     });
-    if (moved.length === 0 && !this.isUnsaved) return;
-    try {
-      this.save(
-        this.saved.map((each) => ({ ...each, address: this.held.of(each)?.address ?? each.address })),
-      );
-    } catch (error) {
-      this.deps.log.warn(`the addresses of forwards could not be saved: ${messageOf(error)}`);
-    }
+    if (moved.length === 0) return this.decision.saveAgain();
+    await this.decision.change((forwards) =>
+      forwards.map((each) => ({ ...each, address: this.held.of(each)?.address ?? each.address })),
+    );
   }
 
   private addressOf(forward: { device: Mac }): Address | null {
     return this.held.addressesOf(forward).find((each) => familyOf(each) === 4) ?? null;
   }
+}
 
-  private save(forwards: readonly SavedForward[]): void {
-    FORWARDS.write(this.deps.store, forwards);
-    this.saved = forwards;
-    this.isUnsaved = false;
-  }
+/** Whether a person's forward leads to the port already. */
+function isHeld(held: ActiveForward | undefined, { fixed }: SavedForward): boolean {
+  return held?.until === null && held.fixed === fixed;
+}
+
+/** All but the addresses, which are where devices are looked for. */
+function portsIn(forwards: readonly SavedForward[]): string[] {
+  return forwards.map((each) => `${keyOf(each)} ${each.fixed}`);
 }

@@ -1,6 +1,6 @@
 import { type Address, addressOf, contains, isWithin, type Prefix } from "../base/address.ts";
 import type { Bus } from "../base/bus.ts";
-import { Decision, type Effect } from "../base/decision.ts";
+import { Decision, effectBy } from "../base/decision.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
 import type { RemotePart } from "../killswitch/remote-part.ts";
 import { type Access, addressesOf, partOf, REMOTE_DECISION, REMOTE_PEERS, type RemotePeer } from "./saved.ts";
@@ -58,9 +58,9 @@ export class RemoteDevices {
         {
           of: partIn,
           apply: (decided) => killSwitch.update(OWNER, inKillSwitch(partIn(decided))),
-          effect: effectOf,
+          effect: effectBy(permitted),
         },
-        { apply: () => this.settle(), effect: effectOf, follows: true },
+        { apply: () => this.settle(), effect: effectBy(permitted), follows: true },
       ],
     });
   }
@@ -144,12 +144,6 @@ function save(store: RemoteStorage, { access, peers }: Decided): void {
   REMOTE_PEERS.write(store, peers);
   if (access !== null) REMOTE_DECISION.write(store, access);
   else if (store.read(REMOTE_DECISION.key) !== null) store.forget(REMOTE_DECISION.key);
-}
-
-function effectOf(before: Decided, after: Decided): Effect {
-  const [had, has] = [permitted(before), permitted(after)];
-  if (has.some((each) => !had.includes(each))) return "loosens";
-  return had.some((each) => !has.includes(each)) ? "tightens" : "neither";
 }
 
 /** Where devices may come in, which ones, and what each may reach. */

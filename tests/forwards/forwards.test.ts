@@ -424,6 +424,18 @@ claim(
   },
 );
 
+claim(
+  "a restart brings no removed forward back, even if the provider has not answered yet",
+  async (world) => {
+    await world.toTv();
+    world.provider.close = () => new Promise<never>(() => {});
+    const removed = world.forwards.remove(TV_ID);
+    await world.pass(100);
+    expect(world.gateway.store.read("forwards")).toBe("[]");
+    await world.settled(removed);
+  },
+);
+
 claim("a restored backup's forwards are opened, and others closed", async (world) => {
   await world.toTv();
   const saved = [{ device: PHONE, protocol: "udp", port: 9 }];
