@@ -34,12 +34,13 @@ export class Choices {
     if (keys.length === 0)
       throw refusal(`${FIELD_KEYS.join(", ").replace(/, (\w+)$/, " or $1")} is required`);
     if (isPrefixId(id)) this.deps.roster.refuseOverlap(id);
-    const whom = {
+    const context = {
       ...{ id, isSingle: this.deps.roster.isSingle(id) },
       exit: (texts: string | readonly string[]) => this.exit(id, texts),
       address: (text: string) => this.address(id, text),
     };
-    return () => Object.fromEntries(keys.map((key) => [key, FIELDS[key].parse(given[key] as never, whom)]));
+    return () =>
+      Object.fromEntries(keys.map((key) => [key, FIELDS[key].parse(given[key] as never, context)]));
   }
 
   defaultExit(text: string): DefaultExit {

@@ -1,12 +1,12 @@
 import type { Address } from "../base/address.ts";
 import type { Effect } from "../base/decision.ts";
 import type { BackedUp, Saved, SavedList, Texts } from "../base/saved.ts";
+import type { Column } from "./column.ts";
 import type { ExitOrder } from "./exit-order.ts";
-import type { Given } from "./given.ts";
 import type { DeviceId, LimitId } from "./id.ts";
 
-/** Whom a client has named, and what it can be given now. */
-export interface Whom {
+/** The device that a client has named, and what it can be given now. */
+export interface FieldContext {
   id: DeviceId;
   /** Not a network behind another router. */
   isSingle: boolean;
@@ -17,23 +17,23 @@ export interface Whom {
 /** A field of a device: what people can give it. */
 export interface Field<Value> {
   /** The value that a client has given; null is none. Throws what is wrong with it. */
-  parse: (given: never, whom: Whom) => Value | null;
+  parse: (given: never, context: FieldContext) => Value | null;
   /** What a change of one device does to what can pass. Without it, the field opens and closes nothing. */
-  effect?: (before: Given<Value>, after: Given<Value>, id: LimitId) => Effect;
+  effect?: (before: Column<Value>, after: Column<Value>, id: LimitId) => Effect;
   /** Where it is kept; null for what is in the table of devices, and so in the second copy of the exits. */
-  stored: Column<Value> | null;
+  stored: StoredColumn<Value> | null;
 }
 
 /** A field of all devices, under keys of its own. None of them decides about exits. */
-export interface Column<Value> {
+export interface StoredColumn<Value> {
   /** What backups have of it. */
   list: BackedUp & Pick<SavedList<unknown>, "max" | "leftOf">;
-  read: (store: Pick<Texts, "read">) => Given<Value>;
+  read: (store: Pick<Texts, "read">) => Column<Value>;
   /** Writes what has changed. */
-  write: (store: Pick<Texts, "write">, before: Given<Value>, after: Given<Value>) => void;
+  write: (store: Pick<Texts, "write">, before: Column<Value>, after: Column<Value>) => void;
 }
 
-interface ColumnParts<Value, Entry> {
+interface StoredColumnParts<Value, Entry> {
   list: SavedList<Entry>;
   entryOf: (id: LimitId, value: Value) => Entry;
   pairOf: (entry: Entry) => [id: LimitId, value: Value];
@@ -44,13 +44,13 @@ interface ColumnParts<Value, Entry> {
   };
 }
 
-export function columnOf<Value, Entry>({
+export function storedColumn<Value, Entry>({
   list,
   entryOf,
   pairOf,
   scheduled,
-}: ColumnParts<Value, Entry>): Column<Value> {
-  const entries = ({ own }: Given<Value>) => [...own].map(([id, value]) => entryOf(id, value));
+}: StoredColumnParts<Value, Entry>): StoredColumn<Value> {
+  const entries = ({ own }: Column<Value>) => [...own].map(([id, value]) => entryOf(id, value));
   return {
     list,
     read: (store) => ({

@@ -15,7 +15,7 @@ import { SavedList } from "../base/saved.ts";
 import { placeText } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
-import { columnOf, type Field } from "./field.ts";
+import { type Field, storedColumn } from "./field.ts";
 import type { LimitId } from "./id.ts";
 
 /** The destination of the addresses. */
@@ -66,7 +66,7 @@ export const FIXED_ADDRESSES = new SavedList<[Mac, Address]>({
 /** The address that a person has chosen for a device, and the gateway's DHCP server gives to it. */
 export const ADDRESS: Field<Address> = {
   parse: (given: string | null, { address }) => (given === null ? null : address(given)),
-  stored: columnOf<Address, [Mac, Address]>({
+  stored: storedColumn<Address, [Mac, Address]>({
     list: FIXED_ADDRESSES,
     entryOf: (id, address) => [id as Mac, address],
     pairOf: ([mac, address]) => [mac, address],

@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from "typebox";
 import { listIn, SavedList } from "../base/saved.ts";
-import { columnOf, type Field } from "./field.ts";
+import { type Field, storedColumn } from "./field.ts";
 import { type DeviceId, parseDeviceId } from "./id.ts";
 import { assertSingle } from "./rate.ts";
 import { LABEL_KEYS, LABELS, type LabelKey, type Labels } from "./schema.ts";
@@ -42,7 +42,7 @@ function fieldOf(key: LabelKey): Field<string | boolean> {
       assertSingle(isSingle, key);
       return given;
     },
-    stored: columnOf({
+    stored: storedColumn({
       list,
       entryOf: (id, value) => ({ id, value }),
       pairOf: ({ id, value }) => [id as DeviceId, value as string | boolean],

@@ -18,7 +18,7 @@ import {
   OTHERS,
 } from "../network/limits-table.ts";
 import type { Host } from "../system/host.ts";
-import { type Given, inForce } from "./given.ts";
+import { type Column, inForce } from "./column.ts";
 import { type DeviceId, EVERYBODY_ELSE, isPrefixId, type LimitId } from "./id.ts";
 import { type Quotas, usedQuotaIn } from "./quotas.ts";
 import type { Quota, Rate, UsedQuota } from "./schema.ts";
@@ -85,13 +85,13 @@ export class Limits {
   }
 
   /** Takes what holds from now on, without the kernel. */
-  take(rates: Given<Rate>, quotas: Given<Quota>): void {
+  take(rates: Column<Rate>, quotas: Column<Quota>): void {
     this.all = inForce(rates);
     this.deps.quotas.take(quotas);
   }
 
   /** Resolves once the kernel has it. */
-  apply(rates: Given<Rate>, quotas: Given<Quota>): Promise<void> {
+  apply(rates: Column<Rate>, quotas: Column<Quota>): Promise<void> {
     return this.queue.add(() => {
       this.take(rates, quotas);
       return this.load();

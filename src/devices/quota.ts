@@ -3,8 +3,8 @@ import { checkerOf } from "../base/checker.ts";
 import { GatewayError } from "../base/errors.ts";
 import { listIn, SavedList, savedJson } from "../base/saved.ts";
 import { quotaText } from "../shared/quotas.ts";
-import { columnOf, type Field } from "./field.ts";
-import { type Given, inForce, scheduledIn } from "./given.ts";
+import { type Column, inForce, scheduledIn } from "./column.ts";
+import { type Field, storedColumn } from "./field.ts";
 import { EVERYBODY_ELSE, type LimitId, parseLimitId } from "./id.ts";
 import { GivenQuota, Quota, type Rate } from "./schema.ts";
 
@@ -58,7 +58,7 @@ export const QUOTA: Field<Quota> = {
   parse: (given: GivenQuota | null, { isSingle }) => quotaIn(isSingle, given),
   effect: (before, after, id) =>
     opens(before, after, id) || opensOwn(before, after, id) ? "loosens" : "tightens",
-  stored: columnOf({
+  stored: storedColumn({
     list: QUOTAS,
     entryOf: (id, quota) => ({ id, quota }),
     pairOf: ({ id, quota }) => [id as LimitId, quota],
@@ -95,25 +95,25 @@ function wholeOf({ megabytes, every, at_end = "blocked" }: GivenQuota): Quota {
  * What counts for its quota in force. One by a schedule has a count of its own, and meanwhile the device's own one stays
  * where it is: so neither gives the other anything, however they begin and end.
  */
-export function countOf({ scheduled }: Given<Quota>, id: LimitId): string {
+export function countOf({ scheduled }: Column<Quota>, id: LimitId): string {
   const quota = scheduled.get(id);
   return quota ? `${quota.every} ${id}` : id;
 }
 
 /** Whether more can pass than before. */
-function opens(before: Given<Quota>, after: Given<Quota>, id: LimitId): boolean {
+function opens(before: Column<Quota>, after: Column<Quota>, id: LimitId): boolean {
   const [former, quotas] = [inForce(before), inForce(after)];
   const isCountNew = countOf(before, id) !== countOf(after, id);
   return leavesShared(former, quotas, id) || allowsMore(former.get(id), quotas.get(id), isCountNew);
 }
 
 /** The same once what a schedule gives has ended. */
-function opensOwn({ own: former }: Given<Quota>, { own }: Given<Quota>, id: LimitId): boolean {
+function opensOwn({ own: former }: Column<Quota>, { own }: Column<Quota>, id: LimitId): boolean {
   return leavesShared(former, own, id) || allowsMore(former.get(id), own.get(id), false);
 }
 
 /** Whether it gets a quota beside the one that it has shared, so that more can pass together. */
-function leavesShared(before: Given<Quota>["own"], after: Given<Quota>["own"], id: LimitId): boolean {
+function leavesShared(before: Column<Quota>["own"], after: Column<Quota>["own"], id: LimitId): boolean {
   const shared = before.get(EVERYBODY_ELSE);
   return !before.has(id) && after.has(id) && shared !== undefined && shared.at_end !== "told";
 }

@@ -5,7 +5,7 @@ import { savedJson, type Texts } from "../base/saved.ts";
 import { readQuotas } from "../network/limits-table.ts";
 import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
 import type { Host } from "../system/host.ts";
-import { type Given, inForce } from "./given.ts";
+import { type Column, inForce } from "./column.ts";
 import type { LimitId } from "./id.ts";
 import { countOf } from "./quota.ts";
 import type { Quota, UsedQuota } from "./schema.ts";
@@ -47,7 +47,7 @@ interface Loaded {
 
 /** What devices have used of their quotas. The kernel counts and drops. */
 export class Quotas {
-  private given: Given<Quota> = { own: new Map(), scheduled: new Map() };
+  private given: Column<Quota> = { own: new Map(), scheduled: new Map() };
   /** The quotas in force. */
   private all: ReadonlyMap<LimitId, Quota> = new Map();
   /** By `countOf`. What is known to be used is more than what the database has. */
@@ -73,19 +73,19 @@ export class Quotas {
   }
 
   /** Counts for these from now on. No count is forgotten yet: the kernel may refuse them. */
-  take(given: Given<Quota>): void {
+  take(given: Column<Quota>): void {
     this.given = given;
     this.all = inForce(given);
   }
 
   /** To be called when a change is in force: what was used may be more than it allows. */
-  changed(before: Given<Quota>, after: Given<Quota>): void {
+  changed(before: Column<Quota>, after: Column<Quota>): void {
     for (const [id, quota] of inForce(after))
       if (this.isUsedUp(after, id) && !this.isUsedUp(before, id)) this.deps.onUsedUp(id, quota);
     this.forgetOthers();
   }
 
-  private isUsedUp(given: Given<Quota>, id: LimitId): boolean {
+  private isUsedUp(given: Column<Quota>, id: LimitId): boolean {
     const quota = inForce(given).get(id);
     const used = this.used.get(countOf(given, id));
     return quota !== undefined && used !== undefined && used.bytes >= bytesOf(quota);

@@ -2,8 +2,8 @@ import { type Static, Type } from "typebox";
 import { GatewayError } from "../base/errors.ts";
 import { listIn, SavedList, savedJson } from "../base/saved.ts";
 import { rateText } from "../shared/rates.ts";
-import { columnOf, type Field } from "./field.ts";
-import { type Given, inForce, scheduledIn } from "./given.ts";
+import { type Column, inForce, scheduledIn } from "./column.ts";
+import { type Field, storedColumn } from "./field.ts";
 import { EVERYBODY_ELSE, type LimitId, parseLimitId } from "./id.ts";
 import { Rate } from "./schema.ts";
 
@@ -40,7 +40,7 @@ export const RATE: Field<Rate> = {
     isHigher(before.own, after.own, id) || isHigher(inForce(before), inForce(after), id)
       ? "loosens"
       : "tightens",
-  stored: columnOf({
+  stored: storedColumn({
     list: LIMITS,
     entryOf: (id, rate) => ({ id, rate }),
     pairOf: ({ id, rate }) => [id as LimitId, rate],
@@ -66,7 +66,7 @@ function isFree({ down, up }: Rate): boolean {
 }
 
 /** Whether more can pass than before. A device that leaves the shared limit has a rate beside it. */
-function isHigher(before: Given<Rate>["own"], after: Given<Rate>["own"], id: LimitId): boolean {
+function isHigher(before: Column<Rate>["own"], after: Column<Rate>["own"], id: LimitId): boolean {
   if (before.has(EVERYBODY_ELSE) && !before.has(id) && after.has(id)) return true;
   const [former, rate] = [before, after].map((all) => all.get(id) ?? all.get(EVERYBODY_ELSE));
   return (["down", "up"] as const).some(

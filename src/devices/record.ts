@@ -4,11 +4,11 @@ import { Saved, SavedChoice, type Texts } from "../base/saved.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { EXIT_KEYS } from "../store/exits.ts";
 import type { StoredDevice } from "../store/store.ts";
+import { type Column, changedIn, oneOf, withOne } from "./column.ts";
 import { formatExit, parseDefaultExit } from "./exit.ts";
 import { asOrder, type ExitOrder, formatOrder, parseOrder } from "./exit-order.ts";
 import type { Field } from "./field.ts";
 import { ADDRESS } from "./fixed.ts";
-import { changedIn, type Given, oneOf, withOne } from "./given.ts";
 import { type DeviceId, EVERYBODY_ELSE, isPrefixId, isRemoteId, type LimitId, parseDeviceId } from "./id.ts";
 import { LABEL_FIELDS } from "./label.ts";
 import { QUOTA } from "./quota.ts";
@@ -38,7 +38,7 @@ type Values = { readonly [Key in FieldKey]: ValueOf<(typeof FIELDS)[Key]> };
 export type DeviceRecord = { readonly [Key in FieldKey]: Values[Key] | null };
 
 /** Everything that people have decided about devices, and what schedules give over it. */
-export type Decisions = { readonly [Key in FieldKey]: Given<Values[Key]> } & {
+export type Decisions = { readonly [Key in FieldKey]: Column<Values[Key]> } & {
   /** Whether the operator lets devices leave outside the tunnel. */
   readonly directAllowed: boolean;
   /** One sentence if the exits were lost, and nobody has chosen the default exit since; else null. */
@@ -87,7 +87,7 @@ export function orderOf({ exit }: Decisions, id: LimitId): ExitOrder {
 /** The decisions with other fields of one device. What a person decides ends what a schedule gives. */
 export function withRecord(decisions: Decisions, id: LimitId, change: Partial<DeviceRecord>): Decisions {
   const changed = Object.entries(change).map(([key, own]) => {
-    const given = decisions[key as FieldKey] as Given<unknown>;
+    const given = decisions[key as FieldKey] as Column<unknown>;
     return [key, withOne(given, id, { own, scheduled: undefined })] as const;
   });
   const isSame = changed.every(([key, given]) => given === decisions[key as FieldKey]);
@@ -101,7 +101,7 @@ export function withScheduled(
   id: LimitId,
   scheduled: DeviceRecord[FieldKey] | undefined,
 ): Decisions {
-  const given = decisions[key] as Given<unknown>;
+  const given = decisions[key] as Column<unknown>;
   const { own } = oneOf(given, id);
   const changed = withOne(given, id, { own, scheduled });
   return changed === given ? decisions : { ...decisions, [key]: changed };
@@ -111,7 +111,7 @@ export function withScheduled(
 export function effectOn(keys: readonly FieldKey[], before: Decisions, after: Decisions): Effect {
   const effects = keys.flatMap((key) => {
     const { effect } = FIELDS[key] as Field<unknown>;
-    const [former, given] = [before[key], after[key]] as [Given<unknown>, Given<unknown>];
+    const [former, given] = [before[key], after[key]] as [Column<unknown>, Column<unknown>];
     return changedIn(former, given).map((id) => effect?.(former, given, id) ?? "neither");
   });
   if (effects.includes("loosens")) return "loosens";
@@ -125,7 +125,7 @@ export function idsIn({ name, exit }: Decisions): DeviceId[] {
 
 /** The devices about which anything was decided. */
 export function idsGiven(decisions: Decisions): DeviceId[] {
-  const columns = FIELD_KEYS.map((key) => decisions[key] as Given<unknown>);
+  const columns = FIELD_KEYS.map((key) => decisions[key] as Column<unknown>);
   return devicesOf(
     columns.flatMap(({ own, scheduled }) => [
       ...own.keys(),
@@ -136,7 +136,7 @@ export function idsGiven(decisions: Decisions): DeviceId[] {
 
 export function isGiven(decisions: Decisions, id: DeviceId): boolean {
   return FIELD_KEYS.some((key) => {
-    const { own, scheduled } = decisions[key] as Given<unknown>;
+    const { own, scheduled } = decisions[key] as Column<unknown>;
     return own.has(id) || (scheduled.get(id) ?? null) !== null;
   });
 }
@@ -151,7 +151,7 @@ function devicesOf(ids: readonly LimitId[]): DeviceId[] {
   return [...new Set(ids)].flatMap((id) => (id === EVERYBODY_ELSE ? [] : [id]));
 }
 
-function orderIn({ own, scheduled }: Given<ExitOrder>, id: LimitId): ExitOrder {
+function orderIn({ own, scheduled }: Column<ExitOrder>, id: LimitId): ExitOrder {
   return (
     scheduled.get(id) ?? own.get(id) ?? own.get(EVERYBODY_ELSE) ?? asOrder([{ to: "tunnel", name: MAIN }])
   );
@@ -219,14 +219,14 @@ function saveDevices(store: DeviceStorage, before: Decisions, after: Decisions):
   }
 }
 
-function scheduledText(scheduled: Given<ExitOrder>["scheduled"]): string {
+function scheduledText(scheduled: Column<ExitOrder>["scheduled"]): string {
   return [...scheduled]
     .map(([id, exit]) => `${id} ${exit === null ? "blocked" : formatOrder(exit)}`)
     .join(",");
 }
 
 /** Values that this version cannot read are left out. The schedules set them again. */
-function scheduledIn(text: string | null): Given<ExitOrder>["scheduled"] {
+function scheduledIn(text: string | null): Column<ExitOrder>["scheduled"] {
   const pairs = (text ?? "").split(",").map((pair) => pair.split(" "));
   return new Map(
     pairs.flatMap(([id = "", exit = ""]) => {

@@ -80,7 +80,7 @@ export class Roster {
     return this.ids.flatMap((id) => (isPrefixId(id) ? [] : [id]));
   }
 
-  /** Who may ask the gateway's own resolver: those about whom people have decided something, and the others on the LAN. */
+  /** Who may ask the gateway's own resolver: those about context people have decided something, and the others on the LAN. */
   get askers(): { decided: DeviceId[]; others: Mac[] } {
     const { remote } = this.deps;
     const decided = this.ids.filter((id) => (isPrefixId(id) ? !remote.isKnown(id) : this.isKept(id)));

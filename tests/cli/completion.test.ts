@@ -128,6 +128,7 @@ test("bash completes each place of a command by itself, whatever options come be
     "address",
     "rate",
     "quota",
+    "icon",
     "forget",
   ]);
   expect(await bash("device", "--url", "name", "tv", "na")).toEqual(["name"]);
@@ -268,6 +269,7 @@ test.skipIf(Bun.which("fish") === null)("fish completes as bash does", async () 
     "address",
     "exit",
     "forget",
+    "icon",
     "name",
     "quota",
     "rate",

@@ -5,7 +5,7 @@ import { GatewayError, Unsaved } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { Assignments } from "../../src/devices/assignments.ts";
 import { allByTime } from "../../src/devices/by-time.ts";
-import { type GivenOne, oneOf } from "../../src/devices/given.ts";
+import { type Overridable, oneOf } from "../../src/devices/column.ts";
 import { type DeviceId, EVERYBODY_ELSE, type LimitId } from "../../src/devices/id.ts";
 import { Limits } from "../../src/devices/limits.ts";
 import { QUOTAS } from "../../src/devices/quota.ts";
@@ -117,7 +117,7 @@ class World {
     told(this.byTime.quota.schedule(id, quota));
 
   /** Another change that gives both. */
-  giveBack(id: LimitId, { own, scheduled }: GivenOne<Rate>): Promise<Unsaved | null> {
+  giveBack(id: LimitId, { own, scheduled }: Overridable<Rate>): Promise<Unsaved | null> {
     return told(
       this.assignments.change((decisions) =>
         withScheduled(withRecord(decisions, id, { rate: own }), "rate", id, scheduled),

@@ -241,7 +241,7 @@ test("devices without a quota share one, and open pages are told", async () => {
 });
 
 test.each([
-  [{}, 400, "name, exit, address, rate or quota is required"],
+  [{}, 400, "name, exit, address, rate, quota or icon is required"],
   [{ name: "" }, 400, "name must be a non-empty string"],
   [{ name: null }, 400, "name must be a non-empty string"],
   [{ name: "x".repeat(65) }, 400, "name: must have 1 to 64 characters"],

@@ -29,7 +29,7 @@ export function addDeviceCommands(program: Command): void {
         ]),
       )
       .argument(
-        "[value]",
+        "[exit or value]",
         "for exit: a tunnel, or blocked, or several of which the first that is up is taken (amsterdam,main,blocked); for name: 1 to 64 characters; for address: an IPv4 address that the gateway's DHCP server then gives to it, or auto; for rate: Mbit/s each way (20), down and up (20/5 or 20/off), or off; for quota: how much, such as 500MB/day or 20GB/month, or off; for icon: phone, laptop, tv, camera, console, printer, speaker, other, or off",
       )
       .argument(

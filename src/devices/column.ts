@@ -4,18 +4,18 @@ import { type LimitId, parseLimitId } from "./id.ts";
  * One field of all devices, and of everybody else: what people have given, and over it what schedules give for a time;
  * null is nothing for that time.
  */
-export interface Given<Value> {
+export interface Column<Value> {
   own: ReadonlyMap<LimitId, Value>;
   scheduled: ReadonlyMap<LimitId, Value | null>;
 }
 
 /** The same of one of them; `scheduled` is undefined if no schedule gives it anything. */
-export interface GivenOne<Value> {
+export interface Overridable<Value> {
   own: Value | null;
   scheduled: Value | null | undefined;
 }
 
-export function inForce<Value>({ own, scheduled }: Given<Value>): ReadonlyMap<LimitId, Value> {
+export function inForce<Value>({ own, scheduled }: Column<Value>): ReadonlyMap<LimitId, Value> {
   const all = new Map(own);
   for (const [id, value] of scheduled)
     if (value === null) all.delete(id);
@@ -23,12 +23,12 @@ export function inForce<Value>({ own, scheduled }: Given<Value>): ReadonlyMap<Li
   return all;
 }
 
-export function oneOf<Value>({ own, scheduled }: Given<Value>, id: LimitId): GivenOne<Value> {
+export function oneOf<Value>({ own, scheduled }: Column<Value>, id: LimitId): Overridable<Value> {
   return { own: own.get(id) ?? null, scheduled: scheduled.get(id) };
 }
 
 /** The same object if it has that already. */
-export function withOne<Value>(given: Given<Value>, id: LimitId, one: GivenOne<Value>): Given<Value> {
+export function withOne<Value>(given: Column<Value>, id: LimitId, one: Overridable<Value>): Column<Value> {
   if (Bun.deepEquals(oneOf(given, id), one)) return given;
   const [own, scheduled] = [new Map(given.own), new Map(given.scheduled)];
   if (one.own === null) own.delete(id);
@@ -39,7 +39,7 @@ export function withOne<Value>(given: Given<Value>, id: LimitId, one: GivenOne<V
 }
 
 /** Who has something else in the second. */
-export function changedIn(before: Given<unknown>, after: Given<unknown>): LimitId[] {
+export function changedIn(before: Column<unknown>, after: Column<unknown>): LimitId[] {
   if (before === after) return [];
   const ids = [before, after].flatMap(({ own, scheduled }) => [...own.keys(), ...scheduled.keys()]);
   return [...new Set(ids)].filter((id) => !Bun.deepEquals(oneOf(before, id), oneOf(after, id)));
