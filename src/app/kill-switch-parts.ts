@@ -54,9 +54,9 @@ export function killSwitchPartsOn(
   const parts = { ...kept, ...guardedPartsOn(host, settings, kept) };
   const { store, killSwitch, devices, destinations, remote } = parts;
   // The kill switch loads nothing before it knows the network: the first load has the exits.
-  void devices.load();
-  void destinations.load();
-  void remote.decision.load();
+  void devices.reload();
+  void destinations.reload();
+  void remote.decision.reload();
   if (destinations.matching.hasNames || isBlocking(wantedLists(DNS_LISTS.read(store))))
     holdQuestions(killSwitch);
   return { ...parts, findNetwork: networkFoundBy({ ...parts, host, settings, note }) };
@@ -107,7 +107,7 @@ interface DevicesNeeds extends KeptParts {
 }
 
 function devicesOn(needs: DevicesNeeds): Devices {
-  const { settings, store, events, history, savedState, alerts } = needs;
+  const { settings, store, history, savedState, alerts } = needs;
   return new Devices({
     ...needs,
     dhcp: dhcpHostsOf(settings),
@@ -116,9 +116,6 @@ function devicesOn(needs: DevicesNeeds): Devices {
     zone: () => zoneIn(TIME_ZONE.read(store)) ?? timeZone(),
     forgetHistory: (id) => history.forget({ kind: "device", name: id }),
     onCarried: (id, carried) => history.note("device", id, carried),
-    publish: (payload) => events.publish({ type: "device_update", payload }),
-    publishRemoved: (id) => events.publish({ type: "device_removed", payload: { id } }),
-    publishShared: () => events.publish({ type: "shared_limits", payload: null }),
   });
 }
 

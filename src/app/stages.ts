@@ -43,7 +43,7 @@ function firstOf(parts: Needs): Part[] {
     {
       name: "devices and destinations",
       // What is direct needs the permission, which the devices read.
-      reload: () => devices.load().finally(() => destinations.load()),
+      reload: () => devices.reload().finally(() => destinations.reload()),
       run: (signal) => Promise.all([devices.watch(signal), destinations.watch(signal)]),
     },
     { name: "other routers", run: (signal) => parts.otherRouters.watch(signal) },
@@ -76,15 +76,19 @@ function secondOf(parts: Needs): Part[] {
     },
     { name: "fair queues", reload: () => fairQueues.reload(), run: () => fairQueues.keep() },
     { name: "account", reload: () => accounts.reload() },
-    { name: "block lists", reload: () => blockLists.load(), run: (signal) => blockLists.watch(signal) },
+    { name: "block lists", reload: () => blockLists.reload(), run: (signal) => blockLists.watch(signal) },
     { name: "DNS", run: (signal) => dns.watch(signal) },
-    { name: "remote access", reload: () => remoteAccess.load(), run: (signal) => remoteAccess.watch(signal) },
+    {
+      name: "remote access",
+      reload: () => remoteAccess.reload(),
+      run: (signal) => remoteAccess.watch(signal),
+    },
     {
       name: "port mapping",
       run: (signal) => (settings.portMapping ? portMapping.watch(signal) : undefined),
     },
-    { name: "forwards", reload: () => forwards.load(), run: () => forwards.load() },
-    { name: "schedules", reload: () => schedules.load(), run: (signal) => schedules.watch(signal) },
+    { name: "forwards", reload: () => forwards.reload(), run: () => forwards.reload() },
+    { name: "schedules", reload: () => schedules.reload(), run: (signal) => schedules.watch(signal) },
   ];
 }
 

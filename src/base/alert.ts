@@ -64,6 +64,9 @@ export const AlertCode = Type.Union([
 ]);
 export type AlertCode = Static<typeof AlertCode>;
 
+/** Raises an alert. */
+export type Alarm = (code: AlertCode, message: string) => void;
+
 /** Payload of a `security_alert`. */
 export const SecurityAlert = Type.Object(
   {

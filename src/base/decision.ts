@@ -96,7 +96,7 @@ export class Decision<Value> {
   }
 
   /** Reads the value again and puts it in force, after the start or after another writer has changed the database. */
-  load(): Promise<void> {
+  reload(): Promise<void> {
     return this.queue.add(async () => {
       const before = this.current;
       this.current = this.deps.read();

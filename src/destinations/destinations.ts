@@ -1,5 +1,5 @@
 import type { Address, HostName, Prefix } from "../base/address.ts";
-import type { AlertCode } from "../base/alert.ts";
+import type { Alarm } from "../base/alert.ts";
 import { nextBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
 import { GatewayError } from "../base/errors.ts";
@@ -46,7 +46,7 @@ interface Deps {
   connectedTo: () => Promise<ReadonlySet<Address>>;
   /** What names have, over restarts. */
   kept: KeptText;
-  alarm: (code: AlertCode, message: string) => void;
+  alarm: Alarm;
   events: Pick<Bus<DestinationEvents>, "publish" | "published"> & Pick<Bus<ResolverEvents>, "subscribe">;
 }
 
@@ -158,8 +158,8 @@ export class Destinations {
   }
 
   /** Hands the rules to the kill switch, after the start or after another writer has changed the database. */
-  async load(): Promise<void> {
-    await this.inForce.decision.load().finally(() => this.settleNames());
+  async reload(): Promise<void> {
+    await this.inForce.decision.reload().finally(() => this.settleNames());
   }
 
   /**

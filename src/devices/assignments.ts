@@ -101,8 +101,8 @@ export class Assignments {
   }
 
   /** Puts the decisions in force, after the start or after another writer has changed the database. */
-  load(): Promise<void> {
-    return this.decision.load().finally(() => this.keepOrders());
+  reload(): Promise<void> {
+    return this.decision.reload().finally(() => this.keepOrders());
   }
 
   /** With `isCounted`, what was used of quotas is read before. */

@@ -1,6 +1,7 @@
 import { type Address, type Prefix, parseAddress, unmapped } from "../base/address.ts";
-import type { AlertCode } from "../base/alert.ts";
+import type { Alarm } from "../base/alert.ts";
 import { nextBeat } from "../base/beat.ts";
+import type { Bus } from "../base/bus.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Mac } from "../base/mac.ts";
@@ -26,9 +27,15 @@ import { type Decisions, type DeviceRecord, type DeviceStorage, FIELD_KEYS, with
 import { NOBODY, type OnTheRoad } from "./remote.ts";
 import { Roster } from "./roster.ts";
 import { Rows } from "./rows.ts";
-import type { Device, DeviceChange, DeviceList, DeviceUpdate, GivenQuota, Rate } from "./schema.ts";
+import type { Device, DeviceChange, DeviceList, GivenQuota, Rate } from "./schema.ts";
 import { movesText, usedUpText } from "./sentences.ts";
 import { type Figures, Traffic } from "./traffic.ts";
+import type { DeviceEvents } from "./updates.ts";
+
+export interface DevicesEvents extends DeviceEvents {
+  /** What everybody else has, or shares, may have changed. */
+  shared_limits: null;
+}
 
 interface Deps {
   host: Pick<Host, "run" | "read" | "hostName" | "macAt" | "sleep" | "now" | "monotonic">;
@@ -49,11 +56,8 @@ interface Deps {
   onCarried?: (id: DeviceId, carried: Figures) => void;
   /** Forgets what it has carried in the past. Returns whether anything was known about it. */
   forgetHistory?: (id: DeviceId) => boolean;
-  publish: (update: DeviceUpdate) => void;
-  publishRemoved: (id: DeviceId) => void;
-  /** What everybody else shares may have changed. */
-  publishShared: () => void;
-  alarm: (code: AlertCode, message: string) => void;
+  events: Pick<Bus<DevicesEvents>, "publish">;
+  alarm: Alarm;
   log: Pick<Log, "warn">;
 }
 
@@ -198,6 +202,8 @@ export class Devices {
   private changed(before: Decisions, after: Decisions): void {
     const direct = directChange(before, after);
     if (direct !== null) this.deps.alarm("direct_changed", direct);
+    // No device need have it for now.
+    if (!Bun.deepEquals(defaultExitOf(before), defaultExitOf(after))) this.touch(EVERYBODY_ELSE);
     this.quotas.changed(before.quota, after.quota);
   }
 
@@ -207,7 +213,7 @@ export class Devices {
   }
 
   private touch(id: LimitId): void {
-    if (id === EVERYBODY_ELSE) this.deps.publishShared();
+    if (id === EVERYBODY_ELSE) this.deps.events.publish({ type: "shared_limits", payload: null });
     else this.rows.touch([id]);
   }
 
@@ -336,8 +342,8 @@ export class Devices {
   }
 
   /** Reads the decisions again, after the start or after another writer has changed the database. */
-  async load(): Promise<void> {
-    await this.assignments.load().finally(() => this.rows.touch(this.roster.ids));
+  async reload(): Promise<void> {
+    await this.assignments.reload().finally(() => this.rows.touch(this.roster.ids));
   }
 
   /** Handles a change of the kernel's neighbour table; null if changes may have been missed. */

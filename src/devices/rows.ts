@@ -1,3 +1,4 @@
+import type { Bus } from "../base/bus.ts";
 import type { Host } from "../system/host.ts";
 import { Announced } from "./announced.ts";
 import type { Assignments } from "./assignments.ts";
@@ -8,9 +9,9 @@ import { leasedNames } from "./leases.ts";
 import type { Limits } from "./limits.ts";
 import { usedQuotaIn } from "./quotas.ts";
 import type { Roster } from "./roster.ts";
-import type { Device, DeviceUpdate } from "./schema.ts";
+import type { Device } from "./schema.ts";
 import type { Traffic } from "./traffic.ts";
-import { Updates } from "./updates.ts";
+import { type DeviceEvents, Updates } from "./updates.ts";
 
 interface Deps {
   host: Pick<Host, "read" | "hostName" | "now" | "monotonic" | "sleep">;
@@ -19,8 +20,7 @@ interface Deps {
   limits: Pick<Limits, "of" | "quotaOf">;
   traffic: Traffic<DeviceId>;
   isRemote: (id: DeviceId) => boolean;
-  publish: (update: DeviceUpdate) => void;
-  publishRemoved: (id: DeviceId) => void;
+  events: Pick<Bus<DeviceEvents>, "publish">;
 }
 
 /** Devices as clients see them, in answers and in events. */

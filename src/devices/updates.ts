@@ -1,3 +1,4 @@
+import type { Bus } from "../base/bus.ts";
 import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
 import type { Host } from "../system/host.ts";
 import type { DeviceId } from "./id.ts";
@@ -19,9 +20,13 @@ interface Deps {
   known: () => ReadonlySet<DeviceId>;
   /** The devices with these ids as they are now, without those that no longer exist. */
   rowsOf: (ids: readonly DeviceId[]) => Promise<readonly Row[]>;
-  publish: (update: DeviceUpdate) => void;
+  events: Pick<Bus<DeviceEvents>, "publish">;
+}
+
+export interface DeviceEvents {
+  device_update: DeviceUpdate;
   /** No device has this id any more. */
-  publishRemoved: (id: DeviceId) => void;
+  device_removed: { id: string };
 }
 
 /** Tells listeners of each change of a device, and of nothing that they already know. */
@@ -48,7 +53,8 @@ export class Updates {
   }
 
   private async tell(): Promise<void> {
-    for (const id of this.forgetGone().slice(0, MAX_AT_ONCE)) this.deps.publishRemoved(id);
+    for (const id of this.forgetGone().slice(0, MAX_AT_ONCE))
+      this.deps.events.publish({ type: "device_removed", payload: { id } });
     const ids = [...this.changed].slice(0, MAX_AT_ONCE);
     for (const id of ids) this.changed.delete(id);
     const rows = await this.deps.rowsOf(ids);
@@ -90,7 +96,7 @@ export class Updates {
     };
     if (Bun.deepEquals(this.told.get(id), told)) return;
     this.told.set(id, told);
-    this.deps.publish({ id, name, exit, online });
+    this.deps.events.publish({ type: "device_update", payload: { id, name, exit, online } });
   }
 }
 

@@ -139,7 +139,7 @@ export class BlockLists {
   }
 
   /** Reads them again, after another writer has changed the database. */
-  load(): Promise<void> {
+  reload(): Promise<void> {
     return this.use(wantedLists(DNS_LISTS.read(this.deps.store)));
   }
 

@@ -45,9 +45,9 @@ export class Forwards {
   }
 
   /** Opens the ports that people have asked for. To be called when the tunnels have started, and after a restore. */
-  async load(): Promise<void> {
+  async reload(): Promise<void> {
     this.isLoaded = true;
-    await this.decision.load();
+    await this.decision.reload();
   }
 
   /** Ordered by device, protocol and port. */

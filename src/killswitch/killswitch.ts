@@ -1,4 +1,5 @@
 import type { Address, Prefix } from "../base/address.ts";
+import type { Alarm } from "../base/alert.ts";
 import type { Bus } from "../base/bus.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Mac } from "../base/mac.ts";
@@ -25,7 +26,7 @@ import {
   tunnelsOf,
 } from "./policy.ts";
 import { Readings } from "./readings.ts";
-import type { Alarm, Damage, Repairs } from "./repairs.ts";
+import type { Damage, Repairs } from "./repairs.ts";
 import { type Inspection, inspectionOf, type Layers, layersOf } from "./report.ts";
 import { interfacesTo, overlap, overlapOf, routersTo } from "./routed.ts";
 import { type Wanted, wantedFor } from "./wanted.ts";

@@ -1,5 +1,4 @@
-import type { AlertCode } from "../base/alert.ts";
-import type { Alarm } from "./repairs.ts";
+import type { Alarm, AlertCode } from "../base/alert.ts";
 
 interface Words {
   begins: AlertCode;

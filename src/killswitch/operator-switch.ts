@@ -1,7 +1,7 @@
+import type { Alarm } from "../base/alert.ts";
 import { GatewayError } from "../base/errors.ts";
 import { SavedChoice, type Texts } from "../base/saved.ts";
 import type { KillSwitch } from "./killswitch.ts";
-import type { Alarm } from "./repairs.ts";
 
 /** Whether the operator wants the kill switch. A restore turns it off only if that is permitted. */
 export const KILL_SWITCH = new SavedChoice(

@@ -1,9 +1,9 @@
+import type { Alarm } from "../base/alert.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
 import { bridgedTrouble } from "./bridged.ts";
 import { Notice } from "./notice.ts";
 import { obstaclesTo, summaryOf } from "./obstacles.ts";
-import type { Alarm } from "./repairs.ts";
 
 /** What the kill switch knows about the ways out. */
 interface Ways {

@@ -1,4 +1,4 @@
-import type { AlertCode } from "../base/alert.ts";
+import type { Alarm } from "../base/alert.ts";
 import { TokenBucket } from "../base/token-bucket.ts";
 import type { Host } from "../system/host.ts";
 
@@ -6,8 +6,6 @@ import type { Host } from "../system/host.ts";
 const REPAIRS = { burst: 5, everyMs: 1_000 };
 /** A program that has undone nothing for this long has given up; shorter pauses do not count. */
 const OVER_AFTER_MS = 30_000;
-
-export type Alarm = (code: AlertCode, message: string) => void;
 
 /** What another program has done to the firewall or to routing. */
 export interface Damage {

@@ -1,4 +1,4 @@
-import type { AlertCode } from "../base/alert.ts";
+import type { Alarm } from "../base/alert.ts";
 import { nextBeat } from "../base/beat.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -36,7 +36,7 @@ interface Deps {
   host: Host;
   /** Of the gateway's own interface. */
   ports: readonly number[];
-  alarm: (code: AlertCode, message: string) => void;
+  alarm: Alarm;
   log: Pick<Log, "info" | "warn">;
 }
 

@@ -1,5 +1,5 @@
 import { type Address, familyOf, parseAddress } from "../base/address.ts";
-import type { AlertCode } from "../base/alert.ts";
+import type { Alarm } from "../base/alert.ts";
 import { nextBeat } from "../base/beat.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
@@ -22,7 +22,7 @@ export interface OtherRouter {
 
 interface Deps {
   host: Pick<Host, "listenOn" | "run" | "sleep" | "monotonic">;
-  alarm: (code: AlertCode, message: string) => void;
+  alarm: Alarm;
   log: Pick<Log, "warn">;
 }
 

@@ -1,4 +1,4 @@
-import type { AlertCode } from "../base/alert.ts";
+import type { Alarm } from "../base/alert.ts";
 import type { Bus } from "../base/bus.ts";
 import { GatewayError } from "../base/errors.ts";
 import { Queue } from "../base/queue.ts";
@@ -23,7 +23,7 @@ interface Deps {
   /** Makes managed servers use the registration in the store. */
   apply: () => Promise<void>;
   /** Says which account was changed by whom. */
-  alarm: (code: AlertCode, message: string) => void;
+  alarm: Alarm;
   past: Pick<PastConnections, "forgetGone">;
   events: Pick<Bus<AccountEvents>, "publish">;
 }

@@ -1,4 +1,4 @@
-import type { AlertCode } from "../base/alert.ts";
+import type { Alarm } from "../base/alert.ts";
 import { nextBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
 import { messageOf } from "../base/errors.ts";
@@ -58,7 +58,7 @@ interface Deps {
   userspace: string;
   /** The installation's unique local prefix, or null. */
   ula: string | null;
-  alarm: (code: AlertCode, message: string) => void;
+  alarm: Alarm;
   events: Pick<Bus<RemoteAccessEvents>, "publish"> & Pick<Bus<RemoteEvents>, "subscribe">;
   log: Pick<Log, "warn">;
 }
@@ -140,9 +140,9 @@ export class RemoteAccess {
   }
 
   /** Reads the decisions again, after another writer has changed the database. */
-  load(): Promise<void> {
+  reload(): Promise<void> {
     return this.queue.add(async () => {
-      await this.deps.remote.decision.load();
+      await this.deps.remote.decision.reload();
       await this.tunnelPort.want(wantedPort(this.deps.remote.access));
       await this.deps.remote.settle();
       this.tell();

@@ -1,5 +1,5 @@
 import { addressOf, type Prefix, prefixOf } from "../base/address.ts";
-import type { AlertCode } from "../base/alert.ts";
+import type { Alarm } from "../base/alert.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
@@ -23,7 +23,7 @@ interface Deps {
   wayIn: Pick<WayIn, "assertEndpoint" | "mtu">;
   /** The devices for which there are schedules, rules or lists, former ones included. */
   decided: () => ReadonlySet<string>;
-  alarm: (code: AlertCode, message: string) => void;
+  alarm: Alarm;
 }
 
 const EVERYTHING = ["0.0.0.0/0", "::/0"];

@@ -1,4 +1,4 @@
-import type { AlertCode } from "../base/alert.ts";
+import type { Alarm } from "../base/alert.ts";
 
 /** A router or a tunnel that restarts is soon back. */
 const LOST_AFTER_MS = 60_000;
@@ -19,7 +19,7 @@ export class WayAlert {
   private lostAt: number | null = null;
   private isTold = false;
 
-  constructor(private readonly alarm: (code: AlertCode, message: string) => void) {}
+  constructor(private readonly alarm: Alarm) {}
 
   see({ on, endpoint, fault }: Seen, now: number): void {
     if (!on) this.forget();

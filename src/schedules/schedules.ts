@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import type { AlertCode } from "../base/alert.ts";
+import type { Alarm } from "../base/alert.ts";
 import { untilBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
 import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
@@ -36,7 +36,7 @@ interface Deps {
   assertPossible: (schedule: Schedule) => void;
   /** Moves a tunnel; false if it cannot be moved yet, because it is being connected. */
   move: (tunnel: string) => Promise<boolean>;
-  alarm: (code: AlertCode, message: string) => void;
+  alarm: Alarm;
   events: Pick<Bus<{ schedules_update: { count: number } }>, "publish">;
   log: Pick<Log, "warn">;
 }
@@ -155,7 +155,7 @@ export class Schedules {
    * Reads the schedules again, after another writer has changed the database. What is in force without being saved is
    * lost then, and given again.
    */
-  async load(): Promise<void> {
+  async reload(): Promise<void> {
     const { store } = this.deps;
     this.all = byName(SCHEDULES.read(store));
     this.isUnsaved = false;

@@ -1,7 +1,7 @@
+import type { Alarm } from "../base/alert.ts";
 import { nextBeat } from "../base/beat.ts";
 import { codeOf, GatewayError, messageOf } from "../base/errors.ts";
 import type { Texts } from "../base/saved.ts";
-import type { Alarm } from "../killswitch/repairs.ts";
 import type { Host } from "../system/host.ts";
 import type { Store } from "./store.ts";
 

@@ -1,7 +1,8 @@
+import type { Alarm } from "../base/alert.ts";
 import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
-import type { Alarm, Repairs } from "../killswitch/repairs.ts";
+import type { Repairs } from "../killswitch/repairs.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host, Send } from "../system/host.ts";

@@ -1,10 +1,11 @@
+import type { Alarm } from "../base/alert.ts";
 import type { Bus } from "../base/bus.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { KillSwitch, KillSwitchEvents } from "../killswitch/killswitch.ts";
 import { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { Protection } from "../killswitch/protection.ts";
-import { type Alarm, Repairs } from "../killswitch/repairs.ts";
+import { Repairs } from "../killswitch/repairs.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { allSlots, MAIN_SLOT, remoteLinkOf, slotOf } from "../network/slot.ts";
 import type { Provider, Server } from "../servers/schema.ts";

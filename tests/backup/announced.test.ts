@@ -48,7 +48,7 @@ async function restored(contents: unknown) {
 
 test("a restore announces every answer that it changes", async () => {
   home = await Home.start();
-  await home.parts.forwards.load();
+  await home.parts.forwards.reload();
   const { changed, untold } = await restored(await everything());
   expect(changed).toContain("/api/settings");
   expect(changed.length).toBeGreaterThan(8);

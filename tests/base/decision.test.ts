@@ -221,7 +221,7 @@ async function run(
   // In the turn of the answer: the next change may begin after it.
   if (what === "load") {
     const read = () => expected.read(world.database);
-    return decision.load().then(read, read);
+    return decision.reload().then(read, read);
   }
   if (what === "retry") {
     await decision.saveAgain();
@@ -250,7 +250,7 @@ async function run(
 
 async function restart(world: World, Kind: typeof Decision): Promise<void> {
   const decision = world.decision(Kind);
-  await decision.load();
+  await decision.reload();
   expect(decision.value).toEqual(world.database);
   expect(decision.isSaved).toBe(true);
   for (const place of PLACES) expect(world.kernel[place]).toBe(world.database[place]);

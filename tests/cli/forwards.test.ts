@@ -16,7 +16,7 @@ beforeAll(async () => {
   home = await Home.withRealClock();
   // What waits before it tries again waits for good.
   home.host.patient = true;
-  await home.parts.forwards.load();
+  await home.parts.forwards.reload();
   const address = mustParseAddress("192.168.7.20");
   home.parts.devices.saw({ interface: "lan0", address, mac: TV, heardMsAgo: 0, isLost: false });
   await home.parts.devices.assign(TV, { name: "TV" });

@@ -152,7 +152,7 @@ test("what cannot be kept is not told, and goes nowhere", async () => {
   // What was written before is told.
   expect(await world.learn("a.test", TV, ips("192.0.2.9"))).toBe(true);
   world.isFull = false;
-  await world.destinations.load();
+  await world.destinations.reload();
   expect(world.sets).toEqual(before);
   expect(await world.learn("a.test", TV, ADDRESSES)).toBe(true);
   expect(row()).toMatchObject({ addresses: 5, warning: null });

@@ -50,7 +50,7 @@ export class World {
   async restart(): Promise<void> {
     this.left = Number.POSITIVE_INFINITY;
     this.destinations = this.service();
-    const loading = this.destinations.load();
+    const loading = this.destinations.reload();
     await this.destinations.takeOver();
     await loading;
   }

@@ -2,11 +2,12 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { mustParseAddress, mustParsePrefix } from "../../src/base/address.ts";
+import { Bus } from "../../src/base/bus.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { nextTurn } from "../../src/base/queue.ts";
 import { MAX_ASSIGNED, MAX_PREFIXES } from "../../src/devices/assignments.ts";
-import { Devices } from "../../src/devices/devices.ts";
+import { Devices, type DevicesEvents } from "../../src/devices/devices.ts";
 import type { DhcpHosts } from "../../src/devices/fixed.ts";
 import { MAX_UNNAMED_DEVICES, SILENT_MS } from "../../src/devices/neighbourhood.ts";
 import { NOBODY, type OnTheRoad } from "../../src/devices/remote.ts";
@@ -66,6 +67,9 @@ class World {
 
   fresh(): Devices {
     const { host, store, told, removed, warnings, alerts, parts } = this;
+    const events = new Bus<DevicesEvents>((fault) => warnings.push(fault));
+    events.subscribe("device_update", ({ payload }) => told.push(payload));
+    events.subscribe("device_removed", ({ payload }) => removed.push(payload.id));
     return new Devices({
       host,
       store,
@@ -80,9 +84,7 @@ class World {
       tunnelNames: () => this.tunnels,
       dhcp: this.dhcp,
       remote: this.remote,
-      publish: (update) => told.push(update),
-      publishRemoved: (id) => removed.push(id),
-      publishShared: () => {},
+      events,
       alarm: (code, message) => alerts.push(`${code}: ${message}`),
       log: { warn: (message) => warnings.push(message) },
     });
@@ -90,7 +92,7 @@ class World {
 
   /** As the service starts. */
   async start(): Promise<void> {
-    await this.devices.load();
+    await this.devices.reload();
     this.devices.lanIs([LAN0], "up0");
     const { host, devices, stopping } = this;
     const onNeighbour: KernelListener["onNeighbour"] = (neighbour) => devices.saw(neighbour);
@@ -133,7 +135,7 @@ test("whether a device on the road is online is read for each answer, and listen
   let tell = () => {};
   world.remote = road;
   world.devices = world.fresh();
-  await world.devices.load();
+  await world.devices.reload();
   await world.host.pass(1_000);
   world.told.length = 0;
   expect((await world.row(id))?.online).toBe(true);
@@ -327,7 +329,7 @@ test("a device is assigned before it was ever seen, and keeps name and exit acro
     direct_allowed: false,
   });
   world.devices = world.fresh();
-  await world.devices.load();
+  await world.devices.reload();
   expect(await world.devices.list()).toEqual(before);
   expect(world.parts.at(-1)).toEqual(expected as PolicyPart);
 });
@@ -551,7 +553,7 @@ slow.test("there is a bound to what people may assign", async () => {
     `02:00:00:01:${[number >> 8, number & 255].map((byte) => byte.toString(16).padStart(2, "0")).join(":")}`;
   for (let number = 0; number < MAX_ASSIGNED; number++)
     world.store.saveDevice({ id: id(number), name: "x", exit: null });
-  await world.devices.load();
+  await world.devices.reload();
   await expect(world.devices.assign(TV, { name: "TV" })).rejects.toThrow(
     "id: 1000 devices already have a name or an exit, the maximum; remove one first",
   );
@@ -565,7 +567,7 @@ test("whatever the database says, an exit that is unknown or not allowed means b
   world.store.saveDevice({ id: PHONE, name: null, exit: "Not An Exit" });
   world.store.saveDevice({ id: "10.1.0.0/16", name: null, exit: "main" });
   world.store.write("default_exit", "direct");
-  await world.devices.load();
+  await world.devices.reload();
   expect(world.parts.at(-1)).toEqual({
     devices: [
       { id: TV, exit: { to: "blocked" } },
@@ -640,7 +642,7 @@ test("a network is never direct, whatever the database says", async () => {
     refusal("bad_request", "exit: direct is for single devices, not for a network behind another router"),
   );
   world.store.saveDevice({ id: OFFICE, name: null, exit: "direct" });
-  await world.devices.load();
+  await world.devices.reload();
   expect(world.parts.at(-1)?.routed).toEqual([{ prefix: mustParsePrefix(OFFICE), exit: { to: "blocked" } }]);
 });
 
@@ -757,7 +759,7 @@ describe("several exits in order", () => {
   test("are kept over a restart; before a tunnel is known to be up, everything is refused", async () => {
     const { length } = world.parts;
     const devices = world.fresh();
-    await devices.load();
+    await devices.reload();
     expect(inKernel()).toEqual(BLOCKED);
     devices.inForce.tunnelsAre([
       ["main", true],
@@ -819,7 +821,7 @@ describe("several exits in order", () => {
     async (exit) => {
       await world.devices.setDirect(true);
       world.store.saveDevice({ id: TV, name: null, exit });
-      await world.devices.load();
+      await world.devices.reload();
       expect(inKernel()).toEqual(BLOCKED);
       await tunnelIs("amsterdam", false);
       expect(inKernel()).toEqual(BLOCKED);
@@ -925,7 +927,7 @@ describe("the exit direct", () => {
     ];
     expect(world.devices.direct).toEqual({ allowed: true, devices: both });
     world.devices = world.fresh();
-    await world.devices.load();
+    await world.devices.reload();
     expect(directOf()).toEqual([TV, PHONE]);
     const changes = world.parts.length;
     expect(await world.devices.setDirect(false)).toEqual({ allowed: false, devices: [] });
@@ -1054,7 +1056,7 @@ describe("a gateway that serves DHCP", () => {
   beforeEach(async () => {
     world.dhcp = { file: file(), unit: null };
     world.devices = world.fresh();
-    await world.devices.load();
+    await world.devices.reload();
     world.devices.lanIs(
       [LAN0],
       "up0",
@@ -1111,7 +1113,7 @@ describe("a gateway that serves DHCP", () => {
     expect(lines()).toEqual(expected);
     rmSync(file());
     world.devices = world.fresh();
-    await world.devices.load();
+    await world.devices.reload();
     world.devices.lanIs([LAN0], "up0");
     expect(lines()).toEqual(expected);
     expect(await world.row(TV)).toMatchObject({
@@ -1188,7 +1190,7 @@ describe("a gateway that serves DHCP", () => {
       "fixed_addresses",
       `${TV} 192.168.7.254,${PHONE} 192.168.7.1,02:00:00:00:00:31 192.168.7.60`,
     );
-    await world.devices.load();
+    await world.devices.reload();
     const others = ["02:00:00:00:00:31,192.168.7.60"];
     expect(lines()).toEqual(others);
     const complaints = [
@@ -1208,7 +1210,7 @@ describe("a gateway that serves DHCP", () => {
     const { promise: held, resolve: release } = Promise.withResolvers<void>();
     world.load = () => held;
     world.store.write("fixed_addresses", `${PHONE} 192.168.7.40`);
-    const loaded = world.devices.load();
+    const loaded = world.devices.reload();
     const assigned = assign(TV, "192.168.7.50");
     release();
     await Promise.all([loaded, assigned]);
@@ -1219,7 +1221,7 @@ describe("a gateway that serves DHCP", () => {
     await assign(TV, "192.168.7.50");
     world.devices = world.fresh();
     world.store.write("fixed_addresses", `${TV} 192.168.7.254`);
-    await world.devices.load();
+    await world.devices.reload();
     expect(lines()).toEqual([`${TV},192.168.7.50`]);
     world.devices.lanIs([LAN0], "up0", [], [mustParseAddress("192.168.7.254")]);
     expect(lines()).toEqual([]);
@@ -1231,7 +1233,7 @@ test("a device keeps the icon that a person has given it, over a restart, until 
   await world.host.pass(1_000);
   expect(world.told.map(({ id }) => id)).toEqual([TV]);
   world.devices = world.fresh();
-  await world.devices.load();
+  await world.devices.reload();
   expect(await world.row(TV)).toMatchObject({ icon: "tv", named: false, assigned: false, exit: "main" });
   expect(world.store.read("device_icon")).toBe(`[{"id":"${TV}","value":"tv"}]`);
   expect(world.devices.roster.askers.decided).toEqual([TV]);
@@ -1265,7 +1267,7 @@ function neighbour(mac: Mac, address: string) {
 test("lost exits are told until a person has chosen the default exit, even if the choice is the same", async () => {
   world.store.write("default_exit", "blocked");
   world.store.write("exits_lost", "The exits were lost.");
-  await world.devices.load();
+  await world.devices.reload();
   await world.devices.assign(TV, { exit: "main" });
   expect(world.devices.exitsLost).toBe("The exits were lost.");
   await world.devices.setDefaultExit("blocked");

@@ -106,7 +106,7 @@ class World {
   of = (id: LimitId) => this.table.of(id);
   quotaOf = (id: LimitId) => this.table.quotaOf(id);
   givenOf = (id: LimitId) => oneOf(this.current.rate, id);
-  load = () => this.assignments.load();
+  load = () => this.assignments.reload();
   insideIs = (inside: readonly string[]) => this.table.insideIs(inside);
   check = () => this.table.check();
   count = () => this.table.count();

@@ -133,8 +133,8 @@ function claim(text: string, work: (world: World) => Promise<void>, run: typeof 
         const world = new World(await Gateway.watched(directory));
         const { devices, controller } = world.gateway;
         devices.lanIs(controller.network.lans, controller.network.uplink);
-        await world.settled(devices.load());
-        await world.settled(world.forwards.load());
+        await world.settled(devices.reload());
+        await world.settled(world.forwards.reload());
         await world.settled(world.gateway.controller.connect(ONE));
         await world.hear(TV, TV_AT);
         await world.hear(PHONE, PHONE_AT);
@@ -440,7 +440,7 @@ claim("a restored backup's forwards are opened, and others closed", async (world
   await world.toTv();
   const saved = [{ device: PHONE, protocol: "udp", port: 9 }];
   world.gateway.store.write("forwards", JSON.stringify(saved));
-  await world.settled(world.forwards.load());
+  await world.settled(world.forwards.reload());
   await world.pass(1_000);
   expect(world.led).toEqual(["wg0 udp 9 192.168.7.30:9"]);
 });
@@ -451,7 +451,7 @@ claim("after a restart a port leads nowhere until its device answers at its last
   const { host, store } = world.gateway;
   host.answering.set(at, "02:00:00:00:00:99");
   store.write("forwards", JSON.stringify([camera]));
-  await world.settled(world.forwards.load());
+  await world.settled(world.forwards.reload());
   await world.pass(2 * MINUTE_MS);
   const unseen = "the device was not seen on the LAN yet; the port opens as soon as it is";
   expect([await world.shown(), world.led]).toEqual([[["closed", unseen]], []]);

@@ -143,7 +143,7 @@ test("direct needs the operator's permission, is told, and ends with it", async 
   expect(loaded()).toEqual(["ip daddr 203.0.113.0/24 goto exit_blocked"]);
   // What is allowed later does not open it again.
   await home.parts.devices.setDirect(true);
-  await home.parts.destinations.load();
+  await home.parts.destinations.reload();
   expect(await list()).toMatchObject([{ exit: "blocked" }]);
 });
 
@@ -317,10 +317,10 @@ test("a restore of rules with names turns the resolver on, and their addresses a
   await home.connect();
   const rule = { id: "3f9a1c", names: ["example.com"], prefixes: [], devices: [], exit: "main", note: "" };
   home.parts.store.write("destinations", JSON.stringify([rule]));
-  await home.parts.destinations.load();
+  await home.parts.destinations.reload();
   expect(table()).toContain("redirected to the gateway's own resolver");
   await answered("example.com", ["192.0.2.7"]);
-  await home.parts.destinations.load();
+  await home.parts.destinations.reload();
   expect(led("main")).toEqual(["192.0.2.7"]);
 });
 
@@ -525,7 +525,7 @@ test("a restore of rules that are direct is told", async () => {
   await home.parts.devices.setDirect(true);
   const rule = { id: "3f9a1c", prefixes: ["203.0.113.0/24"], devices: [], exit: "direct", note: "" };
   home.parts.store.write("destinations", JSON.stringify([rule]));
-  await home.parts.destinations.load();
+  await home.parts.destinations.reload();
   const { events } = (await home.send("GET", "/api/events")).json;
   expect(JSON.stringify(events)).toContain("Now direct, outside the tunnel: traffic to 203.0.113.0/24.");
 });

@@ -308,6 +308,16 @@ test("a device with several exits leaves by a tunnel from its first handshake un
   expect(await exit()).toBe("blocked");
 });
 
+test("the default exit is announced in a home without devices, too, and one that is given again is not", async () => {
+  const listener = await listenTo(home.port);
+  expect((await put("/api/default-exit", { exit: "blocked" })).status).toBe(200);
+  expect(await listener.stale(2)).toEqual(["/api/devices", "/api/schedules"]);
+  expect((await put("/api/default-exit", { exit: "blocked" })).status).toBe(200);
+  home.parts.events.publish({ type: "tunnel_removed", payload: { name: "tv" } });
+  expect((await listener.received(3))[2]).toMatchObject({ type: "tunnel_removed" });
+  listener.destroy();
+});
+
 test("PUT of an exit, and of the default exit", async () => {
   await hear(PHONE, "192.168.7.30");
   expect(outcome(await put(`/api/devices/${TV}`, { exit: "blocked" }))).toEqual([200, '{"success":true}']);

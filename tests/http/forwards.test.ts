@@ -12,7 +12,7 @@ const LED = 'iifname "wg0" meta nfproto ipv4 tcp dport 51413 dnat ip to';
 let home: Home;
 beforeEach(async () => {
   home = await Home.start();
-  await home.parts.forwards.load();
+  await home.parts.forwards.reload();
 });
 afterEach(() => home.stop());
 

@@ -90,7 +90,7 @@ function world() {
   const access = new RemoteAccess({ ...deps, ...quiet, userspace: "wireguard-go", ula: null } as never);
   const add = (name: string, lan?: boolean) =>
     access.add({ name, public_key: generateKeyPair().publicKey, ...(lan !== undefined && { lan }) });
-  return { access, state, add, names, ran, host, load: () => access.load() };
+  return { access, state, add, names, ran, host, load: () => access.reload() };
 }
 
 test("what opens does not take effect if it cannot be saved", async () => {

@@ -624,7 +624,7 @@ describe("on a disk that takes no writes", () => {
     test("another writer, who has taken it from the database, does not end it", async () => {
       await missed();
       world.isSaved = true;
-      await world.schedules.load();
+      await world.schedules.reload();
       expect(world.done).toEqual([`11-22T21:00 ${TV} ${text}`]);
     });
 

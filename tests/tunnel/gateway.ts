@@ -1,11 +1,11 @@
-import type { AlertCode } from "../../src/base/alert.ts";
+import type { Alarm, AlertCode } from "../../src/base/alert.ts";
 import { Bus } from "../../src/base/bus.ts";
 import { type Settings, settingsFrom } from "../../src/base/settings.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import { KillSwitch, type KillSwitchEvents } from "../../src/killswitch/killswitch.ts";
 import { chainsListed, elementsOf, finalRulesStand } from "../../src/killswitch/listing.ts";
 import { isKillSwitchWanted, OperatorSwitch } from "../../src/killswitch/operator-switch.ts";
-import { type Alarm, Repairs } from "../../src/killswitch/repairs.ts";
+import { Repairs } from "../../src/killswitch/repairs.ts";
 import { networkFinder } from "../../src/network/finder.ts";
 import type { Place } from "../../src/servers/place.ts";
 import type { Server } from "../../src/servers/schema.ts";
@@ -189,9 +189,7 @@ export class Gateway {
       ...{ host, store: this.store, killSwitch, log: { warn: note } },
       tunnelNames: () => this.tunnels.all().map(({ name }) => name),
       dhcp: null,
-      publish: () => {},
-      publishRemoved: () => {},
-      publishShared: () => {},
+      events: { publish: () => {} },
       alarm,
     });
     events.subscribe("other_firewalls_changed", () => this.devices.firewallsChanged());
