@@ -1,6 +1,7 @@
 import { timingSafeEqual } from "node:crypto";
 import { Type } from "typebox";
-import { GatewayError, Unsaved } from "../base/errors.ts";
+import { Decision, effectBy } from "../base/decision.ts";
+import { GatewayError } from "../base/errors.ts";
 import { nameIn } from "../base/name.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
 import { redacted } from "../base/secrets.ts";
@@ -32,55 +33,69 @@ export class Tokens {
   private readonly ownHash = hashOf(this.own);
   private readonly listeners = new Set<(id: string) => void>();
   private readonly watchers = new Set<(what: string) => void>();
-  private tokens: readonly StoredToken[];
+  private readonly decision: Decision<readonly StoredToken[]>;
+  /** Those that listeners know. */
+  private told: readonly StoredToken[];
+  /** Who has asked for the change that is under way. */
+  private by = "";
 
   constructor(
-    private readonly store: Texts,
-    private readonly clock: Pick<Host, "now">,
+    private readonly store: Texts & { atomically(work: () => void): void },
+    private readonly clock: Pick<Host, "now" | "monotonic" | "sleep">,
   ) {
-    const read = tokensIn(store);
-    this.tokens = read ?? [];
-    this.alert = read === null ? "The stored tokens could not be read, and none of them is valid." : null;
+    this.alert =
+      tokensIn(store) === null ? "The stored tokens could not be read, and none of them is valid." : null;
+    this.decision = new Decision({
+      store,
+      read: () => tokensIn(store) ?? [],
+      write: (_, tokens) => TOKENS.write(store, tokens),
+      parts: [{ of: hashesIn, apply: async (tokens) => this.apply(tokens), effect: effectBy(hashesIn) }],
+      unsaved: FORGETFUL,
+    });
+    this.told = this.decision.value;
   }
 
   list(): ShownToken[] {
-    return this.tokens.map(({ name, read_only, created_at }) => ({ name, read_only, created_at }));
+    return this.decision.value.map(({ name, read_only, created_at }) => ({ name, read_only, created_at }));
   }
 
   /** `by` is who has asked for it. */
-  add(name: string, readOnly: boolean, by = "root"): NewToken {
+  async add(name: string, readOnly: boolean, by = "root"): Promise<NewToken> {
     nameIn("name", name);
     if (redacted(name) !== name)
       throw new GatewayError("bad_request", "name: looks like a secret; choose one such as phone");
-    if (this.tokens.some((each) => each.name === name))
-      throw new GatewayError("bad_request", `name: ${name} exists; remove it first, or choose another name`);
-    if (this.tokens.length >= MAX_TOKENS)
-      throw new GatewayError("bad_request", `there are ${MAX_TOKENS} tokens already; remove one first`);
     const token = newText();
     const shown = { name, read_only: readOnly, created_at: new Date(this.clock.now()).toISOString() };
-    this.save([...this.tokens, { ...shown, hash: hashOf(token).toString("hex") }]);
-    this.tell(
-      `The token ${name}, which may ${readOnly ? "only read" : "read and change"}, was made by ${by}.`,
-    );
+    await this.decision.change((tokens) => {
+      if (tokens.some((each) => each.name === name))
+        throw new GatewayError(
+          "bad_request",
+          `name: ${name} exists; remove it first, or choose another name`,
+        );
+      if (tokens.length >= MAX_TOKENS)
+        throw new GatewayError("bad_request", `there are ${MAX_TOKENS} tokens already; remove one first`);
+      this.by = by;
+      return [...tokens, { ...shown, hash: hashOf(token).toString("hex") }];
+    });
     return { ...shown, token };
   }
 
   /**
    * From now on the token is not valid, and its open sockets are closed, even if that cannot be saved. Then it throws.
    */
-  remove(name: string, by = "root"): void {
-    const saved = tokensIn(this.store) ?? [];
-    const removed = [...this.tokens, ...saved].find((each) => each.name === name);
-    if (removed === undefined)
+  async remove(name: string, by = "root"): Promise<void> {
+    const isOther = (each: StoredToken) => each.name !== name;
+    if ([...this.decision.value, ...(tokensIn(this.store) ?? [])].every(isOther))
       throw new GatewayError("not_found", `there is no token ${name}: see sudo portcullis token list`);
-    this.tokens = this.tokens.filter((each) => each !== removed);
-    for (const listener of this.listeners) listener(removed.hash);
-    this.tell(`The token ${name} was removed by ${by}.`);
-    try {
-      this.save(this.tokens);
-    } catch (error) {
-      throw new Unsaved(error, FORGETFUL);
-    }
+    await this.decision.change((tokens) => {
+      this.by = by;
+      return tokens.filter(isOther);
+    });
+  }
+
+  /** Saves what could not be saved, until `signal` aborts. */
+  watch(signal: AbortSignal): Promise<void> {
+    return this.decision.keepSaved(this.clock, signal);
   }
 
   /**
@@ -91,14 +106,14 @@ export class Tokens {
     const hash = hashOf(text);
     let found: Holder | null = null;
     if (timingSafeEqual(this.ownHash, hash)) found = { id: OWN, name: "root", readOnly: false };
-    for (const { hash: known, name, read_only } of this.tokens)
+    for (const { hash: known, name, read_only } of this.decision.value)
       if (timingSafeEqual(Buffer.from(known, "hex"), hash)) found = { id: known, name, readOnly: read_only };
     return found;
   }
 
   /** Whether the token of this id still exists. */
   has(id: string): boolean {
-    return id === OWN || this.tokens.some(({ hash }) => hash === id);
+    return id === OWN || this.decision.value.some(({ hash }) => hash === id);
   }
 
   /** Calls the listener with the id of each token that is removed. */
@@ -115,9 +130,18 @@ export class Tokens {
     for (const watcher of this.watchers) watcher(what);
   }
 
-  private save(tokens: readonly StoredToken[]): void {
-    TOKENS.write(this.store, tokens);
-    this.tokens = tokens;
+  /** They are valid as soon as they are the value. */
+  private apply(tokens: readonly StoredToken[]): void {
+    const [before, by] = [this.told, this.by];
+    this.told = tokens;
+    for (const { name, hash } of before.filter((each) => !tokens.includes(each))) {
+      for (const listener of this.listeners) listener(hash);
+      this.tell(`The token ${name} was removed by ${by}.`);
+    }
+    for (const { name, read_only } of tokens.filter((each) => !before.includes(each)))
+      this.tell(
+        `The token ${name}, which may ${read_only ? "only read" : "read and change"}, was made by ${by}.`,
+      );
   }
 }
 
@@ -138,6 +162,10 @@ function newText(): string {
 
 function hashOf(text: string): Buffer {
   return new Bun.CryptoHasher("sha256").update(text).digest();
+}
+
+function hashesIn(tokens: readonly StoredToken[]): string[] {
+  return tokens.map(({ hash }) => hash);
 }
 
 /** Null if they are damaged. */

@@ -286,9 +286,12 @@ function accountAnswers({ accounts }: Parts): Answers<`account${string}`> {
 function tokenAnswers({ settings, tokens }: Parts, { app }: App): Answers<`token${string}`> {
   return {
     token: async () => ({ auth: settings.auth, tokens: tokens.list() }),
-    "token/add": async ({ name, readOnly }) => ({ auth: settings.auth, ...tokens.add(name, readOnly) }),
+    "token/add": async ({ name, readOnly }) => ({
+      auth: settings.auth,
+      ...(await tokens.add(name, readOnly)),
+    }),
     "token/remove": async ({ name }) => {
-      tokens.remove(name);
+      await tokens.remove(name);
       return null;
     },
     // While this process does not listen, another one may do so at that address.

@@ -87,6 +87,7 @@ function secondOf(parts: Needs): Part[] {
       name: "port mapping",
       run: (signal) => (settings.portMapping ? portMapping.watch(signal) : undefined),
     },
+    { name: "tokens", run: (signal) => parts.tokens.watch(signal) },
     { name: "forwards", reload: () => forwards.reload(), run: () => forwards.reload() },
     { name: "schedules", reload: () => schedules.reload(), run: (signal) => schedules.watch(signal) },
   ];

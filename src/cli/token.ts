@@ -41,12 +41,12 @@ export async function removeToken(settings: Settings, name: string): Promise<Out
 }
 
 /** Used while no service runs. */
-async function withTokens<T>(settings: Settings, work: (tokens: Tokens) => T): Promise<T> {
+async function withTokens<T>(settings: Settings, work: (tokens: Tokens) => T | Promise<T>): Promise<T> {
   // A service that is starting or stopping has the tokens in memory.
   await claimGateway(settings, new Log(settings.logLevel));
   const store = Store.open(settings.stateDir, host.now());
   try {
-    return work(new Tokens(store, host));
+    return await work(new Tokens(store, host));
   } finally {
     store.close();
   }

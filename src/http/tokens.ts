@@ -32,7 +32,7 @@ export const tokenRoutes = [
     example: { name: "prometheus", read_only: true },
     answers: answers(NewToken, "the token, whose text is shown only now"),
     limit: "connection",
-    run: (domain, { request, body: { name, read_only = false } }) => {
+    run: async (domain, { request, body: { name, read_only = false } }) => {
       refuseUnknown(domain, ROOTS);
       return domain.tokens.add(name, read_only, nameOf(clientOf(request, domain)));
     },
@@ -45,9 +45,9 @@ export const tokenRoutes = [
     params: { name: Type.String({ example: "prometheus" }) },
     answers: done("requests with it are refused, and its sockets are closed"),
     limit: "connection",
-    run: (domain, { request, params: { name } }) => {
+    run: async (domain, { request, params: { name } }) => {
       refuseUnknown(domain, ROOTS);
-      domain.tokens.remove(name, nameOf(clientOf(request, domain)));
+      await domain.tokens.remove(name, nameOf(clientOf(request, domain)));
     },
   }),
 ];

@@ -17,14 +17,20 @@ function storeWith(settings: Record<string, string> = {}) {
   };
 }
 
+const CLOCK = { now: () => NOW, monotonic: () => 0, sleep: async () => {} };
+
 const tokensOn = (
   store: Pick<ReturnType<typeof storeWith>, "read"> & { write: (key: string, text: string) => unknown },
-) => new Tokens({ read: store.read, write: (key, text) => void store.write(key, text) }, { now: () => NOW });
+) =>
+  new Tokens(
+    { read: store.read, write: (key, text) => void store.write(key, text), atomically: (work) => work() },
+    CLOCK,
+  );
 
-test("a token is shown once, and found again after a restart by its hash alone", () => {
+test("a token is shown once, and found again after a restart by its hash alone", async () => {
   const store = storeWith();
   const tokens = tokensOn(store);
-  const made = tokens.add("phone", true);
+  const made = await tokens.add("phone", true);
   expect(made).toEqual({
     name: "phone",
     read_only: true,
@@ -38,9 +44,9 @@ test("a token is shown once, and found again after a restart by its hash alone",
   expect(later.find(token)).toMatchObject({ name: "phone", readOnly: true });
 });
 
-test("nothing but the very token is found", () => {
+test("nothing but the very token is found", async () => {
   const tokens = tokensOn(storeWith());
-  const { token } = tokens.add("phone", false);
+  const { token } = await tokens.add("phone", false);
   const others = [
     "",
     "portcullis_",
@@ -53,27 +59,31 @@ test("nothing but the very token is found", () => {
   for (const text of others) expect(tokens.find(text)).toBeNull();
 });
 
-test("no two tokens are the same, and messages show none of them", () => {
+test("no two tokens are the same, and messages show none of them", async () => {
   const tokens = tokensOn(storeWith());
-  const texts = Array.from({ length: 100 }, (_, number) => tokens.add(`client ${number}`, false).token);
+  const texts = await Promise.all(
+    Array.from({ length: 100 }, async (_, number) => (await tokens.add(`client ${number}`, false)).token),
+  );
   expect(new Set([...texts, tokens.own]).size).toBe(101);
   for (const text of texts) expect(redacted(`GET /x?token=${text}&more`)).toBe("GET /x?token=(a token)&more");
-  expect(() => tokens.add("one more", false)).toThrow("there are 100 tokens already; remove one first");
+  await expect(tokens.add("one more", false)).rejects.toThrow(
+    "there are 100 tokens already; remove one first",
+  );
 });
 
-test("a token that is removed is told of, and not valid any more; its name can be used again", () => {
+test("a token that is removed is told of, and not valid any more; its name can be used again", async () => {
   const tokens = tokensOn(storeWith());
   const removed: string[] = [];
   tokens.onRemoved((id) => removed.push(id));
-  const { token } = tokens.add("phone", false);
+  const { token } = await tokens.add("phone", false);
   const id = tokens.find(token)?.id ?? "";
   expect(tokens.has(id)).toBe(true);
-  tokens.remove("phone");
+  await tokens.remove("phone");
   expect([removed, tokens.has(id), tokens.find(token), tokens.list()]).toEqual([[id], false, null, []]);
-  expect(tokens.add("phone", false).token).not.toBe(token);
+  expect((await tokens.add("phone", false)).token).not.toBe(token);
 });
 
-test("a token that the disk refuses is not made, and one that is removed is not valid even if that cannot be saved", () => {
+test("a token that the disk refuses is not made, and one that is removed is not valid even if that cannot be saved", async () => {
   const store = storeWith();
   let isFull = false;
   const write = (key: string, text: string) => {
@@ -82,13 +92,13 @@ test("a token that the disk refuses is not made, and one that is removed is not 
     store.write(key, text);
   };
   const tokens = tokensOn({ ...store, write });
-  const { token } = tokens.add("phone", false);
+  const { token } = await tokens.add("phone", false);
   const removed: string[] = [];
   tokens.onRemoved((id) => removed.push(id));
   isFull = true;
-  expect(() => tokens.add("tablet", false)).toThrow("the disk is full");
+  await expect(tokens.add("tablet", false)).rejects.toThrow("the disk is full");
   for (const _ of ["first", "again"])
-    expect(() => tokens.remove("phone")).toThrow(
+    await expect(tokens.remove("phone")).rejects.toThrow(
       new GatewayError(
         "storage_full",
         "The database could not be written: the disk is full. The token is not valid any more, but would be after a restart: repeat the command when the database can be written.",
@@ -97,9 +107,9 @@ test("a token that the disk refuses is not made, and one that is removed is not 
   expect([tokens.find(token), tokens.list()]).toEqual([null, []]);
   expect(tokensOn(store).find(token)).not.toBeNull();
   isFull = false;
-  tokens.remove("phone");
+  await tokens.remove("phone");
   expect([tokensOn(store).find(token), new Set(removed).size]).toEqual([null, 1]);
-  expect(() => tokens.remove("phone")).toThrow("there is no token phone");
+  await expect(tokens.remove("phone")).rejects.toThrow("there is no token phone");
 });
 
 test.each([
@@ -107,40 +117,61 @@ test.each([
   ["", "name: must have 1 to 64 characters"],
   ["a\nb", "name: contains a control character"],
   [`portcullis_${"0".repeat(26)}`, "name: looks like a secret; choose one such as phone"],
-])("the name %j is refused", (name, message) => {
+])("the name %j is refused", async (name, message) => {
   const tokens = tokensOn(storeWith());
-  tokens.add("phone", false);
-  expect(() => tokens.add(name, false)).toThrow(message);
+  await tokens.add("phone", false);
+  await expect(tokens.add(name, false)).rejects.toThrow(message);
 });
 
-test("removing what is not there names the command that lists the tokens", () => {
-  expect(() => tokensOn(storeWith()).remove("phone")).toThrow(
+test("a token that was removed while the disk was full is removed from it once there is room", async () => {
+  const store = storeWith();
+  const end = new AbortController();
+  let isFull = false;
+  const write = (key: string, text: string) => {
+    if (isFull) throw new Error("the disk is full");
+    store.write(key, text);
+  };
+  const sleep = async () => {
+    if (isFull) isFull = false;
+    else end.abort();
+  };
+  const whole = { read: store.read, write, atomically: (work: () => void) => work() };
+  const tokens = new Tokens(whole, { ...CLOCK, sleep });
+  const { token } = await tokens.add("phone", false);
+  isFull = true;
+  await expect(tokens.remove("phone")).rejects.toThrow("but would be after a restart");
+  await tokens.watch(end.signal);
+  expect(tokensOn(store).find(token)).toBeNull();
+});
+
+test("removing what is not there names the command that lists the tokens", async () => {
+  await expect(tokensOn(storeWith()).remove("phone")).rejects.toThrow(
     "there is no token phone: see sudo portcullis token list",
   );
 });
 
 test.each(["", "{", "{}", "[1]", '[{"name":"phone","hash":"","read_only":false,"created_at":""}]'])(
   "if what is stored is damaged (%s), no token is valid, and that is told",
-  (text) => {
+  async (text) => {
     const tokens = tokensOn(storeWith({ tokens: text }));
     expect(tokens.alert).toBe("The stored tokens could not be read, and none of them is valid.");
     expect(tokens.list()).toEqual([]);
     expect(tokens.find("")).toBeNull();
-    expect(tokens.find(tokens.add("phone", false).token)).not.toBeNull();
+    expect(tokens.find((await tokens.add("phone", false)).token)).not.toBeNull();
   },
 );
 
 test("a backup has no tokens, and none can bring one back", async () => {
   await inDirectory(async (directory) => {
     const store = Store.open(directory, NOW);
-    new Tokens(store, { now: () => NOW }).add("phone", false);
+    await new Tokens(store, CLOCK).add("phone", false);
     const contents = contentsOf(store, NOW);
     expect(JSON.stringify(contents)).not.toContain("phone");
     const settings = { tokens: store.read("tokens") ?? "" };
     const forged = checkedContents({ ...contents, settings });
     expect(await forged.catch((error) => error.message)).toContain('the setting "tokens" is invalid');
     restoreInto(store, contents, { replace: true, killswitchOff: false, direct: false });
-    expect(new Tokens(store, { now: () => NOW }).list()).toHaveLength(1);
+    expect(new Tokens(store, CLOCK).list()).toHaveLength(1);
     store.close();
   });
 });

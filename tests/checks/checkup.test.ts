@@ -418,7 +418,7 @@ test("a forwarded port that is closed is a warning, and so is an interface for c
   await home.parts.forwards.put(id, { external: 51413 });
   expect((await found("forwards"))?.result).toBe("warning");
   expect((await found("access"))?.result).toBe("warning");
-  home.parts.tokens.add("phone", false);
+  await home.parts.tokens.add("phone", false);
   expect((await found("access"))?.result).toBe("ok");
   await home.parts.forwards.remove(id);
   expect(await found("forwards")).toBeUndefined();

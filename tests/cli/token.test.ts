@@ -64,8 +64,8 @@ needsNamespaces.test("without a service, tokens are made, listed and removed in 
 test("the token comes from the environment or a file, and what is refused says what to do", async () => {
   home = await Home.withRealClock("on");
   const { port, parts } = home;
-  const phone = parts.tokens.add("phone", false).token;
-  const tablet = parts.tokens.add("tablet", true).token;
+  const phone = (await parts.tokens.add("phone", false)).token;
+  const tablet = (await parts.tokens.add("tablet", true)).token;
   const none = { PORTCULLIS_STATE_DIR: stateDir };
   const status = (env: Record<string, string>, ...words: string[]) =>
     run(port, ["status", ...words], { env: { ...none, ...env } });
@@ -98,13 +98,13 @@ test("the token comes from the environment or a file, and what is refused says w
 
 test("status --watch opens its WebSocket with the token, and ends when it is removed", async () => {
   home = await Home.withRealClock("on");
-  const { token } = home.parts.tokens.add("phone", true);
+  const { token } = await home.parts.tokens.add("phone", true);
   const watch = atTerminal(home.port, ["status", "--watch"], {
     PORTCULLIS_TOKEN: token,
     PORTCULLIS_STATE_DIR: stateDir,
   });
   await watch.shows("disconnected");
-  home.parts.tokens.remove("phone");
+  await home.parts.tokens.remove("phone");
   await watch.shows("portcullis: the token was removed");
   expect(await watch.exited).toBe(1);
 });

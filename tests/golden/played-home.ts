@@ -140,7 +140,7 @@ export class PlayedHome {
     for (const mac of [LAPTOP, TV, CAMERA, CONSOLE]) see(home, mac);
     await home.parts.remoteAccess.turnOn({ endpoint: "home.example", port: 51_820, through: null });
     for (const step of STEPS) await played.do(step);
-    home.parts.tokens.add("scripts", true);
+    await home.parts.tokens.add("scripts", true);
     await nextTurn();
     home.parts.alerts.raise("firewall_altered", "The firewall was altered.");
     await played.pass(MINUTE_MS);

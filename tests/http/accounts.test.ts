@@ -162,8 +162,8 @@ test("with tokens, only one that may change things is served, even for reading",
   for (const auth of ["write", "on"] as const) {
     await end();
     await homeWith(auth);
-    const phone = home.parts.tokens.add("phone", false).token;
-    const tablet = home.parts.tokens.add("tablet", true).token;
+    const phone = (await home.parts.tokens.add("phone", false)).token;
+    const tablet = (await home.parts.tokens.add("tablet", true)).token;
     for (const [method, path] of [
       ["GET", MULLVAD],
       ["POST", MULLVAD],

@@ -18,7 +18,7 @@ afterEach(() => secure.stop());
 
 async function homeWith(auth: "off" | "write"): Promise<void> {
   secure = await SecureHome.start(auth);
-  phone = bearing(secure.home.parts.tokens.add("phone", false).token);
+  phone = bearing((await secure.home.parts.tokens.add("phone", false)).token);
 }
 
 const send = (path: string, body: object, headers = phone) =>
@@ -184,7 +184,7 @@ test("one at a time", async () => {
 });
 
 test("neither over HTTP, nor without a token that may change things, nor by anyone where none is asked for", async () => {
-  const tablet = bearing(secure.home.parts.tokens.add("tablet", true).token);
+  const tablet = bearing((await secure.home.parts.tokens.add("tablet", true)).token);
   for (const [path, body] of [
     ["/api/backup", { passphrase: PASSPHRASE }],
     ["/api/restore/preview", { backup: backupOf() }],

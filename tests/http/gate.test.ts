@@ -24,7 +24,10 @@ interface Keys {
 async function homeWith(auth: Auth): Promise<Keys> {
   home = await Home.start({}, {}, auth);
   const { tokens } = home.parts;
-  return { phone: tokens.add("phone", false).token, tablet: tokens.add("tablet", true).token };
+  return {
+    phone: (await tokens.add("phone", false)).token,
+    tablet: (await tokens.add("tablet", true)).token,
+  };
 }
 
 const bearing = (token: string) => ({ Authorization: `Bearer ${token}` });
@@ -130,7 +133,7 @@ test.each<Auth>(["write", "on"])(
 
 test("an unknown token, a malformed one and one that was removed get the same answer, wherever they are sent", async () => {
   const { phone } = await homeWith("write");
-  home.parts.tokens.remove("phone");
+  await home.parts.tokens.remove("phone");
   const answers = [];
   for (const token of [NOBODY, phone, phone.slice(0, -1), "", "a b", "é", "x".repeat(8_000)])
     for (const path of ["/api/status", "/metrics", "/ws", "/nowhere", "/swagger/json"]) {
@@ -303,7 +306,7 @@ test("without --auth a WebSocket with a token in its subprotocol works the same"
   const { tablet } = await homeWith("off");
   const { status, text, listener } = await knock(home.port, offering(tablet, "portcullis"));
   expect([status, text.includes(tablet)]).toEqual([101, false]);
-  home.parts.tokens.remove("tablet");
+  await home.parts.tokens.remove("tablet");
   await listener.received(1);
 });
 
@@ -315,7 +318,7 @@ test("the sockets of a token that is removed are closed, and no others", async (
     knock(home.port, bearing(tablet)),
   ]);
   await Promise.all([first, second, other].map(({ listener }) => listener.received(1)));
-  home.parts.tokens.remove("phone");
+  await home.parts.tokens.remove("phone");
   for (const { listener } of [first, second])
     expect(await listener.end()).toEqual({ code: 1008, reason: "the token was removed" });
   home.parts.events.publish({ type: "server_update", payload: { provider: "custom", count: 3 } });
@@ -350,7 +353,7 @@ test.each(["POST /api/connect", "POST /api/disconnect", "DELETE /api/tunnels/tv"
     };
     socket.write(head);
     await passed.promise;
-    tokens.remove("phone");
+    await tokens.remove("phone");
     socket.write(body);
     await ended.promise;
     const { status, json } = answerFrom(Buffer.concat(received).toString());

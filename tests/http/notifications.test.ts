@@ -102,8 +102,8 @@ test("neither over HTTP, nor with a token that may only read", async () => {
   await end();
   await homeWith("write");
   const { tokens } = secure.home.parts;
-  const phone = bearing(tokens.add("phone", false).token);
-  const tablet = bearing(tokens.add("tablet", true).token);
+  const phone = bearing((await tokens.add("phone", false)).token);
+  const tablet = bearing((await tokens.add("tablet", true)).token);
   for (const [method, path, body] of [
     ["GET", PATH],
     ["POST", PATH, GOTIFY],

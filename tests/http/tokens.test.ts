@@ -10,7 +10,7 @@ let secure: SecureHome;
 let phone: string;
 beforeEach(async () => {
   secure = await SecureHome.start("write");
-  phone = secure.home.parts.tokens.add("phone", false).token;
+  phone = (await secure.home.parts.tokens.add("phone", false)).token;
 });
 afterEach(() => secure.stop());
 
@@ -58,7 +58,7 @@ test("a token is made, shown once, used, listed without its text, and removed", 
 });
 
 test("neither without a token, nor with one that may only read, nor over HTTP", async () => {
-  const tablet = secure.home.parts.tokens.add("tablet", true).token;
+  const tablet = (await secure.home.parts.tokens.add("tablet", true)).token;
   for (const [method, path, body] of [
     ["GET", "/api/tokens"],
     ["POST", "/api/tokens", { name: "mine" }],
@@ -92,7 +92,7 @@ test("what is wrong is named, and nothing is changed", async () => {
 test("while no token is asked for, nobody makes one for later, or removes one", async () => {
   await secure.stop();
   secure = await SecureHome.start("off");
-  secure.home.parts.tokens.add("phone", false);
+  await secure.home.parts.tokens.add("phone", false);
   expect((await send("GET", "/api/tokens", undefined, "")).json.tokens).toHaveLength(1);
   for (const [method, path, body] of [
     ["POST", "/api/tokens", { name: "guest" }],
