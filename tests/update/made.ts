@@ -67,7 +67,7 @@ export class Workshop {
     writeFileSync(join(folder, "portcullis"), program.replaceAll("%s", version));
     chmodSync(join(folder, "portcullis"), 0o755);
     writeFileSync(join(folder, "LICENSES"), "MIT\n");
-    run(["tar", "-C", this.folder, "-cJf", join(into, `${name}.tar.xz`), name]);
+    run(["tar", "-C", this.folder, "-I", "xz -0", "-cf", join(into, `${name}.tar.xz`), name]);
     rmSync(folder, { recursive: true });
   }
 
