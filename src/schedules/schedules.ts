@@ -2,6 +2,7 @@ import { type Static, Type } from "typebox";
 import type { Alarm } from "../base/alert.ts";
 import { untilBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
+import { Decision, type Effect } from "../base/decision.ts";
 import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
@@ -30,7 +31,7 @@ interface Deps {
   clock: Pick<Host, "now" | "monotonic" | "sleep">;
   /** The machine's time zone, which counts unless a person has chosen another one. */
   machineZone: () => string;
-  store: Texts;
+  store: Texts & { atomically(work: () => void): void };
   byTime: AllByTime;
   /** Throws if there is no such tunnel or exit, or if the device can have neither rate nor quota. */
   assertPossible: (schedule: Schedule) => void;
@@ -84,12 +85,12 @@ const WORDS: Readonly<Record<What, string>> = { exit: "exit", rate: "limit", quo
  * times that have passed, and a device has the exit and the limits of the present time.
  */
 export class Schedules {
-  private all: ReadonlyMap<string, Schedule>;
+  private readonly decision: Decision<ByName>;
+  /** Those that have begun. */
+  private begun: ByName;
   private done: Done;
   private limits: Record<(typeof LIMITS)[number], Record<string, Given>>;
-  /** Whether the database lacks a change that only blocks. */
-  private isUnsaved = false;
-  /** Whether it lacks something that was done. */
+  /** Whether the database lacks something that was done. */
   private isDoneUnsaved = false;
   private isFaulty = false;
   private readonly moving = new Set<string>();
@@ -97,9 +98,17 @@ export class Schedules {
   private readonly queue = new Queue();
 
   constructor(private readonly deps: Deps) {
-    this.all = byName(SCHEDULES.read(deps.store));
-    this.done = DONE.read(deps.store) ?? { moves: {}, exits: {} };
-    this.limits = limitsDoneIn(deps.store);
+    const { store } = deps;
+    this.decision = new Decision({
+      store,
+      read: () => byName(SCHEDULES.read(store)),
+      write: (_, all) => SCHEDULES.write(store, [...all.values()]),
+      parts: [{ apply: (all) => this.begin(all), effect: (before, after) => this.effectOf(before, after) }],
+      changed: () => this.tellChange(),
+    });
+    this.begun = this.all;
+    this.done = DONE.read(store) ?? { moves: {}, exits: {} };
+    this.limits = limitsDoneIn(store);
   }
 
   list(): ScheduleList {
@@ -119,36 +128,25 @@ export class Schedules {
   async put(name: string, body: ScheduleBody): Promise<void> {
     const schedule = scheduleIn(name, body);
     this.deps.assertPossible(schedule);
-    const all = new Map(this.all).set(name, schedule);
-    if (all.size > SCHEDULES.max)
+    await this.decision.change((before) => {
+      const all = new Map(before).set(name, schedule);
+      if (all.size <= SCHEDULES.max) return byName(inOrder(all.values()));
       throw new GatewayError(
         "bad_request",
         `name: there are ${SCHEDULES.max} schedules, the maximum; remove one first`,
       );
-    await this.save(all, name, !this.all.has(name) && this.closes(schedule));
+    });
   }
 
   /**
    * Ends what a device has because of it. If that opens something, it ends even if that cannot be saved.
    */
   async remove(name: string): Promise<void> {
-    const former = this.all.get(name);
-    if (former === undefined) throw new GatewayError("not_found", "name: there is no schedule of this name");
-    const all = new Map(this.all);
-    all.delete(name);
-    await this.save(all, name, this.opens(former));
-  }
-
-  private closes(schedule: Schedule): boolean {
-    return schedule.do !== "move" && !this.isRaised(schedule.do, schedule.who, undefined, schedule.value);
-  }
-
-  private opens(schedule: Schedule): boolean {
-    return schedule.do !== "move" && !this.isRaised(schedule.do, schedule.who, schedule.value, undefined);
-  }
-
-  private isRaised(what: What, who: LimitId, from: Value, to: Value): boolean {
-    return (this.deps.byTime[what] as ByTime<Value>).isRaised(who, from, to);
+    await this.decision.change((before) => {
+      const all = new Map(before);
+      if (all.delete(name)) return all;
+      throw new GatewayError("not_found", "name: there is no schedule of this name");
+    });
   }
 
   /**
@@ -157,50 +155,48 @@ export class Schedules {
    */
   async reload(): Promise<void> {
     const { store } = this.deps;
-    this.all = byName(SCHEDULES.read(store));
-    this.isUnsaved = false;
     await this.queue.add(async () => {
       this.done = { ...this.done, exits: DONE.read(store)?.exits ?? {} };
       this.limits = limitsDoneIn(store);
     });
-    await this.look();
-    this.tellChange();
+    await this.decision.reload();
   }
 
   /** Carries them out until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.look();
-      if (this.isUnsaved) this.write(this.all);
+      await this.decision.saveAgain();
       await this.deps.clock.sleep(this.pauseMs, signal);
     }
   }
 
-  private async save(
-    all: ReadonlyMap<string, Schedule>,
-    changed: string,
-    onlyCloses: boolean,
-  ): Promise<void> {
-    const fault = this.write(all);
-    if (fault !== null && !onlyCloses) throw fault;
-    this.isUnsaved = fault !== null;
-    this.all = byName(inOrder(all.values()));
-    this.faults.delete(changed);
-    delete this.done.moves[changed];
-    await this.look();
-    this.tellChange();
-    if (fault !== null) throw new Unsaved(fault);
+  private get all(): ByName {
+    return this.decision.value;
   }
 
-  /** Null, or the reason why it cannot be saved. */
-  private write(all: ReadonlyMap<string, Schedule>): unknown {
-    try {
-      SCHEDULES.write(this.deps.store, [...all.values()]);
-      this.isUnsaved = false;
-      return null;
-    } catch (error) {
-      return error;
+  /** One that is new, or another than before, has neither failed nor been done. */
+  private async begin(all: ByName): Promise<void> {
+    for (const name of changedIn(this.begun, all)) {
+      this.faults.delete(name);
+      delete this.done.moves[name];
     }
+    this.begun = all;
+    await this.look();
+  }
+
+  /** One that takes the place of another may open something. */
+  private effectOf(before: ByName, after: ByName): Effect {
+    const effects = changedIn(before, after).map((name): Effect => {
+      const [from, to] = [before.get(name), after.get(name)];
+      const timed = from ?? to;
+      if (timed === undefined || timed.do === "move") return "neither";
+      if (from !== undefined && to !== undefined) return "loosens";
+      const valueIn = (each: Schedule | undefined) => (each === undefined ? undefined : timed.value);
+      const byTime = this.deps.byTime[timed.do] as ByTime<Value>;
+      return byTime.isRaised(timed.who, valueIn(from), valueIn(to)) ? "loosens" : "tightens";
+    });
+    return (["loosens", "tightens"] as const).find((each) => effects.includes(each)) ?? "neither";
   }
 
   /** Does what is due. */
@@ -353,7 +349,14 @@ export class Schedules {
   }
 }
 
-function byName(schedules: readonly Schedule[]): Map<string, Schedule> {
+type ByName = ReadonlyMap<string, Schedule>;
+
+function changedIn(before: ByName, after: ByName): string[] {
+  const names = new Set([...before.keys(), ...after.keys()]);
+  return [...names].filter((name) => !Bun.deepEquals(before.get(name), after.get(name)));
+}
+
+function byName(schedules: readonly Schedule[]): ByName {
   return new Map(schedules.map((each) => [each.name, each]));
 }
 

@@ -55,6 +55,7 @@ class World {
       store: {
         read: (key) => settings.get(key) ?? null,
         write: (key, value) => void settings.set(key, value),
+        atomically: (work) => work(),
       },
       byTime: {
         exit: this.byTime(exits, (exit) => exit ?? null, isMore),
@@ -396,6 +397,17 @@ describe("a move", () => {
     await world.schedules.put("nightly", MOVE);
     await world.until("2026-11-24T12:00");
     expect(world.done).toEqual(["11-23T04:00 move main", "11-24T04:00 move main"]);
+  });
+
+  test("that a restore has put at another time waits for the next one", async () => {
+    await world.schedules.put("nightly", { ...MOVE, at: "13:00" });
+    await world.until("2026-11-22T14:00");
+    const stored = `${world.settings.get("schedules")}`;
+    expect(stored).toContain("13:00");
+    world.settings.set("schedules", stored.replace("13:00", "13:30"));
+    await world.schedules.reload();
+    await world.until("2026-11-22T14:05");
+    expect(world.done).toEqual(["11-22T13:00 move main"]);
   });
 
   test("every six hours is made six hours after the last one, also over a restart", async () => {
