@@ -1,0 +1,206 @@
+import { type Code, type GatewayError, Unsaved } from "../../src/base/errors.ts";
+import { finalRulesStand } from "../../src/killswitch/listing.ts";
+import { MACS, type Request, type World } from "./world.ts";
+
+/** What a device was given, as the interface takes it: a text of exits in order. */
+type Exit = string;
+
+/** What is true of the gateway at each moment and at rest, whatever has happened to it. */
+export class Invariants {
+  /** The firewall's table when it was last looked at. */
+  private table: string | null = null;
+  private exits: ReadonlyMap<string, Exit> = new Map();
+  private isTableRemoved = true;
+  /** What the database has had since somebody last waited for nothing: what is refused goes back to what it had before. */
+  private kept: readonly Saved[] = [];
+
+  constructor(private readonly world: World) {}
+
+  /** By another program. Until the gateway has loaded it again, there is none. */
+  tableRemoved(): void {
+    this.isTableRemoved = true;
+  }
+
+  /** These hold between each two effects. */
+  faults(): string[] {
+    const { table } = this.world.machine;
+    const keys = this.keyFaults();
+    this.remember(this.saved);
+    if (table === this.table) return keys;
+    this.table = table;
+    if (table === null)
+      return this.isTableRemoved ? keys : ["the gateway has removed its own table", ...keys];
+    this.isTableRemoved = false;
+    const stands = finalRulesStand(table) ? [] : ["the final rules do not stand"];
+    return [...stands, ...this.openedUnsaved(table), ...keys];
+  }
+
+  /** Once all is quiet, kernel, database and interface say the same, and what was answered holds. */
+  async faultsAtRest(): Promise<string[]> {
+    const { machine, requests, parts } = this.world;
+    const unanswered = requests.filter(({ isLost, answers }) => (isLost ? answers > 1 : answers !== 1));
+    const bugs = requests.filter(({ answer }) => answer instanceof Error && answer.message.startsWith("BUG"));
+    if (machine.table === null) return ["there is no firewall"];
+    const { devices, default_exit } = (await this.world.read("/api/devices")) as Listed;
+    const faults = [
+      ...unanswered.map((each) => `${each.path} was answered ${each.answers} times`),
+      ...bugs.map((each) => `${each.path}: ${(each.answer as Error).message}`),
+    ];
+    const inKernel = exitsIn(machine.table);
+    const saved = new Map(parts.store.devices().map(({ id, exit }) => [id, exit]));
+    for (const { id, exit, exit_order, assigned, rate } of devices) {
+      const shown = assigned ? (exit_order ?? [exit]).join(",") : null;
+      const kept = saved.get(id) ?? null;
+      if (shown !== kept) faults.push(`${id}: the interface says ${shown}, and ${kept} is saved`);
+      const has = inKernel.get(id) ?? null;
+      if (assigned ? has !== exit : has !== null && has !== exit)
+        faults.push(`${id}: the interface says ${exit}, and the kernel has ${has}`);
+      const exits = this.possible<Exit>((each, held) => exitGivenBy(each, id, held), NONE);
+      if (!exits.has(textOfExit(kept))) faults.push(`${id}: ${kept} is saved, and was given ${[...exits]}`);
+      const rates = this.possible<string>((each) => rateGivenBy(each, id), JSON.stringify(NONE));
+      if (!rates.has(JSON.stringify(rate ?? NONE)))
+        faults.push(`${id}: the rate is ${JSON.stringify(rate)}, and was given ${[...rates]}`);
+    }
+    const { server, killswitch_active } = (await this.world.read("/api/status")) as Shown;
+    if (!killswitch_active) faults.push("the kill switch is not whole");
+    const targets = this.possible(mainGivenBy, "", mayLead);
+    if (!targets.has(server)) faults.push(`main leads to ${server}, and was given ${[...targets]}`);
+    const possible = this.possible(defaultGivenBy, "main");
+    if (!possible.has(default_exit))
+      faults.push(`the default exit is ${default_exit}, and was given ${[...possible]}`);
+    return faults;
+  }
+
+  /** No device gets an exit from the kernel that it does not have from the database: a power cut could not keep it. */
+  private openedUnsaved(table: string): string[] {
+    const before = this.exits;
+    const own = exitsIn(table);
+    this.exits = new Map(MACS.map((id) => [id, own.get(id) ?? defaultIn(table)]));
+    return [...this.exits].flatMap(([id, exit]) => {
+      if (exit === "blocked" || before.get(id) === exit) return [];
+      const orders = this.kept.map(({ orders }) => orders.get(id) ?? "");
+      if (exit === "direct" && this.kept.every(({ isDirectAllowed }) => !isDirectAllowed))
+        return [`${id} is direct, which is not allowed`];
+      return orders.some((order) => order.split(",").includes(exit))
+        ? []
+        : [`${id} leaves through ${exit}, and ${orders[0]} is saved`];
+    });
+  }
+
+  private remember(saved: Saved): void {
+    const isQuiet = this.world.requests.every(({ answer, isLost }) => answer !== null || isLost);
+    if (isQuiet) this.kept = [saved];
+    else if (!Bun.deepEquals(this.kept.at(-1), saved)) this.kept = [...this.kept, saved];
+  }
+
+  private get saved(): Saved {
+    const { store } = this.world.parts;
+    const exits = new Map(store.devices().map(({ id, exit }) => [id, exit]));
+    const unset = store.read("default_exit") ?? "main";
+    return {
+      orders: new Map(MACS.map((id) => [id, exits.get(id) ?? unset])),
+      isDirectAllowed: store.read("direct") === "on",
+    };
+  }
+
+  /** Two interfaces with one key would take each other's handshakes. */
+  private keyFaults(): string[] {
+    const keys = [...this.world.machine.links.values()].flatMap(({ device }) =>
+      device?.peer ? `${device.privateKey} at ${device.peer.publicKey}` : [],
+    );
+    return new Set(keys).size === keys.length ? [] : ["two interfaces have one key"];
+  }
+
+  /** The values that may hold now: what the answered requests have made of the first, and the others may have. */
+  private possible<T>(
+    given: (request: Request, held: T) => T | undefined,
+    first: T,
+    isOpen: (error: GatewayError) => boolean = mayHold,
+  ): Set<T> {
+    let possible = new Set([first]);
+    for (const request of this.world.requests) {
+      const { answer } = request;
+      if (answer instanceof Error && !isOpen(answer)) continue;
+      const changed = [...possible].map((held) => given(request, held) ?? held);
+      possible = new Set(answer === "done" ? changed : [...possible, ...changed]);
+    }
+    return possible;
+  }
+}
+
+/** What the database says of devices. */
+interface Saved {
+  /** Of each, with the default exit for those without one. */
+  orders: ReadonlyMap<string, Exit>;
+  isDirectAllowed: boolean;
+}
+
+/** After these, a tunnel may have what was asked for all the same, or get it later. */
+const UNDECIDED: ReadonlySet<Code> = new Set([
+  "no_answer",
+  "interrupted",
+  "unable",
+  "kernel_refused",
+  "timed_out",
+]);
+
+/** What is in force unsaved is saved later, unless the process is killed before. */
+const mayHold = (error: GatewayError): boolean => error instanceof Unsaved;
+const mayLead = (error: GatewayError): boolean => mayHold(error) || UNDECIDED.has(error.code);
+
+interface Shown {
+  server: string;
+  killswitch_active: boolean;
+}
+
+interface Listed {
+  devices: { id: string; exit: Exit; exit_order?: Exit[]; assigned: boolean; rate?: object }[];
+  default_exit: Exit;
+}
+
+/** The text for none, so that it differs from what a request leaves as it is. */
+const NONE = "none";
+
+/** The exit that a request gives a device; undefined if it leaves that as it is. */
+function exitGivenBy({ method, params, body }: Request, id: string, held: Exit): Exit | undefined {
+  if (method === "operator")
+    return held === "direct" && !(body as { isAllowed: boolean }).isAllowed ? NONE : undefined;
+  if (params?.id !== id) return undefined;
+  if (method === "delete") return NONE;
+  const { exit } = body as { exit?: Exit | Exit[] | null };
+  return exit === undefined ? undefined : textOfExit(exit);
+}
+
+/** The same for the rate. */
+function rateGivenBy({ method, params, body }: Request, id: string): string | undefined {
+  if (params?.id !== id) return undefined;
+  if (method === "delete") return JSON.stringify(NONE);
+  const { rate } = body as { rate?: object | null };
+  return rate === undefined ? undefined : JSON.stringify(rate ?? NONE);
+}
+
+function textOfExit(exit: Exit | readonly Exit[] | null): Exit {
+  return exit === null ? NONE : [exit].flat().join(",");
+}
+
+function defaultGivenBy({ path, body }: Request): Exit | undefined {
+  return path === "/api/default-exit" ? (body as { exit: Exit }).exit : undefined;
+}
+
+/** Where main leads; empty without a target. */
+function mainGivenBy({ path, body }: Request): string | undefined {
+  if (path === "/api/disconnect") return "";
+  return path === "/api/connect" ? (body as { server: string }).server : undefined;
+}
+
+/** By device that has one of its own. */
+function exitsIn(table: string): Map<string, Exit> {
+  const elements = /map exit_of \{[^}]*?elements = \{ ([^}]*) \}/.exec(table)?.[1] ?? "";
+  const pairs = [...elements.matchAll(/([0-9a-f:]{17}) : goto exit_(\w+)/g)];
+  return new Map(pairs.map(([, id = "", exit = ""]) => [id, exit]));
+}
+
+/** Of the devices without one. */
+function defaultIn(table: string): Exit {
+  return /@assigned goto exit_(\w+) comment "the default exit/.exec(table)?.[1] ?? "blocked";
+}

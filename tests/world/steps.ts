@@ -1,0 +1,118 @@
+import fc from "fast-check";
+import { MACS, type World } from "./world.ts";
+
+/** Something that happens to the home, and how much of what waits goes on after it. */
+export interface Step {
+  readonly happens: (world: World) => void | Promise<void>;
+  readonly effects: number;
+}
+
+const MAX_STEPS = 24;
+/** More than a change of an exit takes, so that some are done before the next thing happens. */
+const MAX_EFFECTS = 12;
+/** The first is tried again in another way, and so is what takes it back. */
+const MAX_REFUSALS = 4;
+const MINUTE_MS = 60_000;
+const MAX_UNDISTURBED_MS = 5 * MINUTE_MS;
+
+const mac = fc.constantFrom(...MACS);
+const tunnel = fc.constantFrom("amsterdam", "berlin");
+const server = fc
+  .constantFrom("one", "two", "three")
+  .map((name) => ({ provider: "custom" as const, server: name }));
+const single = fc.constantFrom("main", "blocked", "amsterdam", "berlin", "direct");
+const order = fc.constantFrom(["amsterdam", "main"], ["berlin", "amsterdam", "blocked"], ["main", "blocked"]);
+const exit = fc.oneof({ weight: 4, arbitrary: single }, order, fc.constant(null));
+const rate = fc.constantFrom(null, { down: 5, up: 5 }, { down: 50, up: null });
+
+/** What people ask for. */
+const request = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc
+      .tuple(mac, exit)
+      .map(([id, value]) => ask("put", "/api/devices/:id", { id }, { exit: value })),
+  },
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(mac, exit, rate)
+      .map(([id, value, limit]) =>
+        ask("put", "/api/devices/:id", { id }, { exit: value, rate: limit, name: "It" }),
+      ),
+  },
+  { weight: 1, arbitrary: mac.map((id) => ask("delete", "/api/devices/:id", { id })) },
+  {
+    weight: 3,
+    arbitrary: single
+      .filter((value) => value !== "direct")
+      .map((value) => ask("put", "/api/default-exit", {}, { exit: value })),
+  },
+  { weight: 1, arbitrary: rate.map((value) => ask("put", "/api/shared-rate", {}, { rate: value })) },
+  { weight: 1, arbitrary: fc.boolean().map((isAllowed) => (world: World) => world.allowDirect(isAllowed)) },
+  { weight: 3, arbitrary: server.map((to) => ask("post", "/api/connect", {}, to)) },
+  { weight: 1, arbitrary: fc.constant(ask("post", "/api/disconnect")) },
+  {
+    weight: 4,
+    arbitrary: fc.tuple(tunnel, server).map(([name, to]) => ask("put", "/api/tunnels/:name", { name }, to)),
+  },
+  { weight: 1, arbitrary: tunnel.map((name) => ask("post", "/api/tunnels/:name/disconnect", { name })) },
+  { weight: 1, arbitrary: tunnel.map((name) => ask("delete", "/api/tunnels/:name", { name })) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(single, mac)
+      .map(([value, id]) =>
+        ask("post", "/api/destinations", {}, { prefixes: ["203.0.113.0/24"], exit: value, devices: [id] }),
+      ),
+  },
+);
+
+/** What goes wrong. */
+const fault = fc.oneof(
+  { weight: 2, arbitrary: fc.boolean().map((isFull) => (world: World) => world.fillDisk(isFull)) },
+  fc.tuple(fc.integer({ min: 1, max: MAX_REFUSALS }), fc.constantFrom("before", "after", "late")).map(
+    ([count, how]) =>
+      (world: World) =>
+        world.refuse(count, how),
+  ),
+  fc.constantFrom("192.0.2.1", "192.0.2.2").map((address) => (world: World) => world.silence(address)),
+  fc.boolean().map((isPlugged) => (world: World) => world.plug(isPlugged)),
+  fc.constant((world: World) => world.removeTable()),
+  fc.constant((world: World) => world.endWatches()),
+  fc.constant((world: World) => world.kill()),
+);
+
+const time = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.integer({ min: 1, max: MINUTE_MS }).map((ms) => (world: World) => world.pass(ms)),
+  },
+  // A server that is silent is noticed after some minutes.
+  {
+    weight: 1,
+    arbitrary: fc.integer({ min: 1, max: MAX_UNDISTURBED_MS }).map((ms) => (world: World) => world.live(ms)),
+  },
+);
+
+/** A day of the home, in a few seconds of its own time. */
+export const steps: fc.Arbitrary<Step[]> = fc.array(
+  fc.record({
+    happens: fc.oneof(
+      { weight: 6, arbitrary: request },
+      { weight: 2, arbitrary: fault },
+      { weight: 2, arbitrary: time },
+    ),
+    effects: fc.integer({ min: 0, max: MAX_EFFECTS }),
+  }),
+  { maxLength: MAX_STEPS },
+);
+
+function ask(
+  method: string,
+  path: string,
+  params: Record<string, string> = {},
+  body?: object,
+): (world: World) => void {
+  return (world) => world.ask({ method, path, params, body });
+}
