@@ -197,9 +197,12 @@ export function decisionsIn(store: DeviceStorage): Decisions {
 export function saveDecisions(store: DeviceStorage, before: Decisions, after: Decisions): void {
   saveDevices(store, before, after);
   const [former, chosen] = [before, after].map(({ exit }) => exit.own.get(EVERYBODY_ELSE));
+  // A first choice that is taken back leaves none.
+  if (chosen === undefined && former !== undefined) store.forget(DEFAULT_EXIT.key);
   if (chosen !== undefined && !Bun.deepEquals(former, chosen))
     DEFAULT_EXIT.write(store, formatExit(chosen[0]));
   if (before.exitsLost !== null && after.exitsLost === null) store.forget(EXIT_KEYS.lost);
+  if (before.exitsLost === null && after.exitsLost !== null) store.write(EXIT_KEYS.lost, after.exitsLost);
   if (!Bun.deepEquals(before.exit.scheduled, after.exit.scheduled))
     SCHEDULED_EXITS.write(store, after.exit.scheduled);
   if (after.directAllowed && !before.directAllowed) DIRECT.write(store, "on");

@@ -437,6 +437,36 @@ test("a change is saved while the kernel's tools work on it", async () => {
   await assigned;
 });
 
+test("a first default exit that the kernel refuses does not come with a restart", async () => {
+  let failures = 1;
+  world.load = async () => {
+    await nextTurn();
+    if (failures-- > 0) throw new GatewayError("kernel_refused", "nft failed");
+  };
+  await expect(world.devices.setDefaultExit("amsterdam")).rejects.toMatchObject({ code: "kernel_refused" });
+  expect(await world.devices.list()).toMatchObject({ default_exit: "main" });
+  world.devices = world.fresh();
+  await world.devices.reload();
+  expect(await world.devices.list()).toMatchObject({ default_exit: "main" });
+});
+
+test("if the kernel refuses the choice after exits were lost, they are still lost after a restart", async () => {
+  world.store.write("exits_lost", "They were lost.");
+  world.store.write("default_exit", "blocked");
+  world.devices = world.fresh();
+  await world.devices.reload();
+  let failures = 1;
+  world.load = async () => {
+    await nextTurn();
+    if (failures-- > 0) throw new GatewayError("kernel_refused", "nft failed");
+  };
+  await expect(world.devices.setDefaultExit("main")).rejects.toMatchObject({ code: "kernel_refused" });
+  world.devices = world.fresh();
+  await world.devices.reload();
+  expect(world.devices.exitsLost).toBe("They were lost.");
+  expect(await world.devices.list()).toMatchObject({ default_exit: "blocked" });
+});
+
 test("if the kernel refuses before it is saved, nothing has changed", async () => {
   let failures = 1;
   world.load = async () => {
