@@ -114,14 +114,17 @@ export class PortLease {
     this.pause.abort();
   }
 
-  /** Ends the work. If the session is still up, the provider is asked to close the port. */
+  /**
+   * Ends the work; resolves once the firewall has the port no more. If the session is still up, the provider is asked to
+   * close it. Other changes do not wait for its answer.
+   */
   async stop(): Promise<void> {
     this.end.abort();
     this.first.resolve();
     const { opened } = this;
     this.opened = null;
     await this.deps.changed();
-    if (opened !== null) await this.close(opened);
+    if (opened !== null) void this.close(opened);
   }
 
   /** Returns the milliseconds until the next step. */

@@ -436,6 +436,23 @@ claim(
   },
 );
 
+claim("a provider that does not answer keeps no other change waiting", async (world) => {
+  const second = { ...TV_ID, port: 80 };
+  await world.toTv();
+  await world.settled(world.forwards.put(second, {}));
+  expect(world.led).toHaveLength(2);
+  world.provider.close = () => new Promise<never>(() => {});
+  const changes = [
+    world.forwards.remove(TV_ID),
+    world.forwards.remove(second),
+    world.forwards.put({ ...TV_ID, device: PHONE, protocol: "udp" }, {}),
+  ];
+  await world.pass(100);
+  expect(world.led).toEqual([]);
+  expect(JSON.parse(world.gateway.store.read("forwards") ?? "")).toMatchObject([{ device: PHONE }]);
+  await world.settled(Promise.all(changes));
+});
+
 claim("a restored backup's forwards are opened, and others closed", async (world) => {
   await world.toTv();
   const saved = [{ device: PHONE, protocol: "udp", port: 9 }];
