@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { Glob } from "bun";
-import { lateReferences, longFunctions } from "./parsed.ts";
+import { foreignAssignments, lateReferences, longFunctions } from "./parsed.ts";
 
 const SRC = join(import.meta.dir, "../src");
 const LAB = join(import.meta.dir, "../lab");
@@ -210,11 +210,12 @@ test("tunnels, kill switch, devices and schedules have clocks, timers and chance
 /** What puts the parts together: longer than this, nobody sees what knows what. */
 const MAX_LINES = 60;
 
-test("each part knows only those that are made before it, and no function that makes them is long", () => {
+test("each part knows only those that are made before it and is whole once it is made, and no function that makes them is long", () => {
   const app = [...TEXTS].filter(([file]) => roomOf(file) === "app");
   expect(app.length).toBeGreaterThan(10);
   for (const [file, text] of app) {
     expect([file, lateReferences(text)]).toEqual([file, []]);
+    expect([file, foreignAssignments(text)]).toEqual([file, []]);
     expect([file, longFunctions(text, MAX_LINES)]).toEqual([file, []]);
   }
 });
@@ -228,6 +229,20 @@ test("a reference to what is made later is seen in a closure too, and one that i
 }`;
   expect(lateReferences(text)).toEqual(["line 2: later"]);
   expect(longFunctions(text, 5)).toEqual(["line 1: 6 lines"]);
+});
+
+test("an assignment to a field of another is seen, in a closure and with a bracket too, and one to a variable is not", () => {
+  const text = `function parts(part, other) {
+  part.deviceAt = () => { other.made.later ??= 1; other["last"] = 2; };
+  let found = null;
+  found = part.deviceAt;
+}
+class Part { constructor() { this.own = 1; } }`;
+  expect(foreignAssignments(text)).toEqual([
+    "line 2: part.deviceAt",
+    "line 2: other.made.later",
+    'line 2: other["last"]',
+  ]);
 });
 
 test("relative imports name the file, with its ending", () => {

@@ -29,6 +29,15 @@ export function lateReferences(text: string): string[] {
     .map(({ name, start }) => `line ${lineAt(text, start)}: ${name}`);
 }
 
+/** Fields of others that are assigned: what made them has left them unfinished. A class may assign its own. */
+export function foreignAssignments(text: string): string[] {
+  return nodesIn(programOf(text))
+    .filter(({ type }) => type === "AssignmentExpression")
+    .map(({ left }) => left as Node & { object?: Node })
+    .filter(({ type, object }) => type === "MemberExpression" && object?.type !== "ThisExpression")
+    .map(({ start, end }) => `line ${lineAt(text, start)}: ${text.slice(start, end)}`);
+}
+
 interface Reference {
   name: string;
   start: number;

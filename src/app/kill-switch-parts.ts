@@ -83,7 +83,6 @@ function guardedPartsOn(host: Host, settings: Settings, kept: KeptParts) {
   const killSwitch = new KillSwitch(host, isOn, repairs, alarm, { slots, events });
   const remote = new RemoteDevices({ store, killSwitch, events, link: remoteLinkOf(settings.interface) });
   const devices = devicesOn({ ...kept, host, settings, killSwitch, remote });
-  killSwitch.deviceAt = (address) => devices.roster.deviceAt(address);
   const isTunnel = (link: string) => slots.some(({ links }) => links.includes(link));
   return {
     ...{ repairs, killSwitch, remote, devices },

@@ -1,6 +1,13 @@
 import { Decision, type Effect } from "../base/decision.ts";
 import { GatewayError } from "../base/errors.ts";
-import type { AssignedDevice, DecidedPrefix, DefaultExit, Exit, PolicyPart } from "../killswitch/policy.ts";
+import type {
+  AssignedDevice,
+  DecidedPrefix,
+  DefaultExit,
+  DeviceAt,
+  Exit,
+  PolicyPart,
+} from "../killswitch/policy.ts";
 import { formatExit } from "./exit.ts";
 import { type ExitOrder, formatOrder } from "./exit-order.ts";
 import type { ExitsInForce } from "./exits-in-force.ts";
@@ -29,6 +36,7 @@ interface Deps {
   inForce: Pick<ExitsInForce, "of" | "keep">;
   fixed: Pick<FixedAddresses, "apply">;
   limits: Pick<Limits, "apply" | "take" | "count">;
+  deviceAt: DeviceAt;
   /** Whether it is a device on the road: those have a limit of their own. */
   isRemote: (id: DeviceId) => boolean;
   /** Gets the decisions before and after each change that is in force. */
@@ -155,7 +163,8 @@ export class Assignments {
   }
 
   private block(decisions: Decisions): Promise<void> {
-    return this.deps.killSwitch.update(OWNER, this.partOf(decisions));
+    const { killSwitch, deviceAt } = this.deps;
+    return killSwitch.update(OWNER, { ...this.partOf(decisions), deviceAt });
   }
 
   private keepOrders(): void {

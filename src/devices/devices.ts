@@ -112,6 +112,7 @@ export class Devices {
     this.assignments = new Assignments({
       ...deps,
       ...{ inForce: this.inForce, fixed: this.fixed, limits: this.limits },
+      deviceAt: (address) => this.roster.deviceAt(address),
       isRemote: (id) => this.remote.isKnown(id),
       onChange: (before, after) => this.changed(before, after),
     });

@@ -1,10 +1,9 @@
 import { type Address, contains, mustParsePrefix } from "../base/address.ts";
-import type { Mac } from "../base/mac.ts";
 import { MAX_TUNNELS } from "../network/slot.ts";
 import type { Connection, Direction, Host } from "../system/host.ts";
 import { destinationExit, type Sender } from "./destination-exits.ts";
 import { DESTINATION_ZONE, zoneOf } from "./direct.ts";
-import type { Exit, FirewallTunnel, Policy } from "./policy.ts";
+import type { DeviceAt, Exit, FirewallTunnel, Policy } from "./policy.ts";
 import { FIRST_REMOTE_ZONE, remoteAt, remoteZoneOf } from "./remote-part.ts";
 import { hasRemotePort } from "./remote-socket.ts";
 
@@ -24,9 +23,6 @@ type Forward = Policy["forwards"][number];
 
 /** An address of the road that no device has. */
 const NOBODY: Sender = { id: mustParsePrefix("0.0.0.0/32"), exit: { to: "blocked" } };
-
-/** Finds the device that has an address of the LAN, as far as it is known. */
-export type DeviceAt = (address: Address) => Mac | null;
 
 /**
  * Ends the connections that the policy no longer permits: those of a tunnel that has ended or has another address, of a

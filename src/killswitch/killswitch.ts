@@ -59,8 +59,6 @@ export class KillSwitch {
   readonly lanRoute: Notice;
   /** The uplink if anything leaves by it, outside the tunnel; null otherwise. */
   directUplink: string | null = null;
-  /** The device that has an address of the LAN, or had it last. */
-  deviceAt: (address: Address) => Mac | null = () => null;
   private own: HostNetwork | null = null;
   private readonly parts = new Map<string, PolicyPart>();
   private wanted: Wanted | null = null;
@@ -233,6 +231,12 @@ export class KillSwitch {
   /** To be called once all changes of the firewall up to this number have been reported to `changed`. */
   reported(generation: number): void {
     this.readings.reported = generation;
+  }
+
+  /** The device that has an address of the LAN, or had it last; null if no owner knows one. */
+  private deviceAt(address: Address): Mac | null {
+    for (const { deviceAt } of this.parts.values()) if (deviceAt !== undefined) return deviceAt(address);
+    return null;
   }
 
   private readonly repairLater = () => void this.mend().catch(() => {});

@@ -100,6 +100,7 @@ export interface PolicyPart {
   lookup?: Lookup;
   exemption?: Exemption;
   devices?: Policy["devices"];
+  deviceAt?: DeviceAt;
   /** Prefixes without a route have no effect. */
   routed?: readonly DecidedPrefix[];
   defaultExit?: DefaultExit;
@@ -115,6 +116,9 @@ export interface PolicyPart {
   searchPort?: number;
   resolver?: OwnResolver;
 }
+
+/** Finds the device that has an address of the LAN, or had it last, as far as it is known. */
+export type DeviceAt = (address: Address) => Mac | null;
 
 /**
  * The gateway's own resolver, which answers the queries of the LAN and sends its own by the exit of the traffic that

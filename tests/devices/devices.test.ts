@@ -12,11 +12,12 @@ import type { DhcpHosts } from "../../src/devices/fixed.ts";
 import { MAX_UNNAMED_DEVICES, SILENT_MS } from "../../src/devices/neighbourhood.ts";
 import { NOBODY, type OnTheRoad } from "../../src/devices/remote.ts";
 import type { DeviceUpdate, Quota } from "../../src/devices/schema.ts";
-import type { PolicyPart } from "../../src/killswitch/policy.ts";
+import type { DeviceAt, PolicyPart } from "../../src/killswitch/policy.ts";
 import { type KernelListener, type Watched, watchKernel } from "../../src/network/kernel-events.ts";
 import type { Lan } from "../../src/network/lan.ts";
 import { Store } from "../../src/store/store.ts";
 import { isTunnelName } from "../../src/tunnel/name.ts";
+import { ip } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";
 import { slow } from "../fast.ts";
 import { newDirectory } from "../tunnel/directory.ts";
@@ -45,6 +46,7 @@ class World {
   readonly warnings: string[] = [];
   readonly alerts: string[] = [];
   readonly parts: PolicyPart[] = [];
+  deviceAt: DeviceAt = () => null;
   tunnels = ["main", "amsterdam"];
   /** Where networks behind other routers are. */
   readonly ways: Record<string, { interfaces: string[]; overlap: string | null }> = {};
@@ -74,9 +76,10 @@ class World {
       host,
       store,
       killSwitch: {
-        update: async (owner, part) => {
+        update: async (owner, { deviceAt = () => null, ...part }) => {
           expect(isTunnelName(owner)).toBe(false);
           parts.push(part);
+          this.deviceAt = deviceAt;
           await this.load();
         },
         wayTo: (prefix) => this.ways[prefix] ?? { interfaces: [], overlap: null },
@@ -141,6 +144,15 @@ test("whether a device on the road is online is read for each answer, and listen
   expect((await world.row(id))?.online).toBe(true);
   await world.host.pass(1_000);
   expect(world.told).toEqual([{ id, name: "", exit: "main", online: true }]);
+});
+
+test("the kill switch gets with the exits who has, or had last, an address of the LAN", () => {
+  const [address, other] = [ip("192.168.7.20"), ip("192.168.7.21")];
+  expect(world.deviceAt(address)).toBeNull();
+  world.host.setNeighbour(address, "lan0", TV, "REACHABLE");
+  expect([address, other].map((each) => world.deviceAt(each))).toEqual([TV, null]);
+  world.host.setNeighbour(address, "lan0", TV, "FAILED");
+  expect(world.deviceAt(address)).toBe(TV);
 });
 
 test("a device appears with its first packet, and listeners are told once", async () => {

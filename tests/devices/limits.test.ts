@@ -76,6 +76,7 @@ class World {
     inForce: { of: ([first]) => first, keep: () => {} },
     fixed: { apply: async () => {} },
     limits: this.table,
+    deviceAt: () => null,
     isRemote: (id) => id === PHONE,
     onChange: (before, after) => this.quotas.changed(before.quota, after.quota),
   });
