@@ -24,6 +24,8 @@ export function directIn(decisions: Decisions): Direct {
 
 /** The changes of the exit, in sentences for people; null if there are none. */
 export function directChange(before: Decisions, after: Decisions): string | null {
+  // Most changes are of something else.
+  if (after.exit === before.exit && after.directAllowed === before.directAllowed) return null;
   const [had, have] = [directIds(before), directIds(after)];
   const joined = have.filter((id) => !had.includes(id));
   const left = had.filter((id) => !have.includes(id));

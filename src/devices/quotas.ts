@@ -80,13 +80,16 @@ export class Quotas {
 
   /** To be called when a change is in force: what was used may be more than it allows. */
   changed(before: Column<Quota>, after: Column<Quota>): void {
+    // Most changes are of something else.
+    if (before === after) return;
+    const former = inForce(before);
     for (const [id, quota] of inForce(after))
-      if (this.isUsedUp(after, id) && !this.isUsedUp(before, id)) this.deps.onUsedUp(id, quota);
+      if (this.isUsedUp(after, id, quota) && !this.isUsedUp(before, id, former.get(id)))
+        this.deps.onUsedUp(id, quota);
     this.forgetOthers();
   }
 
-  private isUsedUp(given: Column<Quota>, id: LimitId): boolean {
-    const quota = inForce(given).get(id);
+  private isUsedUp(given: Column<Quota>, id: LimitId, quota: Quota | undefined): boolean {
     const used = this.used.get(countOf(given, id));
     return quota !== undefined && used !== undefined && used.bytes >= bytesOf(quota);
   }

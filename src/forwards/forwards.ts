@@ -44,10 +44,15 @@ export class Forwards {
     devices.keep((mac) => this.held.isNeeded(mac));
   }
 
-  /** Opens the ports that people have asked for. To be called when the tunnels have started, and after a restore. */
+  /** Opens the ports that people have asked for. To be called after a restore, too. */
   async reload(): Promise<void> {
     this.isLoaded = true;
     await this.decision.reload();
+  }
+
+  /** Opens them, and saves what could not be saved, until `signal` aborts. */
+  async watch(signal: AbortSignal): Promise<void> {
+    await Promise.all([this.reload(), this.decision.keepSaved(this.deps.host, signal)]);
   }
 
   /** Ordered by device, protocol and port. */

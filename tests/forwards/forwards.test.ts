@@ -436,6 +436,24 @@ claim(
   },
 );
 
+claim("what could not be saved is saved as soon as it can be, and no event is needed", async (world) => {
+  const { store } = world.gateway;
+  const stopping = new AbortController();
+  const watching = world.forwards.watch(stopping.signal);
+  await world.toTv();
+  const { write } = store;
+  store.write = () => {
+    throw new GatewayError("storage_full", "The disk is full.");
+  };
+  await expect(world.settled(world.forwards.remove(TV_ID))).rejects.toThrow("The disk is full.");
+  store.write = write;
+  expect(FORWARDS.read(store)).toHaveLength(1);
+  await world.pass(15_000);
+  expect(FORWARDS.read(store)).toEqual([]);
+  stopping.abort();
+  await world.settled(watching);
+});
+
 claim("a provider that does not answer keeps no other change waiting", async (world) => {
   const second = { ...TV_ID, port: 80 };
   await world.toTv();
