@@ -42,8 +42,11 @@ function firstOf(parts: Needs): Part[] {
     },
     {
       name: "devices and destinations",
-      // What is direct needs the permission, which the devices read.
-      reload: () => devices.reload().finally(() => destinations.reload()),
+      reload: () => {
+        const permitted = devices.reload();
+        // What is direct needs the permission, which the devices read. A client's change must not come before either.
+        return Promise.all([permitted, destinations.reload(permitted)]);
+      },
       run: (signal) => Promise.all([devices.watch(signal), destinations.watch(signal)]),
     },
     { name: "other routers", run: (signal) => parts.otherRouters.watch(signal) },

@@ -95,9 +95,13 @@ export class Decision<Value> {
     });
   }
 
-  /** Reads the value again and puts it in force, after the start or after another writer has changed the database. */
-  reload(): Promise<void> {
+  /**
+   * Reads the value again and puts it in force, after the start or after another writer has changed the database. Changes
+   * from now on wait for that; it waits for `ready`, whatever comes of it.
+   */
+  reload(ready?: Promise<unknown>): Promise<void> {
     return this.queue.add(async () => {
+      await ready?.catch(() => {});
       const before = this.current;
       this.current = this.deps.read();
       this.isUnsaved = false;

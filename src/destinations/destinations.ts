@@ -158,8 +158,8 @@ export class Destinations {
   }
 
   /** Hands the rules to the kill switch, after the start or after another writer has changed the database. */
-  async reload(): Promise<void> {
-    await this.inForce.decision.reload().finally(() => this.settleNames());
+  async reload(ready?: Promise<unknown>): Promise<void> {
+    await this.inForce.decision.reload(ready).finally(() => this.settleNames());
   }
 
   /**

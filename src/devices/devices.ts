@@ -151,8 +151,7 @@ export class Devices {
     // Other answers have who is on the road as of now, too.
     await Promise.all([this.count(), this.limits.count(), this.remote.look()]);
     const { current } = this.assignments;
-    const sharedRate = this.limits.of(EVERYBODY_ELSE);
-    const sharedQuota = this.limits.quotaOf(EVERYBODY_ELSE);
+    const [sharedRate, sharedQuota] = [this.limits.of(EVERYBODY_ELSE), this.limits.quotaOf(EVERYBODY_ELSE)];
     return {
       devices: await this.rows.of(this.roster.ids.toSorted()),
       default_exit: formatExit(defaultExitOf(current)),
@@ -299,10 +298,6 @@ export class Devices {
   /** The name that a person has given, or null. */
   nameOf(id: DeviceId): string | null {
     return this.assignments.of(id).name;
-  }
-
-  isOnline(id: DeviceId): boolean {
-    return this.roster.isOnline(id);
   }
 
   /** To be called when devices on the road were added or removed, or may come in or not any more. */

@@ -6,6 +6,7 @@ export const PACKAGES: readonly string[] = [
   "@formatjs/icu-messageformat-parser",
   "@formatjs/icu-skeleton-parser",
   "@leichtgewicht/ip-codec",
+  "@noble/ciphers",
   "@noble/curves",
   "@noble/hashes",
   "@peculiar/utils",

@@ -8,7 +8,7 @@ import type { ByHand, RemoteDevice, RemoteStatus, Way } from "./schema.ts";
 
 interface Seen {
   remote: RemoteDevices;
-  devices: Pick<Devices, "nameOf" | "exitOf" | "isOnline">;
+  devices: Pick<Devices, "nameOf" | "exitOf" | "roster">;
   endpoint: Endpoint | null;
   /** The gateway's public key; null if it has none yet. */
   publicKey: string | null;
@@ -48,7 +48,7 @@ function rowOf({ id, public_key, lan }: RemotePeer, { devices, remote, peers }: 
     public_key,
     exit: devices.exitOf(id),
     lan,
-    online: devices.isOnline(id),
+    online: devices.roster.isOnline(id),
     endpoint: peer?.endpoint?.address ?? null,
     latest_handshake: timeOf(peer?.latestHandshake ?? 0),
     rx_bytes: peer?.txBytes ?? 0,

@@ -155,11 +155,12 @@ export class Schedules {
    */
   async reload(): Promise<void> {
     const { store } = this.deps;
-    await this.queue.add(async () => {
+    const done = this.queue.add(() => {
       this.done = { ...this.done, exits: DONE.read(store)?.exits ?? {} };
       this.limits = limitsDoneIn(store);
     });
-    await this.decision.reload();
+    // Asked for in this turn: the change that a client makes next must not undo what was read.
+    await this.decision.reload(done);
   }
 
   /** Carries them out until `signal` aborts. */

@@ -930,16 +930,34 @@ describe("a restore while the service runs", () => {
     home.host.patient = false;
     const device = "02:00:00:00:00:20";
     const night = { name: "night", device, exit: "blocked", at: "21:00", until: "07:00" };
-    const given = contents({ schedules: JSON.stringify([night]) }, []);
+    const rule = {
+      id: "3f9a1c",
+      prefixes: ["203.0.113.0/24"],
+      devices: [],
+      exit: "blocked",
+      note: "restored",
+    };
+    const given = contents({ schedules: JSON.stringify([night]), destinations: JSON.stringify([rule]) }, []);
     const { first, second } = home.parts.stages;
+    const { schedules, destinations } = home.parts;
     // It comes as soon as all have begun.
     const client = {
       name: "client",
-      reload: () => home.parts.schedules.put("early", { tunnel: "main", at: "04:00" }),
+      reload: () =>
+        Promise.all([
+          schedules.put("early", { tunnel: "main", at: "04:00" }),
+          destinations.add({ prefixes: ["198.51.100.0/24"], exit: "blocked", note: "a client's" }),
+        ]),
     };
     const reload = () => reloadAll([...first, ...second, client]);
     await liveBackup({ ...home.parts, reload }).restore(given, CAREFUL);
-    expect(home.parts.schedules.list().schedules.map(({ name }) => name)).toEqual(["early", "night"]);
+    expect(schedules.list().schedules.map(({ name }) => name)).toEqual(["early", "night"]);
+    expect(
+      destinations
+        .list()
+        .destinations.map(({ note }) => note)
+        .toSorted(),
+    ).toEqual(["a client's", "restored"]);
     await home.stop();
   });
 

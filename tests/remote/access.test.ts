@@ -50,8 +50,7 @@ function world() {
     nameOf: (id: string) => names.get(id) ?? null,
     ...{
       exitOf: () => "main",
-      isOnline: () => false,
-      roster: { hasPrefixIn: () => false },
+      roster: { isOnline: () => false, hasPrefixIn: () => false },
       remoteChanged: () => {},
     },
   };
