@@ -16,6 +16,7 @@ import type { HttpsRequest, PinnedRequest } from "../system/host.ts";
 import { carriedBy } from "../tunnel/state.ts";
 import type { Parts } from "./parts.ts";
 import { privateNames } from "./private-names.ts";
+import { withdrawDirect } from "./withdrawn-direct.ts";
 
 /** Work in progress ends within milliseconds; systemd waits for 90 s. */
 const STOP_WITHIN_MS = 5_000;
@@ -259,16 +260,7 @@ function guardAnswers({
     "killswitch/off": () => turn(false),
     direct: async () => devices.direct,
     "direct/on": () => devices.setDirect(true),
-    "direct/off": async () => {
-      // What could not be saved is in force all the same, and both are to be.
-      const [closed, shown] = await Promise.allSettled([
-        destinations.closeDirect(),
-        devices.setDirect(false),
-      ]);
-      if (closed.status === "rejected") throw closed.reason;
-      if (shown.status === "rejected") throw shown.reason;
-      return shown.value;
-    },
+    "direct/off": () => withdrawDirect({ devices, destinations }),
     "remote/on": (choice) => remoteAccess.turnOn(choice),
     "remote/off": () => remoteAccess.turnOff(),
   };

@@ -1,4 +1,5 @@
 import { partsOf } from "../app/parts.ts";
+import { withdrawDirect } from "../app/withdrawn-direct.ts";
 import { Log } from "../base/log.ts";
 import type { Settings } from "../base/settings.ts";
 import type { Direct } from "../devices/direct.ts";
@@ -26,11 +27,11 @@ async function directOffline(settings: Settings, wanted?: "on" | "off"): Promise
   // A service that is starting or stopping is changing the table.
   await claimGateway(settings, new Log(settings.logLevel));
   const { devices, destinations, tunnels, catalogue, host } = await partsOf(settings);
-  if (wanted === "off") await destinations.closeDirect();
-  const shown = await devices.setDirect(wanted === "on");
-  // The rules that a service has left in the kernel still let the devices out.
-  if (wanted === "off" && (await listTable(host)) !== null) await tunnels.start(catalogue);
-  return shown;
+  if (wanted === "on") return devices.setDirect(true);
+  return withdrawDirect({ devices, destinations }).finally(async () => {
+    // The rules that a service has left in the kernel still let the devices out, whether it was saved or not.
+    if ((await listTable(host)) !== null) await tunnels.start(catalogue);
+  });
 }
 
 function textOf({ allowed, devices }: Direct): string {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { withdrawDirect } from "../../src/app/withdrawn-direct.ts";
 import type { HostName } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { DESTINATIONS } from "../../src/destinations/saved.ts";
@@ -542,6 +543,18 @@ test("a rule that is direct is refused if the permission was withdrawn while it 
   ]);
   expect(outcomes.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected"]);
   expect(await list()).toMatchObject([{ id, exit: "main" }]);
+});
+
+test("no rule stays direct that became so while the permission was being withdrawn", async () => {
+  await home.parts.devices.setDirect(true);
+  const held = Promise.withResolvers<void>();
+  const busy = home.parts.devices.unlessUsed("amsterdam", () => held.promise);
+  const withdrawn = withdrawDirect(home.parts);
+  expect(await add({ prefixes: ["192.0.2.0/24"], exit: "direct" })).toMatchObject({ exit: "direct" });
+  held.resolve();
+  await Promise.all([busy, withdrawn]);
+  expect(await list()).toMatchObject([{ exit: "blocked", open: false }]);
+  expect(loaded()).toEqual(["ip daddr 192.0.2.0/24 goto exit_blocked"]);
 });
 
 test("a rule to a tunnel that is being removed meanwhile is refused", async () => {
