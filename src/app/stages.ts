@@ -32,7 +32,7 @@ function firstOf(parts: Needs): Part[] {
     { name: "journal", close: () => journal.write() },
     {
       name: "notifications",
-      run: (signal) => notify(parts, signal),
+      run: (signal) => Promise.all([notify(parts, signal), parts.notifications.watch(signal)]),
       close: () => parts.notifications.save(),
     },
     {

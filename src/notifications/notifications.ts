@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { isLoopback, parseAddress } from "../base/address.ts";
-import { GatewayError, messageOf as reasonOf, Unsaved } from "../base/errors.ts";
+import { Decision, effectBy } from "../base/decision.ts";
+import { GatewayError, messageOf as reasonOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { nameIn } from "../base/name.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
@@ -18,6 +19,7 @@ import { parseTarget, type Target } from "./target.ts";
 interface Deps extends Pick<DeliveryDeps, "send" | "isOpenTo"> {
   host: Pick<Host, "now" | "monotonic" | "sleep" | "read">;
   store: Texts & {
+    atomically(work: () => void): void;
     /** Leaves no copy of what was removed. */
     scrub(): void;
   };
@@ -77,13 +79,28 @@ export class Notifications {
   private isSaving = false;
   /** Null until the start. */
   private begin: ((target: Target, added: NewTarget | null, kept?: Kept) => Used) | null = null;
+  /** What people have added. */
+  private readonly decision: Decision<readonly NewTarget[]>;
+  /** Those of them that are in use, or would be if they could. */
+  private applied: readonly NewTarget[];
+  /** Who has asked for the change that is under way. */
+  private by = "";
 
-  constructor(private readonly deps: Deps) {}
+  constructor(private readonly deps: Deps) {
+    const { store } = deps;
+    this.decision = new Decision({
+      store,
+      read: () => ADDED_TARGETS.read(store),
+      write: (_, added) => ADDED_TARGETS.write(store, added),
+      parts: [{ apply: async (added) => this.apply(added), effect: effectBy(textsOf) }],
+    });
+    this.applied = this.decision.value;
+  }
 
   /** Reads the addresses and the stored state, and begins to send. Nothing has to wait for it. */
   async start(signal: AbortSignal): Promise<void> {
     const { host, log, hostname, send, isOpenTo, store } = this.deps;
-    const targets = await this.targets();
+    const targets = this.targets(await this.given());
     for (const { target, error } of this.unusable) log.warn(`--notify: ${target}: ${error}`);
     const stored = STORED.read(store) ?? { targets: {}, outages: [] };
     this.saved = store.read(STORED.key) ?? "";
@@ -110,7 +127,7 @@ export class Notifications {
 
   /** As people have named what they have added. */
   names(): string[] {
-    return ADDED_TARGETS.read(this.deps.store).map(({ name }) => name);
+    return this.decision.value.map(({ name }) => name);
   }
 
   list(): ShownTarget[] {
@@ -123,39 +140,38 @@ export class Notifications {
   }
 
   /** Throws `GatewayError`, whose message does not quote the address. `by` is who has asked for it. */
-  add({ name, address }: NewTarget, by: string): ShownTarget {
+  async add({ name, address }: NewTarget, by: string): Promise<ShownTarget> {
     if (this.begin === null)
       throw new GatewayError("unable", "the service is starting; try again in a moment");
     const target = addedTarget({ name, address });
-    if (this.names().includes(name))
-      return refuse(`name: ${name} exists; remove it first, or choose another name`);
-    if (this.isUsed(target)) return refuse("address: notifications go there already");
-    if (Math.max(this.used.length, this.names().length) >= MAX_TARGETS)
-      return refuse(`there are ${MAX_TARGETS} addresses already; remove one first`);
-    ADDED_TARGETS.write(this.deps.store, [...ADDED_TARGETS.read(this.deps.store), { name, address }]);
-    this.use(target, { name, address });
-    this.deps.onChange(`Notifications go to ${name} too (${target.name}), added by ${by}.`);
+    await this.decision.change((added) => {
+      if (this.names().includes(name))
+        return refuse(`name: ${name} exists; remove it first, or choose another name`);
+      if (this.isUsed(target)) return refuse("address: notifications go there already");
+      if (Math.max(this.used.length, added.length) >= MAX_TARGETS)
+        return refuse(`there are ${MAX_TARGETS} addresses already; remove one first`);
+      this.by = by;
+      return [...added, { name, address }];
+    });
     return { name, target: target.name, waiting: 0, error: null };
   }
 
   /** From now on nothing is sent there, even if that cannot be saved. Then it throws. */
-  remove(name: string, by: string): void {
-    const removed = this.used.find(({ added }) => added?.name === name);
-    // One that is saved and not used is the same as one of the settings, or has become unusable.
-    if (removed === undefined && !this.names().includes(name))
+  async remove(name: string, by: string): Promise<void> {
+    const { store } = this.deps;
+    const isOther = (each: NewTarget) => each.name !== name;
+    if ([...this.decision.value, ...ADDED_TARGETS.read(store)].every(isOther))
       throw new GatewayError("not_found", `no address with the name ${name} was added`);
-    removed?.ending.abort();
-    this.used = this.used.filter((each) => each !== removed);
-    const where = removed === undefined ? "" : ` (${removed.delivery.target.name})`;
-    this.deps.onChange(`Notifications go to ${name} no longer${where}, removed by ${by}.`);
-    try {
-      const others = ADDED_TARGETS.read(this.deps.store).filter((each) => each.name !== name);
-      ADDED_TARGETS.write(this.deps.store, others);
-      this.deps.store.scrub();
-    } catch (error) {
-      throw new Unsaved(error);
-    }
-    void this.saveSoon();
+    await this.decision.change((added) => {
+      this.by = by;
+      return added.filter(isOther);
+    });
+    store.scrub();
+  }
+
+  /** Saves what could not be saved, until `signal` aborts. */
+  watch(signal: AbortSignal): Promise<void> {
+    return this.decision.keepSaved(this.deps.host, signal);
   }
 
   /** Sends every target a message now. */
@@ -184,6 +200,27 @@ export class Notifications {
     }
   }
 
+  private apply(added: readonly NewTarget[]): void {
+    const before = this.applied;
+    this.applied = added;
+    for (const each of before.filter((former) => !added.includes(former))) this.end(each);
+    for (const each of added.filter((later) => !before.includes(later))) {
+      const target = parseTarget(each.address);
+      this.use(target, each);
+      this.deps.onChange(`Notifications go to ${each.name} too (${target.name}), added by ${this.by}.`);
+    }
+  }
+
+  /** One that is not used is the same as one of the settings, or cannot be used. */
+  private end({ name }: NewTarget): void {
+    const ended = this.used.find(({ added }) => added?.name === name);
+    ended?.ending.abort();
+    this.used = this.used.filter((each) => each !== ended);
+    const where = ended === undefined ? "" : ` (${ended.delivery.target.name})`;
+    this.deps.onChange(`Notifications go to ${name} no longer${where}, removed by ${this.by}.`);
+    void this.saveSoon();
+  }
+
   private use(target: Target, added: NewTarget | null, kept?: Kept): void {
     if (this.begin !== null) this.used = [...this.used, this.begin(target, added, kept)];
   }
@@ -201,15 +238,12 @@ export class Notifications {
   }
 
   /** Those of the settings come first. Of those that are the same, the first counts. */
-  private async targets(): Promise<(readonly [Target, NewTarget | null])[]> {
-    const given = (await this.given()).map((target) => [target, null] as const);
-    const added: (readonly [Target, NewTarget])[] = [];
-    for (const each of ADDED_TARGETS.read(this.deps.store)) {
-      const [target] = this.parsed(each.address, each.name);
-      if (target !== undefined) added.push([target, each]);
-    }
+  private targets(given: readonly Target[]): (readonly [Target, NewTarget | null])[] {
+    const added = this.decision.value.flatMap((each) =>
+      this.parsed(each.address, each.name).map((target) => [target, each] as const),
+    );
     const known = new Map<string, readonly [Target, NewTarget | null]>();
-    for (const each of [...given, ...added]) {
+    for (const each of [...given.map((target) => [target, null] as const), ...added]) {
       const digest = digestOf(each[0]);
       if (!known.has(digest)) known.set(digest, each);
     }
@@ -269,6 +303,10 @@ function targetIn(address: string): Target {
 
 function refuse(what: string): never {
   throw new GatewayError("bad_request", what);
+}
+
+function textsOf(added: readonly NewTarget[]): string[] {
+  return added.map(({ name, address }) => `${name} ${address}`);
 }
 
 function digestOf(target: Target): string {

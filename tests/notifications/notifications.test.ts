@@ -1,7 +1,8 @@
+import type { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import type { AlertCode } from "../../src/base/alert.ts";
 import { GatewayError } from "../../src/base/errors.ts";
-import { Notifications } from "../../src/notifications/notifications.ts";
+import { ADDED_TARGETS, Notifications } from "../../src/notifications/notifications.ts";
 import { Store } from "../../src/store/store.ts";
 import type { HttpsAnswer, HttpsRequest } from "../../src/system/host.ts";
 import type { State } from "../../src/tunnel/state.ts";
@@ -30,7 +31,7 @@ class World {
   isUp = true;
   store: Store;
   notifications: Notifications;
-  private stopping = new AbortController();
+  stopping = new AbortController();
 
   constructor(
     private readonly directory: string,
@@ -365,17 +366,39 @@ test("an added address that a setting has too, or that cannot be used, outlives 
   inDirectory(async (directory) => {
     const first = new World(directory, []);
     await first.start();
-    first.notifications.add({ name: "phone", address: FAR }, "a test");
+    await first.notifications.add({ name: "phone", address: FAR }, "a test");
     await first.restart("stop");
     first.store.close();
     const second = new World(directory, [FAR]);
     await second.start();
     expect(second.notifications.list()).toMatchObject([{ name: null }]);
-    second.notifications.add({ name: "tablet", address: LAN }, "a test");
+    await second.notifications.add({ name: "tablet", address: LAN }, "a test");
     expect(second.notifications.names()).toEqual(["phone", "tablet"]);
-    expect(() => second.notifications.add({ name: "phone", address: LAN }, "a test")).toThrow(/exists/);
-    second.notifications.remove("phone", "a test");
+    await expect(second.notifications.add({ name: "phone", address: LAN }, "a test")).rejects.toThrow(
+      /exists/,
+    );
+    await second.notifications.remove("phone", "a test");
     expect(second.notifications.names()).toEqual(["tablet"]);
-    expect(() => second.notifications.remove("phone", "a test")).toThrow(/no address/);
+    await expect(second.notifications.remove("phone", "a test")).rejects.toThrow(/no address/);
     second.store.close();
+  }));
+
+test("on a disk that takes no writes nothing is added, and what is removed gets nothing more and is saved later", () =>
+  withWorld([], async (world) => {
+    const { notifications, store, host, stopping } = world;
+    await notifications.add({ name: "phone", address: LAN }, "a test");
+    void notifications.watch(stopping.signal);
+    const { database } = store as unknown as { database: Database };
+    database.run("PRAGMA query_only = ON");
+    const added = notifications.add({ name: "tablet", address: FAR }, "a test");
+    await expect(added).rejects.toThrow("read-only");
+    expect(notifications.names()).toEqual(["phone"]);
+    await expect(notifications.remove("phone", "a test")).rejects.toThrow("a restart would undo it");
+    await host.pass(60_000);
+    expect([notifications.list(), ADDED_TARGETS.read(store)]).toMatchObject([[], [{ name: "phone" }]]);
+    database.run("PRAGMA query_only = OFF");
+    await host.pass(15_000);
+    expect(ADDED_TARGETS.read(store)).toEqual([]);
+    expect(world.changes).toHaveLength(2);
+    stopping.abort();
   }));
