@@ -55,6 +55,7 @@ export function ownPortsPart({ ports, remote }: OwnPorts): string {
   chain to_own_ports {
     type nat hook prerouting priority dstnat - 19; policy accept;
     iifname "lo" accept
+    meta l4proto != tcp accept comment "what has no TCP port does not match the next rule"
     tcp dport != { ${ports.join(", ")} } accept
     fib daddr type != local accept
     update @own_starts { ether saddr limit rate over ${perSecond}/second burst ${burst} packets } goto refuse
