@@ -90,7 +90,7 @@ export class Bus<Events extends object> {
   }
 
   private call(listener: Listener<EventOf<Events>>, event: EventOf<Events>): Promise<unknown>[] {
-    const failed = (error: unknown) => this.fault(event, messageOf(error));
+    const failed = (error: unknown) => this.fault(event, error);
     try {
       const done = listener.hear(event);
       return done instanceof Promise ? [done.catch(failed)] : [];
@@ -100,11 +100,14 @@ export class Bus<Events extends object> {
     }
   }
 
-  private fault({ type }: EventOf<Events>, why: string): void {
-    const fault = `the event ${String(type)}: ${why}`;
-    if (this.faults.has(fault) || this.faults.size >= MAX_FAULTS) return;
-    this.faults.add(fault);
-    this.report(fault);
+  /** A report that fails keeps events from nobody. */
+  private fault({ type }: EventOf<Events>, why: unknown): void {
+    try {
+      const fault = `the event ${String(type)}: ${messageOf(why)}`;
+      if (this.faults.has(fault) || this.faults.size >= MAX_FAULTS) return;
+      this.faults.add(fault);
+      this.report(fault);
+    } catch {}
   }
 
   private listenersOf(type: keyof Events): Set<Listener<EventOf<Events>>> {

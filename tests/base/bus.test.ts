@@ -51,6 +51,21 @@ test("one that subscribes while an event is delivered hears the next one", () =>
   expect(heard).toEqual([2]);
 });
 
+test("a report that fails, or an error without a text, keeps no event from the others", async () => {
+  const bus = new Bus<Events>(() => {
+    throw new Error("nobody reads the log");
+  });
+  const heard: number[] = [];
+  bus.subscribe("door", () => {
+    throw new Error("broken");
+  });
+  bus.subscribe("door", () => Promise.reject(Object.create(null)));
+  bus.subscribe("count", ({ payload }) => void heard.push(payload));
+  await bus.published({ type: "door", payload: { open: true } });
+  bus.publish(count(1));
+  expect(heard).toEqual([1]);
+});
+
 test("a listener's error reaches neither another listener nor the publisher, and is reported once", async () => {
   const { bus, faults } = newBus();
   const heard: number[] = [];
