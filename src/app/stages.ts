@@ -22,7 +22,7 @@ export function stagesOf(parts: Needs): Stages {
 }
 
 function firstOf(parts: Needs): Part[] {
-  const { host, store, savedState, journal, history, devices, destinations, tunnels } = parts;
+  const { host, store, savedState, operatorSwitch, journal, history, devices, destinations, tunnels } = parts;
   return [
     {
       name: "database",
@@ -36,8 +36,9 @@ function firstOf(parts: Needs): Part[] {
       close: () => parts.notifications.save(),
     },
     {
-      name: "saved state",
-      reload: () => savedState.reload(),
+      name: "saved state and kill switch",
+      reload: () => operatorSwitch.reload(),
+      reloaded: () => operatorSwitch.reloaded(),
       run: (signal) => savedState.keepSaving(host, signal),
     },
     {

@@ -1,6 +1,5 @@
 import { GatewayError, messageOf } from "../base/errors.ts";
 import { nextTurn } from "../base/queue.ts";
-import type { OperatorSwitch } from "../killswitch/operator-switch.ts";
 import type { Accounts } from "../providers/accounts.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
@@ -15,7 +14,6 @@ interface Deps {
   store: Store;
   tunnels: Tunnels;
   savedState: SavedState;
-  operatorSwitch: OperatorSwitch;
   host: Pick<Host, "now">;
   accounts: Pick<Accounts, "beside">;
   /** Makes everything that keeps something read it again. */
@@ -67,20 +65,17 @@ async function restored(
   may: Permissions,
   agree: Agreement,
 ): Promise<Restored> {
-  const { store, tunnels, operatorSwitch, savedState } = deps;
+  const { store, tunnels, savedState } = deps;
   // One that never had a server is not in the store, which could give its slot to another.
   for (const tunnel of tunnels.all()) await tunnels.dropUnused(tunnel);
   assertDown(tunnels);
-  const before = operatorSwitch.isOn;
   // State that is still unsaved would later overwrite what is restored.
   savedState.save();
   savedState.assertSaved();
   const plan = planOf(holdingsOf(store), contents, may);
   agree(plan);
   const outcome = restoreInto(store, contents, may, plan);
-  const [reloaded] = await Promise.allSettled([deps.reload()]);
-  if (operatorSwitch.isOn !== before) await operatorSwitch.turn(operatorSwitch.isOn);
-  if (reloaded.status === "rejected") throw reloaded.reason;
+  await deps.reload();
   return outcome;
 }
 

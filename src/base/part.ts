@@ -5,6 +5,8 @@ export interface Part {
   readonly name: string;
   /** Reads again what it keeps, after another writer has changed the database. */
   reload?(): unknown;
+  /** Called once all have done so, and none has failed: before that, nothing opens that was closed. */
+  reloaded?(): unknown;
   /** Works until `signal` aborts. */
   run?(signal: AbortSignal): unknown;
   /** Ends what must not be cut off: what it has begun, or has not saved. */
@@ -18,6 +20,7 @@ export interface Part {
 export async function reloadAll(parts: readonly Part[]): Promise<void> {
   const reloaded = await Promise.allSettled(parts.map(async (part) => part.reload?.()));
   for (const each of reloaded) if (each.status === "rejected") throw each.reason;
+  for (const part of parts) await part.reloaded?.();
 }
 
 /** A part whose work ends by itself once its signal has aborted, and is waited for. */

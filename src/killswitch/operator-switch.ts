@@ -20,7 +20,7 @@ export function isKillSwitchWanted(saved: Pick<Texts, "read">): boolean {
 interface Deps {
   killSwitch: Pick<KillSwitch, "enforce">;
   /** Has each value at once, and saves it later if it cannot be saved now. */
-  savedState: Texts & { assertSaved(): void };
+  savedState: Texts & { reload(): void; assertSaved(): void };
   /** Throws if a value cannot be saved. */
   store: Pick<Texts, "write">;
   /** Decides while `main` is not being dialled, and makes the kernel match. That is retried if it fails. */
@@ -34,6 +34,8 @@ export class OperatorSwitch {
   private requested = true;
   /** The decision, as far as an alert has told it. */
   private announced: boolean;
+  /** Whether it was read as off again, and stays on until everything else has been read. */
+  private isOffDue = false;
   private readonly listeners = new Set<() => void>();
 
   constructor(private readonly deps: Deps) {
@@ -51,6 +53,7 @@ export class OperatorSwitch {
   async turn(isOn: boolean): Promise<void> {
     const { savedState, killSwitch, settle } = this.deps;
     this.requested = isOn;
+    this.isOffDue = false;
     if (isOn) {
       // A connect that tries one target after the other may take minutes, and what closes does not wait for it.
       this.save(true);
@@ -64,6 +67,19 @@ export class OperatorSwitch {
     });
     for (const listener of this.listeners) listener();
     savedState.assertSaved();
+  }
+
+  /** Reads the saved state again. On takes effect at once; off with `reloaded`, and not at all without it. */
+  async reload(): Promise<void> {
+    const wasOn = this.isOn;
+    this.deps.savedState.reload();
+    this.isOffDue = wasOn && !this.isOn;
+    if (this.isOffDue) this.save(true);
+    else if (this.isOn !== wasOn) await this.turn(true);
+  }
+
+  async reloaded(): Promise<void> {
+    if (this.isOffDue) await this.turn(false);
   }
 
   /** Saves the decision, and tells of it if it is another one. The kernel is the caller's. */

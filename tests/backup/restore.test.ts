@@ -5,7 +5,7 @@ import { holdingsOf } from "../../src/backup/holdings.ts";
 import { liveBackup } from "../../src/backup/live.ts";
 import { changesBy, type Permissions, restoreInto } from "../../src/backup/restore.ts";
 import { GatewayError } from "../../src/base/errors.ts";
-import { reloadAll } from "../../src/base/part.ts";
+import { type Part, reloadAll } from "../../src/base/part.ts";
 import { nextTurn } from "../../src/base/queue.ts";
 import { MAX_ASSIGNED } from "../../src/devices/assignments.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
@@ -801,22 +801,37 @@ test("a connection that was restored keeps its wish for keys when it ends", () =
 
 describe("a restore while the service runs", () => {
   /** A gateway, and its backup. */
-  async function live(directory: string, parts: Partial<Parameters<typeof liveBackup>[0]> = {}) {
+  async function live(
+    directory: string,
+    parts: Partial<Parameters<typeof liveBackup>[0]> = {},
+    others: (gateway: Gateway) => Part[] = () => [],
+  ) {
     const gateway = await Gateway.started(directory);
-    const { store, tunnels, savedState, host } = gateway;
+    const { store, tunnels, savedState, host, operatorSwitch } = gateway;
     const catalogue = new Catalogue(store, new ManagedList({ missing: "there is none" }));
     const loads: number[] = [];
     const backup = liveBackup({
-      ...{ store, tunnels, savedState, host, operatorSwitch: gateway.operatorSwitch },
+      ...{ store, tunnels, savedState, host },
       accounts: { beside: (work) => work() },
-      reload: async () => {
-        savedState.reload();
-        tunnels.takeUpSaved();
-        catalogue.reload();
-        gateway.qualitySettings.reload();
-        tunnels.qualityChanged();
-        loads.push(store.devices().length);
-      },
+      reload: () =>
+        reloadAll([
+          {
+            name: "kill switch",
+            reload: () => operatorSwitch.reload(),
+            reloaded: () => operatorSwitch.reloaded(),
+          },
+          {
+            name: "the rest",
+            reload: () => {
+              tunnels.takeUpSaved();
+              catalogue.reload();
+              gateway.qualitySettings.reload();
+              tunnels.qualityChanged();
+              loads.push(store.devices().length);
+            },
+          },
+          ...others(gateway),
+        ]),
       ...parts,
     });
     return { gateway, catalogue, backup, loads };
@@ -988,14 +1003,46 @@ describe("a restore while the service runs", () => {
       expect(gateway.store.read("account")).toBe(there);
     }));
 
+  const REFUSED: Part = {
+    name: "exits",
+    reload: () => {
+      throw new GatewayError("kernel_refused", "no exits");
+    },
+  };
+  const OFF = { replace: true, killswitchOff: true, direct: false };
+
+  test("turns the kill switch off once everything else is taken up, and on before that", () =>
+    inTunnelDirectory(async (directory) => {
+      const stood: boolean[] = [];
+      const { gateway, backup } = await live(directory, {}, ({ operatorSwitch }) => [
+        {
+          name: "exits",
+          reload: async () => {
+            // A part that loads the kill switch, as devices do, must not open it.
+            await gateway.devices.reload();
+            stood.push(operatorSwitch.isOn, (await gateway.status()).killswitch_active);
+          },
+        },
+      ]);
+      await backup.restore(contents({ killswitch: "off" }), OFF);
+      expect([...stood, (await gateway.status()).killswitch_active]).toEqual([true, true, false]);
+      await backup.restore(contents({}), OFF);
+      expect(stood.slice(2)).toEqual([true, true]);
+    }));
+
+  test("leaves the kill switch on, over a restart too, if a part of it is refused", () =>
+    inTunnelDirectory(async (directory) => {
+      const { gateway, backup } = await live(directory, {}, () => [REFUSED]);
+      await expect(backup.restore(contents({ killswitch: "off" }), OFF)).rejects.toThrow("no exits");
+      expect([(await gateway.status()).killswitch_active, gateway.store.read("killswitch")]).toEqual([
+        true,
+        "on",
+      ]);
+    }));
+
   test("is taken up as far as possible if the kernel refuses a part of it", () =>
     inTunnelDirectory(async (directory) => {
-      const { gateway, backup } = await live(directory, {
-        reload: async () => {
-          gateway.savedState.reload();
-          throw new GatewayError("kernel_refused", "no exits");
-        },
-      });
+      const { gateway, backup } = await live(directory, {}, () => [REFUSED]);
       await gateway.operatorSwitch.turn(false);
       await expect(backup.restore(contents({}), CAREFUL)).rejects.toThrow("no exits");
       expect((await gateway.status()).killswitch_active).toBe(true);

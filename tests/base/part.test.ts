@@ -33,6 +33,22 @@ test("all begin to reload in their order, before any has ended, and one that fai
   expect(done.at(-1)).toBe("slow ends");
 });
 
+test("what waits until all have been reloaded comes after the last, and not at all if one has failed", async () => {
+  const done: string[] = [];
+  const cautious: Part = { name: "cautious", reloaded: () => void done.push("opens") };
+  const slow: Part = {
+    name: "slow",
+    reload: async () => {
+      await Promise.resolve();
+      done.push("slow ends");
+    },
+  };
+  await reloadAll([cautious, slow]);
+  expect(done).toEqual(["slow ends", "opens"]);
+  await expect(reloadAll([cautious, slow, { name: "broken", reload: failing }])).rejects.toThrow("refused");
+  expect(done).toEqual(["slow ends", "opens", "slow ends"]);
+});
+
 test("a part that fails is reported by its name, and the others run", async () => {
   const faults: string[] = [];
   const ending = new AbortController();
