@@ -64,6 +64,8 @@ export class Decision<Value> {
   private current: Value;
   /** Whether the database lacks more than the next change. */
   private isUnsaved = false;
+  /** Set while the database has what another writer has written, and this has not read. */
+  private stale: { ready: Promise<unknown> | undefined } | null = null;
   private readonly queue = new Queue();
 
   constructor(private readonly deps: Deps<Value>) {
@@ -85,8 +87,7 @@ export class Decision<Value> {
    */
   change(edit: (value: Value) => Value | Promise<Value>): Promise<void> {
     return this.queue.add(async () => {
-      const before = this.current;
-      const after = await edit(before);
+      const [before, after] = await this.edited(edit);
       if (after === before) return this.assertSaved(this.saveRest());
       const holds = this.holdsUnsaved(before, after);
       const fault = holds ? await this.tighten(before, after) : await this.loosen(before, after);
@@ -97,17 +98,14 @@ export class Decision<Value> {
 
   /**
    * Reads the value again and puts it in force, after the start or after another writer has changed the database. Changes
-   * from now on wait for that; it waits for `ready`, whatever comes of it.
+   * from now on wait for that, and those that wait already are made to what that writer has written; it waits for
+   * `ready`, whatever comes of it.
    */
   reload(ready?: Promise<unknown>): Promise<void> {
+    this.stale = { ready };
     return this.queue.add(async () => {
-      await ready?.catch(() => {});
-      const before = this.current;
-      this.current = this.deps.read();
-      this.isUnsaved = false;
-      const applied = await Promise.allSettled(this.deps.parts.map((part) => part.apply(this.current)));
-      this.deps.changed?.(before, this.current);
-      for (const outcome of applied) if (outcome.status === "rejected") throw outcome.reason;
+      for (const outcome of await this.readAgain(ready))
+        if (outcome.status === "rejected") throw outcome.reason;
     });
   }
 
@@ -128,6 +126,27 @@ export class Decision<Value> {
   /** Runs work that no change overlaps. */
   between<T>(work: () => T | Promise<T>): Promise<T> {
     return this.queue.add(work);
+  }
+
+  private async readAgain(ready: Promise<unknown> | undefined): Promise<PromiseSettledResult<void>[]> {
+    await ready?.catch(() => {});
+    const before = this.current;
+    this.current = this.deps.read();
+    this.isUnsaved = false;
+    this.stale = null;
+    const applied = await Promise.allSettled(this.deps.parts.map((part) => part.apply(this.current)));
+    this.deps.changed?.(before, this.current);
+    return applied;
+  }
+
+  private async edited(edit: (value: Value) => Value | Promise<Value>): Promise<[Value, Value]> {
+    for (;;) {
+      // `reload` comes later, puts it in force again, and throws what fails.
+      if (this.stale !== null) await this.readAgain(this.stale.ready);
+      const before = this.current;
+      const after = await edit(before);
+      if (this.stale === null) return [before, after];
+    }
   }
 
   /** Whether the change takes effect even if it cannot be saved. What is in force unsaved may be repeated. */
@@ -185,7 +204,7 @@ export class Decision<Value> {
 
   /** What changes before have left unsaved. */
   private saveRest(): unknown {
-    return this.isUnsaved ? this.trySave(this.current, this.current) : null;
+    return this.isUnsaved && this.stale === null ? this.trySave(this.current, this.current) : null;
   }
 
   private assertSaved(fault: unknown): void {

@@ -49,6 +49,8 @@ class World {
   isDiskFaulty = false;
   answers: Answer[] = [];
   change: Change | null = null;
+  /** Whether the database is to be read again. */
+  isStale = false;
   /** Called before and after each effect: here a SIGKILL may come. */
   onStep = () => {};
 
@@ -220,7 +222,11 @@ async function run(
 ): Promise<void> {
   // In the turn of the answer: the next change may begin after it.
   if (what === "load") {
-    const read = () => expected.read(world.database);
+    const read = () => {
+      world.isStale = false;
+      expected.read(world.database);
+    };
+    world.isStale = true;
     return decision.reload().then(read, read);
   }
   if (what === "retry") {
@@ -239,6 +245,9 @@ async function run(
   };
   return decision
     .change((before) => {
+      // A change that has waited begins with what is read again.
+      if (world.isStale) expected.read(world.database);
+      world.isStale = false;
       expect(before).toEqual(expected.value);
       const after = { ...before, ...to };
       [world.disk, world.answers] = [[...disk], [...kernel]];
@@ -345,14 +354,15 @@ describe("the same property fails for a decision", () => {
     ],
     [
       "that overlaps another one",
-      "return this.queue.add(async () => {\n      const before = this.current;\n      const after",
-      "return Promise.resolve().then(async () => {\n      const before = this.current;\n      const after",
+      "return this.queue.add(async () => {\n      const [before",
+      "return Promise.resolve().then(async () => {\n      const [before",
     ],
     [
       "that keeps what it had when it is read again",
-      "this.current = this.deps.read();\n      this.isUnsaved",
+      "this.current = this.deps.read();\n    this.isUnsaved",
       "this.isUnsaved",
     ],
+    ["that makes a change to what was there before it is read again", "this.stale = { ready };", ""],
     [
       "that does not apply what was read again",
       "this.deps.parts.map((part) => part.apply(this.current))",

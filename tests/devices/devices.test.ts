@@ -489,6 +489,21 @@ test("if the kernel refuses before it is saved, nothing has changed", async () =
   expect(world.parts.at(-1)?.devices).toEqual([]);
 });
 
+test("a change that waits during a restore is made to what was restored", async () => {
+  await world.devices.assign(TV, { rate: { down: 1, up: null } });
+  const held = Promise.withResolvers<void>();
+  const busy = world.devices.unlessUsed("amsterdam", () => held.promise);
+  const changed = world.devices.assign(PHONE, { rate: { down: 2, up: null } });
+  world.store.write("limits", JSON.stringify([{ id: TV, rate: { down: 5, up: null } }]));
+  const reloaded = world.devices.reload();
+  held.resolve();
+  await Promise.all([busy, changed, reloaded]);
+  expect([await world.row(TV), await world.row(PHONE)]).toMatchObject([
+    { rate: { down: 5 } },
+    { rate: { down: 2 } },
+  ]);
+});
+
 test("changes at once are made one after another", async () => {
   await Promise.all([
     world.devices.assign(TV, { name: "TV" }),
