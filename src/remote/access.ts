@@ -141,8 +141,11 @@ export class RemoteAccess {
 
   /** Reads the decisions again, after another writer has changed the database. */
   reload(): Promise<void> {
+    // Asked for in this turn: changes that wait in the queue are made to what was restored.
+    const read = this.deps.remote.decision.reload();
+    read.catch(() => {});
     return this.queue.add(async () => {
-      await this.deps.remote.decision.reload();
+      await read;
       await this.tunnelPort.want(wantedPort(this.deps.remote.access));
       await this.deps.remote.settle();
       this.tell();

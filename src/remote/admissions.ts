@@ -81,7 +81,10 @@ export class Admissions {
     const { devices, remote, change, store, alarm } = this.deps;
     const peer = named(this.known, nameOrId);
     const name = devices.nameOf(peer.id) ?? peer.id;
-    const others = ({ access, peers }: Decided) => ({ access, peers: peers.filter((each) => each !== peer) });
+    const others = ({ access, peers }: Decided) => ({
+      access,
+      peers: peers.filter(({ id }) => id !== peer.id),
+    });
     await change(others).finally(async () => {
       if (remote.isKnown(peer.id)) return;
       await remote.whileReserved(peer.id, () => devices.forget(peer.id)).catch(() => {});
@@ -93,7 +96,7 @@ export class Admissions {
   private permitLan(peer: RemotePeer, lan: boolean): Promise<void> {
     return this.deps.change(({ access, peers }) => ({
       access,
-      peers: peers.map((each) => (each === peer ? { ...each, lan } : each)),
+      peers: peers.map((each) => (each.id === peer.id ? { ...each, lan } : each)),
     }));
   }
 

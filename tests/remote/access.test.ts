@@ -89,7 +89,7 @@ function world() {
   const access = new RemoteAccess({ ...deps, ...quiet, userspace: "wireguard-go", ula: null } as never);
   const add = (name: string, lan?: boolean) =>
     access.add({ name, public_key: generateKeyPair().publicKey, ...(lan !== undefined && { lan }) });
-  return { access, state, add, names, ran, host, load: () => access.reload() };
+  return { access, state, texts, add, names, ran, host, load: () => access.reload() };
 }
 
 test("what opens does not take effect if it cannot be saved", async () => {
@@ -161,6 +161,17 @@ test("what closed without being saved is saved by doing it again", async () => {
   await access.turnOff();
   await load();
   expect(state.part).toBeNull();
+});
+
+test("a change that waits meanwhile takes nothing away of what a restore brings", async () => {
+  const { access, state, texts, add, load } = world();
+  await access.turnOn(CHOICE);
+  for (const name of ["phone", "laptop"]) await add(name);
+  const [phone, laptop] = JSON.parse(`${texts.get("remote_devices")}`);
+  const changed = access.update("laptop", { lan: false });
+  texts.set("remote_devices", JSON.stringify([{ ...phone, lan: false }, laptop]));
+  await Promise.all([changed, load()]);
+  expect(state.part?.remote?.devices.map(({ lan }) => lan)).toEqual([false, false]);
 });
 
 test("what closes is saved even if the interface cannot be told", async () => {
