@@ -93,6 +93,8 @@ export class Schedules {
   /** Whether the database lacks something that was done. */
   private isDoneUnsaved = false;
   private isFaulty = false;
+  /** Why the last look failed, or null. */
+  private trouble: string | null = null;
   private readonly moving = new Set<string>();
   private readonly faults = new Map<string, string>();
   private readonly queue = new Queue();
@@ -165,10 +167,22 @@ export class Schedules {
 
   /** Carries them out until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
+    while (!signal.aborted) await this.deps.clock.sleep(await this.turn(), signal);
+  }
+
+  /** What fails is tried again: a time that has passed still counts. The pause until then, in milliseconds. */
+  private async turn(): Promise<number> {
+    const { clock, log } = this.deps;
+    try {
       await this.look();
       await this.decision.saveAgain();
-      await this.deps.clock.sleep(this.pauseMs, signal);
+      this.trouble = null;
+      return this.pauseMs;
+    } catch (error) {
+      const trouble = messageOf(error);
+      if (trouble !== this.trouble) log.warn(`schedules: ${trouble}`);
+      this.trouble = trouble;
+      return untilBeat(LOOK_EVERY_MS, clock.monotonic());
     }
   }
 

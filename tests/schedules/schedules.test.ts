@@ -530,6 +530,19 @@ test("a disk that takes no writes refuses a schedule, and does not keep those th
   expect(world.schedules.list().schedules).toHaveLength(1);
 });
 
+test("a disk that cannot be read for a while is told once, and keeps schedules from no later work", async () => {
+  await world.schedules.put("bedtime", NIGHT);
+  const { get } = world.settings;
+  world.settings.get = () => {
+    throw new GatewayError("unable", "the disk does not answer");
+  };
+  await world.until("2026-11-22T20:00");
+  expect(world.alerts).toEqual(["schedules: the disk does not answer"]);
+  world.settings.get = get;
+  await world.until("2026-11-22T22:00");
+  expect(world.done).toEqual([`11-22T21:00 ${TV} blocked`]);
+});
+
 describe("on a disk that takes no writes", () => {
   const FULL = new GatewayError("storage_full", "the disk is full");
   const IN_FORCE = "the disk is full The change is in force, but a restart would undo it";
