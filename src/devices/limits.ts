@@ -1,5 +1,6 @@
 import type { Address } from "../base/address.ts";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { GatewayError } from "../base/errors.ts";
+import { Fault } from "../base/fault.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
 import { markOfDevice, markOfRemote } from "../network/device-mark.ts";
@@ -50,7 +51,7 @@ export class Limits {
   private inside: readonly string[] | null = null;
   /** What was loaded last, and how the kernel lists it. Null if that is not known. */
   private loaded: (Wanted & { listing: string | null }) | null = null;
-  private isFaulty = false;
+  private readonly fault = new Fault("devices are not limited");
   private readonly queue = new Queue();
 
   constructor(private readonly deps: Deps) {}
@@ -133,14 +134,8 @@ export class Limits {
   }
 
   /** Like `load`, but tells the log of a failure, once. */
-  private async settle(): Promise<void> {
-    try {
-      await this.load();
-      this.isFaulty = false;
-    } catch (error) {
-      if (!this.isFaulty) this.deps.log.warn(`devices are not limited: ${messageOf(error)}`);
-      this.isFaulty = true;
-    }
+  private settle(): Promise<void> {
+    return this.fault.attemptAsync(this.deps.log, () => this.load());
   }
 
   private async load(): Promise<void> {

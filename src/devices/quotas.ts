@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { messageOf } from "../base/errors.ts";
+import { Fault } from "../base/fault.ts";
 import type { Log } from "../base/log.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
 import { readQuotas } from "../network/limits-table.ts";
@@ -56,7 +56,7 @@ export class Quotas {
   private savedAt = 0;
   /** What the database has of what was used. */
   private saved = "";
-  private isFaulty = false;
+  private readonly fault = new Fault("what devices have used of their quotas could not be saved");
 
   constructor(private readonly deps: Deps) {
     this.used = new Map(Object.entries(USED.read(deps.store) ?? {}));
@@ -160,15 +160,10 @@ export class Quotas {
     const text = JSON.stringify(used);
     if (text === this.saved) return;
     this.savedAt = this.deps.host.monotonic();
-    try {
+    this.fault.attempt(this.deps.log, () => {
       USED.write(this.deps.store, used);
       this.saved = text;
-      this.isFaulty = false;
-    } catch (error) {
-      if (!this.isFaulty)
-        this.deps.log.warn(`what devices have used of their quotas could not be saved: ${messageOf(error)}`);
-      this.isFaulty = true;
-    }
+    });
   }
 
   private periodOf(every: Quota["every"]): string {

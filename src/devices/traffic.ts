@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { Address, Prefix } from "../base/address.ts";
-import { messageOf } from "../base/errors.ts";
+import { Fault } from "../base/fault.ts";
 import type { Log } from "../base/log.ts";
 import type { Mac } from "../base/mac.ts";
 import { Queue } from "../base/queue.ts";
@@ -76,7 +76,7 @@ export class Traffic<Id extends string> {
   private readonly reading: Reading<void>;
   /** A listing that came late must not replace a newer one. */
   private readonly queue = new Queue();
-  private isFaulty = false;
+  private readonly fault = new Fault("the traffic of devices cannot be counted");
   /** Whether another program has altered the table before. */
   private isAltered = false;
 
@@ -149,18 +149,7 @@ export class Traffic<Id extends string> {
    */
   read(): Promise<void> {
     return this.reading.get(() =>
-      this.queue
-        .add(() => this.renew())
-        .then(
-          () => {
-            this.isFaulty = false;
-          },
-          (error: unknown) => {
-            if (!this.isFaulty)
-              this.deps.log.warn(`the traffic of devices cannot be counted: ${messageOf(error)}`);
-            this.isFaulty = true;
-          },
-        ),
+      this.fault.attemptAsync(this.deps.log, () => this.queue.add(() => this.renew())),
     );
   }
 

@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { messageOf } from "../base/errors.ts";
+import { Fault } from "../base/fault.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
@@ -77,7 +77,8 @@ export class History {
   private readonly queue = new Queue();
   /** Null until the values of the counters at the start are known. */
   private sources: Sources | null = null;
-  private hasFailed = false;
+  /** The figures stay for the next minute. */
+  private readonly fault = new Fault("the history could not be written");
 
   constructor(private readonly deps: Deps) {
     this.isKept = deps.isKept;
@@ -119,7 +120,7 @@ export class History {
   /** Counts until `signal` aborts. If nothing is to be kept, removes what was kept. */
   async watch(sources: Sources, signal: AbortSignal): Promise<void> {
     if (!this.isKept)
-      return void this.attempt(() => {
+      return void this.fault.attempt(this.deps.log, () => {
         this.ring.clear();
         this.quality.ring.clear();
         this.absences.clear();
@@ -186,21 +187,22 @@ export class History {
 
   /** Writes the minutes that are over. To be called before the figures are read. */
   write(): void {
+    const { log } = this.deps;
     // Nothing to write says nothing about the disk.
-    if (this.quality.hasWaiting) this.attempt(() => this.quality.write());
+    if (this.quality.hasWaiting) this.fault.attempt(log, () => this.quality.write());
     this.writeCarried();
   }
 
   private writeCarried(): void {
     this.minutesSinceWrite = 0;
-    const { checkpoint } = this;
+    const { checkpoint, deps } = this;
     const minutes = this.complete.splice(0);
     this.checkpoint = null;
     const write = () => {
       this.ring.addAll(minutes);
       checkpoint?.();
     };
-    if (checkpoint === null || this.attempt(() => this.deps.store.atomically(write))) return;
+    if (checkpoint === null || this.fault.attempt(deps.log, () => deps.store.atomically(write))) return;
     for (const { amounts } of minutes)
       for (const { kind, name, rx, tx } of amounts) this.note(kind, name, { rx, tx });
   }
@@ -252,18 +254,6 @@ export class History {
 
   private get isQuiet(): boolean {
     return [...this.gathered.values()].reduce((sum, { rx, tx }) => sum + rx + tx, 0) < QUIET_BYTES;
-  }
-
-  /** A disk that accepts no writes is reported once. The figures stay for the next minute. */
-  private attempt(write: () => void): boolean {
-    try {
-      write();
-      this.hasFailed = false;
-    } catch (error) {
-      if (!this.hasFailed) this.deps.log.warn(`the history could not be written: ${messageOf(error)}`);
-      this.hasFailed = true;
-    }
-    return !this.hasFailed;
   }
 }
 

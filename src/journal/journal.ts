@@ -1,5 +1,5 @@
 import { checkerOf } from "../base/checker.ts";
-import { messageOf } from "../base/errors.ts";
+import { Fault } from "../base/fault.ts";
 import type { Log } from "../base/log.ts";
 import type { StoredEvent } from "../store/event-rows.ts";
 import type { Store } from "../store/store.ts";
@@ -38,7 +38,7 @@ export class Journal {
   private written: Readonly<Record<Kind, readonly number[]>> | null = null;
   private lastId: number | null = null;
   private isWriting = false;
-  private hasFailed = false;
+  private readonly fault = new Fault("the journal could not be written");
   private hasDamage = false;
 
   constructor(private readonly deps: Deps) {}
@@ -89,7 +89,7 @@ export class Journal {
   /** Writes the events that are not written yet. A disk that accepts no writes is reported once. */
   write(): void {
     if (this.unwritten.length === 0) return;
-    try {
+    this.fault.attempt(this.deps.log, () => {
       this.written ??= this.storedIds();
       const after = { ...this.written };
       for (const event of this.unwritten) after[kindOf(event)] = [...after[kindOf(event)], event.id];
@@ -100,11 +100,7 @@ export class Journal {
         others: after.others.slice(-MAX_KEPT.others),
       };
       this.unwritten = [];
-      this.hasFailed = false;
-    } catch (error) {
-      if (!this.hasFailed) this.deps.log.warn(`the journal could not be written: ${messageOf(error)}`);
-      this.hasFailed = true;
-    }
+    });
   }
 
   private storedIds(): Record<Kind, readonly number[]> {
@@ -129,7 +125,7 @@ export class Journal {
     if (this.isWriting) return;
     this.isWriting = true;
     while (this.unwritten.length > 0) {
-      await this.deps.clock.sleep(this.hasFailed ? WRITE_AGAIN_MS : WRITE_AFTER_MS);
+      await this.deps.clock.sleep(this.fault.lasts ? WRITE_AGAIN_MS : WRITE_AFTER_MS);
       this.write();
     }
     this.isWriting = false;

@@ -4,6 +4,7 @@ import { untilBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
 import { Decision, type Effect } from "../base/decision.ts";
 import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
+import { Fault } from "../base/fault.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
@@ -92,9 +93,9 @@ export class Schedules {
   private limits: Record<(typeof LIMITS)[number], Record<string, Given>>;
   /** Whether the database lacks something that was done. */
   private isDoneUnsaved = false;
-  private isFaulty = false;
   /** Why the last look failed, or null. */
   private trouble: string | null = null;
+  private readonly fault = new Fault("what schedules have done could not be saved");
   private readonly moving = new Set<string>();
   private readonly faults = new Map<string, string>();
   private readonly queue = new Queue();
@@ -346,17 +347,12 @@ export class Schedules {
    */
   private saveDone(): void {
     const { store, byTime, log } = this.deps;
-    this.isDoneUnsaved = !WHAT.every((what) => byTime[what].isSaved);
-    try {
+    const isSaved = this.fault.attempt(log, () => {
       const exits = byTime.exit.isSaved ? this.done.exits : (DONE.read(store)?.exits ?? {});
       DONE.write(store, { ...this.done, exits });
       for (const what of LIMITS) if (byTime[what].isSaved) LIMITS_DONE[what].write(store, this.limits[what]);
-      this.isFaulty = false;
-    } catch (error) {
-      this.isDoneUnsaved = true;
-      if (!this.isFaulty) log.warn(`what schedules have done could not be saved: ${messageOf(error)}`);
-      this.isFaulty = true;
-    }
+    });
+    this.isDoneUnsaved = !isSaved || !WHAT.every((what) => byTime[what].isSaved);
   }
 
   private tellChange(): void {
