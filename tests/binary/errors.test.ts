@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { until } from "../../lab/until.ts";
 import { CUSTOM_EXAMPLE, IMPORT_EXAMPLE } from "../../src/http/own-servers.ts";
 import type { Answer } from "../http/wire.ts";
 import { BINARY, Client } from "./client.ts";
@@ -253,14 +254,18 @@ test("pipelined requests are answered in order, or the connection is closed", as
   const head = (path: string, last = false) => `GET ${path} HTTP/1.1\r\n${last ? CLOSE : HOST}\r\n`;
   const statuses = async (bytes: string) => {
     const { status, rest } = await fresh().raw(bytes);
-    return [status, ...[...rest.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => Number(code))];
+    return status === 0
+      ? []
+      : [status, ...[...rest.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, code]) => Number(code))];
   };
-  expect(await statuses(head("/nope") + head("/api/providers") + head("/api/nope", true))).toEqual([
-    404, 200, 404,
-  ]);
   // Bun closes the connection if an answer is not ready at once; no client in use sends pipelined requests.
-  const answers = await statuses(head("/nope") + head("/api/status") + head("/nope", true));
-  expect([404, 200, 404].slice(0, answers.length)).toEqual(answers);
+  const inOrder = async (path: string) => {
+    const answers = await statuses(head("/nope") + head(path) + head("/nope", true));
+    expect([404, 200, 404].slice(0, answers.length)).toEqual(answers);
+    return answers.length === 3;
+  };
+  await until(() => inOrder("/api/providers"));
+  await inOrder("/api/status");
 });
 
 const HEAD = `GET /health HTTP/1.1\r\n${HOST}`;
