@@ -311,18 +311,18 @@ export async function pinRelease(
 /** Waits for an address that this machine does not have yet, such as that of a LAN whose cable is out. */
 function listenWhenThere(app: App, { settings, host, log, killSwitch }: Parts, signal: AbortSignal) {
   let http = listenOn(app, settings, killSwitch.network.ipv6);
-  const tryAgain = async (): Promise<void> => {
+  const retry = async (): Promise<void> => {
     await host.sleep(LISTEN_AGAIN_MS, signal);
     if (signal.aborted) return;
     http = listenOn(app, settings, killSwitch.network.ipv6);
-    if (http === null) return tryAgain();
+    if (http === null) return retry();
     log.info(`${settings.host} is now an address of this machine: Portcullis answers there`);
   };
   if (http === null) {
     log.warn(
       `${settings.host} is not an address of this machine yet: Portcullis will answer there as soon as it is`,
     );
-    void tryAgain().catch((error) => log.error(messageOf(error)));
+    void retry().catch((error) => log.error(messageOf(error)));
   }
   return { port: http?.port ?? settings.port, stop: async () => http?.stop() };
 }

@@ -114,12 +114,12 @@ export class Decision<Value> {
     for (;;) {
       await nextBeat(clock, SAVE_AGAIN_EVERY_MS, signal);
       if (signal.aborted) return;
-      await this.saveAgain();
+      await this.retry();
     }
   }
 
-  /** The same once. */
-  async saveAgain(): Promise<void> {
+  /** Tries that once. */
+  async retry(): Promise<void> {
     if (this.isUnsaved) await this.queue.add(() => this.saveRest());
   }
 

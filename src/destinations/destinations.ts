@@ -202,7 +202,7 @@ export class Destinations {
   async watch(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await nextBeat(this.deps.clock, SAVE_AGAIN_EVERY_MS, signal);
-      await this.inForce.decision.saveAgain();
+      await this.inForce.decision.retry();
       // The kill switch tells what it could not load.
       await this.names.expire().catch(() => {});
     }

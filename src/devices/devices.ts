@@ -374,7 +374,7 @@ export class Devices {
     for (;;) {
       await nextBeat(this.deps.host, SILENCE_EVERY_MS, signal);
       if (signal.aborted) return;
-      void this.limits.lookAfter();
+      void this.limits.retry();
       this.rows.touchSilent();
       // No event of the kernel tells of them.
       if (this.roster.networks.prefixes.length > 0) await this.count();

@@ -120,10 +120,10 @@ export class Limits {
    * Tries again what has failed, and removes what a former run of the service has left. The kernel gets the addresses of
    * devices as they are now.
    */
-  async lookAfter(): Promise<void> {
+  async retry(): Promise<void> {
     if (this.loaded !== null && this.isNone) return;
     await this.queue.add(async () => {
-      await this.deps.quotas.lookAfter();
+      await this.deps.quotas.look();
       await this.settle();
     });
   }

@@ -149,7 +149,7 @@ export class Quotas {
   }
 
   /** Reads and saves from time to time. */
-  async lookAfter(): Promise<void> {
+  async look(): Promise<void> {
     const now = this.deps.host.monotonic();
     if (now - this.readAt >= READ_EVERY_MS) await this.read();
     if (now - this.savedAt >= SAVE_EVERY_MS) this.saveUsed();

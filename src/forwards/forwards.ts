@@ -161,7 +161,7 @@ export class Forwards {
       held.address = this.addressOf(held) ?? before;
       return held.until === null && held.address !== before;
     });
-    if (moved.length === 0) return this.decision.saveAgain();
+    if (moved.length === 0) return this.decision.retry();
     await this.decision.change((forwards) =>
       forwards.map((each) => ({ ...each, address: this.held.of(each)?.address ?? each.address })),
     );

@@ -205,7 +205,7 @@ export class RemoteAccess {
     await this.queue
       .add(async () => {
         const { remote } = this.deps;
-        await remote.decision.saveAgain();
+        await remote.decision.retry();
         await this.tunnelPort.want(wantedPort(remote.access));
         await remote.settle();
         await this.link.peers();

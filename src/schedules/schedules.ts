@@ -176,7 +176,7 @@ export class Schedules {
     const { clock, log } = this.deps;
     try {
       await this.look();
-      await this.decision.saveAgain();
+      await this.decision.retry();
       this.trouble = null;
       return this.pauseMs;
     } catch (error) {

@@ -208,7 +208,7 @@ async function play(actions: readonly Action[], Kind: typeof Decision): Promise<
   }
   await Promise.all(running);
   world.disk = [];
-  await decision.saveAgain();
+  await decision.retry();
   expect(decision.isSaved).toBe(true);
   expect(world.database).toEqual(expected.value);
   for (const moment of moments.values()) await restart(moment, Kind);
@@ -230,7 +230,7 @@ async function run(
     return decision.reload().then(read, read);
   }
   if (what === "retry") {
-    await decision.saveAgain();
+    await decision.retry();
     if (decision.isSaved) expected.kept = [expected.value];
     return;
   }

@@ -126,9 +126,9 @@ class World {
     );
   }
 
-  async lookAfter(): Promise<void> {
-    await this.assignments.decision.saveAgain();
-    await this.table.lookAfter();
+  async retry(): Promise<void> {
+    await this.assignments.decision.retry();
+    await this.table.retry();
   }
 
   private give(id: LimitId, record: Partial<DeviceRecord>, isQuota: boolean): Promise<Unsaved | null> {
@@ -265,7 +265,7 @@ test("limits outlive the service, and what a former run has left is removed", as
   expect([limits.of(TV), lines("rate over").length]).toEqual([{ down: 20, up: 5 }, 2]);
   store.write(LIMITS.key, "[]");
   limits = await fresh();
-  await limits.lookAfter();
+  await limits.retry();
   expect(host.limitsTable).toBeNull();
 });
 
@@ -321,7 +321,7 @@ test("what a device receives before it sends is known by its addresses, and no l
   // Devices on the road cost nothing while none is limited.
   expect(lines("@road")).toEqual([]);
   const before = loads();
-  await limits.lookAfter();
+  await limits.retry();
   expect(loads()).toBe(before);
   const given: unknown[] = [];
   const { run } = host;
@@ -330,14 +330,14 @@ test("what a device receives before it sends is known by its addresses, and no l
     return run.call(host, argv, options);
   };
   known = [mustParseAddress("192.168.7.21")];
-  await limits.lookAfter();
+  await limits.retry();
   expect([added(), loads()]).toEqual([["to_4 { 192.168.7.21 : TV }"], before + 1]);
   expect(given[0]).not.toContain("delete table");
   // Without the table it is made again.
   known = [];
   host.removeLimits();
-  await limits.lookAfter();
-  await limits.lookAfter();
+  await limits.retry();
+  await limits.retry();
   expect([added(), lines("rate over").length]).toEqual([[], 2]);
 });
 
@@ -353,10 +353,10 @@ test("a table that is gone or empty as soon as it is loaded is told once, and ma
       return left ?? Promise.reject(new Error("No such file or directory"));
     };
     await limits.check();
-    await limits.lookAfter();
+    await limits.retry();
     expect(warnings).toEqual([expect.stringContaining("devices are not limited: ")]);
     host.run = run;
-    await limits.lookAfter();
+    await limits.retry();
     expect(lines("rate over")).toHaveLength(2);
   }
 });
@@ -369,11 +369,11 @@ test("a kernel that refuses changes nothing and the client is told; later it is 
     { down: 20, up: 5 },
     [{ id: TV, rate: { down: 20, up: 5 } }],
   ]);
-  await limits.lookAfter();
-  await limits.lookAfter();
+  await limits.retry();
+  await limits.retry();
   expect(warnings).toEqual([expect.stringContaining("devices are not limited: ")]);
   host.fails = () => null;
-  await limits.lookAfter();
+  await limits.retry();
   expect(lines("rate over")[0]).toContain("2500000 ");
 });
 
@@ -390,7 +390,7 @@ test("what the kernel refuses does not come with a restart, even if the disk has
   await expect(limits.set(TV, { down: 30, up: 5 })).rejects.toMatchObject({ code: "kernel_refused" });
   expect([writings, limits.isSaved]).toEqual([3, false]);
   store.write = write;
-  await limits.lookAfter();
+  await limits.retry();
   expect([LIMITS.read(store), limits.isSaved]).toEqual([[{ id: TV, rate: { down: 20, up: 5 } }], true]);
 });
 
@@ -407,7 +407,7 @@ test("a lower limit takes effect even if it cannot be saved, a higher one does n
     await expect(limits.set(TV, higher)).rejects.toThrow("The disk is full.");
   expect(limits.of(TV)).toEqual({ down: 10, up: 1 });
   store.write = write;
-  await limits.lookAfter();
+  await limits.retry();
   expect(LIMITS.read(store)).toEqual([{ id: TV, rate: { down: 10, up: 1 } }]);
 });
 
@@ -492,7 +492,7 @@ test("a schedule's lower rate takes effect even if it cannot be saved, and its e
   await expect(limits.giveBack(TV, { own: null, scheduled: { down: 5, up: 1 } })).rejects.toThrow("full");
   expect(limits.givenOf(TV)).toEqual({ own: { down: 20, up: null }, scheduled: { down: 5, up: 1 } });
   heal();
-  await limits.lookAfter();
+  await limits.retry();
   expect(JSON.parse(store.read("scheduled_rates") ?? "")).toEqual({ [TV]: { down: 5, up: 1 } });
   for (const [from, to, isRaised] of [
     [undefined, { down: 20, up: 1 }, false],
@@ -554,10 +554,10 @@ test("the kernel blocks a device after its quota, which is told once and begins 
   expect([used(), usedUp]).toEqual([FULL_BYTES, [`${TV} 500 MB a day, then blocked`]]);
   // 23:59 in Berlin, and then midnight.
   host.setClock(Date.parse("2026-11-28T22:59:00Z") - host.monotonic());
-  await limits.lookAfter();
+  await limits.retry();
   expect(lines("over ")).toEqual(["over 500000000 bytes used 500004999 bytes"]);
   host.setClock(Date.parse("2026-11-28T23:00:00Z") - host.monotonic());
-  await limits.lookAfter();
+  await limits.retry();
   expect([used(), lines("over ")]).toEqual([0, ["over 500000000 bytes used 0 bytes"]]);
   // A clock that is not set yet gives nothing back.
   host.useQuotas(70);
@@ -566,7 +566,7 @@ test("the kernel blocks a device after its quota, which is told once and begins 
   limits = await fresh();
   expect(used()).toBe(70);
   host.setClock(Date.parse("2026-11-29T12:00:00Z") - host.monotonic());
-  await limits.lookAfter();
+  await limits.retry();
   expect(used()).toBe(70);
   await limits.setQuota(TV, null);
   expect([host.limitsTable, used()]).toEqual([null, undefined]);
@@ -595,7 +595,7 @@ test("what was used outlives another limit, a restart, a table that is removed, 
   await limits.check();
   expect(lines("used ")).toContain("over 500000000 bytes used 2000 bytes");
   await host.pass(300_000);
-  await limits.lookAfter();
+  await limits.retry();
   host.removeLimits();
   limits = await fresh();
   expect([lines("used ").at(0), used()]).toEqual(["over 500000000 bytes used 2000 bytes", 2_000]);
@@ -622,7 +622,7 @@ test("a schedule's quota has a count of its own, and the device's own one goes o
   expect(limits.quotaOf(TV)).toEqual({ quota: own, usedBytes: 400_000_000 });
   host.useQuotas(1_000);
   // In the same day it goes on, too, over a restart meanwhile; on the next day it begins again.
-  await limits.lookAfter();
+  await limits.retry();
   limits = await fresh();
   await limits.scheduleQuota(TV, QUOTA);
   expect(used()).toBe(30_000_000);
@@ -666,7 +666,7 @@ test("a schedule's quota takes effect without being saved only where there was n
   await expect(limits.scheduleQuota(CAMERA, QUOTA)).rejects.toThrow("The disk is full.");
   expect(limits.scheduledQuotas).toEqual([CAMERA]);
   heal();
-  await limits.lookAfter();
+  await limits.retry();
   expect(JSON.parse(store.read("scheduled_quotas") ?? "")).toEqual({ [CAMERA]: small });
   store.write(
     "scheduled_quotas",
@@ -776,7 +776,7 @@ test("a quota that closes takes effect even if it cannot be saved, and one that 
     await expect(limits.setQuota(TV, more)).rejects.toThrow("The disk is full.");
   expect(limits.quotaOf(TV)?.quota).toEqual(less);
   heal();
-  await limits.lookAfter();
+  await limits.retry();
   expect(QUOTAS.read(store)).toEqual([{ id: TV, quota: less }]);
   host.fails = () => "before";
   await expect(limits.setQuota(TV, null)).rejects.toThrow();
