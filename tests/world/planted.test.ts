@@ -118,7 +118,7 @@ for (const { fault, file, right, wrong } of FAULTS) {
 async function play(): Promise<string> {
   const playing = Bun.spawn([process.execPath, "test", "tests/world/world.test.ts"], {
     cwd: tree,
-    env: { ...process.env, PORTCULLIS_WORLD_SEEDS: `${SEEDS}` },
+    env: { ...process.env, PORTCULLIS_WORLD_SEEDS: `${SEEDS}`, PORTCULLIS_TEST_LONG: "without" },
     stdout: "ignore",
     stderr: "pipe",
   });
