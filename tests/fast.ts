@@ -22,6 +22,7 @@ export const slow = unless(FAST);
  */
 export function long(_reason: string): { test: typeof test; describe: typeof describe } {
   if (FAST || LONG === "without") return { test: unheard(test), describe: unheard(describe) };
+  // `--long` plays only these tests of a file; the others have run in the suite.
   return LONG === "only" ? { test: test.only, describe: describe.only } : { test, describe };
 }
 

@@ -18,7 +18,7 @@ import type { TunnelParts } from "./tunnel-parts.ts";
 type Needs = Base & ServerParts & TunnelParts & NameParts;
 export type PortParts = ReturnType<typeof portPartsOn>;
 
-/** What opens ports to the internet, for devices and for those on the road, and what is decided by time. */
+/** Forwarded ports, remote access and schedules. */
 export function portPartsOn(needs: Needs) {
   const { events, settings, alerts } = needs;
   const openers = openersOn(needs);

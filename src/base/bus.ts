@@ -24,8 +24,8 @@ interface Pending<Event> {
 }
 
 /**
- * Passes events from whoever causes them to whoever must know, in any room. Delivery is synchronous, and every listener
- * gets the events in the same order: what is published by a listener comes after the event that it has heard.
+ * Events between rooms. Delivery is synchronous, and all listeners get events in the same order: one that a listener
+ * publishes is delivered after the event that it has heard.
  */
 export class Bus<Events extends object> {
   private readonly listeners = new Map<keyof Events, Set<Listener<EventOf<Events>>>>();
