@@ -1,11 +1,14 @@
 import { expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 const ROOT = join(import.meta.dir, "..");
 const PAGES = [
   ...new Bun.Glob("*.md").scanSync(ROOT),
-  ...new Bun.Glob("docs/*.md").scanSync(ROOT),
+  ...new Bun.Glob("docs/**/*.md").scanSync(ROOT),
 ].toSorted();
+
+const OPENAPI = join(ROOT, "tests/golden/openapi.txt");
 
 /** In an editor without line wrap, and in a diff, a longer line cannot be read. */
 const MAX_LINE_CHARACTERS = 400;
@@ -80,6 +83,41 @@ test("each link to a heading leads to one", async () => {
   });
   expect(links.length).toBeGreaterThan(30);
   expect(missing).toEqual([]);
+});
+
+test("each link to a file leads to one", async () => {
+  const missing: string[] = [];
+  let links = 0;
+  for (const page of PAGES) {
+    const text = await Bun.file(join(ROOT, page)).text();
+    for (const [, to = ""] of text.matchAll(/(?:\]\(|src=")([^)"#:\s]+)(?:#[^)]*)?[)"]/g)) {
+      links += 1;
+      if (!existsSync(join(ROOT, dirname(page), to))) missing.push(`${page}: ${to}`);
+    }
+  }
+  expect(links).toBeGreaterThan(100);
+  expect(missing).toEqual([]);
+});
+
+test("each path of the OpenAPI document stands in the pages of the interface", async () => {
+  const pages = PAGES.filter((page) => /^docs\/interface(\.md|\/)/.test(page));
+  const texts = await Promise.all(pages.map((page) => Bun.file(join(ROOT, page)).text()));
+  const interfacePages = texts.join("\n").replaceAll("$api/", "/api/");
+  const paths = [...(await Bun.file(OPENAPI).text()).matchAll(/^ {2}"(\/[^"]*)": \{$/gm)].map(
+    ([, path = ""]) => path,
+  );
+  // A parameter stands there as itself, or as an example of its value.
+  const parameter = "[^/\\s`]+";
+  const isThere = (path: string) =>
+    new RegExp(
+      `${path
+        .split(/\{\w+\}/)
+        .map(RegExp.escape)
+        .join(parameter)}(?![\\w/])`,
+    ).test(interfacePages);
+  expect(paths.length).toBeGreaterThan(50);
+  expect(paths.filter((path) => !isThere(path))).toEqual([]);
+  expect(isThere("/api/nowhere")).toBe(false);
 });
 
 test("the pages are there", () => {

@@ -15,14 +15,16 @@ import {
   testPages,
   textsOf,
   typed,
+  VARIABLES,
   withoutExits,
 } from "./pages.ts";
 
-const texts = await textsOf([...new Bun.Glob("docs/*.md").scanSync(ROOT)].toSorted());
+const texts = await textsOf([...new Bun.Glob("docs/**/*.md").scanSync(ROOT)].toSorted());
 
 test("the pages have commands", () => {
   expect(blocks(texts, "sh").length).toBeGreaterThanOrEqual(7);
-  expect(rowsIn(texts.get("docs/interface.md") ?? "").length).toBeGreaterThanOrEqual(13);
+  expect([...texts.values()].flatMap(rowsIn).length).toBeGreaterThanOrEqual(13);
+  expect(blocks(texts, "shell-session").length).toBeGreaterThanOrEqual(13);
   expect(blocks(texts, "console").length).toBeGreaterThanOrEqual(5);
 });
 
@@ -76,12 +78,9 @@ test(
     const { id } = (
       await gateway.api("POST", "/api/destinations", { prefixes: ["192.0.2.0/24"], exit: "main" })
     ).body;
-    const variables = blocksIn(texts.get("docs/interface.md") ?? "").find(({ text }) =>
-      text.startsWith("api="),
-    );
     const printed: string[] = [];
     for (const { command } of sessionIn(block?.text ?? "")) {
-      const { stdout } = await typed(`${variables?.text}\n${command.replace(RULE, id)}`);
+      const { stdout } = await typed(`${VARIABLES}\n${command.replace(RULE, id)}`);
       printed.push(stdout);
       await Bun.sleep(PACE_MS);
     }
@@ -98,11 +97,9 @@ test(
     const targets = ["box-vpn-1", "box-vpn-2"].map((server) => ({ provider: "managed", server }));
     expect((await new Client(gateway.port).ask("POST", "/api/connect", { targets })).status).toBe(200);
     const { order } = (await gateway.api("GET", "/api/status")).body;
-    const page = texts.get("docs/interface.md") ?? "";
-    const variables = blocksIn(page).find(({ text }) => text.startsWith("api="))?.text;
     const block = blocks(texts, "console").find(({ text }) => text.includes("last.json"))?.text ?? "";
     for (const { command } of sessionIn(block)) {
-      const { code, stderr } = await typed(`${variables}\n${command.replace("curl ", "curl -fsS ")}`);
+      const { code, stderr } = await typed(`${VARIABLES}\n${command.replace("curl ", "curl -fsS ")}`);
       expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: "" });
     }
     expect((await gateway.api("GET", "/api/status")).body).toMatchObject({ connected: true, order });

@@ -18,6 +18,11 @@ export async function textsOf(pages: readonly string[]): Promise<Texts> {
   return new Map(await Promise.all(pages.map(read)));
 }
 
+/** What all commands of the interface's pages begin with, as its first page has it. */
+export const VARIABLES =
+  blocksIn(await Bun.file(join(ROOT, "docs/interface.md")).text()).find(({ text }) => text.startsWith("api="))
+    ?.text ?? "";
+
 /** Blocks that this suite and the sandbox's tests run themselves. */
 const CARRIED_OUT_ELSEWHERE = /^\.\/scripts\/(start|test|build)\b|^\S*\bbun test\b/;
 
@@ -107,20 +112,30 @@ export function blocks(texts: Texts, language: Block["language"]): { page: strin
   );
 }
 
+/** The rows of these pages that change something: a table is read in any order, so it only asks. */
+function changesIn(texts: Texts): string[] {
+  const commands = [...texts.values()].flatMap((text) => rowsIn(text).map(({ command }) => command));
+  return commands.filter((command) => /^curl .*(?:-X|--data|-d) /.test(command));
+}
+
 /** The commands of these pages, in the order of the pages, with one gateway for all. */
 export function testPages(texts: Texts): void {
   beforeAll(open, TIMEOUT_MS);
   afterAll(() => lab?.close(), TIMEOUT_MS);
 
-  describe("the commands of a table, one after the other, give the answers beside them", () => {
+  test("a table of commands changes nothing, so none builds on another", () => {
+    expect(changesIn(texts)).toEqual([]);
+    const table = "| `curl -X POST $api/disconnect` | `{}` |\n| `curl $api/status` | `{}` |\n";
+    expect(changesIn(new Map([["page", table]]))).toEqual(["curl -X POST $api/disconnect"]);
+  });
+
+  describe("each command of a table gives the answer beside it", () => {
     test.each([...texts.keys()].filter((page) => rowsIn(texts.get(page) ?? "").length > 0))(
       "%s",
       async (page) => {
-        const text = texts.get(page) ?? "";
-        const variables = blocksIn(text).find((block) => block.text.startsWith("api="))?.text ?? "";
         await asAtFirst();
-        for (const { command, answer } of rowsIn(text)) {
-          const { stdout } = await typed(`${variables}\n${command}`);
+        for (const { command, answer } of rowsIn(texts.get(page) ?? "")) {
+          const { stdout } = await typed(`${VARIABLES}\n${command}`);
           expect({ command, stdout }).toEqual({ command, stdout: expect.stringMatching(patternOf(answer)) });
         }
       },
@@ -157,8 +172,9 @@ export function testPages(texts: Texts): void {
         for (const { command } of session) {
           const next = Bun.sleep(PACE_MS);
           // As at a terminal, where curl shows no progress.
-          const { stdout, stderr } = await typed(command.replace(" curl ", " curl -sS "));
-          printed.push(stdout + stderr);
+          const { stdout, stderr } = await typed(`${VARIABLES}\n${command.replace(/\bcurl /, "curl -sS ")}`);
+          const output = stdout + stderr;
+          printed.push(output === "" || output.endsWith("\n") ? output : `${output}\n`);
           await next;
         }
         expect(printed).toEqual(

@@ -9,7 +9,7 @@ const CONFIG = {
   peer: { publicKey: "", endpoint: { host: "192.0.2.1", port: 51_820 }, allowedIps: [] },
 };
 
-test.each(["command-line.md", "interface.md"])("%s names each transport", async (name) => {
+test.each(["command-line.md", "interface/tunnels.md"])("%s names each transport", async (name) => {
   const text = await Bun.file(join(DOCS, name)).text();
   expect(TRANSPORT_NAMES.filter((each) => !new RegExp(`\\b${each}\\b`).test(text))).toEqual([]);
 });
