@@ -84,14 +84,15 @@ ${strong("Ctrl-C")} here stops the gateway and removes the sandbox.
 `;
 }
 
-/** Shell functions: a command on each computer, and this program as a command for this gateway. */
+/** Shell functions: a command on each computer and on the gateway, and this program as a command for this gateway. */
 function definitions(sandbox: Sandbox, port: number): string {
-  const { computers } = sandbox;
+  const { computers, namespaces, files } = sandbox;
   const lines = [
     // Files that are made on the way are removed with the sandbox, and nobody else can read them.
     `cd ${sandbox.directory}`,
     ...computers.map(({ name, namespace }) => `${name.toLowerCase()}() { ip netns exec ${namespace} "$@"; }`),
-    `phone() { ${sandbox.files.phone} "$@"; }`,
+    `gateway() { ip netns exec ${namespaces.gateway} "$@"; }`,
+    `phone() { ${files.phone} "$@"; }`,
     `portcullis() { ${SELF_COMMAND.join(" ")} "$@"; }`,
     `export PORTCULLIS_STATE_DIR=${join(sandbox.directory, "state")}`,
     ...(String(port) === FLAGS.port.fallback ? [] : [`export PORTCULLIS_URL=http://127.0.0.1:${port}`]),

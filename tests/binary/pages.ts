@@ -64,7 +64,8 @@ export async function typed(script: string): Promise<Typed> {
     ({ name, namespace }) => `${name.toLowerCase()}() { CURL_HOME= ip netns exec ${namespace} "$@"; }\n`,
   );
   const phone = `phone() { CURL_HOME= ${lab.sandbox.files.phone} "$@"; }\n`;
-  const around = `sudo() { "$@"; }\nportcullis() { ${BINARY} "$@"; }\n${computers.join("")}${phone}`;
+  const onGateway = `gateway() { ip netns exec ${lab.sandbox.namespaces.gateway} "$@"; }\n`;
+  const around = `sudo() { "$@"; }\nportcullis() { ${BINARY} "$@"; }\n${computers.join("")}${onGateway}${phone}`;
   const child = Bun.spawn(["bash", "-c", around + script.replaceAll(":5000", `:${gateway.port}`)], {
     cwd: folder,
     env: {
