@@ -15,7 +15,7 @@ import type { KeyAgreement } from "./key-agreement.ts";
 import type { KnownWays } from "./known-ways.ts";
 import type { EgressPath, Resolver } from "./resolver.ts";
 import type { SavedState } from "./saved-state.ts";
-import { partOf, type Session, sessionFor, usableOn } from "./session.ts";
+import { partOf, type Session, sameKeys, sessionFor, usableOn } from "./session.ts";
 
 /** How long a server may take to answer the handshake; WireGuard itself retries after 5 s. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
@@ -102,7 +102,7 @@ export class Dialer {
     const canShakeHands =
       session.transport === undefined ? Promise.race([serverPermitted.promise, permitted]) : permitted;
     await together([canShakeHands, opened]);
-    const twin = old !== null && haveSameKeys(old, session) ? old : null;
+    const twin = old !== null && sameKeys(old.server, session.server) ? old : null;
     // A dead session has nothing to lose. A live one carries traffic until the new one does.
     if (twin !== null && former?.dead === true) await this.silence(twin);
     try {
@@ -270,15 +270,6 @@ export function carriedSince(former: PreviousSession | null): Session[] {
 /** Sessions without traffic whose server may come back. */
 export function silentSince(former: PreviousSession | null): Session[] {
   return former?.dead === true ? [former.session] : [];
-}
-
-/**
- * Whether a server takes them for one peer, whose latest handshake counts. If both send, each can take the connection
- * from the other, which then waits 15 s until its next handshake (KEEPALIVE_TIMEOUT and REKEY_TIMEOUT).
- */
-function haveSameKeys(one: Session, other: Session): boolean {
-  const keysOf = ({ server: { config } }: Session) => [config.interface.privateKey, config.peer.publicKey];
-  return Bun.deepEquals(keysOf(one), keysOf(other));
 }
 
 /** Waits for all of them even if one fails, because work that is still running must not collide with the repair. */

@@ -15,6 +15,7 @@ import {
 import { ledPrefixes } from "../wireguard/led.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { heardIn, type Sample } from "./health.ts";
+import type { KeyHolders } from "./key-holders.ts";
 import { Links } from "./links.ts";
 import { Relayed } from "./relayed.ts";
 import { linkLines, routedPrefixes, routeLines } from "./routes.ts";
@@ -49,6 +50,7 @@ export class Kernel {
     userspace: string,
     /** The MTU of a session's routes; null if it is the link's own. */
     private readonly limitOf: (session: Session) => number | null,
+    private readonly keyHolders: KeyHolders,
   ) {
     this.reading = new Reading(host, Number.POSITIVE_INFINITY);
     this.wireguard = new Links(host, userspace);
@@ -121,9 +123,10 @@ export class Kernel {
   }
 
   /** Removes an interface, with its routes and addresses; a userspace program ends with it. */
-  close(link: string): Promise<void> {
+  async close(link: string): Promise<void> {
     this.relayed.close(link);
-    return this.wireguard.close(link);
+    await this.wireguard.close(link);
+    this.keyHolders.delete(link);
   }
 
   /** Why the session's relay has no connection to the server; null if it has one, or if there is no relay. */
@@ -301,7 +304,25 @@ export class Kernel {
     return this.tell(session, []);
   }
 
-  private async tell(session: Session, servers: readonly Session[]): Promise<void> {
+  /** To be called for a session that an earlier process has left, and that is used on. */
+  adopt(session: Session): void {
+    this.keyHolders.found(this.holderOf(session), [session]);
+  }
+
+  private holderOf(session: Session) {
+    const keep = (servers: readonly Session[]) =>
+      this.tell(session, servers).catch(async (error: unknown) => {
+        if ((await this.links()).includes(session.link)) throw error;
+        this.keyHolders.delete(session.link);
+      });
+    return { slot: this.slot, link: session.link, keep };
+  }
+
+  private tell(session: Session, servers: readonly Session[]): Promise<void> {
+    return this.keyHolders.give(this.holderOf(session), servers, () => this.write(session, servers));
+  }
+
+  private async write(session: Session, servers: readonly Session[]): Promise<void> {
     const { link } = session;
     const relay = await this.relayed.for(session);
     const { privateKey } = session.keys ?? session.server.config.interface;

@@ -2,6 +2,7 @@ import { GatewayError } from "../base/errors.ts";
 import type { Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
 import { tunnelTitle } from "../shared/words.ts";
+import { sameKeys } from "./session.ts";
 import { candidatesOf, isPlace } from "./target.ts";
 
 /**
@@ -36,9 +37,7 @@ export class KeyConflicts {
 }
 
 /** Whether a server in use by one tunnel cannot be used by another. */
-export function conflicts(used: Server, { config, registers }: Server): boolean {
-  // It assigns another key to each connection.
-  if (registers) return false;
-  const { peer, interface: own } = used.config;
-  return peer.publicKey === config.peer.publicKey && own.privateKey === config.interface.privateKey;
+export function conflicts(used: Server, server: Server): boolean {
+  // One that registers assigns another key to each connection.
+  return server.registers !== true && sameKeys(used, server);
 }

@@ -22,7 +22,7 @@ import type { Resolver } from "./resolver.ts";
 import { type Round, roundsOf, withoutRoutes } from "./round.ts";
 import type { RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
-import { partOf, type Session, sessionFor } from "./session.ts";
+import { partOf, type Session, sameKeys, sessionFor } from "./session.ts";
 
 /** How long the first answer may take; WireGuard itself repeats a lost packet after 5 s. */
 const FIRST_ANSWER_MS = 3_000;
@@ -169,7 +169,7 @@ export class Probe {
 
   /** Whether a tunnel has a session with it. A second one with the same key would end the first. */
   private isUsed(server: Server, former: PreviousSession | null): boolean {
-    const isFormer = former?.alive === true && isSameTunnel(former.session.server, server);
+    const isFormer = former?.alive === true && sameKeys(former.session.server, server);
     return isFormer || this.deps.conflictOf(server) !== null;
   }
 
@@ -228,10 +228,4 @@ export class Probe {
     });
     this.deps.log.info(`round trips: ${answers.join(", ")}`);
   }
-}
-
-/** WireGuard servers know a client by its key, whatever route its packets take. */
-function isSameTunnel(one: Server, other: Server): boolean {
-  const keysOf = ({ config }: Server) => [config.interface.privateKey, config.peer.publicKey];
-  return Bun.deepEquals(keysOf(one), keysOf(other));
 }

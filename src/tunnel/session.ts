@@ -67,6 +67,15 @@ export function sameServer(a: Server, b: Server): boolean {
 }
 
 /**
+ * Whether a server takes them for one client, which it knows by its key, whatever it is called and whatever way the
+ * packets take. Of two sessions, the latest handshake counts: each can take the connection from the other, which then
+ * waits 15 s until its next handshake (KEEPALIVE_TIMEOUT and REKEY_TIMEOUT).
+ */
+export function sameKeys({ config: a }: Server, { config: b }: Server): boolean {
+  return a.peer.publicKey === b.peer.publicKey && a.interface.privateKey === b.interface.privateKey;
+}
+
+/**
  * The server as this machine can use it. If IPv6 is off, it has only the tunnel's IPv4 addresses. Throws
  * `GatewayError("unable")` if it cannot be used.
  */

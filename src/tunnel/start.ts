@@ -47,10 +47,11 @@ export class TunnelStart {
 
   /** Takes up the tunnel that is in the kernel. To be called before the kill switch is loaded. */
   async adopt({ links, known, network }: LeftoverLinks): Promise<void> {
-    const { machine, wanted, reconciler, slot } = this.deps;
+    const { kernel, machine, wanted, reconciler, slot } = this.deps;
     const present = links.filter((link) => slot.links.includes(link));
     const found = present.length === 0 ? null : await adopted(this.deps, { present, known, network });
     if (found !== null) machine.adopt(found);
+    if (machine.session !== null) kernel.adopt(machine.session);
     const { state } = machine;
     const server = state.name === "reconnecting" ? state.server : machine.session?.server;
     if (server !== undefined) wanted.adopt(server, (target) => this.found(target));

@@ -11,6 +11,7 @@ import { Dialer, type PreviousSession, type Register } from "./dialer.ts";
 import { Failback } from "./failback.ts";
 import { Kernel } from "./kernel.ts";
 import { KeyAgreement } from "./key-agreement.ts";
+import type { KeyHolders } from "./key-holders.ts";
 import { KnownWays } from "./known-ways.ts";
 import { limitOf } from "./mtu.ts";
 import type { OrderTarget } from "./order.ts";
@@ -55,6 +56,8 @@ export interface Surroundings {
   found: (wanted: OrderTarget, tunnel: string) => Target | null;
   /** The other tunnel that uses this server with the same key, or null. */
   conflictOf: (server: Server) => string | null;
+  /** Those of all tunnels. */
+  keyHolders: KeyHolders;
   /** Whether names are looked up through a live tunnel while this one has that former one. */
   looksUpInside: (former: PreviousSession | null) => boolean;
   /** Sends the gateway's own requests while a tunnel is dialled. */
@@ -79,7 +82,7 @@ export interface Tunnel {
 export function tunnelIn(surroundings: Surroundings): Tunnel {
   const { host, name, slot, userspace, killSwitch, savedState } = surroundings;
   const limit = (session: Session) => limitOf(session, killSwitch.network, savedState);
-  const kernel = new Kernel(host, slot, userspace, limit);
+  const kernel = new Kernel(host, slot, userspace, limit, surroundings.keyHolders);
   const knownWays = new KnownWays(surroundings);
   const keyAgreement = new KeyAgreement({ ...surroundings, kernel });
   const dialer = new Dialer({ ...surroundings, kernel, knownWays, keyAgreement });

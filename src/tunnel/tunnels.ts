@@ -16,6 +16,7 @@ import type { Known } from "./adoption.ts";
 import { HttpsClient } from "./https-client.ts";
 import { Kernel } from "./kernel.ts";
 import { conflicts } from "./key-conflicts.ts";
+import { KeyHolders } from "./key-holders.ts";
 import { Machine } from "./machine.ts";
 import { type MachineEvents, MachineSupervisor } from "./machine-supervisor.ts";
 import { nameFault } from "./name.ts";
@@ -79,6 +80,7 @@ export class Tunnels {
   private readonly otherFirewalls: OtherFirewalls;
   private readonly resolver: Resolver;
   private readonly kernel: Kernel;
+  private readonly keyHolders = new KeyHolders();
   private readonly others = new Map<string, { tunnel: Tunnel; number: number; watching: AbortController }>();
   /** Tunnels that never had a server, and whose removal the kernel refused. */
   private readonly undropped = new Set<Tunnel>();
@@ -98,7 +100,7 @@ export class Tunnels {
     this.resolver = new Resolver({ ...deps, killSwitch: this.killSwitch });
     this.roundTrips = new RoundTrips(host);
     this.uplink = new UplinkQuality(deps);
-    this.kernel = new Kernel(host, slotOf(MAIN_SLOT, base), deps.userspace, () => null);
+    this.kernel = new Kernel(host, slotOf(MAIN_SLOT, base), deps.userspace, () => null, this.keyHolders);
     const shared = { ...deps, killSwitch: this.killSwitch, otherFirewalls: this.otherFirewalls };
     const tunnels = () => this.all();
     this.machine = new Machine({ ...shared, tunnels });
@@ -336,6 +338,7 @@ export class Tunnels {
       repairs: name === MAIN ? repairs : new Repairs(host, alarm),
       slot: slotOf(number, base),
       conflictOf: (server) => this.conflictOf(name, server),
+      keyHolders: this.keyHolders,
       // The gateway's own packets use main.
       looksUpInside: (former) => (name === MAIN ? former?.alive === true : this.main.controller.carriesData),
       sendOn: (way, signal) => this.httpsClient.sendOn(way, signal),

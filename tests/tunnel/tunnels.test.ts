@@ -52,6 +52,22 @@ async function strangers(host: Gateway["host"], link: string): Promise<void> {
   await host.run(["wg", "setconf", link, "/dev/stdin"], { stdin: setconfText(own, peers) });
 }
 
+/** How many interfaces have had one key towards one server at once since then. */
+function mostWithOneKey(host: Gateway["host"]): () => number {
+  let most = 0;
+  host.onEvent = () => {
+    const keys = [...host.links.values()].flatMap(({ device }) =>
+      device === null
+        ? []
+        : [device.peer, ...device.others].flatMap((peer) =>
+            peer === null ? [] : `${device.privateKey} at ${peer.publicKey}`,
+          ),
+    );
+    most = Math.max(most, ...keys.map((key) => keys.filter((each) => each === key).length));
+  };
+  return () => most;
+}
+
 /** The commands from now on, without those that only read. */
 function changesOn({ host }: Gateway): () => string[] {
   const before = host.commands.length;
@@ -347,6 +363,44 @@ describe("two tunnels to one server with one key", () => {
     await settled(gateway, tv.connect(ownKey));
   });
 
+  claim("are never in the kernel at once, also while the first one leaves the server", async (gateway) => {
+    const { host, controller } = gateway;
+    const tv = await opened(gateway, "tv");
+    await settled(gateway, tv.connect(TWO));
+    await gateway.restart();
+    gateway.watch();
+    const most = mostWithOneKey(host);
+    await settled(gateway, (await opened(gateway, "tv")).connect(THREE));
+    await settled(gateway, gateway.controller.connect(TWO));
+    expect(host.links.get("wg2")?.device?.peer).toBeNull();
+    expect(most()).toBe(1);
+    expect(controller.state.name).toBe("connected");
+  });
+
+  claim(
+    "are never in the kernel at once, also after the first one was led elsewhere in vain",
+    async (gateway) => {
+      const { host, controller } = gateway;
+      const most = mostWithOneKey(host);
+      const tv = await opened(gateway, "tv");
+      host.silent.add(TWO_AT);
+      const inVain = tv.connect(TWO).catch(messageOf);
+      await host.pass(1_000);
+      host.silent.clear();
+      // The interface of the attempt stays for as long as this.
+      const { promise, resolve } = Promise.withResolvers<void>();
+      host.holds = (command) => (command === "ip link del dev wg2" ? promise : null);
+      const elsewhere = tv.connect(THREE);
+      await host.pass(1_000);
+      await settled(gateway, controller.connect(TWO));
+      expect([...host.links.keys()]).toContain("wg2");
+      expect(most()).toBe(1);
+      resolve();
+      await settled(gateway, elsewhere);
+      expect(await inVain).toBe("interrupted by a connect to three");
+    },
+  );
+
   claim("are refused too if both are asked for at once", async (gateway) => {
     const [b, c] = [await opened(gateway, "b"), await opened(gateway, "c")];
     const both = Promise.allSettled([b.connect(TWO), c.connect({ ...TWO, name: "alias" })]);
@@ -357,21 +411,12 @@ describe("two tunnels to one server with one key", () => {
   claim("are avoided if both are asked for one place at once, while it is measured too", async (gateway) => {
     const { host } = gateway;
     host.roundTrips.set(TWO_AT, 40).set("192.0.2.3:51820", 60).set("192.0.2.4:51820", 20);
-    let mostAtOnce = 0;
-    host.onEvent = () => {
-      const sessions = [...host.links.values()].flatMap(({ device }) =>
-        device === null ? [] : [device.peer, ...device.others].flatMap((peer) => peer?.publicKey ?? []),
-      );
-      mostAtOnce = Math.max(
-        mostAtOnce,
-        ...sessions.map((key) => sessions.filter((each) => each === key).length),
-      );
-    };
+    const most = mostWithOneKey(host);
     const [b, c] = [await opened(gateway, "b"), await opened(gateway, "c")];
     const place = placeOf([TWO, THREE, server("four", 4)]);
     await settled(gateway, Promise.all([b.connect(place), c.connect(place)]));
     expect([(await b.row()).server, (await c.row()).server]).toEqual(["four", "two"]);
-    expect(mostAtOnce).toBe(1);
+    expect(most()).toBe(1);
   });
 
   claim("of which one waits for the other's measurement do not hold up a disconnect", async (gateway) => {
