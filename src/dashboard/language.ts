@@ -1,4 +1,4 @@
-import { IntlMessageFormat } from "intl-messageformat";
+import { type Counting, formatMessage, type Message, parseMessage } from "../shared/message-format.ts";
 import { LANGUAGES, type Language } from "./languages/all.ts";
 
 /**
@@ -27,7 +27,7 @@ export const shown = catalogue === null ? ENGLISH : language.code;
 export const WORDS = shown === ENGLISH ? "en-GB" : (LOCALE ?? shown);
 
 /** Bounded by the number of messages in the source. */
-const parsed = new Map<string, IntlMessageFormat | string>();
+const parsed = new Map<string, Parsed>();
 const number = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 1 });
 
 /** What a message has in place of its names. */
@@ -52,8 +52,8 @@ export function formatted<T>(
   message: string,
   values?: Readonly<Record<string, unknown>>,
 ): string | T | (string | T)[] {
-  const format = parsed.get(message) ?? parse(message);
-  return typeof format === "string" ? format : format.format<T>({ ...values } as Record<string, string>);
+  const { form, counting } = parsed.get(message) ?? parse(message);
+  return formatMessage<T>(form, values ?? {}, counting);
 }
 
 /** Keeps the choice, for when the page is loaded again: constants have texts, too. */
@@ -66,19 +66,27 @@ export function choose({ code }: Language): void {
   }
 }
 
-function parse(message: string): IntlMessageFormat | string {
-  const translated = catalogue?.get(message);
-  const text = translated ?? message;
-  const code = translated === undefined ? ENGLISH : language.code;
-  const rules = (options?: Intl.PluralRulesOptions) => new Intl.PluralRules(code, options);
-  const formatters = {
-    getNumberFormat: () => number,
-    getPluralRules: (_: unknown, options?: Intl.PluralRulesOptions) => rules(options),
-    getDateTimeFormat: () => new Intl.DateTimeFormat(LOCALE),
+interface Parsed {
+  form: Message;
+  /** English counts otherwise than the language that has no translation. */
+  counting: Counting;
+}
+
+function parse(message: string): Parsed {
+  const text = catalogue?.get(message);
+  const known = {
+    form: parseMessage(text ?? message),
+    counting: countingIn(text === undefined ? ENGLISH : language.code),
   };
-  const format = /[{<']/.test(text) ? new IntlMessageFormat(text, code, undefined, { formatters }) : text;
-  parsed.set(message, format);
-  return format;
+  parsed.set(message, known);
+  return known;
+}
+
+function countingIn(code: string): Counting {
+  return {
+    pluralOf: (count) => new Intl.PluralRules(code).select(count),
+    numberText: (value) => number.format(value),
+  };
 }
 
 /** The messages of a language; null is English, also if they could not be had. */

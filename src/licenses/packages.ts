@@ -2,9 +2,6 @@
 export const PACKAGES: readonly string[] = [
   "@borewit/text-codec",
   "@elysiajs/swagger",
-  "@formatjs/fast-memoize",
-  "@formatjs/icu-messageformat-parser",
-  "@formatjs/icu-skeleton-parser",
   "@leichtgewicht/ip-codec",
   "@noble/ciphers",
   "@noble/curves",
@@ -30,7 +27,6 @@ export const PACKAGES: readonly string[] = [
   "file-type",
   "ieee754",
   "inherits",
-  "intl-messageformat",
   "ipaddr.js",
   "memoirist",
   "mqtt-packet",
