@@ -1,9 +1,9 @@
 /**
- * A fenced block of a Markdown page. `sh` is run as it is, `shell-session` has answers too, `console` is for another
- * machine.
+ * A fenced block of a Markdown page. `sh` is run as it is, `shell-session` has answers too, `bash` is run in namespaces
+ * of its own, `console` is for another machine.
  */
 export interface Block {
-  language: "sh" | "shell-session" | "console" | "ts" | "json" | "";
+  language: "sh" | "bash" | "shell-session" | "console" | "ts" | "json" | "";
   text: string;
 }
 
