@@ -82,11 +82,11 @@ export function whatChanges(device: Device, order: Exits, known: Outlook): strin
   const schedule = known.scheduled?.get(device.id);
   return [
     say(
-      "Apart from rules for destinations, {title} leaves by the first of these that is up, and by no other: {exits}.",
+      "Apart from rules for destinations, {title} goes through the first of these that is up, and through no other: {exits}.",
       { title, exits: listOf(tunnels) },
     ),
     known.isOpen
-      ? say("While none of them is up, it may leave outside the tunnel: the kill switch is not in place.")
+      ? say("While none of them is up, it might leave outside the tunnel: the kill switch is not in place.")
       : say(
           "{end, select, blocked {If none of them is up, it is blocked, and rules for destinations that are for all devices do not hold for it.} other {If none of them is up, it is blocked. Rules for destinations that are for all devices hold for it then, too.}}",
           { end: order.at(-1) === BLOCKED ? "blocked" : "none" },
@@ -109,9 +109,9 @@ function replacedText({ exit_order, assigned, exit }: Device): string {
 
 function nowText({ exit }: Device, order: Exits, known: Outlook): string {
   const taken = takenAtOnce(order, known);
-  if (!isForeseen(order, taken, known)) return say("It takes the first that is up.");
+  if (!isForeseen(order, taken, known)) return say("It uses the first that is up.");
   if (known.isOpen && (taken === null || taken === BLOCKED))
-    return say("None of them is up now. It may leave outside the tunnel: the kill switch is not in place.");
+    return say("None of them is up now. It might leave outside the tunnel: the kill switch is not in place.");
   if (taken === null) return say("None of them is up now: it has no internet until one is.");
   if (taken === exit)
     return say(
@@ -119,7 +119,7 @@ function nowText({ exit }: Device, order: Exits, known: Outlook): string {
       { exit: taken, name: exitName(taken) },
     );
   return say(
-    "{exit, select, blocked {It is blocked at once, and its connections end.} other {It leaves by {name} at once, and its connections are reset.}}",
+    "{exit, select, blocked {It is blocked at once, and its connections end.} other {It goes through {name} at once, and its connections are reset.}}",
     { exit: taken, name: exitName(taken) },
   );
 }
@@ -155,7 +155,7 @@ export function movedBy(
 export function movedText(devices: readonly Device[]): string {
   if (devices.length === 0) return "";
   return say(
-    "{count, plural, one {{names} moves} other {{names} move}} to the next of the exits in order that is up; connections are reset.",
+    "{count, plural, one {{names} moves} other {{names} move}} to the next exit in its order that is up; connections are reset.",
     { count: devices.length, names: someOf(devices.map(titleOf)) },
   );
 }
@@ -170,7 +170,7 @@ export function onlyText(device: Device, order: Exits, exit: string, isOpen: boo
   };
   return isOpen
     ? say(
-        "{title} has several exits in order: {exits}. If you go on, {kind, select, blocked {it may leave outside the tunnel} default {it has only the default exit, and may leave outside the tunnel while that is down} other {it has only {name}, and may leave outside the tunnel while that is down}}: the kill switch is not in place.",
+        "{title} has several exits in order: {exits}. If you go on, {kind, select, blocked {it might leave outside the tunnel} default {it has only the default exit, and might leave outside the tunnel while that is down} other {it has only {name}, and might leave outside the tunnel while that is down}}: the kill switch is not in place.",
         parts,
       )
     : say(

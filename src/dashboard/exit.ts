@@ -22,7 +22,7 @@ export interface ExitState {
 export const DIVERTED = {
   icon: "warning",
   tone: "partly",
-  text: say("It may have no internet: another program’s routing rule comes first."),
+  text: say("It might have no internet: another program’s routing rule comes first."),
 } as const;
 
 /** `tunnels` are null while they are not known; `isOff` is whether the kill switch is off. */
@@ -62,14 +62,14 @@ function tunnelLook(exit: string, tunnels: readonly TunnelRow[] | null, isOff: b
   if (tunnels === null) return ["unknown", "unknown", say("not known")];
   const row = tunnels.map(standingOf).find(({ name }) => name === exit);
   const place = row === undefined ? "" : placeOf(row);
-  if (row?.unanswered) return ["warning", "partly", say("{place} carries nothing", { place })];
+  if (row?.unanswered) return ["warning", "partly", say("no data gets through {place}", { place })];
   if (row?.state === "connected") return ["shield", "protected", place];
   if (isOff) return ["warning", "exposed", stateName(row), OPEN];
   return ["blocked", "blocked", stateName(row), say("Blocked: {reason}.", { reason: downText(exit, row) })];
 }
 
 /** What becomes of devices without a tunnel if nothing is blocked. */
-const OPEN = say("May leave outside the tunnel: the kill switch is off.");
+const OPEN = say("Might leave outside the tunnel: the kill switch is off.");
 
 function stateName(row: TunnelRow | undefined): string {
   return say(

@@ -7,11 +7,11 @@ import { viaText } from "./sentence.ts";
 export function orderFacts({ order }: Pick<TunnelRow, "order">): (readonly [term: string, value: string])[] {
   if (order === undefined) return [];
   const names = order.targets.map(({ server, via }) => viaText(server, via));
-  const shown = names.map((target, at) => (at === order.at ? say("{target} (taken)", { target }) : target));
+  const shown = names.map((target, at) => (at === order.at ? say("{target} (in use)", { target }) : target));
   return [
     [say("Targets, the best first"), shown.join(" · ")],
     [say("Back to a better one"), backText(order)],
-    [say("A target is left"), leftText(order)],
+    [say("Leaves its target"), leftText(order)],
   ];
 }
 

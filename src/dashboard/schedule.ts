@@ -36,7 +36,7 @@ export function sentenceFor(schedule: Schedule, devices: Devices): string {
   const who = whoIn(device, devices);
   return (
     limitSentence(schedule, who, when) ??
-    say("{exit, select, blocked {{who} is blocked {when}.} other {{who} leaves by {name} {when}.}}", {
+    say("{exit, select, blocked {{who} is blocked {when}.} other {{who} goes through {name} {when}.}}", {
       exit,
       who,
       name: exitName(exit),

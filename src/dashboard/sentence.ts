@@ -72,7 +72,7 @@ function newest(main: TunnelRow, { state, unanswered, carrying }: Status): Tunne
 
 const ASKING: Sentence = {
   tone: "unknown",
-  word: say("Asking"),
+  word: say("Checking"),
   text: say("Waiting for the gateway’s answer…"),
   why: null,
   help: null,
@@ -188,7 +188,7 @@ function weakened(layer: string, killswitch: KillSwitchLayers | null): Sentence 
       tone: "partly",
       word: say("Weakened"),
       text: say(
-        "Another program’s routing rule leads devices past the tunnel, where the firewall stops them: they may have no internet.",
+        "Another program’s routing rule leads devices past the tunnel, where the firewall stops them: they might have no internet.",
       ),
       why: inItsWords(sentenceFrom(rule.found)),
       help: null,
@@ -211,8 +211,8 @@ function exposed(isOff: boolean): Sentence {
     tone: "exposed",
     word: say("Exposed"),
     text: isOff
-      ? say("The kill switch was turned off on the gateway: traffic may leave outside the tunnel.")
-      : say("The kill switch is not in place: traffic may leave outside the tunnel."),
+      ? say("The kill switch was turned off on the gateway: traffic might leave outside the tunnel.")
+      : say("The kill switch is not in place: traffic might leave outside the tunnel."),
     why: isOff ? null : REPAIRED,
     help: isOff ? "killswitch" : null,
   };
@@ -236,7 +236,7 @@ function leaving(exits: Exits<TunnelRow>, known: Known, status: Status): Sentenc
     tone: "protected",
     word: say("Protected"),
     text: say(
-      "{what, select, home {Everything at home} else {Everything else} open {Everything that is not blocked} other {Everything else that is not blocked}} leaves by {place}.",
+      "{what, select, home {Everything at home} else {Everything else} open {Everything that is not blocked} other {Everything else that is not blocked}} goes through {place}.",
       {
         what: exits.isAnyBlocked ? (others === "home" ? "open" : "other") : others,
         place: throughOf(exits.carrying),
@@ -287,8 +287,8 @@ function lacking(exits: Exits<TunnelRow>, known: Known, others: Others): Sentenc
 function carryingNothing(up: readonly TunnelRow[]): Sentence {
   return {
     tone: "partly",
-    word: say("Carries nothing"),
-    text: say("Protected, but {places} carries nothing. Try another server.", {
+    word: say("No data gets through"),
+    text: say("Protected, but no data gets through {places}. Try another server.", {
       places: listOf([...new Set(up.map((row) => cityOf(placeOf(row))))]),
     }),
     why: up[0] === undefined ? null : reasonIn(up[0]),
@@ -484,7 +484,7 @@ function waiting(row: TunnelRow): string {
 
 function unheard({ name, devices }: TunnelRow): string {
   return say(
-    "The {name, select, main {main tunnel} other {tunnel {name}}} carries nothing: {count, plural, =0 {its devices have} one {# device has} other {# devices have}} no internet.",
+    "The {name, select, main {main tunnel} other {tunnel {name}}} carries no data: {count, plural, =0 {its devices have} one {# device has} other {# devices have}} no internet.",
     { name, count: devices },
   );
 }

@@ -45,7 +45,7 @@ interface Told {
 /** What has happened: "Tunnel tv: connected to Oslo, Norway (no-1)." */
 export function eventText(told: Told): string {
   const text = say(
-    "{tunnel, select, main {Main tunnel} other {Tunnel {tunnel}}}: {state, select, unanswered {{where} carries nothing} connected {connected to {where}} connecting {connecting to {where}} reconnecting {no answer from {where}; the gateway keeps trying, and its devices are blocked meanwhile} failed {the connection to {where} failed} other {disconnected}}.",
+    "{tunnel, select, main {Main tunnel} other {Tunnel {tunnel}}}: {state, select, unanswered {{where} carries no data} connected {connected to {where}} connecting {connecting to {where}} reconnecting {no answer from {where}; the gateway keeps trying, and its devices are blocked meanwhile} failed {the connection to {where} failed} other {disconnected}}.",
     partsOf(told),
   );
   return told.moved === undefined ? text : `${text} ${movedText(told.moved)}`;
@@ -54,7 +54,7 @@ export function eventText(told: Told): string {
 /** Why nobody had to ask for it. */
 function movedText({ from, because }: Moved): string {
   return say(
-    "{because, select, silent {It moved there because {from} does not answer.} carries_nothing {It moved there because {from} carries nothing.} slow {It moved there because {from} is slow.} lossy {It moved there because {from} is lossy.} other {It went back there from {from}, because the better target answers again.}}",
+    "{because, select, silent {It moved there because {from} does not answer.} carries_nothing {It moved there because {from} carries no data.} slow {It moved there because {from} is slow.} lossy {It moved there because {from} is lossy.} other {It went back there from {from}, because the better target answers again.}}",
     { from, because },
   );
 }

@@ -8,7 +8,7 @@ const NAMES = Object.keys(TEXTS) as Wish[];
 
 /** How a server may be asked to be reached. */
 export const TRANSPORT_CHOICES: readonly Option<Transport>[] = [
-  { value: "auto", text: say("In whatever way works") },
+  { value: "auto", text: say("Automatically") },
   ...NAMES.map((value) => ({ value, text: translated(TEXTS[value].title) })),
 ];
 

@@ -30,7 +30,7 @@ export const LWO = {
     words: { name: "lwo", seen: "with a hidden header (`lwo`)", by: "by LWO" },
   },
   words: {
-    title: "WireGuard with a hidden header",
+    title: "WireGuard with an obfuscated header",
     option: "with a hidden header (lwo)",
     asked: "`lwo` hides WireGuard's header, for networks that recognise it",
   },

@@ -70,7 +70,7 @@ test(
   "logged in by keyboard, another key, logged out: each shows what it changes first, and nothing secret stays",
   async () => {
     await open();
-    await tab.shows("main", "You can connect to none of them yet.");
+    await tab.shows("main", "You cannot connect to any of them yet.");
     await logIn();
     await tab.shows(
       "main",

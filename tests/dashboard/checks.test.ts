@@ -68,8 +68,8 @@ test(
   "with a tunnel it says by which one this device leaves, that its DNS does too, and by what it knows it",
   async () => {
     await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
-    await tab.shows(OWN, "Laptop leaves by Gothenburg, Sweden");
-    await tab.shows(OWN, "Its DNS queries go through the tunnel too");
+    await tab.shows(OWN, "Laptop goes through Gothenburg, Sweden");
+    await tab.shows(OWN, "Its DNS queries go through the tunnel, too");
     const website = () => rig.lab.fetchFrom(rig.lab.namespaces.client, `http://${INTERNET.host4}/`);
     await until(async () => (await website()) !== null);
     await tab.shows(OWN, "It uses the gateway as its router");
@@ -103,7 +103,7 @@ test(
     await tab.click("Check again");
     await tab.shows(".check-rows.fault", "Fault: Kill switch: firewall Turned off on the gateway");
     await rig.gateway.api("PUT", LAPTOP, { exit: "blocked" });
-    await tab.shows(OWN, "Laptop may leave outside the tunnel The kill switch is not in place");
+    await tab.shows(OWN, "Laptop might leave outside the tunnel The kill switch is not in place");
     expect(await tab.barriers()).toEqual([]);
   },
   TIMEOUT_MS,

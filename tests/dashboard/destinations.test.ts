@@ -152,7 +152,7 @@ test(
     await tab.shows("main", "2 names in all lists.");
     await asksFor("ads.example");
     await tab.click("Pause for 5 minutes");
-    await tab.shows(".dns-pause", /No list blocks for another [45]:\d\d\./);
+    await tab.shows(".dns-pause", /Lists block nothing for another [45]:\d\d\./);
     await tab.shows(".destinations .figures", "1 device has asked");
     await tab.page.evaluate(`document.querySelector(".destinations .figures").open = true`);
     await tab.shows(".destinations .figures", /TV\s\d+\s[1-9]\d*$/);
@@ -166,7 +166,7 @@ test(
     await tab.click("Turn on the list internet.test/ads.txt");
     await tab.shows(LIST_ROW, /^(?!.*It is off).*2 names, confirmed/);
     expect(await isOn()).toBe(true);
-    await tab.type("Names that stay open", "good.example, fine.example");
+    await tab.type("Names that are never blocked", "good.example, fine.example");
     await tab.type("Names that may have addresses of the home", "plex.direct");
     await tab.click("Save the exceptions");
     await tab.shows(".destinations .exceptions .outcome", "Saved.");
@@ -198,7 +198,7 @@ test(
     expect((await rig.gateway.operate("queries", "off")).stdout).toContain("No queries are logged");
     await tab.shows(".query-log", "Nothing is kept of it.");
     expect(await tab.barriers()).toEqual([]);
-    await tab.click("Open these resolvers");
+    await tab.click("Unblock these resolvers");
     await tab.shows("main", "There is no list.");
     expect(await isBlocked()).toBe(false);
   },

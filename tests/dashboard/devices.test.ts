@@ -148,7 +148,7 @@ further.test(
     await tab.press("Enter");
     await tab.focuses("Move amsterdam up");
     await tab.shows(changes, "by no other: amsterdam and main.");
-    await tab.shows(changes, "It leaves by amsterdam at once, and its connections are reset.");
+    await tab.shows(changes, "It goes through amsterdam at once, and its connections are reset.");
     await tab.click("Add an exit");
     await tab.focuses("Exit 3");
     await tab.shows(
@@ -240,7 +240,7 @@ further.test(
     expect([await iconOf("TV"), await iconOf("192.168.77.30")]).toEqual(Array(2).fill("icon icon-blocked"));
     expect((await turn("off")).code).toBe(0);
     for (const name of ["TV", "192.168.77.30"]) {
-      await tab.shows(row(name), "May leave outside the tunnel: the kill switch is off.");
+      await tab.shows(row(name), "Might leave outside the tunnel: the kill switch is off.");
       expect(await iconOf(name)).toBe("icon icon-warning");
     }
     expect(await tab.chosen("Exit of 192.168.77.30")).toBe("blocked · the kill switch is off");

@@ -112,7 +112,7 @@ test(
       /^photo.jpg was refused It is not a text file, .* hooks.conf was refused .*PostUp.* oslo.ovpn was refused It is an OpenVPN file, .* choose WireGuard .* gothenburg was imported .*Table: .* amsterdam was imported$/,
     );
     expect(await tab.barriers()).toEqual([]);
-    await tab.click("Go on");
+    await tab.click("Continue");
     await tab.shows(".step:nth-child(1)", "2 servers to choose from.");
     await tab.shows(".step:nth-child(2)", "amsterdam Connect gothenburg Connect");
     expect((await rig.gateway.api("GET", "/api/providers")).body.current).toBe("imported");
@@ -176,7 +176,7 @@ test(
     await until(async () => (await openWebsite())?.includes("203.0.113.12") === true);
     await tab.shows(
       ".verdict",
-      "This device is protected What it sends to the internet leaves by amsterdam.",
+      "This device is protected What it sends to the internet goes through amsterdam.",
     );
     expect(await tab.barriers()).toEqual([]);
     await rig.gateway.api("PUT", "/api/devices/02:00:00:00:00:10", { exit: "blocked" });

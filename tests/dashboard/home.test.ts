@@ -131,13 +131,13 @@ test(
   async () => {
     expect((await connect("box-vpn-1")).status).toBe(200);
     await tab.shows(STATE, /^Protected$/);
-    await tab.shows(SENTENCE, "Everything at home leaves by Gothenburg, Sweden.");
+    await tab.shows(SENTENCE, "Everything at home goes through Gothenburg, Sweden.");
     for (const fact of ["Server box-vpn-1", "Address 203.0.113.11", /Last handshake \d+ seconds? ago|now/])
       await tab.shows(".facts", fact);
-    await tab.shows(".home", "3 devices leave by Gothenburg, Sweden Laptop, TV and Camera");
+    await tab.shows(".home", "3 devices go through Gothenburg, Sweden Laptop, TV and Camera");
     await rig.gateway.api("PUT", CAMERA, { exit: "blocked" });
     await tab.shows(".home", "1 device is blocked Camera");
-    await tab.shows(SENTENCE, "Everything that is not blocked leaves by Gothenburg, Sweden.");
+    await tab.shows(SENTENCE, "Everything that is not blocked goes through Gothenburg, Sweden.");
     expect(await tab.barriers()).toEqual([]);
   },
   TIMEOUT_MS,
@@ -194,7 +194,7 @@ test(
       await tab.shows(STATE, /^Still through Gothenburg; trying box-vpn-2$/);
       await tab.shows(".navigation .word", /^Moving$/);
       await tab.shows(".home", "Connecting to box-vpn-2… Devices still go through Gothenburg, Sweden.");
-      await tab.shows(".home", "2 devices leave by Gothenburg, Sweden Laptop and TV");
+      await tab.shows(".home", "2 devices go through Gothenburg, Sweden Laptop and TV");
       expect(await tab.barriers()).toEqual([]);
       expect((await moving).status).toBe(500);
       await tab.shows(STATE, /^Protected$/);
@@ -232,11 +232,14 @@ test(
     const traffic = await rig.lab.traffic(rig.lab.namespaces.client, { kinds: ["udp"] });
     expect((await inServer(["nft", "-f", "-"], hollow)).code).toBe(0);
     try {
-      await tab.shows(STATE, /^Carries nothing$/);
-      await tab.shows(SENTENCE, "Protected, but Gothenburg carries nothing. Try another server.");
+      await tab.shows(STATE, /^No data gets through$/);
+      await tab.shows(SENTENCE, "Protected, but no data gets through Gothenburg. Try another server.");
       await tab.shows(".state", "Another server Disconnect");
-      await tab.shows(".home", "2 devices leave by Gothenburg, Sweden, which carries nothing Laptop and TV");
-      await tab.shows(".navigation .word", /^Carries nothing$/);
+      await tab.shows(
+        ".home",
+        "2 devices go through Gothenburg, Sweden, which carries no data Laptop and TV",
+      );
+      await tab.shows(".navigation .word", /^No data gets through$/);
       expect(await tab.barriers()).toEqual([]);
     } finally {
       await inServer(["nft", "delete", "table", "inet", "hollow"]);
@@ -257,7 +260,10 @@ test(
     try {
       await tab.shows(STATE, /^Weakened$/);
       await tab.shows(".state", "sudo ip rule del priority 5 Copy");
-      await tab.shows(".home", "2 devices may have no internet: another program’s routing rule comes first");
+      await tab.shows(
+        ".home",
+        "2 devices might have no internet: another program’s routing rule comes first",
+      );
       expect(await tab.text(".state")).not.toContain("repairs it by itself");
       expect(await tab.barriers()).toEqual([]);
       const checks = await rig.browser.open(`${rig.url}#/checks`);
@@ -270,9 +276,9 @@ test(
         ".check-rows.ok",
         /DNS inside the tunnel The tunnel's resolver 10\.64\.0\.1 answers/,
       );
-      await checks.shows(".this-device", "Laptop may have no internet");
+      await checks.shows(".this-device", "Laptop might have no internet");
       const devices = await rig.browser.open(`${rig.url}#/devices`);
-      await devices.shows("main", /Laptop.*It may have no internet: another program’s routing rule/s);
+      await devices.shows("main", /Laptop.*It might have no internet: another program’s routing rule/s);
       expect(await devices.barriers()).toEqual([]);
       expect(await checks.barriers()).toEqual([]);
     } finally {
@@ -292,7 +298,7 @@ test(
       return inject(rig.lab.namespaces.client, "lan0", [frame]);
     };
     const row =
-      "Some devices may leave past the gateway fe80::99 on lan0 advertises itself as an IPv6 router. What to do";
+      "Some devices might bypass the gateway fe80::99 on lan0 advertises itself as an IPv6 router. What to do";
     // The service listens some seconds after its start.
     const isShown = async () => {
       await router(1_800);
@@ -369,7 +375,7 @@ test(
     await tab.shows(".state", "sudo portcullis killswitch on Copy");
     await tab.shows(".home", "Firewall: off");
     await tab.shows(".home", "Routing: off");
-    await tab.shows(".home", "1 device may leave outside the tunnel: the kill switch is off Camera");
+    await tab.shows(".home", "1 device might leave outside the tunnel: the kill switch is off Camera");
     await tab.shows(".navigation .word", /^Exposed$/);
     await tab.shows(".home section:last-child", "The kill switch has been turned off");
     expect(await tab.barriers()).toEqual([]);

@@ -63,7 +63,7 @@ test(
       ["%E0%A4%A", "%E0%A4%A"],
     ]) {
       const tab = await open(`#/devices/${hash}`);
-      await tab.shows(".outcome.failed", `The gateway knows no device ${shown}`);
+      await tab.shows(".outcome.failed", `The gateway does not know the device ${shown}`);
       await tab.shows("main", "TV");
       expect(tab.complaints).toEqual([]);
     }

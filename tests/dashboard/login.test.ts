@@ -38,7 +38,7 @@ const remove = (name: string) => rig.gateway.operate("token", "remove", name);
 
 async function logIn(tab: Tab, token: string, keep = "Until this tab is closed"): Promise<void> {
   await tab.type("Token", token);
-  await tab.choose("Keep it", keep);
+  await tab.choose("Remember it", keep);
   await tab.click("Log in");
 }
 

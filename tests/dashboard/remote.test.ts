@@ -72,7 +72,7 @@ test(
     await turnOn("--endpoint", ROUTER.public4);
     await tab.shows(
       "main",
-      `Remote access is on Devices come in by the uplink, at UDP port 51820. They call ${ROUTER.public4}:51820.`,
+      `Remote access is on Devices connect through the uplink, at UDP port 51820. They connect to ${ROUTER.public4}:51820.`,
     );
     await tab.shows("main", "enter it there: UDP port 51820 to 192.168.88.2, port 51820.");
     await tab.shows("main", "No device may come in yet");
@@ -147,7 +147,10 @@ test(
     expect(await tab.barriers()).toEqual([]);
     await tab.type("Name", "laptop");
     await tab.choose("Exit", "blocked · no internet");
-    await tab.choose("What it reaches by the gateway", "Only home: to the internet it goes where it is");
+    await tab.choose(
+      "What it reaches by the gateway",
+      "Only home: it reaches the internet through whatever network it is on",
+    );
     await tab.click("Show the code");
     await tab.shows(DIALOG, "Let laptop in");
     const file = await scanned();
@@ -172,10 +175,10 @@ test(
     const other = await rig.browser.open(`${rig.url}#/devices`);
     await tab.choose("What phone reaches", "Internet only");
     await until(async () => (await devices())[0]?.lan === false);
-    await other.shows('.device:has([aria-label="Exit of phone"])', "On the road");
+    await other.shows('.device:has([aria-label="Exit of phone"])', "Away from home");
     await other.click("Edit phone");
     expect(await other.barriers()).toEqual([]);
-    await other.click("On the road");
+    await other.click("Away from home");
     await other.shows("h1", "Remote access");
     await tab.click("Remove phone");
     await tab.shows(DIALOG, "Remove phone? Its session ends at once");

@@ -96,7 +96,7 @@ test(
     for (const day of FILM_DAYS.toReversed()) await tab.page.click(`[aria-label=${day}]`);
     await tab.click("Save the schedule");
     const days = FILM_DAYS.join(" and ");
-    const sentence = `film TV leaves by amsterdam from 20:00 to 00:30 the next day, on ${days}. Next `;
+    const sentence = `film TV goes through amsterdam from 20:00 to 00:30 the next day, on ${days}. Next: `;
     await tab.shows(FIRST, sentence);
     await tab.shows("main", "The schedule film is saved.");
     await tab.focuses(ADD);
@@ -125,7 +125,7 @@ test(
     await begins("film");
     await tab.type("Every … hours", "0");
     await tab.press("Enter");
-    const taken = "It is that of another schedule; choose another one.";
+    const taken = "Another schedule has it already; choose another one.";
     await faulted("name", taken);
     await tab.type("Name", "often");
     await tab.press("Enter");
@@ -141,7 +141,7 @@ test(
     await tab.press("Enter");
     await other.shows(
       SECOND,
-      "often The main tunnel moves to another server of its place every 6 hours. Next ",
+      "often The main tunnel moves to another server of its place every 6 hours. Next: ",
     );
     expect(await tab.barriers()).toEqual([]);
   },
@@ -162,7 +162,7 @@ test(
     for (const day of DAYS.filter((each) => !FILM_DAYS.includes(each)))
       await tab.page.click(`[aria-label=${day}]`);
     await tab.click("Save the schedule");
-    await tab.shows(FIRST, "film Now TV leaves by amsterdam");
+    await tab.shows(FIRST, "film Now TV goes through amsterdam");
     await tab.shows(FIRST, new RegExp(`In force until (today|tomorrow) at ${to}\\.`));
     await other.shows(`.device:has([aria-label="Exit of TV"])`, `By the schedule film until`);
     expect(await tab.barriers()).toEqual([]);
@@ -201,7 +201,7 @@ test(
     await tab.click("Save the schedule");
     await tab.shows(FIRST, "TV has no limit of its own from ");
     await tab.click("Remove evening");
-    await tab.shows(DIALOG, "TV has its own limit again at once.");
+    await tab.shows(DIALOG, "TV gets its own limit back at once.");
     await tab.click("Remove");
     await tab.shows("main", "No schedule yet");
   },
@@ -227,7 +227,7 @@ test(
     await tab.shows(FIRST, "guests Now All others together have at most 5 Mbit/s down from ");
     await other.shows("main", "together. 5 Mbit/s down");
     await other.shows("main", "By the schedule guests until");
-    await other.shows("main", "Saving ends what the schedule gives, and replaces the limit of all others.");
+    await other.shows("main", "Saving ends what the schedule has set, and replaces the limit of all others.");
     expect(await other.barriers()).toEqual([]);
     await other.type("All others receive at most, in Mbit/s", "20");
     await other.press("Enter");
@@ -238,7 +238,7 @@ test(
     await tab.click("Save the schedule");
     await tab.shows(FIRST, "All others have no limit from ");
     await tab.click("Remove guests");
-    await tab.shows(DIALOG, "All others have their usual limit again at once.");
+    await tab.shows(DIALOG, "All others get their usual limit back at once.");
     await tab.click("Remove");
     await tab.shows("main", "No schedule yet");
     await other.shows("main", "together. 20 Mbit/s down");
@@ -269,13 +269,13 @@ test(
     const row = `.device:has([aria-label="Exit of TV"])`;
     await other.shows(row, "of 1 GB today, then 2 Mbit/s down");
     await other.shows(row, "By the schedule school until");
-    await other.shows(row, "Saving ends what the schedule gives, and replaces the device’s own quota.");
+    await other.shows(row, "Saving ends what the schedule has set, and replaces the device’s own quota.");
     expect(await other.barriers()).toEqual([]);
     await tab.click("Change school");
     await tab.choose("What happens", "All others have another quota for some time");
     await tab.click("Save the schedule");
     await tab.shows(FIRST, "All others together may use this from ");
-    await other.shows("main", "Saving ends what the schedule gives, and replaces the quota of all others.");
+    await other.shows("main", "Saving ends what the schedule has set, and replaces the quota of all others.");
     await rig.gateway.api("PUT", "/api/shared-quota", { quota: null });
     await tab.shows(FIRST, ": all others were given another quota.");
     await tab.click("Remove school");

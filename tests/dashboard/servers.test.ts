@@ -139,7 +139,7 @@ test(
     await tab.shows(".where", "Connected to box-vpn-1, Gothenburg, Sweden, via box-vpn-2.");
     expect((await api("GET", "/api/status")).body).toMatchObject({ server: "box-vpn-1", via: "box-vpn-2" });
     await cardShows("All servers", /box-vpn-1 .*Connected/);
-    await tab.choose("Connect through", "no other server");
+    await tab.choose("Connect through", "no entry server");
     await tab.click("Connect to box-vpn-1");
     await tab.shows(".where", "Connected to box-vpn-1, Gothenburg, Sweden.");
   },
@@ -150,7 +150,7 @@ test(
   "the provider can be chosen, also by another person, and an empty list says what fills it",
   async () => {
     await (await tab.page.waitForSelector("input[value=custom] + span"))?.click();
-    await cardShows("All servers", "You have added no server yet.");
+    await cardShows("All servers", "You have not added a server yet.");
     expect((await api("GET", "/api/providers")).body.current).toBe("custom");
     expect(await tab.barriers()).toEqual([]);
     await api("POST", "/api/provider/imported");
@@ -165,7 +165,7 @@ test(
   async () => {
     const { customBody } = rig.lab.sandbox.servers[1];
     await api("POST", "/api/provider/custom");
-    await cardShows("All servers", "You have added no server yet.");
+    await cardShows("All servers", "You have not added a server yet.");
     await tab.click("Add a server…");
     await tab.page.click("dialog summary");
     for (const [name, value] of Object.entries({ ...customBody, name: "my own" }))
@@ -191,7 +191,7 @@ test(
     expect((await api("GET", "/api/servers/counts")).body.usable.custom).toBe(1);
     await tab.click("Remove my own");
     await tab.click("Remove");
-    await cardShows("All servers", "You have added no server yet.");
+    await cardShows("All servers", "You have not added a server yet.");
   },
   TIMEOUT_MS,
 );

@@ -210,7 +210,7 @@ test(
     await rig.gateway.api("PUT", `/api/devices/${mac}`, { name: "TV" });
     await open();
     await tab.shows("main", "Fixed addresses");
-    await tab.choose("Device of the address", "TV");
+    await tab.choose("Device with this address", "TV");
     await tab.type("Its address", "10.1.2.3");
     await tab.press("Enter");
     await tab.shows(".field .failed", "is outside the LAN");
@@ -293,7 +293,7 @@ test(
     await openWithToken();
     await tab.shows(".setting", "laptop This page May read and change");
     await tab.type("Name of the new token", "tablet");
-    await tab.choose("It may", "Only read");
+    await tab.choose("Rights", "Read only");
     await tab.press("Enter");
     await tab.shows(DIALOG, "The token tablet");
     await tab.shows(`${DIALOG} code`, TOKEN);
@@ -428,12 +428,12 @@ test(
   async () => {
     await open();
     await tab.shows("main", "Does one device slow down all others?");
-    await tab.type("All devices receive together, in Mbit/s", "50");
-    await tab.type("All devices send together, in Mbit/s", "10");
+    await tab.type("All devices together receive at most, in Mbit/s", "50");
+    await tab.type("All devices together send at most, in Mbit/s", "10");
     await tab.click("Share the line");
     const line = async () => (await rig.gateway.api("GET", "/api/settings")).body.line;
     if (await hasCake()) {
-      await tab.shows("main", "The devices take turns on 50 Mbit/s down and 10 Mbit/s up");
+      await tab.shows("main", "The devices share 50 Mbit/s down and 10 Mbit/s up fairly");
       expect(await line()).toEqual({ down: 50, up: 10 });
       await tab.click("Do not share the line");
       await tab.shows("main", "Does one device slow down all others?");

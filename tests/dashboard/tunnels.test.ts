@@ -59,13 +59,13 @@ test(
     await tab.shows(MAIN, "main Disconnected: no server is chosen.");
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Connect main");
-    await tab.shows(DIALOG, "Move the main tunnel");
+    await tab.shows(DIALOG, "Change the server of the main tunnel");
     await tab.type("Server, city or country", "Gothenburg");
     await tab.click("Connect");
     await tab.shows(MAIN, "Connected to Gothenburg, Sweden");
     await tab.shows(MAIN, "Server box-vpn-1");
     await tab.shows(MAIN, "The main tunnel is connected.");
-    await tab.focuses("Move main");
+    await tab.focuses("Change server: main");
     await other.shows(MAIN, "Connected to Gothenburg, Sweden");
     expect(await tab.barriers()).toEqual([]);
   },
@@ -105,28 +105,25 @@ further.test(
     const at = { namespace: namespaces.vpn1, wireguard: serverInterfaces.vpn1 };
     const service = await EphemeralService.start(TUNNEL.server4, 1337, at);
     await tab.click("Connect main");
-    await tab.choose("Keys that are safe from quantum computers", "Always: else nothing is carried");
+    await tab.choose("Quantum-resistant keys", "Always: otherwise no data gets through");
     await tab.type("Server, city or country", "box-vpn-2");
     await tab.click("Connect");
     await tab.shows(`${DIALOG} .outcome.failed`, "agrees on no keys that are safe from quantum computers");
     await tab.type("Server, city or country", "box-vpn-1");
     await tab.click("Connect");
-    await tab.shows(`${MAIN} .icon-lock + span`, "Its keys are safe from quantum computers.");
-    await other.shows(MAIN, "Its keys are safe from quantum computers.");
+    await tab.shows(`${MAIN} .icon-lock + span`, "Its keys are quantum-resistant.");
+    await other.shows(MAIN, "Its keys are quantum-resistant.");
     expect(await tab.barriers()).toEqual([]);
     await other.page.goto(`${rig.url}#/`);
-    await other.shows("body", "Its keys are safe from quantum computers.");
+    await other.shows("body", "Its keys are quantum-resistant.");
     await service.behave("unload");
     await service.stop();
     await change("PUT", "/api/tunnels/main", { provider: "managed", server: "box-vpn-1", quantum: "on" });
-    await tab.shows(
-      MAIN,
-      "Its keys are not safe from quantum computers: the server agreed on none that are.",
-    );
+    await tab.shows(MAIN, "Its keys are not quantum-resistant: the server did not agree on any that are.");
     expect(await tab.barriers()).toEqual([]);
     // What is kept for the tunnel stands in the form.
-    await tab.click("Move main");
-    await tab.shows(`${DIALOG} option:checked[value="on"]`, "If the server can");
+    await tab.click("Change server: main");
+    await tab.shows(`${DIALOG} option:checked[value="on"]`, "If the server supports it");
   },
   TIMEOUT_MS,
 );
@@ -143,7 +140,10 @@ further.test(
     await tab.shows(MAIN, "Connected to Gothenburg, Sweden");
     await tab.click("Targets of main");
     await tab.shows(DIALOG, "Targets of the main tunnel");
-    await tab.shows(changes, "taken: box-vpn-1 and target 2. One that does not work costs 10 to 30 seconds.");
+    await tab.shows(
+      changes,
+      "used: box-vpn-1 and target 2. Each one that does not work takes 10 to 30 seconds.",
+    );
     await tab.click("Add a target");
     await tab.focuses("Target 3");
     await tab.click("Remove target 3");
@@ -151,18 +151,18 @@ further.test(
     await tab.focus("Move box-vpn-2 up");
     await tab.press("Enter");
     await tab.focuses("Move box-vpn-2 up");
-    await tab.shows(changes, "taken: box-vpn-2 and box-vpn-1.");
+    await tab.shows(changes, "used: box-vpn-2 and box-vpn-1.");
     await tab.shows(changes, "They replace its present target: box-vpn-1.");
     await tab.page.click(`${DIALOG} input[type=checkbox]`);
-    await tab.type("A better target is tried again after so many minutes", "5");
-    await tab.choose("It is tried", "Only once little is carried");
+    await tab.type("Try a better target again after, in minutes", "5");
+    await tab.choose("Try it", "Only when there is little traffic");
     await tab.page.click(`${DIALOG} summary`);
     expect(await tab.barriers()).toEqual([]);
     expect(await tab.misfits([320, 360])).toEqual([]);
     await tab.page.evaluate(`document.documentElement.style.fontSize = ""`);
     await tab.click("Connect");
     await tab.shows(MAIN, "Connected to Amsterdam, Netherlands");
-    await tab.shows(MAIN, "Targets, the best first box-vpn-2 (taken) · box-vpn-1");
+    await tab.shows(MAIN, "Targets, the best first box-vpn-2 (in use) · box-vpn-1");
     expect((await rows())[0].order).toEqual(order);
 
     await tab.click("Targets of main");
@@ -218,7 +218,7 @@ further.test(
     tab = await rig.browser.open(`${rig.url}#/tunnels`);
     await tab.shows(TV, "Its last targets, the best first: box-vpn-2 · own · Gothenburg.");
     await tab.click("Targets of tv");
-    await tab.shows(`${DIALOG} .changes`, "taken: box-vpn-2, own and Gothenburg.");
+    await tab.shows(`${DIALOG} .changes`, "used: box-vpn-2, own and Gothenburg.");
     await tab.press("Escape");
     await tab.click("Connect tv to the same targets");
     await tab.shows(TV, "Connected to Amsterdam, Netherlands");
@@ -237,7 +237,7 @@ further.test(
     await addTv();
     await change("POST", "/api/connect", { server: "box-vpn-1" });
     await change("PUT", TV_DEVICE, { exit: ["tv", "main"] });
-    const moves = "TV moves to the next of the exits in order that is up; connections are reset.";
+    const moves = "TV moves to the next exit in its order that is up; connections are reset.";
     await tab.shows(TV, "Exit of 1 device: TV.");
     const isAsked = async () => {
       await tab.click("Disconnect tv");
@@ -359,7 +359,7 @@ further.test(
     await other.shows(TV, "tv Disconnected");
     await tab.shows(TV, "No device has this exit.");
     await tab.click("Remove tv");
-    await tab.shows(DIALOG, "No device leaves by it, so nobody loses the internet.");
+    await tab.shows(DIALOG, "No device uses it, so no device loses the internet.");
     await tab.click("Remove");
     await tab.shows("main", /^((?!tv Disconnected).)*$/);
     await other.shows("main", /^((?!tv Disconnected).)*$/);

@@ -138,7 +138,7 @@ describe("from the installed package to a protected device", () => {
       const file = readFileSync(walk.lab.sandbox.files.importConf, "utf8");
       await walk.tab.drop({ "amsterdam.conf": file });
       await walk.screen("dialog[open]", "1 server imported");
-      await walk.tab.click("Go on");
+      await walk.tab.click("Continue");
     });
     claim("a place is connected to", async () => {
       await walk.screen(STEP(2), "The gateway then makes a tunnel to it");

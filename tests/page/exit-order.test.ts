@@ -88,10 +88,10 @@ test("everything that an order changes is said before it is saved", () => {
   const changes = (order: readonly string[], device: Partial<Device> = {}, known: object = {}) =>
     page.whatChanges({ ...TV, ...device }, order, { ...KNOWN, isOpen: false, ...known });
   expect(changes(["amsterdam", "main", "blocked"])).toEqual([
-    "Apart from rules for destinations, TV leaves by the first of these that is up, and by no other: amsterdam and main.",
+    "Apart from rules for destinations, TV goes through the first of these that is up, and through no other: amsterdam and main.",
     "If none of them is up, it is blocked, and rules for destinations that are for all devices do not hold for it.",
     "This replaces its present exit: main.",
-    "It leaves by amsterdam at once, and its connections are reset.",
+    "It goes through amsterdam at once, and its connections are reset.",
   ]);
   const order = { exit_order: ["amsterdam", "main"] };
   expect(changes(["main", "amsterdam"], order, { scheduled: new Map([["tv", "night"]]) }).slice(1)).toEqual([
@@ -113,16 +113,16 @@ test("while the kill switch is not in place, no exit is said to block", () => {
   const open = { ...KNOWN, isOpen: true };
   for (const order of [["tv"], ["tv", "blocked"]])
     expect(page.whatChanges({ ...TV, exit: "blocked" }, order, open)).toEqual([
-      "Apart from rules for destinations, TV leaves by the first of these that is up, and by no other: tv.",
-      "While none of them is up, it may leave outside the tunnel: the kill switch is not in place.",
+      "Apart from rules for destinations, TV goes through the first of these that is up, and through no other: tv.",
+      "While none of them is up, it might leave outside the tunnel: the kill switch is not in place.",
       "This replaces its present exit: blocked.",
-      "None of them is up now. It may leave outside the tunnel: the kill switch is not in place.",
+      "None of them is up now. It might leave outside the tunnel: the kill switch is not in place.",
     ]);
   const question = (exit: string, isOpen: boolean) => page.onlyText(TV, ["tv", "main"], exit, isOpen);
   expect(["blocked", "", "main"].map((exit) => question(exit, true).split("If you go on, ")[1])).toEqual([
-    "it may leave outside the tunnel: the kill switch is not in place.",
-    "it has only the default exit, and may leave outside the tunnel while that is down: the kill switch is not in place.",
-    "it has only main, and may leave outside the tunnel while that is down: the kill switch is not in place.",
+    "it might leave outside the tunnel: the kill switch is not in place.",
+    "it has only the default exit, and might leave outside the tunnel while that is down: the kill switch is not in place.",
+    "it has only main, and might leave outside the tunnel while that is down: the kill switch is not in place.",
   ]);
   expect(question("blocked", false)).toBe(
     "TV has several exits in order: tv and main. If you go on, it is blocked.",
@@ -132,13 +132,13 @@ test("while the kill switch is not in place, no exit is said to block", () => {
 test("what is not known yet, and a tunnel that may still carry while it connects, are not foretold", () => {
   const now = (order: readonly string[], known: Partial<Known>) =>
     page.whatChanges(TV, order, { ...KNOWN, isOpen: false, ...known }).at(-1);
-  const first = "It takes the first that is up.";
+  const first = "It uses the first that is up.";
   expect(now(["amsterdam"], { tunnels: null })).toBe(first);
   expect(now(["amsterdam"], { scheduled: null })).toBe(first);
   const tunnels = [...UP, { name: "tv", state: "connecting" as const }];
   expect(now(["tv", "amsterdam"], { tunnels })).toBe(first);
   expect(now(["tv", "blocked"], { tunnels })).toBe(first);
-  expect(now(["amsterdam", "tv"], { tunnels })).toContain("It leaves by amsterdam at once");
+  expect(now(["amsterdam", "tv"], { tunnels })).toContain("It goes through amsterdam at once");
 });
 
 test("a tunnel's end moves those who have another exit, and they are told apart from the others", () => {
@@ -148,7 +148,7 @@ test("a tunnel's end moves those who have another exit, and they are told apart 
   const moved = page.movedBy("main", devices, KNOWN);
   expect(moved).toEqual([phone]);
   expect(page.movedText(moved)).toBe(
-    "Phone moves to the next of the exits in order that is up; connections are reset.",
+    "Phone moves to the next exit in its order that is up; connections are reset.",
   );
   expect(page.movedText([])).toBe("");
 });
@@ -166,7 +166,7 @@ test("nobody is said to move where no other tunnel is up, or where a schedule ha
 });
 
 test("before the main tunnel ends, those who move are not counted among those who stay", () => {
-  const moves = "TV moves to the next of the exits in order that is up; connections are reset.";
+  const moves = "TV moves to the next exit in its order that is up; connections are reset.";
   expect(page.leftText(1, [TV], false)).toBe(moves);
   // The count is older than the list.
   expect(page.leftText(0, [TV], true)).toBe(moves);

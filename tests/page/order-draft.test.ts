@@ -106,18 +106,20 @@ test("a form without an order begins with the tunnel's target, and asks for what
 test("what becomes of the tunnel is said before it is connected", () => {
   const changes = (row: Partial<TunnelRow>) => page.whatChanges(row, page.draftOf(row, "managed"));
   expect(changes({ ...TV, order: ORDER })).toEqual([
-    "The first of these that works is taken: Sweden and home via work. One that does not work costs 10 to 30 seconds.",
+    "The first of these that works is used: Sweden and home via work. Each one that does not work takes 10 to 30 seconds.",
     "They replace its present targets: Sweden · home via work.",
-    "Its devices stay connected meanwhile, and if none works, the tunnel keeps its server. At another server, open connections end.",
+    "Its devices stay connected meanwhile, and if none of the targets works, the tunnel keeps its server. At another server, open connections end.",
   ]);
   expect(changes(TV).slice(0, 2)).toEqual([
-    "The first of these that works is taken: home and target 2. One that does not work costs 10 to 30 seconds.",
+    "The first of these that works is used: home and target 2. Each one that does not work takes 10 to 30 seconds.",
     "They replace its present target: home.",
   ]);
-  expect(changes(GONE).slice(1)).toEqual(["Its devices have internet once one of them answers."]);
+  expect(changes(GONE).slice(1)).toEqual(["Its devices have internet once one of the targets answers."]);
   // They have none now.
   for (const down of [{ state: "reconnecting" as const }, { unanswered: true }])
-    expect(changes({ ...TV, ...down }).at(-1)).toBe("Its devices have internet once one of them answers.");
+    expect(changes({ ...TV, ...down }).at(-1)).toBe(
+      "Its devices have internet once one of the targets answers.",
+    );
 });
 
 test("what is being typed is told once it is whole", () => {
@@ -126,6 +128,6 @@ test("what is being typed is told once it is whole", () => {
   const targets = form.draft.targets.map((each) => ({ ...each, server: `${each.server}Swe` }));
   const typed = page.edited(form, { targets });
   expect(typed.draft.targets).toEqual(targets);
-  expect(told(typed)).toContain("taken: home and target 2.");
-  expect(told(page.settled(typed))).toContain("taken: homeSwe and Swe.");
+  expect(told(typed)).toContain("used: home and target 2.");
+  expect(told(page.settled(typed))).toContain("used: homeSwe and Swe.");
 });

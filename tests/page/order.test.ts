@@ -13,7 +13,7 @@ const ORDER: Order = {
 test("the order of a tunnel says which target is taken, and when it goes back", () => {
   expect(orderFacts({})).toEqual([]);
   const [[, targets], [, back]] = orderFacts({ order: ORDER }) as [[string, string], [string, string]];
-  expect(targets).toMatch(/^Sweden · home.*work.* \(taken\)$/);
+  expect(targets).toMatch(/^Sweden · home.*work.* \(in use\)$/);
   expect(back).toBe("not by itself");
   const backOf = (change: Partial<Order>) => orderFacts({ order: { ...ORDER, ...change } })[1]?.[1];
   expect(backOf({ back_after_minutes: 1 })).toBe("after 1 minute");

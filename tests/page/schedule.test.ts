@@ -41,14 +41,14 @@ const { shared_rate: ___, ...GUESTS } = SHARED;
 const [EIGHT, ELEVEN] = [timeOfDay("20:00"), timeOfDay("23:00")];
 
 test.each<[Schedule, string]>([
-  [FILM, `TV leaves by amsterdam from ${EIGHT} to ${ELEVEN} each day.`],
+  [FILM, `TV goes through amsterdam from ${EIGHT} to ${ELEVEN} each day.`],
   [
     { ...FILM, exit: "blocked", at: "23:00", until: "20:00", days: ["sun", "mon", "tue"] },
     `TV is blocked from ${ELEVEN} to ${EIGHT} the next day, Sunday to Tuesday.`,
   ],
   [
     { ...FILM, device: "10.8.0.0/24" },
-    `10.8.0.0/24 leaves by amsterdam from ${EIGHT} to ${ELEVEN} each day.`,
+    `10.8.0.0/24 goes through amsterdam from ${EIGHT} to ${ELEVEN} each day.`,
   ],
   [SHARED, `All others together have at most 50 Mbit/s each way from ${EIGHT} to ${ELEVEN} each day.`],
   [
@@ -144,7 +144,7 @@ test.each<[Partial<Draft>, { field: string; text: string } | null]>([
   [{ name: " " }, { field: "name", text: "It is required." }],
   [{ name: "a/b" }, { field: "name", text: "It cannot be part of an address; leave out slashes." }],
   [{ name: ".." }, { field: "name", text: "It cannot be part of an address; leave out slashes." }],
-  [{ name: "night" }, { field: "name", text: "It is that of another schedule; choose another one." }],
+  [{ name: "night" }, { field: "name", text: "Another schedule has it already; choose another one." }],
   [{ at: "" }, { field: "at", text: "It is required." }],
   [{ until: "" }, { field: "until", text: "It is required." }],
   [{ until: "20:00" }, { field: "until", text: "It must differ from the first time." }],

@@ -89,7 +89,7 @@ const CASES: [name: string, known: Known, said: string][] = [
   [
     "two hops",
     known({ tunnels: [tunnel("main", "Stockholm, Sweden", { via: "nl-1", wanted_via: "nl-1" })] }),
-    "Protected. Everything at home leaves by Stockholm, Sweden, via nl-1.",
+    "Protected. Everything at home goes through Stockholm, Sweden, via nl-1.",
   ],
   [
     "two hops that do not answer",
@@ -99,24 +99,24 @@ const CASES: [name: string, known: Known, said: string][] = [
     }),
     "Blocked. Nothing leaves: Sweden via nl-1 does not answer. The gateway keeps trying.",
   ],
-  ["everything by one tunnel", known({}), "Protected. Everything at home leaves by Stockholm, Sweden."],
+  ["everything by one tunnel", known({}), "Protected. Everything at home goes through Stockholm, Sweden."],
   [
     "two tunnels",
     known({
       exits: ["main", "tv"],
       tunnels: [tunnel("main", "Stockholm, Sweden"), tunnel("tv", "Oslo, Norway")],
     }),
-    "Protected. Everything at home leaves by Stockholm and Oslo.",
+    "Protected. Everything at home goes through Stockholm and Oslo.",
   ],
   [
     "a blocked device",
     known({ exits: ["main", "blocked"] }),
-    "Protected. Everything that is not blocked leaves by Stockholm, Sweden.",
+    "Protected. Everything that is not blocked goes through Stockholm, Sweden.",
   ],
   [
     "new devices wait",
     known({ standard: "blocked" }),
-    "Protected. Everything that is not blocked leaves by Stockholm, Sweden.",
+    "Protected. Everything that is not blocked goes through Stockholm, Sweden.",
   ],
   [
     "every device blocked",
@@ -126,24 +126,24 @@ const CASES: [name: string, known: Known, said: string][] = [
   [
     "a direct device",
     known({ killswitch: { ...killswitch(true, true), direct_devices: 1 } }),
-    "Protected, with exceptions. 1 device leaves outside the tunnels, as allowed on the gateway. Everything else leaves by Stockholm, Sweden.",
+    "Protected, with exceptions. 1 device leaves outside the tunnels, as allowed on the gateway. Everything else goes through Stockholm, Sweden.",
   ],
   [
     "a direct destination",
     known({
       destinations: [rule({ exit: "direct" }), rule({ exit: "blocked", prefixes: ["192.0.2.0/24"] })],
     }),
-    "Protected, with exceptions. Traffic to 203.0.113.0/24 leaves outside the tunnels, as allowed on the gateway. Everything else leaves by Stockholm, Sweden.",
+    "Protected, with exceptions. Traffic to 203.0.113.0/24 leaves outside the tunnels, as allowed on the gateway. Everything else goes through Stockholm, Sweden.",
   ],
   [
     "a name that is direct",
     known({ destinations: [rule({ exit: "direct", names: ["bank.example"], prefixes: [] })] }),
-    "Protected, with exceptions. Traffic to bank.example leaves outside the tunnels, as allowed on the gateway. Everything else leaves by Stockholm, Sweden.",
+    "Protected, with exceptions. Traffic to bank.example leaves outside the tunnels, as allowed on the gateway. Everything else goes through Stockholm, Sweden.",
   ],
   [
     "a direct destination while the uplink is down",
     known({ destinations: [rule({ exit: "direct", open: false })] }),
-    "Protected. Everything at home leaves by Stockholm, Sweden.",
+    "Protected. Everything at home goes through Stockholm, Sweden.",
   ],
   [
     "a direct device and a direct destination, without a tunnel",
@@ -161,7 +161,7 @@ const CASES: [name: string, known: Known, said: string][] = [
       exits: ["main", "direct", "blocked"],
       killswitch: { ...killswitch(true, true), direct_devices: 1 },
     }),
-    "Protected, with exceptions. 1 device leaves outside the tunnels, as allowed on the gateway. Everything else that is not blocked leaves by Stockholm, Sweden.",
+    "Protected, with exceptions. 1 device leaves outside the tunnels, as allowed on the gateway. Everything else that is not blocked goes through Stockholm, Sweden.",
   ],
   [
     "no tunnel",
@@ -220,7 +220,7 @@ const CASES: [name: string, known: Known, said: string][] = [
       standard: "tv",
       tunnels: [tunnel("main", "", { state: "disconnected" }), tunnel("tv", "Oslo, Norway")],
     }),
-    "Protected. Everything at home leaves by Oslo, Norway.",
+    "Protected. Everything at home goes through Oslo, Norway.",
   ],
   [
     "no exit is up, although main is",
@@ -260,17 +260,17 @@ const CASES: [name: string, known: Known, said: string][] = [
   [
     "a kill switch that the operator has turned off",
     known({ status: { ...STATUS, killswitch_active: false }, killswitch: killswitch(false, true, false) }),
-    "Exposed. The kill switch was turned off on the gateway: traffic may leave outside the tunnel.",
+    "Exposed. The kill switch was turned off on the gateway: traffic might leave outside the tunnel.",
   ],
   [
     "a status without the kill switch, before its layers are known",
     known({ status: { ...STATUS, killswitch_active: false }, killswitch: null }),
-    "Exposed. The kill switch is not in place: traffic may leave outside the tunnel.",
+    "Exposed. The kill switch is not in place: traffic might leave outside the tunnel.",
   ],
   [
     "who uses the tunnel is not known yet",
     known({ devices: null }),
-    "Asking. Waiting for the gateway’s answer…",
+    "Checking. Waiting for the gateway’s answer…",
   ],
   [
     "who uses the tunnel could not be read",
@@ -304,7 +304,7 @@ const CASES: [name: string, known: Known, said: string][] = [
     known({ isFirstRun: true }),
     "Connected. The tunnel to Stockholm, Sweden is up. No device uses it yet.",
   ],
-  ["nothing is known yet", known({ status: null }), "Asking. Waiting for the gateway’s answer…"],
+  ["nothing is known yet", known({ status: null }), "Checking. Waiting for the gateway’s answer…"],
 ];
 
 test.each(CASES)("%s", (_, each, text) => {
@@ -347,8 +347,8 @@ test("a tunnel that carries nothing protects, and says to try another server", (
   const status: Status = { ...STATUS, location: "Amsterdam, Netherlands", unanswered: true, error };
   const expected: Sentence = {
     tone: "partly",
-    word: "Carries nothing",
-    text: "Protected, but Amsterdam carries nothing. Try another server.",
+    word: "No data gets through",
+    text: "Protected, but no data gets through Amsterdam. Try another server.",
     why: "main-server answers handshakes, but nothing else comes back through it.",
     help: "another",
   };
@@ -358,7 +358,7 @@ test("a tunnel that carries nothing protects, and says to try another server", (
   expect(sentenceOf(beside)).toMatchObject({
     tone: "partly",
     short: "1 without internet",
-    why: "The tunnel tv carries nothing: 1 device has no internet.",
+    why: "The tunnel tv carries no data: 1 device has no internet.",
   });
 });
 

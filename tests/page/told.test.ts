@@ -17,7 +17,7 @@ test("each reason why a tunnel has moved by itself is told as such", () => {
     });
   expect(Moved.properties.because.anyOf.map(({ const: reason }) => because(reason).split(". ")[1])).toEqual([
     "It moved there because se-1 does not answer.",
-    "It moved there because se-1 carries nothing.",
+    "It moved there because se-1 carries no data.",
     "It went back there from se-1, because the better target answers again.",
     "It moved there because se-1 is slow.",
     "It moved there because se-1 is lossy.",

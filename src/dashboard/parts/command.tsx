@@ -10,7 +10,9 @@ export function Command({ text, name = text }: { text: string; name?: string }) 
     if (code.current !== null) getSelection()?.selectAllChildren(code.current);
     // The page has no secure context, so it has no `navigator.clipboard`.
     setOutcome(
-      document.execCommand("copy") ? say("Copied.") : say("It is marked: copy it by keyboard or menu."),
+      document.execCommand("copy")
+        ? say("Copied.")
+        : say("It is selected: copy it with the keyboard or the menu."),
     );
   };
   return (

@@ -74,10 +74,10 @@ interface ByScheduleProps {
 
 /** What saving does meanwhile. */
 const ENDS = {
-  rate: say("Saving ends what the schedule gives, and replaces the device’s own limit."),
-  quota: say("Saving ends what the schedule gives, and replaces the device’s own quota."),
-  shared_rate: say("Saving ends what the schedule gives, and replaces the limit of all others."),
-  shared_quota: say("Saving ends what the schedule gives, and replaces the quota of all others."),
+  rate: say("Saving ends what the schedule has set, and replaces the device’s own limit."),
+  quota: say("Saving ends what the schedule has set, and replaces the device’s own quota."),
+  shared_rate: say("Saving ends what the schedule has set, and replaces the limit of all others."),
+  shared_quota: say("Saving ends what the schedule has set, and replaces the quota of all others."),
 };
 
 /** Why there is another exit or limit than a person has given, if a schedule has given one. */
@@ -119,7 +119,7 @@ function verbFor(exit: string): string {
     case "direct":
       return say("leaves");
     case "tunnel":
-      return say("leaves by");
+      return say("goes through");
   }
 }
 
@@ -173,7 +173,7 @@ function questionAbout(device: Device): Question {
       ? ""
       : `${say("The device itself says that its name is {name}; its MAC address is {id}.", { name, id })} `;
   const seen = say(
-    "Your internet provider and the sites that {title} uses will see it as they would without a VPN, with your home’s own address and its DNS questions. The other devices keep their exits.",
+    "Your internet provider and the sites that {title} uses will see it as they would without a VPN, with your home’s own address and its DNS queries. The other devices keep their exits.",
     { title },
   );
   const replaced =

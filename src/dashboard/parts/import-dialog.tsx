@@ -35,7 +35,7 @@ export function ImportDialog() {
             </Button>
           )}
           <button type="button" class="button primary" onClick={closeImport}>
-            {isSome && isSetup ? say("Go on") : say("Close")}
+            {isSome && isSetup ? say("Continue") : say("Close")}
           </button>
         </div>
       )}

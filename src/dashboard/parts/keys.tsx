@@ -10,8 +10,8 @@ export function Keys({ row: { quantum } }: { row: TunnelRow }) {
       <Icon name={quantum ? "lock" : "warning"} />
       <span>
         {quantum
-          ? say("Its keys are safe from quantum computers.")
-          : say("Its keys are not safe from quantum computers: the server agreed on none that are.")}
+          ? say("Its keys are quantum-resistant.")
+          : say("Its keys are not quantum-resistant: the server did not agree on any that are.")}
       </span>
     </p>
   );

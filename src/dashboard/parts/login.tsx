@@ -59,7 +59,7 @@ function LoginForm() {
           onValue={setToken}
           required
         />
-        <Select label={say("Keep it")} value={keep} onValue={setKeep} options={KEEPS} />
+        <Select label={say("Remember it")} value={keep} onValue={setKeep} options={KEEPS} />
       </Form>
     </>
   );
@@ -76,7 +76,8 @@ export function Logout() {
         {token === null
           ? say("You are logged in with a token.")
           : say("You are logged in with the token {name}.", { name: token.name })}
-        {token?.read_only && ` ${say("It may only read: to change something, log in with another one.")}`}{" "}
+        {token?.read_only &&
+          ` ${say("This token may only read: to change something, log in with another one.")}`}{" "}
         <button type="button" class="button plain" onClick={logOut}>
           {say("Log out")}
         </button>

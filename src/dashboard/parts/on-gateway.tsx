@@ -15,7 +15,7 @@ export function OnGateway({ commands }: { commands: readonly string[] }) {
         <summary>{say("How to open a terminal")}</summary>
         <p>
           <Say
-            message="On a computer, start its program Terminal or PowerShell, and type {command} with the name of your user on the gateway."
+            message="On a computer, start the program Terminal or PowerShell, and type {command} with your user name on the gateway."
             parts={{ command: <code>ssh user@{location.hostname}</code> }}
           />
         </p>

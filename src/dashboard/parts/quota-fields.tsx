@@ -27,7 +27,7 @@ export function QuotaFields({ typed, onTyped, label, blocked, slower, down, up }
         min={1}
         max={10_000_000}
         label={label}
-        hint={say("Sent and received together. Empty means any amount.")}
+        hint={say("Sent and received together. Empty means unlimited.")}
         value={typed.megabytes}
         onValue={(megabytes) => set({ megabytes })}
       />

@@ -45,7 +45,7 @@ function Rules({ list: { destinations } }: { list: DestinationList }) {
         <h2>{say("No rule yet")}</h2>
         <p class="quiet">
           {say(
-            "All traffic of a device takes the exit of that device. With a rule, the traffic to some destinations takes another one: a streaming service leaves by another country, or a network is blocked.",
+            "All traffic of a device takes the exit of that device. With a rule, the traffic to some destinations takes another one: a streaming service goes through another country, or a network is blocked.",
           )}
         </p>
       </section>

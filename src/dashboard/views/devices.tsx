@@ -44,7 +44,7 @@ function Missing({ list: { devices } }: { list: DeviceList }) {
   if (id === "" || devices.some((device) => device.id === id)) return null;
   return (
     <p class="outcome failed" role="status">
-      {say("The gateway knows no device {id}, or knows it no more.", { id })}
+      {say("The gateway does not know the device {id}, or no longer knows it.", { id })}
     </p>
   );
 }
@@ -75,7 +75,7 @@ function Found({ list, own }: FoundProps) {
         <h2>{say("No device has been seen yet")}</h2>
         <p class="quiet">
           {say(
-            "A device appears with its first packet. Let a device use this gateway as its router and resolver.",
+            "A device appears with its first packet. Set a device to use this gateway as its router and resolver.",
           )}
         </p>
       </section>

@@ -49,7 +49,7 @@ function List({ list: { time_zone, schedules } }: { list: ScheduleList }) {
       {edited === null && <Outcome of={action} />}
       <p class="quiet">
         {say(
-          "At certain times a device has another exit, limit or quota, all others have another limit or quota, or a tunnel moves to another server. Times are those of the gateway’s clock ({zone}), where it is {time}.",
+          "A schedule gives a device another exit, limit or quota at certain times, gives all others another limit or quota, or moves a tunnel to another server. Times are those of the gateway’s clock ({zone}), where it is {time}.",
           { zone: time_zone, time: timeOfDay(clockIn(time_zone, now)) },
         )}
       </p>
@@ -86,7 +86,7 @@ function Nothing() {
       <h2>{say("No schedule yet")}</h2>
       <p class="quiet">
         {say(
-          "For example: the TV leaves by the tunnel amsterdam from 20:00 to 23:00, a child’s tablet is blocked at night, or the main tunnel moves to another server each morning.",
+          "For example: the TV goes through the tunnel amsterdam from 20:00 to 23:00, a child’s tablet is blocked at night, or the main tunnel moves to another server each morning.",
         )}
       </p>
     </section>

@@ -51,7 +51,7 @@ export function Setup() {
         >
           <p>
             {say(
-              "Choose a place or a server. The gateway then makes a tunnel to it, by which the devices that use the gateway leave. Devices that do not use it notice nothing.",
+              "Choose a place or a server. The gateway then makes a tunnel to it, through which the devices that use the gateway reach the internet. Devices that do not use it notice nothing.",
             )}
           </p>
           {(canChoose || providers.value.usable[current] === 0) && (
@@ -71,7 +71,7 @@ export function Setup() {
         <Step number={3} title={say("Point your devices here")} done={null} isOpen={isConnected}>
           <PointHere />
         </Step>
-        <Step number={4} title={say("See that it works")} done={null} isOpen={isConnected}>
+        <Step number={4} title={say("Check that it works")} done={null} isOpen={isConnected}>
           <ThisDevice />
           <ViewLink to="" class="button">
             {say("Go to Home")}

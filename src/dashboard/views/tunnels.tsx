@@ -17,7 +17,7 @@ export function Tunnels() {
       <h1>{say("Tunnels")}</h1>
       <p class="quiet">
         {say(
-          "Each device leaves by its tunnel or not at all. If a tunnel is down, its devices are blocked; no other tunnel takes its place, except where a device has several exits in order.",
+          "Each device goes through its tunnel or nowhere. If a tunnel is down, its devices are blocked; no other tunnel takes its place, except where a device has several exits in order.",
         )}
       </p>
       {tunnels.state === "ready" ? (

@@ -18,9 +18,9 @@ export function InUse({ managed }: { managed: ManagedChoices }) {
   }));
   return (
     <section class="card words">
-      <h2>{say("Whose servers")}</h2>
+      <h2>{say("Source of the servers")}</h2>
       <AutosaveSelect
-        label={say("Whose servers the VPN account has")}
+        label={say("Provider of the VPN account’s servers")}
         value={managed.current}
         options={options}
         from={managed}
@@ -47,7 +47,7 @@ export function InUse({ managed }: { managed: ManagedChoices }) {
       {usable !== null && (
         <p>
           {usable === 0
-            ? say("You can connect to none of them yet.")
+            ? say("You cannot connect to any of them yet.")
             : say("{count, plural, one {# server} other {# servers}} to connect to.", { count: usable })}{" "}
           <ViewLink to="servers">{say("Servers")}</ViewLink>
         </p>

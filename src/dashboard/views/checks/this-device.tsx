@@ -106,7 +106,7 @@ function exitAnswer({ device, tunnels, status, isDiverted }: FoundProps): Answer
     return {
       icon: "warning",
       tone: "partly",
-      title: say("{title} may have no internet", { title }),
+      title: say("{title} might have no internet", { title }),
       text: say(
         "Another program’s routing rule leads what it sends past its exit, where the firewall stops it.",
       ),
@@ -118,8 +118,8 @@ function exitAnswer({ device, tunnels, status, isDiverted }: FoundProps): Answer
       icon,
       tone,
       title: row.unanswered
-        ? say("{title} leaves by {place}, which carries nothing", { title, place: placeOf(row) })
-        : say("{title} leaves by {place}", { title, place: placeOf(row) }),
+        ? say("{title} goes through {place}, which carries no data", { title, place: placeOf(row) })
+        : say("{title} goes through {place}", { title, place: placeOf(row) }),
       text: say(
         "What it sends through the gateway goes into the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}}, and nowhere else.",
         { tunnel: row.name },
@@ -138,8 +138,8 @@ function exitAnswer({ device, tunnels, status, isDiverted }: FoundProps): Answer
     return {
       icon,
       tone,
-      title: say("{title} may leave outside the tunnel", { title }),
-      text: say("The kill switch is not in place: what it sends may leave outside every tunnel."),
+      title: say("{title} might leave outside the tunnel", { title }),
+      text: say("The kill switch is not in place: what it sends might leave outside every tunnel."),
     };
   return {
     icon,
@@ -161,7 +161,7 @@ function dnsAnswer({ device, tunnels, status, checks }: FoundProps): Answer {
     return {
       icon: check?.result === "fault" || check?.result === "warning" ? "warning" : "shield",
       tone: check?.result === "fault" || check?.result === "warning" ? "partly" : "protected",
-      title: say("Its DNS queries go through the tunnel too"),
+      title: say("Its DNS queries go through the tunnel, too"),
       text: say(
         "Unencrypted queries, to the gateway or to a resolver on the internet, are answered by the tunnel’s resolver if its server names one.",
       ),
@@ -184,7 +184,7 @@ function dnsAnswer({ device, tunnels, status, checks }: FoundProps): Answer {
     return {
       icon: "warning",
       tone: "exposed",
-      title: say("Its DNS queries may leave outside every tunnel"),
+      title: say("Its DNS queries might leave outside every tunnel"),
       text: say("Without the kill switch, nothing sends them into a tunnel."),
     };
   return {

@@ -40,7 +40,7 @@ export function Add({ action, onClose }: { action: Action; onClose: () => void }
         />
         <Select
           label={say("Exit")}
-          hint={isOutside(exit) ? DIRECT : say("By which the traffic to them leaves.")}
+          hint={isOutside(exit) ? DIRECT : say("The exit that the traffic to them takes.")}
           {...bind("exit")}
           value={exit}
           options={exits.map((each) => ({ value: each, text: exitOf(each).text }))}
@@ -48,7 +48,7 @@ export function Add({ action, onClose }: { action: Action; onClose: () => void }
         <ForWhom devices={list?.devices ?? []} value={devices} onValue={setDevices} />
         <Field
           label={say("Note")}
-          hint={say("For people; it may be empty.")}
+          hint={say("For your own reference; may be left empty.")}
           maxLength={MAX_NOTE_CHARACTERS}
           {...bind("note")}
         />

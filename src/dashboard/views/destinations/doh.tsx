@@ -16,11 +16,11 @@ export function Doh({ lists }: { lists: DnsLists }) {
         {isBlocked
           ? say("The names of well-known resolvers that answer by HTTPS are blocked for all devices.")
           : say(
-              "A program that asks a resolver of its own by HTTPS does not ask the gateway. You can block the names of well-known ones for all devices.",
+              "A program that asks its own resolver over HTTPS does not ask the gateway. You can block the names of well-known ones for all devices.",
             )}
       </p>
       <Button doing={say("Saving…")} work={turn}>
-        {isBlocked ? say("Open these resolvers") : say("Block these resolvers")}
+        {isBlocked ? say("Unblock these resolvers") : say("Block these resolvers")}
       </Button>
     </div>
   );

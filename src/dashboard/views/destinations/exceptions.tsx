@@ -19,7 +19,7 @@ export function Exceptions({ lists }: { lists: DnsLists }) {
     <div class="exceptions">
       <Form work={save} submit={say("Save the exceptions")} doing={say("Saving…")}>
         <Field
-          label={say("Names that stay open")}
+          label={say("Names that are never blocked")}
           hint={say("With all names below them, such as example.com; commas between them.")}
           value={open}
           onValue={setOpen}

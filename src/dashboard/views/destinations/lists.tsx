@@ -97,10 +97,10 @@ function Figures({ dns: { asked, cached, blocked, refused, blocked_names } }: { 
 function faultIn({ state, reason }: DnsStatus): string | null {
   if (state === "elsewhere")
     return say(
-      "Another resolver of this machine answers the DNS queries, so lists have no effect. Use its own lists.",
+      "Another resolver on the gateway answers the DNS queries, so lists have no effect. Use that resolver’s own lists.",
     );
   if (state === "failed")
-    return `${say("DNS queries are refused, because the gateway’s resolver cannot listen.")} ${inItsWords(sentenceFrom(reason ?? ""))}`;
+    return `${say("DNS queries are refused, because the gateway’s resolver could not start.")} ${inItsWords(sentenceFrom(reason ?? ""))}`;
   return null;
 }
 

@@ -25,7 +25,7 @@ export function Pause({ until }: { until: string | null }) {
         <p>
           <Icon name="warning" />{" "}
           <Say
-            message="No list blocks for another {time}."
+            message="Lists block nothing for another {time}."
             parts={{ time: <span role="timer">{clock(left)}</span> }}
           />
         </p>

@@ -29,9 +29,7 @@ export function QueryLog({ until }: { until: string | null }) {
       <h2>{say("What devices ask")}</h2>
       <p class="quiet">
         {until === null
-          ? say(
-              "Nothing is kept of it. To find a name, queries can be logged for ten minutes, in memory only.",
-            )
+          ? say("None of it is kept. To find a name, queries can be logged for ten minutes, in memory only.")
           : say("Queries are logged in memory until {time}, and then forgotten.", { time: timeIn(until) })}
       </p>
       {isSecure ? (

@@ -69,7 +69,11 @@ function Answer({ of: { device, destination, exit, open, why, advice, addresses 
         <p>
           <strong>
             {open
-              ? say("{who} reaches {destination} by {exit}.", { who, destination, exit: exitName(exit) })
+              ? say("{who} reaches {destination} through the exit {exit}.", {
+                  who,
+                  destination,
+                  exit: exitName(exit),
+                })
               : say("{who} does not reach {destination} now.", { who, destination })}
           </strong>
         </p>

@@ -24,7 +24,7 @@ export function DefaultExit({ list }: { list: DeviceList }) {
         {say(
           list.default_exit === "blocked"
             ? "New devices, and all without an exit of their own, are"
-            : "New devices, and all without an exit of their own, leave by",
+            : "New devices, and all without an exit of their own, go through",
         )}
       </p>
       <AutosaveSelect
@@ -67,7 +67,7 @@ export function Direct({ isAllowed }: { isAllowed: boolean }) {
       <p class="quiet">
         {say(
           isAllowed
-            ? "Devices may be given this exit: they then leave outside every tunnel. The command ends that for all of them."
+            ? "Devices can be given this exit: they then leave outside every tunnel. The command ends that for all of them."
             : "It is not offered: it leads outside every tunnel, so it is a hole in the kill switch. The command allows it.",
         )}
       </p>

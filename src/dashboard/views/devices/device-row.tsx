@@ -55,7 +55,7 @@ export function DeviceRow({ device, list, isOwn, hold }: DeviceRowProps) {
             {isRemote(device) && (
               <>
                 {" · "}
-                <ViewLink to="remote">{say("On the road")}</ViewLink>
+                <ViewLink to="remote">{say("Away from home")}</ViewLink>
               </>
             )}
           </p>

@@ -45,7 +45,7 @@ export function Choices({ span, onSpan, whose, onWhose, page, names }: ChoicesPr
   return (
     <div class="history-choices">
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out in a line */}
-      <div role="group" aria-label={say("How far back")} class="choices">
+      <div role="group" aria-label={say("Period")} class="choices">
         {(Object.keys(LOOKS) as Span[]).map((each) => (
           <button
             key={each}

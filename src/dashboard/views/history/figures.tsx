@@ -17,7 +17,7 @@ export function Figures(props: {
   return (
     <details class="figures" open={isOpen} onToggle={({ currentTarget }) => onToggle(currentTarget.open)}>
       <summary>{say("The graph as a table")}</summary>
-      {rows.size === 0 && <p class="quiet">{say("Nothing was carried.")}</p>}
+      {rows.size === 0 && <p class="quiet">{say("No data was carried.")}</p>}
       {rows.size > 0 && (
         <table>
           <thead>

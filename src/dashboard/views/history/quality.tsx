@@ -57,10 +57,10 @@ export function Quality({ page, span, whose }: { page: HistoryPage; span: Span; 
         }}
       />
       <p class="quiet small">
-        {say("The broken line is by how much it varies.")}{" "}
+        {say("The dashed line shows how much it varies.")}{" "}
         {isLost && (
           <>
-            <span class="outage-sample" /> {say("Shaded: something was lost.")}
+            <span class="outage-sample" /> {say("Shaded: packets were lost.")}
           </>
         )}
       </p>
@@ -81,7 +81,7 @@ function QualityFigures({ page, span }: { page: HistoryPage; span: Span }) {
         <thead>
           <tr>
             <th scope="col">{say(span === "months" ? "Day" : "From")}</th>
-            <th scope="col">{say("Round trip")}</th>
+            <th scope="col">{say("Latency")}</th>
             <th scope="col">{say("Lost")}</th>
           </tr>
         </thead>

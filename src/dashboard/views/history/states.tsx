@@ -31,7 +31,7 @@ export function States({ page }: { page: HistoryPage }) {
   return (
     <section class="card">
       <h2>{say("Connections, outages and alerts")}</h2>
-      {rows.length === 0 && <p class="quiet">{say("None in this time.")}</p>}
+      {rows.length === 0 && <p class="quiet">{say("None in this period.")}</p>}
       <ul class="rows">
         {rows.slice(0, MAX_ROWS).map(({ key, when, icon, tone, text, why }) => (
           <li key={key} class={`row tone-${tone}`}>

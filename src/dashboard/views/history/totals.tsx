@@ -31,7 +31,7 @@ export function Totals({ page, names }: { page: HistoryPage; names: ReadonlyMap<
         title={say("By tunnel")}
         column={say("Tunnel")}
         rows={tunnels}
-        empty={say("No tunnel has carried anything.")}
+        empty={say("No tunnel has carried any data.")}
       />
     </>
   );

@@ -80,11 +80,11 @@ function Past({ others }: { others: Network["other_routers"] }) {
       <li class="row tone-partly">
         <Icon name="warning" />
         <div>
-          <strong>{say("Some devices may leave past the gateway")}</strong>
+          <strong>{say("Some devices might bypass the gateway")}</strong>
           <p class="quiet">
             <Told text={inItsWords(sentenceFrom(first?.found ?? ""))} />
             {more > 0 &&
-              ` ${say("So {count, plural, one {does # other} other {do # others}}.", { count: more })}`}
+              ` ${say("The same goes for {count, plural, one {# other} other {# others}}.", { count: more })}`}
           </p>
           <ViewLink to="checks">{say("What to do")}</ViewLink>
         </div>
@@ -125,7 +125,7 @@ function wayOf(
 
 function divertedText(count: number): string {
   return say(
-    "{count, plural, one {# device} other {# devices}} may have no internet: another program’s routing rule comes first",
+    "{count, plural, one {# device} other {# devices}} might have no internet: another program’s routing rule comes first",
     { count },
   );
 }
@@ -139,13 +139,13 @@ function directText(count: number): string {
 
 function unansweredText(count: number, place: string): string {
   return say(
-    "{count, plural, one {# device leaves by {place}, which carries nothing} other {# devices leave by {place}, which carries nothing}}",
+    "{count, plural, one {# device goes through {place}, which carries no data} other {# devices go through {place}, which carries no data}}",
     { count, place },
   );
 }
 
 function upText(count: number, place: string): string {
-  return say("{count, plural, one {# device leaves by {place}} other {# devices leave by {place}}}", {
+  return say("{count, plural, one {# device goes through {place}} other {# devices go through {place}}}", {
     count,
     place,
   });
@@ -153,7 +153,7 @@ function upText(count: number, place: string): string {
 
 function openText(count: number): string {
   return say(
-    "{count, plural, one {# device} other {# devices}} may leave outside the tunnel: the kill switch is off",
+    "{count, plural, one {# device} other {# devices}} might leave outside the tunnel: the kill switch is off",
     { count },
   );
 }

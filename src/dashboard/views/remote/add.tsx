@@ -21,7 +21,7 @@ type Choice = "all" | "internet" | "home";
 const CHOICES: readonly Option<Choice>[] = [
   { value: "all", text: say("Home and the internet") },
   { value: "internet", text: say("Only the internet") },
-  { value: "home", text: say("Only home: to the internet it goes where it is") },
+  { value: "home", text: say("Only home: it reaches the internet through whatever network it is on") },
 ];
 
 /** Asks for a name, then shows the code. What it shows is gone when it is closed. */
@@ -45,14 +45,14 @@ export function Add({ onClose }: { onClose: () => void }) {
       <Form faults={faults} work={add} submit={say("Show the code")} doing={say("Adding…")}>
         <Field
           label={say("Name")}
-          hint={say("As you want to see it in the list, such as phone.")}
+          hint={say("The name it should have in the list, such as phone.")}
           maxLength={MAX_NAME_CHARACTERS}
           required
           {...bind("name")}
         />
         <Select
           label={say("Exit")}
-          hint={say("The tunnel by which it goes to the internet.")}
+          hint={say("The tunnel through which it reaches the internet.")}
           {...bind("exit")}
           options={[
             { value: "", text: list === null ? say("default") : defaultText(exitOf(list.default_exit)) },

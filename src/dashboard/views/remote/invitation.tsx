@@ -25,7 +25,7 @@ export function Invitation({ of: { name, file }, onClose }: { of: Invited; onClo
       <QrCode text={file} label={say("QR code with the WireGuard file of {name}", { name })} />
       <p class="quiet">
         {say(
-          "The code is shown only now, and kept nowhere. Whoever has it comes in as {name}. If it is lost, remove {name} and add it again.",
+          "The code is shown only now, and kept nowhere. Whoever has it can connect as {name}. If it is lost, remove {name} and add it again.",
           { name },
         )}
       </p>

@@ -54,7 +54,7 @@ export function Row({ device, list }: RowProps) {
           ask={{
             title: say("Remove {device}?", { device: title }),
             text: say(
-              "Its session ends at once, and {device} cannot come in any more. Its code and its file have no use then: to let it in again, add it again and scan the new code.",
+              "Its session ends at once, and {device} cannot come in any more. Its code and its file stop working: to let it in again, add it again and scan the new code.",
               { device: title },
             ),
             confirm: say("Remove"),

@@ -14,14 +14,14 @@ export function TurnedOff() {
       <h2>{say("Remote access is off")}</h2>
       <p>
         {say(
-          "With it, a phone or a laptop on the road comes home by WireGuard. It reaches the devices at home, and goes to the internet by the exit that you give it, behind the same kill switch. It needs only the WireGuard app and a code that this page shows.",
+          "With it, a phone or a laptop away from home connects to your home by WireGuard. It reaches the devices at home, and the internet through the exit that you give it, behind the same kill switch. It needs only the WireGuard app and a code that this page shows.",
         )}
       </p>
       <p>{say("It opens one UDP port of the gateway.")}</p>
       <OnGateway commands={["sudo portcullis remote on"]} />
       <p class="quiet">
         <Say
-          message="A home router in front of the gateway is asked to forward the port. If it does not, this page says what to enter there. With a name that leads to your home, add {flag} and the name."
+          message="The gateway asks a home router in front of it to forward the port. If the router does not, this page says what to enter there. If a host name points to your home, add {flag} and the name."
           parts={{ flag: <code>--endpoint</code> }}
         />
       </p>
@@ -49,15 +49,15 @@ export function WayIn({ status }: { status: RemoteStatus }) {
       )}
       <p>
         {through === null
-          ? say("Devices come in by the uplink, at UDP port {port}.", { port })
+          ? say("Devices connect through the uplink, at UDP port {port}.", { port })
           : say(
-              "Devices come in by the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}}, at UDP port {port}.",
+              "Devices connect through the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}}, at UDP port {port}.",
               { tunnel: through, port },
             )}
         {endpoint !== null && (
           <>
             {" "}
-            <Say message="They call <code>{endpoint}</code>." parts={{ endpoint }} />
+            <Say message="They connect to <code>{endpoint}</code>." parts={{ endpoint }} />
           </>
         )}
       </p>
@@ -74,7 +74,7 @@ export function WayIn({ status }: { status: RemoteStatus }) {
               )}
         </p>
       )}
-      <p class="quiet">{say("This lets none in any more.")}</p>
+      <p class="quiet">{say("To let no device in any more, type on the gateway:")}</p>
       <OnGateway commands={["sudo portcullis remote off"]} />
     </section>
   );

@@ -101,7 +101,7 @@ export function lackOf(
   if (/^\.\.?$|\//.test(name.trim()))
     return { field: "name", text: say("It cannot be part of an address; leave out slashes.") };
   if (taken.includes(name.trim()))
-    return { field: "name", text: say("It is that of another schedule; choose another one.") };
+    return { field: "name", text: say("Another schedule has it already; choose another one.") };
   if (isTimed && at === "") return { field: "at", text: REQUIRED };
   if (does !== "move" && until === "") return { field: "until", text: REQUIRED };
   if (does !== "move" && until === at)

@@ -63,7 +63,7 @@ export function Edit({ schedule, taken, action, onClose, ...known }: EditProps) 
         {schedule === null && (
           <Field
             label={say("Name")}
-            hint={say("As you want to see it in the list.")}
+            hint={say("The name it should have in the list.")}
             required
             {...bind("name")}
           />

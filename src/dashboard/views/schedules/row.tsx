@@ -67,7 +67,7 @@ function nowOf(schedule: Schedule, devices: DeviceList["devices"], zone: string,
     case "overruled":
       return overruledText(schedule, whoIn(schedule.device ?? "", devices), moment);
     case "waiting":
-      return say("Next {moment}.", { moment });
+      return say("Next: {moment}.", { moment });
     case "overdue":
       return say("As soon as the tunnel can move.");
   }
@@ -106,16 +106,16 @@ function whatRemovingDoes(schedule: Schedule, devices: DeviceList["devices"]): s
   const who = whoIn(device, devices);
   if (schedule.rate !== undefined)
     return say(
-      active ? "{who} has its own limit again at once." : "{who} then keeps its own limit at that time.",
+      active ? "{who} gets its own limit back at once." : "{who} then keeps its own limit at that time.",
       { who },
     );
   if (schedule.quota !== undefined)
     return say(
-      active ? "{who} has its own quota again at once." : "{who} then keeps its own quota at that time.",
+      active ? "{who} gets its own quota back at once." : "{who} then keeps its own quota at that time.",
       { who },
     );
   return say(
-    active ? "{who} has its own exit again at once." : "{who} then keeps its own exit at that time.",
+    active ? "{who} gets its own exit back at once." : "{who} then keeps its own exit at that time.",
     { who },
   );
 }
@@ -124,12 +124,12 @@ function whatOthersHave({ shared_rate, active }: Schedule): string {
   if (shared_rate === undefined)
     return say(
       active
-        ? "All others have their usual quota again at once."
+        ? "All others get their usual quota back at once."
         : "All others then keep their usual quota at that time.",
     );
   return say(
     active
-      ? "All others have their usual limit again at once."
+      ? "All others get their usual limit back at once."
       : "All others then keep their usual limit at that time.",
   );
 }

@@ -23,7 +23,7 @@ export function EntryChoice({ entries, entry, onEntry }: EntryChoiceProps) {
         onChange={({ currentTarget }) => onEntry(currentTarget.value)}
       >
         <option value="" selected={entry === null}>
-          {say("no other server")}
+          {say("no entry server")}
         </option>
         {entries.map(({ country, names }) => (
           <optgroup key={country} label={country}>

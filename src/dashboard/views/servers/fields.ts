@@ -12,7 +12,7 @@ export interface FieldText {
 }
 
 export const FIELDS: readonly FieldText[] = [
-  { name: "name", label: say("Name"), hint: say("As you want to see it in the list.") },
+  { name: "name", label: say("Name"), hint: say("The name it should have in the list.") },
   { name: "endpoint", label: say("Server"), hint: say("Address and port, such as 203.0.113.11:51820") },
   { name: "public_key", label: say("Public key of the server") },
   { name: "private_key", label: say("Private key of this gateway") },

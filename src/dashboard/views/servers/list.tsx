@@ -91,12 +91,12 @@ function Nothing({ provider }: { provider: Provider }) {
         </div>
       );
     case "custom":
-      return <p class="nothing">{say("You have added no server yet.")}</p>;
+      return <p class="nothing">{say("You have not added a server yet.")}</p>;
     case "imported":
       return (
         <p class="nothing">
           {say(
-            "You have imported no server yet. Drop WireGuard files, or a zip with some, anywhere on this page.",
+            "You have not imported a server yet. Drop WireGuard files, or a zip of them, anywhere on this page.",
           )}
         </p>
       );

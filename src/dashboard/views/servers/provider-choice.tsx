@@ -29,7 +29,7 @@ export function ProviderChoice({ providers }: { providers: Answers["servers/coun
   };
   return (
     <fieldset class="segments">
-      <legend class="hidden">{say("Whose servers")}</legend>
+      <legend class="hidden">{say("Source of the servers")}</legend>
       <div class="segments-row">
         {(Object.keys(providers.usable) as Provider[]).map((provider) => (
           <label key={provider} class={provider === providers.current ? "chosen" : ""}>

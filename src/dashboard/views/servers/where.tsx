@@ -42,7 +42,7 @@ function lineOf(main: NonNullable<Connecting["main"]>): string {
     case "connected":
       return say(
         unanswered
-          ? "Connected to {place}, which carries nothing: try another server."
+          ? "Connected to {place}, but no data gets through: try another server."
           : "Connected to {place}.",
         { place: viaText(location === "" ? server : `${server}, ${location}`, via) },
       );

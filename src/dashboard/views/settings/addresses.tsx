@@ -57,7 +57,7 @@ function Range({ of: range, command }: { of: Ranges[number] | undefined; command
     <>
       <Field
         label={say("First address")}
-        hint={say("Of those that devices get; such as 192.168.1.100.")}
+        hint={say("One of the addresses that devices get; such as 192.168.1.100.")}
         {...bind("from")}
       />
       <Field label={say("Last address")} {...bind("to")} />
@@ -102,7 +102,7 @@ function Row({ of: device, action }: { of: Device; action: Action }) {
       </div>
       <Button
         action={action}
-        label={say("Let {device} have any address", { device: title })}
+        label={say("Let {device} have any address again", { device: title })}
         doing={say("Saving…")}
         work={async () => {
           await give(device, null);
@@ -128,7 +128,7 @@ function Fix({ devices, action }: { devices: DeviceList["devices"]; action: Acti
   return (
     <Form work={fix} submit={say("Fix the address")} doing={say("Saving…")} action={action} faults={faults}>
       <Select
-        label={say("Device of the address")}
+        label={say("Device with this address")}
         {...bind("device")}
         value={device.id}
         options={devices.map((each) => ({ value: each.id, text: titleOf(each) }))}

@@ -35,7 +35,7 @@ function FromTheGateway() {
     <>
       <p>
         {say(
-          "No token is needed here, so anyone on the network could take the keys. Until you turn tokens on, only root makes a backup.",
+          "No token is needed here, so anyone on the network could take the keys. Until you turn tokens on, only root can make a backup.",
         )}
       </p>
       <OnGateway commands={["sudo portcullis export >backup.json"]} />
@@ -66,7 +66,7 @@ function Make({ onMade }: { onMade: (text: string | null) => void }) {
     <Form work={make} submit={say("Make a backup")} doing={say("Encrypting…")} faults={faults} check={check}>
       <Field
         label={say("Passphrase of the backup")}
-        hint={say("Without it, nobody can read the file, you neither.")}
+        hint={say("Without it, nobody can read the file, not even you.")}
         type="password"
         {...bind("passphrase")}
       />

@@ -21,7 +21,7 @@ export function Forwards() {
       <h2>{say("Forwarded ports")}</h2>
       <p class="quiet">
         {say(
-          "A forwarded port lets everyone on the internet reach one port of one device, by an address of the VPN provider. Your home’s own address stays hidden. Forward only what is made to be reached by strangers.",
+          "A forwarded port lets everyone on the internet reach one port of one device, at an address of the VPN provider. Your home’s own address stays hidden. Forward only what is meant to be reached by strangers.",
         )}
       </p>
       <Outcome of={action} />
@@ -82,8 +82,8 @@ function Row({ of: forward, action }: { of: Forward; action: Action }) {
           title: say("Close {title}?", { title }),
           text: say(
             forward.asked_by === "device"
-              ? "Nobody reaches it from the internet any more, and open connections end. The device may ask for it again."
-              : "Nobody reaches it from the internet any more, and open connections end.",
+              ? "It can no longer be reached from the internet, and open connections end. The device may ask for it again."
+              : "It can no longer be reached from the internet, and open connections end.",
           ),
           confirm: say("Close the port"),
         }}
@@ -119,7 +119,9 @@ function Add({ action }: { action: Action }) {
     return said.join(" ");
   };
   if (devices.length === 0)
-    return <p>{say("The gateway knows no device yet. It does once one has used it as its router.")}</p>;
+    return (
+      <p>{say("The gateway does not know any device yet. It will once one has used it as its router.")}</p>
+    );
   return (
     <Form work={add} submit={say("Forward the port")} doing={say("Opening…")} action={action} faults={faults}>
       <Select
@@ -130,7 +132,7 @@ function Add({ action }: { action: Action }) {
       />
       <Field
         label={say("Port on the device")}
-        hint={say("The program there has it in its settings.")}
+        hint={say("You find it in the program’s settings on the device.")}
         type="number"
         min={1}
         max={MOST_PORT}
@@ -148,9 +150,7 @@ function Add({ action }: { action: Action }) {
       />
       <Field
         label={say("Port at the provider, if you have set one on its site")}
-        hint={say(
-          "If it is empty, the gateway asks the provider for a port, which not every provider opens.",
-        )}
+        hint={say("If left empty, the gateway asks the provider for a port; not every provider opens one.")}
         type="number"
         min={1}
         max={MOST_PORT}
@@ -166,5 +166,5 @@ function saidOf(forward: Forward): string {
     port: forward.port,
   });
   const text = reachSentence(forward, title);
-  return forward.state === "open" ? text : `${text} ${say("It is kept, and opens as soon as it can.")}`;
+  return forward.state === "open" ? text : `${text} ${say("It is saved, and opens as soon as it can.")}`;
 }

@@ -100,7 +100,9 @@ function TurnOn({ command }: { command: string }) {
         ]}
       />
       <p class="quiet">
-        {say("After the first one, type the password, Enter and Ctrl+D: so no list of commands has it.")}
+        {say(
+          "After the first command, type the password, Enter and Ctrl+D: that keeps it out of every command history.",
+        )}
       </p>
     </>
   );

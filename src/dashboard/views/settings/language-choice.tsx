@@ -8,7 +8,7 @@ export function LanguageChoice() {
   return (
     <section class="card words">
       <h2>{say("Language")}</h2>
-      <p>{say("The page has the language that this browser wishes, or the one that you choose here.")}</p>
+      <p>{say("The page uses this browser’s preferred language, or the one that you choose here.")}</p>
       <Languages />
     </section>
   );

@@ -21,16 +21,16 @@ export function Line({ of: { line } }: { of: ShownSettings }) {
       <p>
         {line === null
           ? say(
-              "Does one device slow down all others? Enter what your line carries, less a tenth. The devices then take turns, however much one of them sends.",
+              "Does one device slow down all others? Enter what your line carries, less a tenth. The devices then share the line fairly, however much one of them sends.",
             )
           : say(
-              "The devices take turns on {down, number} Mbit/s down and {up, number} Mbit/s up, however much one of them sends.",
+              "The devices share {down, number} Mbit/s down and {up, number} Mbit/s up fairly, however much one of them sends.",
               line,
             )}
       </p>
       <p class="quiet small">
         {say(
-          "Each tunnel and each network at home has the whole of it; direct devices and devices on the road are not in turn.",
+          "Each tunnel and each network at home can use the whole line; direct devices and devices away from home are left out of the sharing.",
         )}
       </p>
       <LineForm key={`${line?.down} ${line?.up}`} of={line} action={action} set={set} />
@@ -69,11 +69,16 @@ function LineForm(props: {
     >
       <Field
         {...rate}
-        label={say("All devices receive together, in Mbit/s")}
+        label={say("All devices together receive at most, in Mbit/s")}
         value={down}
         onValue={setDown}
       />
-      <Field {...rate} label={say("All devices send together, in Mbit/s")} value={up} onValue={setUp} />
+      <Field
+        {...rate}
+        label={say("All devices together send at most, in Mbit/s")}
+        value={up}
+        onValue={setUp}
+      />
     </Form>
   );
 }

@@ -79,7 +79,9 @@ function Row({ of: { name, target, waiting, error }, action }: { of: ShownTarget
           }}
           ask={{
             title: say("Send no more messages to {name}?", { name }),
-            text: say("What was not sent yet is not sent either. To send there again, you need the address."),
+            text: say(
+              "Messages that are still waiting are not sent any more. To send there again, you need the address.",
+            ),
             confirm: say("Remove"),
           }}
         >
@@ -122,7 +124,7 @@ function Add() {
     <Form work={add} submit={say("Add")} doing={say("Adding…")} faults={faults}>
       <Field
         label={say("Name")}
-        hint={say("As you want to see it here, such as phone.")}
+        hint={say("The name it should have here, such as phone.")}
         maxLength={MAX_NAME_CHARACTERS}
         required
         {...bind("name")}

@@ -21,10 +21,10 @@ export function Quality({ of: { quality } }: { of: ShownSettings }) {
       <p>
         {quality.on
           ? say(
-              "Each tunnel that is used is sent a small question every {seconds, plural, one {# second} other {# seconds}}, to measure its round trip and its loss. You are told if it becomes slow or lossy.",
+              "Each tunnel in use is sent a small query every {seconds, plural, one {# second} other {# seconds}}, to measure its latency and packet loss. You are told if it becomes slow or loses packets.",
               { seconds: quality.every_seconds },
             )
-          : say("Whether a tunnel is slow or lossy is not measured.")}
+          : say("Whether a tunnel is slow or loses packets is not measured.")}
       </p>
       {quality.on && (
         // What has changed gets a new form: a field that still had the former value would set it again.
@@ -57,12 +57,12 @@ function QualityForm(props: {
   return (
     <Form
       action={action}
-      submit={say("Use these limits")}
+      submit={say("Use these thresholds")}
       doing={say("Saving…")}
       work={() => set({ slow_ms: Number(slow), lossy_percent: Number(lossy) })}
     >
       <Field
-        label={say("Slow from so many milliseconds on")}
+        label={say("Counts as slow from, in milliseconds")}
         type="number"
         required
         min={slowMs.minimum}
@@ -71,7 +71,7 @@ function QualityForm(props: {
         onValue={setSlow}
       />
       <Field
-        label={say("Lossy from so many percent on")}
+        label={say("Counts as lossy from, in percent")}
         type="number"
         required
         min={lossyPercent.minimum}

@@ -173,7 +173,7 @@ function Preview({ given, preview: { created, changes, refused, agreed }, action
             ask={{
               title: say("Restore this backup?"),
               text: say(
-                "{count, plural, one {# change} other {# changes}}, as listed. What is replaced here cannot be brought back without a backup of its own.",
+                "{count, plural, one {# change} other {# changes}}, as listed. What is replaced here cannot be brought back unless you make a backup of it first.",
                 { count: changes.length },
               ),
               confirm: say("Restore"),

@@ -28,7 +28,7 @@ export function Tokens() {
 const NEEDED: Record<TokenList["auth"], string> = {
   off: say("Everyone on the network can look at this gateway and change it, without a token."),
   write: say("Everyone on the network can look at this gateway. To change something, a token is needed."),
-  on: say("A token is needed to look at this gateway, and to change it."),
+  on: say("You need a token to view or change this gateway."),
 };
 
 function Listed({ list: { auth, tokens } }: { list: TokenList }) {
@@ -62,7 +62,7 @@ function TurnOn() {
   const setup = useSetup();
   return (
     <>
-      <p>{say("To ask for tokens, make one for yourself, and turn it on.")}</p>
+      <p>{say("To require tokens, make one for yourself, then turn the requirement on:")}</p>
       <OnGateway commands={["sudo portcullis token add phone", `${setup} --auth write`]} />
     </>
   );
@@ -103,8 +103,8 @@ function Row({ token: { name, read_only, created_at }, action, isOwn, isFixed }:
             title: say("Remove the token {name}?", { name }),
             text: say(
               isOwn
-                ? "This page uses it and has to log in with another one then. If there is none, root on the gateway can make one."
-                : "What uses it is refused from then on, and its open pages end.",
+                ? "This page uses it, and has to log in with another one afterwards. If there is none, root on the gateway can make one."
+                : "What uses it is refused from then on, and pages opened with it lose their connection.",
             ),
             confirm: say("Remove"),
           }}
@@ -133,11 +133,11 @@ function Make({ onMade }: { onMade: (token: NewToken) => void }) {
         {...bind("name")}
       />
       <Select
-        label={say("It may")}
-        hint={say("Whoever may change things can make and remove tokens, too.")}
+        label={say("Rights")}
+        hint={say("Whoever may change things may also make and remove tokens.")}
         {...bind("rights")}
         options={[
-          { value: "read", text: say("Only read") },
+          { value: "read", text: say("Read only") },
           { value: "all", text: say("Read and change") },
         ]}
       />

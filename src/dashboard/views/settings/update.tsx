@@ -34,7 +34,7 @@ export function Update({ of: { version, command, upgrade } }: { of: ShownSetting
       )}
       <Field
         label={say("Address of a release")}
-        hint={say("The folder with its files, from whom you have Portcullis.")}
+        hint={say("The folder and its files, from whoever gave you Portcullis.")}
         {...bind("release")}
         fault={
           given === "" || isPlace ? null : say("It must begin with https://, and have no spaces or quotes.")

@@ -52,7 +52,7 @@ function Given({ network }: { network: Network }) {
     <>
       <p>
         {say(
-          "Devices learn from the gateway which router and DNS server to use. You enter nothing, neither on them nor in the home router.",
+          "Devices learn from the gateway which router and DNS server to use. There is nothing to enter, neither on them nor in the home router.",
         )}
       </p>
       <ol class="how">
@@ -91,7 +91,7 @@ function ToBeGiven({ network }: { network: Network }) {
       </ol>
       {isOneCable(network) && (
         <details>
-          <summary>{say("If your home router can name another router")}</summary>
+          <summary>{say("If your home router can announce another router")}</summary>
           <p>{say("Leave its DHCP on, and enter in its DHCP settings:")}</p>
           <Addresses network={network} />
           <p>{IPV6}</p>

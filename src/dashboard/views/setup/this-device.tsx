@@ -57,7 +57,7 @@ function verdictOn({ device, address }: OwnDevice, tunnels: readonly TunnelRow[]
     return {
       tone: "partly",
       word: say("Direct"),
-      text: say("This device leaves outside every tunnel, as allowed on the gateway."),
+      text: say("This device leaves outside every tunnel, as you allowed on the gateway."),
     };
   if (device.exit === "blocked")
     return {
@@ -71,7 +71,7 @@ function verdictOn({ device, address }: OwnDevice, tunnels: readonly TunnelRow[]
       tone: "blocked",
       word: say("Blocked"),
       text: say(
-        "This device leaves by the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}}, which is not connected: nothing leaves.",
+        "This device goes through the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}}, which is not connected: nothing leaves.",
         { tunnel: device.exit },
       ),
     };
@@ -79,7 +79,7 @@ function verdictOn({ device, address }: OwnDevice, tunnels: readonly TunnelRow[]
     return {
       tone: "partly",
       word: say("No internet"),
-      text: say("This device is protected, but {place} carries nothing. Try another server.", {
+      text: say("This device is protected, but no data gets through {place}. Try another server.", {
         place: placeOf(tunnel),
       }),
     };
@@ -94,6 +94,6 @@ function verdictOn({ device, address }: OwnDevice, tunnels: readonly TunnelRow[]
   return {
     tone: "protected",
     word: say("This device is protected"),
-    text: say("What it sends to the internet leaves by {place}.", { place: placeOf(tunnel) }),
+    text: say("What it sends to the internet goes through {place}.", { place: placeOf(tunnel) }),
   };
 }

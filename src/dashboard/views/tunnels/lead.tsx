@@ -23,8 +23,8 @@ interface LeadProps {
 
 const KEYS: readonly Option<Quantum>[] = [
   { value: "off", text: say("No") },
-  { value: "on", text: say("If the server can") },
-  { value: "require", text: say("Always: else nothing is carried") },
+  { value: "on", text: say("If the server supports it") },
+  { value: "require", text: say("Always: otherwise no data gets through") },
 ];
 
 /** Asks where a tunnel should lead, and stays open until it is connected or the reason why not is shown. */
@@ -65,7 +65,7 @@ export function Lead({ row, action, onClose }: LeadProps) {
             required
           />
         )}
-        <Select label={say("Servers of")} value={provider} onValue={setProvider} options={PROVIDERS} />
+        <Select label={say("Servers from")} value={provider} onValue={setProvider} options={PROVIDERS} />
         <ServerField
           label={say("Server, city or country")}
           hint={say("For a city or a country, the nearest server is used.")}
@@ -75,7 +75,7 @@ export function Lead({ row, action, onClose }: LeadProps) {
         />
         {(provider === "managed" || row?.wanted_quantum === "require") && (
           <Select
-            label={say("Keys that are safe from quantum computers")}
+            label={say("Quantum-resistant keys")}
             hint={say("Only Mullvad’s servers have them.")}
             value={quantum}
             onValue={setQuantum}
@@ -90,7 +90,9 @@ export function Lead({ row, action, onClose }: LeadProps) {
 }
 
 function titleOf({ name }: TunnelRow): string {
-  return say("Move the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}}", { tunnel: name });
+  return say("Change the server of the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}}", {
+    tunnel: name,
+  });
 }
 
 function whatEnds(order: Order): string {
@@ -109,5 +111,7 @@ function whatMovingDoes(row: TunnelRow): string {
       ? kept
       : `${kept} ${say("The new server is reached directly, not via {via}.", { via: wanted_via })}`;
   }
-  return say(wanted === null ? "Its devices have internet once the server answers." : "It is tried at once.");
+  return say(
+    wanted === null ? "Its devices have internet once the server answers." : "It will be tried at once.",
+  );
 }

@@ -118,9 +118,12 @@ export function faultIn(error: string, targets: readonly DraftTarget[]): Fault<s
 export function whatChanges(row: TunnelRow, { targets }: Draft): string[] {
   const { order, wanted, wanted_via } = row;
   return [
-    say("The first of these that works is taken: {targets}. One that does not work costs 10 to 30 seconds.", {
-      targets: listOf(targets.map(nameOf)),
-    }),
+    say(
+      "The first of these that works is used: {targets}. Each one that does not work takes 10 to 30 seconds.",
+      {
+        targets: listOf(targets.map(nameOf)),
+      },
+    ),
     ...(order === undefined
       ? wanted === null
         ? []
@@ -128,8 +131,8 @@ export function whatChanges(row: TunnelRow, { targets }: Draft): string[] {
       : [say("They replace its present targets: {targets}.", { targets: targetsText(order) })]),
     carries(standingOf(row))
       ? say(
-          "Its devices stay connected meanwhile, and if none works, the tunnel keeps its server. At another server, open connections end.",
+          "Its devices stay connected meanwhile, and if none of the targets works, the tunnel keeps its server. At another server, open connections end.",
         )
-      : say("Its devices have internet once one of them answers."),
+      : say("Its devices have internet once one of the targets answers."),
   ];
 }

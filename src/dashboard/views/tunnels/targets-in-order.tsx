@@ -65,7 +65,7 @@ export function TargetsInOrder({ row, action, onClose }: TargetsInOrderProps) {
       <Form action={action} faults={faults} work={lead} submit={say("Connect")} doing={say("Connecting…")}>
         <p class="quiet">
           {say(
-            "A server, or a city or a country for the nearest server there. If a target dies, the others are tried, the best first.",
+            "A server, or a city or a country for the nearest server there. If a target stops answering, the others are tried, the best first.",
           )}
         </p>
         <div onChange={settle}>
@@ -139,21 +139,21 @@ function Target({ of: target, number, textFor, onChange }: TargetProps) {
         </summary>
         <div class="form">
           <Select
-            label={say("Servers of target {number}", { number })}
+            label={say("Servers for target {number} from", { number })}
             value={provider}
             onValue={(value: Provider) => onChange({ provider: value })}
             options={PROVIDERS}
             {...bind("provider")}
           />
           <Select
-            label={say("Target {number} is reached", { number })}
+            label={say("How to reach target {number}", { number })}
             value={transport}
             onValue={(value: Transport) => onChange({ transport: value })}
             options={TRANSPORT_CHOICES}
             {...bind("transport")}
           />
           <ServerField
-            label={say("Target {number} is reached via", { number })}
+            label={say("Reach target {number} through", { number })}
             hint={say("Empty: directly.")}
             provider={provider}
             value={via}
@@ -169,7 +169,7 @@ function Target({ of: target, number, textFor, onChange }: TargetProps) {
 
 const STATES: readonly (readonly [MoveWhen, string])[] = [
   ["slow", say("when it is slow")],
-  ["lossy", say("when it is lossy")],
+  ["lossy", say("when it loses packets")],
 ];
 
 /** When the tunnel leaves a target, and when it goes back to a better one. */
@@ -178,7 +178,7 @@ function Rules({ of: draft, onChange }: { of: Draft; onChange: (some: Partial<Dr
   return (
     <>
       <fieldset class="field week">
-        <legend>{say("A target is left when it is dead, and")}</legend>
+        <legend>{say("The tunnel leaves a target when it is dead, and")}</legend>
         <div class="choices">
           {STATES.map(([state, text]) => (
             <label key={state} class="day-choice">
@@ -196,12 +196,12 @@ function Rules({ of: draft, onChange }: { of: Draft; onChange: (some: Partial<Dr
           ))}
         </div>
         <p class="quiet small">
-          {say("Once another target answers beside it. It needs the quality of tunnels to be measured.")}
+          {say("Once another target answers meanwhile. The quality of tunnels must be measured for this.")}
         </p>
       </fieldset>
       <Field
-        label={say("A better target is tried again after so many minutes")}
-        hint={say("0: never by itself.")}
+        label={say("Try a better target again after, in minutes")}
+        hint={say("0: never automatically.")}
         type="number"
         required
         min={0}
@@ -211,12 +211,12 @@ function Rules({ of: draft, onChange }: { of: Draft; onChange: (some: Partial<Dr
       />
       {back !== "0" && (
         <Select
-          label={say("It is tried")}
+          label={say("Try it")}
           value={whenQuiet ? "quiet" : "always"}
           onValue={(value) => onChange({ whenQuiet: value === "quiet" })}
           options={[
             { value: "always", text: say("At any time") },
-            { value: "quiet", text: say("Only once little is carried") },
+            { value: "quiet", text: say("Only when there is little traffic") },
           ]}
         />
       )}

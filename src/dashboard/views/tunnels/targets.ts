@@ -16,7 +16,7 @@ export function targetsIn(
 ): Target[] {
   const marked = [
     ...(favourites?.favourites ?? []).map((each) => ({ ...each, detail: say("favourite") })),
-    ...(favourites?.recent ?? []).map((each) => ({ ...each, detail: say("used lately") })),
+    ...(favourites?.recent ?? []).map((each) => ({ ...each, detail: say("used recently") })),
   ];
   const first = marked
     .filter((each) => each.provider === provider)

@@ -65,7 +65,7 @@ function SentenceAbout({ row }: { row: TunnelRow }) {
   if (row.unanswered)
     return (
       <Say
-        message="<strong>Carries nothing</strong>: connected to {place}. Move it to another server."
+        message="<strong>No data gets through</strong>: connected to {place}. Switch it to another server."
         parts={{ place }}
       />
     );
@@ -208,10 +208,10 @@ function Actions({ row, devices }: TunnelCardProps) {
           </Button>
         )}
         <FormButton
-          label={say(wanted === null ? "Connect {tunnel}" : "Move {tunnel}", { tunnel })}
+          label={say(wanted === null ? "Connect {tunnel}" : "Change server: {tunnel}", { tunnel })}
           open={() => setAsked("server")}
         >
-          {say(wanted === null ? "Connect" : "Move")}
+          {say(wanted === null ? "Connect" : "Change server")}
         </FormButton>
         <FormButton label={say("Targets of {tunnel}", { tunnel })} open={() => setAsked("targets")}>
           {say("Targets…")}
@@ -305,17 +305,17 @@ function openText({ names, count, isDefault }: Staying): string {
   if (names !== "")
     return isDefault
       ? say(
-          "The kill switch is not in place: {names}, and each new device, may then leave outside every tunnel.",
+          "The kill switch is not in place: {names}, and each new device, might then leave outside every tunnel.",
           { names },
         )
       : say(
-          "The kill switch is not in place: {count, plural, one {{names} may then leave} other {{names} may then leave}} outside every tunnel.",
+          "The kill switch is not in place: {count, plural, one {{names} might then leave} other {{names} might then leave}} outside every tunnel.",
           { count, names },
         );
   return isDefault
-    ? say("The kill switch is not in place: New devices may then leave outside every tunnel.")
+    ? say("The kill switch is not in place: new devices might then leave outside every tunnel.")
     : say(
-        "The kill switch is not in place: {count, plural, one {# device} other {# devices}} may then leave outside every tunnel.",
+        "The kill switch is not in place: {count, plural, one {# device} other {# devices}} might then leave outside every tunnel.",
         { count },
       );
 }
@@ -346,5 +346,5 @@ function whatRemovingDoes(row: TunnelRow, devices: DeviceList | null): string {
     );
   if (devices?.default_exit === row.name)
     return say("It is the default exit. The gateway keeps it until you have chosen another one.");
-  return say("No device leaves by it, so nobody loses the internet.");
+  return say("No device uses it, so no device loses the internet.");
 }
