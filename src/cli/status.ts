@@ -1,7 +1,8 @@
 import { viaText } from "../servers/hops.ts";
 import { BLOCKED_WORDS, PROVIDER_WORDS } from "../shared/words.ts";
 import { RELAYS } from "../transports/list.ts";
-import { type Quality, Status } from "../tunnel/schema.ts";
+import type { Quality } from "../tunnel/quality-facts.ts";
+import { Status } from "../tunnel/schema.ts";
 import type { Api } from "./api.ts";
 import { targetsText } from "./asked.ts";
 import { bytesText } from "./bytes.ts";

@@ -1,6 +1,6 @@
 import type { SecurityAlert } from "../base/alert.ts";
 import type { Moved } from "../tunnel/moved.ts";
-import type { StateName } from "../tunnel/schema.ts";
+import type { StateName } from "../tunnel/state.ts";
 import { say } from "./language.ts";
 import { type Tone, viaText } from "./sentence.ts";
 

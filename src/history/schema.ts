@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { AlertCode } from "../base/alert.ts";
 import { UNANSWERED } from "../journal/schema.ts";
 import { VIA } from "../servers/schema.ts";
-import { StateName } from "../tunnel/schema.ts";
+import { StateName } from "../tunnel/state.ts";
 
 const AT = Type.String({ description: "ISO 8601" });
 const TUNNEL = Type.String({ examples: ["main"] });

@@ -1,8 +1,8 @@
 import type { BlockLists } from "../dns/block-lists.ts";
-import type { DeviceCount, DeviceCounts } from "../dns/device-counts.ts";
+import type { DeviceCount } from "../dns/device-counts.ts";
 import type { Dns } from "../dns/dns.ts";
 import type { Counts } from "../dns/resolver.ts";
-import type { Family } from "./exposition.ts";
+import type { MetricOf } from "./exposition.ts";
 
 /** How questions ended, as people call it. Those of no such kind were asked of an exit's resolver and answered. */
 const OUTCOMES: Record<Exclude<keyof Counts, "asked">, string> = {
@@ -13,41 +13,47 @@ const OUTCOMES: Record<Exclude<keyof Counts, "asked">, string> = {
   failed: "that no resolver answered",
 };
 
+interface Figures {
+  dns: Pick<Dns, "state" | "counts" | "byDevice">;
+  blockLists: Pick<BlockLists, "size">;
+}
+
 /** What the gateway's own resolver has done since the start: only numbers, and no names. */
-export function dnsFamilies(
-  { state, counts, byDevice }: Pick<Dns, "state" | "counts" | "byDevice">,
-  { size }: Pick<BlockLists, "size">,
-): Family[] {
-  return [
-    gauge(
-      "portcullis_dns_resolver",
-      "1 while the gateway answers the LAN's DNS queries itself.",
-      Number(state === "on"),
-    ),
-    gauge("portcullis_dns_blocked_names", "Names of all lists of blocked names.", size),
-    counter("portcullis_dns_queries_total", "DNS queries of the LAN to the gateway.", counts.asked),
-    ...(Object.entries(OUTCOMES) as [keyof typeof OUTCOMES, string][]).map(([name, what]) =>
-      counter(`portcullis_dns_${name}_total`, `Of these, those ${what}.`, counts[name]),
-    ),
-    ofDevices("portcullis_dns_device_queries_total", "DNS queries of each device.", byDevice, "asked"),
-    ofDevices(
-      "portcullis_dns_device_blocked_total",
-      "Of these, those answered with: no such name.",
-      byDevice,
-      "blocked",
-    ),
-  ];
-}
+export const DNS_METRICS: readonly MetricOf<Figures>[] = [
+  {
+    name: "portcullis_dns_resolver",
+    help: "1 while the gateway answers the LAN's DNS queries itself.",
+    of: ({ dns }) => Number(dns.state === "on"),
+  },
+  {
+    name: "portcullis_dns_blocked_names",
+    help: "Names of all lists of blocked names.",
+    of: ({ blockLists }) => blockLists.size,
+  },
+  {
+    name: "portcullis_dns_queries_total",
+    help: "DNS queries of the LAN to the gateway.",
+    of: ({ dns }) => dns.counts.asked,
+  },
+  ...(Object.entries(OUTCOMES) as [keyof typeof OUTCOMES, string][]).map(([name, what]) => ({
+    name: `portcullis_dns_${name}_total`,
+    help: `Of these, those ${what}.`,
+    of: ({ dns }: Figures) => dns.counts[name],
+  })),
+  {
+    name: "portcullis_dns_device_queries_total",
+    help: "DNS queries of each device.",
+    labels: ["device"],
+    of: ({ dns }) => byDevice(dns, "asked"),
+  },
+  {
+    name: "portcullis_dns_device_blocked_total",
+    help: "Of these, those answered with: no such name.",
+    labels: ["device"],
+    of: ({ dns }) => byDevice(dns, "blocked"),
+  },
+];
 
-function ofDevices(name: string, help: string, counts: DeviceCounts, which: keyof DeviceCount): Family {
-  const samples = counts.all().map(({ id, ...count }) => ({ labels: { device: id }, value: count[which] }));
-  return { name, type: "counter", help, samples };
-}
-
-function gauge(name: string, help: string, value: number): Family {
-  return { name, type: "gauge", help, samples: [{ labels: {}, value }] };
-}
-
-function counter(name: string, help: string, value: number): Family {
-  return { name, type: "counter", help, samples: [{ labels: {}, value }] };
+function byDevice({ byDevice }: Figures["dns"], which: keyof DeviceCount): Record<string, number> {
+  return Object.fromEntries(byDevice.all().map((count) => [count.id, count[which]]));
 }

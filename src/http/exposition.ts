@@ -13,6 +13,41 @@ export interface Sample {
   value: number;
 }
 
+/** A metric of what was read. */
+export interface MetricOf<Figures> {
+  name: string;
+  help: string;
+  labels?: readonly string[];
+  of: (figures: Figures) => Read;
+}
+
+/** A value; null for none; values by the only label; or samples with all labels. */
+type Read = number | null | Readonly<Record<string, number>> | readonly Sample[];
+
+export function familyOf<Figures>(
+  { name, help, labels = [], of }: MetricOf<Figures>,
+  figures: Figures,
+): Family {
+  const samples = samplesIn(of(figures), labels[0] ?? "");
+  return { name, type: typeOf(name, samples), help, samples };
+}
+
+function samplesIn(read: Read, label: string): readonly Sample[] {
+  if (read === null) return [];
+  if (typeof read === "number") return [{ value: read }];
+  if (isSamples(read)) return read;
+  return Object.entries(read).map(([name, value]) => ({ labels: { [label]: name }, value }));
+}
+
+function isSamples(read: Exclude<Read, number | null>): read is readonly Sample[] {
+  return Array.isArray(read);
+}
+
+function typeOf(name: string, samples: readonly Sample[]): Family["type"] {
+  if (samples.some(({ suffix }) => suffix === "_bucket")) return "histogram";
+  return name.endsWith("_total") ? "counter" : "gauge";
+}
+
 /** The families in text format 0.0.4; a family without samples is left out. */
 export function expositionOf(families: readonly Family[]): string {
   return families

@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { OWN_LIST } from "../servers/schema.ts";
-import type { StateName, TunnelRow } from "../tunnel/schema.ts";
+import type { TunnelRow } from "../tunnel/schema.ts";
+import type { StateName } from "../tunnel/state.ts";
 import { answers } from "./answers.ts";
 import type { Domain } from "./domain.ts";
 import { GluetunSettings, settingsOf } from "./gluetun-settings.ts";

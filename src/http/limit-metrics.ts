@@ -2,56 +2,57 @@ import { EVERYBODY_ELSE } from "../devices/id.ts";
 import { byteRateOf, type LimitFigures } from "../devices/limits.ts";
 import type { UsedQuota } from "../devices/schema.ts";
 import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
-import type { Family, Sample } from "./exposition.ts";
+import type { MetricOf, Sample } from "./exposition.ts";
 
 /** Who is meant, in the names of metrics and in their help. */
-const OF_DEVICES = { name: "device", who: "the device" };
-const OF_OTHERS = { name: "shared", who: "all devices without one of their own together" };
+const OF_DEVICES = { name: "device", who: "the device", labels: ["device"] };
+const OF_OTHERS = { name: "shared", who: "all devices without one of their own together", labels: [] };
 
 /**
  * The rates and quotas of devices, and the shared ones. There is no series for what has no limit, and no more of them
  * than people may give limits.
  */
-export function limitFamilies(figures: readonly LimitFigures[]): Family[] {
-  const devices = figures.filter(({ id }) => id !== EVERYBODY_ELSE);
-  const others = figures.filter(({ id }) => id === EVERYBODY_ELSE);
-  return [
-    ...familiesOf(OF_DEVICES, devices, ({ id }) => ({ device: id })),
-    ...familiesOf(OF_OTHERS, others, () => ({})),
-  ];
-}
+export const LIMIT_METRICS = [
+  ...metricsOf(OF_DEVICES, ({ id }) => (id === EVERYBODY_ELSE ? null : { device: id })),
+  ...metricsOf(OF_OTHERS, ({ id }) => (id === EVERYBODY_ELSE ? {} : null)),
+];
 
 type Labels = NonNullable<Sample["labels"]>;
 
-function familiesOf(
-  { name, who }: typeof OF_DEVICES,
-  figures: readonly LimitFigures[],
-  labelsOf: (figures: LimitFigures) => Labels,
-): Family[] {
-  const quotas = (read: (quota: UsedQuota) => number): Sample[] =>
-    figures.flatMap((each) => {
-      const { quota } = each;
-      if (quota === null) return [];
-      return [{ labels: { ...labelsOf(each), period: quota.every }, value: read(quota) }];
-    });
+/** `labelsOf` is null for who is not meant. */
+function metricsOf(
+  { name, who, labels }: typeof OF_DEVICES,
+  labelsOf: (figures: LimitFigures) => Labels | null,
+): MetricOf<{ limits: readonly LimitFigures[] }>[] {
+  const each =
+    (read: (figures: LimitFigures, labels: Labels) => Sample[]) =>
+    ({ limits }: { limits: readonly LimitFigures[] }) =>
+      limits.flatMap((figures) => {
+        const own = labelsOf(figures);
+        return own === null ? [] : read(figures, own);
+      });
+  const quotas = (read: (quota: UsedQuota) => number) =>
+    each(({ quota }, own) =>
+      quota === null ? [] : [{ labels: { ...own, period: quota.every }, value: read(quota) }],
+    );
   return [
     {
       name: `portcullis_${name}_rate_bytes_per_second`,
-      type: "gauge",
       help: `What ${who} may receive (down) and send (up), by hand or by schedule; without what a quota's end does.`,
-      samples: figures.flatMap((each) => ratesOf(each, labelsOf(each))),
+      labels: [...labels, "direction"],
+      of: each(ratesOf),
     },
     {
       name: `portcullis_${name}_quota_bytes`,
-      type: "gauge",
       help: `What ${who} may receive and send in a day or month.`,
-      samples: quotas(({ megabytes }) => megabytes * BYTES_PER_MEGABYTE),
+      labels: [...labels, "period"],
+      of: quotas(({ megabytes }) => megabytes * BYTES_PER_MEGABYTE),
     },
     {
       name: `portcullis_${name}_quota_used_bytes`,
-      type: "gauge",
       help: "What was used of it in the present day or month, as read last; at most the quota.",
-      samples: quotas(({ used_bytes }) => used_bytes),
+      labels: [...labels, "period"],
+      of: quotas(({ used_bytes }) => used_bytes),
     },
   ];
 }

@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { AlertCode } from "../base/alert.ts";
 import { VIA } from "../servers/schema.ts";
 import { Moved } from "../tunnel/moved.ts";
-import { StateName } from "../tunnel/schema.ts";
+import { StateName } from "../tunnel/state.ts";
 
 const AT = Type.String({ description: "ISO 8601" });
 const ID = Type.Integer({ minimum: 1, description: "greater than that of each earlier event" });

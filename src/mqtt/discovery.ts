@@ -1,4 +1,5 @@
 import { version } from "../../package.json";
+import type { Entity, Rows } from "../base/fact.ts";
 import {
   availabilityTopic,
   commandTopic,
@@ -10,30 +11,8 @@ import {
   uniqueId,
 } from "./topics.ts";
 
-type Platform = "binary_sensor" | "select" | "sensor" | "switch";
-
-/** An entity of Home Assistant, with the options of its platform; `absent` removes it. */
-export type Component = { platform: Platform } & (
-  | { absent: true }
-  | {
-      /** Null for the name of the thing itself. */
-      name: string | null;
-      /** Home Assistant's template for the value in the thing's JSON. */
-      value_template: string;
-      /** The topic that it reads, unless it is `state`. */
-      from?: StateName;
-      /** The second to last level of the command topic. */
-      command?: string;
-      /** Whether the rest of the JSON is shown as attributes. */
-      attributes?: true;
-      device_class?: string;
-      state_class?: "measurement" | "total_increasing";
-      unit_of_measurement?: string;
-      entity_category?: "diagnostic";
-      icon?: string;
-      options?: readonly string[];
-    }
-);
+/** An entity of Home Assistant; `absent` removes it. */
+export type Component = Entity | { platform: Entity["platform"]; absent: true };
 
 /** What Home Assistant shows as one device. */
 export interface Thing {
@@ -49,6 +28,23 @@ export interface Site {
   id: string;
   /** The address of the dashboard. */
   page: string;
+}
+
+/** The entities of facts, by their names in topics. */
+export function componentsOf(facts: Rows): Record<string, Entity> {
+  const rows = Object.entries(facts);
+  return Object.fromEntries(
+    rows.flatMap(([fact, { entity }]) => (entity ? [[entity.key ?? fact, entity]] : [])),
+  );
+}
+
+/** What the topic `state` has of facts. Home Assistant shows that there is none if it gets null, not an empty text. */
+export function stateOf(facts: Rows, answer: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const shown = Object.entries(facts).filter(([, { entity, isAttribute }]) =>
+    entity === undefined ? isAttribute : entity.from === undefined,
+  );
+  const shownOf = (value: unknown) => (value === "" ? null : (value ?? null));
+  return Object.fromEntries(shown.map(([fact, { entity }]) => [entity?.key ?? fact, shownOf(answer[fact])]));
 }
 
 /** The retained messages about a thing: its discovery (Home Assistant, "Device discovery payload") and its states. */
@@ -87,13 +83,13 @@ function discoveryOf({ key, name, model, components }: Thing, { id, page }: Site
   };
 }
 
-function optionsOf(component: Exclude<Component, { absent: true }>, id: string, key: Key) {
-  const { from = "state", command, attributes, ...options } = component;
-  const topic = stateTopic(id, key, from);
+function optionsOf(component: Entity, id: string, thing: Key) {
+  const { key: _, from = "state", command, attributes, ...options } = component;
+  const topic = stateTopic(id, thing, from);
   return {
     ...options,
     state_topic: topic,
-    ...(command !== undefined && { command_topic: commandTopic(id, key, command) }),
+    ...(command !== undefined && { command_topic: commandTopic(id, thing, command) }),
     ...(attributes && { json_attributes_topic: topic }),
   };
 }

@@ -3,21 +3,19 @@ import type { DeviceList, UsedQuota } from "../devices/schema.ts";
 import type { BlockLists } from "../dns/block-lists.ts";
 import type { DeviceCount } from "../dns/device-counts.ts";
 import { isOutside } from "../shared/exits.ts";
+import { GATEWAY_FACTS } from "../tunnel/gateway-facts.ts";
 import type { Status } from "../tunnel/schema.ts";
-import type { Component, Thing } from "./discovery.ts";
+import { type Component, componentsOf, stateOf, type Thing } from "./discovery.ts";
 import { dnsComponents } from "./dns-entities.ts";
 import { exitComponents } from "./exit.ts";
 import { limitComponents, quotaStateOf, rateStateOf } from "./limit-entities.ts";
 import { qualityComponents, qualityOf } from "./quality-entities.ts";
 import { GATEWAY } from "./topics.ts";
 
+const { killswitch_active, ...OTHERS } = GATEWAY_FACTS;
+
 const COMPONENTS: Record<string, Component> = {
-  kill_switch: {
-    platform: "binary_sensor",
-    name: "Kill switch",
-    value_template: "{{ 'ON' if value_json.kill_switch else 'OFF' }}",
-    icon: "mdi:shield-lock",
-  },
+  ...componentsOf({ killswitch_active }),
   problem: {
     platform: "binary_sensor",
     name: "Protection",
@@ -33,20 +31,7 @@ const COMPONENTS: Record<string, Component> = {
     attributes: true,
     icon: "mdi:shield-alert",
   },
-  direct_devices: {
-    platform: "sensor",
-    name: "Devices outside the tunnel",
-    state_class: "measurement",
-    value_template: "{{ value_json.direct_devices }}",
-    icon: "mdi:shield-off",
-  },
-  direct_destinations: {
-    platform: "sensor",
-    name: "Destinations outside the tunnel",
-    state_class: "measurement",
-    value_template: "{{ value_json.direct_destinations }}",
-    icon: "mdi:shield-off",
-  },
+  ...componentsOf(OTHERS),
   ...qualityComponents("Uplink", "uplink"),
 };
 
@@ -66,7 +51,7 @@ function blockListsFor(isShown: boolean): Record<string, Component> {
 
 /** The entities of the whole gateway. */
 export interface Whole {
-  status: Pick<Status, "killswitch_active" | "direct_devices" | "direct_destinations" | "uplink_quality">;
+  status: Status;
   /** Why the protection does not work as promised; null if it does. */
   problem: string | null;
   alert: SecurityAlert | null;
@@ -83,6 +68,7 @@ export function gatewayThing(
 ): Thing {
   const { default_exit, exits, shared_rate } = devices;
   const limits = { rate: shared_rate, quota };
+  const { kill_switch, ...facts } = stateOf(GATEWAY_FACTS, status);
   // The exit direct cannot be the default.
   const options = exits.filter((exit) => !isOutside(exit));
   return {
@@ -98,10 +84,7 @@ export function gatewayThing(
     },
     states: {
       state: {
-        kill_switch: status.killswitch_active,
-        problem,
-        direct_devices: status.direct_devices,
-        direct_destinations: status.direct_destinations,
+        ...{ kill_switch, problem, ...facts },
         exit: default_exit,
         ...rateStateOf(limits),
         ...(blockLists.isThere && { block_lists: blockLists.pausedUntilText === null }),

@@ -1,13 +1,13 @@
-import { StateName, type TunnelRow } from "../tunnel/schema.ts";
-import type { Component, Thing } from "./discovery.ts";
+import { inOrder } from "../base/fact.ts";
+import type { TunnelRow } from "../tunnel/schema.ts";
+import { TUNNEL_FACTS } from "../tunnel/tunnel-facts.ts";
+import { type Component, componentsOf, stateOf, type Thing } from "./discovery.ts";
 import { qualityComponents, qualityOf } from "./quality-entities.ts";
 import type { TunnelTraffic } from "./rates.ts";
 import { tunnelKey } from "./topics.ts";
 
-const SENSOR = { platform: "sensor" } as const;
-const DIAGNOSTIC = { ...SENSOR, entity_category: "diagnostic" } as const;
 const RATE = {
-  ...SENSOR,
+  platform: "sensor",
   from: "traffic",
   device_class: "data_rate",
   state_class: "measurement",
@@ -21,49 +21,16 @@ const COMPONENTS: Record<string, Component> = {
     device_class: "connectivity",
     value_template: "{{ 'ON' if value_json.state == 'connected' else 'OFF' }}",
   },
-  state: {
-    ...SENSOR,
-    name: "State",
-    device_class: "enum",
-    options: StateName.anyOf.map((each) => each.const),
-    value_template: "{{ value_json.state }}",
-    attributes: true,
-  },
-  unanswered: {
-    platform: "binary_sensor",
-    name: "Carries nothing",
-    device_class: "problem",
-    value_template: "{{ 'ON' if value_json.unanswered else 'OFF' }}",
-  },
-  server: {
-    ...SENSOR,
-    name: "Server",
-    value_template: "{{ value_json.server }}",
-    icon: "mdi:server-network",
-  },
-  location: {
-    ...SENSOR,
-    name: "Location",
-    value_template: "{{ value_json.location }}",
-    icon: "mdi:map-marker",
-  },
-  endpoint: {
-    ...DIAGNOSTIC,
-    name: "Endpoint",
-    value_template: "{{ value_json.endpoint }}",
-    icon: "mdi:ip-network",
-  },
-  handshake: {
-    ...DIAGNOSTIC,
-    from: "traffic",
-    name: "Latest handshake",
-    device_class: "timestamp",
-    value_template: "{{ value_json.latest_handshake }}",
-  },
+  ...componentsOf(inOrder(TUNNEL_FACTS, ["state", "unanswered", "server", "location"])),
   received: { ...RATE, name: "Receiving", value_template: "{{ value_json.received }}" },
   sent: { ...RATE, name: "Sending", value_template: "{{ value_json.sent }}" },
   ...qualityComponents("", "traffic"),
 };
+
+/** In the order in which its attributes have always stood. */
+const SHOWN = inOrder(TUNNEL_FACTS, [
+  ...(["state", "server", "location", "ip", "provider", "via", "wanted", "error", "devices"] as const),
+]);
 
 /** The commands of `main`: the names that it can be connected to, or null if commands are not allowed. */
 function commandsFor(destinations: readonly string[] | null): Record<string, Component> {
@@ -101,36 +68,9 @@ export function tunnelThing(
     model: "WireGuard tunnel",
     components: { ...COMPONENTS, ...commands },
     states: {
-      state: { ...stateOf(row), ...(destinations && destinationIn(row, destinations)) },
+      state: { ...stateOf(SHOWN, row), ...(destinations && destinationIn(row, destinations)) },
       traffic: { ...traffic, quality: qualityOf(row.quality) },
     },
-  };
-}
-
-/** Null instead of an empty text: Home Assistant then shows that there is none. */
-function stateOf({
-  state,
-  server,
-  location,
-  ip,
-  provider,
-  via,
-  wanted,
-  error,
-  devices,
-  unanswered,
-}: TunnelRow) {
-  return {
-    state,
-    server: server || null,
-    location: location || null,
-    endpoint: ip || null,
-    provider,
-    via: via ?? null,
-    wanted,
-    error,
-    devices,
-    unanswered,
   };
 }
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { type AlertCode, SecurityAlert } from "../base/alert.ts";
-import { Quality } from "../tunnel/schema.ts";
+import { Quality } from "../tunnel/quality-facts.ts";
 
 /** A tunnel that should be up carried nothing for a while. */
 export const Outage = Type.Object(

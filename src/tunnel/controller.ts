@@ -19,11 +19,9 @@ import type { Probe } from "./probe.ts";
 import { RequestedTarget } from "./requested-target.ts";
 import { type Move, Requests } from "./requests.ts";
 import type { SavedState } from "./saved-state.ts";
-import type { TunnelRow } from "./schema.ts";
 import { TunnelStart } from "./start.ts";
 import type { State } from "./state.ts";
 import { type StateListener, StateMachine } from "./state-machine.ts";
-import type { TunnelStatus } from "./status.ts";
 import { StatusReader } from "./status-reader.ts";
 import { type Asked, type Candidate, candidatesOf, exitOf, type Target, type TargetSpec } from "./target.ts";
 import { TargetDialer } from "./target-dialer.ts";
@@ -247,12 +245,12 @@ export class Controller {
   }
 
   /** The status in the current state, or in one that has just been left. */
-  status(provider: Provider, state = this.state): Promise<TunnelStatus> {
+  status(provider: Provider, state = this.state) {
     return this.reader.status(state, this.machine.error, { provider, order: this.requested.order });
   }
 
   /** The tunnel's own figures, in the current state or in one that has just been left. */
-  row(state = this.state): Promise<Omit<TunnelRow, "devices">> {
+  row(state = this.state) {
     const { spec, order } = this.requested;
     return this.reader.row(state, this.machine.error, { spec, order });
   }

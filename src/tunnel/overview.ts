@@ -1,10 +1,13 @@
+import { answerOf } from "../base/fact.ts";
 import { shared } from "../base/readings.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
+import { ROOM_FACTS, type SeenGateway } from "./gateway-facts.ts";
 import type { PastConnections } from "./past-connections.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { Status, TunnelRow } from "./schema.ts";
 import type { State } from "./state.ts";
 import type { Tunnel } from "./tunnel.ts";
+import { type Past, USE_FACTS } from "./tunnel-facts.ts";
 import type { Tunnels } from "./tunnels.ts";
 
 /** Devices, forwards and events are in rooms that come after this one, so it has only their shapes. */
@@ -13,18 +16,12 @@ interface Deps {
   catalogue: Pick<Catalogue, "current">;
   savedState: Pick<SavedState, "trouble">;
   past: Pick<PastConnections, "last">;
-  devices: {
+  devices: SeenGateway["devices"] & {
     /** The number of known devices by exit. */
     counts(): Record<string, number>;
-    readonly direct: { devices: readonly unknown[] };
-    /** The number of devices with a rate of their own. */
-    readonly limitedCount: number;
     readonly exitsLost: string | null;
   };
-  destinations: {
-    /** The number of rules by exit. */
-    counts(): Record<string, number>;
-  };
+  destinations: SeenGateway["destinations"];
   forwards: { portsOf(tunnel: string): number[] };
   alerts: { readonly damage: string | null };
 }
@@ -52,42 +49,30 @@ export class Overview {
   constructor(private readonly deps: Deps) {}
 
   async statusIn(state = this.deps.tunnels.main.controller.state): Promise<Status> {
-    const { tunnels, catalogue, savedState, devices, destinations, forwards, alerts } = this.deps;
-    // Of the same moment as the state.
-    const quality = shownQuality(tunnels.main, state);
-    const read = await tunnels.main.controller.status(catalogue.current(), state);
-    const ports = forwards.portsOf(tunnels.main.name);
-    const uplink = tunnels.uplink.quality.shown;
+    const { tunnels, catalogue, savedState, devices, forwards, alerts } = this.deps;
+    const { main, uplink } = tunnels;
+    const past = this.pastOf(main, state);
+    const read = await main.controller.status(catalogue.current(), state);
+    const around = { ...past, uplink: uplink.quality.shown, ports: forwards.portsOf(main.name) };
     return {
       ...read,
       error: read.error ?? savedState.trouble ?? devices.exitsLost ?? alerts.damage,
-      direct_devices: devices.direct.devices.length,
-      direct_destinations: destinations.counts().direct ?? 0,
-      ...quality,
-      ...this.lastOf(tunnels.main),
-      ...(uplink !== null && { uplink_quality: uplink }),
-      ...(ports.length > 0 && { forwarded_ports: ports }),
-      ...(devices.limitedCount > 0 && { limited_devices: devices.limitedCount }),
+      ...answerOf(ROOM_FACTS, { ...this.deps, ...around }),
     };
   }
 
   async rowOf(tunnel: Tunnel, state = tunnel.controller.state): Promise<TunnelRow> {
-    const quality = shownQuality(tunnel, state);
+    const past = this.pastOf(tunnel, state);
+    const row = await tunnel.controller.row(state);
+    const devices = this.deps.devices.counts()[tunnel.name] ?? 0;
+    return { ...row, ...answerOf(USE_FACTS, { ...past, devices }) };
+  }
+
+  /** Of the same moment as the state. */
+  private pastOf({ name, controller, quality }: Tunnel, state: State): Past {
     return {
-      ...(await tunnel.controller.row(state)),
-      devices: this.deps.devices.counts()[tunnel.name] ?? 0,
-      ...quality,
-      ...this.lastOf(tunnel),
+      quality: quality.measuredIn(state)?.quality ?? null,
+      last: controller.leadsNowhere ? this.deps.past.last(name) : null,
     };
   }
-
-  private lastOf({ name, controller }: Tunnel): Pick<TunnelRow, "last"> {
-    const last = controller.leadsNowhere ? this.deps.past.last(name) : null;
-    return last === null ? {} : { last };
-  }
-}
-
-function shownQuality({ quality }: Tunnel, state: State): Pick<TunnelRow, "quality"> {
-  const measured = quality.measuredIn(state);
-  return measured === null ? {} : { quality: measured.quality };
 }

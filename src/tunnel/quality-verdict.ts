@@ -1,6 +1,6 @@
 import { tunnelTitle } from "../shared/words.ts";
 import type { Measured } from "./quality.ts";
-import type { Quality } from "./schema.ts";
+import type { Quality } from "./quality-facts.ts";
 
 /** A tunnel that is measured. */
 export interface MeasuredTunnel extends Measured {

@@ -1,6 +1,6 @@
 import type { Host } from "../system/host.ts";
+import type { Quality as Shown } from "./quality-facts.ts";
 import type { QualityLimits, QualitySettings } from "./quality-settings.ts";
-import type { Quality as Shown } from "./schema.ts";
 
 /** Five minutes of questions, a question each 10 s. */
 const MAX_KEPT = 30;

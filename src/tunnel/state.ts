@@ -1,6 +1,17 @@
+import { type Static, Type } from "typebox";
 import type { Server } from "../servers/schema.ts";
 import type { Moved } from "./moved.ts";
 import type { Session } from "./session.ts";
+
+export const StateName = Type.Union([
+  Type.Literal("disconnected"),
+  Type.Literal("connecting"),
+  Type.Literal("connected"),
+  Type.Literal("reconnecting"),
+  Type.Literal("failed"),
+]);
+export type StateName = Static<typeof StateName>;
+export const STATES: readonly StateName[] = StateName.anyOf.map((each) => each.const);
 
 /** The state of a tunnel. */
 export type State =

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { qualityFinding } from "../../src/checks/quality.ts";
-import type { Quality } from "../../src/tunnel/schema.ts";
+import type { Quality } from "../../src/tunnel/quality-facts.ts";
 
 const GOOD: Quality = { state: "good", round_trip_ms: 20, variation_ms: 1, loss_percent: 0 };
 const SLOW: Quality = { ...GOOD, state: "slow", round_trip_ms: 400 };

@@ -15,7 +15,7 @@ import type { Controller } from "../../src/tunnel/controller.ts";
 import type { Register } from "../../src/tunnel/dialer.ts";
 import { QualitySettings } from "../../src/tunnel/quality-settings.ts";
 import { SavedState } from "../../src/tunnel/saved-state.ts";
-import type { TunnelStatus } from "../../src/tunnel/status.ts";
+import type { Status } from "../../src/tunnel/schema.ts";
 import type { Target } from "../../src/tunnel/target.ts";
 import { type TunnelEvents, Tunnels } from "../../src/tunnel/tunnels.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
@@ -146,7 +146,7 @@ export class Gateway {
     this.tunnels = this.newTunnels();
   }
 
-  status(): Promise<TunnelStatus> {
+  status(): ReturnType<Controller["status"]> {
     return this.controller.status("custom");
   }
 
@@ -247,7 +247,10 @@ export function kernelState(host: FakeHost): string {
 const fresh = new Map<Server | null, Promise<string>>();
 
 /** The kernel of a gateway that was started and then led straight to where `status` is; it is made once for each server. */
-export function freshState({ connected, server: name }: TunnelStatus): Promise<string> {
+export function freshState({
+  connected,
+  server: name,
+}: Pick<Status, "connected" | "server">): Promise<string> {
   const target = (connected && SERVERS.find((one) => one.name === name)) || null;
   const state = fresh.get(target) ?? inDirectory((directory) => freshKernel(directory, target));
   fresh.set(target, state);

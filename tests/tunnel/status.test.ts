@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
+import { answerOf } from "../../src/base/fact.ts";
+import { MAIN_FACTS, type SeenMain } from "../../src/tunnel/gateway-facts.ts";
 import type { Session } from "../../src/tunnel/session.ts";
-import { type Observed, statusOf } from "../../src/tunnel/status.ts";
+import type { State } from "../../src/tunnel/state.ts";
 import { ip } from "../fake/address.ts";
 import { NOW, SERVER } from "../servers/example.ts";
 
@@ -12,14 +14,17 @@ const SESSION: Session = {
   endpoint: { address: ip("192.0.2.1"), port: 51820 },
 };
 
-const OBSERVED: Observed = {
+const OBSERVED: Omit<SeenMain, "state"> = {
   provider: "custom",
-  device: null,
   killSwitch: true,
+  peer: null,
   error: null,
   mtu: null,
+  order: null,
   now: NOW,
 };
+
+const statusOf = (state: State, seen: Omit<SeenMain, "state">) => answerOf(MAIN_FACTS, { ...seen, state });
 
 const NOTHING = {
   connected: false,
@@ -46,11 +51,10 @@ test("a disconnected gateway shows every field, empty", () => {
 test("a connected gateway shows server, uptime and counters", () => {
   const since = NOW - (2 * 3600 + 34 * 60 + 59) * 1000;
   const peer = { publicKey: "", endpoint: null, latestHandshake: NOW - 5000, rxBytes: 7, txBytes: 8 };
-  const device = { publicKey: null, fwmark: 0, peer };
   expect(
     statusOf(
       { name: "connected", session: SESSION, since, unanswered: null },
-      { ...OBSERVED, device, mtu: 1420 },
+      { ...OBSERVED, peer, mtu: 1420 },
     ),
   ).toEqual({
     ...NOTHING,

@@ -1,0 +1,88 @@
+import { type Static, type TObject, type TSchema, Type } from "typebox";
+
+/**
+ * A fact about the gateway, a tunnel or a device, said once. From its row come the field of an answer with its
+ * description, a metric, an entity of Home Assistant, and its line in the tables of `docs/`.
+ */
+export interface Fact<Source, Schema extends TSchema = TSchema> extends Shown<Schema> {
+  /** Undefined if it is missing. */
+  of: (source: Source) => Static<Schema> | undefined;
+}
+
+/** How a fact is shown. */
+export interface Shown<Schema extends TSchema = TSchema> {
+  schema: Schema;
+  metric?: Metric<Static<Schema> | undefined>;
+  entity?: Entity;
+  /** It stands in the JSON that Home Assistant gets, without an entity of its own. */
+  isAttribute?: true;
+}
+
+/** A metric of Prometheus: a counter if its name ends so, or else a gauge. */
+export interface Metric<Value> {
+  name: string;
+  help: string;
+  /** Without it, the fact itself is a number, or 1 if it is true. Null for no series. */
+  value?(fact: Value): number | null;
+  /** Of a fact that has one of these: a series for each, of which one is 1. */
+  values?: readonly string[];
+  /** Only while the tunnel has a session, with the labels of WireGuard exporters. */
+  isOfSession?: true;
+}
+
+/** An entity of Home Assistant, with the options of its platform in the order in which they are sent. */
+export interface Entity {
+  platform: "binary_sensor" | "select" | "sensor" | "switch";
+  /** Null for the name of the thing itself. */
+  name: string | null;
+  /** Home Assistant's template for the value in the thing's JSON. */
+  value_template: string;
+  /** What it is called in topics, unless by the fact's name; in the topic `state`, its field is called so too. */
+  key?: string;
+  /** The topic that it reads, unless it is `state`. */
+  from?: "alert" | "dns" | "quota" | "traffic" | "uplink";
+  /** The second to last level of the command topic. */
+  command?: string;
+  /** Whether the rest of the JSON is shown as attributes. */
+  attributes?: true;
+  device_class?: string;
+  state_class?: "measurement" | "total_increasing";
+  unit_of_measurement?: string;
+  entity_category?: "diagnostic";
+  icon?: string;
+  options?: readonly string[];
+}
+
+export type Rows = Readonly<Record<string, Shown>>;
+
+/** Rows that the compiler holds to their schemas. */
+export function facts<Source>() {
+  return <Schemas extends Record<string, TSchema>>(
+    rows: {
+      readonly [Name in keyof Schemas]: Fact<Source, Schemas[Name]>;
+    },
+  ) => rows;
+}
+
+/** The schema of an answer that has these facts. */
+export function schemaOf<Facts extends Rows>(
+  rows: Facts,
+): TObject<{ -readonly [Name in keyof Facts]: Facts[Name]["schema"] }> {
+  const schemas = Object.entries(rows).map(([name, { schema }]) => [name, schema]);
+  return Type.Object(Object.fromEntries(schemas), { additionalProperties: false });
+}
+
+/** The facts as an answer has them. */
+export function answerOf<Source, Facts extends Readonly<Record<string, Fact<Source>>>>(
+  rows: Facts,
+  source: Source,
+): Static<ReturnType<typeof schemaOf<Facts>>> {
+  const values = Object.entries(rows).map(([name, { of }]) => [name, of(source)] as const);
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as never;
+}
+
+/** The rows with these first: what follows them is in the order of the rows. */
+export function inOrder<Facts extends object>(rows: Facts, first: readonly (keyof Facts)[]): Facts {
+  const names = [...first, ...(Object.keys(rows) as (keyof Facts)[])];
+  return Object.fromEntries(names.map((name) => [name, rows[name]])) as Facts;
+}

@@ -1,0 +1,74 @@
+import { type Static, Type } from "typebox";
+import { type Shown, schemaOf } from "../base/fact.ts";
+
+const State = Type.Union([Type.Literal("good"), Type.Literal("slow"), Type.Literal("lossy")]);
+const Milliseconds = Type.Union([Type.Number({ minimum: 0 }), Type.Null()]);
+
+const FIGURE = { state_class: "measurement", entity_category: "diagnostic" } as const;
+const TIME = { ...FIGURE, device_class: "duration", unit_of_measurement: "ms" } as const;
+const inSeconds = (ms: unknown) => (typeof ms === "number" ? ms / 1_000 : null);
+
+/** How good a way is: a tunnel, or the uplink. Its name comes before those of metrics and entities. */
+export const QUALITY_FACTS = {
+  state: {
+    schema: State,
+    entity: {
+      platform: "sensor",
+      key: "quality",
+      name: "Quality",
+      value_template: "{{ value_json.quality.state }}",
+      device_class: "enum",
+      options: State.anyOf.map((each) => each.const),
+    },
+  },
+  round_trip_ms: {
+    schema: { ...Milliseconds, description: "the median until an answer; null if none came" },
+    metric: { name: "round_trip_seconds", help: "Median round trip", value: inSeconds },
+    entity: {
+      platform: "sensor",
+      key: "round_trip",
+      name: "Round trip",
+      value_template: "{{ value_json.quality.round_trip_ms }}",
+      ...TIME,
+    },
+  },
+  variation_ms: {
+    schema: {
+      ...Milliseconds,
+      description: "how far an answer's time differs from the one before it, on average",
+    },
+    metric: {
+      name: "round_trip_variation_seconds",
+
+      help: "Average difference between round trips",
+      value: inSeconds,
+    },
+    entity: {
+      platform: "sensor",
+      key: "variation",
+      name: "Variation of the round trip",
+      value_template: "{{ value_json.quality.variation_ms }}",
+      ...TIME,
+    },
+  },
+  loss_percent: {
+    schema: Type.Number({ minimum: 0, maximum: 100, description: "of the questions without an answer" }),
+    metric: { name: "loss_ratio", help: "Lost part", value: (loss: unknown) => Number(loss) / 100 },
+    entity: {
+      platform: "sensor",
+      key: "loss",
+      name: "Loss",
+      value_template: "{{ value_json.quality.loss_percent }}",
+      ...FIGURE,
+      unit_of_measurement: "%",
+      icon: "mdi:package-variant-remove",
+    },
+  },
+} as const satisfies Record<string, Shown>;
+
+export const Quality = Type.Object(schemaOf(QUALITY_FACTS).properties, {
+  additionalProperties: false,
+  description:
+    "of the last 30 questions to the tunnel's own resolver, inside the tunnel; missing while nothing was measured",
+});
+export type Quality = Static<typeof Quality>;

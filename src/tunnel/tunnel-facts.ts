@@ -1,0 +1,310 @@
+import { type Static, Type } from "typebox";
+import { isIpv4 } from "../base/address.ts";
+import { facts, inOrder } from "../base/fact.ts";
+import { Blocked, Provider, type Quantum, Relayed, VIA, Wish } from "../servers/schema.ts";
+import { blockedBefore } from "../servers/ways.ts";
+import { METRIC_TEXT, SEEN_TEXT } from "../transports/texts.ts";
+import type { InterfacePeer } from "../wireguard/interface.ts";
+import { Last } from "./last.ts";
+import { Order } from "./order.ts";
+import { Quality } from "./quality-facts.ts";
+import type { Session } from "./session.ts";
+import { isUnanswered, STATES, type State, StateName } from "./state.ts";
+import type { TargetSpec } from "./target.ts";
+
+/** What is read of a tunnel, all of one moment. */
+export interface SeenTunnel {
+  state: State;
+  /** As the kernel has it; null without a session. */
+  peer: InterfacePeer | null;
+  error: string | null;
+  mtu: number | null;
+  order: Order | null;
+  /** Milliseconds on the monotonic clock. */
+  now: number;
+}
+
+interface SeenRow extends SeenTunnel {
+  name: string;
+  /** Where it should lead, as clients name it. */
+  spec: (TargetSpec & { provider: Provider }) | null;
+  /** Whether its keys should be safe from quantum computers. */
+  wantedQuantum: Quantum;
+}
+
+/** What is known of a way from before. */
+export interface Past {
+  quality: Quality | null;
+  last: Last | null;
+}
+
+interface SeenUse extends Past {
+  devices: number;
+}
+
+const Carrying = Type.Object(
+  { server: Type.String(), location: Type.String(), via: Type.Optional(VIA) },
+  {
+    additionalProperties: false,
+    description:
+      "while it connects elsewhere: the server through which traffic goes until then; missing if there is none",
+  },
+);
+
+/** Of a connection: in the status, that of `main`. */
+export const CONNECTION = facts<SeenTunnel>()({
+  server: {
+    schema: Type.String(),
+    of: ({ state }) => liveIn(state)?.server.name ?? "",
+    entity: {
+      platform: "sensor",
+      name: "Server",
+      value_template: "{{ value_json.server }}",
+      icon: "mdi:server-network",
+    },
+  },
+  ip: {
+    schema: Type.String({ description: "IPv4 address of the server's endpoint" }),
+    of: ({ state }) => {
+      const address = liveIn(state)?.endpoint.address;
+      return address !== undefined && isIpv4(address) ? address : "";
+    },
+    entity: {
+      platform: "sensor",
+      key: "endpoint",
+      entity_category: "diagnostic",
+      name: "Endpoint",
+      value_template: "{{ value_json.endpoint }}",
+      icon: "mdi:ip-network",
+    },
+  },
+  location: {
+    schema: Type.String({ examples: ["Stockholm, Sweden"] }),
+    of: ({ state }) => liveIn(state)?.server.location ?? "",
+    entity: {
+      platform: "sensor",
+      name: "Location",
+      value_template: "{{ value_json.location }}",
+      icon: "mdi:map-marker",
+    },
+  },
+  state: {
+    schema: StateName,
+    of: ({ state }) => state.name,
+    metric: {
+      name: "portcullis_tunnel_connected",
+      help: "1 while the tunnel has a live session with a server.",
+      value: (state) => Number(state === "connected"),
+    },
+    entity: {
+      platform: "sensor",
+      name: "State",
+      device_class: "enum",
+      options: STATES,
+      value_template: "{{ value_json.state }}",
+      attributes: true,
+    },
+  },
+  uptime_seconds: { schema: Type.Integer({ minimum: 0 }), of: upSecondsOf },
+  latest_handshake: {
+    schema: Type.Union([Type.String({ description: "ISO 8601" }), Type.Null()]),
+    of: ({ peer }) => (peer?.latestHandshake ? new Date(peer.latestHandshake).toISOString() : null),
+    metric: {
+      name: "wireguard_latest_handshake_seconds",
+      help: "Unix time of the latest handshake, 0 before the first.",
+      value: (at) => (at == null ? 0 : Date.parse(at) / 1_000),
+      isOfSession: true,
+    },
+    entity: {
+      platform: "sensor",
+      key: "handshake",
+      entity_category: "diagnostic",
+      from: "traffic",
+      name: "Latest handshake",
+      device_class: "timestamp",
+      value_template: "{{ value_json.latest_handshake }}",
+    },
+  },
+  rx_bytes: {
+    schema: Type.Integer({ minimum: 0 }),
+    of: ({ peer }) => peer?.rxBytes ?? 0,
+    metric: {
+      name: "wireguard_received_bytes_total",
+      help: "Bytes received from the server.",
+      isOfSession: true,
+    },
+  },
+  tx_bytes: {
+    schema: Type.Integer({ minimum: 0 }),
+    of: ({ peer }) => peer?.txBytes ?? 0,
+    metric: { name: "wireguard_sent_bytes_total", help: "Bytes sent to the server.", isOfSession: true },
+  },
+  error: {
+    schema: Type.Union([Type.String(), Type.Null()]),
+    of: ({ error }) => error,
+    isAttribute: true,
+  },
+  mtu: {
+    schema: Type.Union([Type.Integer(), Type.Null()], {
+      description: "size of the longest packet that is sent into the tunnel, in bytes; null without one",
+    }),
+    of: ({ mtu }) => mtu,
+  },
+  unanswered: {
+    schema: Type.Boolean({
+      description:
+        "connected, and nothing but handshakes comes back for what is sent: the tunnel carries nothing",
+    }),
+    of: ({ state }) => isUnanswered(state),
+    metric: {
+      name: "portcullis_tunnel_unanswered",
+      help: "1 while nothing but handshakes comes back for what is sent into the tunnel.",
+    },
+    entity: {
+      platform: "binary_sensor",
+      name: "Carries nothing",
+      device_class: "problem",
+      value_template: "{{ 'ON' if value_json.unanswered else 'OFF' }}",
+    },
+  },
+  via: { schema: Type.Optional(VIA), of: ({ state }) => liveIn(state)?.server.via?.name, isAttribute: true },
+  port: {
+    schema: Type.Optional(
+      Type.Integer({
+        description:
+          "the port at which the server is reached, because it does not answer at its usual one, or that of `transport`; missing if it is the usual one",
+      }),
+    ),
+    of: ({ state }) => {
+      const live = liveIn(state);
+      const isUsual =
+        live?.transport === undefined && live?.endpoint.port === live?.server.config.peer.endpoint.port;
+      return isUsual ? undefined : live?.endpoint.port;
+    },
+  },
+  transport: {
+    schema: Type.Optional(Type.Union(Relayed.anyOf, { description: SEEN_TEXT })),
+    of: ({ state }) => liveIn(state)?.transport,
+    metric: {
+      name: "portcullis_tunnel_relayed",
+      help: METRIC_TEXT,
+      value: (transport) => Number(transport !== undefined),
+    },
+  },
+  blocked: {
+    schema: Type.Optional(
+      Type.Union(Blocked.anyOf, {
+        description:
+          "what the network in between seems to block, because only `transport` gets through: WireGuard by its bytes, all of UDP, or flows of UDP that last; missing if that is not known",
+      }),
+    ),
+    of: ({ state }) => {
+      const live = liveIn(state);
+      return (live && blockedBefore(live, live.server)) ?? undefined;
+    },
+  },
+  quantum: {
+    schema: Type.Optional(
+      Type.Boolean({
+        description:
+          "whether its keys are safe from quantum computers; missing if that was not asked for, or without a tunnel",
+      }),
+    ),
+    of: ({ state }) => {
+      const live = liveIn(state);
+      return live?.server.quantum && live.keys !== undefined;
+    },
+    metric: {
+      name: "portcullis_tunnel_quantum_safe",
+      help: "1 while the tunnel's keys are safe from quantum computers.",
+      value: (quantum) => Number(quantum === true),
+    },
+  },
+  carrying: { schema: Type.Optional(Carrying), of: ({ state }) => carryingIn(state) },
+  order: { schema: Type.Optional(Order), of: ({ order }) => order ?? undefined },
+});
+
+/** Where a way led, and how good it is. */
+export const PAST = facts<Past>()({
+  quality: { schema: Type.Optional(Quality), of: ({ quality }) => quality ?? undefined },
+  last: { schema: Type.Optional(Last), of: ({ last }) => last ?? undefined },
+});
+
+const ROW = facts<SeenRow>()({
+  name: { schema: Type.String({ examples: ["main"] }), of: ({ name }) => name },
+  provider: {
+    schema: Type.Union([Provider, Type.Null()], { description: "of the server; null without one" }),
+    of: ({ spec }) => spec?.provider ?? null,
+    isAttribute: true,
+  },
+  wanted: {
+    schema: Type.Union([Type.String(), Type.Null()], {
+      description:
+        "the server, country or city that the tunnel should lead to; after a failed connect, what was asked for",
+    }),
+    of: ({ spec }) => spec?.server ?? null,
+    isAttribute: true,
+  },
+  wanted_via: {
+    schema: Type.Optional(
+      Type.String({
+        description:
+          "the server, country or city through which `wanted` should be reached; missing if directly",
+      }),
+    ),
+    of: ({ spec }) => spec?.via,
+  },
+  wanted_transport: {
+    schema: Type.Optional(
+      Type.Union(Wish.anyOf, {
+        description: "how `wanted` should be reached; missing if in whatever way works (`auto`)",
+      }),
+    ),
+    of: ({ spec }) => spec?.transport,
+  },
+  wanted_quantum: {
+    schema: Type.Optional(
+      Type.Union([Type.Literal("on"), Type.Literal("require")], {
+        description:
+          "that its keys should be safe from quantum computers if the server can (`on`), or else nothing is carried (`require`); missing if not (`off`)",
+      }),
+    ),
+    of: ({ wantedQuantum: wanted }) => (wanted === "off" ? undefined : wanted),
+  },
+});
+
+/** A tunnel's own, as its controller knows them. */
+export const ROW_FACTS = inOrder({ ...CONNECTION, ...ROW }, [
+  ...(["name", "provider", "server", "wanted", "state", "location", "ip", "uptime_seconds"] as const),
+  ...(["latest_handshake", "rx_bytes", "tx_bytes", "error", "mtu", "unanswered"] as const),
+  ...(["via", "wanted_via", "port", "transport", "blocked", "wanted_transport"] as const),
+  ...(["quantum", "wanted_quantum"] as const),
+]);
+
+export const USE_FACTS = facts<SeenUse>()({
+  devices: {
+    schema: Type.Integer({ minimum: 0, description: "how many devices leave by it" }),
+    of: ({ devices }) => devices,
+    isAttribute: true,
+  },
+  ...PAST,
+});
+
+export const TUNNEL_FACTS = { ...ROW_FACTS, ...USE_FACTS };
+
+/** The session of a tunnel that is connected; null in all other states. */
+export function liveIn(state: State): Session | null {
+  return state.name === "connected" ? state.session : null;
+}
+
+export function upSecondsOf({ state, now }: SeenTunnel): number {
+  return state.name === "connected" ? Math.max(0, Math.floor((now - state.since) / 1_000)) : 0;
+}
+
+/** During a dial, the former tunnel carries traffic until another one is up, if its server answers. */
+function carryingIn(state: State): Static<typeof Carrying> | undefined {
+  if (state.name !== "connecting" || state.former?.name !== "connected") return undefined;
+  if (isUnanswered(state.former)) return undefined;
+  const { name, location, via } = state.former.session.server;
+  return { server: name, location, ...(via !== undefined && { via: via.name }) };
+}
