@@ -125,7 +125,10 @@ test(
     expect(await tab.barriers()).toEqual([]);
     await tab.type("Name or address", "198.51.101.7");
     await tab.click("Explain");
-    await tab.shows(".why-answer", "TV reaches 198.51.101.7 through the exit main. No rule is for this address");
+    await tab.shows(
+      ".why-answer",
+      "TV reaches 198.51.101.7 through the exit main. No rule is for this address",
+    );
     await tab.type("Name or address", "film.example");
     await tab.click("Explain");
     await tab.shows(".why-answer", "TV reaches film.example through the exit main.");
