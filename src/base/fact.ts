@@ -12,6 +12,8 @@ export interface Fact<Source, Schema extends TSchema = TSchema> extends Shown<Sc
 /** How a fact is shown. */
 export interface Shown<Schema extends TSchema = TSchema> {
   schema: Schema;
+  /** Unless the schema has one. */
+  description?: string;
   metric?: Metric<Static<Schema> | undefined>;
   entity?: Entity;
   /** It stands in the JSON that Home Assistant gets, without an entity of its own. */
@@ -20,7 +22,8 @@ export interface Shown<Schema extends TSchema = TSchema> {
 
 /** A metric of Prometheus: a counter if its name ends so, or else a gauge. */
 export interface Metric<Value> {
-  name: string;
+  /** Unless it has that of the fact. */
+  name?: string;
   help: string;
   /** Without it, the fact itself is a number, or 1 if it is true. Null for no series. */
   value?(fact: Value): number | null;
@@ -30,19 +33,15 @@ export interface Metric<Value> {
   isOfSession?: true;
 }
 
-/** An entity of Home Assistant, with the options of its platform in the order in which they are sent. */
+/** A sensor of Home Assistant, with options in the order in which they are sent. */
 export interface Entity {
-  platform: "binary_sensor" | "select" | "sensor" | "switch";
-  /** Null for the name of the thing itself. */
-  name: string | null;
-  /** Home Assistant's template for the value in the thing's JSON. */
-  value_template: string;
   /** What it is called in topics, unless by the fact's name; in the topic `state`, its field is called so too. */
   key?: string;
+  name: string;
   /** The topic that it reads, unless it is `state`. */
-  from?: "alert" | "dns" | "quota" | "traffic" | "uplink";
-  /** The second to last level of the command topic. */
-  command?: string;
+  from?: "traffic";
+  /** Unless it is the field. */
+  value_template?: string;
   /** Whether the rest of the JSON is shown as attributes. */
   attributes?: true;
   device_class?: string;
@@ -68,8 +67,15 @@ export function facts<Source>() {
 export function schemaOf<Facts extends Rows>(
   rows: Facts,
 ): TObject<{ -readonly [Name in keyof Facts]: Facts[Name]["schema"] }> {
-  const schemas = Object.entries(rows).map(([name, { schema }]) => [name, schema]);
+  const schemas = Object.entries(rows).map(([name, row]) => [name, describedSchema(row)]);
   return Type.Object(Object.fromEntries(schemas), { additionalProperties: false });
+}
+
+/** What TypeBox knows of a schema is in properties that a spread leaves out. */
+function describedSchema({ schema, description }: Shown): TSchema {
+  if (description === undefined) return schema;
+  const copy = Object.defineProperties({}, Object.getOwnPropertyDescriptors(schema));
+  return Object.assign(copy, { description });
 }
 
 /** The facts as an answer has them. */

@@ -1,19 +1,4 @@
-/** A metric with its samples; see https://prometheus.io/docs/instrumenting/exposition_formats/. */
-export interface Family {
-  name: string;
-  type: "counter" | "gauge" | "histogram";
-  help: string;
-  samples: readonly Sample[];
-}
-
-export interface Sample {
-  /** What follows the family's name: `_bucket`, `_sum` and `_count` of a histogram. */
-  suffix?: string;
-  labels?: Readonly<Record<string, string>>;
-  value: number;
-}
-
-/** A metric of what was read. */
+/** A metric of what was read; see https://prometheus.io/docs/instrumenting/exposition_formats/. */
 export interface MetricOf<Figures> {
   name: string;
   help: string;
@@ -24,12 +9,22 @@ export interface MetricOf<Figures> {
 /** A value; null for none; values by the only label; or samples with all labels. */
 type Read = number | null | Readonly<Record<string, number>> | readonly Sample[];
 
-export function familyOf<Figures>(
-  { name, help, labels = [], of }: MetricOf<Figures>,
-  figures: Figures,
-): Family {
-  const samples = samplesIn(of(figures), labels[0] ?? "");
-  return { name, type: typeOf(name, samples), help, samples };
+export interface Sample {
+  /** What follows the metric's name: `_bucket`, `_sum` and `_count` of a histogram. */
+  suffix?: string;
+  labels?: Readonly<Record<string, string>>;
+  value: number;
+}
+
+/** The metrics in text format 0.0.4; one without samples is left out. */
+export function expositionOf<Figures>(metrics: readonly MetricOf<Figures>[], figures: Figures): string {
+  const texts = metrics.map(({ name, help, labels, of }) => {
+    const samples = samplesIn(of(figures), labels?.[0] ?? "");
+    if (samples.length === 0) return "";
+    const head = `# HELP ${name} ${escapedHelp(help)}\n# TYPE ${name} ${typeOf(name, samples)}\n`;
+    return head + samples.map((sample) => lineOf(name, sample)).join("");
+  });
+  return texts.join("");
 }
 
 function samplesIn(read: Read, label: string): readonly Sample[] {
@@ -43,23 +38,9 @@ function isSamples(read: Exclude<Read, number | null>): read is readonly Sample[
   return Array.isArray(read);
 }
 
-function typeOf(name: string, samples: readonly Sample[]): Family["type"] {
+function typeOf(name: string, samples: readonly Sample[]): "counter" | "gauge" | "histogram" {
   if (samples.some(({ suffix }) => suffix === "_bucket")) return "histogram";
   return name.endsWith("_total") ? "counter" : "gauge";
-}
-
-/** The families in text format 0.0.4; a family without samples is left out. */
-export function expositionOf(families: readonly Family[]): string {
-  return families
-    .filter(({ samples }) => samples.length > 0)
-    .map(({ name, type, help, samples }) =>
-      [
-        `# HELP ${name} ${escapedHelp(help)}\n`,
-        `# TYPE ${name} ${type}\n`,
-        ...samples.map((sample) => lineOf(name, sample)),
-      ].join(""),
-    )
-    .join("");
 }
 
 function lineOf(name: string, { suffix = "", labels = {}, value }: Sample): string {

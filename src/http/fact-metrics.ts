@@ -12,19 +12,22 @@ interface Figures {
   tunnels: readonly { row: TunnelRow; session: Session | null }[];
 }
 
-type Measured<Name> = Metric<unknown> & { fact: Name };
+type Measured<Name> = Metric<unknown> & { fact: Name; name: string };
 
 /** The metrics of facts that answers have too, in the order in which scrapes have always had them. */
 export const FACT_METRICS: readonly MetricOf<Figures>[] = [
   ...measured(
     inOrder(TUNNEL_FACTS, ["tx_bytes", "rx_bytes", "latest_handshake", "state", "transport", "quantum"]),
+    "portcullis_tunnel",
   ).map((metric) => (metric.isOfSession ? sessionMetric(metric) : tunnelMetric(metric))),
-  ...measured(QUALITY_FACTS).flatMap(qualityMetrics),
-  ...measured(GATEWAY_FACTS).map(gatewayMetric),
+  ...measured(QUALITY_FACTS, "").flatMap(qualityMetrics),
+  ...measured(GATEWAY_FACTS, "portcullis").map(gatewayMetric),
 ];
 
-function measured<Facts extends Rows>(rows: Facts): Measured<keyof Facts>[] {
-  return Object.entries(rows).flatMap(([fact, { metric }]) => (metric ? [{ ...metric, fact }] : []));
+function measured<Facts extends Rows>(rows: Facts, of: string): Measured<keyof Facts>[] {
+  return Object.entries(rows).flatMap(([fact, { metric }]) =>
+    metric === undefined ? [] : [{ name: `${of}_${fact}`, ...metric, fact }],
+  );
 }
 
 /** Has the names and labels of the common WireGuard exporters, so that their dashboards work, and the tunnel's name. */

@@ -5,7 +5,7 @@ import { carriedBy } from "../tunnel/state.ts";
 import { answer, Refusal, UNAUTHORIZED } from "./answers.ts";
 import { DNS_METRICS } from "./dns-metrics.ts";
 import type { Domain } from "./domain.ts";
-import { expositionOf, familyOf, type MetricOf, numeral, type Sample } from "./exposition.ts";
+import { expositionOf, type MetricOf, numeral, type Sample } from "./exposition.ts";
 import { FACT_METRICS } from "./fact-metrics.ts";
 import { LIMIT_METRICS } from "./limit-metrics.ts";
 import { route } from "./route.ts";
@@ -24,8 +24,7 @@ export const metricsRoute = route({
   },
   together: "shared",
   run: async (domain) => {
-    const figures = await figuresOf(domain);
-    const text = expositionOf(METRICS.map((metric) => familyOf(metric, figures)));
+    const text = expositionOf(METRICS, await figuresOf(domain));
     return new Response(text, { headers: { "content-type": "text/plain; version=0.0.4; charset=utf-8" } });
   },
 });

@@ -11,8 +11,19 @@ import {
   uniqueId,
 } from "./topics.ts";
 
-/** An entity of Home Assistant; `absent` removes it. */
-export type Component = Entity | { platform: Entity["platform"]; absent: true };
+/** An entity of Home Assistant, with the options of its platform; `absent` removes it. */
+export type Component = { platform: Platform; absent: true } | Present;
+type Platform = "binary_sensor" | "select" | "sensor" | "switch";
+type Present = Omit<Entity, "key" | "name" | "from"> & {
+  platform: Platform;
+  /** Null for the name of the thing itself. */
+  name: string | null;
+  /** Home Assistant's template for the value in the thing's JSON. */
+  value_template: string;
+  from?: StateName;
+  /** The second to last level of the command topic. */
+  command?: string;
+};
 
 /** What Home Assistant shows as one device. */
 export interface Thing {
@@ -31,10 +42,19 @@ export interface Site {
 }
 
 /** The entities of facts, by their names in topics. */
-export function componentsOf(facts: Rows): Record<string, Entity> {
-  const rows = Object.entries(facts);
+export function componentsOf(facts: Rows): Record<string, Present> {
+  const rows = Object.entries(facts).flatMap(([fact, { schema, entity }]) =>
+    entity ? [{ fact, schema, entity }] : [],
+  );
   return Object.fromEntries(
-    rows.flatMap(([fact, { entity }]) => (entity ? [[entity.key ?? fact, entity]] : [])),
+    rows.map(({ fact, schema, entity }) => {
+      const { key = fact, icon, ...options } = entity;
+      const isBinary = "type" in schema && schema.type === "boolean";
+      const field = `value_json.${options.from === undefined ? key : fact}`;
+      const value = isBinary ? `{{ 'ON' if ${field} else 'OFF' }}` : `{{ ${field} }}`;
+      const shown = { ...options, value_template: options.value_template ?? value, ...(icon && { icon }) };
+      return [key, { platform: isBinary ? "binary_sensor" : "sensor", ...shown }];
+    }),
   );
 }
 
@@ -83,13 +103,13 @@ function discoveryOf({ key, name, model, components }: Thing, { id, page }: Site
   };
 }
 
-function optionsOf(component: Entity, id: string, thing: Key) {
-  const { key: _, from = "state", command, attributes, ...options } = component;
-  const topic = stateTopic(id, thing, from);
+function optionsOf(component: Present, id: string, key: Key) {
+  const { from = "state", command, attributes, ...options } = component;
+  const topic = stateTopic(id, key, from);
   return {
     ...options,
     state_topic: topic,
-    ...(command !== undefined && { command_topic: commandTopic(id, thing, command) }),
+    ...(command !== undefined && { command_topic: commandTopic(id, key, command) }),
     ...(attributes && { json_attributes_topic: topic }),
   };
 }

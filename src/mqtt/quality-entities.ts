@@ -1,9 +1,9 @@
-import type { Entity } from "../base/fact.ts";
 import { QUALITY_FACTS, type Quality } from "../tunnel/quality-facts.ts";
 import { type Component, componentsOf } from "./discovery.ts";
+import type { StateName } from "./topics.ts";
 
 /** The sensors of a way's quality; `of` is the way in their names, and `from` the topic that has it as `quality`. */
-export function qualityComponents(of: string, from: NonNullable<Entity["from"]>): Record<string, Component> {
+export function qualityComponents(of: string, from: StateName): Record<string, Component> {
   const named = (name: string | null) => (of === "" ? name : `${of} ${name?.toLowerCase()}`);
   const all = Object.entries(componentsOf(QUALITY_FACTS));
   return Object.fromEntries(all.map(([key, entity]) => [key, { ...entity, from, name: named(entity.name) }]));

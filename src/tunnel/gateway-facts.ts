@@ -27,11 +27,10 @@ export interface SeenGateway extends Past {
 
 const OWN = facts<SeenMain>()({
   connected: {
-    schema: Type.Boolean({
-      description: "a WireGuard handshake with the server succeeded and has not expired",
-    }),
+    schema: Type.Boolean(),
+    description: "a WireGuard handshake with the server succeeded and has not expired",
     of: ({ state }) => liveIn(state) !== null,
-    metric: { name: "portcullis_connected", help: "1 while there is a live session with a server." },
+    metric: { help: "1 while there is a live session with a server." },
   },
   provider: { schema: Provider, of: ({ provider }) => provider },
   uptime: {
@@ -42,24 +41,16 @@ const OWN = facts<SeenMain>()({
     },
   },
   killswitch_active: {
-    schema: Type.Boolean({ description: "read from the kernel" }),
+    schema: Type.Boolean(),
+    description: "read from the kernel",
     of: ({ killSwitch }) => killSwitch,
-    metric: {
-      name: "portcullis_killswitch_active",
-      help: "1 while the kernel has the kill switch in place.",
-    },
-    entity: {
-      platform: "binary_sensor",
-      key: "kill_switch",
-      name: "Kill switch",
-      value_template: "{{ 'ON' if value_json.kill_switch else 'OFF' }}",
-      icon: "mdi:shield-lock",
-    },
+    metric: { help: "1 while the kernel has the kill switch in place." },
+    entity: { key: "kill_switch", name: "Kill switch", icon: "mdi:shield-lock" },
   },
   state: {
     schema: StateName,
     of: ({ state }) => state.name,
-    metric: { name: "portcullis_state", help: "1 for the state that the tunnel is in.", values: STATES },
+    metric: { help: "1 for the state that the tunnel is in.", values: STATES },
   },
 });
 
@@ -78,51 +69,32 @@ export const MAIN_FACTS = inOrder({ ...CONNECTION, ...OWN }, [
 /** The facts for which other rooms are asked. */
 export const ROOM_FACTS = facts<SeenGateway>()({
   direct_devices: {
-    schema: Type.Integer({ minimum: 0, description: "how many devices may leave outside the tunnel" }),
+    schema: Type.Integer({ minimum: 0 }),
+    description: "how many devices may leave outside the tunnel",
     of: ({ devices }) => devices.direct.devices.length,
-    entity: {
-      platform: "sensor",
-      name: "Devices outside the tunnel",
-      state_class: "measurement",
-      value_template: "{{ value_json.direct_devices }}",
-      icon: "mdi:shield-off",
-    },
+    entity: { name: "Devices outside the tunnel", state_class: "measurement", icon: "mdi:shield-off" },
   },
   direct_destinations: {
-    schema: Type.Integer({
-      minimum: 0,
-      description: "how many rules for destinations lead outside the tunnel",
-    }),
+    schema: Type.Integer({ minimum: 0 }),
+    description: "how many rules for destinations lead outside the tunnel",
     of: ({ destinations }) => destinations.counts().direct ?? 0,
-    entity: {
-      platform: "sensor",
-      name: "Destinations outside the tunnel",
-      state_class: "measurement",
-      value_template: "{{ value_json.direct_destinations }}",
-      icon: "mdi:shield-off",
-    },
+    entity: { name: "Destinations outside the tunnel", state_class: "measurement", icon: "mdi:shield-off" },
   },
   ...PAST,
   uplink_quality: {
-    schema: Type.Optional({
-      ...Quality,
-      description:
-        "the same of the last 30 ARP requests to the uplink's router; missing while nothing was measured",
-    }),
+    schema: Type.Optional(Quality),
+    description:
+      "the same of the last 30 ARP requests to the uplink's router; missing while nothing was measured",
     of: ({ uplink }) => uplink ?? undefined,
   },
   forwarded_ports: {
-    schema: Type.Optional(
-      Type.Array(Type.Integer(), {
-        description: "ports of the server that lead to devices; missing if there are none",
-      }),
-    ),
+    schema: Type.Optional(Type.Array(Type.Integer())),
+    description: "ports of the server that lead to devices; missing if there are none",
     of: ({ ports }) => (ports.length > 0 ? ports : undefined),
   },
   limited_devices: {
-    schema: Type.Optional(
-      Type.Integer({ minimum: 1, description: "how many devices have a rate of their own; missing if none" }),
-    ),
+    schema: Type.Optional(Type.Integer({ minimum: 1 })),
+    description: "how many devices have a rate of their own; missing if none",
     of: ({ devices }) => devices.limitedCount || undefined,
   },
 });

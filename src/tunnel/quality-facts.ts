@@ -1,9 +1,11 @@
 import { type Static, Type } from "typebox";
-import { type Shown, schemaOf } from "../base/fact.ts";
+import { type Rows, schemaOf } from "../base/fact.ts";
 
 const State = Type.Union([Type.Literal("good"), Type.Literal("slow"), Type.Literal("lossy")]);
 const Milliseconds = Type.Union([Type.Number({ minimum: 0 }), Type.Null()]);
 
+/** Figures stand in the topic of their way. */
+const template = (field: string) => ({ value_template: `{{ value_json.quality.${field} }}` });
 const FIGURE = { state_class: "measurement", entity_category: "diagnostic" } as const;
 const TIME = { ...FIGURE, device_class: "duration", unit_of_measurement: "ms" } as const;
 const inSeconds = (ms: unknown) => (typeof ms === "number" ? ms / 1_000 : null);
@@ -13,58 +15,35 @@ export const QUALITY_FACTS = {
   state: {
     schema: State,
     entity: {
-      platform: "sensor",
-      key: "quality",
-      name: "Quality",
-      value_template: "{{ value_json.quality.state }}",
-      device_class: "enum",
+      ...{ key: "quality", name: "Quality", ...template("state"), device_class: "enum" },
       options: State.anyOf.map((each) => each.const),
     },
   },
   round_trip_ms: {
-    schema: { ...Milliseconds, description: "the median until an answer; null if none came" },
+    schema: Milliseconds,
+    description: "the median until an answer; null if none came",
     metric: { name: "round_trip_seconds", help: "Median round trip", value: inSeconds },
-    entity: {
-      platform: "sensor",
-      key: "round_trip",
-      name: "Round trip",
-      value_template: "{{ value_json.quality.round_trip_ms }}",
-      ...TIME,
-    },
+    entity: { key: "round_trip", name: "Round trip", ...template("round_trip_ms"), ...TIME },
   },
   variation_ms: {
-    schema: {
-      ...Milliseconds,
-      description: "how far an answer's time differs from the one before it, on average",
-    },
+    schema: Milliseconds,
+    description: "how far an answer's time differs from the one before it, on average",
     metric: {
-      name: "round_trip_variation_seconds",
-
-      help: "Average difference between round trips",
+      ...{ name: "round_trip_variation_seconds", help: "Average difference between round trips" },
       value: inSeconds,
     },
-    entity: {
-      platform: "sensor",
-      key: "variation",
-      name: "Variation of the round trip",
-      value_template: "{{ value_json.quality.variation_ms }}",
-      ...TIME,
-    },
+    entity: { key: "variation", name: "Variation of the round trip", ...template("variation_ms"), ...TIME },
   },
   loss_percent: {
-    schema: Type.Number({ minimum: 0, maximum: 100, description: "of the questions without an answer" }),
+    schema: Type.Number({ minimum: 0, maximum: 100 }),
+    description: "of the questions without an answer",
     metric: { name: "loss_ratio", help: "Lost part", value: (loss: unknown) => Number(loss) / 100 },
     entity: {
-      platform: "sensor",
-      key: "loss",
-      name: "Loss",
-      value_template: "{{ value_json.quality.loss_percent }}",
-      ...FIGURE,
-      unit_of_measurement: "%",
-      icon: "mdi:package-variant-remove",
+      ...{ key: "loss", name: "Loss", ...template("loss_percent"), ...FIGURE },
+      ...{ unit_of_measurement: "%", icon: "mdi:package-variant-remove" },
     },
   },
-} as const satisfies Record<string, Shown>;
+} satisfies Rows;
 
 export const Quality = Type.Object(schemaOf(QUALITY_FACTS).properties, {
   additionalProperties: false,

@@ -44,11 +44,7 @@ interface SeenUse extends Past {
 
 const Carrying = Type.Object(
   { server: Type.String(), location: Type.String(), via: Type.Optional(VIA) },
-  {
-    additionalProperties: false,
-    description:
-      "while it connects elsewhere: the server through which traffic goes until then; missing if there is none",
-  },
+  { additionalProperties: false },
 );
 
 /** Of a connection: in the status, that of `main`. */
@@ -56,37 +52,21 @@ export const CONNECTION = facts<SeenTunnel>()({
   server: {
     schema: Type.String(),
     of: ({ state }) => liveIn(state)?.server.name ?? "",
-    entity: {
-      platform: "sensor",
-      name: "Server",
-      value_template: "{{ value_json.server }}",
-      icon: "mdi:server-network",
-    },
+    entity: { name: "Server", icon: "mdi:server-network" },
   },
   ip: {
-    schema: Type.String({ description: "IPv4 address of the server's endpoint" }),
+    schema: Type.String(),
+    description: "IPv4 address of the server's endpoint",
     of: ({ state }) => {
       const address = liveIn(state)?.endpoint.address;
       return address !== undefined && isIpv4(address) ? address : "";
     },
-    entity: {
-      platform: "sensor",
-      key: "endpoint",
-      entity_category: "diagnostic",
-      name: "Endpoint",
-      value_template: "{{ value_json.endpoint }}",
-      icon: "mdi:ip-network",
-    },
+    entity: { key: "endpoint", entity_category: "diagnostic", name: "Endpoint", icon: "mdi:ip-network" },
   },
   location: {
     schema: Type.String({ examples: ["Stockholm, Sweden"] }),
     of: ({ state }) => liveIn(state)?.server.location ?? "",
-    entity: {
-      platform: "sensor",
-      name: "Location",
-      value_template: "{{ value_json.location }}",
-      icon: "mdi:map-marker",
-    },
+    entity: { name: "Location", icon: "mdi:map-marker" },
   },
   state: {
     schema: StateName,
@@ -96,14 +76,7 @@ export const CONNECTION = facts<SeenTunnel>()({
       help: "1 while the tunnel has a live session with a server.",
       value: (state) => Number(state === "connected"),
     },
-    entity: {
-      platform: "sensor",
-      name: "State",
-      device_class: "enum",
-      options: STATES,
-      value_template: "{{ value_json.state }}",
-      attributes: true,
-    },
+    entity: { name: "State", device_class: "enum", options: STATES, attributes: true },
   },
   uptime_seconds: { schema: Type.Integer({ minimum: 0 }), of: upSecondsOf },
   latest_handshake: {
@@ -116,13 +89,8 @@ export const CONNECTION = facts<SeenTunnel>()({
       isOfSession: true,
     },
     entity: {
-      platform: "sensor",
-      key: "handshake",
-      entity_category: "diagnostic",
-      from: "traffic",
-      name: "Latest handshake",
-      device_class: "timestamp",
-      value_template: "{{ value_json.latest_handshake }}",
+      ...{ key: "handshake", from: "traffic", entity_category: "diagnostic" },
+      ...{ name: "Latest handshake", device_class: "timestamp" },
     },
   },
   rx_bytes: {
@@ -145,45 +113,28 @@ export const CONNECTION = facts<SeenTunnel>()({
     isAttribute: true,
   },
   mtu: {
-    schema: Type.Union([Type.Integer(), Type.Null()], {
-      description: "size of the longest packet that is sent into the tunnel, in bytes; null without one",
-    }),
+    schema: Type.Union([Type.Integer(), Type.Null()]),
+    description: "size of the longest packet that is sent into the tunnel, in bytes; null without one",
     of: ({ mtu }) => mtu,
   },
   unanswered: {
-    schema: Type.Boolean({
-      description:
-        "connected, and nothing but handshakes comes back for what is sent: the tunnel carries nothing",
-    }),
+    schema: Type.Boolean(),
+    description:
+      "connected, and nothing but handshakes comes back for what is sent: the tunnel carries nothing",
     of: ({ state }) => isUnanswered(state),
-    metric: {
-      name: "portcullis_tunnel_unanswered",
-      help: "1 while nothing but handshakes comes back for what is sent into the tunnel.",
-    },
-    entity: {
-      platform: "binary_sensor",
-      name: "Carries nothing",
-      device_class: "problem",
-      value_template: "{{ 'ON' if value_json.unanswered else 'OFF' }}",
-    },
+    metric: { help: "1 while nothing but handshakes comes back for what is sent into the tunnel." },
+    entity: { name: "Carries nothing", device_class: "problem" },
   },
   via: { schema: Type.Optional(VIA), of: ({ state }) => liveIn(state)?.server.via?.name, isAttribute: true },
   port: {
-    schema: Type.Optional(
-      Type.Integer({
-        description:
-          "the port at which the server is reached, because it does not answer at its usual one, or that of `transport`; missing if it is the usual one",
-      }),
-    ),
-    of: ({ state }) => {
-      const live = liveIn(state);
-      const isUsual =
-        live?.transport === undefined && live?.endpoint.port === live?.server.config.peer.endpoint.port;
-      return isUsual ? undefined : live?.endpoint.port;
-    },
+    schema: Type.Optional(Type.Integer()),
+    description:
+      "the port at which the server is reached, because it does not answer at its usual one, or that of `transport`; missing if it is the usual one",
+    of: ({ state }) => portOf(liveIn(state)),
   },
   transport: {
-    schema: Type.Optional(Type.Union(Relayed.anyOf, { description: SEEN_TEXT })),
+    schema: Type.Optional(Relayed),
+    description: SEEN_TEXT,
     of: ({ state }) => liveIn(state)?.transport,
     metric: {
       name: "portcullis_tunnel_relayed",
@@ -192,24 +143,18 @@ export const CONNECTION = facts<SeenTunnel>()({
     },
   },
   blocked: {
-    schema: Type.Optional(
-      Type.Union(Blocked.anyOf, {
-        description:
-          "what the network in between seems to block, because only `transport` gets through: WireGuard by its bytes, all of UDP, or flows of UDP that last; missing if that is not known",
-      }),
-    ),
+    schema: Type.Optional(Blocked),
+    description:
+      "what the network in between seems to block, because only `transport` gets through: WireGuard by its bytes, all of UDP, or flows of UDP that last; missing if that is not known",
     of: ({ state }) => {
       const live = liveIn(state);
       return (live && blockedBefore(live, live.server)) ?? undefined;
     },
   },
   quantum: {
-    schema: Type.Optional(
-      Type.Boolean({
-        description:
-          "whether its keys are safe from quantum computers; missing if that was not asked for, or without a tunnel",
-      }),
-    ),
+    schema: Type.Optional(Type.Boolean()),
+    description:
+      "whether its keys are safe from quantum computers; missing if that was not asked for, or without a tunnel",
     of: ({ state }) => {
       const live = liveIn(state);
       return live?.server.quantum && live.keys !== undefined;
@@ -220,7 +165,12 @@ export const CONNECTION = facts<SeenTunnel>()({
       value: (quantum) => Number(quantum === true),
     },
   },
-  carrying: { schema: Type.Optional(Carrying), of: ({ state }) => carryingIn(state) },
+  carrying: {
+    schema: Type.Optional(Carrying),
+    description:
+      "while it connects elsewhere: the server through which traffic goes until then; missing if there is none",
+    of: ({ state }) => carryingIn(state),
+  },
   order: { schema: Type.Optional(Order), of: ({ order }) => order ?? undefined },
 });
 
@@ -233,42 +183,32 @@ export const PAST = facts<Past>()({
 const ROW = facts<SeenRow>()({
   name: { schema: Type.String({ examples: ["main"] }), of: ({ name }) => name },
   provider: {
-    schema: Type.Union([Provider, Type.Null()], { description: "of the server; null without one" }),
+    schema: Type.Union([Provider, Type.Null()]),
+    description: "of the server; null without one",
     of: ({ spec }) => spec?.provider ?? null,
     isAttribute: true,
   },
   wanted: {
-    schema: Type.Union([Type.String(), Type.Null()], {
-      description:
-        "the server, country or city that the tunnel should lead to; after a failed connect, what was asked for",
-    }),
+    schema: Type.Union([Type.String(), Type.Null()]),
+    description:
+      "the server, country or city that the tunnel should lead to; after a failed connect, what was asked for",
     of: ({ spec }) => spec?.server ?? null,
     isAttribute: true,
   },
   wanted_via: {
-    schema: Type.Optional(
-      Type.String({
-        description:
-          "the server, country or city through which `wanted` should be reached; missing if directly",
-      }),
-    ),
+    schema: Type.Optional(Type.String()),
+    description: "the server, country or city through which `wanted` should be reached; missing if directly",
     of: ({ spec }) => spec?.via,
   },
   wanted_transport: {
-    schema: Type.Optional(
-      Type.Union(Wish.anyOf, {
-        description: "how `wanted` should be reached; missing if in whatever way works (`auto`)",
-      }),
-    ),
+    schema: Type.Optional(Wish),
+    description: "how `wanted` should be reached; missing if in whatever way works (`auto`)",
     of: ({ spec }) => spec?.transport,
   },
   wanted_quantum: {
-    schema: Type.Optional(
-      Type.Union([Type.Literal("on"), Type.Literal("require")], {
-        description:
-          "that its keys should be safe from quantum computers if the server can (`on`), or else nothing is carried (`require`); missing if not (`off`)",
-      }),
-    ),
+    schema: Type.Optional(Type.Union([Type.Literal("on"), Type.Literal("require")])),
+    description:
+      "that its keys should be safe from quantum computers if the server can (`on`), or else nothing is carried (`require`); missing if not (`off`)",
     of: ({ wantedQuantum: wanted }) => (wanted === "off" ? undefined : wanted),
   },
 });
@@ -283,7 +223,8 @@ export const ROW_FACTS = inOrder({ ...CONNECTION, ...ROW }, [
 
 export const USE_FACTS = facts<SeenUse>()({
   devices: {
-    schema: Type.Integer({ minimum: 0, description: "how many devices leave by it" }),
+    schema: Type.Integer({ minimum: 0 }),
+    description: "how many devices leave by it",
     of: ({ devices }) => devices,
     isAttribute: true,
   },
@@ -299,6 +240,11 @@ export function liveIn(state: State): Session | null {
 
 export function upSecondsOf({ state, now }: SeenTunnel): number {
   return state.name === "connected" ? Math.max(0, Math.floor((now - state.since) / 1_000)) : 0;
+}
+
+function portOf(live: Session | null): number | undefined {
+  const usual = live?.server.config.peer.endpoint.port;
+  return live?.transport === undefined && live?.endpoint.port === usual ? undefined : live?.endpoint.port;
 }
 
 /** During a dial, the former tunnel carries traffic until another one is up, if its server answers. */
