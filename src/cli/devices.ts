@@ -156,7 +156,7 @@ async function forgetDevice(api: Api, device: string): Promise<Output> {
   const json = await api.delete(pathOf(id), Success);
   return {
     json,
-    text: `${title} now has the default exit, and no name, address, limit, quota or icon of its own.\n`,
+    text: `${title} now has the default exit, and no name, address, limit, quota, icon or group of its own.\n`,
   };
 }
 

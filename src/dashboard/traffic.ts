@@ -47,9 +47,30 @@ export function useTraffic(): readonly Sample[] {
   return traffic.value.samples;
 }
 
+/** The rates of all devices and tunnels now; null where they are not known. Draws again each second. */
+export function useRates(): Rates {
+  return rates.value;
+}
+
+interface Rates {
+  rateOf: (device: string) => BothWays | null;
+  tunnelRate: (name: string) => BothWays | null;
+}
+
+const rates = computed((): Rates => {
+  const now = traffic.value;
+  return {
+    rateOf: (id) => deviceRate(now, id),
+    tunnelRate: (name) => now.tunnels.get(name)?.rate ?? null,
+  };
+});
+
 /** The rate of a device now; null if it is not known. Draws again each second. */
 export function useDeviceRate(id: string): BothWays | null {
-  const { samples, devices } = traffic.value;
+  return deviceRate(traffic.value, id);
+}
+
+function deviceRate({ samples, devices }: Pick<typeof traffic.value, "samples" | "devices">, id: string) {
   const last = samples.at(-1);
   const meter = devices.get(id);
   if (last?.rate == null) return null;

@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from "typebox";
+import { isName, nameIn } from "../base/name.ts";
 import { listIn, SavedList } from "../base/saved.ts";
 import { type Field, storedColumn } from "./field.ts";
 import { type DeviceId, parseDeviceId } from "./id.ts";
@@ -29,9 +30,9 @@ function fieldOf(key: LabelKey): Field<string | boolean> {
     what: key,
     /** Anyone on the LAN may give them. */
     max: 1_000,
-    maxCharacters: 100,
+    maxCharacters: 200,
     entriesIn: (text) =>
-      listIn(Stored)(text).filter(({ id, value }) => parseDeviceId(id) === id && value !== false),
+      listIn(Stored)(text).filter(({ id, value }) => parseDeviceId(id) === id && isLabel(value)),
     format: (all) => JSON.stringify(all.toSorted((a, b) => (a.id < b.id ? -1 : 1))),
     nameOf: ({ id }) => id,
     wordsOf: ({ value }) => (value === true ? "yes" : `${value}`),
@@ -40,7 +41,7 @@ function fieldOf(key: LabelKey): Field<string | boolean> {
     parse: (given: string | boolean | null, { isSingle }) => {
       if (given === null || given === false) return null;
       assertSingle(isSingle, key);
-      return given;
+      return typeof given === "string" ? nameIn(key, given) : given;
     },
     stored: storedColumn({
       list,
@@ -48,4 +49,8 @@ function fieldOf(key: LabelKey): Field<string | boolean> {
       pairOf: ({ id, value }) => [id as DeviceId, value as string | boolean],
     }),
   };
+}
+
+function isLabel(value: unknown): boolean {
+  return typeof value === "string" ? isName(value) : value === true;
 }

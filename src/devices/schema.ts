@@ -1,4 +1,5 @@
 import { type Static, type TNull, type TOptional, type TSchema, type TUnion, Type } from "typebox";
+import { MAX_NAME_CHARACTERS } from "../shared/bounds.ts";
 
 const Megabits = Type.Union([Type.Number({ minimum: 0.1, maximum: 10_000 }), Type.Null()]);
 
@@ -61,11 +62,18 @@ const Icon = Type.Union(
   { description: "the kind of device" },
 );
 
+/** A person or a room: "Ana", "Living room". */
+const Group = Type.String({
+  minLength: 1,
+  maxLength: 2 * MAX_NAME_CHARACTERS,
+  description: "the person or the room that it belongs to, in 1 to 64 characters",
+});
+
 /**
- * What else a person can say of a single device, in a word or yes. It opens and closes nothing. A row here is kept, in
+ * What else a person can say of a single device, in a few words or yes. It opens and closes nothing. A row here is kept, in
  * answers, changes and backups; the command line and the page say how it is given and shown.
  */
-export const LABELS = { icon: Icon };
+export const LABELS = { icon: Icon, group: Group };
 export type LabelKey = keyof typeof LABELS;
 export const LABEL_KEYS = Object.keys(LABELS) as LabelKey[];
 export type Labels = { [Key in LabelKey]: Static<(typeof LABELS)[Key]> };

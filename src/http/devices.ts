@@ -42,7 +42,7 @@ export const deviceRoutes = [
   route({
     method: "put",
     path: "/api/devices/:id",
-    summary: "Name a device, or choose its exit, address, limit, quota or icon",
+    summary: "Name a device, or choose its exit, address, limit, quota, icon or group",
     tag: "Devices",
     params,
     body: DeviceChange,
@@ -56,10 +56,10 @@ export const deviceRoutes = [
   route({
     method: "delete",
     path: "/api/devices/:id",
-    summary: "Forget a device's name, exit, address, limit, quota and icon",
+    summary: "Forget a device's name, exit, address, limit, quota, icon and group",
     tag: "Devices",
     params,
-    answers: done("the device has no name, exit, address, limit, quota or icon of its own"),
+    answers: done("the device has no name, exit, address, limit, quota, icon or group of its own"),
     limit: "connection",
     slash: true,
     together: "queued",

@@ -129,6 +129,7 @@ test("bash completes each place of a command by itself, whatever options come be
     "rate",
     "quota",
     "icon",
+    "group",
     "forget",
   ]);
   expect(await bash("device", "--url", "name", "tv", "na")).toEqual(["name"]);
@@ -270,6 +271,7 @@ test.skipIf(Bun.which("fish") === null)("fish completes as bash does", async () 
     "exit",
     "forget",
     "icon",
+    "group",
     "name",
     "quota",
     "rate",

@@ -167,7 +167,7 @@ test("an address is refused while the gateway serves no DHCP, and an action need
 test("forget gives a device the default exit and its own name again", async () => {
   expect(await cli("device", "living room", "forget")).toMatchObject({
     code: 0,
-    stdout: `living room now has the default exit, and no name, address, limit, quota or icon of its own.\n`,
+    stdout: `living room now has the default exit, and no name, address, limit, quota, icon or group of its own.\n`,
   });
   expect((await home.parts.devices.list()).devices[0]).toMatchObject({ id: TV, name: "", assigned: false });
   expect((await cli("device", TV, "forget", "now")).code).toBe(2);

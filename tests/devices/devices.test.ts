@@ -528,7 +528,7 @@ const NOT_DIRECT =
   "exit: no device may leave directly, outside the tunnel; to allow it, type on the gateway: sudo portcullis direct on";
 
 test.each([
-  [TV, {}, refusal("bad_request", "name, exit, address, rate, quota or icon is required")],
+  [TV, {}, refusal("bad_request", "name, exit, address, rate, quota, icon or group is required")],
   [TV, { exit: "oslo" }, refusal("not_found", NO_TUNNEL)],
   [TV, { exit: "" }, refusal("not_found", NO_TUNNEL)],
   [TV, { exit: "Main" }, refusal("not_found", NO_TUNNEL)],
@@ -1283,6 +1283,17 @@ describe("a gateway that serves DHCP", () => {
     world.devices.lanIs([LAN0], "up0", [], [mustParseAddress("192.168.7.254")]);
     expect(lines()).toEqual([]);
   });
+});
+
+test("a device keeps the group that a person has given it; one that is no name is refused, and changes nothing", async () => {
+  await world.devices.assign(TV, { group: "Living room" });
+  expect(await world.row(TV)).toMatchObject({ group: "Living room", named: false, assigned: false });
+  for (const group of ["x".repeat(65), "a/b", "\u0007", " Ana"])
+    await expect(world.devices.assign(TV, { group, icon: "tv" })).rejects.toThrow(/^group: /);
+  expect(await world.row(TV)).toMatchObject({ group: "Living room" });
+  expect(await world.row(TV)).not.toHaveProperty("icon");
+  await world.devices.assign(TV, { group: null });
+  expect(await world.row(TV)).not.toHaveProperty("group");
 });
 
 test("a device keeps the icon that a person has given it, over a restart, until it is forgotten", async () => {

@@ -241,7 +241,9 @@ test("devices without a quota share one, and open pages are told", async () => {
 });
 
 test.each([
-  [{}, 400, "name, exit, address, rate, quota or icon is required"],
+  [{}, 400, "name, exit, address, rate, quota, icon or group is required"],
+  [{ group: "" }, 400, "group must be a non-empty string or null"],
+  [{ group: " Ana" }, 400, "group: begins or ends with white space"],
   [{ name: "" }, 400, "name must be a non-empty string"],
   [{ name: null }, 400, "name must be a non-empty string"],
   [{ name: "x".repeat(65) }, 400, "name: must have 1 to 64 characters"],

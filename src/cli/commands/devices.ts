@@ -14,7 +14,7 @@ export function addDeviceCommands(program: Command): void {
     command(
       program,
       "device",
-      "choose the exit of a device, name it, give it an address, a limit, a quota or an icon, or forget all of it",
+      "choose the exit of a device, name it, give it an address, a limit, a quota, an icon or a group, or forget all of it",
     )
       .argument("<device>", "its id or its name")
       .addArgument(
@@ -25,12 +25,13 @@ export function addDeviceCommands(program: Command): void {
           "rate",
           "quota",
           "icon",
+          "group",
           "forget",
         ]),
       )
       .argument(
         "[exit or value]",
-        "for exit: a tunnel, or blocked, or several of which the first that is up is taken (amsterdam,main,blocked); for name: 1 to 64 characters; for address: an IPv4 address that the gateway's DHCP server then gives to it, or auto; for rate: Mbit/s each way (20), down and up (20/5 or 20/off), or off; for quota: how much, such as 500MB/day or 20GB/month, or off; for icon: phone, laptop, tv, camera, console, printer, speaker, other, or off",
+        'for exit: a tunnel, or blocked, or several of which the first that is up is taken (amsterdam,main,blocked); for name: 1 to 64 characters; for address: an IPv4 address that the gateway\'s DHCP server then gives to it, or auto; for rate: Mbit/s each way (20), down and up (20/5 or 20/off), or off; for quota: how much, such as 500MB/day or 20GB/month, or off; for icon: phone, laptop, tv, camera, console, printer, speaker, other, or off; for group: the person or the room that it belongs to ("Living room"), or off',
       )
       .argument(
         "[end of the quota]",

@@ -73,8 +73,8 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
 }
 
 /** Whether people have given it anything that can be forgotten. */
-function isGiven({ named, assigned, rate, quota, icon }: Device): boolean {
-  return named || assigned || rate !== undefined || quota !== undefined || icon !== undefined;
+function isGiven({ named, assigned, rate, quota, icon, group }: Device): boolean {
+  return named || assigned || [rate, quota, icon, group].some((each) => each !== undefined);
 }
 
 function whatForgettingDoes(device: Device): string {

@@ -1,25 +1,14 @@
-import { useState } from "preact/hooks";
+import { useId, useState } from "preact/hooks";
 import type { Device } from "../../../devices/schema.ts";
-import { refresh } from "../../answers.ts";
+import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
+import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { titleOf } from "../../exit.ts";
+import { KINDS, type Kind } from "../../kind.ts";
 import { say } from "../../language.ts";
 import { devicePath } from "../../parts/device-exit.tsx";
-import { Form, Select } from "../../parts/form.tsx";
-import { Icon, type IconName } from "../../parts/icon.tsx";
-
-type Kind = NonNullable<Device["icon"]>;
-
-const KINDS: Readonly<Record<Kind, { text: string; icon: IconName }>> = {
-  phone: { text: say("Phone"), icon: "phone" },
-  laptop: { text: say("Laptop"), icon: "device" },
-  tv: { text: say("TV"), icon: "tv" },
-  camera: { text: say("Camera"), icon: "camera" },
-  console: { text: say("Games console"), icon: "console" },
-  printer: { text: say("Printer"), icon: "printer" },
-  speaker: { text: say("Speaker"), icon: "speaker" },
-  other: { text: say("Other device"), icon: "other" },
-};
+import { Field, Form, Select } from "../../parts/form.tsx";
+import { Icon } from "../../parts/icon.tsx";
 
 const OPTIONS = [
   { value: "" as const, text: say("No icon") },
@@ -37,20 +26,47 @@ export function DeviceIcon({ device: { icon } }: { device: Device }) {
   );
 }
 
+/** What kind of device it is, and to whom or where it belongs. */
 export function IconForm({ device }: { device: Device }) {
+  const list = useId();
   const [icon, setIcon] = useState<Kind | "">(device.icon ?? "");
+  const [group, setGroup] = useState(device.group ?? "");
+  const title = titleOf(device);
   const save = async () => {
-    await change("PUT", devicePath(device), { icon: icon === "" ? null : icon });
+    const given = group.trim();
+    await change("PUT", devicePath(device), {
+      icon: icon === "" ? null : icon,
+      group: given === "" ? null : given,
+    });
     await refresh("devices");
   };
   return (
-    <Form work={save} submit={say("Save the icon")} doing={say("Saving…")}>
+    <Form work={save} submit={say("Save icon and group")} doing={say("Saving…")}>
       <Select
-        label={say("Icon of {device}", { device: titleOf(device) })}
+        label={say("Icon of {device}", { device: title })}
         value={icon}
         onValue={setIcon}
         options={OPTIONS}
       />
+      <Field
+        label={say("Group of {device}", { device: title })}
+        hint={say("A person or a room: devices of one group stand together in the picture of the home.")}
+        value={group}
+        onValue={setGroup}
+        maxLength={MAX_NAME_CHARACTERS}
+        list={list}
+      />
+      <datalist id={list}>
+        {useGroups().map((each) => (
+          <option key={each} value={each} />
+        ))}
+      </datalist>
     </Form>
   );
+}
+
+/** Those that other devices have. */
+function useGroups(): string[] {
+  const devices = knownOf(useAnswer("devices"))?.devices ?? [];
+  return [...new Set(devices.flatMap(({ group }) => group ?? []))].toSorted();
 }

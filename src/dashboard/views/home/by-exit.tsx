@@ -10,36 +10,13 @@ import { sentenceFrom, someOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
-import { Pending } from "../../parts/pending.tsx";
 import { Told } from "../../parts/told.tsx";
+import { directText, openText, stoppedText, unansweredText, upText } from "../../picture/sentences.ts";
 import { useIsDiverted, useKillSwitchOff } from "../../protection.ts";
 import { placeOf, type Tone } from "../../sentence.ts";
-import type { Answers, Loaded } from "../../store.ts";
 
-/** Who leaves by which exit. */
-export function ByExit(props: {
-  devices: Loaded<DeviceList>;
-  tunnels: Loaded<Answers["tunnels"]>;
-  others: Network["other_routers"];
-}) {
-  const { devices, tunnels, others } = props;
-  return (
-    <section class="card">
-      <h2>{say("Devices by exit")}</h2>
-      {devices.state !== "ready" ? (
-        <Pending of={devices} />
-      ) : tunnels.state !== "ready" ? (
-        <Pending of={tunnels} />
-      ) : (
-        <Exits list={devices.value} tunnels={tunnels.value.tunnels} />
-      )}
-      {others.length > 0 && <Past others={others} />}
-      <ViewLink to="devices">{say("All devices")}</ViewLink>
-    </section>
-  );
-}
-
-function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRow[] }) {
+/** Who leaves through which exit. */
+export function ByExit({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRow[] }) {
   const isOff = useKillSwitchOff();
   const isDiverted = useIsDiverted();
   const groups = Map.groupBy(list.devices, ({ exit }) => exit);
@@ -72,7 +49,7 @@ function Exits({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRo
 }
 
 /** The gateway does not see what leaves by another router. */
-function Past({ others }: { others: Network["other_routers"] }) {
+export function Past({ others }: { others: Network["other_routers"] }) {
   const [first] = others;
   const more = others.length - 1;
   return (
@@ -130,37 +107,8 @@ function divertedText(count: number): string {
   );
 }
 
-function directText(count: number): string {
-  return say(
-    "{count, plural, one {# device leaves outside every tunnel} other {# devices leave outside every tunnel}}",
-    { count },
-  );
-}
-
-function unansweredText(count: number, place: string): string {
-  return say(
-    "{count, plural, one {# device goes through {place}, which carries no data} other {# devices go through {place}, which carries no data}}",
-    { count, place },
-  );
-}
-
-function upText(count: number, place: string): string {
-  return say("{count, plural, one {# device goes through {place}} other {# devices go through {place}}}", {
-    count,
-    place,
-  });
-}
-
-function openText(count: number): string {
-  return say(
-    "{count, plural, one {# device} other {# devices}} might leave outside the tunnel: the kill switch is off",
-    { count },
-  );
-}
-
 function blockedText(count: number, exit: string, row: TunnelRow | undefined): string {
-  if (exit === "blocked")
-    return say("{count, plural, one {# device is blocked} other {# devices are blocked}}", { count });
+  if (exit === "blocked") return stoppedText(count);
   const reason = downText(exit, row);
   return say("{count, plural, one {# device is blocked: {reason}} other {# devices are blocked: {reason}}}", {
     count,

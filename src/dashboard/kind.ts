@@ -1,0 +1,33 @@
+import type { Device } from "../devices/schema.ts";
+import { say } from "./language.ts";
+import type { IconName } from "./parts/icon.tsx";
+
+export type Kind = NonNullable<Device["icon"]>;
+
+export const KINDS: Readonly<Record<Kind, { text: string; icon: IconName }>> = {
+  phone: { text: say("Phone"), icon: "phone" },
+  laptop: { text: say("Laptop"), icon: "device" },
+  tv: { text: say("TV"), icon: "tv" },
+  camera: { text: say("Camera"), icon: "camera" },
+  console: { text: say("Games console"), icon: "console" },
+  printer: { text: say("Printer"), icon: "printer" },
+  speaker: { text: say("Speaker"), icon: "speaker" },
+  other: { text: say("Other device"), icon: "other" },
+};
+
+/** What makers and people call devices, the more telling words first: an "Android TV" is no phone. */
+const NAMES: readonly (readonly [kind: Kind, words: RegExp])[] = [
+  ["tv", /\b(tv|television|fernseher|chromecast|roku|fire ?stick|bravia|shield)\b|tv$/i],
+  ["console", /\b(playstation|ps[345]|xbox|nintendo|switch|steam ?deck|console|konsole)\b/i],
+  ["camera", /\b(cam|camera|kamera|doorbell|klingel|webcam)\b|cam\d*$/i],
+  ["printer", /\b(printer|drucker|laserjet|officejet|deskjet|ecotank|pixma)\b/i],
+  ["speaker", /\b(speaker|lautsprecher|sonos|homepod|echo|soundbar)\b/i],
+  ["phone", /\b(phone|handy|iphone|pixel|galaxy|oneplus|android|smartphone)\b|phone$/i],
+  ["laptop", /\b(laptop|notebook|macbook|thinkpad|desktop|pc|imac|chromebook|computer)\b|(book|laptop|pc)$/i],
+];
+
+/** What a person has said, or what the name tells. */
+export function kindOf({ icon, name }: Pick<Device, "icon" | "name">): Kind {
+  const words = name.replace(/[-_.]/g, " ");
+  return icon ?? NAMES.find(([, known]) => known.test(words))?.[0] ?? "other";
+}
