@@ -38,7 +38,7 @@ export const GivenQuota = Type.Object(
 export type GivenQuota = Static<typeof GivenQuota>;
 
 /** A quota with what was used of it. */
-const UsedQuota = Type.Object(
+export const UsedQuota = Type.Object(
   {
     ...Quota.properties,
     used_bytes: Type.Integer({ description: "in the present day or month, as read last" }),

@@ -7,7 +7,9 @@ export const accessRoutes = [
   route({
     method: "get",
     path: "/api/access",
-    summary: "Which token is asking",
+    id: "getAccess",
+    summary: "Read which token is asking",
+    description: "And what needs a token here.",
     tag: "Access",
     answers: answers(Access, "what needs a token, and which one this request has"),
     run: ({ gate }, { request }) => {
@@ -18,7 +20,9 @@ export const accessRoutes = [
   route({
     method: "get",
     path: "/api/https",
+    id: "getHttps",
     summary: "Read the certificate of HTTPS",
+    description: "Its fingerprint and its validity, and the port of HTTPS.",
     tag: "Access",
     answers: answers(HttpsStatus, "the port of HTTPS and its certificate, which is not secret"),
     run: ({ https }) => https.status(),

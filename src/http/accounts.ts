@@ -21,7 +21,10 @@ export const accountRoutes = [
     ...shared,
     method: "get",
     path,
-    summary: "Ask the provider for the account (HTTPS only)",
+    id: "getAccount",
+    summary: "Ask the provider for the account",
+    description:
+      "The gateway asks the provider, which may take a minute. Secrets of the account are never in the answer.",
     answers: answers(ShownAccount, "the account, without any secret"),
     run: (domain, { request, params: { provider } }) =>
       domain.accountRequests.show(provider, patientClientOf(request, domain)),
@@ -30,7 +33,10 @@ export const accountRoutes = [
     ...shared,
     method: "post",
     path,
-    summary: "Log in at a provider (HTTPS only)",
+    id: "logIn",
+    summary: "Log in at a provider",
+    description:
+      "Registers a WireGuard key of the gateway with the account. `GET /api/managed` says which fields a provider needs.",
     body: Credentials,
     example: { account_number: "1234 5678 9012 3456" },
     answers: answers(ShownAccount, "the gateway is registered with the account"),
@@ -45,7 +51,10 @@ export const accountRoutes = [
     ...shared,
     method: "delete",
     path,
-    summary: "Log out at a provider (HTTPS only)",
+    id: "logOut",
+    summary: "Log out at a provider",
+    description:
+      "Removes the gateway's key at the provider, then the account here. Refused while a tunnel uses the account.",
     query: Logout,
     answers: answers(LoggedOut, "the gateway has no account there any more"),
     run: (domain, { request, params: { provider }, query }) =>
@@ -55,7 +64,9 @@ export const accountRoutes = [
     ...shared,
     method: "post",
     path: `${path}/rotate-key`,
-    summary: "Replace the gateway's key at a provider (HTTPS only)",
+    id: "rotateAccountKey",
+    summary: "Replace the gateway's key at a provider",
+    description: "Refused while a tunnel uses the account.",
     answers: answers(ShownAccount, "the account, with the new public key"),
     run: (domain, { request, params: { provider } }) =>
       domain.accountRequests.rotateKey(provider, patientClientOf(request, domain)),
@@ -63,7 +74,9 @@ export const accountRoutes = [
   route({
     method: "post",
     path: "/api/managed/update",
-    summary: "Fetch the list of managed's servers (HTTPS only)",
+    id: "updateManagedServers",
+    summary: "Fetch the list of managed's servers",
+    description: "The former list stays if the new one is not usable.",
     tag: "Accounts",
     answers: answers(
       Updated,

@@ -33,7 +33,7 @@ export function answer<Schema extends TSchema>(
 }
 
 /** The same for all endpoints. */
-const REFUSALS = {
+export const REFUSALS = {
   400: answer(Refusal, "bad request: path parameter, content type, size, body or field"),
   401: answer(Refusal, UNAUTHORIZED),
   403: answer(Refusal, "from outside the local network, sent by a page of another site, or read-only token"),

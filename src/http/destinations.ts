@@ -16,7 +16,9 @@ export const destinationRoutes = [
   route({
     method: "get",
     path: "/api/destinations",
+    id: "listDestinations",
     summary: "List the rules for destinations",
+    description: "A rule gives the traffic to some names or addresses another exit than that of the device.",
     tag: "Destinations",
     answers: answers(DestinationList, "the rules, of which the most specific holds"),
     run: ({ destinations }) => destinations.list(),
@@ -24,7 +26,10 @@ export const destinationRoutes = [
   route({
     method: "get",
     path: "/api/destinations/explain",
-    summary: "Explain by which exit a device reaches a name or an address",
+    id: "explainDestination",
+    summary: "Explain by which exit a device reaches a destination",
+    description:
+      "It names the rule that holds, or says that the exit is that of the device, and looks the name up.",
     tag: "Destinations",
     query: Type.Object(
       {
@@ -40,7 +45,9 @@ export const destinationRoutes = [
   route({
     method: "post",
     path: "/api/destinations",
-    summary: "Give the traffic to some destinations another exit",
+    id: "addDestination",
+    summary: "Add a rule for destinations",
+    description: "Of several rules that fit, the most specific one holds.",
     tag: "Destinations",
     body: DestinationBody,
     example: {
@@ -57,7 +64,9 @@ export const destinationRoutes = [
   route({
     method: "patch",
     path: "/api/destinations/:id",
+    id: "changeDestination",
     summary: "Change a rule for destinations",
+    description: "What is not given stays.",
     tag: "Destinations",
     params,
     body: DestinationChange,
@@ -70,7 +79,9 @@ export const destinationRoutes = [
   route({
     method: "delete",
     path: "/api/destinations/:id",
+    id: "removeDestination",
     summary: "Remove a rule for destinations",
+    description: "The traffic then takes the exit of its device.",
     tag: "Destinations",
     params,
     answers: done("there is no such rule any more: the traffic takes the exit of its device"),

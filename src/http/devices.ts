@@ -22,7 +22,10 @@ export const deviceRoutes = [
   route({
     method: "get",
     path: "/api/devices",
+    id: "listDevices",
     summary: "List the devices",
+    description:
+      "Those of the LAN, and those that come in from outside, with the exit, limits and traffic of each.",
     tag: "Devices",
     answers: answers(DeviceList, "the devices of the LAN, by id"),
     together: "shared",
@@ -31,7 +34,9 @@ export const deviceRoutes = [
   route({
     method: "get",
     path: "/api/devices/self",
-    summary: "Which device is asking",
+    id: "getOwnDevice",
+    summary: "Find out which device is asking",
+    description: "By the address from which the request comes.",
     tag: "Devices",
     answers: answers(OwnDevice, "the device that asks"),
     run: async ({ devices, serverOf }, { request }) => {
@@ -42,7 +47,10 @@ export const deviceRoutes = [
   route({
     method: "put",
     path: "/api/devices/:id",
-    summary: "Name a device, or choose its exit, address, limit, quota, icon or group",
+    id: "setDevice",
+    summary: "Name a device, or set its exit, address, limit, quota, icon or group",
+    description:
+      "What is not given stays. The answer comes once none of its packets leaves by the former exit.",
     tag: "Devices",
     params,
     body: DeviceChange,
@@ -56,7 +64,9 @@ export const deviceRoutes = [
   route({
     method: "delete",
     path: "/api/devices/:id",
-    summary: "Forget a device's name, exit, address, limit, quota, icon and group",
+    id: "forgetDevice",
+    summary: "Forget what was set for a device",
+    description: "Its name, exit, address, limit, quota, icon and group. It then has the default exit.",
     tag: "Devices",
     params,
     answers: done("the device has no name, exit, address, limit, quota, icon or group of its own"),
@@ -68,7 +78,9 @@ export const deviceRoutes = [
   route({
     method: "put",
     path: "/api/default-exit",
-    summary: "Choose the exit of all other devices",
+    id: "setDefaultExit",
+    summary: "Set the exit of all other devices",
+    description: "Of those without an exit of their own, which includes devices that are new.",
     tag: "Devices",
     body: DefaultExit,
     example: { exit: "blocked" },
@@ -80,7 +92,9 @@ export const deviceRoutes = [
   route({
     method: "put",
     path: "/api/shared-rate",
+    id: "setSharedRate",
     summary: "Limit all other devices together",
+    description: "The devices without a rate of their own share this one.",
     tag: "Devices",
     body: SharedRate,
     example: { rate: { down: 50, up: 10 } },
@@ -92,7 +106,9 @@ export const deviceRoutes = [
   route({
     method: "put",
     path: "/api/shared-quota",
+    id: "setSharedQuota",
     summary: "Give all other devices a quota together",
+    description: "The devices without a quota of their own share this one.",
     tag: "Devices",
     body: SharedQuota,
     example: { quota: { megabytes: 20_000, every: "month", at_end: "told" } },
@@ -106,7 +122,9 @@ export const deviceRoutes = [
 export const networkRoute = route({
   method: "get",
   path: "/api/network",
+  id: "getNetwork",
   summary: "Read the gateway's own network",
+  description: "Its name, its addresses on the LAN, its uplink, and other routers that lead devices past it.",
   tag: "Devices",
   answers: answers(Network, "the gateway's own name, addresses on the LAN, and uplink"),
   run: ({ hostname, tunnels, settings, otherRouters }) => ({

@@ -9,7 +9,9 @@ export const dnsRoutes = [
   route({
     method: "get",
     path: "/api/dns",
-    summary: "Show what the gateway's own resolver does",
+    id: "getDns",
+    summary: "Read what the gateway's resolver does",
+    description: "Its state, and how many names devices have asked for.",
     tag: "DNS",
     answers: answers(DnsStatus, "its state, and what the LAN has asked it"),
     run: ({ dns, blockLists, queryLog, devices }) => ({
@@ -22,7 +24,9 @@ export const dnsRoutes = [
   route({
     method: "get",
     path: "/api/dns/lists",
-    summary: "List the lists of blocked names",
+    id: "getDnsLists",
+    summary: "Read the lists of blocked names",
+    description: "And the names that are never blocked.",
     tag: "DNS",
     answers: answers(DnsLists, "the lists, and the names that stay open"),
     run: ({ blockLists }) => blockLists.list(),
@@ -30,7 +34,9 @@ export const dnsRoutes = [
   route({
     method: "put",
     path: "/api/dns/lists",
+    id: "setDnsLists",
     summary: "Replace the lists of blocked names",
+    description: "They are fetched through the tunnel.",
     tag: "DNS",
     body: DnsListsBody,
     // A list would be an address of another host.
@@ -43,7 +49,9 @@ export const dnsRoutes = [
   route({
     method: "post",
     path: "/api/dns/pause",
-    summary: "For some minutes, let no list block names",
+    id: "pauseDnsLists",
+    summary: "Let no list block names for some minutes",
+    description: "0 minutes ends the pause.",
     tag: "DNS",
     body: DnsPauseBody,
     example: { minutes: 5 },
@@ -53,21 +61,27 @@ export const dnsRoutes = [
   route({
     ...logged,
     method: "get",
-    summary: "Show what devices have asked since the log was started",
+    id: "getDnsLog",
+    summary: "Read what devices have asked",
+    description: "Since the log was started, the oldest first.",
     answers: answers(QueryLogShown, "the queries, the oldest first"),
     run: ({ queryLog }) => queryLog.shown(),
   }),
   route({
     ...logged,
     method: "post",
-    summary: "Log queries in memory for ten minutes, and forget those that were logged before",
+    id: "startDnsLog",
+    summary: "Log queries for ten minutes",
+    description: "In memory only. What was logged before is forgotten.",
     answers: done("queries are logged"),
     run: ({ queryLog }) => queryLog.start(),
   }),
   route({
     ...logged,
     method: "delete",
-    summary: "End the log, and forget what was asked",
+    id: "stopDnsLog",
+    summary: "End the log of queries",
+    description: "What was logged is forgotten.",
     answers: done("nothing is logged, and nothing of it is left"),
     run: ({ queryLog }) => queryLog.stop(),
   }),

@@ -10,7 +10,7 @@ import { Status, TunnelRow } from "../tunnel/schema.ts";
 import { ManagedChoices } from "./schema.ts";
 import { TrafficUpdate } from "./traffic.ts";
 
-const StaleField = Type.Array(Type.String(), {
+export const StaleField = Type.Array(Type.String(), {
   description: "the paths whose answers it may have changed, apart from what the payload says",
 });
 

@@ -12,7 +12,9 @@ import { route } from "./route.ts";
 export const eventRoute = route({
   method: "get",
   path: "/ws",
+  id: "listenToEvents",
   summary: "Listen to events",
+  description: "A WebSocket that tells each change as it happens, and which answers it makes stale.",
   tag: "Events",
   // Other parameters are ignored.
   query: Type.Object({

@@ -16,7 +16,9 @@ export const forwardRoutes = [
   route({
     method: "get",
     path: "/api/forwards",
+    id: "listForwards",
     summary: "List the forwarded ports",
+    description: "By device, protocol and port, with the port of the internet if one is open.",
     tag: "Devices",
     answers: answers(ForwardList, "the forwarded ports, by device, protocol and port"),
     together: "shared",
@@ -25,7 +27,10 @@ export const forwardRoutes = [
   route({
     method: "put",
     path,
+    id: "setForward",
     summary: "Forward a port of the internet to a device",
+    description:
+      "It is kept over restarts and in backups. `state` says whether the port is open now, and `error` why it is not.",
     tag: "Devices",
     params,
     body: ForwardChange,
@@ -40,7 +45,9 @@ export const forwardRoutes = [
   route({
     method: "delete",
     path,
+    id: "removeForward",
     summary: "Close a forwarded port",
+    description: "It is closed even if that cannot be saved.",
     tag: "Devices",
     params,
     answers: done("the port is closed"),

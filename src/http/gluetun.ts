@@ -8,7 +8,7 @@ import { GluetunSettings, settingsOf } from "./gluetun-settings.ts";
 import { route } from "./route.ts";
 
 /** As in gluetun's internal/models/publicip.go; clients such as Homarr need every field. */
-const PublicIp = Type.Object(
+export const PublicIp = Type.Object(
   {
     public_ip: Type.String({
       description:
@@ -27,7 +27,7 @@ const PublicIp = Type.Object(
 );
 
 /** As in gluetun's internal/server/wrappers.go; `port` is the first of `ports`, or 0. */
-const PortForward = Type.Object(
+export const PortForward = Type.Object(
   {
     port: Type.Integer({ minimum: 0, maximum: 65535 }),
     ports: Type.Array(Type.Integer({ minimum: 1, maximum: 65535 })),
@@ -36,7 +36,7 @@ const PortForward = Type.Object(
 );
 
 /** As in gluetun's internal/constants/status.go, as far as it applies. */
-const LoopStatus = Type.Object(
+export const LoopStatus = Type.Object(
   {
     status: Type.Union([
       Type.Literal("running"),
@@ -56,7 +56,7 @@ const STATUSES = {
   failed: "crashed",
 } as const satisfies Record<StateName, string>;
 
-const tag = "gluetun";
+const tag = "gluetun" as const;
 
 const main = async ({ overview }: Domain): Promise<TunnelRow> => {
   const [row] = await overview.rows();
@@ -70,7 +70,10 @@ export const gluetunRoutes = [
   route({
     method: "get",
     path: "/v1/publicip/ip",
+    id: "getGluetunPublicIp",
     summary: "Read the address and place of the server",
+    description:
+      "As gluetun's control server answers it, for the tunnel `main`. Nobody is asked: it is what the list says of the server.",
     tag,
     answers: answers(PublicIp, "what the gateway knows of the server; no one is asked for it"),
     run: async (domain) => publicIpOf(await main(domain)),
@@ -78,7 +81,10 @@ export const gluetunRoutes = [
   route({
     method: "get",
     path: "/v1/portforward",
+    id: "getGluetunForwardedPorts",
     summary: "Read the forwarded ports",
+    description:
+      "As gluetun's control server answers it, for the tunnel `main`: `port` is the first of `ports`.",
     tag,
     answers: answers(PortForward, "the ports that the provider forwards to this gateway"),
     run: ({ forwards, tunnels }) => {
@@ -89,7 +95,9 @@ export const gluetunRoutes = [
   route({
     method: "get",
     path: "/v1/vpn/status",
+    id: "getGluetunStatus",
     summary: "Read the state of the tunnel",
+    description: "As gluetun's control server answers it, for the tunnel `main`.",
     tag,
     answers: answers(LoopStatus, "the state of the tunnel"),
     run: status,
@@ -97,7 +105,10 @@ export const gluetunRoutes = [
   route({
     method: "get",
     path: "/v1/dns/status",
+    id: "getGluetunDnsStatus",
     summary: "Read the state of DNS",
+    description:
+      "As gluetun's control server answers it. Names are looked up through the tunnel, so it has the tunnel's state.",
     tag,
     answers: answers(LoopStatus, "the state of the tunnel, through which names are looked up"),
     run: status,
@@ -105,7 +116,10 @@ export const gluetunRoutes = [
   route({
     method: "get",
     path: "/v1/vpn/settings",
+    id: "getGluetunSettings",
     summary: "Read protocol and provider",
+    description:
+      "As gluetun's control server answers it. The other fields are always empty; some clients refuse an answer without them.",
     tag,
     answers: answers(GluetunSettings, "protocol and provider; every other field is empty"),
     run: async (domain) => settingsOf(providerOf(await main(domain), domain)),

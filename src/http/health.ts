@@ -8,7 +8,9 @@ export const healthRoutes = [
   route({
     method: "get",
     path: "/health",
+    id: "checkHealth",
     summary: "Check health",
+    description: "200 if the kill switch works as promised, whether or not a tunnel is up.",
     tag: "Health",
     access: "open",
     answers: {
@@ -24,7 +26,9 @@ export const healthRoutes = [
   route({
     method: "get",
     path: "/api/killswitch",
+    id: "getKillSwitch",
     summary: "Read the kill switch's layers",
+    description: "The firewall and the routing rules, as the kernel has them. Each blocks alone.",
     tag: "Health",
     answers: answers(KillSwitchLayers, "the kill switch's layers as the kernel has them"),
     together: "shared",
@@ -42,7 +46,9 @@ export const healthRoutes = [
   route({
     method: "get",
     path: "/api/checks",
+    id: "runChecks",
     summary: "Check that everything works",
+    description: "What `portcullis check` says: what was looked at, what was found, and what to do about it.",
     tag: "Health",
     answers: answers(Checks, "what was looked at, what was found, and what to do about it"),
     run: ({ checkup }) => checkup.results(),

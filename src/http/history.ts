@@ -24,7 +24,9 @@ export const historyRoutes = [
   route({
     method: "get",
     path: "/api/events",
+    id: "listEvents",
     summary: "Read what has happened",
+    description: "The latest events of the range, the oldest first. They are kept over restarts.",
     tag: "Events",
     query: Type.Object(
       {
@@ -58,7 +60,9 @@ export const historyRoutes = [
   route({
     method: "get",
     path: "/api/history",
+    id: "getHistory",
     summary: "Read what tunnels and devices have carried",
+    description: "By minute or by hour, with states, alerts and quality. It has an ETag.",
     tag: "Events",
     query: Type.Object(
       {

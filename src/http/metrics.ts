@@ -13,7 +13,9 @@ import { route } from "./route.ts";
 export const metricsRoute = route({
   method: "get",
   path: "/metrics",
+  id: "getMetrics",
   summary: "Read the metrics for Prometheus",
+  description: "In Prometheus' text format.",
   tag: "Health",
   answers: {
     200: answer(Type.String(), "text format 0.0.4 of Prometheus"),

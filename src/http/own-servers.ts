@@ -37,7 +37,9 @@ export const ownServerRoutes = [
   route({
     method: "post",
     path: "/api/custom/add",
+    id: "addCustomServer",
     summary: "Add a server of your own",
+    description: "It is a server of the provider `custom`.",
     tag: "Servers",
     body: CustomServer,
     example: CUSTOM_EXAMPLE,
@@ -49,7 +51,9 @@ export const ownServerRoutes = [
   route({
     method: "delete",
     path: "/api/custom/remove/:name",
+    id: "removeCustomServer",
     summary: "Remove a server of your own",
+    description: "Refused while a tunnel uses it.",
     tag: "Servers",
     params: { name: Type.String({ example: CUSTOM_EXAMPLE.name }) },
     answers: done("the server was removed"),
@@ -59,7 +63,10 @@ export const ownServerRoutes = [
   route({
     method: "post",
     path: "/api/import",
+    id: "importServer",
     summary: "Import a WireGuard configuration",
+    description:
+      "It becomes a server of the provider `imported`. Settings of the file that have no effect here are told as warnings.",
     tag: "Servers",
     body: ImportedConfig,
     example: IMPORT_EXAMPLE,
@@ -73,7 +80,9 @@ export const ownServerRoutes = [
   route({
     method: "delete",
     path: "/api/import/:name",
+    id: "removeImportedServer",
     summary: "Remove an imported server",
+    description: "Refused while a tunnel uses it.",
     tag: "Servers",
     params: { name: Type.String({ example: IMPORT_EXAMPLE.name }) },
     answers: done("the configuration was removed"),
@@ -86,8 +95,10 @@ export const ownServerRoutes = [
 export const keyPairRoute = route({
   method: "get",
   path: "/api/keypair",
-  summary: "Generate a key pair",
-  tag: "Keys",
+  id: "createKeyPair",
+  summary: "Generate a WireGuard key pair",
+  description: "It is kept nowhere: this is the only time that it can be read.",
+  tag: "Servers",
   answers: answers(KeyPair, "a pair that was generated for this request and is stored nowhere"),
   run: () => {
     const { privateKey, publicKey } = generateKeyPair();

@@ -19,11 +19,20 @@ const ROUTES: readonly Route[] = [
 
 const LIST = `(${PAGE_ANSWERS.join("|")})`;
 
+/** GET /api/page. */
+export const PageAnswers = Type.Object(
+  Object.fromEntries(PAGE_ANSWERS.map((name) => [name, Type.Optional(schemaOf(name))])),
+  { additionalProperties: false },
+);
+
 /** One request for many answers: a page that asked for each would be over the limit before it is drawn. */
 export const pageRoute = route({
   method: "get",
   path: "/api/page",
+  id: "getPage",
   summary: "Read several answers at once",
+  description:
+    "For a page that would be over the limit if it asked for each. What could not be read is missing, and its own path says why.",
   tag: "Events",
   query: Type.Object(
     {
@@ -39,9 +48,7 @@ export const pageRoute = route({
     { additionalProperties: false },
   ),
   answers: answers(
-    Type.Object(Object.fromEntries(PAGE_ANSWERS.map((name) => [name, Type.Optional(schemaOf(name))])), {
-      additionalProperties: false,
-    }),
+    PageAnswers,
     "each as its own path answers it; one that could not be read is missing, and its path says why",
   ),
   run: async ({ readings }, { query, request }) => {

@@ -21,8 +21,6 @@ export function register(app: Elysia, routes: readonly Route[], domain: Domain):
           route.body === undefined ? unusedBody(domain.bodies) : jsonBody(domain.bodies, route.maxBodyBytes),
       }),
       ...schemasOf(route),
-      detail:
-        route.summary === undefined ? { hide: true } : { summary: route.summary, tags: [route.tag ?? ""] },
     });
   }
 }
@@ -53,11 +51,11 @@ const withQuery =
   ({ request, params, query }: Given) =>
     run({ request, params, query } as Given);
 
-function schemasOf({ params, query, body, example, answers }: Route) {
+function schemasOf({ params, query, body, answers }: Route) {
   return {
     ...(params && { params: standardSchema(pathOf(params), "path") }),
     ...(query && { query: standardSchema(query, "query") }),
-    ...(body && { body: standardSchema(example === undefined ? body : { ...body, examples: [example] }) }),
+    ...(body && { body: standardSchema(body) }),
     ...(answers && { response: answers }),
   };
 }

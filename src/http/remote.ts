@@ -10,7 +10,9 @@ export const remoteRoutes = [
   route({
     method: "get",
     path: "/api/remote",
-    summary: "Read how devices come in from the road",
+    id: "getRemoteAccess",
+    summary: "Read how devices come in from outside",
+    description: "Whether remote access is on, at which addresses, and which devices may use it.",
     tag: "Devices",
     answers: answers(RemoteStatus, "whether devices may come in, how, and which"),
     together: "shared",
@@ -19,7 +21,10 @@ export const remoteRoutes = [
   route({
     method: "post",
     path: "/api/remote/devices",
-    summary: "Let a device in from the road",
+    id: "addRemoteDevice",
+    summary: "Let a device come in from outside",
+    description:
+      "The answer has all that the device's WireGuard file needs but its private key, which stays on the device.",
     tag: "Devices",
     body: NewRemoteDevice,
     example: { name: "phone", public_key: "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=" },
@@ -30,7 +35,9 @@ export const remoteRoutes = [
   route({
     method: "patch",
     path,
-    summary: "Change a device on the road",
+    id: "changeRemoteDevice",
+    summary: "Change a device that comes in from outside",
+    description: "What is not given stays.",
     tag: "Devices",
     params,
     body: RemoteDeviceChange,
@@ -43,7 +50,9 @@ export const remoteRoutes = [
   route({
     method: "delete",
     path,
-    summary: "Let a device in no more",
+    id: "removeRemoteDevice",
+    summary: "Remove a device that comes in from outside",
+    description: "Its key is forgotten, and its packets are dropped at once.",
     tag: "Devices",
     params,
     answers: done("the device is forgotten, and none of its packets passes"),

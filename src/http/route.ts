@@ -2,6 +2,7 @@ import type { Static, TSchema } from "typebox";
 import type { Success } from "./answers.ts";
 import type { Domain } from "./domain.ts";
 import type { StandardSchema } from "./standard-schema.ts";
+import type { Tag } from "./tags.ts";
 
 export type Fields = Record<string, TSchema>;
 type Answers = Record<number, TSchema & StandardSchema<unknown>>;
@@ -15,9 +16,12 @@ interface RouteOf<
 > {
   readonly method: "get" | "post" | "put" | "patch" | "delete";
   readonly path: string;
-  /** For the OpenAPI document, which leaves out routes without one. */
+  /** Verb and noun, as in `listDevices`. The OpenAPI document leaves out routes without one; others have all four. */
+  readonly id?: string;
   readonly summary?: string;
-  readonly tag?: string;
+  /** What the summary and the schemas do not say. */
+  readonly description?: string;
+  readonly tag?: Tag;
   /** The parameters in the path. */
   readonly params?: Params;
   /** Without it, a query is ignored. */

@@ -10,7 +10,9 @@ export const scheduleRoutes = [
   route({
     method: "get",
     path: "/api/schedules",
+    id: "listSchedules",
     summary: "List the schedules",
+    description: "By name, with what each does next and whether it is in force.",
     tag: "Schedules",
     answers: answers(ScheduleList, "the schedules, by name"),
     run: ({ schedules }) => schedules.list(),
@@ -18,8 +20,10 @@ export const scheduleRoutes = [
   route({
     method: "put",
     path: "/api/schedules/:name",
-    summary:
-      "Give a device an exit, a rate or a quota, all others a shared rate or quota, or move a tunnel, at certain times; replaces the schedule",
+    id: "setSchedule",
+    summary: "Make or replace a schedule",
+    description:
+      "At certain times it gives a device an exit, a rate or a quota, gives all other devices a shared rate or quota, or moves a tunnel.",
     tag: "Schedules",
     params,
     body: ScheduleBody,
@@ -38,7 +42,9 @@ export const scheduleRoutes = [
   route({
     method: "delete",
     path: "/api/schedules/:name",
+    id: "removeSchedule",
     summary: "Remove a schedule",
+    description: "What is in force because of it ends.",
     tag: "Schedules",
     params,
     answers: done("there is no schedule of this name any more, nor an exit, a rate or a quota because of it"),

@@ -27,7 +27,10 @@ export const serverRoutes = [
   route({
     method: "get",
     path: "/api/providers",
+    id: "listProviders",
     summary: "List the providers",
+    description:
+      "`managed` has the servers of a VPN account or of a list, `custom` those that you added, `imported` those of WireGuard files.",
     tag: "Servers",
     answers: answers(Providers, "all providers and the current one"),
     run: ({ catalogue }) => ({ providers: [...PROVIDERS], current: catalogue.current() }),
@@ -35,7 +38,10 @@ export const serverRoutes = [
   route({
     method: "post",
     path: "/api/provider/:provider",
+    id: "setProvider",
     summary: "Switch the current provider",
+    description:
+      "The provider whose servers are listed, and of which a server is if a request names no provider. A live tunnel is not changed.",
     tag: "Servers",
     params: { provider: Provider },
     answers: answers(Switched, "the provider is now the current one; a live tunnel is not changed"),
@@ -49,7 +55,10 @@ export const serverRoutes = [
   route({
     method: "get",
     path: "/api/managed",
+    id: "listManagedProviders",
     summary: "List whose servers managed can have",
+    description:
+      "Each VPN provider with the fields that a login asks for, and whether the gateway has an account there.",
     tag: "Servers",
     answers: answers(ManagedChoices, "whose servers `managed` can have, and has"),
     run: ({ accounts }) => accounts.managed(),
@@ -57,7 +66,9 @@ export const serverRoutes = [
   route({
     method: "put",
     path: "/api/managed",
+    id: "setManagedProvider",
     summary: "Choose whose servers managed has",
+    description: "Refused while a tunnel uses a server of `managed`.",
     tag: "Servers",
     body: ManagedChoice,
     example: { name: "list" },
@@ -67,7 +78,9 @@ export const serverRoutes = [
   route({
     method: "get",
     path: "/api/servers",
+    id: "listServers",
     summary: "List the current provider's servers",
+    description: "By country, then by city. It has an ETag.",
     tag: "Servers",
     answers: LISTED,
     run: async ({ catalogue }, { request }) => answerWith(await listed(catalogue.tree()), request),
@@ -75,7 +88,9 @@ export const serverRoutes = [
   route({
     method: "get",
     path: "/api/servers/counts",
+    id: "countServers",
     summary: "Count the servers of each provider",
+    description: "Only servers that can be connected to count: those of `managed` need an account.",
     tag: "Servers",
     answers: answers(ServerCounts, "the current provider, and how many servers each has"),
     run: ({ catalogue }) => ({ current: catalogue.current(), usable: catalogue.usable() }),
@@ -83,7 +98,10 @@ export const serverRoutes = [
   route({
     method: "get",
     path: "/api/favourites",
+    id: "listFavourites",
     summary: "List favourite and recent servers",
+    description:
+      "Favourites in the order in which they were added; recent servers are those that `main` was connected to last.",
     tag: "Servers",
     answers: answers(FavouriteList, "the favourite servers, and those that `main` was connected to last"),
     run: ({ favourites, past }) => ({ favourites: favourites.list(), recent: past.recent() }),
@@ -91,7 +109,9 @@ export const serverRoutes = [
   route({
     method: "put",
     path: "/api/favourites/:provider/:server",
+    id: "addFavourite",
     summary: "Make a server a favourite",
+    description: "Nothing changes if it is one.",
     tag: "Servers",
     params: favourite,
     answers: done("the server is a favourite, whether or not it was one before"),
@@ -101,7 +121,9 @@ export const serverRoutes = [
   route({
     method: "delete",
     path: "/api/favourites/:provider/:server",
+    id: "removeFavourite",
     summary: "Remove a server from the favourites",
+    description: "Nothing changes if it is none.",
     tag: "Servers",
     params: favourite,
     answers: done("the server is not a favourite, whether or not it was one before"),
@@ -111,7 +133,10 @@ export const serverRoutes = [
   route({
     method: "get",
     path: "/api/round-trips",
+    id: "listRoundTrips",
     summary: "List measured round trips to servers",
+    description:
+      "Connecting to a place measures the round trips of some of its servers by WireGuard handshakes. They are kept for ten minutes.",
     tag: "Servers",
     answers: answers(RoundTripList, "the round trips that were measured in the last ten minutes"),
     run: ({ tunnels, catalogue, host }) => ({

@@ -19,7 +19,9 @@ export const settingsRoutes = [
   route({
     ...shared,
     method: "get",
+    id: "getSettings",
     summary: "Read the settings of the gateway",
+    description: "Without what is secret.",
     answers: answers(ShownSettings, "the settings, without what is secret"),
     together: "shared",
     run: shown,
@@ -27,8 +29,10 @@ export const settingsRoutes = [
   route({
     ...shared,
     method: "put",
-    summary:
-      "Change failover, the connection after a restart, how quality is measured, the rates of the line, or the time zone of schedules",
+    id: "changeSettings",
+    summary: "Change settings of the gateway",
+    description:
+      "Failover, the connection after a restart, how quality is measured, the rates of the line, and the time zone of schedules. What is not given stays, and no restart is needed.",
     body: ChangedSettings,
     example: { failover: true },
     answers: answers(ShownSettings, "the settings now; no restart is needed"),

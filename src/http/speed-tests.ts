@@ -11,14 +11,19 @@ export const speedRoutes = [
   route({
     ...shared,
     method: "get",
-    summary: "Read the results of speed tests, and how far one is that runs",
+    id: "listSpeedTests",
+    summary: "List the results of speed tests",
+    description: "And the test that runs, with how far it is.",
     answers: answers(SpeedTestList, "the test that runs, and the results that are kept"),
     run: ({ speedTests }) => speedTests.list(),
   }),
   route({
     ...shared,
     method: "post",
-    summary: "Measure how fast a tunnel is, by a download from an address that you name",
+    id: "runSpeedTest",
+    summary: "Measure how fast a tunnel is",
+    description:
+      "Downloads from an address that you name. The answer comes at the end of the test; closing the request ends it earlier.",
     body: SpeedBody,
     example: { url: "speed.example.com/100MB.bin" },
     answers: answers(SpeedResult, "the test has ended; closing the request ends it earlier"),

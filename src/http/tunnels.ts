@@ -15,8 +15,10 @@ export const SERVER_EXAMPLE = "box-vpn-1";
 export const statusRoute = route({
   method: "get",
   path: "/api/status",
-  summary: "Read the tunnel's status",
-  tag: "Tunnel",
+  id: "getStatus",
+  summary: "Read the status of the tunnel main",
+  description: "The state of the tunnel `main`, and whether the kernel has the kill switch in place.",
+  tag: "Tunnels",
   answers: answers(Status, "the current state of the tunnel and the kill switch"),
   run: ({ overview }) => overview.status(),
 });
@@ -54,26 +56,26 @@ const Keys = Type.Optional(
   }),
 );
 
+/** One of several targets in these bodies. */
+export const ConnectTarget = Type.Object(
+  {
+    server: Type.String({ minLength: 1 }),
+    provider: Type.Optional(Provider),
+    via: Via,
+    transport: How,
+  },
+  { additionalProperties: false },
+);
+
 /** As in the body of the requests that connect a tunnel. */
 const Targets = Type.Optional(
-  Type.Array(
-    Type.Object(
-      {
-        server: Type.String({ minLength: 1 }),
-        provider: Type.Optional(Provider),
-        via: Via,
-        transport: How,
-      },
-      { additionalProperties: false },
-    ),
-    {
-      minItems: 1,
-      maxItems: MAX_TARGETS,
-      description:
-        "Instead of `server`, `via` and `transport`: several targets, the best first. The first that works is taken. If it " +
-        "dies later, the others are tried in this order. Without `provider`, a target is of the current one.",
-    },
-  ),
+  Type.Array(ConnectTarget, {
+    minItems: 1,
+    maxItems: MAX_TARGETS,
+    description:
+      "Instead of `server`, `via` and `transport`: several targets, the best first. The first that works is taken. If it " +
+      "dies later, the others are tried in this order. Without `provider`, a target is of the current one.",
+  }),
 );
 
 /** As in the body of the requests that connect a tunnel. */
@@ -101,6 +103,29 @@ const RULES = {
   ),
 };
 
+const HOW = { via: Via, transport: How, targets: Targets, ...RULES, quantum: Keys };
+
+/** POST /api/connect. */
+export const MainConnect = Type.Object(
+  { server: Type.Optional(Type.String({ minLength: 1, description: DESCRIPTION })), ...HOW },
+  { additionalProperties: false },
+);
+
+/** PUT /api/tunnels/:name. */
+export const TunnelConnect = Type.Object(
+  {
+    provider: Type.Optional(Provider),
+    server: Type.Optional(
+      Type.String({
+        minLength: 1,
+        description: "as in /api/connect, but of `provider` if one is given",
+      }),
+    ),
+    ...HOW,
+  },
+  { additionalProperties: false },
+);
+
 /** With several targets, each may take 26 s. */
 const ANSWER_WITHIN_SECONDS = 255;
 
@@ -115,19 +140,12 @@ export const tunnelRoutes = [
   route({
     method: "post",
     path: "/api/connect",
-    summary: "Connect to a server, or to the nearest one of a place",
-    tag: "Tunnel",
-    body: Type.Object(
-      {
-        server: Type.Optional(Type.String({ minLength: 1, description: DESCRIPTION })),
-        via: Via,
-        transport: How,
-        targets: Targets,
-        ...RULES,
-        quantum: Keys,
-      },
-      { additionalProperties: false },
-    ),
+    id: "connect",
+    summary: "Connect main to a server or to a place",
+    description:
+      "The answer comes once the handshake with the server has succeeded. If it does not succeed, the previous tunnel stays up. Of a country or a city, the nearest server is used.",
+    tag: "Tunnels",
+    body: MainConnect,
     example: { server: SERVER_EXAMPLE },
     answers: done("the handshake with the server succeeded"),
     limit: "connection",
@@ -136,8 +154,10 @@ export const tunnelRoutes = [
   route({
     method: "post",
     path: "/api/disconnect",
-    summary: "Disconnect",
-    tag: "Tunnel",
+    id: "disconnect",
+    summary: "Disconnect main",
+    description: "With the kill switch, devices then have no internet. `message` says so.",
+    tag: "Tunnels",
     answers: answers(Disconnected, "there is no tunnel, whether or not there was one before"),
     limit: "connection",
     run: async ({ tunnels }) => {
@@ -151,7 +171,10 @@ export const tunnelRoutes = [
   route({
     method: "get",
     path: "/api/tunnels",
+    id: "listTunnels",
     summary: "List the tunnels",
+    description:
+      "`main` first, then by name. Fields that `/api/status` has too mean the same, for each tunnel.",
     tag: "Tunnels",
     answers: answers(TunnelRows, "all tunnels, `main` first, then by name"),
     run: async ({ overview }) => ({ tunnels: await overview.rows() }),
@@ -159,27 +182,13 @@ export const tunnelRoutes = [
   route({
     method: "put",
     path: "/api/tunnels/:name",
-    summary:
-      "Connect a tunnel to a server, or to the nearest one of a place; makes the tunnel if there is none",
+    id: "connectTunnel",
+    summary: "Connect a tunnel",
+    description:
+      "To a server, or to the nearest one of a country or a city. A tunnel that does not exist is made. If the connect fails, an existing tunnel keeps its server.",
     tag: "Tunnels",
     params,
-    body: Type.Object(
-      {
-        provider: Type.Optional(Provider),
-        server: Type.Optional(
-          Type.String({
-            minLength: 1,
-            description: "as in /api/connect, but of `provider` if one is given",
-          }),
-        ),
-        via: Via,
-        transport: How,
-        targets: Targets,
-        ...RULES,
-        quantum: Keys,
-      },
-      { additionalProperties: false },
-    ),
+    body: TunnelConnect,
     example: { provider: "managed", server: "box-vpn-2" },
     answers: done("the handshake with the server succeeded"),
     limit: "connection",
@@ -188,7 +197,10 @@ export const tunnelRoutes = [
   route({
     method: "post",
     path: "/api/tunnels/:name/disconnect",
+    id: "disconnectTunnel",
     summary: "Disconnect a tunnel",
+    description:
+      "Its devices are blocked until it is connected again, unless they have another exit in their order.",
     tag: "Tunnels",
     params: { name: Type.String({ example: "main" }) },
     answers: done("the tunnel leads nowhere, whether or not it did before"),
@@ -198,7 +210,9 @@ export const tunnelRoutes = [
   route({
     method: "delete",
     path: "/api/tunnels/:name",
-    summary: "Remove a tunnel other than main",
+    id: "removeTunnel",
+    summary: "Remove a tunnel",
+    description: "Refused for `main`, and for the exit of a device or of a rule.",
     tag: "Tunnels",
     params,
     answers: done("there is no tunnel of this name any more"),

@@ -82,25 +82,26 @@ export const SavedSchedule = Type.Object(
 );
 
 /** The answer of `/api/schedules`. */
+/** A schedule with what it does now. */
+export const Schedule = Type.Object(
+  {
+    name: Type.String(),
+    ...ScheduleBody.properties,
+    active: Type.Boolean({
+      description: "whether the exit, the rate or the quota is in force now because of it",
+    }),
+    next_at: Type.String({ description: "when it begins, ends or moves next, in ISO 8601" }),
+    error: Type.Union([Type.String(), Type.Null()], {
+      description: "why it could not be carried out the last time",
+    }),
+  },
+  { additionalProperties: false },
+);
+
 export const ScheduleList = Type.Object(
   {
     time_zone: Type.String({ description: "of the gateway, in which times of day are meant" }),
-    schedules: Type.Array(
-      Type.Object(
-        {
-          name: Type.String(),
-          ...ScheduleBody.properties,
-          active: Type.Boolean({
-            description: "whether the exit, the rate or the quota is in force now because of it",
-          }),
-          next_at: Type.String({ description: "when it begins, ends or moves next, in ISO 8601" }),
-          error: Type.Union([Type.String(), Type.Null()], {
-            description: "why it could not be carried out the last time",
-          }),
-        },
-        { additionalProperties: false },
-      ),
-    ),
+    schedules: Type.Array(Schedule),
   },
   { additionalProperties: false },
 );

@@ -78,7 +78,7 @@ test(
     expect(opened).toBeGreaterThan(1);
     expect(opened).toBeLessThan(3 * drawn);
     // What a reference leads to is shown.
-    await tab.page.goto(`http://127.0.0.1:${gateway.port}/swagger/#/Events/getWs`);
+    await tab.page.goto(`http://127.0.0.1:${gateway.port}/swagger/#/Events/listenToEvents`);
     await tab.page.reload();
     await tab.shows(".opblock.is-open .responses-inner", /status_change|tunnel_update/);
   },
@@ -89,9 +89,9 @@ test(
   "an operation can be tried on the page",
   async () => {
     const { page, complaints } = await browser.open(
-      `http://127.0.0.1:${gateway.port}/swagger/#/Health/getHealth`,
+      `http://127.0.0.1:${gateway.port}/swagger/#/Health/checkHealth`,
     );
-    const operation = "#operations-Health-getHealth";
+    const operation = "#operations-Health-checkHealth";
     for (const button of [".try-out__btn", ".execute"]) {
       await page.waitForSelector(`${operation} ${button}`);
       await page.evaluate(`document.querySelector("${operation} ${button}").click()`);
@@ -123,16 +123,17 @@ test(
 test(
   "each example request in the document succeeds",
   async () => {
-    const { paths } = (await gateway.api("GET", "/swagger/json")).body;
+    const { paths, components } = (await gateway.api("GET", "/swagger/json")).body;
     expect((await gateway.operate("remote", "on", "--endpoint", "home.example.org")).code).toBe(0);
     let bodies = 0;
     /** The ids that the gateway has given, by the path that made something. */
     const made = new Map<string, string>();
     for (const [path, operations] of Object.entries<object>(paths)) {
       for (const [method, { parameters = [], requestBody }] of Object.entries(operations)) {
-        const [example] = requestBody?.content["application/json"].schema.examples ?? [];
+        const example = requestBody?.content["application/json"].examples?.example.value;
         bodies += example === undefined ? 0 : 1;
-        const filled = withExamples(path.replace("{id}", made.get(dirname(path)) ?? "{id}"), parameters);
+        const known = path.replace("{id}", made.get(dirname(path)) ?? "{id}");
+        const filled = withExamples(known, parameters, components.schemas);
         const { status, body } = await gateway.api(method.toUpperCase(), filled, example);
         // A plain request is not a WebSocket handshake, and what is for HTTPS only is not read here, where that is off.
         const isForHttps = String(body?.error).startsWith("this is served by HTTPS only");
@@ -149,8 +150,15 @@ test(
 );
 
 /** The address with the examples of the parameters that it needs. */
-function withExamples(path: string, parameters: readonly Parameter[]): string {
-  const exampleOf = ({ schema }: Parameter) => schema.example ?? schema.anyOf?.[0]?.const ?? "";
+function withExamples(
+  path: string,
+  parameters: readonly Parameter[],
+  schemas: Record<string, Words>,
+): string {
+  const exampleOf = ({ schema: { $ref = "", ...schema }, examples }: Parameter) => {
+    const { enum: words } = schemas[$ref.replace(/.*\//, "")] ?? schema;
+    return examples?.example.value ?? words?.[0] ?? "";
+  };
   const filled = parameters.reduce((text, each) => text.replace(`{${each.name}}`, exampleOf(each)), path);
   const query = new URLSearchParams();
   for (const each of parameters)
@@ -158,9 +166,13 @@ function withExamples(path: string, parameters: readonly Parameter[]): string {
   return query.size === 0 ? filled : `${filled}?${query}`;
 }
 
+interface Words {
+  enum?: string[];
+}
 interface Parameter {
   name: string;
   in: string;
   required?: boolean;
-  schema: { example?: string; anyOf?: { const: string }[] };
+  schema: Words & { $ref?: string };
+  examples?: { example: { value: string } };
 }

@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { Compile } from "typebox/compile";
+import { SCHEMAS } from "../../src/http/schema-names.ts";
 import { Home } from "./home.ts";
 
 const home = await Home.start();
@@ -93,11 +94,11 @@ const ENDPOINTS = [
   "get /ws",
 ];
 
-/** Status codes of the routes outside `/api`, and those of them that answer with plain text. */
+/** Answers of the routes outside `/api`, and those of them that are plain text. */
 const OTHERS: Record<string, { codes: string[]; plain: string[] }> = {
   "/health": { codes: ["200", "403", "500"], plain: ["200", "500"] },
   "/metrics": { codes: ["200", "401", "403", "429", "500"], plain: ["200"] },
-  "/ws": { codes: ["101", "400", "401", "403", "426", "429", "503"], plain: [] },
+  "/ws": { codes: ["101", "4XX", "default"], plain: [] },
 };
 
 test("the document lists the endpoints, the figures and the events, and nothing else", async () => {
@@ -109,40 +110,99 @@ test("the document lists the endpoints, the figures and the events, and nothing 
   expect(listed.sort()).toEqual([...ENDPOINTS].sort());
 });
 
-interface Documented {
+interface Operation {
+  operationId: string;
+  summary: string;
   description: string;
-  content: Record<string, { schema: { type: string; properties?: object } }>;
-  headers?: object;
+  tags: string[];
+  requestBody?: { content: Record<string, { schema: { $ref?: string } }> };
+  responses: Record<
+    string,
+    { description: string; content: Record<string, { schema: { type?: string; $ref?: string } }> }
+  >;
 }
 
-test("each endpoint has a description and a schema for each status code", async () => {
+const operations = async () => {
   const { paths } = await document();
-  for (const endpoint of ENDPOINTS) {
+  return ENDPOINTS.map((endpoint) => {
     const [method = "", path = ""] = endpoint.split(" ");
-    const { responses, summary } = paths[path][method];
-    const codes = OTHERS[path]?.codes ?? ["200", "400", "401", "403", "404", "429", "500"];
+    return { endpoint, path, operation: paths[path][method] as Operation };
+  });
+};
+
+test("each operation is named by a verb and a noun, once, and is described", async () => {
+  const { tags } = await document();
+  const described = tags.map(({ name, description }: Record<string, string>) => description && name);
+  const ids = new Set<string>();
+  for (const { endpoint, operation } of await operations()) {
+    const { operationId, summary, description, tags } = operation;
+    expect({ endpoint, operationId }).toEqual({
+      endpoint,
+      operationId: expect.stringMatching(/^[a-z]+([A-Z][a-z]+)*$/),
+    });
+    expect({ endpoint, isNew: !ids.has(operationId) }).toEqual({ endpoint, isNew: true });
+    ids.add(operationId);
+    expect(summary.length).toBeLessThan(70);
+    expect(description).toMatch(/^[A-Z`0-9].*\.$/);
+    expect(described).toContain(tags[0]);
+  }
+});
+
+test("each body has a name, and each endpoint has the answers that all have in common", async () => {
+  const { components } = await document();
+  const isNamed = (schema?: { $ref?: string }) =>
+    components.schemas[schema?.$ref?.replace("#/components/schemas/", "") ?? ""] !== undefined;
+  for (const { endpoint, path, operation } of await operations()) {
+    const { requestBody, responses } = operation;
+    const codes = OTHERS[path]?.codes ?? ["200", "4XX", "5XX"];
     expect({ endpoint, codes: Object.keys(responses) }).toEqual({ endpoint, codes });
-    expect(summary).toBeString();
-    for (const [code, { description, content, headers }] of Object.entries<Documented>(responses)) {
+    for (const content of Object.values(requestBody?.content ?? {}))
+      expect({ endpoint, isNamed: isNamed(content.schema) }).toEqual({ endpoint, isNamed: true });
+    for (const [code, response] of Object.entries(responses)) {
+      const { description, content } = resolved(response, components);
       expect(description).toBeString();
       const type = OTHERS[path]?.plain.includes(code) ? "text/plain" : "application/json";
       expect(Object.keys(content)).toEqual([type]);
       const schema = content[type]?.schema;
       if (type === "text/plain") expect(schema?.type).toBe("string");
-      else if (code !== "101") expect(Object.keys(schema?.properties ?? {}).length).toBeGreaterThan(0);
-      if (OTHERS[path] === undefined) expect(Object.keys(headers ?? {})).toContain("X-RateLimit-Remaining");
-      if (code === "429" && OTHERS[path] === undefined)
-        expect(Object.keys(headers ?? {})).toContain("Retry-After");
+      else expect({ endpoint, code, isNamed: isNamed(schema) }).toEqual({ endpoint, code, isNamed: true });
     }
   }
+  for (const name of ["Done", "Refused", "Failed"])
+    expect(Object.keys(components.responses[name].headers)).toContain("X-RateLimit-Remaining");
+  expect(Object.keys(components.responses.Refused.headers)).toContain("Retry-After");
 });
 
+function resolved<Response>(
+  response: Response & { $ref?: string },
+  { responses }: Record<string, Record<string, Response>>,
+) {
+  return { ...responses?.[response.$ref?.replace("#/components/responses/", "") ?? ""], ...response };
+}
+
+test("the document has nothing that it does not use, and uses nothing that it does not have", async () => {
+  const { components, ...rest } = await document();
+  const uses = new Set(JSON.stringify({ components, ...rest }).match(/(?<=#\/components\/)\w+\/\w+/g));
+  const has = Object.entries<object>(components).flatMap(([kind, all]) =>
+    Object.keys(all).map((name) => `${kind}/${name}`),
+  );
+  expect([...uses].sort()).toEqual(has.sort());
+});
+
+test("each schema has one name", () => {
+  const texts = Object.entries<object>(SCHEMAS).map(([name, schema]) => ({
+    name,
+    text: JSON.stringify({ ...schema, description: undefined }),
+  }));
+  const groups = Object.values(Object.groupBy(texts, ({ text }) => text));
+  expect(groups.filter((group) => group?.length !== 1)).toEqual([]);
+});
 test("each message of /ws is a schema of its own, named as its type", async () => {
   const { paths, components } = await document();
   const { schema } = paths["/ws"].get.responses[101].content["application/json"];
-  expect(schema).toEqual({ $ref: "#/components/schemas/event" });
-  const { event, ...messages } = components.schemas;
-  expect(Object.keys(messages)).toEqual([
+  expect(schema).toEqual({ $ref: "#/components/schemas/Event" });
+  const { Event: event } = components.schemas;
+  const types = [
     "status_change",
     "tunnel_update",
     "tunnel_removed",
@@ -161,19 +221,19 @@ test("each message of /ws is a schema of its own, named as its type", async () =
     "speed_update",
     "security_alert",
     "traffic",
-  ]);
+  ];
   expect(event).toEqual({
-    oneOf: Object.keys(messages).map((name) => ({ $ref: `#/components/schemas/${name}` })),
+    oneOf: types.map((name) => ({ $ref: `#/components/schemas/${name}` })),
     discriminator: { propertyName: "type" },
   });
-  for (const [name, { properties, required }] of Object.entries<{ properties: never; required: string[] }>(
-    messages,
-  )) {
+  for (const name of types) {
+    const { properties, required } = components.schemas[name];
     expect(properties).toMatchObject({ type: { const: name } });
     expect(required).toEqual(["type", "payload", "stale"]);
   }
-  const status = paths["/api/status"].get.responses[200].content["application/json"].schema;
-  expect(messages.status_change.properties.payload.required).toEqual(status.required);
+  expect(components.schemas.status_change.properties.payload).toEqual({
+    $ref: "#/components/schemas/Status",
+  });
 });
 
 test("what is answered without a body is told of, as no endpoint answers so", async () => {
@@ -182,19 +242,20 @@ test("what is answered without a body is told of, as no endpoint answers so", as
 });
 
 test("a refusal is documented as it is sent", async () => {
-  const { paths } = await document();
-  const { schema } = paths["/api/connect"].post.responses[404].content["application/json"];
-  expect(schema.required).toEqual(["success", "error"]);
-  expect(schema.properties.success).toEqual({ type: "boolean", const: false });
+  const { components } = await document();
+  const { required, properties } = components.schemas.Error;
+  expect(required).toEqual(["success", "error"]);
+  expect(properties.success).toEqual({ type: "boolean", const: false });
 });
 
 test("request bodies and path parameters are documented", async () => {
-  const { paths } = await document();
+  const { paths, components } = await document();
+  const named = ({ $ref }: { $ref: string }) => components.schemas[$ref.replace(/.*\//, "")];
   const fields = (path: string) => {
     const { content, required } = paths[path].post.requestBody;
     expect(required).toBe(true);
     expect(Object.keys(content)).toEqual(["application/json"]);
-    const { schema } = content["application/json"];
+    const schema = named(content["application/json"].schema);
     expect(schema.additionalProperties).toBe(false);
     return schema.required;
   };
@@ -204,15 +265,11 @@ test("request bodies and path parameters are documented", async () => {
   expect(fields("/api/import")).toEqual(["name", "config"]);
   const [provider] = paths["/api/provider/{provider}"].post.parameters;
   expect(provider).toMatchObject({ in: "path", name: "provider", required: true });
-  expect(provider.schema.anyOf.map((each: { const: string }) => each.const)).toEqual([
-    "managed",
-    "custom",
-    "imported",
-  ]);
+  expect(named(provider.schema)).toEqual({ type: "string", enum: ["managed", "custom", "imported"] });
   for (const path of ["/api/custom/remove/{name}", "/api/import/{name}"]) {
     const [name] = paths[path].delete.parameters;
     expect(name).toMatchObject({ in: "path", name: "name", required: true, schema: { type: "string" } });
-    expect(name.schema.example).toBeString();
+    expect(name.examples.example.value).toBeString();
   }
 });
 
@@ -225,25 +282,38 @@ test("the document is valid OpenAPI", async () => {
 });
 
 test("each example in the document fits its schema", async () => {
-  const found = examplesIn(await document());
+  const whole = await document();
+  const found = examplesIn(whole);
   for (const { schema, example } of found) {
-    expect({ example, fits: Compile(schema).Check(example) }).toEqual({ example, fits: true });
+    const { components } = whole;
+    expect({ example, fits: Compile(inlined(schema, components.schemas)).Check(example) }).toEqual({
+      example,
+      fits: true,
+    });
   }
-  expect(found.length).toBeGreaterThan(10);
+  expect(found.length).toBeGreaterThan(60);
 });
 
-/** Every schema with examples, wherever it stands. */
+/** Every example with its schema: of a body, of a parameter, or in the schema itself. */
 function examplesIn(node: unknown): { schema: object; example: unknown }[] {
   if (typeof node !== "object" || node === null) return [];
-  const { examples, example } = node as { examples?: unknown; example?: unknown };
-  const all = [
-    ...(Array.isArray(examples) ? examples : []),
-    ...(typeof example === "string" ? [example] : []),
-  ];
-  return [
-    ...all.map((each) => ({ schema: node, example: each })),
-    ...Object.values(node).flatMap(examplesIn),
-  ];
+  const { examples, schema = {} } = node as { examples?: object; schema?: object };
+  const own = Array.isArray(examples)
+    ? examples.map((example) => ({ schema: node, example }))
+    : Object.values(examples ?? {}).map(({ value }) => ({ schema, example: value }));
+  return [...own, ...Object.values(node).flatMap(examplesIn)];
+}
+
+/** The same schema without references. */
+function inlined(node: unknown, schemas: Record<string, object>): object {
+  if (typeof node !== "object" || node === null) return node as never;
+  if (Array.isArray(node)) return node.map((each) => inlined(each, schemas));
+  const { $ref, ...rest } = node as { $ref?: string };
+  const target = $ref === undefined ? {} : inlined(schemas[$ref.replace(/.*\//, "")], schemas);
+  return {
+    ...target,
+    ...Object.fromEntries(Object.entries(rest).map(([key, each]) => [key, inlined(each, schemas)])),
+  };
 }
 
 const PAGE = "/swagger";

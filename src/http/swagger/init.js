@@ -42,15 +42,19 @@ function show(token) {
 
 /**
  * The part of the document at a path. Swagger UI itself would resolve the whole document for each operation that is
- * opened, which takes seconds; this one has few references, and all are to its own components.
+ * opened, which takes seconds; all references are to the document's own components, and none leads back to itself.
  */
 async function resolveSubtree(document, path) {
   const at = (keys) => keys.reduce((part, key) => part?.[key], document);
   const resolved = (part) => {
     if (typeof part !== "object" || part === null) return part;
     if (Array.isArray(part)) return part.map(resolved);
-    if (typeof part.$ref === "string") return resolved(at(part.$ref.split("/").slice(1)));
-    return Object.fromEntries(Object.entries(part).map(([key, each]) => [key, resolved(each)]));
+    const { $ref, ...own } = part;
+    const target = typeof $ref === "string" ? resolved(at($ref.split("/").slice(1))) : {};
+    return {
+      ...target,
+      ...Object.fromEntries(Object.entries(own).map(([key, each]) => [key, resolved(each)])),
+    };
   };
   return { spec: resolved(at(path)), errors: [] };
 }

@@ -1,0 +1,208 @@
+import { Access, NewToken, ShownToken, TokenList, TokenRequest } from "../access/schema.ts";
+import { AlertCode } from "../base/alert.ts";
+import { HttpsStatus } from "../certificates/schema.ts";
+import { Check, Checks } from "../checks/schema.ts";
+import {
+  Destination,
+  DestinationBody,
+  DestinationChange,
+  DestinationList,
+  Explanation,
+} from "../destinations/schema.ts";
+import {
+  DefaultExit,
+  Device,
+  DeviceChange,
+  DeviceList,
+  GivenQuota,
+  LABELS,
+  OwnDevice,
+  Rate,
+  SharedQuota,
+  SharedRate,
+  UsedQuota,
+} from "../devices/schema.ts";
+import { DnsLists, DnsListsBody, DnsPauseBody, DnsStatus, QueryLogShown } from "../dns/schema.ts";
+import { Forward, ForwardChange, ForwardList, ForwardProtocol } from "../forwards/schema.ts";
+import { HistoryPage } from "../history/schema.ts";
+import { JournalEntry, JournalPage } from "../journal/schema.ts";
+import { NewTarget, ShownTarget, TargetList, TestResults } from "../notifications/schema.ts";
+import { Credentials, LoggedOut, ShownAccount } from "../providers/schema.ts";
+import {
+  AddedRemoteDevice,
+  NewRemoteDevice,
+  RemoteDevice,
+  RemoteDeviceChange,
+  RemoteStatus,
+} from "../remote/schema.ts";
+import { Schedule, ScheduleBody, ScheduleList } from "../schedules/schema.ts";
+import {
+  CustomServer,
+  Favourite,
+  FavouriteList,
+  ImportedConfig,
+  Managed,
+  Provider,
+  ServerRecord,
+  ServerTree,
+  Transport,
+  Updated,
+  Wish,
+} from "../servers/schema.ts";
+import { RunningSpeedTest, SpeedBody, SpeedResult, SpeedTestList } from "../speed/schema.ts";
+import { Last } from "../tunnel/last.ts";
+import { MoveWhen, Order, OrderTarget } from "../tunnel/order.ts";
+import { Quality, StateName, Status, TunnelRow } from "../tunnel/schema.ts";
+import { Refusal, Success } from "./answers.ts";
+import {
+  AgreedRestore,
+  BackupFile,
+  BackupRequest,
+  RestorePreview,
+  RestoreRequest,
+  RestoreResult,
+} from "./backup-schema.ts";
+import { EVENTS, EventMessage, StaleField } from "./event.ts";
+import { LoopStatus, PortForward, PublicIp } from "./gluetun.ts";
+import { GluetunSettings } from "./gluetun-settings.ts";
+import { PageAnswers } from "./page.ts";
+import {
+  Disconnected,
+  Imported,
+  KeyPair,
+  KillSwitchLayers,
+  ManagedChoice,
+  ManagedChoices,
+  Network,
+  Providers,
+  RoundTripList,
+  ServerCounts,
+  Servers,
+  Switched,
+  TunnelRows,
+} from "./schema.ts";
+import { ChangedSettings, ShownSettings } from "./settings-schema.ts";
+import { ConnectTarget, MainConnect, TunnelConnect } from "./tunnels.ts";
+
+/** The schemas that the OpenAPI document names. Clients are generated from it, so a name stays what it is. */
+export const SCHEMAS = {
+  Error: Refusal,
+  Success,
+  // tunnels
+  Status,
+  Tunnel: TunnelRow,
+  TunnelList: TunnelRows,
+  TunnelState: StateName,
+  TunnelOrder: Order,
+  TunnelTarget: OrderTarget,
+  LastTargets: Last,
+  MoveReason: MoveWhen,
+  Quality,
+  ConnectRequest: MainConnect,
+  TunnelConnectRequest: TunnelConnect,
+  ConnectTarget,
+  Disconnected,
+  SpeedTest: SpeedResult,
+  SpeedTestList,
+  SpeedTestRequest: SpeedBody,
+  RunningSpeedTest,
+  // servers
+  Server: ServerRecord,
+  ServerList: Servers,
+  ServersByPlace: ServerTree,
+  ServerCounts,
+  Provider,
+  ProviderList: Providers,
+  SwitchedProvider: Switched,
+  ManagedProvider: Managed,
+  ManagedProviderList: ManagedChoices,
+  ManagedProviderChoice: ManagedChoice,
+  UpdatedServers: Updated,
+  Transport,
+  FixedTransport: Wish,
+  Favourite,
+  FavouriteList,
+  RoundTripList,
+  CustomServer,
+  ServerImport: ImportedConfig,
+  ImportedServer: Imported,
+  KeyPair,
+  // accounts
+  Account: ShownAccount,
+  Credentials,
+  LoggedOut,
+  // devices
+  Device,
+  DeviceList,
+  DeviceChange,
+  DeviceIcon: LABELS.icon,
+  OwnDevice,
+  DefaultExit,
+  Rate,
+  SharedRate,
+  Quota: UsedQuota,
+  QuotaRequest: GivenQuota,
+  SharedQuota,
+  Forward,
+  ForwardList,
+  ForwardChange,
+  ForwardProtocol,
+  RemoteAccess: RemoteStatus,
+  RemoteDevice,
+  RemoteDeviceRequest: NewRemoteDevice,
+  RemoteDeviceChange,
+  AddedRemoteDevice,
+  Network,
+  // destinations and schedules
+  Destination,
+  DestinationList,
+  DestinationRequest: DestinationBody,
+  DestinationChange,
+  DestinationExplanation: Explanation,
+  Schedule,
+  ScheduleList,
+  ScheduleRequest: ScheduleBody,
+  // DNS
+  Dns: DnsStatus,
+  DnsLists,
+  DnsListsChange: DnsListsBody,
+  DnsPause: DnsPauseBody,
+  DnsLog: QueryLogShown,
+  // what happens
+  JournalEntry,
+  JournalPage,
+  AlertCode,
+  History: HistoryPage,
+  Page: PageAnswers,
+  Event: EventMessage,
+  StalePaths: StaleField,
+  ...EVENTS,
+  // health
+  KillSwitch: KillSwitchLayers,
+  Check,
+  CheckList: Checks,
+  // settings
+  Settings: ShownSettings,
+  SettingsChange: ChangedSettings,
+  NotificationTarget: ShownTarget,
+  NotificationTargetList: TargetList,
+  NotificationTargetRequest: NewTarget,
+  NotificationTest: TestResults,
+  Token: ShownToken,
+  TokenList,
+  TokenRequest,
+  CreatedToken: NewToken,
+  Backup: BackupFile,
+  BackupRequest,
+  RestorePreview,
+  RestorePreviewRequest: RestoreRequest,
+  RestoreRequest: AgreedRestore,
+  RestoreResult,
+  Access,
+  Https: HttpsStatus,
+  // gluetun's control server
+  GluetunPublicIp: PublicIp,
+  GluetunForwardedPorts: PortForward,
+  GluetunStatus: LoopStatus,
+  GluetunSettings,
+};
