@@ -52,7 +52,9 @@ import {
 import { RunningSpeedTest, SpeedBody, SpeedResult, SpeedTestList } from "../speed/schema.ts";
 import { Last } from "../tunnel/last.ts";
 import { MoveWhen, Order, OrderTarget } from "../tunnel/order.ts";
-import { Quality, StateName, Status, TunnelRow } from "../tunnel/schema.ts";
+import { Quality } from "../tunnel/quality-facts.ts";
+import { Status, TunnelRow } from "../tunnel/schema.ts";
+import { StateName } from "../tunnel/state.ts";
 import { Refusal, Success } from "./answers.ts";
 import {
   AgreedRestore,
