@@ -21,6 +21,8 @@ export interface Part<Value> {
    * refuses, and `change` throws its error.
    */
   follows?: boolean;
+  /** Whether it may take long, and keeps the order of its calls: only changes that depend on one another wait for it. */
+  isSlow?: boolean;
 }
 
 interface Deps<Value> {
@@ -31,6 +33,8 @@ interface Deps<Value> {
   write: (stored: Value, value: Value) => void;
   /** In the order in which they are applied. Those that do not loosen anything come first. */
   parts: readonly Part<Value>[];
+  /** A value without an earlier change, if a slow part has refused that; what was changed since stays. */
+  undo?: (value: Value, before: Value, after: Value) => Value;
   /** Called once a change is in force, saved or not, and after each `load`; not for a change that was refused. */
   changed?: (before: Value, after: Value) => void;
   /** What people are told of a change that is in force and could not be saved. */
@@ -46,6 +50,15 @@ export function effectBy<Value>(permitted: (value: Value) => readonly string[]):
   };
 }
 
+type Answer = (ended: Promise<void> | void) => void;
+type Edit<Value> = (value: Value) => Value | Promise<Value>;
+
+interface Pending<Value> {
+  before: Value;
+  after: Value;
+  ended: Promise<unknown>;
+}
+
 /** The disk may be full for hours. */
 const SAVE_AGAIN_EVERY_MS = 15_000;
 
@@ -58,7 +71,8 @@ const SAVE_AGAIN_EVERY_MS = 15_000;
  *   does not take effect.
  * - If a part refuses a change, all parts and the database are as before, and `change` throws its error.
  *
- * Changes run one after another. Each gets what the one before it has left.
+ * Changes run one after another. Each gets what the one before it has left. A slow part is the exception: the next
+ * change does not wait for it, unless it depends on the change that this part still has to answer.
  */
 export class Decision<Value> {
   private current: Value;
@@ -66,6 +80,8 @@ export class Decision<Value> {
   private isUnsaved = false;
   /** Set while the database has what another writer has written, and this has not read. */
   private stale: { ready: Promise<unknown> | undefined } | null = null;
+  /** The last change of slow parts, until they have answered. */
+  private pending: Pending<Value> | null = null;
   private readonly queue = new Queue();
 
   constructor(private readonly deps: Deps<Value>) {
@@ -85,15 +101,8 @@ export class Decision<Value> {
   /**
    * Resolves once the new value is saved and in force. If `edit` throws, or returns what it was given, nothing changes.
    */
-  change(edit: (value: Value) => Value | Promise<Value>): Promise<void> {
-    return this.queue.add(async () => {
-      const [before, after] = await this.edited(edit);
-      if (after === before) return this.assertSaved(this.saveRest());
-      const holds = this.holdsUnsaved(before, after);
-      const fault = holds ? await this.tighten(before, after) : await this.loosen(before, after);
-      this.deps.changed?.(before, after);
-      if (fault !== null) throw fault;
-    });
+  change(edit: Edit<Value>): Promise<void> {
+    return this.inTurn((answer) => this.make(edit, answer));
   }
 
   /**
@@ -103,9 +112,11 @@ export class Decision<Value> {
    */
   reload(ready?: Promise<unknown>): Promise<void> {
     this.stale = { ready };
-    return this.queue.add(async () => {
-      for (const outcome of await this.readAgain(ready))
-        if (outcome.status === "rejected") throw outcome.reason;
+    return this.inTurn(async (answer) => {
+      const refused = await this.readAgain(ready);
+      const slow = this.deps.parts.filter(({ isSlow }) => isSlow).map((part) => part.apply(this.current));
+      if (refused.length > 0) slow.push(Promise.reject(refused[0]));
+      answer(slow.length === 0 ? undefined : allOf(slow));
     });
   }
 
@@ -123,23 +134,62 @@ export class Decision<Value> {
     if (this.isUnsaved) await this.queue.add(() => this.saveRest());
   }
 
-  /** Runs work that no change overlaps. */
-  between<T>(work: () => T | Promise<T>): Promise<T> {
+  /** Runs work that no change overlaps, and after which none is taken back. */
+  async between<T>(work: () => T | Promise<T>): Promise<T> {
+    while (this.pending !== null) await this.pending.ended;
     return this.queue.add(work);
   }
 
-  private async readAgain(ready: Promise<unknown> | undefined): Promise<PromiseSettledResult<void>[]> {
+  /** The turn ends before what is answered with has. */
+  private inTurn(work: (answer: Answer) => Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => void this.queue.add(() => work(resolve).catch(reject)));
+  }
+
+  /** What closes comes first, as in a change. A place that fails keeps no other from it. */
+  private async readAgain(ready: Promise<unknown> | undefined): Promise<unknown[]> {
     await ready?.catch(() => {});
     const before = this.current;
     this.current = this.deps.read();
     this.isUnsaved = false;
     this.stale = null;
-    const applied = await Promise.allSettled(this.deps.parts.map((part) => part.apply(this.current)));
+    const refused: unknown[] = [];
+    const parts = this.deps.parts.filter(({ isSlow }) => !isSlow);
+    for (const part of inOrder(parts, before, this.current))
+      await part.apply(this.current).catch((error: unknown) => refused.push(error));
     this.deps.changed?.(before, this.current);
-    return applied;
+    return refused;
   }
 
-  private async edited(edit: (value: Value) => Value | Promise<Value>): Promise<[Value, Value]> {
+  private async make(edit: Edit<Value>, answer: Answer): Promise<void> {
+    const [before, after] = await this.edited(edit);
+    const { pending } = this;
+    if (pending !== null && !(await this.isApart(pending, edit, before, after)))
+      return answer(pending.ended.then(() => this.change(edit)));
+    if (after === before) return answer(this.assertSaved(this.saveRest()));
+    const holds = this.holdsUnsaved(before, after);
+    const fault = holds ? await this.tighten(before, after) : await this.loosen(before, after);
+    const ended = this.putSlowly(before, after);
+    if (fault === null) return answer(ended);
+    if (ended === undefined) throw fault;
+    answer(ended.then(() => Promise.reject(fault)));
+  }
+
+  /** Whether it is the same change whatever comes of the one that slow parts still have to answer. */
+  private async isApart(
+    pending: Pending<Value>,
+    edit: Edit<Value>,
+    before: Value,
+    after: Value,
+  ): Promise<boolean> {
+    if (this.changedParts(before, after, true).length > 0) return false;
+    return Bun.deepEquals(this.without(pending, after), await edit(this.without(pending, before)));
+  }
+
+  private without({ before, after }: Pick<Pending<Value>, "before" | "after">, value: Value): Value {
+    return this.deps.undo?.(value, before, after) ?? value;
+  }
+
+  private async edited(edit: Edit<Value>): Promise<[Value, Value]> {
     for (;;) {
       // `reload` comes later, puts it in force again, and throws what fails.
       if (this.stale !== null) await this.readAgain(this.stale.ready);
@@ -187,19 +237,55 @@ export class Decision<Value> {
     return late;
   }
 
+  /** Ends once the slow parts have it, or it is taken back. Undefined if it is nothing to them. */
+  private putSlowly(before: Value, after: Value): Promise<void> | undefined {
+    const parts = this.changedParts(before, after, true);
+    if (parts.length === 0) this.deps.changed?.(before, after);
+    if (parts.length === 0) return;
+    const ended = this.applySlowly(parts, before, after);
+    this.pending = { before, after, ended: ended.catch(() => {}) };
+    return ended.then(() => this.deps.changed?.(before, after));
+  }
+
+  private async applySlowly(parts: readonly Part<Value>[], before: Value, after: Value): Promise<void> {
+    try {
+      for (const part of parts) await part.apply(this.current);
+    } catch (error) {
+      await this.queue.add(() => this.takeBack(before, after));
+      await Promise.allSettled(parts.map((part) => part.apply(this.current)));
+      await this.retry();
+      throw error;
+    } finally {
+      this.pending = null;
+    }
+  }
+
+  /** The database has it no more once what is open is closed. */
+  private async takeBack(before: Value, after: Value): Promise<void> {
+    if (this.stale !== null) await this.readAgain(this.stale.ready);
+    const present = this.current;
+    this.current = this.without({ before, after }, present);
+    this.isUnsaved = true;
+    for (const part of this.changedParts(this.current, present).toReversed())
+      await part.apply(this.current).catch(() => {});
+  }
+
   /** What is open is closed before the database has it no more. */
   private async refused(before: Value, after: Value, isSaved: boolean, error: unknown): Promise<never> {
     this.current = before;
     for (const part of this.changedParts(before, after).toReversed())
       await part.apply(before).catch(() => {});
+    // Another change may have had it applied there meanwhile.
+    for (const part of this.changedParts(before, after, true)) void part.apply(before).catch(() => {});
     if (isSaved && this.trySave(after, before) !== null) this.isUnsaved = true;
     throw error;
   }
 
-  private changedParts(before: Value, after: Value): Part<Value>[] {
-    const loosens = (part: Part<Value>) => part.effect(before, after) === "loosens";
-    const changed = this.deps.parts.filter(({ of }) => !of || !Bun.deepEquals(of(before), of(after)));
-    return [...changed.filter((part) => !loosens(part)), ...changed.filter(loosens)];
+  private changedParts(before: Value, after: Value, slow = false): Part<Value>[] {
+    const changed = this.deps.parts.filter(
+      ({ of, isSlow = false }) => isSlow === slow && !(of && Bun.deepEquals(of(before), of(after))),
+    );
+    return inOrder(changed, before, after);
   }
 
   /** What changes before have left unsaved. */
@@ -226,4 +312,15 @@ export class Decision<Value> {
     store.atomically(() => write(known, value));
     this.isUnsaved = false;
   }
+}
+
+/** Waits for all of them, and throws what the first that fails has thrown. */
+async function allOf(all: readonly Promise<unknown>[]): Promise<void> {
+  await Promise.allSettled(all);
+  await Promise.all(all);
+}
+
+function inOrder<Value>(parts: readonly Part<Value>[], before: Value, after: Value): Part<Value>[] {
+  const loosens = (part: Part<Value>) => part.effect(before, after) === "loosens";
+  return [...parts.filter((part) => !loosens(part)), ...parts.filter(loosens)];
 }

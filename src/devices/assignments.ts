@@ -8,6 +8,7 @@ import type {
   Exit,
   PolicyPart,
 } from "../killswitch/policy.ts";
+import { withDirect } from "./direct.ts";
 import { formatExit } from "./exit.ts";
 import { type ExitOrder, formatOrder } from "./exit-order.ts";
 import type { ExitsInForce } from "./exits-in-force.ts";
@@ -27,6 +28,7 @@ import {
   orderOf,
   recordOf,
   saveDecisions,
+  undoneIn,
 } from "./record.ts";
 import { titlesOf } from "./title.ts";
 
@@ -35,7 +37,7 @@ interface Deps {
   killSwitch: { update(owner: string, part: PolicyPart): Promise<void> };
   inForce: Pick<ExitsInForce, "of" | "keep">;
   fixed: Pick<FixedAddresses, "apply">;
-  limits: Pick<Limits, "apply" | "take" | "count">;
+  limits: Pick<Limits, "apply" | "take">;
   deviceAt: DeviceAt;
   /** Whether it is a device on the road: those have a limit of their own. */
   isRemote: (id: DeviceId) => boolean;
@@ -63,21 +65,24 @@ export class Assignments {
       write: (stored, decisions) => saveDecisions(store, stored, decisions),
       parts: [
         {
+          of: (decisions) => this.partOf(decisions),
+          apply: (decisions) => this.block(decisions),
+          effect: exitsEffect,
+        },
+        {
           of: ({ address }) => address,
           apply: ({ address }) => fixed.apply(address.own),
           effect: () => "neither",
+          isSlow: true,
         },
         {
           of: ({ rate, quota }) => [rate, quota],
           apply: ({ rate, quota }) => limits.apply(rate, quota),
           effect: (before, after) => effectOn(["rate", "quota"], before, after),
-        },
-        {
-          of: (decisions) => this.partOf(decisions),
-          apply: (decisions) => this.block(decisions),
-          effect: exitsEffect,
+          isSlow: true,
         },
       ],
+      undo: without,
       changed: deps.onChange,
     });
     limits.take(this.current.rate, this.current.quota);
@@ -113,13 +118,10 @@ export class Assignments {
     return this.decision.reload().finally(() => this.keepOrders());
   }
 
-  /** With `isCounted`, what was used of quotas is read before. */
-  change(edit: (decisions: Decisions) => Decisions, isCounted = false): Promise<void> {
-    const change = async (before: Decisions) => {
-      if (isCounted) await this.deps.limits.count();
-      return this.bounded(before, edit(before));
-    };
-    return this.decision.change(change).finally(() => this.keepOrders());
+  change(edit: (decisions: Decisions) => Decisions): Promise<void> {
+    return this.decision
+      .change((before) => this.bounded(before, edit(before)))
+      .finally(() => this.keepOrders());
   }
 
   /** Runs the removal of a tunnel; throws if devices leave by it. None can be given it meanwhile. */
@@ -187,6 +189,12 @@ export class Assignments {
 /** That of the devices without an exit of their own. */
 export function defaultExitOf(decisions: Decisions): DefaultExit {
   return orderOf(decisions, EVERYBODY_ELSE)[0] as DefaultExit;
+}
+
+/** Nobody gets back what root has withdrawn since. */
+function without(decisions: Decisions, before: Decisions, after: Decisions): Decisions {
+  const undone = undoneIn(decisions, before, after);
+  return undone.directAllowed ? undone : withDirect(undone, false);
 }
 
 /** Without the exit `direct`, less leaves outside the tunnel. */

@@ -72,9 +72,7 @@ function limitByTime<Key extends "rate" | "quota">(
   { assignments, onChange }: Deps,
 ): ByTime<Values[Key]> {
   const schedule: ByTime<Values[Key]>["schedule"] = (id, value) =>
-    assignments
-      .change((decisions) => withScheduled(decisions, key, id, value), key === "quota")
-      .finally(() => onChange(id));
+    assignments.change((decisions) => withScheduled(decisions, key, id, value)).finally(() => onChange(id));
   return new Scheduled(assignments, key, schedule, (id, from, to) => {
     const { current } = assignments;
     const [before, after] = [withScheduled(current, key, id, from), withScheduled(current, key, id, to)];

@@ -191,12 +191,11 @@ export class Devices {
   async assign(idText: string, given: DeviceChange): Promise<void> {
     const id = deviceIdIn(idText);
     const record = this.choices.record(id, given);
-    await this.give(id, record, given.quota !== undefined).finally(() => this.rows.touch([id]));
+    await this.give(id, record).finally(() => this.rows.touch([id]));
   }
 
-  /** What was used of a quota is read before another one is given. */
-  private give(id: LimitId, record: () => Partial<DeviceRecord>, isQuota = true): Promise<void> {
-    return this.assignments.change((decisions) => withRecord(decisions, id, record()), isQuota);
+  private give(id: LimitId, record: () => Partial<DeviceRecord>): Promise<void> {
+    return this.assignments.change((decisions) => withRecord(decisions, id, record()));
   }
 
   private changed(before: Decisions, after: Decisions): void {
@@ -250,7 +249,7 @@ export class Devices {
   /** Limits all devices without a limit of their own together; null ends it. What a schedule gives them ends. */
   async setSharedRate(rate: Rate | null): Promise<void> {
     const given = { rate: rateIn(true, rate) };
-    await this.give(EVERYBODY_ELSE, () => given, false).finally(() => this.touch(EVERYBODY_ELSE));
+    await this.give(EVERYBODY_ELSE, () => given).finally(() => this.touch(EVERYBODY_ELSE));
   }
 
   /** The same for what they send and receive together in a day or a month. */

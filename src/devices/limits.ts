@@ -91,11 +91,12 @@ export class Limits {
     this.deps.quotas.take(quotas);
   }
 
-  /** Resolves once the kernel has it. */
+  /** Resolves once the kernel has it. What was used of a quota is read before another one is given. */
   apply(rates: Column<Rate>, quotas: Column<Quota>): Promise<void> {
-    return this.queue.add(() => {
-      this.take(rates, quotas);
-      return this.load();
+    return this.queue.add(async () => {
+      const isCounted = quotas === this.deps.quotas.given || this.deps.quotas.read();
+      await Promise.resolve(isCounted).finally(() => this.take(rates, quotas));
+      await this.load();
     });
   }
 

@@ -47,7 +47,7 @@ interface Loaded {
 
 /** What devices have used of their quotas. The kernel counts and drops. */
 export class Quotas {
-  private given: Column<Quota> = { own: new Map(), scheduled: new Map() };
+  given: Column<Quota> = { own: new Map(), scheduled: new Map() };
   /** The quotas in force. */
   private all: ReadonlyMap<LimitId, Quota> = new Map();
   /** By `countOf`. What is known to be used is more than what the database has. */

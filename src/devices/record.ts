@@ -107,6 +107,17 @@ export function withScheduled(
   return changed === given ? decisions : { ...decisions, [key]: changed };
 }
 
+/** The decisions without a change of devices. What was decided about the same since stays. */
+export function undoneIn(decisions: Decisions, before: Decisions, after: Decisions): Decisions {
+  const columns = FIELD_KEYS.map((key) => {
+    const [former, given] = [before[key], after[key]] as [Column<unknown>, Column<unknown>];
+    const undo = (column: Column<unknown>, id: LimitId) =>
+      Bun.deepEquals(oneOf(column, id), oneOf(given, id)) ? withOne(column, id, oneOf(former, id)) : column;
+    return [key, changedIn(former, given).reduce(undo, decisions[key] as Column<unknown>)] as const;
+  });
+  return { ...decisions, ...Object.fromEntries(columns) };
+}
+
 /** What a change does to what can pass, by some of the fields. */
 export function effectOn(keys: readonly FieldKey[], before: Decisions, after: Decisions): Effect {
   const effects = keys.flatMap((key) => {

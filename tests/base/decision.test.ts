@@ -354,8 +354,8 @@ describe("the same property fails for a decision", () => {
     ],
     [
       "that overlaps another one",
-      "return this.queue.add(async () => {\n      const [before",
-      "return Promise.resolve().then(async () => {\n      const [before",
+      "void this.queue.add(() => work(",
+      "void Promise.resolve().then(() => work(",
     ],
     [
       "that keeps what it had when it is read again",
@@ -365,8 +365,8 @@ describe("the same property fails for a decision", () => {
     ["that makes a change to what was there before it is read again", "this.stale = { ready };", ""],
     [
       "that does not apply what was read again",
-      "this.deps.parts.map((part) => part.apply(this.current))",
-      "[]",
+      "await part.apply(this.current).catch((error: unknown) => refused.push(error));",
+      "void part;",
     ],
     [
       "that swallows the kernel's error",

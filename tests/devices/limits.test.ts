@@ -13,6 +13,7 @@ import { Quotas } from "../../src/devices/quotas.ts";
 import { LIMITS } from "../../src/devices/rate.ts";
 import { type DeviceRecord, idsGiven, withRecord, withScheduled } from "../../src/devices/record.ts";
 import type { Quota, Rate } from "../../src/devices/schema.ts";
+import type { PolicyPart } from "../../src/killswitch/policy.ts";
 import { markOfDevice, markOfRemote } from "../../src/network/device-mark.ts";
 import { quotaText } from "../../src/shared/quotas.ts";
 import { Store } from "../../src/store/store.ts";
@@ -38,6 +39,8 @@ let road: Address[];
 let known: Address[];
 let warnings: string[];
 let usedUp: string[];
+/** What the kill switch was given. */
+let exits: PolicyPart[];
 let zone: string;
 
 beforeEach(async () => {
@@ -49,6 +52,7 @@ beforeEach(async () => {
   known = [];
   warnings = [];
   usedUp = [];
+  exits = [];
   zone = "UTC";
   limits = await fresh();
 });
@@ -72,7 +76,7 @@ class World {
   });
   readonly assignments = new Assignments({
     store,
-    killSwitch: { update: async () => {} },
+    killSwitch: { update: async (_, part) => void exits.push(part) },
     inForce: { of: ([first]) => first, keep: () => {} },
     fixed: { apply: async () => {} },
     limits: this.table,
@@ -111,8 +115,8 @@ class World {
   insideIs = (inside: readonly string[]) => this.table.insideIs(inside);
   check = () => this.table.check();
   count = () => this.table.count();
-  set = (id: LimitId, rate: Rate | null) => this.give(id, { rate }, false);
-  setQuota = (id: LimitId, quota: Quota | null) => this.give(id, { quota }, true);
+  set = (id: LimitId, rate: Rate | null) => this.give(id, { rate });
+  setQuota = (id: LimitId, quota: Quota | null) => this.give(id, { quota });
   schedule = (id: LimitId, rate: Rate | null | undefined) => told(this.byTime.rate.schedule(id, rate));
   scheduleQuota = (id: LimitId, quota: Quota | null | undefined) =>
     told(this.byTime.quota.schedule(id, quota));
@@ -131,8 +135,8 @@ class World {
     await this.table.retry();
   }
 
-  private give(id: LimitId, record: Partial<DeviceRecord>, isQuota: boolean): Promise<Unsaved | null> {
-    return told(this.assignments.change((decisions) => withRecord(decisions, id, record), isQuota));
+  private give(id: LimitId, record: Partial<DeviceRecord>): Promise<Unsaved | null> {
+    return told(this.assignments.change((decisions) => withRecord(decisions, id, record)));
   }
 }
 
@@ -375,6 +379,31 @@ test("a kernel that refuses changes nothing and the client is told; later it is 
   host.fails = () => null;
   await limits.retry();
   expect(lines("rate over")[0]).toContain("2500000 ");
+});
+
+test("a device is blocked at once, and that is answered, while the limits of others hang", async () => {
+  await limits.assignments.change((all) =>
+    withRecord(all, PHONE, { exit: [{ to: "tunnel", name: "main" }] }),
+  );
+  const hang = Promise.withResolvers<void>();
+  const run = host.run.bind(host);
+  host.run = async (...given) => {
+    if (given[0][0] === "nft") await hang.promise;
+    return run(...given);
+  };
+  const whole = limits.assignments.change((all) =>
+    withRecord(all, TV, { name: "TV", icon: "tv", exit: [{ to: "blocked" }], rate: { down: 1, up: 1 } }),
+  );
+  await limits.assignments.change((all) => withRecord(all, PHONE, { exit: [{ to: "blocked" }] }));
+  expect(exits.at(-1)?.routed).toEqual([{ prefix: PHONE as Prefix, exit: { to: "blocked" } }]);
+  host.fails = () => "before";
+  hang.resolve();
+  await expect(whole).rejects.toMatchObject({ code: "kernel_refused" });
+  expect([exits.at(-1)?.devices, store.devices(), limits.of(TV)]).toEqual([
+    [],
+    [{ id: PHONE, name: null, exit: "blocked" }],
+    null,
+  ]);
 });
 
 test("what the kernel refuses does not come with a restart, even if the disk has become full meanwhile", async () => {

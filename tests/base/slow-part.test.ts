@@ -1,0 +1,257 @@
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { Decision, type Effect } from "../../src/base/decision.ts";
+import { GatewayError, Unsaved } from "../../src/base/errors.ts";
+import { nextTurn, Queue } from "../../src/base/queue.ts";
+
+/** Two devices, each with an exit and a rate: the higher, the more can pass. */
+const FIELDS = ["exitA", "exitB", "rateA", "rateB"] as const;
+type Field = (typeof FIELDS)[number];
+type Value = Readonly<Record<Field, number>>;
+type Place = "exit" | "rate";
+const CLOSED: Value = { exitA: 0, exitB: 0, rateA: 0, rateB: 0 };
+
+/** What a place does: `half` is an error after which it has the value. */
+type Answer = "takes" | "refuses" | "half";
+
+interface Action {
+  to: Partial<Value>;
+  /** How many turns each call takes, and what comes of it. */
+  rates: { turns: number; answer: Answer }[];
+  exits: Answer[];
+  disk: boolean[];
+  isLast: boolean;
+}
+
+class Machine {
+  database: Value = CLOSED;
+  readonly kernel: Record<Field, number> = { ...CLOSED };
+  readonly faulty = new Set<Place>();
+  /** What it was told last. */
+  readonly told: Record<Field, number> = { ...CLOSED };
+  disk: boolean[] = [];
+  exits: Answer[] = [];
+  rates: Action["rates"] = [];
+  /** Set while the place of rates does not answer. */
+  hang: Promise<void> | null = null;
+  /** What the database has had since nobody has waited for anything. */
+  kept: Value[] = [CLOSED];
+  private readonly queue = new Queue();
+
+  decision(Kind: typeof Decision): Decision<Value> {
+    let written: Value = CLOSED;
+    return new Kind<Value>({
+      store: {
+        atomically: (work) => {
+          written = this.database;
+          work();
+          if (this.disk.shift() === false) throw new GatewayError("storage_full", "the disk is full");
+          this.database = written;
+          this.kept.push(written);
+        },
+      },
+      read: () => ({ ...this.database }),
+      write: (stored, value) => {
+        for (const field of FIELDS)
+          if (stored[field] !== value[field]) written = { ...written, [field]: value[field] };
+      },
+      parts: [
+        {
+          of: ({ exitA, exitB }) => [exitA, exitB],
+          apply: (value) => this.take("exit", value, 1, this.exits.shift()),
+          effect: (before, after) => effectOf("exit", before, after),
+        },
+        {
+          of: ({ rateA, rateB }) => [rateA, rateB],
+          apply: (value) =>
+            this.queue.add(async () => {
+              await this.hang;
+              const { turns, answer } = this.rates.shift() ?? { turns: 1, answer: "takes" };
+              await this.take("rate", value, turns, answer);
+            }),
+          effect: (before, after) => effectOf("rate", before, after),
+          isSlow: true,
+        },
+      ],
+      undo: (value, before, after) => {
+        const undone = FIELDS.filter(
+          (field) => before[field] !== after[field] && value[field] === after[field],
+        );
+        return { ...value, ...Object.fromEntries(undone.map((field) => [field, before[field]])) };
+      },
+    });
+  }
+
+  private async take(place: Place, value: Value, turns: number, answer: Answer = "takes"): Promise<void> {
+    for (let turn = 0; turn < turns; turn++) await nextTurn();
+    const fields = FIELDS.filter((field) => field.startsWith(place));
+    for (const field of fields) {
+      this.told[field] = value[field];
+      if (answer !== "refuses") this.kernel[field] = value[field];
+      // Whoever pulls the plug now finds nothing open that was not saved.
+      const open = Math.max(...this.kept.map((kept) => kept[field]));
+      if (!this.faulty.has(place)) expect(this.kernel[field]).toBeLessThanOrEqual(open);
+    }
+    if (answer === "takes") this.faulty.delete(place);
+    else this.faulty.add(place);
+    if (answer !== "takes") throw new GatewayError("kernel_refused", "the kernel refuses");
+  }
+}
+
+function effectOf(place: Place, before: Value, after: Value): Effect {
+  const fields = FIELDS.filter((field) => field.startsWith(place));
+  if (fields.some((field) => after[field] > before[field])) return "loosens";
+  return fields.some((field) => after[field] < before[field]) ? "tightens" : "neither";
+}
+
+async function play(actions: readonly Action[], Kind: typeof Decision): Promise<void> {
+  const machine = new Machine();
+  const decision = machine.decision(Kind);
+  const accepted: Partial<Value>[] = [CLOSED];
+  const running: Promise<void>[] = [];
+  for (const { to, rates, exits, disk, isLast } of actions) {
+    [machine.rates, machine.exits, machine.disk] = [[...rates], [...exits], [...disk]];
+    running.push(
+      decision
+        .change((value) => ({ ...value, ...to }))
+        .catch((error) => {
+          if (!(error instanceof Unsaved)) throw error;
+        })
+        .then(
+          () => void accepted.push(to),
+          (error) => expect(error).toBeInstanceOf(GatewayError),
+        ),
+    );
+    if (!isLast) continue;
+    await Promise.all(running.splice(0));
+    atRest(machine, decision, accepted);
+  }
+  await Promise.all(running);
+  [machine.rates, machine.exits, machine.disk] = [[], [], []];
+  await decision.retry();
+  expect(machine.database).toEqual(decision.value);
+  atRest(machine, decision, accepted);
+}
+
+/** What was answered holds, unless another change has taken its place, and what was refused has left nothing. */
+function atRest(machine: Machine, decision: Decision<Value>, accepted: readonly Partial<Value>[]): void {
+  const { value, isSaved } = decision;
+  if (isSaved) expect(machine.database).toEqual(value);
+  expect(machine.told).toEqual(value);
+  for (const field of FIELDS) {
+    const [place] = field.split(/[AB]/) as [Place];
+    if (!machine.faulty.has(place)) expect(machine.kernel[field]).toBe(value[field]);
+    const given = accepted.flatMap((each) => each[field] ?? []);
+    // Nobody has given it anything else.
+    const possible = given.length <= 2 ? given.slice(-1) : given;
+    expect(possible).toContain(value[field]);
+  }
+  if (isSaved) machine.kept = [machine.database, value];
+}
+
+const level = fc.integer({ min: 0, max: 3 });
+const answer = fc.constantFrom<Answer>("takes", "takes", "refuses", "half");
+const action: fc.Arbitrary<Action> = fc.record({
+  to: fc.record({ exitA: level, exitB: level, rateA: level, rateB: level }, { requiredKeys: [] }),
+  rates: fc.array(fc.record({ turns: fc.integer({ min: 1, max: 9 }), answer }), { maxLength: 3 }),
+  exits: fc.array(answer, { maxLength: 3 }),
+  disk: fc.array(fc.boolean(), { maxLength: 3 }),
+  isLast: fc.boolean(),
+});
+
+function property(Kind: typeof Decision) {
+  const actions = fc.array(action, { minLength: 1, maxLength: 8 });
+  return fc.check(
+    fc.asyncProperty(actions, (each) => play(each, Kind)),
+    { numRuns: 300, seed: 57 },
+  );
+}
+
+const directory = mkdtempSync(join(tmpdir(), "slow-part-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+const SOURCE = join(import.meta.dir, "../../src/base/decision.ts");
+
+/** The same class with a fault. */
+async function mutant(name: string, from: string, to: string): Promise<typeof Decision> {
+  const text = readFileSync(SOURCE, "utf8");
+  expect(text.split(from)).toHaveLength(2);
+  const file = join(directory, `${name.replaceAll(/\W+/g, "-")}.ts`);
+  writeFileSync(file, text.replace(from, () => to).replaceAll('from "./', `from "${join(SOURCE, "..")}/`));
+  return (await import(file)).Decision;
+}
+
+test("however long a slow part takes and whatever it refuses, a change is made whole or not at all", async () => {
+  expect(fc.defaultReportMessage(await property(Decision))).toBeUndefined();
+});
+
+test("what closes elsewhere waits for no slow part that hangs, even if it has just been given the opposite", async () => {
+  const machine = new Machine();
+  const decision = machine.decision(Decision);
+  await decision.change((value) => ({ ...value, exitA: 3, exitB: 3 }));
+  const hang = Promise.withResolvers<void>();
+  machine.hang = hang.promise;
+  const whole = decision.change((value) => ({ ...value, exitA: 2, rateA: 1 }));
+  await decision.change((value) => ({ ...value, exitB: 0 }));
+  await decision.change((value) => ({ ...value, exitA: 0 }));
+  expect(machine.kernel).toEqual({ exitA: 0, exitB: 0, rateA: 0, rateB: 0 });
+  machine.rates = [{ turns: 1, answer: "refuses" }];
+  hang.resolve();
+  await expect(whole).rejects.toThrow("the kernel refuses");
+  expect([machine.database, machine.kernel]).toEqual([CLOSED, CLOSED]);
+});
+
+test("what repeats a change that is under way is answered with it, because it may be taken back", async () => {
+  const machine = new Machine();
+  const decision = machine.decision(Decision);
+  const hang = Promise.withResolvers<void>();
+  machine.hang = hang.promise;
+  await decision.change((value) => ({ ...value, exitA: 3 }));
+  const whole = decision.change((value) => ({ ...value, exitA: 0, rateA: 1 }));
+  const repeated = decision.change((value) => ({ ...value, exitA: 0 }));
+  machine.rates = [{ turns: 1, answer: "refuses" }];
+  hang.resolve();
+  await expect(whole).rejects.toThrow("the kernel refuses");
+  await repeated;
+  expect(machine.kernel.exitA).toBe(0);
+});
+
+describe("the same property fails for a decision", () => {
+  test.each([
+    [
+      "that does not take back what a slow part refuses",
+      "await this.queue.add(() => this.takeBack(before, after));",
+      "",
+    ],
+    [
+      "that goes ahead of what it depends on",
+      "pending !== null && !(await this.isApart(pending, edit, before, after))",
+      "pending === null && !pending",
+    ],
+    [
+      "that forgets to save what it has taken back",
+      "    this.isUnsaved = true;\n    for (const part of this.changedParts(this.current",
+      "    for (const part of this.changedParts(this.current",
+    ],
+    [
+      "that takes back only in the database",
+      "for (const part of this.changedParts(this.current, present).toReversed())",
+      "for (const part of this.changedParts(this.current, this.current))",
+    ],
+    [
+      "that leaves the slow part with what it has refused",
+      "await Promise.allSettled(parts.map((part) => part.apply(this.current)));",
+      "",
+    ],
+    [
+      "that answers before a slow part has",
+      "if (fault === null) return answer(ended);",
+      "ended?.catch(() => {});\n    if (fault === null) return answer();",
+    ],
+  ])("%s", async (name, from, to) => {
+    const { failed } = await property(await mutant(name, from, to));
+    expect(failed).toBe(true);
+  });
+});
