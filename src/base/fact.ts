@@ -83,8 +83,13 @@ export function answerOf<Source, Facts extends Readonly<Record<string, Fact<Sour
   rows: Facts,
   source: Source,
 ): Static<ReturnType<typeof schemaOf<Facts>>> {
-  const values = Object.entries(rows).map(([name, { of }]) => [name, of(source)] as const);
-  return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as never;
+  const answer: Record<string, unknown> = {};
+  // Many times faster than by entries: there can be 1,500 devices, and a turn of the event loop has 20 ms.
+  for (const name in rows) {
+    const value = rows[name]?.of(source);
+    if (value !== undefined) answer[name] = value;
+  }
+  return answer as never;
 }
 
 /** The rows with these first: what follows them is in the order of the rows. */

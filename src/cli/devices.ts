@@ -1,6 +1,7 @@
 import { GatewayError } from "../base/errors.ts";
 import { parseMac } from "../base/mac.ts";
-import { type Device, DeviceList, type Quota, type Rate, type UsedQuota } from "../devices/schema.ts";
+import { type Device, DeviceList } from "../devices/schema.ts";
+import type { Quota, Rate, UsedQuota } from "../devices/values.ts";
 import { Success } from "../http/answers.ts";
 import { TunnelRows } from "../http/schema.ts";
 import { amountText, BYTES_PER_MEGABYTE, parseAmount, quotaText } from "../shared/quotas.ts";

@@ -1,5 +1,6 @@
 import { GatewayError } from "../base/errors.ts";
-import { DeviceList, type GivenQuota, type Quota, type Rate } from "../devices/schema.ts";
+import { DeviceList } from "../devices/schema.ts";
+import type { GivenQuota, Quota, Rate } from "../devices/values.ts";
 import { Success } from "../http/answers.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { DAYS, type Day, type ScheduleBody, ScheduleList } from "../schedules/schema.ts";

@@ -1,4 +1,4 @@
-import type { Rate } from "../devices/schema.ts";
+import type { Rate } from "../devices/values.ts";
 import { say } from "./language.ts";
 
 /** How fast a device may be, in a few words. */

@@ -1,4 +1,5 @@
-import type { Device, GivenQuota } from "../devices/schema.ts";
+import type { Device } from "../devices/schema.ts";
+import type { GivenQuota } from "../devices/values.ts";
 import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
 import { bytesOf } from "./format.ts";
 import { say } from "./language.ts";

@@ -1,4 +1,4 @@
-import type { GivenQuota } from "../devices/schema.ts";
+import type { GivenQuota } from "../devices/values.ts";
 import { endOf } from "./quota.ts";
 import { type RateTyped, rateIn, typedOf } from "./typed-rate.ts";
 

@@ -1,4 +1,4 @@
-import type { Rate } from "../devices/schema.ts";
+import type { Rate } from "../devices/values.ts";
 
 /** What a person has typed for each way. Empty is no limit. */
 export interface RateTyped {

@@ -2,7 +2,7 @@ import type { Assignments } from "./assignments.ts";
 import type { ExitOrder } from "./exit-order.ts";
 import type { DeviceId, LimitId } from "./id.ts";
 import { effectOn, type FieldKey, withScheduled } from "./record.ts";
-import type { Quota, Rate } from "./schema.ts";
+import type { Quota, Rate } from "./values.ts";
 
 /** What schedules can give for some time; null is none. */
 export interface Values {

@@ -27,10 +27,11 @@ import { type Decisions, type DeviceRecord, type DeviceStorage, FIELD_KEYS, with
 import { NOBODY, type OnTheRoad } from "./remote.ts";
 import { Roster } from "./roster.ts";
 import { Rows } from "./rows.ts";
-import type { Device, DeviceChange, DeviceList, GivenQuota, Rate } from "./schema.ts";
+import type { Device, DeviceChange, DeviceList } from "./schema.ts";
 import { movesText, usedUpText } from "./sentences.ts";
 import { type Figures, Traffic } from "./traffic.ts";
 import type { DeviceEvents } from "./updates.ts";
+import type { GivenQuota, Rate } from "./values.ts";
 
 export interface DevicesEvents extends DeviceEvents {
   /** What everybody else has, or shares, may have changed. */

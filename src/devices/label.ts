@@ -4,7 +4,7 @@ import { listIn, SavedList } from "../base/saved.ts";
 import { type Field, storedColumn } from "./field.ts";
 import { type DeviceId, parseDeviceId } from "./id.ts";
 import { assertSingle } from "./rate.ts";
-import { LABEL_KEYS, LABELS, type LabelKey, type Labels } from "./schema.ts";
+import { LABEL_KEYS, LABELS, type LabelKey, type Labels } from "./values.ts";
 
 /** The row of each label. */
 export const LABEL_FIELDS = Object.fromEntries(LABEL_KEYS.map((key) => [key, fieldOf(key)])) as unknown as {

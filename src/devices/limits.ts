@@ -22,7 +22,7 @@ import type { Host } from "../system/host.ts";
 import { type Column, inForce } from "./column.ts";
 import { type DeviceId, EVERYBODY_ELSE, isPrefixId, type LimitId } from "./id.ts";
 import { type Quotas, usedQuotaIn } from "./quotas.ts";
-import type { Quota, Rate, UsedQuota } from "./schema.ts";
+import type { Quota, Rate, UsedQuota } from "./values.ts";
 
 const BYTES_PER_MEGABIT = 125_000;
 

@@ -6,7 +6,7 @@ import { quotaText } from "../shared/quotas.ts";
 import { type Column, inForce, scheduledIn } from "./column.ts";
 import { type Field, storedColumn } from "./field.ts";
 import { EVERYBODY_ELSE, type LimitId, parseLimitId } from "./id.ts";
-import { GivenQuota, Quota, type Rate } from "./schema.ts";
+import { GivenQuota, Quota, type Rate } from "./values.ts";
 
 /** Quotas of former versions have no `at_end`, and those of later ones may have another. */
 const StoredQuota = Type.Object(

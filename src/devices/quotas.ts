@@ -8,7 +8,7 @@ import type { Host } from "../system/host.ts";
 import { type Column, inForce } from "./column.ts";
 import type { LimitId } from "./id.ts";
 import { countOf } from "./quota.ts";
-import type { Quota, UsedQuota } from "./schema.ts";
+import type { Quota, UsedQuota } from "./values.ts";
 
 /** What was used in the present day or month: its date, such as 2026-11-28 or 2026-11. */
 const Used = Type.Object({ period: Type.String(), bytes: Type.Number({ minimum: 0 }) });

@@ -5,7 +5,7 @@ import { rateText } from "../shared/rates.ts";
 import { type Column, inForce, scheduledIn } from "./column.ts";
 import { type Field, storedColumn } from "./field.ts";
 import { EVERYBODY_ELSE, type LimitId, parseLimitId } from "./id.ts";
-import { Rate } from "./schema.ts";
+import { Rate } from "./values.ts";
 
 const StoredLimit = Type.Object({ id: Type.String(), rate: Rate }, { additionalProperties: false });
 type StoredLimit = Static<typeof StoredLimit>;

@@ -1,10 +1,10 @@
 import type { Bus } from "../base/bus.ts";
+import { answerOf } from "../base/fact.ts";
 import type { Host } from "../system/host.ts";
 import { Announced } from "./announced.ts";
 import type { Assignments } from "./assignments.ts";
-import { formatExit } from "./exit.ts";
+import { DEVICE_FACTS } from "./facts.ts";
 import type { DeviceId } from "./id.ts";
-import { labelsOf } from "./label.ts";
 import { leasedNames } from "./leases.ts";
 import type { Limits } from "./limits.ts";
 import { usedQuotaIn } from "./quotas.ts";
@@ -73,33 +73,22 @@ export class Rows {
   }
 
   private row(id: DeviceId, leased: ReadonlyMap<string, string>): Device {
-    const { host, roster, assignments, limits, traffic } = this.deps;
-    const record = assignments.of(id);
-    const { name, exit, address } = record;
-    const { rx, tx } = traffic.of(id);
-    const rate = limits.of(id);
-    const quota = limits.quotaOf(id);
+    const { host, roster, assignments, limits, traffic, isRemote } = this.deps;
     const presence = roster.presence(id);
     const heardAt = presence?.heardAt ?? null;
-    return {
+    const quota = limits.quotaOf(id);
+    return answerOf(DEVICE_FACTS, {
       id,
-      name: name ?? leased.get(id) ?? this.announced.of(id) ?? "",
-      named: name !== null,
-      addresses: [...(presence?.addresses ?? [])],
-      interface: presence?.interface ?? null,
-      exit: formatExit(assignments.exitOf(id)),
-      // Also while a schedule has given it one exit: afterwards the order holds again.
-      ...(exit !== null && exit.length > 1 && { exit_order: exit.map(formatExit) }),
-      assigned: exit !== null || assignments.current.exit.scheduled.has(id),
-      online: presence?.isOnline ?? false,
-      seen_at: heardAt === null ? null : new Date(host.now() - (host.monotonic() - heardAt)).toISOString(),
-      rx_bytes: rx,
-      tx_bytes: tx,
-      fixed_address: address,
-      ...(rate !== null && { rate }),
-      ...(quota !== null && { quota: usedQuotaIn(quota) }),
-      ...labelsOf(record),
-      ...(this.deps.isRemote(id) && { kind: "remote" as const }),
-    };
+      record: assignments.of(id),
+      presence,
+      told: leased.get(id) ?? this.announced.of(id) ?? undefined,
+      exit: assignments.exitOf(id),
+      isScheduled: assignments.current.exit.scheduled.has(id),
+      seenAt: heardAt === null ? null : new Date(host.now() - (host.monotonic() - heardAt)).toISOString(),
+      carried: traffic.of(id),
+      rate: limits.of(id),
+      quota: quota && usedQuotaIn(quota),
+      isRemote: isRemote(id),
+    });
   }
 }

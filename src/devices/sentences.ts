@@ -5,8 +5,8 @@ import { formatOrder } from "./exit-order.ts";
 import type { Move } from "./exits-in-force.ts";
 import { EVERYBODY_ELSE, type LimitId } from "./id.ts";
 import { type Decisions, idsIn, orderOf } from "./record.ts";
-import type { Quota } from "./schema.ts";
 import { titlesOf } from "./title.ts";
+import type { Quota } from "./values.ts";
 
 /** Whose quota is used up, what that means, and until when. */
 export function usedUpText(id: LimitId, quota: Quota, decisions: Decisions): string {

@@ -3,7 +3,8 @@ import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
 import type { Host } from "../system/host.ts";
 import type { DeviceId } from "./id.ts";
 import { labelsOf } from "./label.ts";
-import type { Device, DeviceUpdate, LabelKey, Quota } from "./schema.ts";
+import type { Device, DeviceUpdate } from "./schema.ts";
+import type { LabelKey, Quota } from "./values.ts";
 
 /** Changes are gathered this long, because one device causes several at once. */
 const GATHERED_MS = 200;

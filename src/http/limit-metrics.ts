@@ -1,6 +1,6 @@
 import { EVERYBODY_ELSE } from "../devices/id.ts";
 import { byteRateOf, type LimitFigures } from "../devices/limits.ts";
-import type { UsedQuota } from "../devices/schema.ts";
+import type { UsedQuota } from "../devices/values.ts";
 import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
 import type { MetricOf, Sample } from "./exposition.ts";
 

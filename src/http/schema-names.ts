@@ -14,14 +14,11 @@ import {
   Device,
   DeviceChange,
   DeviceList,
-  GivenQuota,
-  LABELS,
   OwnDevice,
-  Rate,
   SharedQuota,
   SharedRate,
-  UsedQuota,
 } from "../devices/schema.ts";
+import { GivenQuota, LABELS, Rate, UsedQuota } from "../devices/values.ts";
 import { DnsLists, DnsListsBody, DnsPauseBody, DnsStatus, QueryLogShown } from "../dns/schema.ts";
 import { Forward, ForwardChange, ForwardList, ForwardProtocol } from "../forwards/schema.ts";
 import { HistoryPage } from "../history/schema.ts";

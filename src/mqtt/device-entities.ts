@@ -1,6 +1,8 @@
-import type { Device, UsedQuota } from "../devices/schema.ts";
+import { DEVICE_FACTS } from "../devices/facts.ts";
+import type { Device } from "../devices/schema.ts";
+import type { UsedQuota } from "../devices/values.ts";
 import type { DeviceCount } from "../dns/device-counts.ts";
-import type { Thing } from "./discovery.ts";
+import { componentsOf, stateOf, type Thing } from "./discovery.ts";
 import { dnsComponents } from "./dns-entities.ts";
 import { exitComponents } from "./exit.ts";
 import { limitComponents, quotaStateOf, rateStateOf } from "./limit-entities.ts";
@@ -20,11 +22,12 @@ export function knownDevices(devices: readonly Device[]): Device[] {
  * if commands are not allowed.
  */
 export function deviceThing(
-  { id, name, exit, kind, rate }: Device,
+  device: Device,
   quota: UsedQuota | undefined,
   dns: DeviceCount | null,
   exits: readonly string[] | null,
 ): Thing {
+  const { id, name, kind, rate } = device;
   const limits = { rate, quota };
   return {
     key: deviceKey(id),
@@ -32,11 +35,12 @@ export function deviceThing(
     model: kind === "remote" ? "device on the road" : "device of the LAN",
     components: {
       ...exitComponents("Exit", exits),
+      ...componentsOf(DEVICE_FACTS),
       ...limitComponents("", limits),
       ...dnsComponents(dns !== null),
     },
     states: {
-      state: { exit, ...rateStateOf(limits) },
+      state: { ...stateOf(DEVICE_FACTS, device), ...rateStateOf(limits) },
       ...quotaStateOf(limits),
       ...(dns !== null && { dns }),
     },

@@ -1,5 +1,6 @@
 import type { SecurityAlert } from "../base/alert.ts";
-import type { DeviceList, UsedQuota } from "../devices/schema.ts";
+import type { DeviceList } from "../devices/schema.ts";
+import type { UsedQuota } from "../devices/values.ts";
 import type { BlockLists } from "../dns/block-lists.ts";
 import type { DeviceCount } from "../dns/device-counts.ts";
 import { isOutside } from "../shared/exits.ts";

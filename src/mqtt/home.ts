@@ -1,7 +1,8 @@
 import type { SecurityAlert } from "../base/alert.ts";
 import type { Devices } from "../devices/devices.ts";
 import { EVERYBODY_ELSE } from "../devices/id.ts";
-import type { Device, DeviceList, UsedQuota } from "../devices/schema.ts";
+import type { Device, DeviceList } from "../devices/schema.ts";
+import type { UsedQuota } from "../devices/values.ts";
 import type { BlockLists } from "../dns/block-lists.ts";
 import type { DeviceCount } from "../dns/device-counts.ts";
 import type { Dns } from "../dns/dns.ts";

@@ -1,4 +1,4 @@
-import type { Rate, UsedQuota } from "../devices/schema.ts";
+import type { Rate, UsedQuota } from "../devices/values.ts";
 import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
 import { rateText } from "../shared/rates.ts";
 import type { Component } from "./discovery.ts";

@@ -1,4 +1,4 @@
-import type { UsedQuota } from "../devices/schema.ts";
+import type { UsedQuota } from "../devices/values.ts";
 import type { DeviceCount } from "../dns/device-counts.ts";
 import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";

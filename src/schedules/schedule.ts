@@ -6,7 +6,7 @@ import { parseDefaultExit } from "../devices/exit.ts";
 import { deviceIdIn, EVERYBODY_ELSE, type LimitId, parseLimitId } from "../devices/id.ts";
 import { quotaIn } from "../devices/quota.ts";
 import { assertSingle, rateIn } from "../devices/rate.ts";
-import type { Quota, Rate } from "../devices/schema.ts";
+import type { Quota, Rate } from "../devices/values.ts";
 import { quotaText } from "../shared/quotas.ts";
 import { rateText } from "../shared/rates.ts";
 import { tunnelTitle } from "../shared/words.ts";

@@ -10,7 +10,7 @@ import { Queue } from "../base/queue.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
 import type { AllByTime, ByTime, Values } from "../devices/by-time.ts";
 import { EVERYBODY_ELSE, type LimitId } from "../devices/id.ts";
-import { Quota, Rate } from "../devices/schema.ts";
+import { Quota, Rate } from "../devices/values.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import { EXIT_KEYS } from "../store/exits.ts";
 import type { Host } from "../system/host.ts";

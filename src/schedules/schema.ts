@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { GivenQuota, Rate } from "../devices/schema.ts";
+import { GivenQuota, Rate } from "../devices/values.ts";
 import { MAX_EVERY_HOURS } from "../shared/bounds.ts";
 
 const Day = Type.Union([

@@ -12,7 +12,7 @@ import { QUOTAS } from "../../src/devices/quota.ts";
 import { Quotas } from "../../src/devices/quotas.ts";
 import { LIMITS } from "../../src/devices/rate.ts";
 import { type DeviceRecord, idsGiven, withRecord, withScheduled } from "../../src/devices/record.ts";
-import type { Quota, Rate } from "../../src/devices/schema.ts";
+import type { Quota, Rate } from "../../src/devices/values.ts";
 import type { PolicyPart } from "../../src/killswitch/policy.ts";
 import { markOfDevice, markOfRemote } from "../../src/network/device-mark.ts";
 import { quotaText } from "../../src/shared/quotas.ts";

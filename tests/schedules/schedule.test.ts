@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import type { Quota } from "../../src/devices/schema.ts";
+import type { Quota } from "../../src/devices/values.ts";
 import { bodyOf, SCHEDULES, scheduleIn } from "../../src/schedules/schedule.ts";
 import type { ScheduleBody } from "../../src/schedules/schema.ts";
 

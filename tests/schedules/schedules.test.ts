@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { GatewayError, Unsaved } from "../../src/base/errors.ts";
 import type { ByTime } from "../../src/devices/by-time.ts";
 import { type DeviceId, EVERYBODY_ELSE, type LimitId } from "../../src/devices/id.ts";
-import type { Quota, Rate } from "../../src/devices/schema.ts";
+import type { Quota, Rate } from "../../src/devices/values.ts";
 import { SCHEDULES } from "../../src/schedules/schedule.ts";
 import { Schedules } from "../../src/schedules/schedules.ts";
 import type { ScheduleBody } from "../../src/schedules/schema.ts";

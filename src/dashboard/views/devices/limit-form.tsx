@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
-import type { Device, DeviceList, Rate } from "../../../devices/schema.ts";
+import type { Device, DeviceList } from "../../../devices/schema.ts";
+import type { Rate } from "../../../devices/values.ts";
 import { type Action, useAction } from "../../action.ts";
 import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";

@@ -1,0 +1,116 @@
+import { type TOptional, Type } from "typebox";
+import { type Fact, facts } from "../base/fact.ts";
+import type { Exit } from "../killswitch/policy.ts";
+import { formatExit } from "./exit.ts";
+import type { Presence } from "./neighbourhood.ts";
+import type { DeviceRecord } from "./record.ts";
+import { LABELS, type LabelKey, Rate, UsedQuota } from "./values.ts";
+
+/** What is read of a device. */
+export interface SeenDevice {
+  id: string;
+  record: DeviceRecord;
+  presence: Presence | null;
+  /** The name that it tells. */
+  told: string | undefined;
+  /** In force. */
+  exit: Exit;
+  isScheduled: boolean;
+  seenAt: string | null;
+  carried: { rx: number; tx: number };
+  rate: Rate | null;
+  quota: UsedQuota | null;
+  isRemote: boolean;
+}
+
+const labels = Object.fromEntries(
+  Object.entries(LABELS).map(([key, schema]) => [
+    key,
+    { schema: Type.Optional(schema), of: ({ record }: SeenDevice) => record[key as LabelKey] ?? undefined },
+  ]),
+) as { [Key in LabelKey]: Fact<SeenDevice, TOptional<(typeof LABELS)[Key]>> };
+
+/** Of a device of the LAN, or one on the road. Not in /metrics, because anyone on the LAN can invent devices. */
+export const DEVICE_FACTS = facts<SeenDevice>()({
+  id: {
+    schema: Type.String(),
+    description:
+      "MAC address in lower case, or a prefix: behind another router of the LAN, or a device on the road",
+    of: ({ id }) => id,
+  },
+  name: {
+    schema: Type.String(),
+    description: "given by a person, else told by the device; empty if neither",
+    of: ({ record, told }) => record.name ?? told ?? "",
+  },
+  named: {
+    schema: Type.Boolean(),
+    description: "whether a person gave the name",
+    of: ({ record }) => record.name !== null,
+  },
+  addresses: { schema: Type.Array(Type.String()), of: ({ presence }) => [...(presence?.addresses ?? [])] },
+  interface: {
+    schema: Type.Union([Type.String(), Type.Null()]),
+    description: "where it was seen last",
+    of: ({ presence }) => presence?.interface ?? null,
+  },
+  exit: {
+    schema: Type.String(),
+    description: "name of a tunnel, blocked, or direct",
+    of: ({ exit }) => formatExit(exit),
+    isAttribute: true,
+  },
+  exit_order: {
+    schema: Type.Optional(Type.Array(Type.String())),
+    description:
+      "only of a device with several exits: in their order; exit is the first of them that is up, or the one where the device stays until then",
+    // Also while a schedule has given it one exit: afterwards the order holds again.
+    of: ({ record: { exit } }) => (exit !== null && exit.length > 1 ? exit.map(formatExit) : undefined),
+  },
+  assigned: {
+    schema: Type.Boolean(),
+    description: "whether a person or a schedule chose the exit; else it is the default exit",
+    of: ({ record, isScheduled }) => record.exit !== null || isScheduled,
+  },
+  online: {
+    schema: Type.Boolean(),
+    description: "whether it was heard in the last five minutes",
+    of: ({ presence }) => presence?.isOnline ?? false,
+  },
+  seen_at: {
+    schema: Type.Union([Type.String(), Type.Null()]),
+    description: "ISO 8601; null if it was not seen since the service started",
+    of: ({ seenAt }) => seenAt,
+  },
+  rx_bytes: {
+    schema: Type.Integer(),
+    description: "what the gateway has forwarded to it",
+    of: ({ carried }) => carried.rx,
+  },
+  tx_bytes: {
+    schema: Type.Integer(),
+    description: "what the gateway has forwarded from it",
+    of: ({ carried }) => carried.tx,
+  },
+  fixed_address: {
+    schema: Type.Union([Type.String(), Type.Null()]),
+    description: "the IPv4 address that a person chose, and the gateway's DHCP server gives to it",
+    of: ({ record }) => record.address,
+  },
+  rate: {
+    schema: Type.Optional(Rate),
+    description: "only of a device with a limit",
+    of: ({ rate }) => rate ?? undefined,
+  },
+  quota: {
+    schema: Type.Optional(UsedQuota),
+    description: "only of a device with a quota",
+    of: ({ quota }) => quota ?? undefined,
+  },
+  ...labels,
+  kind: {
+    schema: Type.Optional(Type.Literal("remote")),
+    description: "only of a device that comes in from the road",
+    of: ({ isRemote }) => (isRemote ? ("remote" as const) : undefined),
+  },
+});

@@ -1,0 +1,78 @@
+import { type Static, Type } from "typebox";
+import { MAX_NAME_CHARACTERS } from "../shared/bounds.ts";
+
+const Megabits = Type.Union([Type.Number({ minimum: 0.1, maximum: 10_000 }), Type.Null()]);
+
+/** How fast a device may be. */
+export const Rate = Type.Object(
+  {
+    down: { ...Megabits, description: "what it may receive, in Mbit/s; null for no limit" },
+    up: { ...Megabits, description: "what it may send, in Mbit/s; null for no limit" },
+  },
+  { additionalProperties: false },
+);
+export type Rate = Static<typeof Rate>;
+
+const AtEnd = Type.Union([Type.Literal("blocked"), Type.Literal("told"), Rate], {
+  description: "what the end of it does: blocked, a rate that then holds, or told and nothing else",
+});
+
+const QUOTA = {
+  megabytes: Type.Integer({
+    minimum: 1,
+    maximum: 10_000_000,
+    description: "sent and received together, in millions of bytes",
+  }),
+  every: Type.Union([Type.Literal("day"), Type.Literal("month")]),
+};
+
+/** How much a device may send and receive together. */
+export const Quota = Type.Object({ ...QUOTA, at_end: AtEnd }, { additionalProperties: false });
+export type Quota = Static<typeof Quota>;
+
+/** The same as a client gives it. Without `at_end` the device is blocked. */
+export const GivenQuota = Type.Object(
+  { ...QUOTA, at_end: Type.Optional(AtEnd) },
+  { additionalProperties: false },
+);
+export type GivenQuota = Static<typeof GivenQuota>;
+
+/** A quota with what was used of it. */
+export const UsedQuota = Type.Object(
+  {
+    ...Quota.properties,
+    used_bytes: Type.Integer({ description: "in the present day or month, as read last" }),
+  },
+  { additionalProperties: false },
+);
+export type UsedQuota = Static<typeof UsedQuota>;
+
+const Icon = Type.Union(
+  [
+    Type.Literal("phone"),
+    Type.Literal("laptop"),
+    Type.Literal("tv"),
+    Type.Literal("camera"),
+    Type.Literal("console"),
+    Type.Literal("printer"),
+    Type.Literal("speaker"),
+    Type.Literal("other"),
+  ],
+  { description: "the kind of device" },
+);
+
+/** A person or a room: "Ana", "Living room". */
+const Group = Type.String({
+  minLength: 1,
+  maxLength: 2 * MAX_NAME_CHARACTERS,
+  description: "the person or the room that it belongs to, in 1 to 64 characters",
+});
+
+/**
+ * What else a person can say of a single device, in a few words or yes. It opens and closes nothing. A row here is kept, in
+ * answers, changes and backups; the command line and the page say how it is given and shown.
+ */
+export const LABELS = { icon: Icon, group: Group };
+export type LabelKey = keyof typeof LABELS;
+export const LABEL_KEYS = Object.keys(LABELS) as LabelKey[];
+export type Labels = { [Key in LabelKey]: Static<(typeof LABELS)[Key]> };
