@@ -1,5 +1,5 @@
 import { viaText } from "../servers/hops.ts";
-import { BLOCKED_WORDS, PROVIDER_WORDS } from "../shared/words.ts";
+import { BLOCKED_WORDS, PROVIDER_WORDS, sentenceFrom } from "../shared/words.ts";
 import { RELAYS } from "../transports/list.ts";
 import type { Quality } from "../tunnel/quality-facts.ts";
 import { Status } from "../tunnel/schema.ts";
@@ -15,8 +15,11 @@ export function readStatus(api: Api): Promise<Status> {
 /** A few aligned lines for people; `now` is in milliseconds since 1970. */
 export function textOf(status: Status, now: number): string {
   const { server, ip, uptime, latest_handshake, rx_bytes, tx_bytes, quality, uplink_quality, error } = status;
-  const { order, last } = status;
+  const { order, last, verdict } = status;
   const rows: (readonly [string, string] | false)[] = [
+    ["Home", headlineOf(verdict)],
+    ["", printable(verdict.text)],
+    verdict.why !== null && ["", printable(verdict.why)],
     ["State", stateOf(status)],
     server !== "" && ["Server", printable(placed(status))],
     order !== undefined && ["Order", orderText(order)],
@@ -31,15 +34,16 @@ export function textOf(status: Status, now: number): string {
     isAnyDirect(status) && ["Direct", directOf(status)],
     status.limited_devices !== undefined && ["Limited", counts(status.limited_devices, "device")],
     ["Servers", PROVIDER_WORDS[status.provider].title],
-    error !== null && ["Error", styled("red", printable(error))],
+    error !== null && !isToldBy(verdict, error) && ["Error", styled("red", printable(error))],
   ];
   return table(rows.filter((row) => row !== false).map(([name, value]) => [styled("dim", name), value]));
 }
 
 /** One line for a log. */
 export function lineOf(status: Status): string {
-  const { server, quality, uplink_quality, error } = status;
+  const { server, quality, uplink_quality, error, verdict } = status;
   const parts = [
+    verdict.name !== "unknown" && headlineOf(verdict),
     stateOf(status),
     server !== "" && printable(placed(status)),
     isPoor(quality) && qualityText(quality),
@@ -49,6 +53,27 @@ export function lineOf(status: Status): string {
     error !== null && printable(error),
   ];
   return parts.filter((part) => part !== false).join("  ");
+}
+
+const TONES = {
+  protected: "green",
+  unused: "yellow",
+  moving: "yellow",
+  partly: "yellow",
+  stalled: "yellow",
+  blocked: "yellow",
+  weakened: "yellow",
+  exposed: "red",
+  unknown: "bold",
+} as const satisfies Record<Status["verdict"]["name"], string>;
+
+function headlineOf({ name, title }: Status["verdict"]): string {
+  return styled(TONES[name], printable(title));
+}
+
+/** The verdict has its reason as a sentence. */
+function isToldBy({ why }: Status["verdict"], error: string): boolean {
+  return why?.includes(sentenceFrom(error)) ?? false;
 }
 
 const COLOURS = {

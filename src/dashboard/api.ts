@@ -1,5 +1,5 @@
+import { sentenceFrom } from "../shared/words.ts";
 import { errorText } from "./codes.ts";
-import { sentenceFrom } from "./format.ts";
 import { say } from "./language.ts";
 import { isLost, needsToken } from "./store.ts";
 import { bearing, forgetToken, keptToken } from "./token.ts";

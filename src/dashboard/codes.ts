@@ -1,7 +1,8 @@
 import type { AlertCode } from "../base/alert.ts";
 import type { Code } from "../base/errors.ts";
 import type { Check } from "../checks/schema.ts";
-import { beginOfItsWords, sentenceFrom } from "./format.ts";
+import { sentenceFrom } from "../shared/words.ts";
+import { beginOfItsWords } from "./format.ts";
 import { say, shown } from "./language.ts";
 
 /**

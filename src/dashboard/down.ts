@@ -1,13 +1,11 @@
+import { downReason } from "../shared/verdict-texts.ts";
 import { capital } from "../shared/words.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
-import { say } from "./language.ts";
+import { textOf } from "./voice.ts";
 
 /** Why nothing leaves by a tunnel: "the tunnel tv has failed". */
 export function downText(exit: string, row: TunnelRow | undefined): string {
-  return say(
-    "the {exit, select, main {main tunnel} other {tunnel {exit}}} {state, select, disconnected {is disconnected} connecting {is connecting} connected {is connected} reconnecting {is reconnecting} failed {has failed} other {is not known}}",
-    { exit, state: row?.state ?? "" },
-  );
+  return textOf(downReason(exit, row?.state));
 }
 
 /** The same as the beginning of a sentence. */

@@ -1,10 +1,10 @@
 import type { DeviceList } from "../devices/schema.ts";
 import { exitKindOf } from "../shared/exits.ts";
 import { standingOf } from "../shared/verdict.ts";
+import { placeOf, type Tone } from "../shared/verdict-texts.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { downText } from "./down.ts";
 import { say } from "./language.ts";
-import { placeOf, type Tone } from "./sentence.ts";
 
 /** Where an exit leads now. */
 export interface ExitState {

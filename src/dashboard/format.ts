@@ -71,12 +71,6 @@ export function someOf(words: readonly string[], max = 6): string {
   );
 }
 
-/** The gateway's errors have no full stop, and begin in lower case or with a name, which stays as it is. */
-export function sentenceFrom(text: string): string {
-  const begun = /^[a-z]+[,:]?( |$)/.test(text) ? text.charAt(0).toUpperCase() + text.slice(1) : text;
-  return /[.!?。]$/.test(begun) ? begun : `${begun}.`;
-}
-
 /** An error without the field that it names, for places where one sees what it is about: "name: is taken". */
 export function withoutField(error: string): string {
   const begin = beginOfItsWords(error);

@@ -1,5 +1,5 @@
 import type { Forward } from "../forwards/schema.ts";
-import { sentenceFrom } from "./format.ts";
+import { sentenceFrom } from "../shared/words.ts";
 import { say } from "./language.ts";
 
 /** By what the internet reaches a forwarded port, or why it does not: what it is. */

@@ -10,13 +10,14 @@ import {
   packedConfigs,
   serverNameOf,
 } from "../shared/config-files.ts";
+import { sentenceFrom } from "../shared/words.ts";
 import { entriesOf, isZip, ZipError, type ZipFault } from "../shared/zip.ts";
 import { refresh } from "./answers.ts";
 import { ApiError, change, read } from "./api.ts";
 import { inItsWords } from "./codes.ts";
 import { faultIn } from "./fault.ts";
 import { ARCHIVE_TEXTS, FILE_TEXTS } from "./file-texts.ts";
-import { sentenceFrom, withoutField } from "./format.ts";
+import { withoutField } from "./format.ts";
 import { say } from "./language.ts";
 import type { Answers } from "./store.ts";
 

@@ -1,5 +1,4 @@
 import { faultOf, knownOf, useAnswer } from "./answers.ts";
-import { useRoute } from "./route.ts";
 import type { Known } from "./sentence.ts";
 import { connection } from "./store.ts";
 import { hasSent } from "./traffic.ts";
@@ -19,8 +18,6 @@ export function useKnown(): Known {
     unlisted: faultOf(tunnels) ?? faultOf(devices),
     network: knownOf(useAnswer("network")),
     destinations: knownOf(useAnswer("destinations"))?.destinations ?? null,
-    isFirstRun: useRoute() === FIRST_STEPS && !hasSent.value,
+    haveSent: hasSent.value,
   };
 }
-
-const FIRST_STEPS = "setup";

@@ -1,7 +1,7 @@
+import { ruleAhead } from "../shared/verdict.ts";
 import { knownOf, useAnswer } from "./answers.ts";
 import { type ExitState, exitOf } from "./exit.ts";
 import { givenExits } from "./schedule.ts";
-import { ruleAhead } from "./sentence.ts";
 
 /** Whether the operator has turned the kill switch off. */
 export function useKillSwitchOff(): boolean {

@@ -1,8 +1,9 @@
 import type { SecurityAlert } from "../base/alert.ts";
+import type { Tone } from "../shared/verdict-texts.ts";
 import type { Moved } from "../tunnel/moved.ts";
 import type { StateName } from "../tunnel/state.ts";
 import { say } from "./language.ts";
-import { type Tone, viaText } from "./sentence.ts";
+import { viaText } from "./sentence.ts";
 
 /** The codes of alerts that say that something works again. */
 const GOOD = /(_(restored|gone|uncontested)|^state_saved|^killswitch_on)$/;

@@ -7,6 +7,7 @@ import type { Texts } from "../base/saved.ts";
 import { type Exits, formatExit } from "../devices/exit.ts";
 import type { DeviceId } from "../devices/id.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
+import { isOutside } from "../shared/exits.ts";
 import type { Host } from "../system/host.ts";
 import { closed, directChange } from "./direct.ts";
 import { explained } from "./explained.ts";
@@ -190,6 +191,14 @@ export class Destinations {
         `name: the rule ${rule.id} leads ${targetOf(rule)} to ${tunnel}; change or remove it first`,
       );
     });
+  }
+
+  /** What leaves outside every tunnel now: names and networks. */
+  get outside(): string[] {
+    const open = this.rules.filter(
+      ({ exit }) => isOutside(formatExit(exit)) && this.deps.killSwitch.isOpen(exit),
+    );
+    return open.flatMap(({ names, prefixes }) => [...names, ...prefixes]);
   }
 
   /** How many rules there are by exit. */

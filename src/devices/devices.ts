@@ -9,6 +9,7 @@ import type { Texts } from "../base/saved.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Lan } from "../network/lan.ts";
 import type { Neighbour } from "../network/neighbours.ts";
+import type { DeviceFacts } from "../shared/verdict.ts";
 import type { Host } from "../system/host.ts";
 import { timeZone } from "../system/time-zone.ts";
 import { Assignments, defaultExitOf } from "./assignments.ts";
@@ -324,6 +325,22 @@ export class Devices {
   /** The address that a person chose for a device. */
   chosenAddressOf(id: Mac): Address | null {
     return this.assignments.of(id).address;
+  }
+
+  /** Who uses which exit; null until it is first known who is there. */
+  async use(): Promise<DeviceFacts | null> {
+    if (!this.roster.isKnown) return null;
+    if (!this.haveSent) await this.count();
+    const { haveSent } = this;
+    return {
+      defaultExit: formatExit(defaultExitOf(this.assignments.current)),
+      counts: this.counts(),
+      haveSent,
+    };
+  }
+
+  private get haveSent(): boolean {
+    return [...this.carried.values()].some(({ tx }) => tx > 0);
   }
 
   /** The number of known devices by exit, including exits that no device has. */

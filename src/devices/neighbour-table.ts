@@ -22,6 +22,8 @@ interface Deps {
 export class NeighbourTable {
   /** The changes while the table is read, for each reading. */
   private readonly looks = new Set<Neighbour[]>();
+  /** Whether it was read. */
+  isKnown = false;
   private isLooking = false;
   private isLookDue = false;
 
@@ -45,6 +47,7 @@ export class NeighbourTable {
       // What changed meanwhile may be missing from the table that was read.
       neighbourhood.takeAll(all.filter(isOnLan));
       for (const neighbour of during) neighbourhood.take(neighbour);
+      this.isKnown = true;
       onSeen(neighbourhood.macs);
     } catch (error) {
       log.warn(`the neighbour table could not be read: ${messageOf(error)}`);

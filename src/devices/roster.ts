@@ -177,6 +177,11 @@ export class Roster {
     if (before !== null && !Bun.deepEquals(lans, before)) void this.look();
   }
 
+  /** Whether the kernel's neighbour table was read. */
+  get isKnown(): boolean {
+    return this.table.isKnown;
+  }
+
   get lanPrefixes(): Prefix[] {
     return (this.lans ?? []).flatMap((lan) => lan.prefixes);
   }

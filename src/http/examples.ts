@@ -31,6 +31,14 @@ export const EXAMPLES: { readonly [Name in keyof Schemas]?: Static<Schemas[Name]
     killswitch_active: true,
     direct_devices: 0,
     direct_destinations: 0,
+    verdict: {
+      name: "protected",
+      title: "Protected",
+      text: "Everything at home goes through Stockholm, Sweden.",
+      why: null,
+      through: 4,
+      without: 0,
+    },
   },
   TunnelList: { tunnels: [{ ...SESSION, name: "main", wanted: "Stockholm, Sweden", devices: 4 }] },
   ServerList: {

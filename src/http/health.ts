@@ -33,13 +33,13 @@ export const healthRoutes = [
     answers: answers(KillSwitchLayers, "the kill switch's layers as the kernel has them"),
     together: "shared",
     run: async ({ tunnels }) => {
-      const { firewall, routing, direct, trouble } = await tunnels.protection.layers();
+      const { layers, direct, trouble } = await tunnels.protection.layers();
       return {
-        active: firewall.every(({ holds }) => holds),
+        active: layers.some(({ name, holds }) => name === "firewall" && holds),
         wanted: tunnels.killSwitch.isWanted,
-        layers: [layerOf("firewall", firewall), layerOf("routing", routing)],
+        layers,
         direct_devices: direct,
-        error: trouble,
+        error: trouble ?? tunnels.fault,
       };
     },
   }),
@@ -57,10 +57,4 @@ export const healthRoutes = [
 
 function plain(text: string, status: number): Response {
   return new Response(text, { status, headers: { "content-type": "text/plain; charset=utf-8" } });
-}
-
-type Layer = KillSwitchLayers["layers"][number];
-
-function layerOf(name: Layer["name"], parts: readonly Layer["parts"][number][]): Layer {
-  return { name, holds: parts.every(({ holds }) => holds), parts: [...parts] };
 }

@@ -1,20 +1,29 @@
 /**
- * What is true of the home: one judgement for all who tell it. It is given what the interface answers, and null for
- * what was not asked yet or could not be read.
+ * What is true of the home: one judgement for all who tell it. It is given null for what was not asked yet or could not
+ * be read. `verdict-texts.ts` has its sentences.
  */
 
 interface Facts<Row extends TunnelFacts> {
   killswitch: KillSwitchFacts | null;
   tunnels: readonly Row[] | null;
   devices: DeviceFacts | null;
-  /** Whether a person is still at the first steps: a device that has sent nothing does not use the gateway yet. */
-  isFirstRun?: boolean;
 }
 
 export interface KillSwitchFacts {
   /** Whether it was not turned off. */
   wanted: boolean;
-  layers: readonly { name: "firewall" | "routing"; holds: boolean }[];
+  layers: readonly { name: Layer; holds: boolean; parts: readonly PartFacts[] }[];
+  /** Why the last change did not reach the kernel; null if it did. */
+  error: string | null;
+}
+
+type Layer = "firewall" | "routing";
+
+interface PartFacts {
+  holds: boolean;
+  found: string;
+  /** The command that ends it, if only a person can. */
+  remedy?: string;
 }
 
 export interface TunnelFacts {
@@ -25,11 +34,18 @@ export interface TunnelFacts {
   location: string;
   via?: string;
   carrying?: { server: string; location: string; via?: string };
+  wanted: string | null;
+  wanted_via?: string;
+  error: string | null;
+  devices: number;
 }
 
 export interface DeviceFacts {
-  default_exit: string;
-  devices: readonly { exit: string; tx_bytes: number }[];
+  defaultExit: string;
+  /** How many devices have each exit. */
+  counts: Readonly<Record<string, number>>;
+  /** Whether any of them has sent something through the gateway. */
+  haveSent: boolean;
 }
 
 /** What the exits of a home do. */
@@ -46,14 +62,16 @@ export interface Exits<Row> {
   without: number;
   /** Whether devices, or new ones, have the exit `blocked`. */
   isAnyBlocked: boolean;
+  /** Whether new ones have. */
+  areNewBlocked: boolean;
 }
 
 export type Verdict<Row> =
   /** Something that decides was not read yet. */
-  | { name: "unknown" }
+  | { name: "unknown"; of: "killswitch" | "devices" }
   | { name: "exposed"; isOff: boolean }
-  /** One layer is gone, and the other one still blocks. */
-  | { name: "weakened"; layer: "firewall" | "routing" }
+  /** One layer is gone, and the other one still blocks; or the last change is not in force. */
+  | { name: "weakened"; by: Layer | "change"; error: string | null; ahead: RuleAhead | null }
   /** A tunnel is up, and no device uses it. */
   | ({ name: "unused" } & Exits<Row>)
   | ({ name: "protected" } & Exits<Row>)
@@ -66,51 +84,66 @@ export type Verdict<Row> =
   /** Nothing leaves. */
   | ({ name: "blocked" } & Exits<Row>);
 
-/** The worst that is true. */
-export function verdictOf<Row extends TunnelFacts>(facts: Facts<Row>): Verdict<Row> {
-  const { killswitch, tunnels, devices } = facts;
-  if (killswitch === null) return { name: "unknown" };
-  const fallen = killswitch.layers.filter(({ holds }) => !holds).map(({ name }) => name);
-  const [layer] = fallen;
-  if (!killswitch.wanted || fallen.length > 1) return { name: "exposed", isOff: !killswitch.wanted };
-  if (layer !== undefined) return { name: "weakened", layer };
-  if (tunnels === null || devices === null) return { name: "unknown" };
-  const exits = exitsOf(tunnels, devices);
-  return { name: nameOf(exits, isUsed(devices, exits, facts.isFirstRun)), ...exits };
+/** Another program's routing rule, which only a person can remove. */
+export interface RuleAhead {
+  found: string;
+  remedy: string;
 }
 
-function nameOf<Row extends TunnelFacts>({ carrying, silent, moving, without }: Exits<Row>, used: boolean) {
+/** The worst that is true. */
+export function verdictOf<Row extends TunnelFacts>({
+  killswitch,
+  tunnels,
+  devices,
+}: Facts<Row>): Verdict<Row> {
+  if (killswitch === null) return { name: "unknown", of: "killswitch" };
+  const { wanted, error } = killswitch;
+  const fallen = killswitch.layers.filter(({ holds }) => !holds).map(({ name }) => name);
+  if (!wanted || fallen.length > 1) return { name: "exposed", isOff: !wanted };
+  const by = fallen[0] ?? (error === null ? null : "change");
+  if (by !== null) return { name: "weakened", by, error, ahead: ruleAhead(killswitch) };
+  if (tunnels === null || devices === null) return { name: "unknown", of: "devices" };
+  const exits = exitsOf(tunnels, devices);
+  return { name: nameOf(exits, devices.haveSent), ...exits };
+}
+
+function nameOf<Row extends TunnelFacts>(exits: Exits<Row>, haveSent: boolean) {
+  const { carrying, silent, moving, through, without } = exits;
   const isMoving = moving.length > 0;
   if (carrying.length === 0 && silent.some(({ unanswered }) => unanswered)) return "stalled";
   if (carrying.length === 0) return isMoving && without === 0 ? "moving" : "blocked";
   if (without > 0) return "partly";
   if (isMoving) return "moving";
-  return used || silent.length > 0 ? "protected" : "unused";
+  return (through > 0 && haveSent) || silent.length > 0 ? "protected" : "unused";
 }
 
-function exitsOf<Row extends TunnelFacts>(all: readonly Row[], devices: DeviceFacts): Exits<Row> {
-  const exits = [devices.default_exit, ...devices.devices.map(({ exit }) => exit)];
-  const tunnels = all.filter(({ name }) => exits.includes(name)).map(standingOf);
+function exitsOf<Row extends TunnelFacts>(
+  all: readonly Row[],
+  { defaultExit, counts }: DeviceFacts,
+): Exits<Row> {
+  const isUsed = (exit: string) => exit === defaultExit || (counts[exit] ?? 0) > 0;
+  const usersOf = (tunnels: readonly Row[]) =>
+    tunnels.reduce((sum, { name }) => sum + (counts[name] ?? 0), 0);
+  const tunnels = all.filter(({ name }) => isUsed(name)).map(standingOf);
   const carrying = tunnels.filter(carries);
   const silent = tunnels.filter((row) => !carries(row));
-  // A device of a tunnel that is connected for the first time waits for it.
-  const lacking = silent.filter(({ state }) => state !== "connecting");
   return {
     carrying,
     silent,
-    moving: all.filter(({ name, state }) => exits.includes(name) && state === "connecting"),
-    through: usersOf(carrying, devices),
-    without: usersOf(lacking, devices),
-    isAnyBlocked: exits.includes("blocked"),
+    moving: all.filter(({ name, state }) => isUsed(name) && state === "connecting"),
+    through: usersOf(carrying),
+    // A device of a tunnel that is connected for the first time waits for it.
+    without: usersOf(silent.filter(({ state }) => state !== "connecting")),
+    isAnyBlocked: isUsed("blocked"),
+    areNewBlocked: defaultExit === "blocked",
   };
 }
 
-function usersOf(tunnels: readonly TunnelFacts[], { devices }: DeviceFacts): number {
-  return devices.filter(({ exit }) => tunnels.some(({ name }) => name === exit)).length;
-}
-
-function isUsed<Row>({ devices }: DeviceFacts, { through }: Exits<Row>, isFirstRun = false): boolean {
-  return through > 0 && !(isFirstRun && devices.every(({ tx_bytes }) => tx_bytes === 0));
+/** What only a person can end. */
+export function ruleAhead({ layers }: Pick<KillSwitchFacts, "layers">): RuleAhead | null {
+  for (const { holds, found, remedy } of layers.flatMap(({ parts }) => parts))
+    if (!holds && remedy !== undefined) return { found, remedy };
+  return null;
 }
 
 /** Whether what devices send into it is answered. */

@@ -53,3 +53,9 @@ export const STATE_WORDS = {
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
+
+/** The gateway's errors have no full stop, and begin in lower case or with a name, which stays as it is. */
+export function sentenceFrom(text: string): string {
+  const begun = /^[a-z]+[,:]?( |$)/.test(text) ? capital(text) : text;
+  return /[.!?。]$/.test(begun) ? begun : `${begun}.`;
+}

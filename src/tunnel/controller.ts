@@ -244,15 +244,24 @@ export class Controller {
     return this.losses.dropUnusable();
   }
 
-  /** The status in the current state, or in one that has just been left. */
-  status(provider: Provider, state = this.state) {
-    return this.reader.status(state, this.machine.error, { provider, order: this.requested.order });
+  /** The status in the current state, or in one that has just been left; `stands` is the firewall, if it was read. */
+  status(provider: Provider, state = this.state, stands?: boolean) {
+    return this.reader.status(state, this.machine.error, {
+      ...{ provider, order: this.requested.order },
+      ...(stands !== undefined && { stands }),
+    });
   }
 
   /** The tunnel's own figures, in the current state or in one that has just been left. */
   row(state = this.state) {
     const { spec, order } = this.requested;
     return this.reader.row(state, this.machine.error, { spec, order });
+  }
+
+  /** The same without what only the kernel knows. */
+  known(state = this.state) {
+    const { spec, order } = this.requested;
+    return this.reader.known(state, this.machine.error, { spec, order });
   }
 
   /** What the session has carried; zeros without one. */

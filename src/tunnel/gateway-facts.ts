@@ -4,6 +4,7 @@ import { Provider } from "../servers/schema.ts";
 import { Quality } from "./quality-facts.ts";
 import { STATES, StateName } from "./state.ts";
 import { CONNECTION, liveIn, PAST, type Past, type SeenTunnel, upSecondsOf } from "./tunnel-facts.ts";
+import { Verdict } from "./verdict.ts";
 
 /** What is read with `main`. */
 export interface SeenMain extends SeenTunnel {
@@ -23,6 +24,7 @@ export interface SeenGateway extends Past {
   uplink: Quality | null;
   /** Of `main`. */
   ports: number[];
+  verdict: Verdict;
 }
 
 const OWN = facts<SeenMain>()({
@@ -79,6 +81,17 @@ export const ROOM_FACTS = facts<SeenGateway>()({
     description: "how many rules for destinations lead outside the tunnel",
     of: ({ destinations }) => destinations.counts().direct ?? 0,
     entity: { name: "Destinations outside the tunnel", state_class: "measurement", icon: "mdi:shield-off" },
+  },
+  verdict: {
+    schema: Verdict,
+    description: "what is true of the whole home: the worst of it, as the page and the command line say it",
+    of: ({ verdict }) => verdict,
+    entity: {
+      name: "Home",
+      value_template: "{{ value_json.verdict.title }}",
+      attributes: true,
+      icon: "mdi:home-lock",
+    },
   },
   ...PAST,
   uplink_quality: {

@@ -1,6 +1,9 @@
 import { answerOf } from "../base/fact.ts";
 import { shared } from "../base/readings.ts";
+import { MAIN } from "../killswitch/policy.ts";
+import type { FoundLayers } from "../killswitch/protection.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
+import { type DeviceFacts, verdictOf } from "../shared/verdict.ts";
 import { ROOM_FACTS, type SeenGateway } from "./gateway-facts.ts";
 import type { PastConnections } from "./past-connections.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -9,6 +12,7 @@ import type { State } from "./state.ts";
 import type { Tunnel } from "./tunnel.ts";
 import { type Past, USE_FACTS } from "./tunnel-facts.ts";
 import type { Tunnels } from "./tunnels.ts";
+import { shownVerdict, type Verdict } from "./verdict.ts";
 
 /** Devices, forwards and events are in rooms that come after this one, so it has only their shapes. */
 interface Deps {
@@ -17,11 +21,14 @@ interface Deps {
   savedState: Pick<SavedState, "trouble">;
   past: Pick<PastConnections, "last">;
   devices: SeenGateway["devices"] & {
+    /** Who uses which exit; null until it is first known who is there. */
+    use(): Promise<DeviceFacts | null>;
     /** The number of known devices by exit. */
     counts(): Record<string, number>;
     readonly exitsLost: string | null;
   };
-  destinations: SeenGateway["destinations"];
+  /** What leaves outside every tunnel now. */
+  destinations: SeenGateway["destinations"] & { readonly outside: readonly string[] };
   forwards: { portsOf(tunnel: string): number[] };
   alerts: { readonly damage: string | null };
 }
@@ -52,13 +59,35 @@ export class Overview {
     const { tunnels, catalogue, savedState, devices, forwards, alerts } = this.deps;
     const { main, uplink } = tunnels;
     const past = this.pastOf(main, state);
-    const read = await main.controller.status(catalogue.current(), state);
-    const around = { ...past, uplink: uplink.quality.shown, ports: forwards.portsOf(main.name) };
+    // Each look at the kernel may start programs. The firewall may be read although the rest cannot.
+    const found = await tunnels.protection.layers().catch(() => null);
+    const firewall = found?.layers.find(({ name }) => name === "firewall");
+    const read = await main.controller.status(catalogue.current(), state, firewall?.holds);
+    const error = read.error ?? savedState.trouble ?? devices.exitsLost ?? alerts.damage;
+    const verdict = await this.verdictIn(found, state, error);
+    const around = { ...past, uplink: uplink.quality.shown, ports: forwards.portsOf(main.name), verdict };
     return {
       ...read,
-      error: read.error ?? savedState.trouble ?? devices.exitsLost ?? alerts.damage,
+      error,
       ...answerOf(ROOM_FACTS, { ...this.deps, ...around }),
     };
+  }
+
+  /** What is true of the home while `main` is in this state. */
+  private async verdictIn(found: FoundLayers | null, state: State, error: string | null): Promise<Verdict> {
+    const { tunnels, devices, destinations } = this.deps;
+    const use = await devices.use();
+    const trouble = found?.trouble ?? tunnels.fault;
+    const killswitch = found && { wanted: tunnels.killSwitch.isWanted, layers: found.layers, error: trouble };
+    const rows = tunnels.all().map(({ name, controller }) => ({
+      ...controller.known(name === MAIN ? state : undefined),
+      devices: use?.counts[name] ?? 0,
+    }));
+    return shownVerdict(verdictOf({ killswitch, tunnels: rows, devices: use }), {
+      error,
+      online: tunnels.main.controller.network.online,
+      outside: { devices: found?.direct ?? devices.direct.devices.length, targets: destinations.outside },
+    });
   }
 
   async rowOf(tunnel: Tunnel, state = tunnel.controller.state): Promise<TunnelRow> {

@@ -29,15 +29,18 @@ export class StatusReader {
   async status(
     state: State,
     error: string | null,
-    { provider, order }: { provider: Provider; order: Order | null },
+    { provider, order, stands }: { provider: Provider; order: Order | null; stands?: boolean },
   ) {
     const { killSwitch, otherFirewalls } = this.deps;
     const troubles = [error, killSwitch.foreignRule.message, otherFirewalls.notice.message];
-    const [seen, stands] = await Promise.all([this.seen(state, error, order), killSwitch.stands()]);
+    const [seen, killSwitchStands] = await Promise.all([
+      this.seen(state, error, order),
+      stands ?? killSwitch.stands(),
+    ]);
     return answerOf(MAIN_FACTS, {
       ...seen,
       provider,
-      killSwitch: stands,
+      killSwitch: killSwitchStands,
       error: troubles.filter((trouble) => trouble !== null).join("; ") || null,
     });
   }
@@ -48,8 +51,21 @@ export class StatusReader {
     error: string | null,
     { spec, order }: { spec: (TargetSpec & { provider: Provider }) | null; order: Order | null },
   ) {
+    return this.rowOf(await this.seen(state, error, order), spec);
+  }
+
+  /** The same without a look at the kernel, and so without figures. */
+  known(
+    state: State,
+    error: string | null,
+    { spec, order }: { spec: (TargetSpec & { provider: Provider }) | null; order: Order | null },
+  ) {
+    const now = this.deps.host.monotonic();
+    return this.rowOf({ state, peer: null, error, mtu: null, order, now }, spec);
+  }
+
+  private rowOf(seen: SeenTunnel, spec: (TargetSpec & { provider: Provider }) | null) {
     const { name, savedState } = this.deps;
-    const seen = await this.seen(state, error, order);
     return answerOf(ROW_FACTS, {
       ...seen,
       name,

@@ -18,7 +18,10 @@ const ok = (stdout: string) => ({ code: 0, stdout, stderr: "" });
 
 test("status prints a few aligned lines for people and the gateway's answer for scripts, and no colours into a pipe", async () => {
   expect(await portcullis("status")).toEqual(
-    ok("State        disconnected\nKill switch  active\nServers      VPN account\n"),
+    ok(
+      "Home         Not known\n             It is not known yet which devices go through which tunnel.\n" +
+        "State        disconnected\nKill switch  active\nServers      VPN account\n",
+    ),
   );
   await home.parts.connects.connect({ server: "se-1" });
   await home.parts.operatorSwitch.turn(false);
@@ -26,7 +29,8 @@ test("status prints a few aligned lines for people and the gateway's answer for 
   const ago = /^Handshake {4}(\d+ (?:s|min) ago)$/m.exec(connected.stdout)?.[1];
   expect(connected).toEqual(
     ok(
-      "State        connected\nServer       se-1 (Stockholm, Sweden)\nAddress      192.0.2.1\nUptime       0h 0m\n" +
+      "Home         Exposed\n             The kill switch was turned off on the gateway: traffic might leave outside the tunnel.\n" +
+        "State        connected\nServer       se-1 (Stockholm, Sweden)\nAddress      192.0.2.1\nUptime       0h 0m\n" +
         `Handshake    ${ago}\nTraffic      92 B received, 180 B sent\nKill switch  off\nServers      VPN account\n`,
     ),
   );

@@ -8,6 +8,10 @@ const STATUS: Status = {
   ...{ killswitch_active: true, state: "connected", uptime_seconds: 60, latest_handshake: null },
   ...{ rx_bytes: 0, tx_bytes: 0, error: null, mtu: 1420, unanswered: false },
   ...{ direct_devices: 0, direct_destinations: 0 },
+  verdict: {
+    ...{ name: "protected", title: "Protected", text: "Everything at home leaves by Oslo.", why: null },
+    ...{ through: 1, without: 0 },
+  },
 };
 
 test.each([

@@ -33,6 +33,12 @@ test("GET /api/status answers the Status itself, without success", async () => {
     unanswered: false,
     direct_devices: 0,
     direct_destinations: 0,
+    verdict: {
+      name: "unknown",
+      title: "Not known",
+      text: "It is not known yet which devices go through which tunnel.",
+      why: null,
+    },
   });
 });
 

@@ -35,11 +35,12 @@ export interface Found {
   flaws: Flaw[];
 }
 
-/** The files of the page that may have texts. */
+/** The files of the page that may have texts, and those that it shares with the service. */
 export function sources(): string[] {
-  return [...new Bun.Glob("**/*.{ts,tsx}").scanSync(PAGE)]
-    .filter((each) => !/\.d\.ts$|^languages\//.test(each))
-    .sort();
+  const own = [...new Bun.Glob("**/*.{ts,tsx}").scanSync(PAGE)].filter(
+    (each) => !/\.d\.ts$|^languages\//.test(each),
+  );
+  return ["../shared/verdict-texts.ts", ...own.sort()];
 }
 
 export function messagesIn(file: string): Found {
@@ -172,7 +173,7 @@ function isText(text: string): boolean {
 }
 
 function isSay(node: Node): boolean {
-  return node.type === "CallExpression" && (node.callee as Node).name === "say";
+  return node.type === "CallExpression" && /^say(ing)?$/.test(`${(node.callee as Node).name}`);
 }
 
 function isSayElement(node: Node): boolean {

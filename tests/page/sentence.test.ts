@@ -22,6 +22,8 @@ const STATUS: Status = {
   unanswered: false,
   direct_devices: 0,
   direct_destinations: 0,
+  // The page judges by what it knows itself.
+  verdict: { name: "unknown", title: "", text: "", why: null },
 };
 const STOCKHOLM = { server: "se-1", location: "Stockholm, Sweden" };
 const NOTHING = { connected: false, state: "disconnected", server: "", location: "" } as const;
@@ -44,8 +46,12 @@ function tunnel(name: string, location: string, change: Partial<TunnelRow> = {})
 }
 
 function device(exit: string): Device {
-  const seen = { interface: "lan0", online: true, seen_at: null, rx_bytes: 0, tx_bytes: 0, addresses: [] };
+  const seen = { interface: "lan0", online: true, seen_at: null, rx_bytes: 0, tx_bytes: 1, addresses: [] };
   return { id: exit, name: "", exit, assigned: false, ...seen } as unknown as Device;
+}
+
+function silent(list: Known["devices"]): Known["devices"] {
+  return list && { ...list, devices: list.devices.map((each) => ({ ...each, tx_bytes: 0 })) };
 }
 
 function rule(change: Partial<Destination>): Destination {
@@ -83,7 +89,7 @@ function killswitch(firewall: boolean, routing: boolean, wanted = true): NonNull
   return { active: firewall, wanted, layers, direct_devices: 0, error: null };
 }
 
-const said = ({ word, text }: Sentence) => `${word}. ${text}`;
+const said = ({ title, text }: Sentence) => `${title}. ${text}`;
 
 const CASES: [name: string, known: Known, said: string][] = [
   [
@@ -194,7 +200,7 @@ const CASES: [name: string, known: Known, said: string][] = [
     known({
       status: { ...STATUS, ...NOTHING, state: "connecting", direct_devices: 2 },
       tunnels: [tunnel("main", "", { state: "connecting" })],
-      killswitch: null,
+      killswitch: { ...killswitch(true, true), direct_devices: 2 },
     }),
     "Connecting, with exceptions. 2 devices leave outside the tunnels, as allowed on the gateway. Connecting to main-server. Nothing else leaves outside a tunnel meanwhile.",
   ],
@@ -300,9 +306,19 @@ const CASES: [name: string, known: Known, said: string][] = [
     "Connected. The tunnel to Stockholm, Sweden is up. No device uses it yet.",
   ],
   [
-    "the first steps, before a device has sent anything",
-    known({ isFirstRun: true }),
+    "no device has sent anything",
+    known({ devices: silent(known({}).devices) }),
     "Connected. The tunnel to Stockholm, Sweden is up. No device uses it yet.",
+  ],
+  [
+    "no device had sent anything when the list was read, and one has since",
+    known({ devices: silent(known({}).devices), haveSent: true }),
+    "Protected. Everything at home goes through Stockholm, Sweden.",
+  ],
+  [
+    "the kill switch's routing is not known yet",
+    known({ killswitch: null }),
+    "Checking. Waiting for the gateway’s answer…",
   ],
   ["nothing is known yet", known({ status: null }), "Checking. Waiting for the gateway’s answer…"],
 ];
@@ -312,16 +328,16 @@ test.each(CASES)("%s", (_, each, text) => {
 });
 
 test("after a loss, nothing that was known is said", () => {
-  const { word, text } = sentenceOf(known({ connection: { name: "lost", since: Date.now() } }));
-  expect(word).toBe("No answer");
+  const { title, text } = sentenceOf(known({ connection: { name: "lost", since: Date.now() } }));
+  expect(title).toBe("No answer");
   expect(text).toStartWith("The gateway has not answered since ");
 });
 
 test("a tunnel that is an exit and is not connected is named, with what it means", () => {
   const tv = tunnel("tv", "Oslo, Norway", { state: "reconnecting", devices: 2 });
   const tunnels = [tunnel("main", "Stockholm, Sweden"), tv];
-  const { tone, word, why } = sentenceOf(known({ exits: ["main", "tv", "tv"], tunnels }));
-  expect({ tone, word }).toEqual({ tone: "partly", word: "2 devices have no internet" });
+  const { tone, title, why } = sentenceOf(known({ exits: ["main", "tv", "tv"], tunnels }));
+  expect({ tone, title }).toEqual({ tone: "partly", title: "2 devices have no internet" });
   expect(why).toBe("The tunnel tv is reconnecting: 2 devices are blocked until it is connected.");
 });
 
@@ -347,7 +363,7 @@ test("a tunnel that carries nothing protects, and says to try another server", (
   const status: Status = { ...STATUS, location: "Amsterdam, Netherlands", unanswered: true, error };
   const expected: Sentence = {
     tone: "partly",
-    word: "No data gets through",
+    title: "No data gets through",
     text: "Protected, but no data gets through Amsterdam. Try another server.",
     why: "main-server answers handshakes, but nothing else comes back through it.",
     help: "another",

@@ -1,13 +1,19 @@
 import { expect, test } from "bun:test";
-import { type KillSwitchFacts, type TunnelFacts, verdictOf } from "../../src/shared/verdict.ts";
+import {
+  type DeviceFacts,
+  type KillSwitchFacts,
+  type TunnelFacts,
+  verdictOf,
+} from "../../src/shared/verdict.ts";
 
 const BOTH = { firewall: true, routing: true };
 const switchOf = (layers: Record<"firewall" | "routing", boolean>, wanted = true): KillSwitchFacts => ({
   wanted,
   layers: [
-    { name: "firewall", holds: layers.firewall },
-    { name: "routing", holds: layers.routing },
+    { name: "firewall", holds: layers.firewall, parts: [] },
+    { name: "routing", holds: layers.routing, parts: [] },
   ],
+  error: null,
 });
 
 type Told = TunnelFacts["state"] | "unanswered" | "moving";
@@ -17,10 +23,20 @@ function tunnelsOf(told: Readonly<Record<string, Told>>): TunnelFacts[] {
     name,
     state: state === "unanswered" ? "connected" : state === "moving" ? "connecting" : state,
     unanswered: state === "unanswered",
+    ...{ wanted: `${name}-2`, error: null, devices: 1 },
     ...(state === "moving"
       ? { server: "", location: "", carrying: { server: `old-${name}`, location: "Oslo" } }
       : { server: `${name}-1`, location: "Oslo" }),
   }));
+}
+
+function usersOf(exits: readonly string[], defaultExit = "main", haveSent = true): DeviceFacts {
+  const counts = Object.fromEntries(
+    Map.groupBy(exits, (exit) => exit)
+      .entries()
+      .map(([exit, all]) => [exit, all.length]),
+  );
+  return { defaultExit, counts, haveSent };
 }
 
 interface Case {
@@ -91,7 +107,7 @@ test.each(CASES.map((each) => [JSON.stringify({ ...each.tunnels, exits: each.exi
     const verdict = verdictOf({
       killswitch: switchOf(BOTH),
       tunnels: tunnelsOf(tunnels),
-      devices: { default_exit: standard, devices: exits.map((exit) => ({ exit, tx_bytes: 1 })) },
+      devices: usersOf(exits, standard),
     });
     if (!("through" in verdict)) throw new Error(verdict.name);
     const { name, through, without } = verdict;
@@ -101,33 +117,37 @@ test.each(CASES.map((each) => [JSON.stringify({ ...each.tunnels, exits: each.exi
   },
 );
 
-const HOME = {
-  tunnels: tunnelsOf({ main: "connected" }),
-  devices: { default_exit: "main", devices: [{ exit: "main", tx_bytes: 0 }] },
-};
+const HOME = { tunnels: tunnelsOf({ main: "connected" }), devices: usersOf(["main"]) };
+const UNASKED = { tunnels: null, devices: null };
 
 test("nothing is judged before it was asked, but a kill switch that is gone is told at once", () => {
-  expect(verdictOf({ ...HOME, killswitch: null })).toEqual({ name: "unknown" });
+  expect(verdictOf({ ...HOME, killswitch: null })).toEqual({ name: "unknown", of: "killswitch" });
   const killswitch = switchOf(BOTH);
-  expect(verdictOf({ ...HOME, killswitch, tunnels: null })).toEqual({ name: "unknown" });
-  expect(verdictOf({ ...HOME, killswitch, devices: null })).toEqual({ name: "unknown" });
-  const unasked = { tunnels: null, devices: null };
-  expect(verdictOf({ ...unasked, killswitch: switchOf({ firewall: false, routing: false }) })).toEqual({
+  expect(verdictOf({ ...HOME, killswitch, tunnels: null })).toEqual({ name: "unknown", of: "devices" });
+  expect(verdictOf({ ...HOME, killswitch, devices: null })).toEqual({ name: "unknown", of: "devices" });
+  expect(verdictOf({ ...UNASKED, killswitch: switchOf({ firewall: false, routing: false }) })).toEqual({
     name: "exposed",
     isOff: false,
   });
-  expect(verdictOf({ ...unasked, killswitch: switchOf(BOTH, false) })).toEqual({
+  expect(verdictOf({ ...UNASKED, killswitch: switchOf(BOTH, false) })).toEqual({
     name: "exposed",
     isOff: true,
   });
-  expect(verdictOf({ ...unasked, killswitch: switchOf({ firewall: true, routing: false }) })).toEqual({
-    name: "weakened",
-    layer: "routing",
-  });
 });
 
-test("at the first steps, a device that has sent nothing does not use the tunnel yet", () => {
+test("what is not as it should be comes before what tunnels do: a layer, then the last change", () => {
+  const by = (killswitch: KillSwitchFacts) => {
+    const verdict = verdictOf({ ...HOME, killswitch });
+    return verdict.name === "weakened" ? verdict.by : verdict.name;
+  };
+  expect(by(switchOf({ firewall: true, routing: false }))).toBe("routing");
+  expect(by({ ...switchOf({ firewall: false, routing: true }), error: "nft failed" })).toBe("firewall");
+  expect(by({ ...switchOf(BOTH), error: "nft failed" })).toBe("change");
+  expect(by(switchOf(BOTH))).toBe("protected");
+});
+
+test("a gateway through which no device has sent anything is not used yet", () => {
   const facts = { ...HOME, killswitch: switchOf(BOTH) };
   expect(verdictOf(facts).name).toBe("protected");
-  expect(verdictOf({ ...facts, isFirstRun: true }).name).toBe("unused");
+  expect(verdictOf({ ...facts, devices: usersOf(["main"], "main", false) }).name).toBe("unused");
 });

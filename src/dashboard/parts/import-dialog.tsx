@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
+import { sentenceFrom } from "../../shared/words.ts";
 import { change } from "../api.ts";
-import { sentenceFrom } from "../format.ts";
 import { closeImport, current, type Import, importAs, type Result } from "../imports.ts";
 import { say } from "../language.ts";
 import { useRoute } from "../route.ts";

@@ -108,7 +108,7 @@ function Navigation({ views, current }: { views: readonly View[]; current: View 
 
 /** The state in a word, on every view. */
 function StateWord() {
-  const { tone, word, short = word } = sentenceOf(useKnown());
+  const { tone, title, short = title } = sentenceOf(useKnown());
   return (
     <p class={`word tone-${tone}`}>
       <Icon name={TONE_ICONS[tone]} /> {short}

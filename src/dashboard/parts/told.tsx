@@ -1,5 +1,5 @@
+import { sentenceFrom } from "../../shared/words.ts";
 import { inItsWords } from "../codes.ts";
-import { sentenceFrom } from "../format.ts";
 import { shown } from "../language.ts";
 
 /** A text of the page. After its first line it is the gateway's own, in English: see `codes.ts`. */

@@ -1,4 +1,4 @@
-import type { Tone } from "../sentence.ts";
+import type { Tone } from "../../shared/verdict-texts.ts";
 import type { IconName } from "./icon.tsx";
 
 export const TONE_ICONS: Readonly<Record<Tone, IconName>> = {

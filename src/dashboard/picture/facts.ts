@@ -2,12 +2,13 @@ import type { Destination } from "../../destinations/schema.ts";
 import type { Device, DeviceList } from "../../devices/schema.ts";
 import { exitKindOf } from "../../shared/exits.ts";
 import { standingOf } from "../../shared/verdict.ts";
+import { placeOf } from "../../shared/verdict-texts.ts";
 import type { TunnelRow } from "../../tunnel/schema.ts";
 import { targetText } from "../destination.ts";
 import { exitName, isRemote, titleOf } from "../exit.ts";
 import { bitsOf } from "../format.ts";
 import { KINDS, kindOf } from "../kind.ts";
-import { placeOf, targetOf } from "../sentence.ts";
+import { targetOf } from "../sentence.ts";
 import type { BothWays } from "../traffic.ts";
 import { type HomeNow, type Look, OUTSIDE, type PicturedDevice, type PicturedExit } from "./home-now.ts";
 

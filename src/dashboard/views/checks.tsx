@@ -1,14 +1,15 @@
 import type { Check, Checks as CheckList } from "../../checks/schema.ts";
+import type { Tone } from "../../shared/verdict-texts.ts";
+import { sentenceFrom } from "../../shared/words.ts";
 import { useAnswer } from "../answers.ts";
 import { read } from "../api.ts";
 import { checkTitle, inItsWords } from "../codes.ts";
-import { sentenceFrom, timeOf } from "../format.ts";
+import { timeOf } from "../format.ts";
 import { say } from "../language.ts";
 import { Button } from "../parts/button.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { Pending } from "../parts/pending.tsx";
 import { Told } from "../parts/told.tsx";
-import type { Tone } from "../sentence.ts";
 import { answerOf } from "../store.ts";
 import { ThisDevice } from "./checks/this-device.tsx";
 

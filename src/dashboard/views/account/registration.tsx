@@ -1,10 +1,11 @@
 import { useEffect, useState } from "preact/hooks";
 import type { ManagedChoices } from "../../../http/schema.ts";
 import type { LoggedOut, ShownAccount } from "../../../providers/schema.ts";
+import { sentenceFrom } from "../../../shared/words.ts";
 import type { Action } from "../../action.ts";
 import { change, pathOf, read } from "../../api.ts";
 import { inItsWords } from "../../codes.ts";
-import { dayOf, sentenceFrom } from "../../format.ts";
+import { dayOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";

@@ -1,6 +1,7 @@
 import type { Checks } from "../../../checks/schema.ts";
 import type { Device } from "../../../devices/schema.ts";
 import { standingOf } from "../../../shared/verdict.ts";
+import { placeOf, type Tone } from "../../../shared/verdict-texts.ts";
 import type { Status, TunnelRow } from "../../../tunnel/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { inItsWords } from "../../codes.ts";
@@ -12,7 +13,6 @@ import { Icon, type IconName } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { Told } from "../../parts/told.tsx";
 import { useIsDiverted } from "../../protection.ts";
-import { placeOf, type Tone } from "../../sentence.ts";
 import { useDeviceCarried, useDeviceRate } from "../../traffic.ts";
 
 /** Where the device leaves that shows this page, and what becomes of its DNS queries, as far as it can be known. */

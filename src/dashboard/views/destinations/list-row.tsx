@@ -1,8 +1,9 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { DnsLists } from "../../../dns/schema.ts";
+import { sentenceFrom } from "../../../shared/words.ts";
 import { change } from "../../api.ts";
 import { inItsWords } from "../../codes.ts";
-import { agoOf, sentenceFrom } from "../../format.ts";
+import { agoOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";

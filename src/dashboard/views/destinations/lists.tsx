@@ -1,9 +1,9 @@
 import { useEffect, useState } from "preact/hooks";
 import type { DnsLists, DnsStatus } from "../../../dns/schema.ts";
+import { sentenceFrom } from "../../../shared/words.ts";
 import { useAction } from "../../action.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { inItsWords } from "../../codes.ts";
-import { sentenceFrom } from "../../format.ts";
 import { say } from "../../language.ts";
 import { FormButton, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";

@@ -1,11 +1,12 @@
 import type { HistoryPage } from "../../../history/schema.ts";
+import type { Tone } from "../../../shared/verdict-texts.ts";
+import { sentenceFrom } from "../../../shared/words.ts";
 import { alertText } from "../../codes.ts";
-import { sentenceFrom, timeOf } from "../../format.ts";
+import { timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Happened } from "../../parts/told.tsx";
-import type { Tone } from "../../sentence.ts";
 import { alertLook, pastText } from "../../told.ts";
 
 /** More are in the log. */

@@ -2,18 +2,19 @@ import type { DeviceList } from "../../../devices/schema.ts";
 import type { Network } from "../../../http/schema.ts";
 import { isOutside } from "../../../shared/exits.ts";
 import { standingOf } from "../../../shared/verdict.ts";
+import { placeOf, type Tone } from "../../../shared/verdict-texts.ts";
+import { sentenceFrom } from "../../../shared/words.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { inItsWords } from "../../codes.ts";
 import { downText } from "../../down.ts";
 import { titleOf } from "../../exit.ts";
-import { sentenceFrom, someOf } from "../../format.ts";
+import { someOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Told } from "../../parts/told.tsx";
 import { directText, openText, stoppedText, unansweredText, upText } from "../../picture/sentences.ts";
 import { useIsDiverted, useKillSwitchOff } from "../../protection.ts";
-import { placeOf, type Tone } from "../../sentence.ts";
 
 /** Who leaves through which exit. */
 export function ByExit({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRow[] }) {

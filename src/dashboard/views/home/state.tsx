@@ -29,14 +29,14 @@ interface StateProps {
 /** One sentence that says whether the home is protected, why, and what helps. */
 export function State({ known, events, recent }: StateProps) {
   const sentence = sentenceOf(known);
-  const { tone, word, text, why, command } = sentence;
+  const { tone, title, text, why, command } = sentence;
   const action = useAction();
   const isRepeated =
     why !== null && action.outcome !== null && itsWords(action.outcome.text) === itsWords(why);
   return (
     <section class={`state tone-${tone}`}>
       <h1>
-        <Icon name={TONE_ICONS[tone]} /> {word}
+        <Icon name={TONE_ICONS[tone]} /> {title}
       </h1>
       <p class="sentence" role="status">
         {text}

@@ -1,10 +1,10 @@
 import type { JournalEntry } from "../../../journal/schema.ts";
+import type { Tone } from "../../../shared/verdict-texts.ts";
+import { sentenceFrom } from "../../../shared/words.ts";
 import { alertText } from "../../codes.ts";
-import { sentenceFrom } from "../../format.ts";
 import { LOCALE, say } from "../../language.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { Happened } from "../../parts/told.tsx";
-import type { Tone } from "../../sentence.ts";
 import { alertLook, eventText, tunnelLook } from "../../told.ts";
 
 const TIME = new Intl.DateTimeFormat(LOCALE, { timeStyle: "medium" });

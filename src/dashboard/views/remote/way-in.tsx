@@ -1,6 +1,6 @@
 import type { RemoteStatus } from "../../../remote/schema.ts";
+import { sentenceFrom } from "../../../shared/words.ts";
 import { inItsWords } from "../../codes.ts";
-import { sentenceFrom } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";

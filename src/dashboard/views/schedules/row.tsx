@@ -1,7 +1,7 @@
 import type { DeviceList } from "../../../devices/schema.ts";
+import { sentenceFrom } from "../../../shared/words.ts";
 import { change, pathOf } from "../../api.ts";
 import { inItsWords } from "../../codes.ts";
-import { sentenceFrom } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Button, FormButton } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";

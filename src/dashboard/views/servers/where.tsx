@@ -1,10 +1,11 @@
+import { placeOf } from "../../../shared/verdict-texts.ts";
+import { sentenceFrom } from "../../../shared/words.ts";
 import { inItsWords } from "../../codes.ts";
-import { sentenceFrom } from "../../format.ts";
 import { say } from "../../language.ts";
 import { leadAgain } from "../../lead-again.ts";
 import { Button } from "../../parts/button.tsx";
 import { Told } from "../../parts/told.tsx";
-import { connectingText, placeOf, targetOf, viaText } from "../../sentence.ts";
+import { connectingText, targetOf, viaText } from "../../sentence.ts";
 import { type Connecting, plainly } from "./connecting.ts";
 
 /** Where the tunnel `main` leads, or why it does not; screen readers hear its changes. */

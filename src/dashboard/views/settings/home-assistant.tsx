@@ -1,6 +1,6 @@
 import type { ShownBroker, ShownSettings } from "../../../http/settings-schema.ts";
+import { sentenceFrom } from "../../../shared/words.ts";
 import { inItsWords } from "../../codes.ts";
-import { sentenceFrom } from "../../format.ts";
 import { say } from "../../language.ts";
 import { useFields } from "../../parts/fields.ts";
 import { Field } from "../../parts/form.tsx";

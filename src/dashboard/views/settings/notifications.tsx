@@ -1,10 +1,10 @@
 import type { ShownTarget, TestResults } from "../../../notifications/schema.ts";
 import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
+import { sentenceFrom } from "../../../shared/words.ts";
 import { type Action, useAction } from "../../action.ts";
 import { useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
 import { inItsWords } from "../../codes.ts";
-import { sentenceFrom } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { useFields } from "../../parts/fields.ts";

@@ -1,12 +1,13 @@
 import { useState } from "preact/hooks";
 import type { RestorePreview, RestoreResult } from "../../../http/backup-schema.ts";
 import { MAX_BACKUP_BYTES } from "../../../shared/bounds.ts";
+import { sentenceFrom } from "../../../shared/words.ts";
 import { useMayChange } from "../../access.ts";
 import { type Action, useAction } from "../../action.ts";
 import { refreshAll } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { inItsWords } from "../../codes.ts";
-import { sentenceFrom, timeOf } from "../../format.ts";
+import { timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { useFields } from "../../parts/fields.ts";

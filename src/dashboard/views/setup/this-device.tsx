@@ -1,13 +1,13 @@
 import { useRef } from "preact/hooks";
 import type { OwnDevice } from "../../../devices/schema.ts";
 import { standingOf } from "../../../shared/verdict.ts";
+import { placeOf, type Tone } from "../../../shared/verdict-texts.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { say } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { TONE_ICONS } from "../../parts/tone.ts";
-import { placeOf, type Tone } from "../../sentence.ts";
 import { useDeviceCarried } from "../../traffic.ts";
 
 /** Whether the device that shows this page leaves by a tunnel, judged by what the gateway forwards for it. */

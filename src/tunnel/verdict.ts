@@ -1,0 +1,52 @@
+import { type Static, Type } from "typebox";
+import { ENGLISH } from "../base/voice.ts";
+import { allSaid, said } from "../shared/saying.ts";
+import type { Verdict as Judged, TunnelFacts } from "../shared/verdict.ts";
+import { type Around, textsOf } from "../shared/verdict-texts.ts";
+
+/** What is true of the home, as every surface tells it. */
+export const Verdict = Type.Object(
+  {
+    name: Type.Union(
+      [
+        Type.Literal("protected"),
+        Type.Literal("unused"),
+        Type.Literal("moving"),
+        Type.Literal("partly"),
+        Type.Literal("stalled"),
+        Type.Literal("blocked"),
+        Type.Literal("weakened"),
+        Type.Literal("exposed"),
+        Type.Literal("unknown"),
+      ],
+      { description: "`partly` if some devices have no internet, `stalled` if no tunnel carries anything" },
+    ),
+    title: Type.String({ examples: ["37 devices have no internet"] }),
+    text: Type.String({ description: "one or two sentences" }),
+    why: Type.Union([Type.String(), Type.Null()], { description: "the reason; null if nothing is wrong" }),
+    through: Type.Optional(
+      Type.Integer({ minimum: 0, description: "how many devices go through a tunnel that carries" }),
+    ),
+    without: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        description:
+          "how many have no internet because their tunnel carries nothing; both are missing while the kill switch is not wholly in place, and while they are not known",
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+export type Verdict = Static<typeof Verdict>;
+
+/** In English. */
+export function shownVerdict(verdict: Judged<TunnelFacts>, around: Around): Verdict {
+  const { title, text, why } = textsOf(verdict, around);
+  return {
+    name: verdict.name,
+    title: said(title, ENGLISH),
+    text: allSaid(text, ENGLISH),
+    why: allSaid(why, ENGLISH) || null,
+    ...("through" in verdict && { through: verdict.through, without: verdict.without }),
+  };
+}
