@@ -2,13 +2,13 @@ import { render } from "preact";
 import { shown } from "./language.ts";
 import { listen } from "./live.ts";
 import { Shell } from "./parts/shell.tsx";
-import { VIEWS } from "./views/list.ts";
+import { ENTRIES } from "./views/list.ts";
 
 document.documentElement.lang = shown;
 const page = document.getElementById("page");
 if (page !== null) {
   // What it says while it is being loaded, and if its script is gone.
   page.replaceChildren();
-  render(<Shell views={VIEWS} />, page);
+  render(<Shell entries={ENTRIES} />, page);
 }
 listen();

@@ -291,12 +291,12 @@ further.test(
   async () => {
     await tab.click("Edit TV");
     await tab.choose("Icon of TV", "Games console");
-    await tab.click("Save the icon");
+    await tab.click("Save icon and group");
     await other.shows(`${row("TV")} .device-icon`, "Games console");
     expect((await ofTv())?.icon).toBe("console");
     expect(await tab.barriers()).toEqual([]);
     await tab.choose("Icon of TV", "No icon");
-    await tab.click("Save the icon");
+    await tab.click("Save icon and group");
     await until(async () => (await other.text(row("TV")))?.includes("Games console") === false);
     expect(await ofTv()).not.toHaveProperty("icon");
   },

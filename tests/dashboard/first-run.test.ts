@@ -156,7 +156,9 @@ test(
     await shows(/enter in its DHCP settings: Router \(gateway\) 192\.168\.77\.1 /);
     expect(await tab.barriers()).toEqual([]);
     await open("#/setup", networkWith({ ...oneCable, dhcp: true }));
-    await shows(/gives addresses: on\..* You enter nothing.* switch off DHCP, .* Connect each device again/);
+    await shows(
+      /gives addresses: on\..* There is nothing to enter.* switch off DHCP, .* Connect each device again/,
+    );
     expect(await tab.text(".step:nth-child(3)")).not.toContain("192.168.77.1");
     expect(await tab.barriers()).toEqual([]);
     await open("#/setup", networkWith({ dhcp: true }));

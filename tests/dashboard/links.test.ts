@@ -97,14 +97,18 @@ test(
     };
     await tab.page.reload();
     await isKept();
+    await tab.click("System");
     await tab.click("History");
     await tab.click("Last day");
     await tab.shows("main [aria-pressed=true]", "Last day");
     await tab.page.reload();
     await tab.shows("main [aria-pressed=true]", "Last day");
     await tab.page.goBack();
+    await tab.shows("h1", "Settings");
+    await tab.page.goBack();
     await isKept();
     // A new way to the view begins anew.
+    await tab.click("System");
     await tab.click("Log");
     await tab.click("Alerts");
     await tab.page.reload();

@@ -15,42 +15,50 @@ import { LoginDialog, LoginPage, Logout } from "./login.tsx";
 import { useKeptPlace } from "./scroll.ts";
 import { TONE_ICONS } from "./tone.ts";
 
-export interface View {
+interface View {
   /** Its address after `#/`. */
   route: string;
-  /** In the navigation, and the title of the page. */
+  /** The title of the page. */
+  title: string;
+  Content: ComponentType;
+}
+
+/** What the navigation leads to. */
+export interface Entry {
   title: string;
   icon: IconName;
-  Content: ComponentType;
-  /** Not in the navigation; other views link to it. */
+  /** The first is the one that it leads to. */
+  views: readonly [View, ...View[]];
+  /** Not in the navigation; views link to it. */
   isHidden?: true;
 }
 
 /** What surrounds every view: the navigation, the state in a word, and the notice that the gateway is lost. */
-export function Shell({ views }: { views: readonly View[] }) {
+export function Shell({ entries }: { entries: readonly [Entry, ...Entry[]] }) {
   const route = useRoute();
-  const view = views.find((each) => each.route === route) ?? views[0];
+  const found = entries.find(({ views }) => views.some((each) => each.route === route));
+  const entry = found ?? entries[0];
+  const view = entry.views.find((each) => each.route === route) ?? entry.views[0];
   const isLocked = needsToken.value && connection.value.name === "starting";
   const isReader = useReader() !== null;
-  const main = useFocusAfterChange(view?.route);
+  const main = useFocusAfterChange(view.route);
   useKeptPlace();
   useEffect(() => {
-    document.title = view === undefined ? "Portcullis" : `${view.title} · Portcullis`;
+    document.title = `${view.title} · Portcullis`;
   }, [view]);
   if (isLocked) return <LoginPage />;
   return (
-    <Routes.Provider value={views.map((each) => each.route)}>
+    <Routes.Provider value={entries.flatMap(({ views }) => views.map((each) => each.route))}>
       <div class="shell">
         <div class="layout">
-          <Navigation views={views} current={view} />
+          <Navigation entries={entries} current={entry} route={view.route} />
           <main ref={main} tabIndex={-1} class={isLost.value ? "old" : ""}>
-            <Notice isHome={view?.route === ""} />
+            <Notice isHome={view.route === ""} />
             {isReader && <Logout />}
-            {view !== undefined && (
-              <Guard key={view.route}>
-                <view.Content />
-              </Guard>
-            )}
+            {entry.views.length > 1 && <Tabs of={entry} route={view.route} />}
+            <Guard key={view.route}>
+              <view.Content />
+            </Guard>
             {!isReader && <Logout />}
           </main>
         </div>
@@ -61,25 +69,18 @@ export function Shell({ views }: { views: readonly View[] }) {
   );
 }
 
-/** What a phone shows at once; with large letters only the first of them. */
-const AT_HAND = 4;
+interface NavigationProps {
+  entries: readonly Entry[];
+  current: Entry;
+  route: string;
+}
 
-function Navigation({ views, current }: { views: readonly View[]; current: View | undefined }) {
+function Navigation({ entries, current, route }: NavigationProps) {
   const id = useId();
   const [isOpen, setOpen] = useState(false);
-  useEffect(() => setOpen(false), [current]);
-  const shown = views.filter((view) => !view.isHidden);
-  const linkTo = (view: View, place: string) => (
-    <li key={view.route} class={place}>
-      <a href={`#/${view.route}`} aria-current={view === current ? "page" : undefined}>
-        <Icon name={view.icon} /> {view.title}
-      </a>
-    </li>
-  );
-  const [first, ...middle] = shown.slice(0, AT_HAND);
-  const further = shown.slice(AT_HAND);
+  useEffect(() => setOpen(false), [route]);
   return (
-    <nav class={`navigation ${current === first ? "at-home" : ""}`} aria-label={say("Views")}>
+    <nav class={`navigation ${route === "" ? "at-home" : ""}`} aria-label={say("Views")}>
       <p class="brand">
         <Icon name="gate" /> Portcullis
       </p>
@@ -87,20 +88,42 @@ function Navigation({ views, current }: { views: readonly View[]; current: View 
         <StateWord />
       </Guard>
       <ul id={id} class={isOpen ? "" : "closed"}>
-        {first !== undefined && linkTo(first, "")}
-        {middle.map((view) => linkTo(view, "middle"))}
+        {entries
+          .filter(({ isHidden }) => !isHidden)
+          .map((entry) => (
+            <li key={entry.title}>
+              <a href={`#/${entry.views[0].route}`} aria-current={currentOf(entry, current, route)}>
+                <Icon name={entry.icon} /> {entry.title}
+              </a>
+            </li>
+          ))}
         <li class="menu">
-          <button
-            type="button"
-            class={current !== undefined && further.includes(current) ? "current" : ""}
-            aria-expanded={isOpen}
-            aria-controls={id}
-            onClick={() => setOpen(!isOpen)}
-          >
+          <button type="button" aria-expanded={isOpen} aria-controls={id} onClick={() => setOpen(!isOpen)}>
             <Icon name={isOpen ? "close" : "more"} /> {isOpen ? say("Less") : say("More")}
           </button>
         </li>
-        {further.map((view) => linkTo(view, "further"))}
+      </ul>
+    </nav>
+  );
+}
+
+function currentOf(entry: Entry, current: Entry, route: string): "page" | "true" | undefined {
+  if (entry !== current) return undefined;
+  return entry.views[0].route === route ? "page" : "true";
+}
+
+/** The views of one entry. */
+function Tabs({ of: { title, views }, route }: { of: Entry; route: string }) {
+  return (
+    <nav class="tabs" aria-label={title}>
+      <ul>
+        {views.map((view) => (
+          <li key={view.route}>
+            <a href={`#/${view.route}`} aria-current={view.route === route ? "page" : undefined}>
+              {view.title}
+            </a>
+          </li>
+        ))}
       </ul>
     </nav>
   );
@@ -136,7 +159,7 @@ function Notice({ isHome }: { isHome: boolean }) {
 }
 
 /** After a change of the view, a keyboard or a screen reader goes on at its beginning. */
-function useFocusAfterChange(route: string | undefined) {
+function useFocusAfterChange(route: string) {
   const main = useRef<HTMLElement>(null);
   const before = useRef(route);
   useEffect(() => {

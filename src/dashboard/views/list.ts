@@ -1,5 +1,5 @@
 import { say } from "../language.ts";
-import type { View } from "../parts/shell.tsx";
+import type { Entry } from "../parts/shell.tsx";
 import { Account } from "./account.tsx";
 import { Checks } from "./checks.tsx";
 import { Destinations } from "./destinations.tsx";
@@ -15,7 +15,8 @@ import { Setup } from "./setup.tsx";
 import { Tunnels } from "./tunnels.tsx";
 
 /**
- * The views in the order of the navigation. A view that is not here does not exist, and nothing may link to it.
+ * The navigation: an entry leads to the first of its views, which has tabs for the others. A view that is not here does not
+ * exist, and nothing may link to it.
  *
  * A view is a component in a file of its own, with a style sheet of the same name that `styles/all.css` imports. Its
  * first heading is an `h1`, its parts are `section`s of the class `card` with an `h2`. Colours and spaces are those of
@@ -46,18 +47,50 @@ import { Tunnels } from "./tunnels.tsx";
  * use `useAction` and `Outcome` in the same way; several controls that share an action show only the outcome of the
  * last one.
  */
-export const VIEWS: readonly View[] = [
-  { route: "", title: say("Home"), icon: "home", Content: Home },
-  { route: "servers", title: say("Servers"), icon: "server", Content: Servers },
-  { route: "setup", title: say("Set up"), icon: "check", Content: Setup, isHidden: true },
-  { route: "devices", title: say("Devices"), icon: "device", Content: Devices },
-  { route: "tunnels", title: say("Tunnels"), icon: "tunnel", Content: Tunnels },
-  { route: "destinations", title: say("Destinations"), icon: "destination", Content: Destinations },
-  { route: "remote", title: say("Remote"), icon: "phone", Content: Remote },
-  { route: "schedules", title: say("Schedules"), icon: "calendar", Content: Schedules },
-  { route: "account", title: say("Account"), icon: "key", Content: Account },
-  { route: "settings", title: say("Settings"), icon: "settings", Content: Settings },
-  { route: "history", title: say("History"), icon: "history", Content: History },
-  { route: "checks", title: say("Checks"), icon: "check", Content: Checks },
-  { route: "log", title: say("Log"), icon: "log", Content: Log },
+export const ENTRIES: readonly [Entry, ...Entry[]] = [
+  { title: say("Home"), icon: "home", views: [{ route: "", title: say("Home"), Content: Home }] },
+  {
+    title: say("Devices"),
+    icon: "device",
+    views: [{ route: "devices", title: say("Devices"), Content: Devices }],
+  },
+  {
+    title: say("Servers"),
+    icon: "server",
+    views: [
+      { route: "servers", title: say("Servers"), Content: Servers },
+      { route: "tunnels", title: say("Tunnels"), Content: Tunnels },
+    ],
+  },
+  {
+    title: say("Rules"),
+    icon: "destination",
+    views: [
+      { route: "destinations", title: say("Destinations"), Content: Destinations },
+      { route: "schedules", title: say("Schedules"), Content: Schedules },
+    ],
+  },
+  {
+    title: say("Remote"),
+    icon: "phone",
+    views: [{ route: "remote", title: say("Remote"), Content: Remote }],
+  },
+  {
+    title: say("System"),
+    icon: "settings",
+    views: [
+      { route: "settings", title: say("Settings"), Content: Settings },
+      { route: "account", title: say("Account"), Content: Account },
+      { route: "checks", title: say("Checks"), Content: Checks },
+      { route: "history", title: say("History"), Content: History },
+      { route: "log", title: say("Log"), Content: Log },
+    ],
+  },
+  // Only other views lead there.
+  {
+    title: say("Set up"),
+    icon: "check",
+    views: [{ route: "setup", title: say("Set up"), Content: Setup }],
+    isHidden: true,
+  },
 ];
