@@ -74,7 +74,11 @@ test("each link to a heading leads to one", async () => {
   const texts = new Map<string, string>();
   for (const page of PAGES) texts.set(page, await Bun.file(join(ROOT, page)).text());
   const links = [...texts].flatMap(([page, text]) =>
-    [...text.matchAll(/\]\(([^)#:]*)#([^)]+)\)/g)].map(([, to = "", anchor = ""]) => ({ page, to, anchor })),
+    [...text.matchAll(/\](?:\(|: )([^)#:\s]*)#([^)\s]+)\)?/g)].map(([, to = "", anchor = ""]) => ({
+      page,
+      to,
+      anchor,
+    })),
   );
   const missing = links.filter(({ page, to, anchor }) => {
     const target = texts.get(to === "" ? page : join(dirname(page), to)) ?? "";
@@ -90,7 +94,7 @@ test("each link to a file leads to one", async () => {
   let links = 0;
   for (const page of PAGES) {
     const text = await Bun.file(join(ROOT, page)).text();
-    for (const [, to = ""] of text.matchAll(/(?:\]\(|src=")([^)"#:\s]+)(?:#[^)]*)?[)"]/g)) {
+    for (const [, to = ""] of text.matchAll(/(?:\](?:\(|: )|src=")([^)"#:\s]+)(?:#[^)\s]*)?[)"\n]/g)) {
       links += 1;
       if (!existsSync(join(ROOT, dirname(page), to))) missing.push(`${page}: ${to}`);
     }

@@ -48,7 +48,11 @@ export const DEVICE_FACTS = facts<SeenDevice>()({
     description: "whether a person gave the name",
     of: ({ record }) => record.name !== null,
   },
-  addresses: { schema: Type.Array(Type.String()), of: ({ presence }) => [...(presence?.addresses ?? [])] },
+  addresses: {
+    schema: Type.Array(Type.String()),
+    description: "IPv4 and IPv6, without link-local ones; the last known ones if it is offline",
+    of: ({ presence }) => [...(presence?.addresses ?? [])],
+  },
   interface: {
     schema: Type.Union([Type.String(), Type.Null()]),
     description: "where it was seen last",

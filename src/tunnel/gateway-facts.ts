@@ -3,7 +3,15 @@ import { facts, inOrder } from "../base/fact.ts";
 import { Provider } from "../servers/schema.ts";
 import { Quality } from "./quality-facts.ts";
 import { STATES, StateName } from "./state.ts";
-import { CONNECTION, liveIn, PAST, type Past, type SeenTunnel, upSecondsOf } from "./tunnel-facts.ts";
+import {
+  CONNECTION,
+  liveIn,
+  PAST,
+  type Past,
+  type SeenTunnel,
+  STATE_TEXT,
+  upSecondsOf,
+} from "./tunnel-facts.ts";
 import { Verdict } from "./verdict.ts";
 
 /** What is read with `main`. */
@@ -34,9 +42,14 @@ const OWN = facts<SeenMain>()({
     of: ({ state }) => liveIn(state) !== null,
     metric: { help: "1 while there is a live session with a server." },
   },
-  provider: { schema: Provider, of: ({ provider }) => provider },
+  provider: {
+    schema: Provider,
+    description: "the current one, also while a tunnel of another provider is up",
+    of: ({ provider }) => provider,
+  },
   uptime: {
     schema: Type.String({ examples: ["2h 34m"] }),
+    description: "the same as `uptime_seconds`, in hours and minutes",
     of: (seen) => {
       const minutes = Math.floor(upSecondsOf(seen) / 60);
       return `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
@@ -51,6 +64,7 @@ const OWN = facts<SeenMain>()({
   },
   state: {
     schema: StateName,
+    description: STATE_TEXT,
     of: ({ state }) => state.name,
     metric: { help: "1 for the state that the tunnel is in.", values: STATES },
   },

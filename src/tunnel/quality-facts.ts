@@ -14,6 +14,7 @@ const inSeconds = (ms: unknown) => (typeof ms === "number" ? ms / 1_000 : null);
 export const QUALITY_FACTS = {
   state: {
     schema: State,
+    description: "`slow` if round trips take too long, `lossy` if too much is lost",
     entity: {
       ...{ key: "quality", name: "Quality", ...template("state"), device_class: "enum" },
       options: State.anyOf.map((each) => each.const),

@@ -47,10 +47,14 @@ const Carrying = Type.Object(
   { additionalProperties: false },
 );
 
+export const STATE_TEXT =
+  "`reconnecting` while its server is tried until it answers; `failed` after a connect that did not succeed";
+
 /** Of a connection: in the status, that of `main`. */
 export const CONNECTION = facts<SeenTunnel>()({
   server: {
     schema: Type.String(),
+    description: "the server that it is connected to; empty without one",
     of: ({ state }) => liveIn(state)?.server.name ?? "",
     entity: { name: "Server", icon: "mdi:server-network" },
   },
@@ -65,11 +69,13 @@ export const CONNECTION = facts<SeenTunnel>()({
   },
   location: {
     schema: Type.String({ examples: ["Stockholm, Sweden"] }),
+    description: "where that server is; empty without one",
     of: ({ state }) => liveIn(state)?.server.location ?? "",
     entity: { name: "Location", icon: "mdi:map-marker" },
   },
   state: {
     schema: StateName,
+    description: STATE_TEXT,
     of: ({ state }) => state.name,
     metric: {
       name: "portcullis_tunnel_connected",
@@ -78,9 +84,14 @@ export const CONNECTION = facts<SeenTunnel>()({
     },
     entity: { name: "State", device_class: "enum", options: STATES, attributes: true },
   },
-  uptime_seconds: { schema: Type.Integer({ minimum: 0 }), of: upSecondsOf },
+  uptime_seconds: {
+    schema: Type.Integer({ minimum: 0 }),
+    description: "since that server first answered; 0 without one",
+    of: upSecondsOf,
+  },
   latest_handshake: {
     schema: Type.Union([Type.String({ description: "ISO 8601" }), Type.Null()]),
+    description: "the latest one with the server, in ISO 8601; null before the first",
     of: ({ peer }) => (peer?.latestHandshake ? new Date(peer.latestHandshake).toISOString() : null),
     metric: {
       name: "wireguard_latest_handshake_seconds",
@@ -95,6 +106,7 @@ export const CONNECTION = facts<SeenTunnel>()({
   },
   rx_bytes: {
     schema: Type.Integer({ minimum: 0 }),
+    description: "received in this session, as WireGuard counts them; at most a second old",
     of: ({ peer }) => peer?.rxBytes ?? 0,
     metric: {
       name: "wireguard_received_bytes_total",
@@ -104,11 +116,13 @@ export const CONNECTION = facts<SeenTunnel>()({
   },
   tx_bytes: {
     schema: Type.Integer({ minimum: 0 }),
+    description: "sent in this session, as WireGuard counts them; at most a second old",
     of: ({ peer }) => peer?.txBytes ?? 0,
     metric: { name: "wireguard_sent_bytes_total", help: "Bytes sent to the server.", isOfSession: true },
   },
   error: {
     schema: Type.Union([Type.String(), Type.Null()]),
+    description: "what is wrong, in a sentence; null if nothing is",
     of: ({ error }) => error,
     isAttribute: true,
   },
@@ -181,7 +195,11 @@ export const PAST = facts<Past>()({
 });
 
 const ROW = facts<SeenRow>()({
-  name: { schema: Type.String({ examples: ["main"] }), of: ({ name }) => name },
+  name: {
+    schema: Type.String({ examples: ["main"] }),
+    description: "`main`, or what the tunnel was called when it was made",
+    of: ({ name }) => name,
+  },
   provider: {
     schema: Type.Union([Provider, Type.Null()]),
     description: "of the server; null without one",
