@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { Type } from "typebox";
-import { Decision, effectBy } from "../base/decision.ts";
+import { Decision, effectBy, without } from "../base/decision.ts";
 import { GatewayError } from "../base/errors.ts";
 import { nameIn } from "../base/name.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
@@ -40,7 +40,7 @@ export class Tokens {
   private by = "";
 
   constructor(
-    private readonly store: Texts & { atomically(work: () => void): void },
+    store: Texts & { atomically(work: () => void): void },
     private readonly clock: Pick<Host, "now" | "monotonic" | "sleep">,
   ) {
     this.alert =
@@ -84,13 +84,13 @@ export class Tokens {
    * From now on the token is not valid, and its open sockets are closed, even if that cannot be saved. Then it throws.
    */
   async remove(name: string, by = "root"): Promise<void> {
-    const isOther = (each: StoredToken) => each.name !== name;
-    if ([...this.decision.value, ...(tokensIn(this.store) ?? [])].every(isOther))
-      throw new GatewayError("not_found", `there is no token ${name}: see sudo portcullis token list`);
-    await this.decision.change((tokens) => {
-      this.by = by;
-      return tokens.filter(isOther);
-    });
+    await this.decision.remove(
+      (tokens) => {
+        this.by = by;
+        return without(tokens, (each) => each.name === name);
+      },
+      new GatewayError("not_found", `there is no token ${name}: see sudo portcullis token list`),
+    );
   }
 
   /** Saves what could not be saved, until `signal` aborts. */

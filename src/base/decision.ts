@@ -26,7 +26,11 @@ export interface Part<Value> {
 }
 
 interface Deps<Value> {
-  store: { atomically(work: () => void): void };
+  store: {
+    atomically(work: () => void): void;
+    /** Leaves no copy of what was removed. */
+    scrub?(): void;
+  };
   /** What the database has. */
   read: () => Value;
   /** Writes what differs from what the database has, in one transaction. */
@@ -39,6 +43,14 @@ interface Deps<Value> {
   changed?: (before: Value, after: Value) => void;
   /** What people are told of a change that is in force and could not be saved. */
   unsaved?: string;
+  /** What must leave no copy in the database's file once it is removed, whenever that can be saved. */
+  secrets?: (value: Value) => readonly string[];
+}
+
+/** The others; null if there is none to remove. */
+export function without<Entry>(all: readonly Entry[], isIt: (entry: Entry) => boolean): Entry[] | null {
+  const others = all.filter((each) => !isIt(each));
+  return others.length === all.length ? null : others;
 }
 
 /** For values that permit things, each of which a text stands for. */
@@ -98,11 +110,28 @@ export class Decision<Value> {
     return !this.isUnsaved;
   }
 
+  /** What a restart would find. */
+  get saved(): Value {
+    return this.isUnsaved ? this.deps.read() : this.current;
+  }
+
   /**
    * Resolves once the new value is saved and in force. If `edit` throws, or returns what it was given, nothing changes.
    */
   change(edit: Edit<Value>): Promise<void> {
     return this.inTurn((answer) => this.make(edit, answer));
+  }
+
+  /**
+   * The same for a removal, which may be repeated as long as the database has what is gone. `remove` returns null if there
+   * is nothing to remove; if the database has nothing either, `missing` is thrown.
+   */
+  remove(remove: (value: Value) => Value | null, missing: Error): Promise<void> {
+    return this.change((value) => {
+      const after = remove(value);
+      if (after === null && remove(this.saved) === null) throw missing;
+      return after ?? value;
+    });
   }
 
   /**
@@ -182,10 +211,10 @@ export class Decision<Value> {
     after: Value,
   ): Promise<boolean> {
     if (this.changedParts(before, after, true).length > 0) return false;
-    return Bun.deepEquals(this.without(pending, after), await edit(this.without(pending, before)));
+    return Bun.deepEquals(this.undone(pending, after), await edit(this.undone(pending, before)));
   }
 
-  private without({ before, after }: Pick<Pending<Value>, "before" | "after">, value: Value): Value {
+  private undone({ before, after }: Pick<Pending<Value>, "before" | "after">, value: Value): Value {
     return this.deps.undo?.(value, before, after) ?? value;
   }
 
@@ -264,7 +293,7 @@ export class Decision<Value> {
   private async takeBack(before: Value, after: Value): Promise<void> {
     if (this.stale !== null) await this.readAgain(this.stale.ready);
     const present = this.current;
-    this.current = this.without({ before, after }, present);
+    this.current = this.undone({ before, after }, present);
     this.isUnsaved = true;
     for (const part of this.changedParts(this.current, present).toReversed())
       await part.apply(this.current).catch(() => {});
@@ -307,10 +336,11 @@ export class Decision<Value> {
   }
 
   private save(stored: Value, value: Value): void {
-    const { store, read, write } = this.deps;
+    const { store, read, write, secrets } = this.deps;
     const known = this.isUnsaved ? read() : stored;
     store.atomically(() => write(known, value));
     this.isUnsaved = false;
+    if (secrets && !new Set(secrets(known)).isSubsetOf(new Set(secrets(value)))) store.scrub?.();
   }
 }
 

@@ -130,10 +130,7 @@ export class Destinations {
   }
 
   async remove(id: string): Promise<void> {
-    await this.change((rules) => {
-      find(id, rules);
-      return rules.filter((rule) => rule.id !== id);
-    });
+    await this.inForce.remove(id, missing()).finally(() => this.settleNames());
   }
 
   /** Which exit the traffic of a device to a name or an address takes, and why. `isListed`: whether a list blocks a name. */
@@ -274,5 +271,9 @@ export class Destinations {
 function find(id: string, rules: readonly Rule[]): Rule {
   const found = rules.find((rule) => rule.id === id);
   if (found !== undefined) return found;
-  throw new GatewayError("not_found", "id: there is no such rule; to list them: portcullis destinations");
+  throw missing();
+}
+
+function missing(): GatewayError {
+  return new GatewayError("not_found", "id: there is no such rule; to list them: portcullis destinations");
 }

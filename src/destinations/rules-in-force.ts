@@ -1,4 +1,4 @@
-import { Decision } from "../base/decision.ts";
+import { Decision, without } from "../base/decision.ts";
 import type { Texts } from "../base/saved.ts";
 import type { Named } from "../killswitch/destination-part.ts";
 import type { Destination, PolicyPart } from "../killswitch/policy.ts";
@@ -52,6 +52,13 @@ export class RulesInForce {
 
   change(edit: (rules: readonly Rule[]) => readonly Rule[]): Promise<void> {
     return this.decision.change(({ rules }) => new Matcher(inOrder(edit(rules))));
+  }
+
+  remove(id: string, missing: Error): Promise<void> {
+    return this.decision.remove(({ rules }) => {
+      const others = without(rules, (rule) => rule.id === id);
+      return others && new Matcher(others);
+    }, missing);
   }
 
   /** Hands them to the kernel with the addresses that they have when it calls `begin`. */

@@ -1,5 +1,5 @@
 import { type Address, familyOf } from "../base/address.ts";
-import { Decision, effectBy } from "../base/decision.ts";
+import { Decision, effectBy, without } from "../base/decision.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Mac } from "../base/mac.ts";
 import type { Texts } from "../base/saved.ts";
@@ -90,11 +90,13 @@ export class Forwards {
 
   /** Closes it even if that cannot be saved. Then it throws `Unsaved`. */
   async remove(given: GivenId): Promise<void> {
+    const key = keyOf(idIn(given));
     const held = this.held.of(idIn(given));
-    if (held === undefined)
-      throw new GatewayError("not_found", "there is no such forward; to list them: portcullis forwards");
-    if (held.until !== null) return this.held.end(held);
-    await this.decision.change((forwards) => forwards.filter((each) => keyOf(each) !== keyOf(held)));
+    if (held?.until != null) return this.held.end(held);
+    await this.decision.remove(
+      (forwards) => without(forwards, (each) => keyOf(each) === key),
+      new GatewayError("not_found", "there is no such forward; to list them: portcullis forwards"),
+    );
   }
 
   /** This and the next two are for devices that ask by themselves: see `DeviceRequests`. */

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { isLoopback, parseAddress } from "../base/address.ts";
-import { Decision, effectBy } from "../base/decision.ts";
+import { Decision, effectBy, without } from "../base/decision.ts";
 import { GatewayError, messageOf as reasonOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { nameIn } from "../base/name.ts";
@@ -93,6 +93,7 @@ export class Notifications {
       read: () => ADDED_TARGETS.read(store),
       write: (_, added) => ADDED_TARGETS.write(store, added),
       parts: [{ apply: async (added) => this.apply(added), effect: effectBy(textsOf) }],
+      secrets: (added) => added.map(({ address }) => address),
     });
     this.applied = this.decision.value;
   }
@@ -158,15 +159,13 @@ export class Notifications {
 
   /** From now on nothing is sent there, even if that cannot be saved. Then it throws. */
   async remove(name: string, by: string): Promise<void> {
-    const { store } = this.deps;
-    const isOther = (each: NewTarget) => each.name !== name;
-    if ([...this.decision.value, ...ADDED_TARGETS.read(store)].every(isOther))
-      throw new GatewayError("not_found", `no address with the name ${name} was added`);
-    await this.decision.change((added) => {
-      this.by = by;
-      return added.filter(isOther);
-    });
-    store.scrub();
+    await this.decision.remove(
+      (added) => {
+        this.by = by;
+        return without(added, (each) => each.name === name);
+      },
+      new GatewayError("not_found", `no address with the name ${name} was added`),
+    );
   }
 
   /** Saves what could not be saved, until `signal` aborts. */

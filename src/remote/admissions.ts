@@ -1,5 +1,6 @@
 import { addressOf, type Prefix, prefixOf } from "../base/address.ts";
 import type { Alarm } from "../base/alert.ts";
+import { without } from "../base/decision.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
@@ -78,19 +79,19 @@ export class Admissions {
   }
 
   async remove(nameOrId: string): Promise<void> {
-    const { devices, remote, change, store, alarm } = this.deps;
-    const peer = named(this.known, nameOrId);
-    const name = devices.nameOf(peer.id) ?? peer.id;
-    const others = ({ access, peers }: Decided) => ({
-      access,
-      peers: peers.filter(({ id }) => id !== peer.id),
-    });
+    const { devices, remote, change, alarm } = this.deps;
+    const peer = named(this.saved, nameOrId);
+    const name = this.saved.nameOf(peer.id) ?? peer.id;
+    const wasIn = remote.isKnown(peer.id);
+    const others = (decided: Decided) => {
+      const peers = without(decided.peers, ({ id }) => id === peer.id);
+      return peers === null ? decided : { ...decided, peers };
+    };
     await change(others).finally(async () => {
       if (remote.isKnown(peer.id)) return;
       await remote.whileReserved(peer.id, () => devices.forget(peer.id)).catch(() => {});
-      alarm("remote_changed", `${name} no longer comes in from the road.`);
+      if (wasIn) alarm("remote_changed", `${name} no longer comes in from the road.`);
     });
-    store.scrub();
   }
 
   private permitLan(peer: RemotePeer, lan: boolean): Promise<void> {
@@ -98,6 +99,14 @@ export class Admissions {
       access,
       peers: peers.map((each) => (each.id === peer.id ? { ...each, lan } : each)),
     }));
+  }
+
+  /** What could not be removed from the database may be removed again, by its name there. */
+  private get saved() {
+    const { remote, devices, store } = this.deps;
+    const names = new Map(store.devices().map(({ id, name }) => [id, name]));
+    const nameOf = (id: RemotePeer["id"]) => devices.nameOf(id) ?? names.get(id) ?? null;
+    return { peers: remote.decision.saved.peers, nameOf };
   }
 
   private get known() {

@@ -10,6 +10,7 @@ interface RemoteStorage {
   write(key: string, value: string): void;
   forget(key: string): void;
   atomically(work: () => void): void;
+  scrub(): void;
 }
 
 interface Deps {
@@ -62,6 +63,7 @@ export class RemoteDevices {
         },
         { apply: () => this.settle(), effect: effectBy(permitted), follows: true },
       ],
+      secrets: ({ peers }) => peers.map(({ preshared_key }) => preshared_key),
     });
   }
 

@@ -142,14 +142,13 @@ export class Schedules {
   }
 
   /**
-   * Ends what a device has because of it. If that opens something, it ends even if that cannot be saved.
+   * Ends what a device has because of it. Unless that opens something, it ends even if that cannot be saved.
    */
   async remove(name: string): Promise<void> {
-    await this.decision.change((before) => {
+    await this.decision.remove((before) => {
       const all = new Map(before);
-      if (all.delete(name)) return all;
-      throw new GatewayError("not_found", "name: there is no schedule of this name");
-    });
+      return all.delete(name) ? all : null;
+    }, new GatewayError("not_found", "name: there is no schedule of this name"));
   }
 
   /**

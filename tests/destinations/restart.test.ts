@@ -173,6 +173,19 @@ test("the resolver is told of the first name, even if its rule only blocks and c
   expect([world.rules.length, told]).toEqual([1, 1]);
 });
 
+test("the removal of a rule that could not be saved may be repeated until it is", async () => {
+  const world = new World();
+  const { id } = await world.destinations.add({ names: ["a.test"], exit: "direct" });
+  world.isFull = true;
+  for (let times = 0; times < 2; times++)
+    await expect(world.destinations.remove(id)).rejects.toThrow("The change is in force");
+  world.isFull = false;
+  await world.destinations.remove(id);
+  await expect(world.destinations.remove(id)).rejects.toThrow("there is no such rule");
+  await world.restart();
+  expect(world.rules).toEqual([]);
+});
+
 test("what is lost is refused to its devices until they ask again, and for an hour at most", async () => {
   const world = new World();
   await world.destinations.add({ names: ["a.test"], exit: "amsterdam" });

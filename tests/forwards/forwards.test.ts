@@ -414,6 +414,7 @@ claim(
       "The disk is full. The change is in force, but a restart would undo it",
     );
     expect([world.led, world.removed]).toEqual([[], [`${TV} tcp 6881`]]);
+    await expect(world.settled(world.forwards.remove(TV_ID))).rejects.toThrow("The change is in force");
     await expect(world.settled(world.forwards.put(TV_ID, {}))).rejects.toThrow(full);
     expect(world.led).toEqual([]);
     store.write = write;
@@ -421,6 +422,23 @@ claim(
     expect(JSON.parse(store.read("forwards") ?? "").map(({ port }: { port: number }) => port)).toEqual([
       6882,
     ]);
+  },
+);
+
+claim(
+  "a removal that could not be saved is saved when it is repeated, and then there is none",
+  async (world) => {
+    await world.settled(world.forwards.put(TV_ID, {}));
+    const { store } = world.gateway;
+    const { write } = store;
+    store.write = () => {
+      throw new GatewayError("storage_full", "The disk is full.");
+    };
+    await expect(world.settled(world.forwards.remove(TV_ID))).rejects.toThrow("The change is in force");
+    store.write = write;
+    await world.settled(world.forwards.remove(TV_ID));
+    expect(FORWARDS.read(store)).toEqual([]);
+    await expect(world.settled(world.forwards.remove(TV_ID))).rejects.toThrow("there is no such forward");
   },
 );
 

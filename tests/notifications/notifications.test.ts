@@ -396,9 +396,16 @@ test("on a disk that takes no writes nothing is added, and what is removed gets 
     await expect(notifications.remove("phone", "a test")).rejects.toThrow("a restart would undo it");
     await host.pass(60_000);
     expect([notifications.list(), ADDED_TARGETS.read(store)]).toMatchObject([[], [{ name: "phone" }]]);
+    await expect(notifications.remove("phone", "a test")).rejects.toThrow("a restart would undo it");
     database.run("PRAGMA query_only = OFF");
+    const { scrub } = store;
+    let scrubs = 0;
+    store.scrub = () => {
+      scrubs += 1;
+      scrub.call(store);
+    };
     await host.pass(15_000);
-    expect(ADDED_TARGETS.read(store)).toEqual([]);
+    expect([ADDED_TARGETS.read(store), scrubs]).toEqual([[], 1]);
     expect(world.changes).toHaveLength(2);
     stopping.abort();
   }));

@@ -22,14 +22,21 @@ function world() {
     part: null as PolicyPart | null,
     decided: new Set<string>(),
     told: [] as string[],
+    scrubs: 0,
   };
   const write = (key: string, text: string) => {
     if (state.isFull) throw new Error("the disk is full");
     texts.set(key, text);
   };
   const forget = (key: string) => void texts.delete(key);
-  const store = { read: (key: string) => texts.get(key) ?? null, write, forget, scrub: () => {} };
-  const whole = { ...store, atomically: (work: () => void) => work() };
+  const scrub = () => void state.scrubs++;
+  const store = { read: (key: string) => texts.get(key) ?? null, write, forget, scrub };
+  const savedNames = new Map<string, string>();
+  const whole = {
+    ...store,
+    atomically: (work: () => void) => work(),
+    devices: () => [...savedNames].map(([id, name]) => ({ id, name, exit: null })),
+  };
   const killSwitch = {
     update: async (_: string, part: PolicyPart | null) => {
       state.part = part;
@@ -45,8 +52,12 @@ function world() {
     events: { published: async () => {} },
   });
   const devices = {
-    assign: async (id: string, { name = "" }) => void names.set(id, name),
-    forget: async (id: string) => void names.delete(id),
+    assign: async (id: string, { name = "" }) => {
+      for (const all of [names, savedNames]) all.set(id, name);
+    },
+    forget: async (id: string) => {
+      for (const all of state.isFull ? [names] : [names, savedNames]) all.delete(id);
+    },
     nameOf: (id: string) => names.get(id) ?? null,
     ...{
       exitOf: () => "main",
@@ -115,6 +126,21 @@ test("what only closes takes effect even if it cannot be saved", async () => {
   expect(state.part?.remote?.devices.length).toBe(1);
   await expect(access.turnOff()).rejects.toThrow("The change is in force");
   expect(state.part).toBeNull();
+});
+
+test("a removal that could not be saved may be repeated by name, and leaves no key once it is saved", async () => {
+  const { access, state, add, texts } = world();
+  await access.turnOn(CHOICE);
+  await add("phone");
+  state.isFull = true;
+  for (let times = 0; times < 2; times++)
+    await expect(access.remove("phone")).rejects.toThrow("The change is in force");
+  expect([state.scrubs, JSON.parse(texts.get("remote_devices") ?? "")]).toMatchObject([0, [{}]]);
+  state.isFull = false;
+  await access.remove("phone");
+  expect([state.scrubs, texts.get("remote_devices")]).toEqual([1, "[]"]);
+  await expect(access.remove("phone")).rejects.toThrow("no device on the road has this name");
+  expect(state.told.filter((text) => text.includes("no longer"))).toHaveLength(1);
 });
 
 test("a name, a key and the limit are each refused by the field that is wrong", async () => {

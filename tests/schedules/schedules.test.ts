@@ -565,6 +565,17 @@ describe("on a disk that takes no writes", () => {
     expect(world.settings.get("schedules")).toContain("bedtime");
   });
 
+  test("a removal that is repeated is saved when there is room, and then there is nothing to remove", async () => {
+    await world.schedules.put("free", { device: TV, rate: null, at: "10:00", until: "22:00" });
+    fill();
+    for (let times = 0; times < 2; times++)
+      await expect(world.schedules.remove("free")).rejects.toThrow(IN_FORCE);
+    empty();
+    await world.schedules.remove("free");
+    expect(world.settings.get("schedules")).toBe("[]");
+    await expect(world.schedules.remove("free")).rejects.toMatchObject({ code: "not_found" });
+  });
+
   test("a new one for a lower rate works, too, and one for a higher one ends with its removal", async () => {
     const rated = (rate: Rate | null): ScheduleBody => ({ device: TV, rate, at: "10:00", until: "22:00" });
     await world.schedules.put("free", rated(null));
