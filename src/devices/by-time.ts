@@ -1,7 +1,8 @@
 import type { Assignments } from "./assignments.ts";
-import type { ExitOrder } from "./exit-order.ts";
+import { parseDefaultExit } from "./exit.ts";
+import { asOrder, type ExitOrder } from "./exit-order.ts";
 import type { DeviceId, LimitId } from "./id.ts";
-import { effectOn, type FieldKey, withScheduled } from "./record.ts";
+import { type Decisions, type DeviceRecord, effectOn, type FieldKey, withScheduled } from "./record.ts";
 import type { Quota, Rate } from "./values.ts";
 
 /** What schedules can give for some time; null is none. */
@@ -20,7 +21,7 @@ export interface ByTime<Value> {
   /** Holds until undefined is given, or a person decides. */
   schedule(id: LimitId, value: Value | undefined): Promise<void>;
   /** Whether more can pass if a schedule gives the second instead of the first; undefined is nothing. */
-  isRaised(id: LimitId, from: Value | undefined, to: Value | undefined): boolean;
+  loosens(id: LimitId, from: Value | undefined, to: Value | undefined): boolean;
 }
 
 export type AllByTime = { readonly [What in keyof Values]: ByTime<Values[What]> };
@@ -28,54 +29,55 @@ export type AllByTime = { readonly [What in keyof Values]: ByTime<Values[What]> 
 interface Deps {
   assignments: Assignments;
   /** Throws if the device cannot have this exit now. */
-  exitFor: (id: DeviceId, exit: string) => ExitOrder;
+  assertExit: (id: DeviceId, exit: string) => void;
   /** To be called after each change, and after each that failed. */
   onChange: (id: LimitId) => void;
 }
 
 /** What schedules give devices and everybody else, who has no exit by a schedule. */
 export function allByTime(deps: Deps): AllByTime {
-  return { exit: exitByTime(deps), rate: limitByTime("rate", deps), quota: limitByTime("quota", deps) };
+  return {
+    exit: new Scheduled<string>(deps, "exit", exitIn),
+    rate: new Scheduled<Rate | null>(deps, "rate", (rate) => rate),
+    quota: new Scheduled<Quota | null>(deps, "quota", (quota) => quota),
+  };
 }
 
 class Scheduled<Value> implements ByTime<Value> {
   constructor(
-    private readonly assignments: Assignments,
+    private readonly deps: Deps,
     private readonly key: FieldKey,
-    readonly schedule: ByTime<Value>["schedule"],
-    readonly isRaised: ByTime<Value>["isRaised"],
+    private readonly given: (value: Value) => DeviceRecord[FieldKey],
   ) {}
 
   get scheduled(): LimitId[] {
-    return [...this.assignments.current[this.key].scheduled.keys()];
+    return [...this.deps.assignments.current[this.key].scheduled.keys()];
   }
 
   get isSaved(): boolean {
-    return this.assignments.decision.isSaved;
+    return this.deps.assignments.decision.isSaved;
+  }
+
+  schedule(id: LimitId, value: Value | undefined): Promise<void> {
+    const { assignments, assertExit, onChange } = this.deps;
+    const change = (decisions: Decisions) => {
+      if (this.key === "exit" && value !== undefined) assertExit(id as DeviceId, String(value));
+      return this.with(decisions, id, value);
+    };
+    return assignments.change(change).finally(() => onChange(id));
+  }
+
+  loosens(id: LimitId, from: Value | undefined, to: Value | undefined): boolean {
+    const { current } = this.deps.assignments;
+    return effectOn([this.key], this.with(current, id, from), this.with(current, id, to)) === "loosens";
+  }
+
+  private with(decisions: Decisions, id: LimitId, value: Value | undefined): Decisions {
+    return withScheduled(decisions, this.key, id, value === undefined ? undefined : this.given(value));
   }
 }
 
-function exitByTime({ assignments, exitFor, onChange }: Deps): ByTime<string> {
-  const schedule = (id: LimitId, exit: string | undefined) =>
-    assignments
-      .change((decisions) =>
-        withScheduled(decisions, "exit", id, exit === undefined ? undefined : exitFor(id as DeviceId, exit)),
-      )
-      .finally(() => onChange(id));
-  const isRaised = (_: LimitId, from?: string, to?: string) =>
-    from === "blocked" || (to !== undefined && to !== "blocked");
-  return new Scheduled(assignments, "exit", schedule, isRaised);
-}
-
-function limitByTime<Key extends "rate" | "quota">(
-  key: Key,
-  { assignments, onChange }: Deps,
-): ByTime<Values[Key]> {
-  const schedule: ByTime<Values[Key]>["schedule"] = (id, value) =>
-    assignments.change((decisions) => withScheduled(decisions, key, id, value)).finally(() => onChange(id));
-  return new Scheduled(assignments, key, schedule, (id, from, to) => {
-    const { current } = assignments;
-    const [before, after] = [withScheduled(current, key, id, from), withScheduled(current, key, id, to)];
-    return effectOn([key], before, after) === "loosens";
-  });
+/** One that cannot be read blocks. */
+function exitIn(text: string): ExitOrder {
+  return asOrder([parseDefaultExit(text) ?? { to: "blocked" }]);
 }

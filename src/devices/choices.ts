@@ -47,10 +47,10 @@ export class Choices {
     return defaultExitIn(text, this.exits);
   }
 
-  /** The exit that a schedule gives a device. */
-  scheduledExit(id: DeviceId, text: string): ExitOrder {
+  /** Throws if a schedule cannot give a device this exit. */
+  assertScheduled(id: DeviceId, exit: string): void {
     if (isPrefixId(id)) this.deps.roster.refuseOverlap(id);
-    return asOrder([exitIn(text, this.exits)]);
+    this.assertExit(exit);
   }
 
   /** Throws `not_found` if no device could be given this exit. */

@@ -143,7 +143,7 @@ export class Devices {
     });
     this.byTime = allByTime({
       assignments: this.assignments,
-      exitFor: (id, exit) => this.choices.scheduledExit(id, exit),
+      assertExit: (id, exit) => this.choices.assertScheduled(id, exit),
       onChange: (id) => this.touch(id),
     });
     this.remote.onHeard(() => this.rows.touch(this.remote.ids));

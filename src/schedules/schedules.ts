@@ -209,7 +209,7 @@ export class Schedules {
       if (from !== undefined && to !== undefined) return "loosens";
       const valueIn = (each: Schedule | undefined) => (each === undefined ? undefined : timed.value);
       const byTime = this.deps.byTime[timed.do] as ByTime<Value>;
-      return byTime.isRaised(timed.who, valueIn(from), valueIn(to)) ? "loosens" : "tightens";
+      return byTime.loosens(timed.who, valueIn(from), valueIn(to)) ? "loosens" : "tightens";
     });
     return (["loosens", "tightens"] as const).find((each) => effects.includes(each)) ?? "neither";
   }

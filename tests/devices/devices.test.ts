@@ -949,6 +949,18 @@ describe("an exit by schedule", () => {
     expect(world.store.read("scheduled_exits") ?? "").toBe("");
   });
 
+  test("opens what it gives a device beyond its own, and nothing that the device has anyway", async () => {
+    const { exit } = world.devices.byTime;
+    await world.devices.assign(TV, { exit: "amsterdam" });
+    expect([undefined, "main", "amsterdam", "blocked"].map((to) => exit.loosens(TV, undefined, to))).toEqual([
+      ...[false, true, false, false],
+    ]);
+    expect(exit.loosens(TV, "blocked", undefined)).toBe(true);
+    await world.devices.assign(TV, { exit: "blocked" });
+    expect(exit.loosens(TV, "blocked", undefined)).toBe(false);
+    expect(exit.loosens(TV, "main", undefined)).toBe(false);
+  });
+
   test("must be there, and keeps its tunnel from being removed", async () => {
     await expect(world.devices.byTime.exit.schedule(TV, "oslo")).rejects.toThrow(
       refusal("not_found", "exit: there is no such tunnel; the exits are main, amsterdam, blocked"),

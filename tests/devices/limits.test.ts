@@ -86,7 +86,7 @@ class World {
   });
   readonly byTime = allByTime({
     assignments: this.assignments,
-    exitFor: () => [{ to: "blocked" }],
+    assertExit: () => {},
     onChange: () => {},
   });
 
@@ -491,10 +491,10 @@ test("a schedule's shared rate holds for everybody else under the same rules", a
   limits = await fresh();
   expect([limits.of(EVERYBODY_ELSE), limits.scheduled]).toEqual([slow, [EVERYBODY_ELSE]]);
   expect(limits.ids).toEqual([]);
-  expect(limits.byTime.rate.isRaised(EVERYBODY_ELSE, slow, undefined)).toBe(true);
-  expect(limits.byTime.rate.isRaised(EVERYBODY_ELSE, undefined, { down: 40, up: 1 })).toBe(false);
+  expect(limits.byTime.rate.loosens(EVERYBODY_ELSE, slow, undefined)).toBe(true);
+  expect(limits.byTime.rate.loosens(EVERYBODY_ELSE, undefined, { down: 40, up: 1 })).toBe(false);
   // A device that gets its own then has it beside what is shared.
-  expect(limits.byTime.rate.isRaised(TV, undefined, { down: 1, up: 1 })).toBe(true);
+  expect(limits.byTime.rate.loosens(TV, undefined, { down: 1, up: 1 })).toBe(true);
   const heal = fullDisk();
   await expect(limits.schedule(EVERYBODY_ELSE, undefined)).rejects.toThrow("The disk is full.");
   await expect(limits.schedule(EVERYBODY_ELSE, null)).rejects.toThrow("The disk is full.");
@@ -523,14 +523,14 @@ test("a schedule's lower rate takes effect even if it cannot be saved, and its e
   heal();
   await limits.retry();
   expect(JSON.parse(store.read("scheduled_rates") ?? "")).toEqual({ [TV]: { down: 5, up: 1 } });
-  for (const [from, to, isRaised] of [
+  for (const [from, to, loosens] of [
     [undefined, { down: 20, up: 1 }, false],
     [undefined, { down: 21, up: 1 }, true],
     [undefined, null, true],
     [{ down: 20, up: 1 }, undefined, true],
     [{ down: 30, up: null }, undefined, false],
   ] as const)
-    expect(limits.byTime.rate.isRaised(TV, from, to)).toBe(isRaised);
+    expect(limits.byTime.rate.loosens(TV, from, to)).toBe(loosens);
 });
 
 test("what the database or a backup has that is no limit is left out", () => {
@@ -673,7 +673,7 @@ test("a schedule's quota has a count of its own, and the device's own one goes o
 test("a schedule's quota takes effect without being saved only where there was none", async () => {
   const small: Quota = { ...QUOTA, megabytes: 1 };
   await limits.setQuota(TV, QUOTA);
-  for (const [id, from, to, isRaised] of [
+  for (const [id, from, to, loosens] of [
     [CAMERA, undefined, QUOTA, false],
     [CAMERA, undefined, null, false],
     [CAMERA, QUOTA, small, false],
@@ -684,10 +684,10 @@ test("a schedule's quota takes effect without being saved only where there was n
     [TV, undefined, null, true],
     [TV, null, undefined, false],
   ] as const)
-    expect([id, from, to, limits.byTime.quota.isRaised(id, from, to)]).toEqual([id, from, to, isRaised]);
+    expect([id, from, to, limits.byTime.quota.loosens(id, from, to)]).toEqual([id, from, to, loosens]);
   await limits.setQuota(EVERYBODY_ELSE, QUOTA);
   // It would have that beside the one that it shares.
-  expect(limits.byTime.quota.isRaised(CAMERA, undefined, small)).toBe(true);
+  expect(limits.byTime.quota.loosens(CAMERA, undefined, small)).toBe(true);
   await limits.setQuota(EVERYBODY_ELSE, null);
   const heal = fullDisk();
   await expect(limits.scheduleQuota(TV, small)).rejects.toThrow("The disk is full.");

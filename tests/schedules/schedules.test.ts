@@ -46,7 +46,7 @@ class World {
     this.stopping = new AbortController();
     const { settings, exits, rates, quotas, clock, alerts, done } = this;
     // As if nobody had a limit of its own.
-    const isRaised = (from: unknown, to: unknown) => from != null || to === null;
+    const loosens = (from: unknown, to: unknown) => from != null || to === null;
     const isMore = (from?: string, to?: string) =>
       from === "blocked" || (to !== undefined && to !== "blocked");
     this.schedules = new Schedules({
@@ -59,8 +59,8 @@ class World {
       },
       byTime: {
         exit: this.byTime(exits, (exit) => exit ?? null, isMore),
-        rate: this.byTime(rates, JSON.stringify, isRaised),
-        quota: this.byTime(quotas, JSON.stringify, isRaised),
+        rate: this.byTime(rates, JSON.stringify, loosens),
+        quota: this.byTime(quotas, JSON.stringify, loosens),
       },
       assertPossible: () => {},
       move: async (tunnel) => {
@@ -79,7 +79,7 @@ class World {
   private byTime<Value>(
     all: Map<LimitId, Value>,
     textOf: (value: Value | undefined) => unknown,
-    isRaised: (from: Value | undefined, to: Value | undefined) => boolean,
+    loosens: (from: Value | undefined, to: Value | undefined) => boolean,
   ): ByTime<Value> {
     const isSaved = () => this.isSaved;
     return {
@@ -95,7 +95,7 @@ class World {
         if (value === undefined) all.delete(id);
         else all.set(id, value);
       },
-      isRaised: (_, from, to) => isRaised(from, to),
+      loosens: (_, from, to) => loosens(from, to),
     };
   }
 
