@@ -30,18 +30,22 @@ export function interfacePartsOn(needs: Needs) {
     https,
     overview,
     mqtt: new MqttStatus(settings, events),
-    notifications: notificationsOn(needs),
+    notifications: notificationsOn(needs, overview),
     speedTests: speedTestsOn(needs),
     checkup: new Checkup({ ...needs, tokens, https }),
   };
 }
 
-function notificationsOn({ host, settings, store, tunnels, alerts, log }: Needs): Notifications {
+function notificationsOn(
+  { host, settings, store, tunnels, alerts, log }: Needs,
+  overview: Overview,
+): Notifications {
   const { httpsClient } = tunnels;
   return new Notifications({
     ...{ host, store, log, hostname: hostname(), addresses: settings.notify },
     send: httpsClient.sendWithin,
     isOpenTo: (target) => httpsClient.isOpenTo(target),
+    headline: () => overview.headline(),
     onChange: (what) => alerts.raise("notifications_changed", what),
   });
 }

@@ -151,7 +151,7 @@ export class Devices {
 
   async list(): Promise<DeviceList> {
     // Other answers have who is on the road as of now, too.
-    await Promise.all([this.count(), this.limits.count(), this.remote.look()]);
+    await Promise.all([this.count(), this.limits.count(), this.remote.look(), this.roster.isKnown()]);
     const { current } = this.assignments;
     const [sharedRate, sharedQuota] = [this.limits.of(EVERYBODY_ELSE), this.limits.quotaOf(EVERYBODY_ELSE)];
     return {
@@ -329,7 +329,7 @@ export class Devices {
 
   /** Who uses which exit; null until it is first known who is there. */
   async use(): Promise<DeviceFacts | null> {
-    if (!this.roster.isKnown) return null;
+    if (!(await this.roster.isKnown())) return null;
     if (!this.haveSent) await this.count();
     const { haveSent } = this;
     return {

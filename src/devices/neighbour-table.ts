@@ -24,6 +24,8 @@ export class NeighbourTable {
   private readonly looks = new Set<Neighbour[]>();
   /** Whether it was read. */
   isKnown = false;
+  /** Whether its changes are told: then it is read, too. */
+  private isTold = false;
   private isLooking = false;
   private isLookDue = false;
 
@@ -31,10 +33,16 @@ export class NeighbourTable {
 
   /** Handles a change; null if changes may have been missed. */
   saw(neighbour: Neighbour | null): void {
+    this.isTold = true;
     if (neighbour === null) return void this.lookAgain();
     if (!this.deps.isOnLan(neighbour)) return;
     for (const during of this.looks) during.push(neighbour);
     this.deps.onSeen(this.deps.neighbourhood.take(neighbour));
+  }
+
+  /** Reads the table for who asks before its changes are told. */
+  async lookFirst(): Promise<void> {
+    if (!this.isKnown && !this.isTold) await this.look();
   }
 
   /** Reads the table, for changes that its events do not report. */

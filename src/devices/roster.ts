@@ -177,8 +177,9 @@ export class Roster {
     if (before !== null && !Bun.deepEquals(lans, before)) void this.look();
   }
 
-  /** Whether the kernel's neighbour table was read. */
-  get isKnown(): boolean {
+  /** Whether it is known who is there: not if the kernel's neighbour table could not be read. */
+  async isKnown(): Promise<boolean> {
+    await this.table.lookFirst();
     return this.table.isKnown;
   }
 

@@ -19,6 +19,8 @@ export interface DeliveryDeps {
   /** False while `send` would fail because no tunnel is up. */
   isOpenTo: (target: Pick<Target, "url">) => boolean;
   title: string;
+  /** What is true of the home now; null if that is not known. */
+  headline: () => Promise<string | null>;
   log: Pick<Log, "info" | "warn">;
   /** Called when the stored state has changed. */
   changed: () => void;
@@ -78,12 +80,12 @@ export class Delivery {
   }
 
   private async sendDue(): Promise<void> {
-    const { clock, isOpenTo, title, changed } = this.deps;
+    const { clock, isOpenTo, changed } = this.deps;
     const pending = this.outbox.take(clock.now());
     if (pending.length === 0) return;
     if (!isOpenTo(this.target)) return this.outbox.putBack();
     try {
-      await this.post(messageOf(pending, title, clock.now()));
+      await this.post(messageOf(pending, await this.title(), clock.now()));
       this.outbox.confirm(clock.now());
       this.succeeded();
     } catch (error) {
@@ -91,6 +93,13 @@ export class Delivery {
       this.failed(error);
     }
     changed();
+  }
+
+  /** On a locked screen, the title may be all that is seen. */
+  private async title(): Promise<string> {
+    const { title, headline } = this.deps;
+    const now = await headline();
+    return now === null ? title : `${title}: ${now}`;
   }
 
   private succeeded(): void {

@@ -16,7 +16,7 @@ import { Kept } from "./outbox.ts";
 import { NewTarget, type ShownTarget, type TestResult } from "./schema.ts";
 import { parseTarget, type Target } from "./target.ts";
 
-interface Deps extends Pick<DeliveryDeps, "send" | "isOpenTo"> {
+interface Deps extends Pick<DeliveryDeps, "send" | "isOpenTo" | "headline"> {
   host: Pick<Host, "now" | "monotonic" | "sleep" | "read">;
   store: Texts & {
     atomically(work: () => void): void;
@@ -100,14 +100,14 @@ export class Notifications {
 
   /** Reads the addresses and the stored state, and begins to send. Nothing has to wait for it. */
   async start(signal: AbortSignal): Promise<void> {
-    const { host, log, hostname, send, isOpenTo, store } = this.deps;
+    const { host, log, hostname, send, isOpenTo, headline, store } = this.deps;
     const targets = this.targets(await this.given());
     for (const { target, error } of this.unusable) log.warn(`--notify: ${target}: ${error}`);
     const stored = STORED.read(store) ?? { targets: {}, outages: [] };
     this.saved = store.read(STORED.key) ?? "";
     const title = `Portcullis on ${hostname}`;
     const changed = () => void this.saveSoon();
-    const shared = { clock: host, send, isOpenTo, title, log, changed };
+    const shared = { clock: host, send, isOpenTo, title, headline, log, changed };
     this.begin = (target, added, kept) => {
       const ending = new AbortController();
       const deps: DeliveryDeps = { ...shared, signal: AbortSignal.any([signal, ending.signal]) };

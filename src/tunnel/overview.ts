@@ -90,6 +90,15 @@ export class Overview {
     });
   }
 
+  /** The verdict's title; null while it is not known. */
+  async headline(): Promise<string | null> {
+    const verdict = await this.status().then(
+      (status) => status.verdict,
+      () => null,
+    );
+    return verdict === null || verdict.name === "unknown" ? null : verdict.title;
+  }
+
   async rowOf(tunnel: Tunnel, state = tunnel.controller.state): Promise<TunnelRow> {
     const past = this.pastOf(tunnel, state);
     const row = await tunnel.controller.row(state);

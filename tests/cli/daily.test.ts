@@ -19,7 +19,7 @@ const ok = (stdout: string) => ({ code: 0, stdout, stderr: "" });
 test("status prints a few aligned lines for people and the gateway's answer for scripts, and no colours into a pipe", async () => {
   expect(await portcullis("status")).toEqual(
     ok(
-      "Home         Not known\n             It is not known yet which devices go through which tunnel.\n" +
+      "Home         Blocked\n             Nothing leaves: there is no tunnel.\n" +
         "State        disconnected\nKill switch  active\nServers      VPN account\n",
     ),
   );

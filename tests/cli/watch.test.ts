@@ -36,11 +36,11 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<stri
 test("status --watch prints a line for each change into a pipe, and exits 3 when the gateway ends", async () => {
   const { child, next } = watching();
   const stamp = "\\d{4}-\\d\\d-\\d\\dT[0-9:.]+Z  ";
-  expect(await next()).toMatch(new RegExp(`^${stamp}disconnected  kill switch active$`));
+  expect(await next()).toMatch(new RegExp(`^${stamp}Blocked  disconnected  kill switch active$`));
   await home.parts.connects.connect({ server: "se-1" });
-  expect(await next()).toMatch(new RegExp(`^${stamp}connecting  kill switch active$`));
+  expect(await next()).toMatch(new RegExp(`^${stamp}Connecting  connecting  kill switch active$`));
   expect(await next()).toMatch(
-    new RegExp(`^${stamp}connected  se-1 \\(Stockholm, Sweden\\)  kill switch active$`),
+    new RegExp(`^${stamp}Connected  connected  se-1 \\(Stockholm, Sweden\\)  kill switch active$`),
   );
   home.parts.events.publish({ type: "server_update", payload: { provider: "custom", count: 3 } });
   expect(await next()).toMatch(new RegExp(`^${stamp}your own servers: 3$`));
@@ -88,8 +88,9 @@ test("at a terminal it draws over itself, in colours and no wider than the scree
   expect(terminal.screen()).toContain("\x1b[32mconnected\x1b[39m");
   expect(terminal.screen()).toContain(` ${"x".repeat(47)}\r\n`);
   await home.parts.controller.disconnect();
-  // Eight lines up, and everything below is wiped.
-  await terminal.shows("\x1b[8A\x1b[0J\x1b[2mState\x1b[22m        \x1b[1mdisconnected\x1b[22m");
+  // Ten lines up, and everything below is wiped.
+  await terminal.shows("\x1b[10A\x1b[0J\x1b[2mHome\x1b[22m         \x1b[33mBlocked\x1b[39m");
+  await terminal.shows("\x1b[2mState\x1b[22m        \x1b[1mdisconnected\x1b[22m");
   terminal.end();
   await terminal.exited;
 });

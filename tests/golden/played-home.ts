@@ -137,8 +137,7 @@ export class PlayedHome {
     await home.parts.notifications.start(ending.signal);
     home.parts.alerts.follow((payload) => home.parts.notifications.tell({ type: "security_alert", payload }));
     void runBridge(bridgeOf(home, broker), ending.signal);
-    // The kernel's events begin, so its table of neighbours is read.
-    home.parts.devices.saw(null);
+    // The status has asked who is there before the kernel tells of it.
     for (const mac of [LAPTOP, TV, CAMERA, CONSOLE]) see(home, mac);
     await home.parts.remoteAccess.turnOn({ endpoint: "home.example", port: 51_820, through: null });
     for (const step of STEPS) await played.do(step);

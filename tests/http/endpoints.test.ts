@@ -34,10 +34,12 @@ test("GET /api/status answers the Status itself, without success", async () => {
     direct_devices: 0,
     direct_destinations: 0,
     verdict: {
-      name: "unknown",
-      title: "Not known",
-      text: "It is not known yet which devices go through which tunnel.",
+      name: "blocked",
+      title: "Blocked",
+      text: "Nothing leaves: there is no tunnel.",
       why: null,
+      through: 0,
+      without: 0,
     },
   });
 });

@@ -90,7 +90,7 @@ test("it survives a restart, in a database that keeps no copy of what was remove
   const { Notifications } = await import("../../src/notifications/notifications.ts");
   const again = new Notifications({
     ...{ host: secure.home.host, store, log: { info: () => {}, warn: () => {} }, hostname: "pi" },
-    ...{ addresses: [], isOpenTo: () => true, onChange: () => {} },
+    ...{ addresses: [], isOpenTo: () => true, headline: async () => null, onChange: () => {} },
     send: async () => ({ status: 200, headers: {}, body: "" }),
   });
   await again.start(ending.signal);

@@ -23,7 +23,8 @@ class World {
   readonly host = new FakeHost(Date.UTC(2026, 0, 2, 3, 9));
   readonly lines: string[] = [];
   readonly changes: string[] = [];
-  readonly sent: { host: string; text: string }[] = [];
+  readonly sent: { host: string; title: string; text: string }[] = [];
+  headline: string | null = null;
   /** What a service answers, by host; those that are missing take everything. */
   readonly answers = new Map<string, () => Promise<HttpsAnswer>>();
   /** How often each was tried. */
@@ -80,6 +81,7 @@ class World {
       addresses: this.addresses,
       send: (request) => this.send(request),
       isOpenTo: ({ url }) => url.startsWith("http://") || this.isUp,
+      headline: async () => this.headline,
       onChange: (what) => void this.changes.push(what),
     });
   }
@@ -88,7 +90,8 @@ class World {
     const { hostname } = new URL(url);
     this.tries.set(hostname, (this.tries.get(hostname) ?? 0) + 1);
     const answer = (await this.answers.get(hostname)?.()) ?? { status: 200, headers: {}, body: "" };
-    if (answer.status === 200) this.sent.push({ host: hostname, text: JSON.parse(body).message });
+    const { title, message: text } = JSON.parse(body);
+    if (answer.status === 200) this.sent.push({ host: hostname, title, text });
     return answer;
   }
 }
@@ -124,6 +127,20 @@ test("an outage is told on the LAN while it lasts, and elsewhere afterwards, in 
     expect(far).toEqual(["The main tunnel was down from 3:10 to 3:14. Reason: the server is silent."]);
     expect(near).toEqual(far);
     expect(world.lines).toEqual([]);
+  }));
+
+test("the title says what is true of the home when the message is sent, and nothing that is not known", () =>
+  withWorld([LAN], async (world) => {
+    const titleNow = async (headline: string | null) => {
+      world.headline = headline;
+      world.alert("firewall_altered", "The firewall was altered.");
+      await world.host.pass(20 * MINUTE_MS);
+      return world.sent.splice(0).map(({ title }) => title);
+    };
+    expect(await titleNow(null)).toEqual(["Portcullis on pi"]);
+    expect(await titleNow("37 devices have no internet")).toEqual([
+      "Portcullis on pi: 37 devices have no internet",
+    ]);
   }));
 
 test("a tunnel that becomes slow or lossy is told with the reason, and that it is good again", () =>
