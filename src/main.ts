@@ -58,11 +58,15 @@ function addServe(): void {
 
 /** In the order of the help: first what people use every day. */
 async function addAllCommands(): Promise<void> {
-  const { addCommands } = await import("./cli/commands/commands.ts");
+  const [{ addCommands }, { addExamples }] = await Promise.all([
+    import("./cli/commands/commands.ts"),
+    import("./cli/examples.ts"),
+  ]);
   addCommands(program, addKillSwitchCommands);
   addServe();
   addTry();
   addInnerCommands();
+  addExamples(program);
 }
 
 function addTry(): void {

@@ -67,7 +67,11 @@ export async function explain(api: Api, device: string, target: string): Promise
   const json = await api.get(`/api/destinations/explain?${query}`, Explanation);
   const exit = `${printable(json.exit)}${json.open ? "" : ", which carries nothing now"}`;
   const advice = json.advice === null ? "" : `${printable(json.advice)}\n`;
-  return { json, text: `Exit: ${exit}\n${printable(json.why)}\n${namesIn(json)}${advice}` };
+  const who = json.device.name === "" ? json.device.id : `${printable(json.device.name)} (${json.device.id})`;
+  return {
+    json,
+    text: `Device: ${who}\nExit: ${exit}\n${printable(json.why)}\n${namesIn(json)}${advice}`,
+  };
 }
 
 /** What is known of a name of a rule. */

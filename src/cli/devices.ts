@@ -1,15 +1,16 @@
 import { GatewayError } from "../base/errors.ts";
 import { parseMac } from "../base/mac.ts";
 import { type Device, DeviceList } from "../devices/schema.ts";
-import type { Quota, Rate, UsedQuota } from "../devices/values.ts";
+import { LABEL_KEYS, type Quota, type Rate, type UsedQuota } from "../devices/values.ts";
 import { Success } from "../http/answers.ts";
 import { TunnelRows } from "../http/schema.ts";
 import { amountText, BYTES_PER_MEGABYTE, parseAmount, quotaText } from "../shared/quotas.ts";
 import { parseRate, rateText } from "../shared/rates.ts";
-import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
+import { capital, STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
-import { list, printable, styled } from "./text.ts";
+import { bytesText } from "./bytes.ts";
+import { list, printable, styled, table } from "./text.ts";
 
 export async function listDevices(api: Api, only: { names?: true; exits?: true }): Promise<Output> {
   const json = await api.get("/api/devices", DeviceList);
@@ -22,6 +23,7 @@ export async function changeDevice(
   api: Api,
   [device = "", action = "", text, end]: readonly string[],
 ): Promise<Output> {
+  if (action === "") return showDevice(api, device);
   if (end !== undefined && action !== "quota") throw usage("too many arguments: only a quota has an end");
   if (action === "forget") {
     if (text !== undefined) throw usage(`too many arguments: ${action} takes no value`);
@@ -33,6 +35,34 @@ export async function changeDevice(
   if (action === "quota") return setQuota(api, device, text, end);
   if (action === "exit") return moveDevice(api, device, text);
   return action === "name" ? nameDevice(api, device, text) : labelDevice(api, device, action, text);
+}
+
+async function showDevice(api: Api, device: string): Promise<Output> {
+  const { id, known } = await deviceOf(api, device);
+  if (known === undefined) throw new GatewayError("unable", `${id}: ${UNKNOWN}`);
+  return { json: known, text: detailsOf(known) };
+}
+
+function detailsOf(device: Device): string {
+  const { id, name, addresses, interface: link, seen_at, fixed_address, rate, quota } = device;
+  const [, exit = "", state = ""] = rowOf(device);
+  const rows: (readonly [string, string] | false)[] = [
+    ["Device", printable(name) || "-"],
+    ["Id", id],
+    ["Exit", exit],
+    ["State", device.online || seen_at === null ? state : `${state}, last seen at ${seen_at}`],
+    ["Address", addresses.join(", ") || "-"],
+    fixed_address !== null && ["Fixed", fixed_address],
+    link !== null && ["Interface", printable(link)],
+    ["Traffic", `${bytesText(device.rx_bytes)} received, ${bytesText(device.tx_bytes)} sent`],
+    rate !== undefined && ["Limit", rateText(rate)],
+    quota !== undefined && ["Quota", quotaOf(quota)],
+    ...LABEL_KEYS.map((key) => {
+      const value = device[key];
+      return value !== undefined && ([capital(key), printable(value)] as const);
+    }),
+  ];
+  return table(rows.filter((row) => row !== false).map(([title, value]) => [styled("dim", title), value]));
 }
 
 /** `auto` means any address again. */
@@ -170,15 +200,18 @@ export async function setDefaultExit(api: Api, exit: string): Promise<Output> {
  * The device with this id, or with this name if no other device has it. `title` is for people: the name that they have
  * typed.
  */
-export async function deviceOf(api: Api, device: string): Promise<{ id: string; title: string }> {
+export async function deviceOf(
+  api: Api,
+  device: string,
+): Promise<{ id: string; title: string; known?: Device }> {
   const { devices } = await api.get("/api/devices", DeviceList);
   const id = parseMac(device) ?? device.toLowerCase();
   const known = devices.find((each) => each.id === id) ?? (isId(device) ? undefined : named(device, devices));
   // A device may be assigned before it was ever seen.
   if (known === undefined) return { id, title: printable(id) };
   const { id: found, name } = known;
-  if (name === "" || found !== id) return { id: found, title: printable(name) || found };
-  return { id, title: `${printable(name)} (${id})` };
+  if (name === "" || found !== id) return { id: found, title: printable(name) || found, known };
+  return { id, title: `${printable(name)} (${id})`, known };
 }
 
 /** Devices choose their own names, so a text that looks like an id is never a name. */
@@ -189,14 +222,15 @@ function isId(text: string): boolean {
 function named(text: string, devices: readonly Device[]): Device {
   const folded = text.normalize("NFC").toLowerCase();
   const [found, ...others] = devices.filter(({ name }) => name.toLowerCase() === folded);
-  if (found === undefined)
-    throw new GatewayError("unable", "no device has this id or name; to list them: portcullis devices");
+  if (found === undefined) throw new GatewayError("unable", UNKNOWN);
   if (others.length > 0)
     throw usage(
       `several devices have this name; give one of these ids: ${[found, ...others].map(({ id }) => id).join(", ")}`,
     );
   return found;
 }
+
+const UNKNOWN = "no device has this id or name; to list them: portcullis devices";
 
 function usage(message: string): GatewayError {
   return new GatewayError("bad_request", message);

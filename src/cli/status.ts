@@ -1,3 +1,5 @@
+import { DeviceList } from "../devices/schema.ts";
+import { TunnelRows } from "../http/schema.ts";
 import { viaText } from "../servers/hops.ts";
 import { BLOCKED_WORDS, PROVIDER_WORDS, sentenceFrom } from "../shared/words.ts";
 import { RELAYS } from "../transports/list.ts";
@@ -12,11 +14,30 @@ export function readStatus(api: Api): Promise<Status> {
   return api.get("/api/status", Status);
 }
 
+/** The tunnels beside main, and how many devices there are. */
+export async function readRest(api: Api): Promise<Row[]> {
+  const [{ tunnels }, { devices }] = await Promise.all([
+    api.get("/api/tunnels", TunnelRows),
+    api.get("/api/devices", DeviceList),
+  ]);
+  const [, ...others] = tunnels;
+  const online = devices.filter((each) => each.online).length;
+  return [
+    ...others.map((each): Row => {
+      const where = each.server === "" ? "" : `  ${printable(placed(each))}`;
+      return [`Tunnel ${printable(each.name)}`, `${stateOf(each)}${where}`];
+    }),
+    ["Devices", devices.length === 0 ? "none was seen yet" : `${devices.length}, ${online} online`],
+  ];
+}
+
+type Row = readonly [title: string, text: string];
+
 /** A few aligned lines for people; `now` is in milliseconds since 1970. */
-export function textOf(status: Status, now: number): string {
+export function textOf(status: Status, now: number, rest: readonly Row[] = []): string {
   const { server, ip, uptime, latest_handshake, rx_bytes, tx_bytes, quality, uplink_quality, error } = status;
   const { order, last, verdict } = status;
-  const rows: (readonly [string, string] | false)[] = [
+  const rows: (Row | false)[] = [
     ["Home", headlineOf(verdict)],
     ["", printable(verdict.text)],
     verdict.why !== null && ["", printable(verdict.why)],
@@ -33,6 +54,7 @@ export function textOf(status: Status, now: number): string {
     ["Kill switch", killSwitchOf(status)],
     isAnyDirect(status) && ["Direct", directOf(status)],
     status.limited_devices !== undefined && ["Limited", counts(status.limited_devices, "device")],
+    ...rest,
     ["Servers", PROVIDER_WORDS[status.provider].title],
     error !== null && !isToldBy(verdict, error) && ["Error", styled("red", printable(error))],
   ];

@@ -52,6 +52,7 @@ import { MoveWhen, Order, OrderTarget } from "../tunnel/order.ts";
 import { Quality } from "../tunnel/quality-facts.ts";
 import { Status, TunnelRow } from "../tunnel/schema.ts";
 import { StateName } from "../tunnel/state.ts";
+import { Verdict } from "../tunnel/verdict.ts";
 import { Refusal, Success } from "./answers.ts";
 import {
   AgreedRestore,
@@ -89,6 +90,7 @@ export const SCHEMAS = {
   Success,
   // tunnels
   Status,
+  Verdict,
   Tunnel: TunnelRow,
   TunnelList: TunnelRows,
   TunnelState: StateName,

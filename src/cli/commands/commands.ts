@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { firstScreenOf } from "../help.ts";
 import { addAccountCommands } from "./account.ts";
 import { addBackupCommands } from "./backup.ts";
 import { addCheckCommand } from "./check.ts";
@@ -27,41 +28,29 @@ import { addUpdateCommand } from "./update.ts";
  * here: each command loads what it needs when it runs, as in main.ts.
  */
 export function addCommands(program: Command, addKillSwitch: () => void): void {
-  addDailyCommands(program);
-  program.commandsGroup("On the gateway, as root:");
-  addKillSwitch();
-  addOperatorCommands(program);
-  program.commandsGroup("The program itself:");
-  addCompletion(program);
-  addLicenses(program);
-}
-
-/** Commands that talk to a running gateway, and commands that need none. */
-function addDailyCommands(program: Command): void {
-  program.commandsGroup("Daily use:");
-  addTunnelCommands(program);
-  addServerCommands(program);
-  addDeviceCommands(program);
-  addDestinationCommands(program);
-  addForwardCommands(program);
-  addRemoteCommands(program);
-  addHistoryCommand(program);
-  addScheduleCommands(program);
-  addDnsCommand(program);
-  addServersUpdate(program);
-  addCheckCommand(program);
-  addHttpsCommand(program);
-  addLogsCommand(program);
-}
-
-/** Commands that use the operator's socket, or the database directly. */
-function addOperatorCommands(program: Command): void {
-  addAccountCommands(program);
-  addDirectCommand(program);
-  addQueriesCommand(program);
-  addNotifyCommand(program);
-  addTokenCommands(program);
-  addBackupCommands(program);
-  addUpdateCommand(program);
-  addInstallCommands(program);
+  const groups: Record<string, ((program: Command) => void)[]> = {
+    Tunnels: [addTunnelCommands],
+    Servers: [addServerCommands, addServersUpdate],
+    Devices: [addDeviceCommands, addForwardCommands, addRemoteCommands],
+    Rules: [addDestinationCommands, addScheduleCommands, addDnsCommand],
+    Gateway: [addHistoryCommand, addCheckCommand, addHttpsCommand, addLogsCommand],
+    // They use the operator's socket, or the database directly.
+    "As root": [
+      addKillSwitch,
+      addAccountCommands,
+      addDirectCommand,
+      addQueriesCommand,
+      addNotifyCommand,
+      addTokenCommands,
+      addBackupCommands,
+      addUpdateCommand,
+      addInstallCommands,
+    ],
+    Program: [addCompletion, addLicenses],
+  };
+  for (const [group, adds] of Object.entries(groups)) {
+    program.commandsGroup(group);
+    for (const add of adds) add(program);
+  }
+  program.helpInformation = () => firstScreenOf(program);
 }

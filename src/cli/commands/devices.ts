@@ -14,11 +14,11 @@ export function addDeviceCommands(program: Command): void {
     command(
       program,
       "device",
-      "choose the exit of a device, name it, give it an address, a limit, a quota, an icon or a group, or forget all of it",
+      "show a device, or choose its exit, name it, give it an address, a limit, a quota, an icon or a group, or forget all of it",
     )
       .argument("<device>", "its id or its name")
       .addArgument(
-        new Argument("<action>", "what to do").choices([
+        new Argument("[action]", "what to do (default: show it)").choices([
           "exit",
           "name",
           "address",

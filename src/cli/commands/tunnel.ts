@@ -21,15 +21,15 @@ const loadTunnels = () => import("../tunnels.ts");
 
 export function addTunnelCommands(program: Command): void {
   apiCommand<{ watch?: true }>(
-    command(program, "status", "show the tunnel and the kill switch").option(
+    command(program, "status", "show the tunnels, the kill switch and how many devices there are").option(
       "-w, --watch",
       "keep running and show each change",
     ),
     async (api, _, { watch, json }) => {
       if (watch) return (await import("../watch.ts")).watchStatus(api, host, json === true);
-      const { readStatus, textOf } = await import("../status.ts");
+      const { readRest, readStatus, textOf } = await import("../status.ts");
       const status = await readStatus(api);
-      return { json: status, text: textOf(status, host.now()) };
+      return { json: status, text: json ? "" : textOf(status, host.now(), await readRest(api)) };
     },
   );
   apiCommand<How>(
