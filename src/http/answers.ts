@@ -19,11 +19,6 @@ export function answers<Schema extends TSchema>(ok: Schema, description: string)
   return { 200: answer(ok, description), ...REFUSALS };
 }
 
-/** The same for an endpoint that answers only that it is done. */
-export function done(description: string) {
-  return answers(Success, description);
-}
-
 /** One answer; Elysia validates it before it is sent. */
 export function answer<Schema extends TSchema>(
   schema: Schema,
@@ -41,3 +36,6 @@ export const REFUSALS = {
   429: answer(Refusal, "over the limit of requests per second"),
   500: answer(Refusal, "the gateway could not do it"),
 };
+
+/** Of an endpoint that answers only that it is done. */
+export const DONE = answers(Success, "it is done");

@@ -6,7 +6,7 @@ import {
   DestinationList,
   Explanation,
 } from "../destinations/schema.ts";
-import { answers, done } from "./answers.ts";
+import { answers, DONE } from "./answers.ts";
 import { DEVICE_EXAMPLE } from "./devices.ts";
 import { route } from "./route.ts";
 
@@ -84,7 +84,7 @@ export const destinationRoutes = [
     description: "The traffic then takes the exit of its device.",
     tag: "Destinations",
     params,
-    answers: done("there is no such rule any more: the traffic takes the exit of its device"),
+    answers: DONE,
     limit: "connection",
     together: "queued",
     run: ({ destinations }, { params }) => destinations.remove(params.id),

@@ -10,7 +10,7 @@ import {
 } from "../devices/schema.ts";
 import { sentenceOf } from "../network/other-routers.ts";
 import { ownNetworkIn } from "../network/own.ts";
-import { answers, done } from "./answers.ts";
+import { answers, DONE } from "./answers.ts";
 import { route } from "./route.ts";
 import { Network } from "./schema.ts";
 
@@ -55,7 +55,7 @@ export const deviceRoutes = [
     params,
     body: DeviceChange,
     example: { name: "TV", exit: "blocked" },
-    answers: done("the device has what was given, and none of its packets leaves by the former exit"),
+    answers: DONE,
     limit: "connection",
     slash: true,
     together: "queued",
@@ -69,7 +69,7 @@ export const deviceRoutes = [
     description: "Its name, exit, address, limit, quota, icon and group. It then has the default exit.",
     tag: "Devices",
     params,
-    answers: done("the device has no name, exit, address, limit, quota, icon or group of its own"),
+    answers: DONE,
     limit: "connection",
     slash: true,
     together: "queued",
@@ -84,7 +84,7 @@ export const deviceRoutes = [
     tag: "Devices",
     body: DefaultExit,
     example: { exit: "blocked" },
-    answers: done("the devices without an exit of their own have this one"),
+    answers: DONE,
     limit: "connection",
     together: "queued",
     run: ({ devices }, { body }) => devices.setDefaultExit(body.exit),
@@ -98,7 +98,7 @@ export const deviceRoutes = [
     tag: "Devices",
     body: SharedRate,
     example: { rate: { down: 50, up: 10 } },
-    answers: done("the devices without a rate of their own have this one together"),
+    answers: DONE,
     limit: "connection",
     together: "queued",
     run: ({ devices }, { body }) => devices.setSharedRate(body.rate),
@@ -112,7 +112,7 @@ export const deviceRoutes = [
     tag: "Devices",
     body: SharedQuota,
     example: { quota: { megabytes: 20_000, every: "month", at_end: "told" } },
-    answers: done("the devices without a quota of their own have this one together"),
+    answers: DONE,
     limit: "connection",
     together: "queued",
     run: ({ devices }, { body }) => devices.setSharedQuota(body.quota),

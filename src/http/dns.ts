@@ -1,5 +1,5 @@
 import { DnsLists, DnsListsBody, DnsPauseBody, DnsStatus, QueryLogShown } from "../dns/schema.ts";
-import { answers, done } from "./answers.ts";
+import { answers, DONE } from "./answers.ts";
 import { route } from "./route.ts";
 
 /** Who asks for what is nobody's business but the owner's. */
@@ -41,7 +41,7 @@ export const dnsRoutes = [
     body: DnsListsBody,
     // A list would be an address of another host.
     example: { lists: [], exceptions: ["example.com"] },
-    answers: done("the lists are saved, and are fetched through the tunnel"),
+    answers: DONE,
     limit: "connection",
     together: "queued",
     run: ({ blockLists }, { body }) => blockLists.put(body),
@@ -55,7 +55,7 @@ export const dnsRoutes = [
     tag: "DNS",
     body: DnsPauseBody,
     example: { minutes: 5 },
-    answers: done("no list blocks until then"),
+    answers: DONE,
     run: ({ blockLists }, { body }) => blockLists.pause(body.minutes),
   }),
   route({
@@ -73,7 +73,7 @@ export const dnsRoutes = [
     id: "startDnsLog",
     summary: "Log queries for ten minutes",
     description: "In memory only. What was logged before is forgotten.",
-    answers: done("queries are logged"),
+    answers: DONE,
     run: ({ queryLog }) => queryLog.start(),
   }),
   route({
@@ -82,7 +82,7 @@ export const dnsRoutes = [
     id: "stopDnsLog",
     summary: "End the log of queries",
     description: "What was logged is forgotten.",
-    answers: done("nothing is logged, and nothing of it is left"),
+    answers: DONE,
     run: ({ queryLog }) => queryLog.stop(),
   }),
 ];

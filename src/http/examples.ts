@@ -34,14 +34,6 @@ export const EXAMPLES: { readonly [Name in keyof Schemas]?: Static<Schemas[Name]
     verdict: {
       name: "protected",
       title: "Protected",
-      text: "4 devices go through the main tunnel.",
-      why: null,
-      through: 4,
-      without: 0,
-    },
-    verdict: {
-      name: "protected",
-      title: "Protected",
       text: "Everything at home goes through Stockholm, Sweden.",
       why: null,
       through: 4,

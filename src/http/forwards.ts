@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { Forward, ForwardChange, ForwardList, ForwardProtocol } from "../forwards/schema.ts";
-import { answers, done } from "./answers.ts";
+import { answers, DONE } from "./answers.ts";
 import { DEVICE_EXAMPLE } from "./devices.ts";
 import { route } from "./route.ts";
 
@@ -50,7 +50,7 @@ export const forwardRoutes = [
     description: "It is closed even if that cannot be saved.",
     tag: "Devices",
     params,
-    answers: done("the port is closed"),
+    answers: DONE,
     limit: "connection",
     run: ({ forwards }, { params }) => forwards.remove({ ...params, port: Number(params.port) }),
   }),

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { NewTarget, ShownTarget, TargetList, TestResults } from "../notifications/schema.ts";
-import { answers, done } from "./answers.ts";
+import { answers, DONE } from "./answers.ts";
 import { clientOf, nameOf } from "./client.ts";
 import { route } from "./route.ts";
 
@@ -39,7 +39,7 @@ export const notificationRoutes = [
     summary: "Send no more notifications to an address",
     description: "Nothing is sent there from now on, even if that cannot be saved.",
     params: { name: Type.String({ example: "phone" }) },
-    answers: done("nothing is sent there any more"),
+    answers: DONE,
     limit: "connection",
     run: (domain, { request, params }) =>
       domain.notifications.remove(params.name, nameOf(clientOf(request, domain))),

@@ -1,6 +1,6 @@
 import type { TSchema } from "typebox";
 import { CODES } from "../base/errors.ts";
-import { REFUSALS, Refusal, Success } from "./answers.ts";
+import { DONE, REFUSALS, Refusal, Success } from "./answers.ts";
 import type { Components } from "./components.ts";
 import { EventMessage } from "./event.ts";
 import { EXAMPLES } from "./examples.ts";
@@ -55,9 +55,10 @@ function parametersOf({ params = {}, query }: Route, components: Components) {
 }
 
 function responsesOf({ path, answers = {} }: Route, components: Components) {
-  if (answers[400] === REFUSALS[400])
+  const { 200: done, 400: refused } = answers;
+  if (done !== undefined && refused === REFUSALS[400])
     return {
-      200: responseOf(answers[200] ?? Success, components),
+      200: responseOf(done, components),
       "4XX": { $ref: `${RESPONSES}Refused` },
       "5XX": { $ref: `${RESPONSES}Failed` },
     };
@@ -73,8 +74,8 @@ const RESPONSES = "#/components/responses/";
 
 function responseOf(schema: Described, components: Components) {
   const { description = "", ...rest } = schema;
-  return components.nameOf(rest) === "Success"
-    ? { $ref: `${RESPONSES}Done`, description }
+  return schema === DONE[200]
+    ? { $ref: `${RESPONSES}Done` }
     : { description, content: contentOf(rest, components) };
 }
 

@@ -3,7 +3,7 @@ import { GatewayError } from "../base/errors.ts";
 import { CustomServer, ImportedConfig, type Stored } from "../servers/schema.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
-import { answers, done } from "./answers.ts";
+import { answers, DONE } from "./answers.ts";
 import type { Domain } from "./domain.ts";
 import { route } from "./route.ts";
 import { Imported, KeyPair } from "./schema.ts";
@@ -43,7 +43,7 @@ export const ownServerRoutes = [
     tag: "Servers",
     body: CustomServer,
     example: CUSTOM_EXAMPLE,
-    answers: done("the server was added to your own (`custom`)"),
+    answers: DONE,
     together: "queued",
     run: ({ catalogue, tunnels }, { body }) =>
       catalogue.addCustom(body, (config) => tunnels.assertNoClash(config)),
@@ -56,7 +56,7 @@ export const ownServerRoutes = [
     description: "Refused while a tunnel uses it.",
     tag: "Servers",
     params: { name: Type.String({ example: CUSTOM_EXAMPLE.name }) },
-    answers: done("the server was removed"),
+    answers: DONE,
     together: "queued",
     run: (domain, { params }) => remove(domain, "custom", params.name),
   }),
@@ -85,7 +85,7 @@ export const ownServerRoutes = [
     description: "Refused while a tunnel uses it.",
     tag: "Servers",
     params: { name: Type.String({ example: IMPORT_EXAMPLE.name }) },
-    answers: done("the configuration was removed"),
+    answers: DONE,
     together: "queued",
     run: (domain, { params }) => remove(domain, "imported", params.name),
   }),

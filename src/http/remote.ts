@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { AddedRemoteDevice, NewRemoteDevice, RemoteDeviceChange, RemoteStatus } from "../remote/schema.ts";
-import { answers, done } from "./answers.ts";
+import { answers, DONE } from "./answers.ts";
 import { route } from "./route.ts";
 
 const path = "/api/remote/devices/:name";
@@ -42,7 +42,7 @@ export const remoteRoutes = [
     params,
     body: RemoteDeviceChange,
     example: { lan: false },
-    answers: done("the device has what was given"),
+    answers: DONE,
     limit: "connection",
     slash: true,
     run: ({ remoteAccess }, { params, body }) => remoteAccess.update(params.name, body),
@@ -55,7 +55,7 @@ export const remoteRoutes = [
     description: "Its key is forgotten, and its packets are dropped at once.",
     tag: "Devices",
     params,
-    answers: done("the device is forgotten, and none of its packets passes"),
+    answers: DONE,
     limit: "connection",
     slash: true,
     run: ({ remoteAccess }, { params }) => remoteAccess.remove(params.name),

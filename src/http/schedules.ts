@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { ScheduleBody, ScheduleList } from "../schedules/schema.ts";
-import { answers, done } from "./answers.ts";
+import { answers, DONE } from "./answers.ts";
 import { DEVICE_EXAMPLE } from "./devices.ts";
 import { route } from "./route.ts";
 
@@ -23,7 +23,7 @@ export const scheduleRoutes = [
     id: "setSchedule",
     summary: "Make or replace a schedule",
     description:
-      "At certain times it gives a device an exit, a rate or a quota, gives all other devices a shared rate or quota, or moves a tunnel.",
+      "At certain times it gives a device an exit, a rate or a quota, gives all other devices a shared rate or quota, or moves a tunnel. It is in force at once if its time is now.",
     tag: "Schedules",
     params,
     body: ScheduleBody,
@@ -34,7 +34,7 @@ export const scheduleRoutes = [
       until: "07:00",
       days: ["sun", "mon", "tue", "wed", "thu"],
     },
-    answers: done("the schedule is saved, and in force if its time is now"),
+    answers: DONE,
     limit: "connection",
     together: "queued",
     run: ({ schedules }, { params, body }) => schedules.put(params.name, body),
@@ -47,7 +47,7 @@ export const scheduleRoutes = [
     description: "What is in force because of it ends.",
     tag: "Schedules",
     params,
-    answers: done("there is no schedule of this name any more, nor an exit, a rate or a quota because of it"),
+    answers: DONE,
     limit: "connection",
     together: "queued",
     run: ({ schedules }, { params }) => schedules.remove(params.name),

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { nextTurn } from "../base/queue.ts";
 import { FavouriteList, PROVIDERS, Provider } from "../servers/schema.ts";
-import { answers, done } from "./answers.ts";
+import { answers, DONE } from "./answers.ts";
 import { answerWith, entityOnce } from "./etag.ts";
 import { route } from "./route.ts";
 import {
@@ -72,7 +72,7 @@ export const serverRoutes = [
     tag: "Servers",
     body: ManagedChoice,
     example: { name: "list" },
-    answers: done("the servers of `managed` are now those; no tunnel may use one of them"),
+    answers: DONE,
     run: ({ accounts }, { body }) => accounts.choose(body.name),
   }),
   route({
@@ -114,7 +114,7 @@ export const serverRoutes = [
     description: "Nothing changes if it is one.",
     tag: "Servers",
     params: favourite,
-    answers: done("the server is a favourite, whether or not it was one before"),
+    answers: DONE,
     together: "queued",
     run: ({ favourites }, { params }) => favourites.add(params.provider, params.server),
   }),
@@ -126,7 +126,7 @@ export const serverRoutes = [
     description: "Nothing changes if it is none.",
     tag: "Servers",
     params: favourite,
-    answers: done("the server is not a favourite, whether or not it was one before"),
+    answers: DONE,
     together: "queued",
     run: ({ favourites }, { params }) => favourites.remove(params.provider, params.server),
   }),

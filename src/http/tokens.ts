@@ -1,7 +1,7 @@
 import { Type } from "typebox";
 import { NewToken, TokenList, TokenRequest } from "../access/schema.ts";
 import { setupCommand } from "../system/layout.ts";
-import { answers, done } from "./answers.ts";
+import { answers, DONE } from "./answers.ts";
 import { clientOf, nameOf, refuseUnknown } from "./client.ts";
 import { route } from "./route.ts";
 
@@ -49,7 +49,7 @@ export const tokenRoutes = [
     summary: "Remove a token",
     description: "Requests with it are refused, and its WebSockets are closed.",
     params: { name: Type.String({ example: "prometheus" }) },
-    answers: done("requests with it are refused, and its sockets are closed"),
+    answers: DONE,
     limit: "connection",
     run: async (domain, { request, params: { name } }) => {
       refuseUnknown(domain, ROOTS);

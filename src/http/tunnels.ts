@@ -5,7 +5,7 @@ import { ASKED_TEXT } from "../transports/texts.ts";
 import type { ConnectRequest } from "../tunnel/connect-requests.ts";
 import { MoveWhen } from "../tunnel/order.ts";
 import { Status } from "../tunnel/schema.ts";
-import { answers, done } from "./answers.ts";
+import { answers, DONE } from "./answers.ts";
 import type { Domain } from "./domain.ts";
 import { route } from "./route.ts";
 import { Disconnected, TunnelRows } from "./schema.ts";
@@ -147,7 +147,7 @@ export const tunnelRoutes = [
     tag: "Tunnels",
     body: MainConnect,
     example: { server: SERVER_EXAMPLE },
-    answers: done("the handshake with the server succeeded"),
+    answers: DONE,
     limit: "connection",
     run: (domain, { body, request }) => connected(domain, request, body),
   }),
@@ -185,12 +185,12 @@ export const tunnelRoutes = [
     id: "connectTunnel",
     summary: "Connect a tunnel",
     description:
-      "To a server, or to the nearest one of a country or a city. A tunnel that does not exist is made. If the connect fails, an existing tunnel keeps its server.",
+      "To a server, or to the nearest one of a country or a city. A tunnel that does not exist is made. The answer comes once the handshake with the server has succeeded; if it does not, an existing tunnel keeps its server.",
     tag: "Tunnels",
     params,
     body: TunnelConnect,
     example: { provider: "managed", server: "box-vpn-2" },
-    answers: done("the handshake with the server succeeded"),
+    answers: DONE,
     limit: "connection",
     run: (domain, { params, body, request }) => connected(domain, request, body, params.name),
   }),
@@ -203,7 +203,7 @@ export const tunnelRoutes = [
       "Its devices are blocked until it is connected again, unless they have another exit in their order.",
     tag: "Tunnels",
     params: { name: Type.String({ example: "main" }) },
-    answers: done("the tunnel leads nowhere, whether or not it did before"),
+    answers: DONE,
     limit: "connection",
     run: ({ tunnels }, { params }) => tunnels.named(params.name).controller.disconnect(),
   }),
@@ -215,7 +215,7 @@ export const tunnelRoutes = [
     description: "Refused for `main`, and for the exit of a device or of a rule.",
     tag: "Tunnels",
     params,
-    answers: done("there is no tunnel of this name any more"),
+    answers: DONE,
     limit: "connection",
     run: ({ tunnels }, { params }) => tunnels.remove(params.name),
   }),

@@ -20,7 +20,7 @@ test("status prints a few aligned lines for people and the gateway's answer for 
   expect(await portcullis("status")).toEqual(
     ok(
       "Home         Blocked\n             Nothing leaves: there is no tunnel.\n" +
-        "State        disconnected\nKill switch  active\nServers      VPN account\n",
+        "State        disconnected\nKill switch  active\nDevices      none was seen yet\nServers      VPN account\n",
     ),
   );
   await home.parts.connects.connect({ server: "se-1" });
@@ -31,7 +31,7 @@ test("status prints a few aligned lines for people and the gateway's answer for 
     ok(
       "Home         Exposed\n             The kill switch was turned off on the gateway: traffic might leave outside the tunnel.\n" +
         "State        connected\nServer       se-1 (Stockholm, Sweden)\nAddress      192.0.2.1\nUptime       0h 0m\n" +
-        `Handshake    ${ago}\nTraffic      92 B received, 180 B sent\nKill switch  off\nServers      VPN account\n`,
+        `Handshake    ${ago}\nTraffic      92 B received, 180 B sent\nKill switch  off\nDevices      none was seen yet\nServers      VPN account\n`,
     ),
   );
   const { stdout } = await portcullis("status", "--json");

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { Elysia } from "elysia";
 import { nextTurn } from "../../src/base/queue.ts";
-import { done } from "../../src/http/answers.ts";
+import { DONE } from "../../src/http/answers.ts";
 import type { Domain } from "../../src/http/domain.ts";
 import { register } from "../../src/http/register.ts";
 import { route } from "../../src/http/route.ts";
@@ -12,7 +12,7 @@ test("writes run in order with other work between them, and a failed one does no
     route({
       method: "post",
       path: `/${name}`,
-      answers: done("written"),
+      answers: DONE,
       together: "queued",
       run: () => {
         log.push(name);
