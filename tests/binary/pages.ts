@@ -93,13 +93,15 @@ export async function asAtFirst(): Promise<void> {
   expect((await client.ask("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
 }
 
-/** The other tunnels, and the devices' names, exits and quotas, are those of a new sandbox too. */
+/** The other tunnels, and the devices' exits and quotas, are those of a new sandbox too. */
 export async function withoutExits(): Promise<void> {
   for (const { id } of (await gateway.api("GET", "/api/remote")).body.devices)
     await gateway.api("DELETE", `/api/remote/devices/${encodeURIComponent(id)}`);
   expect((await gateway.operate("remote", "off")).code).toBe(0);
-  for (const { id, assigned, named, quota } of (await gateway.api("GET", "/api/devices")).body.devices)
-    if (assigned || named || quota) await gateway.api("DELETE", `/api/devices/${id}`);
+  for (const { id, assigned, quota } of (await gateway.api("GET", "/api/devices")).body.devices) {
+    if (quota) await gateway.api("PUT", `/api/devices/${id}`, { quota: null });
+    if (assigned) await gateway.api("DELETE", `/api/devices/${id}`);
+  }
   for (const { name } of (await gateway.api("GET", "/api/tunnels")).body.tunnels.slice(1))
     await gateway.api("DELETE", `/api/tunnels/${name}`);
 }
