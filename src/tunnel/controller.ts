@@ -25,6 +25,7 @@ import { type StateListener, StateMachine } from "./state-machine.ts";
 import { StatusReader } from "./status-reader.ts";
 import { type Asked, type Candidate, candidatesOf, exitOf, type Target, type TargetSpec } from "./target.ts";
 import { TargetDialer } from "./target-dialer.ts";
+import type { Told } from "./tunnel-facts.ts";
 import { WantedConnection } from "./wanted-connection.ts";
 
 interface Deps {
@@ -246,27 +247,27 @@ export class Controller {
 
   /** The status in the current state, or in one that has just been left; `stands` is the firewall, if it was read. */
   status(provider: Provider, state = this.state, stands?: boolean) {
-    return this.reader.status(state, this.machine.error, {
-      ...{ provider, order: this.requested.order },
-      ...(stands !== undefined && { stands }),
-    });
+    return this.reader.status(state, this.told, provider, stands);
   }
 
   /** The tunnel's own figures, in the current state or in one that has just been left. */
   row(state = this.state) {
-    const { spec, order } = this.requested;
-    return this.reader.row(state, this.machine.error, { spec, order });
+    return this.reader.row(state, this.told);
   }
 
   /** The same without what only the kernel knows. */
   known(state = this.state) {
-    const { spec, order } = this.requested;
-    return this.reader.known(state, this.machine.error, { spec, order });
+    return this.reader.known(state, this.told);
   }
 
   /** What the session has carried; zeros without one. */
   carried(): Promise<Bytes> {
     return this.reader.carried(this.state);
+  }
+
+  private get told(): Told {
+    const { spec, order } = this.requested;
+    return { error: this.machine.error, spec, order };
   }
 
   /** What was requested, as it is saved with the server. */

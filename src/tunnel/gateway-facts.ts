@@ -3,15 +3,7 @@ import { facts, inOrder } from "../base/fact.ts";
 import { Provider } from "../servers/schema.ts";
 import { Quality } from "./quality-facts.ts";
 import { STATES, StateName } from "./state.ts";
-import {
-  CONNECTION,
-  liveIn,
-  PAST,
-  type Past,
-  type SeenTunnel,
-  STATE_TEXT,
-  upSecondsOf,
-} from "./tunnel-facts.ts";
+import { CONNECTION, PAST, type Past, type SeenTunnel, upSecondsOf } from "./tunnel-facts.ts";
 import { Verdict } from "./verdict.ts";
 
 /** What is read with `main`. */
@@ -39,7 +31,7 @@ const OWN = facts<SeenMain>()({
   connected: {
     schema: Type.Boolean(),
     description: "a WireGuard handshake with the server succeeded and has not expired",
-    of: ({ state }) => liveIn(state) !== null,
+    of: ({ live }) => live !== null,
     metric: { help: "1 while there is a live session with a server." },
   },
   provider: {
@@ -64,7 +56,6 @@ const OWN = facts<SeenMain>()({
   },
   state: {
     schema: StateName,
-    description: STATE_TEXT,
     of: ({ state }) => state.name,
     metric: { help: "1 for the state that the tunnel is in.", values: STATES },
   },

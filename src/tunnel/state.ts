@@ -3,13 +3,19 @@ import type { Server } from "../servers/schema.ts";
 import type { Moved } from "./moved.ts";
 import type { Session } from "./session.ts";
 
-export const StateName = Type.Union([
-  Type.Literal("disconnected"),
-  Type.Literal("connecting"),
-  Type.Literal("connected"),
-  Type.Literal("reconnecting"),
-  Type.Literal("failed"),
-]);
+export const StateName = Type.Union(
+  [
+    Type.Literal("disconnected"),
+    Type.Literal("connecting"),
+    Type.Literal("connected"),
+    Type.Literal("reconnecting"),
+    Type.Literal("failed"),
+  ],
+  {
+    description:
+      "`reconnecting` while its server is tried until it answers; `failed` after a connect that did not succeed",
+  },
+);
 export type StateName = Static<typeof StateName>;
 export const STATES: readonly StateName[] = StateName.anyOf.map((each) => each.const);
 
@@ -119,6 +125,11 @@ export function transition(state: State, event: Event): State {
 /** Whether a live session carries nothing: its server answers handshakes, but no data that is sent through it. */
 export function isUnanswered(state: State): state is Connected & { unanswered: number } {
   return state.name === "connected" && state.unanswered !== null;
+}
+
+/** The session of a tunnel that is connected; null in all other states. */
+export function liveIn(state: State): Session | null {
+  return state.name === "connected" ? state.session : null;
 }
 
 /** The session that carries traffic in a state, if any. */

@@ -6,11 +6,9 @@ import type { Host } from "../system/host.ts";
 import { MAIN_FACTS } from "./gateway-facts.ts";
 import type { Bytes, Kernel } from "./kernel.ts";
 import { mtuOf } from "./mtu.ts";
-import type { Order } from "./order.ts";
 import type { SavedState } from "./saved-state.ts";
-import { carriedBy, type State } from "./state.ts";
-import type { TargetSpec } from "./target.ts";
-import { ROW_FACTS, type SeenTunnel } from "./tunnel-facts.ts";
+import { carriedBy, liveIn, type State } from "./state.ts";
+import { ROW_FACTS, type SeenTunnel, type Told } from "./tunnel-facts.ts";
 
 interface Deps {
   host: Pick<Host, "monotonic">;
@@ -22,56 +20,28 @@ interface Deps {
   name: string;
 }
 
-/** Reads the kernel's part of a tunnel's status in a state. `error` says why it is in that state, or is null. */
+/** Reads the kernel's part of what is told of a tunnel in a state. */
 export class StatusReader {
   constructor(private readonly deps: Deps) {}
 
-  async status(
-    state: State,
-    error: string | null,
-    { provider, order, stands }: { provider: Provider; order: Order | null; stands?: boolean },
-  ) {
+  /** `stands` is whether the firewall does, if that was read. */
+  async status(state: State, told: Told, provider: Provider, stands: boolean | undefined) {
     const { killSwitch, otherFirewalls } = this.deps;
-    const troubles = [error, killSwitch.foreignRule.message, otherFirewalls.notice.message];
-    const [seen, killSwitchStands] = await Promise.all([
-      this.seen(state, error, order),
-      stands ?? killSwitch.stands(),
-    ]);
-    return answerOf(MAIN_FACTS, {
-      ...seen,
-      provider,
-      killSwitch: killSwitchStands,
-      error: troubles.filter((trouble) => trouble !== null).join("; ") || null,
-    });
+    const troubles = [told.error, killSwitch.foreignRule.message, otherFirewalls.notice.message];
+    const error = troubles.filter((trouble) => trouble !== null).join("; ") || null;
+    const reading = [this.read(state, { ...told, error }), stands ?? killSwitch.stands()] as const;
+    const [seen, isStanding] = await Promise.all(reading);
+    return answerOf(MAIN_FACTS, { ...seen, provider, killSwitch: isStanding });
   }
 
-  /** The tunnel's own figures; `spec` is where it should lead, as clients name it. */
-  async row(
-    state: State,
-    error: string | null,
-    { spec, order }: { spec: (TargetSpec & { provider: Provider }) | null; order: Order | null },
-  ) {
-    return this.rowOf(await this.seen(state, error, order), spec);
+  /** The tunnel's own figures. */
+  async row(state: State, told: Told) {
+    return answerOf(ROW_FACTS, await this.read(state, told));
   }
 
   /** The same without a look at the kernel, and so without figures. */
-  known(
-    state: State,
-    error: string | null,
-    { spec, order }: { spec: (TargetSpec & { provider: Provider }) | null; order: Order | null },
-  ) {
-    const now = this.deps.host.monotonic();
-    return this.rowOf({ state, peer: null, error, mtu: null, order, now }, spec);
-  }
-
-  private rowOf(seen: SeenTunnel, spec: (TargetSpec & { provider: Provider }) | null) {
-    const { name, savedState } = this.deps;
-    return answerOf(ROW_FACTS, {
-      ...seen,
-      name,
-      spec,
-      wantedQuantum: spec?.quantum ?? savedState.quantum(name),
-    });
+  known(state: State, told: Told) {
+    return answerOf(ROW_FACTS, this.seen(state, told, { peer: null, mtu: null }));
   }
 
   /** What the session has carried; zeros without one. */
@@ -80,11 +50,17 @@ export class StatusReader {
     return session === null ? { rx_bytes: 0, tx_bytes: 0 } : this.deps.kernel.carried(session.link);
   }
 
-  private async seen(state: State, error: string | null, order: Order | null): Promise<SeenTunnel> {
-    const { host, kernel, killSwitch, savedState } = this.deps;
+  private async read(state: State, told: Told): Promise<SeenTunnel> {
+    const { kernel, killSwitch, savedState } = this.deps;
     const session = carriedBy(state);
     const device = session && (await kernel.shown(session.link));
     const mtu = session && mtuOf(session, killSwitch.network, savedState);
-    return { state, peer: device?.peer ?? null, error, mtu, order, now: host.monotonic() };
+    return this.seen(state, told, { peer: device?.peer ?? null, mtu });
+  }
+
+  private seen(state: State, told: Told, kernel: Pick<SeenTunnel, "peer" | "mtu">): SeenTunnel {
+    const { host, savedState, name } = this.deps;
+    const wantedQuantum = told.spec?.quantum ?? savedState.quantum(name);
+    return { name, state, live: liveIn(state), ...told, ...kernel, wantedQuantum, now: host.monotonic() };
   }
 }

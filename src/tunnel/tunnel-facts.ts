@@ -13,23 +13,25 @@ import { isUnanswered, STATES, type State, StateName } from "./state.ts";
 import type { TargetSpec } from "./target.ts";
 
 /** What is read of a tunnel, all of one moment. */
-export interface SeenTunnel {
+export interface SeenTunnel extends Told {
+  name: string;
   state: State;
+  /** The session that is connected. */
+  live: Session | null;
   /** As the kernel has it; null without a session. */
   peer: InterfacePeer | null;
-  error: string | null;
   mtu: number | null;
-  order: Order | null;
+  /** Whether its keys should be safe from quantum computers. */
+  wantedQuantum: Quantum;
   /** Milliseconds on the monotonic clock. */
   now: number;
 }
 
-interface SeenRow extends SeenTunnel {
-  name: string;
-  /** Where it should lead, as clients name it. */
+/** Why a tunnel is in its state, and where it should lead, as clients name it. */
+export interface Told {
+  error: string | null;
   spec: (TargetSpec & { provider: Provider }) | null;
-  /** Whether its keys should be safe from quantum computers. */
-  wantedQuantum: Quantum;
+  order: Order | null;
 }
 
 /** What is known of a way from before. */
@@ -47,22 +49,19 @@ const Carrying = Type.Object(
   { additionalProperties: false },
 );
 
-export const STATE_TEXT =
-  "`reconnecting` while its server is tried until it answers; `failed` after a connect that did not succeed";
-
 /** Of a connection: in the status, that of `main`. */
 export const CONNECTION = facts<SeenTunnel>()({
   server: {
     schema: Type.String(),
     description: "the server that it is connected to; empty without one",
-    of: ({ state }) => liveIn(state)?.server.name ?? "",
+    of: ({ live }) => live?.server.name ?? "",
     entity: { name: "Server", icon: "mdi:server-network" },
   },
   ip: {
     schema: Type.String(),
     description: "IPv4 address of the server's endpoint",
-    of: ({ state }) => {
-      const address = liveIn(state)?.endpoint.address;
+    of: ({ live }) => {
+      const address = live?.endpoint.address;
       return address !== undefined && isIpv4(address) ? address : "";
     },
     entity: { key: "endpoint", entity_category: "diagnostic", name: "Endpoint", icon: "mdi:ip-network" },
@@ -70,12 +69,11 @@ export const CONNECTION = facts<SeenTunnel>()({
   location: {
     schema: Type.String({ examples: ["Stockholm, Sweden"] }),
     description: "where that server is; empty without one",
-    of: ({ state }) => liveIn(state)?.server.location ?? "",
+    of: ({ live }) => live?.server.location ?? "",
     entity: { name: "Location", icon: "mdi:map-marker" },
   },
   state: {
     schema: StateName,
-    description: STATE_TEXT,
     of: ({ state }) => state.name,
     metric: {
       name: "portcullis_tunnel_connected",
@@ -139,17 +137,17 @@ export const CONNECTION = facts<SeenTunnel>()({
     metric: { help: "1 while nothing but handshakes comes back for what is sent into the tunnel." },
     entity: { name: "Carries nothing", device_class: "problem" },
   },
-  via: { schema: Type.Optional(VIA), of: ({ state }) => liveIn(state)?.server.via?.name, isAttribute: true },
+  via: { schema: Type.Optional(VIA), of: ({ live }) => live?.server.via?.name, isAttribute: true },
   port: {
     schema: Type.Optional(Type.Integer()),
     description:
       "the port at which the server is reached, because it does not answer at its usual one, or that of `transport`; missing if it is the usual one",
-    of: ({ state }) => portOf(liveIn(state)),
+    of: ({ live }) => portOf(live),
   },
   transport: {
     schema: Type.Optional(Relayed),
     description: SEEN_TEXT,
-    of: ({ state }) => liveIn(state)?.transport,
+    of: ({ live }) => live?.transport,
     metric: {
       name: "portcullis_tunnel_relayed",
       help: METRIC_TEXT,
@@ -160,19 +158,13 @@ export const CONNECTION = facts<SeenTunnel>()({
     schema: Type.Optional(Blocked),
     description:
       "what the network in between seems to block, because only `transport` gets through: WireGuard by its bytes, all of UDP, or flows of UDP that last; missing if that is not known",
-    of: ({ state }) => {
-      const live = liveIn(state);
-      return (live && blockedBefore(live, live.server)) ?? undefined;
-    },
+    of: ({ live }) => (live && blockedBefore(live, live.server)) ?? undefined,
   },
   quantum: {
     schema: Type.Optional(Type.Boolean()),
     description:
       "whether its keys are safe from quantum computers; missing if that was not asked for, or without a tunnel",
-    of: ({ state }) => {
-      const live = liveIn(state);
-      return live?.server.quantum && live.keys !== undefined;
-    },
+    of: ({ live }) => live?.server.quantum && live.keys !== undefined,
     metric: {
       name: "portcullis_tunnel_quantum_safe",
       help: "1 while the tunnel's keys are safe from quantum computers.",
@@ -194,7 +186,7 @@ export const PAST = facts<Past>()({
   last: { schema: Type.Optional(Last), of: ({ last }) => last ?? undefined },
 });
 
-const ROW = facts<SeenRow>()({
+const ROW = facts<SeenTunnel>()({
   name: {
     schema: Type.String({ examples: ["main"] }),
     description: "`main`, or what the tunnel was called when it was made",
@@ -250,11 +242,6 @@ export const USE_FACTS = facts<SeenUse>()({
 });
 
 export const TUNNEL_FACTS = { ...ROW_FACTS, ...USE_FACTS };
-
-/** The session of a tunnel that is connected; null in all other states. */
-export function liveIn(state: State): Session | null {
-  return state.name === "connected" ? state.session : null;
-}
 
 export function upSecondsOf({ state, now }: SeenTunnel): number {
   return state.name === "connected" ? Math.max(0, Math.floor((now - state.since) / 1_000)) : 0;

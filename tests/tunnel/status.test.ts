@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { answerOf } from "../../src/base/fact.ts";
 import { MAIN_FACTS, type SeenMain } from "../../src/tunnel/gateway-facts.ts";
 import type { Session } from "../../src/tunnel/session.ts";
-import type { State } from "../../src/tunnel/state.ts";
+import { liveIn, type State } from "../../src/tunnel/state.ts";
 import { ip } from "../fake/address.ts";
 import { NOW, SERVER } from "../servers/example.ts";
 
@@ -14,9 +14,12 @@ const SESSION: Session = {
   endpoint: { address: ip("192.0.2.1"), port: 51820 },
 };
 
-const OBSERVED: Omit<SeenMain, "state"> = {
+const OBSERVED: Omit<SeenMain, "state" | "live"> = {
   provider: "custom",
   killSwitch: true,
+  name: "main",
+  spec: null,
+  wantedQuantum: "off",
   peer: null,
   error: null,
   mtu: null,
@@ -24,7 +27,8 @@ const OBSERVED: Omit<SeenMain, "state"> = {
   now: NOW,
 };
 
-const statusOf = (state: State, seen: Omit<SeenMain, "state">) => answerOf(MAIN_FACTS, { ...seen, state });
+const statusOf = (state: State, seen: typeof OBSERVED) =>
+  answerOf(MAIN_FACTS, { ...seen, state, live: liveIn(state) });
 
 const NOTHING = {
   connected: false,
