@@ -71,7 +71,8 @@ function keptPartsOn(host: Host, settings: Settings) {
   const history = new History({ clock: host, store, log, isKept: settings.history });
   const alerts = new Alerts({ clock: host, log, journal, events });
   setAsideOdd(store, DECIDED, host.now(), alerts.raise);
-  return { log, events, store, journal, history, alerts, savedState: new SavedState(store, alerts.raise) };
+  const savedState = new SavedState(store, alerts.raise);
+  return { log, events, store, journal, history, alerts, savedState, failing: new Map<string, string>() };
 }
 
 function guardedPartsOn(host: Host, settings: Settings, kept: KeptParts) {

@@ -102,9 +102,13 @@ export function answer(parts: Parts, app: App): Service {
 }
 
 /** The programs that report events take some milliseconds to start. */
-async function begin(all: readonly Part[], { host, log }: Parts, signal: AbortSignal): Promise<void> {
+async function begin(
+  all: readonly Part[],
+  { host, failing, log }: Parts,
+  signal: AbortSignal,
+): Promise<void> {
   await host.sleep(WATCH_AFTER_MS, signal);
-  if (!signal.aborted) runAll(all, signal, (fault) => log.error(fault));
+  runAll(all, { clock: host, signal, failing, report: (fault) => log.error(fault) });
 }
 
 async function endSoon(all: readonly Part[], { host }: Parts): Promise<void> {
@@ -119,7 +123,8 @@ function ownParts(parts: Parts, app: App): Part[] {
     { name: "DHCP configuration", run: (signal) => watchDhcpConfig(onNetwork, signal) },
     { name: "route advertiser", run: (signal) => new RouteAdvertiser(onNetwork).watch(signal) },
     { name: "former addresses", run: (signal) => retireFormer(parts, signal) },
-    { name: "list of servers", run: (signal) => Promise.all([reportList(parts, signal), keepFresh(parts)]) },
+    { name: "list of servers", run: (signal) => reportList(parts, signal) },
+    { name: "updates of the list", run: () => keepFresh(parts) },
     lasting("MQTT", (signal) => showToHomeAssistant(parts, signal)),
     lasting("HTTPS", (signal) => offerHttps(parts, app, signal)),
   ];

@@ -32,9 +32,10 @@ function firstOf(parts: Needs): Part[] {
     { name: "journal", close: () => journal.write() },
     {
       name: "notifications",
-      run: (signal) => Promise.all([notify(parts, signal), parts.notifications.watch(signal)]),
+      run: (signal) => notify(parts, signal),
       close: () => parts.notifications.save(),
     },
+    { name: "addresses for notifications", run: (signal) => parts.notifications.watch(signal) },
     {
       name: "saved state and kill switch",
       reload: () => operatorSwitch.reload(),

@@ -75,6 +75,8 @@ export interface Surroundings {
   /** The listener, if a service runs. */
   otherRouters: Pick<OtherRouters, "current" | "isListening">;
   bounds: Pick<Bounds, "places" | "refused">;
+  /** The parts of the service that have failed and are run again, and why. */
+  failing: ReadonlyMap<string, string>;
   /** Longest time for one check. */
   deadlineMs?: number;
 }
@@ -172,6 +174,7 @@ export class Checkup {
     return [
       item("version", "Version", () => versionFinding(host, version, isProgramReplaced())),
       ...(tunnels === null ? [item("service", "Service", () => NO_SERVICE)] : []),
+      item("parts", "Parts of the service", () => partsFinding(this.surroundings.failing)),
       item("firewall", "Kill switch: firewall", async () =>
         layerFinding("firewall", await inspection(), service),
       ),
@@ -234,6 +237,16 @@ const NO_SERVICE = fault(
   "it is not running; the kill switch is as the service left it",
   "Start it: sudo systemctl start portcullis. If it ends again: portcullis logs",
 );
+
+/** Nothing is shown while all work. */
+function partsFinding(failing: ReadonlyMap<string, string>): Finding | null {
+  if (failing.size === 0) return null;
+  const found = [...failing].map(([name, why]) => `${name}: ${why}`).join("; ");
+  return fault(
+    `some have failed: ${found}`,
+    "They are started again every five minutes, or sooner. If that does not help: portcullis logs",
+  );
+}
 
 /** The last handshake, or the time that was saved since, minus a small correction of the clock. */
 function latestIn(savedState: SavedState): number | null {

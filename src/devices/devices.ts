@@ -384,10 +384,16 @@ export class Devices {
 
   /** Tells listeners of devices that become silent, and counts their traffic, until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
-    void this.keepCounting(signal);
-    void this.rows.watch(signal);
-    void this.inForce.watch(signal);
-    void this.assignments.decision.keepSaved(this.deps.host, signal);
+    await Promise.all([
+      this.keepCounting(signal),
+      this.rows.watch(signal),
+      this.inForce.watch(signal),
+      this.assignments.decision.keepSaved(this.deps.host, signal),
+      this.keepLooking(signal),
+    ]);
+  }
+
+  private async keepLooking(signal: AbortSignal): Promise<void> {
     for (;;) {
       await nextBeat(this.deps.host, SILENCE_EVERY_MS, signal);
       if (signal.aborted) return;

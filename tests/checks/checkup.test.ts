@@ -344,6 +344,14 @@ function checkup(tunnels: "all" | null, options: { deadlineMs?: number } = {}): 
   return new Checkup({ ...parts, host, settings, tunnels: tunnels && parts.tunnels, ...options });
 }
 
+test("a part of the service that has failed is a fault as long as it waits to be run again", async () => {
+  const parts = async () => (await checkup("all").results()).checks.find(({ id }) => id === "parts");
+  expect(await parts()).toBeUndefined();
+  home.parts.failing.set("MQTT", "refused");
+  expect(await parts()).toMatchObject({ result: "fault", found: "some have failed: MQTT: refused" });
+  home.parts.failing.delete("MQTT");
+});
+
 test("a check that takes too long or fails is a fault, and holds up no other", async () => {
   const { release } = home.hold("nft -j list chains");
   home.host.fails = () => (home.host.commands.at(-1) === "ip -j -s neigh show" ? "before" : null);
