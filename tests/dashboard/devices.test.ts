@@ -141,7 +141,7 @@ further.test(
     const changes = `${DIALOG} .changes`;
     await tab.choose("Exit of TV", "several in order…");
     await tab.shows(DIALOG, "Exits of TV in order");
-    await tab.shows(changes, "by no other: main and amsterdam. If none of them is up, it is blocked.");
+    await tab.shows(changes, "through no other: main and amsterdam. If none of them is up, it is blocked.");
     await tab.shows(changes, "It then has these instead of the default exit. It stays with main now");
     expect(await tab.barriers()).toEqual([]);
     await tab.focus("Move amsterdam up");
@@ -211,7 +211,7 @@ further.test(
   "an exit whose tunnel is removed while someone puts exits in order is told at its field",
   async () => {
     await tab.choose("Exit of TV", "several in order…");
-    await tab.shows(`${DIALOG} .changes`, "by no other: main and amsterdam.");
+    await tab.shows(`${DIALOG} .changes`, "through no other: main and amsterdam.");
     expect((await rig.gateway.api("DELETE", "/api/tunnels/amsterdam")).status).toBe(200);
     const offered = `document.querySelector('[aria-label="Exit of Laptop"]').textContent`;
     await until(async () => !`${await tab.page.evaluate(offered)}`.includes("amsterdam"));

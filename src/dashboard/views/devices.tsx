@@ -4,6 +4,7 @@ import { isNetwork } from "../exit.ts";
 import { useKept } from "../kept.ts";
 import { say } from "../language.ts";
 import { Pending } from "../parts/pending.tsx";
+import { useExits } from "../protection.ts";
 import { useDetail } from "../route.ts";
 import { DefaultExit, Direct } from "./devices/default-exit.tsx";
 import { DeviceRow } from "./devices/device-row.tsx";
@@ -12,6 +13,7 @@ import { SharedLimit } from "./devices/limit-form.tsx";
 import { Networks } from "./devices/networks.tsx";
 import { SharedQuota } from "./devices/quota-form.tsx";
 import { Search } from "./devices/search.tsx";
+import { sectionsOf, TOGETHER, type Together } from "./devices/sections.ts";
 import { inOrder, isOfKind, type Kind, matches } from "./devices/selection.ts";
 
 /** A row for each device: who it is, by which tunnel it leaves, and a choice of another exit. */
@@ -62,13 +64,12 @@ interface FoundProps {
 function Found({ list, own }: FoundProps) {
   const [text, setText] = useKept<string>("search", "");
   const [kind, setKind] = useKept<Kind>("kind", "all");
-  const { isOnline, holdFor } = useHeld();
+  const { placeOf, holdFor } = useHeld();
   const all = list.devices.filter((device) => !isNetwork(device));
   const shown = inOrder(all.filter((device) => isOfKind(device, kind) && matches(device, text)));
-  const groups = [
-    { title: say("Online"), devices: shown.filter(isOnline) },
-    { title: say("Not online"), devices: shown.filter((device) => !isOnline(device)) },
-  ];
+  const [by, setBy] = useKept<Together>("together", "online", (by) => by in TOGETHER);
+  const exitOf = useExits();
+  const sections = sectionsOf(shown, by, { placeOf, exitText: (exit) => exitOf(exit).text });
   if (all.length === 0)
     return (
       <section class="card">
@@ -83,33 +84,48 @@ function Found({ list, own }: FoundProps) {
   return (
     <>
       {all.length >= SEARCHED_FROM && (
-        <Search devices={all} text={text} kind={kind} onText={setText} onKind={setKind} />
+        <Search devices={all} text={text} kind={kind} onText={setText} onKind={setKind}>
+          <Grouping by={by} onBy={setBy} />
+        </Search>
       )}
       <p class="hidden" role="status">
         {say("{count, plural, one {# device} other {# devices}}", { count: shown.length })}
       </p>
       {shown.length === 0 && <p class="quiet">{say("No device matches.")}</p>}
-      {groups.map(
-        ({ title, devices }) =>
-          devices.length > 0 && (
-            <section key={title} class="card">
-              <h2>
-                {title} <span class="quiet">{devices.length}</span>
-              </h2>
-              <ul class={`device-rows ${devices.length >= MANY ? "many" : ""}`}>
-                {devices.map((device) => (
-                  <DeviceRow
-                    key={device.id}
-                    device={device}
-                    list={list}
-                    isOwn={device.id === own}
-                    hold={holdFor(device)}
-                  />
-                ))}
-              </ul>
-            </section>
-          ),
-      )}
+      {sections.map(({ title, devices }) => (
+        <section key={title} class="card">
+          <h2>
+            {title} <span class="quiet">{devices.length}</span>
+          </h2>
+          <ul class={`device-rows ${devices.length >= MANY ? "many" : ""}`}>
+            {devices.map((device) => (
+              <DeviceRow
+                key={device.id}
+                device={device}
+                list={list}
+                isOwn={device.id === own}
+                hold={holdFor(device)}
+              />
+            ))}
+          </ul>
+        </section>
+      ))}
     </>
+  );
+}
+
+function Grouping({ by, onBy }: { by: Together; onBy: (by: Together) => void }) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out in a line
+    <div role="group" aria-label={say("Group by")} class="choices grouping">
+      <span class="quiet small" aria-hidden="true">
+        {say("Group by")}
+      </span>
+      {(Object.keys(TOGETHER) as Together[]).map((each) => (
+        <button key={each} type="button" class="chip" aria-pressed={each === by} onClick={() => onBy(each)}>
+          {TOGETHER[each]}
+        </button>
+      ))}
+    </div>
   );
 }

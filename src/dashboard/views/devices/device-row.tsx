@@ -115,17 +115,22 @@ function Seen({ at }: { at: string }) {
   return <>{say("Seen {ago}", { ago: agoOf(at, useNow()) })}</>;
 }
 
+/** What is not carried is left out. */
 function Rates({ id }: { id: string }) {
   const rate = useDeviceRate(id);
+  if (rate === null) return <p class="device-activity small quiet">…</p>;
   return (
     <p class="device-activity small">
-      <span class="received">
-        <Icon name="down" /> <span class="hidden">{say("receives")}</span>{" "}
-        {rate === null ? "…" : rateOf(rate.rx)}
-      </span>
-      <span class="sent">
-        <Icon name="up" /> <span class="hidden">{say("sends")}</span> {rate === null ? "…" : rateOf(rate.tx)}
-      </span>
+      {rate.rx > 0 && (
+        <span class="received">
+          <Icon name="down" /> <span class="hidden">{say("receives")}</span> {rateOf(rate.rx)}
+        </span>
+      )}
+      {rate.tx > 0 && (
+        <span class="sent">
+          <Icon name="up" /> <span class="hidden">{say("sends")}</span> {rateOf(rate.tx)}
+        </span>
+      )}
     </p>
   );
 }

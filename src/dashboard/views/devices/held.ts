@@ -7,19 +7,22 @@ export interface Hold {
   onFocusOut: (event: { currentTarget: HTMLElement }) => void;
 }
 
+/** By what a device stands in its list. */
+export type Place = Pick<Device, "id" | "online" | "exit" | "group">;
+
 /**
  * A row that moves to another list is drawn anew: its dialog closes, and what was typed is lost. So while someone is at
- * the row of a device that goes on- or offline, it stays in its list.
+ * the row of a device that goes on- or offline, or gets another exit, it stays in its list.
  */
-export function useHeld(): { isOnline: (device: Device) => boolean; holdFor: (device: Device) => Hold } {
-  const [held, setHeld] = useState<Pick<Device, "id" | "online"> | null>(null);
+export function useHeld(): { placeOf: (device: Device) => Place; holdFor: (device: Device) => Hold } {
+  const [held, setHeld] = useState<Place | null>(null);
   return {
-    isOnline: ({ id, online }) => (held?.id === id ? held.online : online),
-    holdFor: ({ id, online }) => ({
-      onFocusIn: () => setHeld((before) => (before?.id === id ? before : { id, online })),
+    placeOf: (device) => (held?.id === device.id ? held : device),
+    holdFor: (device) => ({
+      onFocusIn: () => setHeld((before) => (before?.id === device.id ? before : device)),
       onFocusOut: ({ currentTarget: row }) => {
         // The next element has the focus only then.
-        setTimeout(() => setHeld((now) => (now?.id === id && !isAt(row) ? null : now)));
+        setTimeout(() => setHeld((now) => (now?.id === device.id && !isAt(row) ? null : now)));
       },
     }),
   };

@@ -4,7 +4,7 @@ import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { titleOf } from "../../exit.ts";
-import { KINDS, type Kind } from "../../kind.ts";
+import { KINDS, type Kind, kindOf } from "../../kind.ts";
 import { say } from "../../language.ts";
 import { devicePath } from "../../parts/device-exit.tsx";
 import { Field, Form, Select } from "../../parts/form.tsx";
@@ -15,13 +15,14 @@ const OPTIONS = [
   ...(Object.keys(KINDS) as Kind[]).map((kind) => ({ value: kind, text: KINDS[kind].text })),
 ];
 
-/** What kind of device it is, beside its name; nothing if nobody has said. */
-export function DeviceIcon({ device: { icon } }: { device: Device }) {
-  if (icon === undefined) return null;
+/** What kind of device it is, beside its name; nothing if nobody has said, and its name does not tell. */
+export function DeviceIcon({ device }: { device: Device }) {
+  const kind = kindOf(device);
+  if (kind === "other" && device.icon === undefined) return null;
   return (
-    <span class="device-icon" title={KINDS[icon].text}>
-      <Icon name={KINDS[icon].icon} />
-      <span class="hidden">{KINDS[icon].text}</span>
+    <span class="device-icon" title={KINDS[kind].text}>
+      <Icon name={KINDS[kind].icon} />
+      <span class="hidden">{KINDS[kind].text}</span>
     </span>
   );
 }

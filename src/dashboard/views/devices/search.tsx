@@ -1,3 +1,4 @@
+import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import type { Device } from "../../../devices/schema.ts";
 import { say } from "../../language.ts";
@@ -17,10 +18,12 @@ interface SearchProps {
   kind: Kind;
   onText: (text: string) => void;
   onKind: (kind: Kind) => void;
+  /** Beside them. */
+  children: ComponentChildren;
 }
 
 /** Finds devices by a text, and by what they are. Kinds that no device is of are left out. */
-export function Search({ devices, text, kind, onText, onKind }: SearchProps) {
+export function Search({ devices, text, kind, onText, onKind, children }: SearchProps) {
   const id = useId();
   const kinds = KINDS.map(([each, title]) => ({
     each,
@@ -57,6 +60,7 @@ export function Search({ devices, text, kind, onText, onKind }: SearchProps) {
           </button>
         ))}
       </div>
+      {children}
     </div>
   );
 }

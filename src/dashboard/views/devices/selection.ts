@@ -17,8 +17,8 @@ export function isOfKind(device: Device, kind: Kind): boolean {
 }
 
 /** Whether each word of a search is in something that is known of the device. */
-export function matches({ name, id, addresses, exit }: Device, text: string): boolean {
-  const known = [name, id, exit, ...addresses].join(" ").toLowerCase();
+export function matches({ name, id, addresses, exit, group = "" }: Device, text: string): boolean {
+  const known = [name, id, exit, group, ...addresses].join(" ").toLowerCase();
   return text
     .toLowerCase()
     .split(/\s+/)
