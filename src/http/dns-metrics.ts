@@ -1,7 +1,6 @@
-import type { BlockLists } from "../dns/block-lists.ts";
 import type { DeviceCount } from "../dns/device-counts.ts";
-import type { Dns } from "../dns/dns.ts";
 import type { Counts } from "../dns/resolver.ts";
+import type { Domain } from "./domain.ts";
 import type { MetricOf } from "./exposition.ts";
 
 /** How questions ended, as people call it. Those of no such kind were asked of an exit's resolver and answered. */
@@ -13,10 +12,7 @@ const OUTCOMES: Record<Exclude<keyof Counts, "asked">, string> = {
   failed: "that no resolver answered",
 };
 
-interface Figures {
-  dns: Pick<Dns, "state" | "counts" | "byDevice">;
-  blockLists: Pick<BlockLists, "size">;
-}
+type Figures = Pick<Domain, "dns" | "blockLists">;
 
 /** What the gateway's own resolver has done since the start: only numbers, and no names. */
 export const DNS_METRICS: readonly MetricOf<Figures>[] = [

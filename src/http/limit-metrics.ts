@@ -2,6 +2,7 @@ import { EVERYBODY_ELSE } from "../devices/id.ts";
 import { byteRateOf, type LimitFigures } from "../devices/limits.ts";
 import type { UsedQuota } from "../devices/values.ts";
 import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
+import type { Domain } from "./domain.ts";
 import type { MetricOf, Sample } from "./exposition.ts";
 
 /** Who is meant, in the names of metrics and in their help. */
@@ -17,17 +18,18 @@ export const LIMIT_METRICS = [
   ...metricsOf(OF_OTHERS, ({ id }) => (id === EVERYBODY_ELSE ? {} : null)),
 ];
 
+type Figures = Pick<Domain, "devices">;
 type Labels = NonNullable<Sample["labels"]>;
 
 /** `labelsOf` is null for who is not meant. */
 function metricsOf(
   { name, who, labels }: typeof OF_DEVICES,
   labelsOf: (figures: LimitFigures) => Labels | null,
-): MetricOf<{ limits: readonly LimitFigures[] }>[] {
+): MetricOf<Figures>[] {
   const each =
     (read: (figures: LimitFigures, labels: Labels) => Sample[]) =>
-    ({ limits }: { limits: readonly LimitFigures[] }) =>
-      limits.flatMap((figures) => {
+    ({ devices }: Figures) =>
+      devices.limitFigures.flatMap((figures) => {
         const own = labelsOf(figures);
         return own === null ? [] : read(figures, own);
       });

@@ -33,23 +33,11 @@ export const metricsRoute = route({
 
 type Figures = Awaited<ReturnType<typeof figuresOf>>;
 
-async function figuresOf({ overview, alerts, connects, devices, destinations, forwards, ...rest }: Domain) {
-  const { bounds, dns, blockLists } = rest;
+async function figuresOf(domain: Domain) {
+  const { overview, bounds } = domain;
   const [{ status, tunnels }, places] = await Promise.all([overview.whole(), bounds.places()]);
-  return {
-    status,
-    tunnels: tunnels.map(({ row, state }) => ({ row, session: carriedBy(state) })),
-    alerts: alerts.count,
-    connects: connects.durations,
-    devices: devices.counts(),
-    destinations: destinations.counts(),
-    directAllowed: devices.direct.allowed,
-    forwards: forwards.counts(),
-    limits: devices.limitFigures,
-    dns,
-    blockLists,
-    places,
-  };
+  const carried = tunnels.map(({ row, state }) => ({ row, session: carriedBy(state) }));
+  return { ...domain, status, tunnels: carried, places };
 }
 
 /** What no answer has. */
@@ -57,36 +45,36 @@ const OWN_METRICS: readonly MetricOf<Figures>[] = [
   {
     name: "portcullis_security_alerts_total",
     help: "Security alerts since the service started.",
-    of: ({ alerts }) => alerts,
+    of: ({ alerts }) => alerts.count,
   },
   {
     name: "portcullis_connect_duration_seconds",
     help: "From a connect to its handshake; failed ones are not counted.",
     labels: ["le"],
-    of: ({ connects }) => samplesOf(connects),
+    of: ({ connects }) => samplesOf(connects.durations),
   },
   {
     name: "portcullis_devices",
     help: "Known devices by exit, those on the road included.",
     labels: ["exit"],
-    of: ({ devices }) => devices,
+    of: ({ devices }) => devices.counts(),
   },
   {
     name: "portcullis_destination_rules",
     help: "Rules for destinations by exit.",
     labels: ["exit"],
-    of: ({ destinations }) => destinations,
+    of: ({ destinations }) => destinations.counts(),
   },
   {
     name: "portcullis_direct_allowed",
     help: "1 while devices may leave outside the tunnel (portcullis direct on).",
-    of: ({ directAllowed }) => Number(directAllowed),
+    of: ({ devices }) => Number(devices.direct.allowed),
   },
   {
     name: "portcullis_forwarded_ports",
     help: "Open ports of the internet that lead to devices, by tunnel.",
     labels: ["tunnel"],
-    of: ({ forwards }) => forwards,
+    of: ({ forwards }) => forwards.counts(),
   },
   {
     name: "portcullis_connections",
