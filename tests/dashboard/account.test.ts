@@ -144,7 +144,7 @@ test(
     await tab.shows(DIALOG, "This gateway asks for a token");
     await tab.type("Token", stdout.trim());
     await tab.press("Enter");
-    await tab.shows("main", "It may only read");
+    await tab.shows("main", "may only read");
     expect((await managed()).account).toBe(false);
     expect(provider.visits()).toEqual([]);
     expect(await tab.barriers()).toEqual([]);

@@ -191,7 +191,7 @@ test(
     await tab.shows(".dns-doh", "are blocked for all devices");
     expect(await isBlocked()).toBe(true);
     expect((await rig.gateway.api("GET", "/api/dns")).body.state).toBe("on");
-    await tab.shows(".query-log", "Nothing is kept of it.");
+    await tab.shows(".query-log", "None of it is kept.");
     await tab.shows(".query-log", "sudo portcullis queries on");
     expect((await rig.gateway.operate("queries", "on")).stdout).toContain("None has come yet.");
     await tab.shows(".query-log", "Queries are logged in memory until");
@@ -199,7 +199,7 @@ test(
     const { stdout } = await rig.gateway.operate("queries");
     expect(stdout).toMatch(/TV +dns\.google +A +blocked\n/);
     expect((await rig.gateway.operate("queries", "off")).stdout).toContain("No queries are logged");
-    await tab.shows(".query-log", "Nothing is kept of it.");
+    await tab.shows(".query-log", "None of it is kept.");
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Unblock these resolvers");
     await tab.shows("main", "There is no list.");

@@ -126,7 +126,7 @@ test(
     await tab.shows("h1", "Log in");
     await logIn(tab, token, "In this browser");
     await tab.shows(".state h1", "Blocked");
-    await tab.shows(".reader", "You are logged in with the token tablet. It may only read");
+    await tab.shows(".reader", "You are logged in with the token tablet. This token may only read");
     for (const route of ["", "servers", "setup", "devices", "tunnels", "schedules"]) {
       await tab.page.evaluate(`location.hash = "#/${route}"`);
       await tab.page.waitForFunction(

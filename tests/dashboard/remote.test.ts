@@ -216,7 +216,7 @@ test(
       "no device can come in The kill switch is off, and without it no device comes in.",
     );
     await rig.gateway.operate("killswitch", "on");
-    await tab.shows("main", "Remote access is on Devices come in");
+    await tab.shows("main", "Remote access is on Devices connect");
     await rig.gateway.operate("remote", "off");
     await tab.shows("main", "Remote access is off");
     await tab.shows("main", "They may come in again when remote access is on.");

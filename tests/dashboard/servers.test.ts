@@ -154,7 +154,7 @@ test(
     expect((await api("GET", "/api/providers")).body.current).toBe("custom");
     expect(await tab.barriers()).toEqual([]);
     await api("POST", "/api/provider/imported");
-    await cardShows("All servers", "You have imported no server yet.");
+    await cardShows("All servers", "You have not imported a server yet.");
     await tab.shows(".chosen", "Imported 0");
   },
   TIMEOUT_MS,
@@ -240,7 +240,7 @@ test(
     const path = join(folder, "hidden.conf");
     writeFileSync(path, importText.replace("[Interface]", "[Interface]\nJc = 3\nJmin = 20\nJmax = 60"));
     await api("POST", "/api/provider/imported");
-    await cardShows("All servers", "You have imported no server yet.");
+    await cardShows("All servers", "You have not imported a server yet.");
     const input = await tab.page.waitForSelector("input[type=file]");
     await (input as unknown as { uploadFile(path: string): Promise<void> } | null)?.uploadFile(path);
     await tab.shows("dialog[open]", "1 server imported. hidden was imported");
