@@ -19,3 +19,10 @@ export function addCompletion(program: Command): void {
       process.exitCode = await complete(program, words);
     });
 }
+
+export function addLicenses(program: Command): void {
+  command(program, "licenses", "print the licenses of everything in this executable").action(async () => {
+    const { licensesText } = await import("../../licenses/licenses.ts");
+    process.stdout.write(licensesText());
+  });
+}
