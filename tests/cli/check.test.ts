@@ -79,7 +79,5 @@ test("the help lists what check itself takes, and says where the settings are", 
     "--report",
     "--help",
   ]);
-  expect(own).toEndWith(
-    "Settings are those of the installed service; portcullis serve --help lists them.\n",
-  );
+  expect(own).toEndWith("Settings are those of the installed service; portcullis serve --help lists them.\n");
 });
