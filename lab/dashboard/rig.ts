@@ -1,5 +1,7 @@
-import { LAN } from "../../src/sandbox/topology.ts";
+import type { Device } from "../../src/devices/schema.ts";
+import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import { createLab, type Gateway, type GatewayOptions, type Lab } from "../lab.ts";
+import { until } from "../until.ts";
 import { Browser } from "./browser.ts";
 
 /** Network namespaces, a gateway and a browser, on a busy machine. */
@@ -16,6 +18,8 @@ export interface Rig {
   url: string;
   /** What each test begins with: the gateway as it was when its `keep` was called, and no open page. */
   reset(): Promise<void>;
+  /** Has each computer send something through the tunnel: a gateway that no device uses is not "Protected" yet. */
+  send(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -33,12 +37,19 @@ export async function startRig({ program }: Pick<GatewayOptions, "program"> = {}
       await browser.closeTabs();
       await gateway.reset();
     };
+    const send = async () => {
+      for (const { namespace } of lab.sandbox.computers)
+        await lab.exec(namespace, ["ping", "-c", "1", "-W", "10", INTERNET.host4]);
+      const haveSent = async () =>
+        (await gateway.api("GET", "/api/devices")).body.devices.some(({ tx_bytes }: Device) => tx_bytes > 0);
+      await until(haveSent);
+    };
     const close = async () => {
       await browser.close();
       await lab.close();
     };
     const url = `http://${LAN.gateway4}:${gateway.port}/`;
-    return { lab, gateway, browser, options, url, reset, close };
+    return { lab, gateway, browser, options, url, reset, send, close };
   } catch (error) {
     await lab.close();
     throw error;

@@ -29,6 +29,7 @@ beforeAll(async () => {
   rig.options.environment = website.environment;
   await rig.gateway.start();
   await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
+  await rig.send();
   await rig.gateway.api("PUT", `/api/devices/${TV}`, { name: "TV" });
   await rig.gateway.keep();
 }, TIMEOUT_MS);

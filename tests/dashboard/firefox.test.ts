@@ -40,6 +40,7 @@ test(
     await go("#/servers");
     await tab.click("Connect to Sweden");
     await tab.shows("main", "Connected");
+    await rig.send();
     await go("#/");
     await tab.shows(".state h1", "Protected");
     await go("#/devices");

@@ -33,6 +33,7 @@ beforeAll(async () => {
   );
   // Where the page offers to connect to.
   expect((await connect("box-vpn-1")).status).toBe(200);
+  await rig.send();
   expect((await rig.gateway.api("POST", "/api/disconnect")).status).toBe(200);
   await rig.gateway.keep();
 }, TIMEOUT_MS);
@@ -526,8 +527,8 @@ test(
     for (const name of ["src", "scripts", "package.json", "tsconfig.json"])
       cpSync(join(ROOT, name), join(folder, name), { recursive: true });
     symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
-    const sentence = join(folder, "src/dashboard/sentence.ts");
-    await Bun.write(sentence, (await Bun.file(sentence).text()).replaceAll('"Protected"', '"Sheltered"'));
+    const texts = join(folder, "src/shared/verdict-texts.ts");
+    await Bun.write(texts, (await Bun.file(texts).text()).replaceAll('"Protected"', '"Sheltered"'));
     await protect();
     const { program = PROGRAM } = rig.options;
     rig.options.program = [process.execPath, join(folder, "src/main.ts")];

@@ -27,6 +27,7 @@ beforeAll(async () => {
   rig.options.flags = SECURE_FLAGS;
   await rig.gateway.start();
   await rig.gateway.api("POST", "/api/connect", { server: "Sweden" });
+  await rig.send();
   await rig.gateway.api("PUT", "/api/tunnels/living-room-tv", { provider: "managed", server: "box-vpn-2" });
   await rig.gateway.api("PUT", "/api/schedules/other%20server", { tunnel: "main", at: "04:00" });
   await rig.gateway.api("POST", "/api/destinations", { prefixes: ["203.0.113.0/24"], exit: "blocked" });

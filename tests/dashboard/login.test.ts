@@ -15,6 +15,7 @@ beforeAll(async () => {
   rig = await startRig();
   // So that the page offers to connect to it again.
   await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
+  await rig.send();
   await rig.gateway.api("POST", "/api/disconnect");
   await rig.gateway.keep();
 }, TIMEOUT_MS);

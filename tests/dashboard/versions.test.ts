@@ -17,6 +17,7 @@ beforeAll(async () => {
   for (const { mac, name } of lab.sandbox.computers)
     await gateway.api("PUT", `/api/devices/${mac}`, { name });
   await gateway.api("POST", "/api/connect", { server: "Sweden" });
+  await rig.send();
   await gateway.api("PUT", "/api/tunnels/tv", { provider: "managed", server: "box-vpn-2" });
   await gateway.api("PUT", "/api/schedules/night", { tunnel: "main", at: "04:00" });
   await gateway.api("POST", "/api/destinations", { prefixes: ["192.0.2.0/28"], exit: "blocked" });

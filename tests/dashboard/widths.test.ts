@@ -19,6 +19,7 @@ beforeAll(async () => {
   for (const { mac, name } of rig.lab.sandbox.computers)
     await rig.gateway.api("PUT", `/api/devices/${mac}`, { name });
   await rig.gateway.api("POST", "/api/connect", { server: "Sweden" });
+  await rig.send();
   await rig.gateway.api("PUT", "/api/tunnels/living-room-tv", { provider: "managed", server: "box-vpn-2" });
   await rig.gateway.api("PUT", "/api/schedules/other%20server", { tunnel: "main", at: "04:00" });
   await rig.gateway.api("POST", "/api/destinations", {
