@@ -6,6 +6,7 @@ import { MAX_ASSIGNED, MAX_PREFIXES } from "../devices/assignments.ts";
 import { parseDefaultOrder, parseOrder } from "../devices/exit-order.ts";
 import { isRemoteId, parseDeviceId } from "../devices/id.ts";
 import { REMOTE_PEERS } from "../remote/saved.ts";
+import { isOutside, isOutsideExit } from "../shared/exits.ts";
 import type { StoredDevice } from "../store/store.ts";
 import { damaged } from "./damaged.ts";
 import type { Holdings } from "./holdings.ts";
@@ -37,10 +38,10 @@ export function checkDevices(
   const odd = devices.find((each) => !isValidDevice(each));
   if (odd !== undefined) damaged(`the device ${JSON.stringify(odd.id.slice(0, 100))} is invalid`);
   if (new Set(devices.map(({ id }) => id)).size < devices.length) damaged("it contains a device twice");
-  if (!isDirectAllowed && devices.some(({ exit }) => exit === "direct"))
+  if (!isDirectAllowed && devices.some(({ exit }) => isOutside(exit)))
     damaged("a device has the exit direct, which is not allowed in it");
   const rules = DESTINATIONS.parse(settings[DESTINATIONS.key] ?? null);
-  if (!isDirectAllowed && rules.some(({ exit }) => exit.to === "direct"))
+  if (!isDirectAllowed && rules.some(({ exit }) => isOutsideExit(exit)))
     damaged("a rule for destinations has the exit direct, which is not allowed in it");
 }
 

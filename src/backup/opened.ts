@@ -3,6 +3,7 @@ import { Matcher, type Rule } from "../destinations/rules.ts";
 import { DESTINATIONS } from "../destinations/saved.ts";
 import { parseDefaultExit } from "../devices/exit.ts";
 import type { DeviceId } from "../devices/id.ts";
+import { isBlocked, isBlockedExit, isOutside, isOutsideExit } from "../shared/exits.ts";
 import type { StoredDevice } from "../store/store.ts";
 import type { Holdings } from "./holdings.ts";
 
@@ -19,7 +20,7 @@ export function isAllowed({ settings }: Holdings): boolean {
 
 function openedDevices(here: Holdings, then: Holdings): string[] {
   const had = isAllowed(here) ? withExit("direct", here) : new Set();
-  return then.devices.filter(({ id, exit }) => exit === "direct" && !had.has(id)).map(titleOf);
+  return then.devices.filter(({ id, exit }) => isOutside(exit) && !had.has(id)).map(titleOf);
 }
 
 /** Also those that only a narrower rule keeps inside now. */
@@ -34,12 +35,12 @@ function openedTargets(here: Holdings, then: Holdings): string[] {
 
 /** A rule for all devices does not count for those that are blocked. */
 function unblocked(here: Holdings, then: Holdings): string[] {
-  const isForAll = ({ exit, devices }: Rule) => exit.to === "direct" && devices.length === 0;
+  const isForAll = ({ exit, devices }: Rule) => isOutsideExit(exit) && devices.length === 0;
   if (!rulesIn(then).some(isForAll)) return [];
   const blocked = withExit("blocked", then);
-  const opened = here.devices.filter(({ id, exit }) => exit === "blocked" && !blocked.has(id)).map(titleOf);
+  const opened = here.devices.filter(({ id, exit }) => isBlocked(exit) && !blocked.has(id)).map(titleOf);
   const isDefaultBlocked = ({ settings }: Holdings) =>
-    parseDefaultExit(settings.default_exit ?? "main")?.to === "blocked";
+    isBlockedExit(parseDefaultExit(settings.default_exit ?? "main"));
   const others = isDefaultBlocked(here) && !isDefaultBlocked(then);
   return [...opened, ...(others ? ["devices without an exit of their own"] : [])];
 }
@@ -57,7 +58,7 @@ function targetsOf({ names, prefixes, devices }: Rule): Target[] {
 
 function isDirect({ to, device }: Target, rules: Matcher): boolean {
   const match = isPrefix(to) ? rules.forPrefix(to, device) : rules.forName(to, device);
-  return match?.rule.exit.to === "direct";
+  return isOutsideExit(match?.rule.exit);
 }
 
 function rulesIn({ settings }: Holdings): readonly Rule[] {

@@ -1,5 +1,6 @@
 import type { Effect } from "../base/decision.ts";
 import type { Exit } from "../killswitch/policy.ts";
+import { isBlockedExit, isOutsideExit } from "../shared/exits.ts";
 import type { Rule } from "./rules.ts";
 
 /**
@@ -13,7 +14,7 @@ export function effectOf(before: readonly Rule[], after: readonly Rule[]): Effec
     .filter((each) => !Bun.deepEquals(each.from, each.to));
   if (changes.length === 0) return "neither";
   const closes = changes.every(
-    (each) => each.to?.to !== "direct" && (each.to?.to === "blocked" || each.from?.to === "direct"),
+    (each) => !isOutsideExit(each.to) && (isBlockedExit(each.to) || isOutsideExit(each.from)),
   );
   return closes ? "tightens" : "loosens";
 }

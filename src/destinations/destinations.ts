@@ -7,7 +7,7 @@ import type { Texts } from "../base/saved.ts";
 import { type Exits, formatExit } from "../devices/exit.ts";
 import type { DeviceId } from "../devices/id.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
-import { isOutside } from "../shared/exits.ts";
+import { isOutside, isOutsideExit } from "../shared/exits.ts";
 import type { Host } from "../system/host.ts";
 import { closed, directChange } from "./direct.ts";
 import { explained } from "./explained.ts";
@@ -174,7 +174,7 @@ export class Destinations {
 
   /** To be called before root takes the exit `direct` from everything that has it: those rules then block. */
   async closeDirect(): Promise<void> {
-    if (!this.rules.some(({ exit }) => exit.to === "direct")) return;
+    if (!this.rules.some(({ exit }) => isOutsideExit(exit))) return;
     await this.change((rules) => rules.map(closed));
   }
 
@@ -251,7 +251,7 @@ export class Destinations {
       isUnsaved: this.names.isUnsaved,
       ownerOf: (prefix) => killSwitch.ownerOf(prefix),
       nameOf: (id) => devices.nameOf(id) || id,
-      isServed: (id) => this.roadExitOf(id) === null && devices.exitOf(id) !== "direct",
+      isServed: (id) => this.roadExitOf(id) === null && !isOutside(devices.exitOf(id)),
     });
   }
 

@@ -12,6 +12,7 @@ import { isInHomeZone } from "../base/home-zone.ts";
 import { formatExit, parseExit } from "../devices/exit.ts";
 import { type DeviceId, deviceIdIn } from "../devices/id.ts";
 import type { Exit } from "../killswitch/policy.ts";
+import { isBlocked, isBlockedExit, isOutside, isOutsideExit } from "../shared/exits.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import type { Names } from "./names.ts";
 import { FAILED, NOT_RESOLVED } from "./row.ts";
@@ -82,7 +83,7 @@ function ofAddress(address: Address, sender: Sender, facts: Facts): Outcome {
   const holds = leadingTo(address, sender, facts);
   if (holds === "lost")
     return { ...{ rule: null, by: null, exit: "blocked", open: false, why: LOST }, advice: ASK_AGAIN };
-  const kept = holds === null && sender.own === "blocked" ? matcher.forAddress(address, sender.id) : null;
+  const kept = holds === null && isBlocked(sender.own) ? matcher.forAddress(address, sender.id) : null;
   const { exit, open, advice } = wayOf(holds, sender, facts);
   return {
     ...{ rule: holds && facts.rowOf(holds.rule), by: holds?.by ?? null, exit: formatExit(exit), open },
@@ -96,11 +97,13 @@ function leadingTo(
   { id, own }: Sender,
   { matcher, names }: Facts,
 ): Match<HostName | Prefix> | "lost" | null {
-  const isBlocked = own === "blocked";
-  const byPrefix = matcher.forAddress(address, id, isBlocked);
+  const isDeviceBlocked = isBlocked(own);
+  const byPrefix = matcher.forAddress(address, id, isDeviceBlocked);
   const isOwn = byPrefix !== null && byPrefix.rule.devices.length > 0;
   return (
-    names.leading(address, id) ?? (isOwn || isBlocked ? byPrefix : names.leading(address, null)) ?? byPrefix
+    names.leading(address, id) ??
+    (isOwn || isDeviceBlocked ? byPrefix : names.leading(address, null)) ??
+    byPrefix
   );
 }
 
@@ -110,9 +113,9 @@ const ASK_AGAIN = "Restart the program on the device, so that it asks for the na
 
 function ofName(name: HostName, sender: Sender, facts: Facts): Outcome {
   const { matcher, names } = facts;
-  const isBlocked = sender.own === "blocked";
-  const holds = matcher.forName(name, sender.id, isBlocked);
-  const kept = holds === null && isBlocked ? matcher.forName(name, sender.id) : null;
+  const isDeviceBlocked = isBlocked(sender.own);
+  const holds = matcher.forName(name, sender.id, isDeviceBlocked);
+  const kept = holds === null && isDeviceBlocked ? matcher.forName(name, sender.id) : null;
   const { exit, open, advice } = wayOf(holds, sender, facts);
   const askedAt = holds === null ? null : names.askedAt(holds.by, sender.id);
   const addresses = holds === null ? [] : names.of(holds.rule, holds.by);
@@ -148,7 +151,7 @@ function ofResolver(
 
 /** Whether the gateway's resolver answers the device. */
 function isServed({ id, own }: Sender, { roadExitOf }: Facts): boolean {
-  return roadExitOf(id) === null && own !== "direct";
+  return roadExitOf(id) === null && !isOutside(own);
 }
 
 /** The exit that holds, whether it carries traffic, and what to do if not. */
@@ -159,7 +162,7 @@ function wayOf(
 ): { exit: Exit; open: boolean; advice: string | null } {
   const exit: Exit = holds?.rule.exit ?? parseExit(own) ?? { to: "blocked" };
   const road = roadExitOf(id);
-  if (exit.to === "direct" && road !== null && road.to !== "direct")
+  if (isOutsideExit(exit) && road !== null && !isOutsideExit(road))
     return { exit, open: false, advice: stands ? NOT_ON_THE_ROAD : NOT_IN_KERNEL };
   const open = isOpen(exit);
   return { exit, open, advice: stands ? adviceOf(exit, open, holds?.rule ?? null) : NOT_IN_KERNEL };
@@ -182,7 +185,7 @@ function whyOf(
   const leads = `The rule ${rule.id} leads ${by} to ${exit}, for ${whose}.`;
   if (what === "address")
     return `${leads} DNS (ports 53 and 853) ${
-      rule.exit.to === "blocked"
+      isBlockedExit(rule.exit)
         ? "is blocked too"
         : isOpen
           ? `still takes the exit of the device: ${own}`

@@ -3,6 +3,7 @@ import type { DeviceId } from "../devices/id.ts";
 import type { Named } from "../killswitch/destination-part.ts";
 import { inOrderOfLookUps } from "../killswitch/named-sets.ts";
 import type { Destination } from "../killswitch/policy.ts";
+import { isOutsideExit } from "../shared/exits.ts";
 import type { Host } from "../system/host.ts";
 import { keptIn, keptText } from "./kept-addresses.ts";
 import { LostAddresses } from "./lost-addresses.ts";
@@ -131,7 +132,7 @@ export class Names {
       .filter(({ rule: { devices } }) => (device === null ? devices.length === 0 : devices.includes(device)))
       .map((match) => ({ match, exit: match.rule.exit, labels: labelsOf(match.by) }))
       .sort(inOrderOfLookUps);
-    const isLost = this.lost.has(address, device) && (first === undefined || first.exit.to === "direct");
+    const isLost = this.lost.has(address, device) && (first === undefined || isOutsideExit(first.exit));
     return isLost ? "lost" : (first?.match ?? null);
   }
 
@@ -139,7 +140,7 @@ export class Names {
   noteOther(name: HostName, device: DeviceId, addresses: readonly Address[]): void {
     for (const rule of this.deps.rules()) {
       const { exit, names, devices } = rule;
-      if (exit.to !== "direct" || names.length === 0) continue;
+      if (!isOutsideExit(exit) || names.length === 0) continue;
       if (devices.length > 0 && !devices.includes(device)) continue;
       const isShared = addresses.some((each) => this.addresses.namesAt(unmapped(each), [rule]).length > 0);
       if (isShared) this.shared.note(rule, name);

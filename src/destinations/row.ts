@@ -2,6 +2,7 @@ import type { Prefix } from "../base/address.ts";
 import { formatExit } from "../devices/exit.ts";
 import type { DeviceId } from "../devices/id.ts";
 import { NO_DEVICE } from "../killswitch/exits.ts";
+import { isOutsideExit } from "../shared/exits.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import type { Rule } from "./rules.ts";
 import type { Destination } from "./schema.ts";
@@ -72,7 +73,7 @@ function warningsOfNames({ devices, exit }: Rule, facts: Facts): string[] {
       : [
           `Its names have no effect for ${unserved.join(", ")}: devices on the road, and those that are direct, do not ask the gateway's resolver.`,
         ]),
-    ...(exit.to === "direct"
+    ...(isOutsideExit(exit)
       ? [
           `Other names on the same addresses leave outside the tunnel as well, as long as these are in use. Devices have asked for ${facts.others === 0 ? "none" : facts.others} so far.`,
         ]

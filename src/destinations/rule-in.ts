@@ -1,6 +1,7 @@
 import type { HostName, Prefix } from "../base/address.ts";
 import { type Exits, exitIn, formatExit } from "../devices/exit.ts";
 import { deviceIdIn, isPrefixId } from "../devices/id.ts";
+import { isOutsideExit } from "../shared/exits.ts";
 import { conflictBetween, type Rule } from "./rules.ts";
 import { targetOf } from "./saved.ts";
 import { type DestinationBody, MAX_ALL_NAMES, MAX_ALL_PREFIXES, MAX_RULES } from "./schema.ts";
@@ -20,7 +21,7 @@ export function ruleIn(id: string, body: DestinationBody, { exits, overlapOf }: 
   if (names.length + prefixes.length === 0) throw refusal("names: there are none, and no prefixes either");
   const devices = [...new Set((body.devices ?? []).map((device) => deviceIdIn(device, "devices")))];
   const exit = exitIn(body.exit, exits);
-  if (exit.to === "direct" && devices.some(isPrefixId))
+  if (isOutsideExit(exit) && devices.some(isPrefixId))
     throw refusal("exit: direct is for all devices or for single ones, by MAC address, not for a prefix");
   for (const prefix of prefixes) {
     const owner = overlapOf(prefix);

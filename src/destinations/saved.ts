@@ -2,6 +2,7 @@ import type { Static } from "typebox";
 import { listIn, SavedList } from "../base/saved.ts";
 import { formatExit, parseExit } from "../devices/exit.ts";
 import { deviceIdIn, isPrefixId } from "../devices/id.ts";
+import { isOutsideExit } from "../shared/exits.ts";
 import { EXIT_KEYS } from "../store/exits.ts";
 import { conflictBetween, inOrder, type Rule } from "./rules.ts";
 import { MAX_ALL_NAMES, MAX_ALL_PREFIXES, MAX_RULES, SavedDestination } from "./schema.ts";
@@ -65,7 +66,7 @@ function parsed({
     const isWritten = Bun.deepEquals([names, prefixes, devices].flat() as string[], given);
     if (!isWritten || new Set(given).size < given.length || names.length + prefixes.length === 0) return null;
     const exit = parseExit(givenExit) ?? { to: "blocked" };
-    const isPossible = exit.to !== "direct" || !devices.some(isPrefixId);
+    const isPossible = !isOutsideExit(exit) || !devices.some(isPrefixId);
     return {
       ...{ ...rest, note: noteIn(rest.note) },
       ...{ names, prefixes, devices, exit: isPossible ? exit : { to: "blocked" } },

@@ -1,5 +1,6 @@
 import type { Exit } from "../killswitch/policy.ts";
 import { MAX_TUNNELS } from "../network/slot.ts";
+import { isOutsideExit } from "../shared/exits.ts";
 import { formatExit, parseExit } from "./exit.ts";
 
 /** Where a device leaves: by the first of these that is up. Most devices have only one. */
@@ -56,7 +57,7 @@ export function parseOrder(text: string): ExitOrder | null {
 /** The same without `direct`. */
 export function parseDefaultOrder(text: string): ExitOrder | null {
   const order = parseOrder(text);
-  return order?.some(({ to }) => to === "direct") ? null : order;
+  return order?.some(isOutsideExit) ? null : order;
 }
 
 export function asOrder([first, ...others]: readonly Exit[]): ExitOrder {

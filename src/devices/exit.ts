@@ -1,6 +1,6 @@
 import { GatewayError } from "../base/errors.ts";
 import type { DefaultExit, Exit } from "../killswitch/policy.ts";
-import { exitKindOf } from "../shared/exits.ts";
+import { exitKindOf, isOutsideExit } from "../shared/exits.ts";
 import { nameFault } from "../tunnel/name.ts";
 
 /** The exits that devices can be given now. */
@@ -25,7 +25,7 @@ export function parseExit(text: string): Exit | null {
 /** The same without `direct`. */
 export function parseDefaultExit(text: string): DefaultExit | null {
   const exit = parseExit(text);
-  return exit?.to === "direct" ? null : exit;
+  return isOutsideExit(exit) ? null : exit;
 }
 
 export function formatExit(exit: Exit): string {

@@ -2,6 +2,7 @@ import type { Effect } from "../base/decision.ts";
 import { isName, nameIn } from "../base/name.ts";
 import { Saved, SavedChoice, type Texts } from "../base/saved.ts";
 import { MAIN } from "../killswitch/policy.ts";
+import { isBlockedExit, isOutsideExit } from "../shared/exits.ts";
 import { EXIT_KEYS } from "../store/exits.ts";
 import type { StoredDevice } from "../store/store.ts";
 import { type Column, changedIn, oneOf, withOne } from "./column.ts";
@@ -174,9 +175,9 @@ function orderIn({ own, scheduled }: Column<ExitOrder>, id: LimitId): ExitOrder 
  */
 function exitEffect(from: ExitOrder, to: ExitOrder): Effect {
   if (Bun.deepEquals(from, to)) return "neither";
-  const [before, after] = [from, to].map((order) => order.filter((exit) => exit.to !== "blocked"));
+  const [before, after] = [from, to].map((order) => order.filter((exit) => !isBlockedExit(exit)));
   const isPart = Bun.deepEquals(after, before?.slice(0, after?.length));
-  return from[0].to === "direct" || isPart ? "tightens" : "loosens";
+  return isOutsideExit(from[0]) || isPart ? "tightens" : "loosens";
 }
 
 export function decisionsIn(store: DeviceStorage): Decisions {
@@ -258,7 +259,5 @@ function mayBeDirect(id: DeviceId): boolean {
 /** An exit that this version cannot read, or that is not allowed, means blocked. */
 function storedExit(text: string, directAllowed: boolean): ExitOrder {
   const order = parseOrder(text);
-  return order === null || (order[0].to === "direct" && !directAllowed)
-    ? asOrder([{ to: "blocked" }])
-    : order;
+  return order === null || (isOutsideExit(order[0]) && !directAllowed) ? asOrder([{ to: "blocked" }]) : order;
 }

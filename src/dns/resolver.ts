@@ -16,6 +16,7 @@ import type { Match, Matcher } from "../destinations/rules.ts";
 import type { DeviceId } from "../devices/id.ts";
 import { NO_DEVICE } from "../killswitch/exits.ts";
 import { type Exit, MAIN } from "../killswitch/policy.ts";
+import { isBlockedExit, isOutsideExit } from "../shared/exits.ts";
 import { type Answer, answerTo, ownAnswer, RCODE } from "./answer.ts";
 import { Cache } from "./cache.ts";
 import { DeviceCounts } from "./device-counts.ts";
@@ -141,16 +142,16 @@ export class Resolver {
     }
     if (isOfResolver(question.name)) return nothingOfThisType(question);
     const own = exitOf(device);
-    const match = rules().forName(question.name as HostName, device, own.to === "blocked");
+    const match = rules().forName(question.name as HostName, device, isBlockedExit(own));
     if (match !== null) this.deps.asked(match, device);
     if (match === null && staysAtHome(question.name)) return noSuchName(question);
     if (match === null && isBareHost(question)) return nothingOfThisType(question);
     // A person has decided about this name in particular.
     if (match === null && isBlocked([question.name], device)) return this.blocked(question, device, noted);
-    if (match?.rule.exit.to === "blocked") return this.blocked(question, device, noted);
+    if (isBlockedExit(match?.rule.exit)) return this.blocked(question, device, noted);
     const exit = askedBy(match, own);
     noted.exit = exit;
-    return exit.to === "blocked"
+    return isBlockedExit(exit)
       ? this.refused(question, noted)
       : this.fromExit(question, { device, noted }, exit, match);
   }
@@ -197,8 +198,8 @@ export class Resolver {
       match === null ||
       addresses.length === 0 ||
       (await permit({ match, device, addresses: addresses.map(unmapped), ttlMs: 1_000 * addressSeconds }));
-    if (match?.rule.exit.to !== "direct") this.deps.other(name as HostName, device, addresses);
-    const isBlocked = exitOf(device).to === "blocked";
+    if (!isOutsideExit(match?.rule.exit)) this.deps.other(name as HostName, device, addresses);
+    const isBlocked = isBlockedExit(exitOf(device));
     return isPermitted && rules().forName(name as HostName, device, isBlocked)?.rule === match?.rule;
   }
 
@@ -209,7 +210,7 @@ export class Resolver {
   private isElsewhere(target: string, { name }: Question, device: DeviceId, match: Match<HostName> | null) {
     const { rules, exitOf, isBlocked } = this.deps;
     if (target === name) return false;
-    const rule = rules().forName(target as HostName, device, exitOf(device).to === "blocked")?.rule;
+    const rule = rules().forName(target as HostName, device, isBlockedExit(exitOf(device)))?.rule;
     return (
       rule !== match?.rule ||
       (match === null && isBlocked([name, target], device)) ||
@@ -260,7 +261,7 @@ export class Resolver {
     if (match === null && this.deps.mayLeadHome(name)) return false;
     const { locals } = answer;
     if (this.isOfHome(answer, this.deps.publicHome())) return true;
-    if (match === null || match.rule.exit.to === "direct" || locals.length === 0) return locals.length > 0;
+    if (match === null || isOutsideExit(match.rule.exit) || locals.length === 0) return locals.length > 0;
     const home = this.deps.home();
     return locals.some(
       (address) =>

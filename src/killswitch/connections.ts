@@ -1,5 +1,6 @@
 import { type Address, contains, mustParsePrefix } from "../base/address.ts";
 import { MAX_TUNNELS } from "../network/slot.ts";
+import { isBlockedExit } from "../shared/exits.ts";
 import type { Connection, Direction, Host } from "../system/host.ts";
 import { destinationExit, type Sender } from "./destination-exits.ts";
 import { DESTINATION_ZONE, zoneOf } from "./direct.ts";
@@ -193,7 +194,7 @@ function ownExit(
   const { source, destination, destinationPort } = original;
   const exit = destinationExit(policy, destination, senderAt(source, policy, deviceAt));
   const isQuery = isOfPorts(protocol) && [DNS_PORT, SECURE_DNS_PORT].includes(destinationPort);
-  return isQuery && exit?.to !== "blocked" ? null : exit;
+  return isQuery && !isBlockedExit(exit) ? null : exit;
 }
 
 function isElsewhere(exit: Exit | null, { tunnel }: FirewallTunnel): boolean {

@@ -1,6 +1,7 @@
 import type { Address, Prefix } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
 import { PrefixTable } from "../base/prefix-table.ts";
+import { isBlockedExit } from "../shared/exits.ts";
 import { groupsIn } from "./named-sets.ts";
 import type { Destination, Exit, Policy } from "./policy.ts";
 
@@ -61,7 +62,7 @@ class DestinationExits {
   find(destination: Address, sender: Sender | null): Exit | null | undefined {
     const exitFor = (owner: Owner) => this.finders.get(owner)?.(destination);
     if (sender !== null) {
-      const all = sender.exit.to === "blocked" ? null : exitFor(null);
+      const all = isBlockedExit(sender.exit) ? null : exitFor(null);
       return exitFor(sender.id) ?? all ?? null;
     }
     const isForSome = [...this.finders.keys()].some(

@@ -1,4 +1,5 @@
 import { familyOf, type Prefix } from "../base/address.ts";
+import { isBlockedExit } from "../shared/exits.ts";
 import { type Family, lookUps } from "./destination-look-ups.ts";
 import { leaves, OWN } from "./destination-ways.ts";
 import { ASSIGNED, BLOCKED_DEVICES } from "./exits.ts";
@@ -118,7 +119,7 @@ function fromRemote(scopes: Pick<Scopes, "all" | "owners">, { remote }: Policy, 
 /** Where the packets of a network or of a device on the road go on. If it is blocked, only its own rules permit more. */
 function ofOwner(id: Prefix, exit: Exit, { all, owners }: Pick<Scopes, "all" | "owners">): string {
   const own = owners.get(id);
-  const [to = `return ${OWN}`] = own ? goTo(own) : exit.to === "blocked" ? [] : goTo(all);
+  const [to = `return ${OWN}`] = own ? goTo(own) : isBlockedExit(exit) ? [] : goTo(all);
   return to;
 }
 
@@ -133,7 +134,7 @@ function ofUnblocked(all: Scope, policy: Policy, family: Family): Scope {
 /** Matches for the packets of devices that people have blocked, by themselves or by the default exit. */
 function isBlocked({ defaultExit }: Policy): string[] {
   const byDefault = [`ether saddr != @${ASSIGNED}`, "meta iiftype != ether"];
-  return [`ether saddr @${BLOCKED_DEVICES}`, ...(defaultExit.to === "blocked" ? byDefault : [])];
+  return [`ether saddr @${BLOCKED_DEVICES}`, ...(isBlockedExit(defaultExit) ? byDefault : [])];
 }
 
 function ofAll(policy: Policy, family: Family): Scope {
@@ -159,13 +160,13 @@ function ofOwners(all: Scope, policy: Policy, family: Family): Map<Prefix, Scope
   ];
   const scopes = owners.map(({ id, exit }) => {
     const own = destinations.filter(({ devices }) => devices.includes(id));
-    const key = `${own.map((each) => destinations.indexOf(each)).join()} ${exit.to === "blocked"}`;
+    const key = `${own.map((each) => destinations.indexOf(each)).join()} ${isBlockedExit(exit)}`;
     const shared = chains.get(key);
     if (shared !== undefined) return [id, shared] as const;
     const rules = lookUps(own, policy, family);
     const scope = {
       name: `of_${id.replaceAll(/[^0-9a-f]/g, "_")}_to_ipv${family}`,
-      rules: rules.length === 0 || exit.to === "blocked" ? rules : [...rules, ...goTo(all)],
+      rules: rules.length === 0 || isBlockedExit(exit) ? rules : [...rules, ...goTo(all)],
     };
     chains.set(key, scope);
     return [id, scope] as const;

@@ -1,6 +1,7 @@
 import { familyOf } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
 import { exitMarkOf } from "../network/slot.ts";
+import { isBlockedExit } from "../shared/exits.ts";
 import { DIRECT, directZones, leaveDirectly } from "./direct.ts";
 import { TO_RESOLVER } from "./dns.ts";
 import { clientLinks } from "./link.ts";
@@ -55,7 +56,7 @@ export function deviceSets(policy: Policy): string[] {
 }
 
 function blockedIn({ devices }: Policy): Mac[] {
-  return devices.filter(({ exit }) => exit.to === "blocked").map(({ id }) => id);
+  return devices.filter(({ exit }) => isBlockedExit(exit)).map(({ id }) => id);
 }
 
 /** The chains that lead each device to its exit, and a chain for each exit. */

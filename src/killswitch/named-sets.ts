@@ -1,4 +1,5 @@
 import { type Address, familyOf, mustParseAddress } from "../base/address.ts";
+import { isBlockedExit } from "../shared/exits.ts";
 import type { Named } from "./destination-part.ts";
 import { anyOf, headerOf, tableSet } from "./match.ts";
 import type { Destination, Exit, Policy } from "./policy.ts";
@@ -78,7 +79,7 @@ export function senderIn(macs: readonly string[]): string {
 export function groupsIn(destinations: readonly Destination[]): Group[] {
   const named = destinations
     .flatMap(({ devices, exit, named = [] }) => named.map((part) => ({ devices, exit, ...part })))
-    .filter(({ exit, addresses }) => exit.to !== "blocked" || addresses.length > 0);
+    .filter(({ exit, addresses }) => !isBlockedExit(exit) || addresses.length > 0);
   const groups = Map.groupBy(named, (each) => namedSet(each, 4));
   return [...groups.values()]
     .flatMap(([first, ...others]) => {

@@ -2,7 +2,7 @@ import type { Address, Endpoint, Prefix } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
 import { type HostNetwork, takerOf } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
-import type { InsideExit, OutsideExit } from "../shared/exits.ts";
+import { type InsideExit, isOutsideExit, type OutsideExit } from "../shared/exits.ts";
 import type { DestinationTo } from "./destination-part.ts";
 import {
   type Contact,
@@ -265,7 +265,7 @@ export function isAnyDirect(policy: Policy): boolean {
 
 /** A network has more devices than a person sees, so it is never direct. */
 function withoutDirect({ prefix, exit }: DecidedPrefix): RoutedPrefix {
-  return { prefix, exit: exit.to === "direct" ? { to: "blocked" } : exit };
+  return { prefix, exit: isOutsideExit(exit) ? { to: "blocked" } : exit };
 }
 
 /** Main comes first. */

@@ -7,6 +7,7 @@ import { deviceIdIn, EVERYBODY_ELSE, type LimitId, parseLimitId } from "../devic
 import { quotaIn } from "../devices/quota.ts";
 import { assertSingle, rateIn } from "../devices/rate.ts";
 import type { Quota, Rate } from "../devices/values.ts";
+import { isOutside } from "../shared/exits.ts";
 import { quotaText } from "../shared/quotas.ts";
 import { rateText } from "../shared/rates.ts";
 import { tunnelTitle } from "../shared/words.ts";
@@ -180,7 +181,7 @@ function sharedIn({ exit, rate, quota, shared_rate, shared_quota = null }: Sched
 }
 
 function exitIn(exit: string): string {
-  if (exit === "direct")
+  if (isOutside(exit))
     throw refusal("exit: direct cannot be scheduled, because it leads outside the tunnel; set it by hand");
   if (parseDefaultExit(exit) === null) throw refusal("exit: must be the name of a tunnel, or blocked");
   return exit;

@@ -1,3 +1,5 @@
+import { isBlocked } from "./exits.ts";
+
 /**
  * What is true of the home: one judgement for all who tell it. It is given null for what was not asked yet or could not
  * be read. `verdict-texts.ts` has its sentences.
@@ -134,8 +136,8 @@ function exitsOf<Row extends TunnelFacts>(
     through: usersOf(carrying),
     // A device of a tunnel that is connected for the first time waits for it.
     without: usersOf(silent.filter(({ state }) => state !== "connecting")),
-    isAnyBlocked: isUsed("blocked"),
-    areNewBlocked: defaultExit === "blocked",
+    isAnyBlocked: [defaultExit, ...Object.keys(counts)].some((exit) => isBlocked(exit) && isUsed(exit)),
+    areNewBlocked: isBlocked(defaultExit),
   };
 }
 

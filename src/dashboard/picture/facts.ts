@@ -1,6 +1,6 @@
 import type { Destination } from "../../destinations/schema.ts";
 import type { Device, DeviceList } from "../../devices/schema.ts";
-import { exitKindOf } from "../../shared/exits.ts";
+import { exitKindOf, isBlocked } from "../../shared/exits.ts";
 import { standingOf } from "../../shared/verdict.ts";
 import { placeOf } from "../../shared/verdict-texts.ts";
 import type { TunnelRow } from "../../tunnel/schema.ts";
@@ -42,7 +42,7 @@ export function homeNowOf(facts: Facts): HomeNow {
     devices: list.devices.map((device) => deviceIn(facts, device, laneOf.get(device.exit) ?? device.exit)),
     exits: open ? [...exits.filter(({ look }) => look !== OUTSIDE), outside] : exits,
     rules: destinations
-      .filter(({ exit }) => laneOf.get(exit) === exit && exitKindOf(exit) !== "blocked")
+      .filter(({ exit }) => laneOf.get(exit) === exit && !isBlocked(exit))
       .map((rule) => ({ id: rule.id, title: rule.note || targetText(rule), exit: rule.exit })),
     isGated: !isOpen,
   };

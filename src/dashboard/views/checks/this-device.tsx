@@ -1,5 +1,6 @@
 import type { Checks } from "../../../checks/schema.ts";
 import type { Device } from "../../../devices/schema.ts";
+import { isBlocked, isOutside } from "../../../shared/exits.ts";
 import { standingOf } from "../../../shared/verdict.ts";
 import { placeOf, type Tone } from "../../../shared/verdict-texts.ts";
 import type { Status, TunnelRow } from "../../../tunnel/schema.ts";
@@ -102,7 +103,7 @@ function Found(props: FoundProps) {
 function exitAnswer({ device, tunnels, status, isDiverted }: FoundProps): Answer {
   const isOff = status?.killswitch_active === false;
   const title = titleOf(device);
-  if (isDiverted && device.exit !== "blocked")
+  if (isDiverted && !isBlocked(device.exit))
     return {
       icon: "warning",
       tone: "partly",
@@ -125,7 +126,7 @@ function exitAnswer({ device, tunnels, status, isDiverted }: FoundProps): Answer
         { tunnel: row.name },
       ),
     };
-  if (device.exit === "direct")
+  if (isOutside(device.exit))
     return {
       icon,
       tone,
@@ -145,12 +146,11 @@ function exitAnswer({ device, tunnels, status, isDiverted }: FoundProps): Answer
     icon,
     tone,
     title: say("{title} has no internet", { title }),
-    text:
-      device.exit === "blocked"
-        ? say("Its exit is blocked: what it sends is refused at once.")
-        : say("{reason}: until it is connected, what the device sends is refused at once.", {
-            reason: downSentence(device.exit, row),
-          }),
+    text: isBlocked(device.exit)
+      ? say("Its exit is blocked: what it sends is refused at once.")
+      : say("{reason}: until it is connected, what the device sends is refused at once.", {
+          reason: downSentence(device.exit, row),
+        }),
   };
 }
 
@@ -171,7 +171,7 @@ function dnsAnswer({ device, tunnels, status, checks }: FoundProps): Answer {
       ),
     };
   }
-  if (device.exit === "direct")
+  if (isOutside(device.exit))
     return {
       icon: "warning",
       tone: "partly",

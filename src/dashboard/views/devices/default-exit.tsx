@@ -1,5 +1,5 @@
 import type { DeviceList } from "../../../devices/schema.ts";
-import { isOutside } from "../../../shared/exits.ts";
+import { isBlocked, isOutside } from "../../../shared/exits.ts";
 import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { titleOf } from "../../exit.ts";
@@ -22,7 +22,7 @@ export function DefaultExit({ list }: { list: DeviceList }) {
       <h2>{say("Default exit")}</h2>
       <p>
         {say(
-          list.default_exit === "blocked"
+          isBlocked(list.default_exit)
             ? "New devices, and all without an exit of their own, are"
             : "New devices, and all without an exit of their own, go through",
         )}
@@ -36,7 +36,7 @@ export function DefaultExit({ list }: { list: DeviceList }) {
           await change("PUT", "default-exit", { exit });
           void refresh("devices");
         }}
-        ask={(exit) => (exit === "blocked" ? questionAbout(list) : null)}
+        ask={(exit) => (isBlocked(exit) ? questionAbout(list) : null)}
       />
     </section>
   );

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
-import { isOutside } from "../../../shared/exits.ts";
+import { isBlocked, isOutside } from "../../../shared/exits.ts";
 import { DIVERTED, isNetwork, isNew, isRemote, titleOf } from "../../exit.ts";
 import { agoOf, rateOf } from "../../format.ts";
 import { say } from "../../language.ts";
@@ -32,7 +32,7 @@ export function DeviceRow({ device, list, isOwn, hold }: DeviceRowProps) {
   const edit = useRef<HTMLButtonElement>(null);
   useEffect(() => (isOpen ? lookAt(edit.current) : undefined), [isOpen]);
   const setOpen = (open: boolean) => showDetail("devices", open ? device.id : "");
-  const isDiverted = useIsDiverted() && device.exit !== "blocked";
+  const isDiverted = useIsDiverted() && !isBlocked(device.exit);
   const led = useExits()(device.exit);
   const { icon, tone } = isDiverted ? DIVERTED : led;
   const title = titleOf(device);

@@ -1,6 +1,6 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { Network } from "../../../http/schema.ts";
-import { isOutside } from "../../../shared/exits.ts";
+import { isBlocked, isOutside } from "../../../shared/exits.ts";
 import { standingOf } from "../../../shared/verdict.ts";
 import { placeOf, type Tone } from "../../../shared/verdict-texts.ts";
 import { sentenceFrom } from "../../../shared/words.ts";
@@ -91,7 +91,7 @@ function wayOf(
   tunnels: readonly TunnelRow[],
   { isOff, isDiverted }: Protection,
 ): Way {
-  if (isDiverted && exit !== "blocked") return { icon: "warning", tone: "partly", text: divertedText(count) };
+  if (isDiverted && !isBlocked(exit)) return { icon: "warning", tone: "partly", text: divertedText(count) };
   if (isOutside(exit)) return { icon: "warning", tone: "partly", text: directText(count) };
   const row = tunnels.map(standingOf).find(({ name }) => name === exit);
   const place = row === undefined ? "" : placeOf(row);
@@ -109,7 +109,7 @@ function divertedText(count: number): string {
 }
 
 function blockedText(count: number, exit: string, row: TunnelRow | undefined): string {
-  if (exit === "blocked") return stoppedText(count);
+  if (isBlocked(exit)) return stoppedText(count);
   const reason = downText(exit, row);
   return say("{count, plural, one {# device is blocked: {reason}} other {# devices are blocked: {reason}}}", {
     count,

@@ -1,5 +1,6 @@
 import { useRef } from "preact/hooks";
 import type { OwnDevice } from "../../../devices/schema.ts";
+import { isBlocked, isOutside } from "../../../shared/exits.ts";
 import { standingOf } from "../../../shared/verdict.ts";
 import { placeOf, type Tone } from "../../../shared/verdict-texts.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
@@ -53,13 +54,13 @@ function verdictOn({ device, address }: OwnDevice, tunnels: readonly TunnelRow[]
         { address },
       ),
     };
-  if (device.exit === "direct")
+  if (isOutside(device.exit))
     return {
       tone: "partly",
       word: say("Direct"),
       text: say("This device leaves outside every tunnel, as you allowed on the gateway."),
     };
-  if (device.exit === "blocked")
+  if (isBlocked(device.exit))
     return {
       tone: "blocked",
       word: say("Blocked"),
