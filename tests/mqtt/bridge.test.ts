@@ -83,6 +83,14 @@ test("everything is retained: discovery, states and that the gateway is there", 
     problem: null,
     direct_devices: 0,
     direct_destinations: 0,
+    verdict: {
+      name: "blocked",
+      title: "Blocked",
+      text: "Nothing leaves: there is no tunnel.",
+      why: null,
+      through: 0,
+      without: 1,
+    },
     exit: "main",
   });
   expect(main()).toEqual({
