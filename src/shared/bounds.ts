@@ -54,3 +54,16 @@ export const SPEED_BOUNDS = {
 export const MAX_SPEED_RESULTS = 20;
 /** The length of an address of https. */
 export const MAX_URL_CHARACTERS = 2_000;
+
+/**
+ * Of AmneziaWG's own documents, in packets and bytes. An IPv6 packet of 1280 bytes, the least that a link carries (RFC 8200),
+ * fits Ethernet with `dataPadding`, whatever the endpoint is. Of a packet that fits Ethernet, each byte may be two digits of
+ * `text`.
+ */
+export const AMNEZIA_MAX = {
+  junk: 128,
+  junkBytes: 1280,
+  padding: 1279,
+  dataPadding: 1500 - 1280 - 80,
+  text: 4096,
+};

@@ -1,20 +1,14 @@
 import { type Static, Type } from "typebox";
+import { AMNEZIA_MAX } from "../shared/bounds.ts";
 
-/** The bounds of AmneziaWG's own documents, in packets and bytes. */
-export const MOST = { junk: 128, junkBytes: 1280, padding: 1279 };
-/** An IPv6 packet of 1280 bytes, the least that a link carries (RFC 8200), fits Ethernet with it, whatever the endpoint is. */
-export const MOST_DATA_PADDING = 1500 - 1280 - 80;
-/** Of a packet that fits Ethernet, each byte may be written as two digits. */
-export const MOST_TEXT = 4096;
-
-const Junk = Type.Integer({ minimum: 0, maximum: MOST.junk });
-const JunkBytes = Type.Integer({ minimum: 0, maximum: MOST.junkBytes });
-const Padding = Type.Integer({ minimum: 0, maximum: MOST.padding });
+const Junk = Type.Integer({ minimum: 0, maximum: AMNEZIA_MAX.junk });
+const JunkBytes = Type.Integer({ minimum: 0, maximum: AMNEZIA_MAX.junkBytes });
+const Padding = Type.Integer({ minimum: 0, maximum: AMNEZIA_MAX.padding });
 /** `5` or `5-10`. */
 const Numbers = Type.String({ pattern: "^[0-9]{1,10}(-[0-9]{1,10})?$" });
 const Packet = Type.String({
   pattern: "^(<(b 0x([0-9a-f]{2})+|(r|rc|rd) [1-9][0-9]{0,3}|t|c)>)+$",
-  maxLength: MOST_TEXT,
+  maxLength: AMNEZIA_MAX.text,
 });
 
 /**
@@ -25,7 +19,7 @@ export const Amnezia = Type.Object(
   {
     ...{ jc: Type.Optional(Junk), jmin: Type.Optional(JunkBytes), jmax: Type.Optional(JunkBytes) },
     ...{ s1: Type.Optional(Padding), s2: Type.Optional(Padding), s3: Type.Optional(Padding) },
-    s4: Type.Optional(Type.Integer({ minimum: 0, maximum: MOST_DATA_PADDING })),
+    s4: Type.Optional(Type.Integer({ minimum: 0, maximum: AMNEZIA_MAX.dataPadding })),
     ...{ h1: Type.Optional(Numbers), h2: Type.Optional(Numbers) },
     ...{ h3: Type.Optional(Numbers), h4: Type.Optional(Numbers) },
     ...{ i1: Type.Optional(Packet), i2: Type.Optional(Packet), i3: Type.Optional(Packet) },

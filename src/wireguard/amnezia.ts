@@ -1,4 +1,5 @@
-import { type Amnezia, type AmneziaName, MOST, MOST_DATA_PADDING, MOST_TEXT } from "./amnezia-schema.ts";
+import { AMNEZIA_MAX } from "../shared/bounds.ts";
+import type { Amnezia, AmneziaName } from "./amnezia-schema.ts";
 import { type Field, numberIn, refuse } from "./fields.ts";
 
 /** What fits Ethernet after the headers of IPv6 and UDP. */
@@ -9,10 +10,14 @@ const MOST_NUMBER = 0xffff_ffff;
 const bytesUpTo = (most: number) => (field: Field) => numberIn(field, "the length in bytes", 0, most);
 
 const PARSERS: Readonly<Record<AmneziaName, (field: Field) => number | string>> = {
-  jc: (field: Field) => numberIn(field, "how many there are", 0, MOST.junk),
-  ...{ jmin: bytesUpTo(MOST.junkBytes), jmax: bytesUpTo(MOST.junkBytes) },
-  ...{ s1: bytesUpTo(MOST.padding), s2: bytesUpTo(MOST.padding), s3: bytesUpTo(MOST.padding) },
-  s4: bytesUpTo(MOST_DATA_PADDING),
+  jc: (field: Field) => numberIn(field, "how many there are", 0, AMNEZIA_MAX.junk),
+  ...{ jmin: bytesUpTo(AMNEZIA_MAX.junkBytes), jmax: bytesUpTo(AMNEZIA_MAX.junkBytes) },
+  ...{
+    s1: bytesUpTo(AMNEZIA_MAX.padding),
+    s2: bytesUpTo(AMNEZIA_MAX.padding),
+    s3: bytesUpTo(AMNEZIA_MAX.padding),
+  },
+  s4: bytesUpTo(AMNEZIA_MAX.dataPadding),
   ...{ h1: numbersIn, h2: numbersIn, h3: numbersIn, h4: numbersIn },
   ...{ i1: packetIn, i2: packetIn, i3: packetIn, i4: packetIn, i5: packetIn },
 };
@@ -52,7 +57,7 @@ function refuseTogether(settings: Amnezia, where: (name: AmneziaName) => string)
   const { jc = 0, jmin, jmax, s1 = 0, s2 = 0 } = settings;
   if (jc > 0 && jmin === undefined) refuse(where("jc"), "needs Jmin, the least length of these packets");
   if (jc > 0 && jmax === undefined) refuse(where("jc"), "needs Jmax, the greatest length of these packets");
-  if ((jmin ?? 0) > (jmax ?? MOST.junkBytes)) refuse(where("jmax"), "must not be less than Jmin");
+  if ((jmin ?? 0) > (jmax ?? AMNEZIA_MAX.junkBytes)) refuse(where("jmax"), "must not be less than Jmin");
   if (s1 + 56 === s2)
     refuse(where("s2"), "must not be S1 + 56: both messages of a handshake would be of the same length");
   const { headers } = formOf(settings);
@@ -118,7 +123,7 @@ const TAG =
 
 /** A packet in AmneziaWG's tags: bytes, random bytes, letters or digits, the time, and a counter. */
 function packetIn({ text, where }: Field): string {
-  if (text.length > MOST_TEXT) refuse(where, `is longer than ${MOST_TEXT} characters`);
+  if (text.length > AMNEZIA_MAX.text) refuse(where, `is longer than ${AMNEZIA_MAX.text} characters`);
   const tags: string[] = [];
   for (TAG.lastIndex = 0; TAG.lastIndex < text.length; ) {
     const [tag, bytes, hex = "", random, count, other] = TAG.exec(text) ?? [];
