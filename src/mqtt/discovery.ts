@@ -58,13 +58,18 @@ export function componentsOf(facts: Rows): Record<string, Present> {
   );
 }
 
-/** What the topic `state` has of facts. Home Assistant shows that there is none if it gets null, not an empty text. */
-export function stateOf(facts: Rows, answer: Readonly<Record<string, unknown>>): Record<string, unknown> {
+/** What a topic has of facts. Home Assistant shows that there is none if it gets null, not an empty text. */
+export function stateOf(
+  facts: Rows,
+  answer: Readonly<Record<string, unknown>>,
+  topic: NonNullable<Entity["from"]> | "state" = "state",
+): Record<string, unknown> {
   const shown = Object.entries(facts).filter(([, { entity, isAttribute }]) =>
-    entity === undefined ? isAttribute : entity.from === undefined,
+    entity === undefined ? isAttribute && topic === "state" : (entity.from ?? "state") === topic,
   );
+  const keyOf = (fact: string, entity?: Entity) => (topic === "state" && entity?.key) || fact;
   const shownOf = (value: unknown) => (value === "" ? null : (value ?? null));
-  return Object.fromEntries(shown.map(([fact, { entity }]) => [entity?.key ?? fact, shownOf(answer[fact])]));
+  return Object.fromEntries(shown.map(([fact, { entity }]) => [keyOf(fact, entity), shownOf(answer[fact])]));
 }
 
 /** The retained messages about a thing: its discovery (Home Assistant, "Device discovery payload") and its states. */

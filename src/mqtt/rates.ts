@@ -2,6 +2,8 @@ import type { UsedQuota } from "../devices/values.ts";
 import type { DeviceCount } from "../dns/device-counts.ts";
 import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
+import { TUNNEL_FACTS } from "../tunnel/tunnel-facts.ts";
+import { stateOf } from "./discovery.ts";
 
 /** Rates change constantly, so they are sent rarely. */
 export const RATES_EVERY_MS = 30_000;
@@ -10,7 +12,8 @@ export const RATES_EVERY_MS = 30_000;
 export interface TunnelTraffic {
   received: number | null;
   sent: number | null;
-  latest_handshake: string | null;
+  /** Facts that change as often. */
+  [fact: string]: unknown;
 }
 
 /** What was asked, in all and by device. */
@@ -19,11 +22,9 @@ export interface DnsFigures {
   devices: ReadonlyMap<string, DeviceCount>;
 }
 
-type Row = Pick<TunnelRow, "name" | "rx_bytes" | "tx_bytes" | "latest_handshake">;
-
 /** What is read of the gateway. */
 interface Counted {
-  tunnels: readonly Row[];
+  tunnels: readonly TunnelRow[];
   dns: DnsFigures | null;
   /** By device, or who shares one. */
   quotas: ReadonlyMap<string, UsedQuota>;
@@ -34,7 +35,7 @@ export class Rates {
   /** Null while the gateway answers no queries. */
   dns: DnsFigures | null = null;
   quotas: Counted["quotas"] = new Map();
-  private counted = new Map<string, { row: Row; traffic: TunnelTraffic }>();
+  private counted = new Map<string, { row: TunnelRow; traffic: TunnelTraffic }>();
   private countedAt = Number.NEGATIVE_INFINITY;
 
   /** Calculates again if it is time; `now` is in milliseconds on a clock that never jumps. */
@@ -53,7 +54,13 @@ export class Rates {
   }
 
   of(tunnel: string): TunnelTraffic {
-    return this.counted.get(tunnel)?.traffic ?? { received: null, sent: null, latest_handshake: null };
+    return (
+      this.counted.get(tunnel)?.traffic ?? {
+        received: null,
+        sent: null,
+        ...stateOf(TUNNEL_FACTS, {}, "traffic"),
+      }
+    );
   }
 
   /** As it was told last, unless it is another quota, has begun again, or is used up by now. */
@@ -66,10 +73,10 @@ export class Rates {
   }
 }
 
-function trafficOf(row: Row, before: Row | undefined, ms: number): TunnelTraffic {
+function trafficOf(row: TunnelRow, before: TunnelRow | undefined, ms: number): TunnelTraffic {
   const rate = (figure: "rx_bytes" | "tx_bytes") =>
     before === undefined ? null : mbits(grown(row[figure], before[figure]), ms);
-  return { received: rate("rx_bytes"), sent: rate("tx_bytes"), latest_handshake: row.latest_handshake };
+  return { received: rate("rx_bytes"), sent: rate("tx_bytes"), ...stateOf(TUNNEL_FACTS, row, "traffic") };
 }
 
 /** A new session counts from zero again. */
