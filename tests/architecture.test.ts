@@ -273,6 +273,7 @@ test("the page in the browser takes only types, what is shared, and what makes a
         "shared/zip.ts",
         "shared/config-files.ts",
         "shared/message-format.ts",
+        "shared/languages.ts",
       ],
       ...["shared/qr-code.ts", "wireguard/key.ts", "remote/client-file.ts"],
     ]),

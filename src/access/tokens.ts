@@ -1,5 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import { Type } from "typebox";
+import type { AlertArgs } from "../base/alert-rows.ts";
 import { Decision, effectBy, without } from "../base/decision.ts";
 import { GatewayError } from "../base/errors.ts";
 import { nameIn } from "../base/name.ts";
@@ -28,11 +29,11 @@ export const TOKENS = savedJson("tokens", Type.Array(StoredToken, { maxItems: MA
 export class Tokens {
   /** The token of root's own commands on this machine. It is not kept, and each start makes another one. */
   readonly own = newText();
-  /** One sentence if the stored tokens could not be read. None of them is valid then. */
-  readonly alert: string | null;
+  /** Whether the stored tokens could not be read. None of them is valid then. */
+  readonly isDamaged: boolean;
   private readonly ownHash = hashOf(this.own);
   private readonly listeners = new Set<(id: string) => void>();
-  private readonly watchers = new Set<(what: string) => void>();
+  private readonly watchers = new Set<(change: AlertArgs<"access_changed">) => void>();
   private readonly decision: Decision<readonly StoredToken[]>;
   /** Those that listeners know. */
   private told: readonly StoredToken[];
@@ -43,8 +44,7 @@ export class Tokens {
     store: Texts & { atomically(work: () => void): void },
     private readonly clock: Pick<Host, "now" | "monotonic" | "sleep">,
   ) {
-    this.alert =
-      tokensIn(store) === null ? "The stored tokens could not be read, and none of them is valid." : null;
+    this.isDamaged = tokensIn(store) === null;
     this.decision = new Decision({
       store,
       read: () => tokensIn(store) ?? [],
@@ -122,12 +122,12 @@ export class Tokens {
   }
 
   /** Calls the listener with a sentence each time that a token was made or removed. */
-  onChange(listener: (what: string) => void): void {
+  onChange(listener: (change: AlertArgs<"access_changed">) => void): void {
     this.watchers.add(listener);
   }
 
-  private tell(what: string): void {
-    for (const watcher of this.watchers) watcher(what);
+  private tell(change: AlertArgs<"access_changed">): void {
+    for (const watcher of this.watchers) watcher(change);
   }
 
   /** They are valid as soon as they are the value. */
@@ -136,12 +136,10 @@ export class Tokens {
     this.told = tokens;
     for (const { name, hash } of before.filter((each) => !tokens.includes(each))) {
       for (const listener of this.listeners) listener(hash);
-      this.tell(`The token ${name} was removed by ${by}.`);
+      this.tell({ what: "removed", token: name, by });
     }
     for (const { name, read_only } of tokens.filter((each) => !before.includes(each)))
-      this.tell(
-        `The token ${name}, which may ${read_only ? "only read" : "read and change"}, was made by ${by}.`,
-      );
+      this.tell({ what: read_only ? "reader" : "writer", token: name, by });
   }
 }
 

@@ -21,7 +21,7 @@ export type InterfaceParts = ReturnType<typeof interfacePartsOn>;
 export function interfacePartsOn(needs: Needs) {
   const { host, settings, store, events, alerts } = needs;
   const tokens = new Tokens(store, host);
-  tokens.onChange((what) => alerts.raise("access_changed", what));
+  tokens.onChange((change) => alerts.raise("access_changed", change));
   const https = new Https(settings.https, settings.httpsCert === null);
   const overview = new Overview(needs);
   publishChanges({ ...needs, overview });
@@ -46,7 +46,7 @@ function notificationsOn(
     send: httpsClient.sendWithin,
     isOpenTo: (target) => httpsClient.isOpenTo(target),
     headline: () => overview.headline(),
-    onChange: (what) => alerts.raise("notifications_changed", what),
+    onChange: (change) => alerts.raise("notifications_changed", change),
   });
 }
 

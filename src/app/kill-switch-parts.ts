@@ -165,9 +165,9 @@ function addressesFile({ stateDir }: Settings): TextFile {
 export function setAsideOdd(store: Store, kept: readonly Kept[], now: number, alarm: Alerts["raise"]): void {
   try {
     const told = setAside(store, kept, now);
-    if (told !== null) alarm("state_damaged", told);
+    if (told !== null) alarm("state_damaged", { what: "other", reason: told });
   } catch (error) {
-    alarm("state_damaged", `Stored settings could not be read in full: ${messageOf(error)}`);
+    alarm("state_damaged", { what: "unread", reason: messageOf(error) });
   }
 }
 

@@ -24,7 +24,7 @@ export function namePartsOn(needs: Needs) {
     ...needs,
     ...{ stateDir: settings.stateDir, send: tunnels.httpsClient.sendInside },
     isConnected: () => tunnels.main.controller.state.name === "connected",
-    onShrunk: (message) => alerts.raise("list_shrunk", message),
+    onShrunk: (lists) => alerts.raise("list_shrunk", lists),
   });
   const queryLog = new QueryLog({ clock: host, events, log, nameOf: (id) => devices.nameOf(id) ?? "" });
   const upstream = Upstream.on(host);

@@ -1,6 +1,7 @@
 import { ClientBackups } from "../backup/clients.ts";
 import { liveBackup } from "../backup/live.ts";
-import type { AlertCode } from "../base/alert.ts";
+import type { AlertArgs } from "../base/alert-rows.ts";
+import { LANGUAGE } from "../base/language.ts";
 import { reloadAll } from "../base/part.ts";
 import type { Settings } from "../base/settings.ts";
 import { DEVICE_LISTS } from "../devices/record.ts";
@@ -67,18 +68,28 @@ export async function partsOn(
 
 /** What was found damaged, for alerts once there are listeners. */
 function damagesIn({ tokens, store, registrations }: ServerParts & InterfaceParts & Base): Damage[] {
-  const damages = [tokens.alert, store.alert];
-  if (registrations.shown()?.registration === "damaged") damages.push(ACCOUNT_LOST);
-  return damages.flatMap((each): Damage[] => (each === null ? [] : [["state_damaged", each]]));
+  const damages: Damage[] = [];
+  if (tokens.isDamaged) damages.push({ what: "tokens" });
+  if (store.alert !== null) damages.push({ what: "other", reason: store.alert });
+  if (registrations.shown()?.registration === "damaged") damages.push({ what: "account" });
+  return damages;
 }
 
-type Damage = [AlertCode, string];
+type Damage = AlertArgs<"state_damaged">;
 
 /** What people have decided, besides what the kill switch has read before. An account and tokens have alerts of their own. */
 const KEPT = [
   ...[...DEVICE_LISTS, FORWARDS, FAVOURITES, REMOTE_DECISION, REMOTE_PEERS, REMOTE_PRIVATE_KEY],
-  ...[CURRENT_PROVIDER, MANAGED_PROVIDER, FAILOVER, AUTOCONNECT, TIME_ZONE, QUALITY, LINE, KEY_WISHES],
+  ...[
+    CURRENT_PROVIDER,
+    MANAGED_PROVIDER,
+    FAILOVER,
+    AUTOCONNECT,
+    LANGUAGE,
+    TIME_ZONE,
+    QUALITY,
+    LINE,
+    KEY_WISHES,
+  ],
   ...[CONNECTION, LAST, ADDED_TARGETS],
 ];
-
-const ACCOUNT_LOST = "The stored VPN account could not be read and is not used.";

@@ -1,4 +1,5 @@
-import type { AlertCode } from "../base/alert.ts";
+import type { Alarm } from "../base/alert.ts";
+import { alertText } from "../base/alert-rows.ts";
 import { Log } from "../base/log.ts";
 import { nextTurn } from "../base/queue.ts";
 import type { Settings } from "../base/settings.ts";
@@ -89,7 +90,7 @@ async function raiseKillSwitch(
   const listing = await listTable(host);
   if (listing !== null && finalRulesStand(listing)) return;
   const log = new Log(settings.logLevel);
-  const alarm = (code: AlertCode, message: string) => log.warn(`security_alert ${code}: ${message}`);
+  const alarm: Alarm = (code, args) => log.warn(`security_alert ${code}: ${alertText(code, args)}`);
   const killSwitch = new KillSwitch(host, () => true, new Repairs(host, alarm), alarm);
   await killSwitch.updateNetwork(await findNetwork(host));
 }

@@ -1,3 +1,4 @@
+import type { AlertArgs } from "../base/alert-rows.ts";
 import type { Settings } from "../base/settings.ts";
 import { ServerConnections } from "../providers/connections.ts";
 import { listSourceOf } from "../providers/given.ts";
@@ -23,7 +24,7 @@ export async function serverPartsOn({ host, settings, store, events, alerts, log
   const managed = new ManagedList(await ownEndOf(host, settings, current));
   await managed.load(host, source, store);
   const catalogue = new Catalogue(store, managed);
-  const onShrunk = (message: string) => alerts.raise("list_shrunk", message);
+  const onShrunk = (lists: AlertArgs<"list_shrunk">) => alerts.raise("list_shrunk", lists);
   return {
     registrations,
     connections: new ServerConnections({ settings, registrations, clock: host }),

@@ -78,7 +78,7 @@ export function answer(parts: Parts, app: App): Service {
     clock: parts.host,
     log,
   });
-  for (const [code, message] of parts.damages) parts.alerts.raise(code, message);
+  for (const damage of parts.damages) parts.alerts.raise("state_damaged", damage);
   parts.store.alertTold();
   if (settings.auth !== "off" && tokens.list().length === 0)
     log.warn("there is no token yet; make one for each client: sudo portcullis token add <name>");
@@ -187,7 +187,7 @@ async function reportList(
   await host.sleep(READ_LIST_AFTER_MS, signal);
   if (signal.aborted) return;
   const { managed } = catalogue;
-  if (managed.alert !== null) alerts.raise("list_damaged", managed.alert);
+  if (managed.alert !== null) alerts.raise("list_damaged", { reason: managed.alert });
   if (updates.isFetched && managed.listed().length === 0)
     log.info(
       "the VPN account has no servers yet; their list is fetched through the first tunnel, or by: sudo portcullis servers update",

@@ -1,3 +1,4 @@
+import type { Alarm } from "../base/alert.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import { type Change, changeText } from "../base/saved.ts";
 import type {
@@ -18,7 +19,7 @@ import { type Permissions, type Plan, refuseRoots } from "./restore.ts";
 
 interface Deps {
   live: LiveBackup;
-  alarm: (code: "backup_taken" | "backup_restored", message: string) => void;
+  alarm: Alarm;
 }
 
 /** Who has seen what is replaced may replace it; what lets traffic or strangers pass is root's. */
@@ -44,7 +45,7 @@ export class ClientBackups implements Backups {
           "unable",
           "the backup is too large for this; on the gateway: sudo portcullis export >backup.json",
         );
-      this.deps.alarm("backup_taken", `A backup with all keys was downloaded by ${nameOf(client)}.`);
+      this.deps.alarm("backup_taken", { by: nameOf(client) });
       return JSON.parse(text);
     });
   }
@@ -76,10 +77,7 @@ export class ClientBackups implements Backups {
             "agreed: other things would change than the preview said; nothing was changed, look at it again",
           );
       });
-      this.deps.alarm(
-        "backup_restored",
-        `A backup of ${contents.created} was restored by ${nameOf(client)}.`,
-      );
+      this.deps.alarm("backup_restored", { created: contents.created, by: nameOf(client) });
       return restored;
     });
   }

@@ -1,3 +1,4 @@
+import { LANGUAGE } from "../base/language.ts";
 import type { BackedUp } from "../base/saved.ts";
 import { DESTINATIONS } from "../destinations/saved.ts";
 import { DEFAULT_EXIT, DEVICE_LISTS, DIRECT } from "../devices/record.ts";
@@ -29,6 +30,7 @@ export const CHOICES: readonly BackedUp[] = [
   MANAGED_PROVIDER,
   FAILOVER,
   AUTOCONNECT,
+  LANGUAGE,
   TIME_ZONE,
   QUALITY,
   LINE,

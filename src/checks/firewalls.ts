@@ -1,6 +1,6 @@
 import { bridgedTrouble } from "../killswitch/bridged.ts";
 import { type BlockedPort, closedTo } from "../killswitch/entrance.ts";
-import { type ForwardingPath, obstaclesTo, summaryOf } from "../killswitch/obstacles.ts";
+import { dropsText, type ForwardingPath, obstaclesTo, summaryOf } from "../killswitch/obstacles.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
@@ -24,9 +24,13 @@ export async function otherFirewallsFinding(
   const obstacles = found.filter(isUsed);
   if (obstacles.length > 0) {
     const { drops, chains, remedy } = summaryOf(obstacles);
-    return fault(`another firewall drops ${drops}: ${chains}`, `Let it through: ${remedy}`);
+    return fault(`another firewall drops ${dropsText(drops)}: ${chains}`, `Let it through: ${remedy}`);
   }
-  if (bridged !== null) return fault(bridged.message, `Leave bridged frames alone: ${bridged.remedy}`);
+  if (bridged !== null)
+    return fault(
+      `devices on different ports of the bridge ${bridged.bridges} cannot reach each other, because br_netfilter passes what they send through the firewall`,
+      `Leave bridged frames alone: ${bridged.remedy}`,
+    );
   return closedFinding(closed.filter(isUsed), ports) ?? legacyFinding(host);
 }
 

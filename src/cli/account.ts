@@ -1,4 +1,5 @@
-import type { AlertCode } from "../base/alert.ts";
+import type { Alarm } from "../base/alert.ts";
+import { alertText } from "../base/alert-rows.ts";
 import type { Settings } from "../base/settings.ts";
 import { askOperator } from "../operator/operator.ts";
 import { type Accounts, providerNamed } from "../providers/accounts.ts";
@@ -53,7 +54,8 @@ export async function rotateKey(settings: Settings, provider: string | null): Pr
 
 async function offline<T>(settings: Settings, work: (accounts: Accounts) => Promise<T>): Promise<T> {
   const { host, accountsBy, journal } = await offlineGraph(settings);
-  const note = (code: AlertCode, message: string) => journal.add({ type: "security_alert", code, message });
+  const note: Alarm = (code, args) =>
+    journal.add({ type: "security_alert", code, args, message: alertText(code, args) });
   try {
     return await work(accountsBy(sendUnguarded(host), note));
   } finally {

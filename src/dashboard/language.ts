@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import { type Counting, formatMessage, type Message, parseMessage } from "../shared/message-format.ts";
 import { LANGUAGES, type Language } from "./languages/all.ts";
 
@@ -18,7 +19,15 @@ export const language: Language = chosen ?? wished();
 /** The reader's locale for times and numbers; undefined is the browser's. */
 export const LOCALE = localeOf(language);
 
-const catalogue = await loaded(language);
+const catalogue = await loaded(language.catalogue);
+
+/** What the gateway tells, by the keys of its rows; null until it is there. */
+const sentences = signal<ReadonlyMap<string, string> | null>(null);
+
+/** To be called once the page is there. */
+export async function loadSentences(): Promise<void> {
+  if (shown !== ENGLISH) sentences.value = await loaded(language.sentences);
+}
 
 /** The language that the page is really in: the gateway's own texts are English, and a catalogue may not be there. */
 export const shown = catalogue === null ? ENGLISH : language.code;
@@ -56,6 +65,12 @@ export function formatted<T>(
   return formatMessage<T>(form, values ?? {}, counting);
 }
 
+/** A sentence of the gateway by its key; null in English, before it is there, and of a newer gateway. */
+export function told(key: string, args: Parts): string | null {
+  const text = sentences.value?.get(key);
+  return text === undefined ? null : `${formatMessage(parseMessage(text), args, countingIn(language.code))}`;
+}
+
 /** Keeps the choice, for when the page is loaded again: constants have texts, too. */
 export function choose({ code }: Language): void {
   try {
@@ -90,7 +105,7 @@ function countingIn(code: string): Counting {
 }
 
 /** The messages of a language; null is English, also if they could not be had. */
-async function loaded({ catalogue }: Language): Promise<ReadonlyMap<string, string> | null> {
+async function loaded(catalogue: string | null): Promise<ReadonlyMap<string, string> | null> {
   if (catalogue === null) return null;
   try {
     const response = await fetch(catalogue, { signal: AbortSignal.timeout(CATALOGUE_WITHIN_MS) });

@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { shown } from "./language.ts";
+import { loadSentences, shown } from "./language.ts";
 import { listen } from "./live.ts";
 import { Shell } from "./parts/shell.tsx";
 import { ENTRIES } from "./views/list.ts";
@@ -12,3 +12,4 @@ if (page !== null) {
   render(<Shell entries={ENTRIES} />, page);
 }
 listen();
+void loadSentences();

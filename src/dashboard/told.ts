@@ -1,20 +1,30 @@
 import type { SecurityAlert } from "../base/alert.ts";
+import { alertKinds } from "../base/alert-rows.ts" with { type: "macro" };
 import type { Tone } from "../shared/verdict-texts.ts";
 import type { Moved } from "../tunnel/moved.ts";
 import type { StateName } from "../tunnel/state.ts";
 import { say } from "./language.ts";
 import { viaText } from "./sentence.ts";
 
-/** The codes of alerts that say that something works again. */
-const GOOD = /(_(restored|gone|uncontested)|^state_saved|^killswitch_on)$/;
+/** What each alert tells, from the gateway's rows. */
+const KINDS = alertKinds();
 
 interface Look {
-  icon: "good" | "warning" | "shield" | "wait" | "blocked";
+  icon: "good" | "warning" | "news" | "shield" | "wait" | "blocked";
   tone: Tone;
 }
 
 export function alertLook({ code }: Pick<SecurityAlert, "code">): Look {
-  return GOOD.test(code) ? { icon: "good", tone: "protected" } : { icon: "warning", tone: "partly" };
+  // One that only a newer gateway has may be a fault.
+  const kind = Object.hasOwn(KINDS, code) ? KINDS[code] : "fault";
+  switch (kind) {
+    case "fault":
+      return { icon: "warning", tone: "partly" };
+    case "over":
+      return { icon: "good", tone: "protected" };
+    case "news":
+      return { icon: "news", tone: "unknown" };
+  }
 }
 
 export function tunnelLook(row: { state: StateName; unanswered?: boolean }): Look {

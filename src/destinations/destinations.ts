@@ -9,7 +9,7 @@ import type { DeviceId } from "../devices/id.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import { isOutside, isOutsideExit } from "../shared/exits.ts";
 import type { Host } from "../system/host.ts";
-import { closed, directChange } from "./direct.ts";
+import { closed, directChanges } from "./direct.ts";
 import { explained } from "./explained.ts";
 import { type KeptText, Names } from "./names.ts";
 import { rowOf } from "./row.ts";
@@ -234,8 +234,7 @@ export class Destinations {
   }
 
   private tell(before: readonly Rule[]): void {
-    const change = directChange(before, this.rules);
-    if (change !== null) this.deps.alarm("direct_changed", change);
+    for (const change of directChanges(before, this.rules)) this.deps.alarm("direct_changed", change);
     this.names.keepOnly(this.rules);
     this.deps.events.publish({ type: "destinations_update", payload: { count: this.rules.length } });
   }

@@ -15,7 +15,7 @@ import { timeZone } from "../system/time-zone.ts";
 import { Assignments, defaultExitOf } from "./assignments.ts";
 import { type AllByTime, allByTime } from "./by-time.ts";
 import { Choices } from "./choices.ts";
-import { type Direct, directChange, directIn, withDirect } from "./direct.ts";
+import { type Direct, directChanges, directIn, withDirect } from "./direct.ts";
 import { type Exits, formatExit, namesOf } from "./exit.ts";
 import { ExitsInForce } from "./exits-in-force.ts";
 import { type DhcpHosts, FixedAddresses } from "./fixed.ts";
@@ -29,7 +29,7 @@ import { NOBODY, type OnTheRoad } from "./remote.ts";
 import { Roster } from "./roster.ts";
 import { Rows } from "./rows.ts";
 import type { Device, DeviceChange, DeviceList } from "./schema.ts";
-import { movesText, usedUpText } from "./sentences.ts";
+import { movesOf, usedUp } from "./sentences.ts";
 import { type Figures, Traffic } from "./traffic.ts";
 import type { DeviceEvents } from "./updates.ts";
 import type { GivenQuota, Rate } from "./values.ts";
@@ -94,7 +94,7 @@ export class Devices {
         this.rows.touch(this.assignments.idsWith(orders));
       },
       onMoved: (moves) => {
-        for (const sentence of movesText(moves, this.assignments.current)) deps.alarm("exit_moved", sentence);
+        for (const move of movesOf(moves, this.assignments.current)) deps.alarm("exit_moved", move);
       },
     });
     this.fixed = new FixedAddresses(deps);
@@ -102,7 +102,7 @@ export class Devices {
       ...deps,
       zone: deps.zone ?? timeZone,
       onUsedUp: (id, quota) => {
-        deps.alarm("quota_used", usedUpText(id, quota, this.assignments.current));
+        deps.alarm("quota_used", usedUp(id, quota, this.assignments.current));
         if (id !== EVERYBODY_ELSE) this.rows.touch([id]);
       },
     });
@@ -201,8 +201,7 @@ export class Devices {
   }
 
   private changed(before: Decisions, after: Decisions): void {
-    const direct = directChange(before, after);
-    if (direct !== null) this.deps.alarm("direct_changed", direct);
+    for (const change of directChanges(before, after)) this.deps.alarm("direct_changed", change);
     // No device need have it for now.
     if (!Bun.deepEquals(defaultExitOf(before), defaultExitOf(after))) this.touch(EVERYBODY_ELSE);
     this.quotas.changed(before.quota, after.quota);

@@ -1,3 +1,4 @@
+import type { AlertArgs } from "../base/alert-rows.ts";
 import type { DeviceId } from "./id.ts";
 import { type Decisions, idsOn } from "./record.ts";
 import { titlesOf } from "./title.ts";
@@ -22,25 +23,20 @@ export function directIn(decisions: Decisions): Direct {
   return { allowed: decisions.directAllowed, devices };
 }
 
-/** The changes of the exit, in sentences for people; null if there are none. */
-export function directChange(before: Decisions, after: Decisions): string | null {
+/** The changes of the exit. */
+export function directChanges(before: Decisions, after: Decisions): AlertArgs<"direct_changed">[] {
   // Most changes are of something else.
-  if (after.exit === before.exit && after.directAllowed === before.directAllowed) return null;
+  if (after.exit === before.exit && after.directAllowed === before.directAllowed) return [];
   const [had, have] = [directIds(before), directIds(after)];
   const joined = have.filter((id) => !had.includes(id));
   const left = had.filter((id) => !have.includes(id));
-  const sentences = [
-    ...(after.directAllowed === before.directAllowed ? [] : [ALLOWED[after.directAllowed ? "on" : "off"]]),
-    ...(joined.length === 0 ? [] : [`Now direct, outside the tunnel: ${titlesOf(joined, after)}.`]),
-    ...(left.length === 0 ? [] : [`No longer direct: ${titlesOf(left, before)}.`]),
-  ];
-  return sentences.length === 0 ? null : sentences.join(" ");
+  const changes: AlertArgs<"direct_changed">[] = [];
+  if (after.directAllowed !== before.directAllowed)
+    changes.push({ what: after.directAllowed ? "allowed" : "withdrawn" });
+  if (joined.length > 0) changes.push({ what: "devices", ...titlesOf(joined, after) });
+  if (left.length > 0) changes.push({ what: "no_devices", ...titlesOf(left, before) });
+  return changes;
 }
-
-const ALLOWED = {
-  on: "The exit direct is allowed now: devices that are given it leave outside the tunnel.",
-  off: "The exit direct is no longer allowed.",
-};
 
 function directIds(decisions: Decisions): DeviceId[] {
   return idsOn("direct", decisions);

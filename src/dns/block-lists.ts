@@ -1,3 +1,4 @@
+import { type AlertArgs, alertText } from "../base/alert-rows.ts";
 import { nextBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
@@ -30,7 +31,7 @@ interface Deps {
   send: Send;
   isConnected: () => boolean;
   /** Called when a list has become much shorter, which is not taken. */
-  onShrunk: (message: string) => void;
+  onShrunk: (lists: AlertArgs<"list_shrunk">) => void;
   events: Pick<Bus<DnsEvents>, "publish" | "published">;
   log: Pick<Log, "info" | "warn">;
 }
@@ -194,7 +195,7 @@ export class BlockLists {
     } catch (error) {
       known.error = messageOf(error);
       known.dueAt = host.monotonic() + TRY_AGAIN_MS;
-      if (error instanceof Shrunk) this.deps.onShrunk(known.error);
+      if (error instanceof Shrunk) this.deps.onShrunk(error.lists);
       else this.deps.log.warn(`the list ${new URL(url).host}: ${known.error}`);
     }
     this.tell();
@@ -217,9 +218,10 @@ export class BlockLists {
     const names = await ListNames.from(answer.body, reading);
     if (names.size === 0) throw unusable("there are no names in it");
     if (former !== null && former.fetched > 0 && names.size < former.names.size / 2)
-      throw new Shrunk(
-        `The list of ${new URL(url).host} has ${names.size} names instead of ${former.names.size}. It is not used; the one before stays.`,
-      );
+      throw new Shrunk({
+        ...{ what: "names", host: new URL(url).host },
+        ...{ names: names.size, former: former.names.size },
+      });
     const { skipped } = reading;
     log.info(`the list ${new URL(url).host} has ${names.size} names; ${skipped} lines were not understood`);
     return this.keep(url, { names, skipped, etag: answer.headers.etag ?? "", fetched });
@@ -251,7 +253,11 @@ export class BlockLists {
 }
 
 /** A list with less than half as many names as before, which is more likely a fault than a change. */
-class Shrunk extends Error {}
+class Shrunk extends Error {
+  constructor(readonly lists: AlertArgs<"list_shrunk">) {
+    super(alertText("list_shrunk", lists));
+  }
+}
 
 /** Whether it is one of these names, or below one. */
 function isBelow(name: string, names: readonly string[]): boolean {

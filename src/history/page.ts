@@ -2,6 +2,7 @@ import { GatewayError } from "../base/errors.ts";
 import { parseMac } from "../base/mac.ts";
 import { nextTurn } from "../base/queue.ts";
 import type { Journal } from "../journal/journal.ts";
+import type { JournalEntry } from "../journal/schema.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { History } from "./history.ts";
 import { TENTHS, UPLINK } from "./quality-ring.ts";
@@ -74,11 +75,18 @@ export async function pageOf(
         (subject?.kind !== "tunnel" || tunnel === subject.name) &&
         (until === null || Date.parse(until) >= from),
     ),
-    alerts: events.events.flatMap((entry) =>
-      entry.type === "security_alert" ? [{ at: entry.at, code: entry.code, message: entry.message }] : [],
-    ),
+    alerts: events.events.flatMap((entry) => (entry.type === "security_alert" ? [alertOf(entry)] : [])),
     more: events.more,
   };
+}
+
+function alertOf({
+  at,
+  code,
+  args,
+  message,
+}: Extract<JournalEntry, { type: "security_alert" }>): HistoryPage["alerts"][number] {
+  return { at, code, ...(args !== undefined && { args }), message };
 }
 
 /** Two months of a large home take a quarter of a second to read, so other work has its turn meanwhile. */

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { AlertCode } from "../base/alert.ts";
+import { AlertArguments, AlertCode } from "../base/alert.ts";
 import { UNANSWERED } from "../journal/schema.ts";
 import { VIA } from "../servers/schema.ts";
 import { StateName } from "../tunnel/state.ts";
@@ -74,7 +74,12 @@ export const HistoryPage = Type.Object(
     }),
     alerts: Type.Array(
       Type.Object(
-        { at: AT, code: AlertCode, message: Type.String({ description: "one sentence for people" }) },
+        {
+          at: AT,
+          code: AlertCode,
+          args: AlertArguments,
+          message: Type.String({ description: "one sentence for people" }),
+        },
         { additionalProperties: false },
       ),
       { description: "oldest first" },

@@ -1,6 +1,7 @@
 import type { Server } from "bun";
 import type { Tokens } from "../access/tokens.ts";
 import type { Bus } from "../base/bus.ts";
+import type { Texts } from "../base/saved.ts";
 import type { Settings } from "../base/settings.ts";
 import type { Https } from "../certificates/https.ts";
 import type { Checkup } from "../checks/checkup.ts";
@@ -85,6 +86,7 @@ export interface Domain {
   events: Pick<Bus<ShownEvents>, "subscribe">;
   alerts: Pick<Alerts, "count">;
   settings: Pick<Settings, "dhcp" | "portMapping">;
+  store: Texts;
   switches: Switches;
   qualitySettings: QualitySettings;
   fairQueues: FairQueues;

@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { LINE_BOUNDS, QUALITY_BOUNDS } from "../shared/bounds.ts";
+import { LANGUAGE_NAMES, type LanguageCode } from "../shared/languages.ts";
 
 const { everySeconds, slowMs, lossyPercent } = QUALITY_BOUNDS;
 const QualityOn = Type.Boolean({ description: "the quality of tunnels and of the uplink is measured" });
@@ -12,6 +13,10 @@ const SlowMs = Type.Integer({
   description: "a way with this round trip, or a longer one, is slow",
 });
 const LossyPercent = Type.Integer({ ...lossyPercent, description: "a way that loses so many is lossy" });
+
+const Language = Type.Unsafe<LanguageCode>(
+  Type.Union(Object.keys(LANGUAGE_NAMES).map((code) => Type.Literal(code))),
+);
 
 const Megabits = Type.Integer(LINE_BOUNDS);
 const Line = Type.Object(
@@ -43,6 +48,7 @@ export const ShownSettings = Type.Object(
     line: Type.Union([Line, Type.Null()], {
       description: "what the line carries, which is shared among the devices; null if that is not given",
     }),
+    language: { ...Language, description: "of notifications and of Home Assistant's texts" },
     time_zone: Type.String({ description: "in which times of schedules are meant, in IANA's names" }),
     dhcp: Type.Union(
       [
@@ -103,6 +109,11 @@ export const ChangedSettings = Type.Object(
     line: Type.Optional(
       Type.Union([Line, Type.Null()], {
         description: "what the line carries, to share it fairly among the devices; null ends that",
+      }),
+    ),
+    language: Type.Optional(
+      Type.Union([Language, Type.Null()], {
+        description: "of notifications and of Home Assistant's texts; null is English",
       }),
     ),
     time_zone: Type.Optional(

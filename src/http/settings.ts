@@ -1,8 +1,10 @@
 import { version } from "../../package.json";
+import { LANGUAGE } from "../base/language.ts";
 import { versionFinding } from "../checks/machine.ts";
 import { rangesIn } from "../dhcp/config.ts";
 import { DHCP_FILES } from "../dhcp/files.ts";
 import { zoneText } from "../schedules/zone.ts";
+import type { LanguageCode } from "../shared/languages.ts";
 import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
 import { isProgramReplaced } from "../system/resources.ts";
@@ -32,16 +34,17 @@ export const settingsRoutes = [
     id: "changeSettings",
     summary: "Change settings of the gateway",
     description:
-      "Failover, the connection after a restart, how quality is measured, the rates of the line, and the time zone of schedules. What is not given stays, and no restart is needed.",
+      "Failover, the connection after a restart, how quality is measured, the rates of the line, the language of notifications, and the time zone of schedules. What is not given stays, and no restart is needed.",
     body: ChangedSettings,
     example: { failover: true },
     answers: answers(ShownSettings, "the settings now; no restart is needed"),
-    run: async (domain, { body: { failover, autoconnect, quality, line, time_zone } }) => {
-      const { switches, schedules, fairQueues } = domain;
+    run: async (domain, { body: { failover, autoconnect, quality, line, language, time_zone } }) => {
+      const { switches, schedules, fairQueues, store } = domain;
       // What may be refused comes first, so that nothing else is changed then.
       if (time_zone !== undefined) zoneText(time_zone);
       if (line !== undefined) await fairQueues.set(line);
       if (time_zone !== undefined) await schedules.setZone(time_zone);
+      if (language !== undefined) LANGUAGE.write(store, language ?? LANGUAGE.unset);
       if (failover !== undefined) switches.set("failover", failover);
       if (autoconnect !== undefined) switches.set("autoconnect", autoconnect);
       if (quality !== undefined) changeQuality(domain, quality);
@@ -70,6 +73,7 @@ async function shown({
   qualitySettings,
   fairQueues,
   schedules,
+  store,
   mqtt,
   host,
 }: Domain): Promise<Shown> {
@@ -85,10 +89,17 @@ async function shown({
     },
     quality: shownQuality(qualitySettings),
     line: fairQueues.line,
+    language: languageIn(store),
     time_zone: schedules.zone,
     dhcp: dhcp === null ? null : rangesIn((await host.read(DHCP_FILES.config)) ?? ""),
     mqtt: mqtt.shown(),
   };
+}
+
+/** A backup may come from a newer version, which knows more languages. */
+function languageIn(store: Domain["store"]): LanguageCode {
+  const code = LANGUAGE.read(store);
+  return LANGUAGE.isValid(code) ? (code as LanguageCode) : "en";
 }
 
 async function upgradeLeft(host: Pick<Host, "read">): Promise<string | null> {

@@ -1,4 +1,5 @@
 import { TOKENS } from "../access/tokens.ts";
+import { LANGUAGE } from "../base/language.ts";
 import { LINE } from "../network/fair-queues.ts";
 import { ADDED_TARGETS } from "../notifications/notifications.ts";
 import { TIME_ZONE } from "../schedules/zone.ts";
@@ -64,6 +65,7 @@ export const KEPT: readonly KeptRow[] = [
   { of: AUTOCONNECT, by: "settings", stale: ["/api/settings"] },
   { of: QUALITY, by: "settings", stale: ["/api/settings"] },
   { of: LINE, by: "settings", stale: ["/api/settings"] },
+  { of: LANGUAGE, by: "settings", stale: ["/api/settings"] },
   { of: TIME_ZONE, by: "settings", stale: ["/api/settings", "/api/schedules"] },
   { of: TOKENS, by: "tokens", stale: ["/api/tokens"] },
   { of: ADDED_TARGETS, by: "notifications", stale: ["/api/notifications"] },

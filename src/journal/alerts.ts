@@ -1,6 +1,8 @@
-import type { AlertCode, SecurityAlert } from "../base/alert.ts";
+import type { Alarm, SecurityAlert } from "../base/alert.ts";
+import { alertText } from "../base/alert-rows.ts";
 import type { Bus } from "../base/bus.ts";
 import { type Log, lineOf } from "../base/log.ts";
+import type { Args } from "../base/message.ts";
 import type { Host } from "../system/host.ts";
 import type { Journal } from "./journal.ts";
 
@@ -30,14 +32,15 @@ export class Alerts {
 
   constructor(private readonly deps: Deps) {}
 
-  readonly raise = (code: AlertCode, text: string): void => {
+  readonly raise: Alarm = (code, given) => {
     const { clock, log, journal, events } = this.deps;
-    const message = lineOf(text, MAX_CHARACTERS);
+    const args = linesOf(given);
+    const message = lineOf(alertText(code, given), MAX_CHARACTERS);
     this.count += 1;
     if (code === "state_damaged" || code === "list_damaged") this.damage = message;
     log.warn(`security_alert ${code}: ${message}`);
-    journal.add({ type: "security_alert", code, message });
-    const alert = { code, message, at: new Date(clock.now()).toISOString() };
+    journal.add({ type: "security_alert", code, args, message });
+    const alert = { code, args, message, at: new Date(clock.now()).toISOString() };
     if (this.early !== null && this.early.length < MAX_EARLY) this.early.push(alert);
     events.publish({ type: "security_alert", payload: alert });
   };
@@ -48,4 +51,13 @@ export class Alerts {
     this.early = null;
     this.deps.events.subscribe("security_alert", ({ payload }) => listener(payload));
   }
+}
+
+/** Each text in one line, as the message is. */
+function linesOf<Given extends Args>(args: Given): Given {
+  const lines = Object.entries(args).map(([name, arg]) => [
+    name,
+    typeof arg === "string" ? lineOf(arg, MAX_CHARACTERS) : arg,
+  ]);
+  return Object.fromEntries(lines) as Given;
 }

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { AlertCode } from "../base/alert.ts";
+import { AlertArguments, AlertCode } from "../base/alert.ts";
 import { VIA } from "../servers/schema.ts";
 import { Moved } from "../tunnel/moved.ts";
 import { StateName } from "../tunnel/state.ts";
@@ -19,6 +19,7 @@ export const JournalEntry = Type.Union([
       at: AT,
       type: Type.Literal("security_alert"),
       code: AlertCode,
+      args: AlertArguments,
       message: Type.String({ description: "one sentence for people" }),
     },
     { additionalProperties: false },

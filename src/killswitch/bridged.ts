@@ -4,9 +4,9 @@ import { showLinkDetails } from "../system/ip.ts";
 
 const SWITCHES = ["net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables"];
 
-/** A sentence for people, and the command that helps. */
-export interface Trouble {
-  message: string;
+/** The bridges with such ports, and the command that helps. */
+export interface Bridged {
+  bridges: string;
   remedy: string;
 }
 
@@ -15,7 +15,7 @@ export interface Trouble {
  * it shows them as if they were forwarded, and the firewall refuses them: devices on different ports of the LAN's
  * bridge cannot reach each other. Usually runs no command.
  */
-export async function bridgedTrouble(host: Host, lans: readonly Lan[]): Promise<Trouble | null> {
+export async function bridgedTrouble(host: Host, lans: readonly Lan[]): Promise<Bridged | null> {
   const values = await Promise.all(
     SWITCHES.map((name) => host.read(`/proc/sys/${name.replaceAll(".", "/")}`)),
   );
@@ -25,7 +25,7 @@ export async function bridgedTrouble(host: Host, lans: readonly Lan[]): Promise<
   const bridges = lans.filter((_, index) => (ports[index] ?? 0) > 1).map((lan) => lan.interface);
   if (bridges.length === 0) return null;
   return {
-    message: `devices on different ports of the bridge ${bridges.join(", ")} cannot reach each other, because br_netfilter passes what they send through the firewall`,
+    bridges: bridges.join(", "),
     remedy: `sysctl -w ${on.map((name) => `${name}=0`).join(" ")}`,
   };
 }

@@ -1,10 +1,12 @@
+import type { AlertArgs } from "../base/alert-rows.ts";
 import type { Rule } from "./routing-rules.ts";
 
-/** The effect of rules before ours, and how to remove them; null without such rules. */
-export function bypassIn(ahead: readonly Rule[]): string | null {
+/** Rules before ours, and how to remove them; null without such rules. */
+export function bypassIn(ahead: readonly Rule[]): AlertArgs<"foreign_rule"> | null {
   if (ahead.length === 0) return null;
   const rules = ahead.map(({ priority, text }) => `${priority} ${text}`).join(", ");
-  return `A routing rule of another program comes before the kill switch's, so only the firewall blocks: ${rules}; to remove it: ${removalOf(ahead)}`;
+  if (ahead.some(isFromWgQuick)) return { what: "wg_quick", rules };
+  return { what: "rule", rules, remedy: removalOf(ahead) };
 }
 
 /** The command that removes them. */

@@ -1,5 +1,6 @@
 import type { Address, Prefix } from "../base/address.ts";
 import type { Alarm } from "../base/alert.ts";
+import type { AlertArgs } from "../base/alert-rows.ts";
 import type { Bus } from "../base/bus.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Mac } from "../base/mac.ts";
@@ -54,9 +55,9 @@ export class KillSwitch {
   /** Why the last change did not reach the kernel, or null. */
   fault: string | null = null;
   /** A routing rule of another program that comes before ours: then only the firewall blocks. */
-  readonly foreignRule: Notice;
+  readonly foreignRule: Notice<"foreign_rule">;
   /** A route of the machine that leads to a part of the LAN by another interface. */
-  readonly lanRoute: Notice;
+  readonly lanRoute: Notice<"lan_route">;
   /** The uplink if anything leaves by it, outside the tunnel; null otherwise. */
   directUplink: string | null = null;
   private own: HostNetwork | null = null;
@@ -76,17 +77,9 @@ export class KillSwitch {
     private readonly alarm: Alarm,
     private readonly surroundings: Surroundings = ALONE,
   ) {
-    this.foreignRule = new Notice(alarm, {
-      begins: "foreign_rule",
-      ends: "foreign_rule_gone",
-      over: "No routing rule of another program comes before the kill switch's now.",
-    });
+    this.foreignRule = new Notice(alarm, "foreign_rule", () => alarm("foreign_rule_gone", {}));
     this.connections = new Connections(host, (address) => this.deviceAt(address));
-    this.lanRoute = new Notice(alarm, {
-      begins: "lan_route",
-      ends: "lan_route_gone",
-      over: "No route leads to a part of the LAN by another interface now.",
-    });
+    this.lanRoute = new Notice(alarm, "lan_route", () => alarm("lan_route_gone", {}));
     this.ownChanges = new OwnChanges(host);
     this.loaded = new LoadedLayers(host, this.ownChanges, () => void this.readings.compare());
     this.readings = new Readings({
@@ -303,12 +296,12 @@ export class KillSwitch {
     try {
       await this.loaded.load(wanted, { onServers: this.isOn() ? onServers : undefined, onCommitted });
       void this.connections.settle(wanted.policy);
-      if (this.fault !== null) this.alarm("protection_restored", "The kill switch has been restored.");
+      if (this.fault !== null) this.alarm("protection_restored", {});
       this.fault = null;
     } catch (error) {
       const first = this.fault === null;
       this.fault = messageOf(error);
-      if (first) this.alarm("protection_failed", `${whatFailed(error)}: ${this.fault}`);
+      if (first) this.alarm("protection_failed", { what: whatFailed(error), reason: this.fault });
       throw error;
     } finally {
       this.changed();
@@ -356,9 +349,9 @@ export class KillSwitch {
     const { slots } = this.surroundings;
     const routes = slots.length === 0 ? [] : await foreignRoutes(this.host, slots, lanLinks);
     if (routes.length === 0) return;
-    const message = `Another program has put a route into a routing table of the gateway: ${routes[0]?.text}.`;
+    const args = { what: "route", route: routes[0]?.text ?? "" } as const;
     const work = () => removeRoutes(this.host, routes);
-    await this.repairs.repair([{ layer: "routing", message }], work, this.repairLater);
+    await this.repairs.repair([{ layer: "routing", args }], work, this.repairLater);
   }
 
   /** Compares the kernel with what was loaded last. The wanted state may still wait for its turn. */
@@ -369,29 +362,21 @@ export class KillSwitch {
     const damages: Damage[] = [];
     if (!asLoaded) damages.push(listing === null ? REMOVED : ALTERED);
     if (this.loaded.rules !== null && ruleDifferences(ours, this.loaded.rules) > 0) {
-      damages.push({
-        layer: "routing",
-        message: `Another program has changed the routing rules ${OWN_NUMBERS}.`,
-      });
+      damages.push({ layer: "routing", args: { what: "rules", rules: OWN_NUMBERS } });
     }
     return damages;
   }
 }
 
-const REMOVED = { layer: "firewall", message: "Another program has removed the firewall's table." } as const;
-const ALTERED = { layer: "firewall", message: "Another program has altered the firewall's table." } as const;
+const REMOVED = { layer: "firewall", args: { what: "removed" } } as const;
+const ALTERED = { layer: "firewall", args: { what: "altered" } } as const;
 
-/** A sentence on routes that lead to a part of the LAN by another interface, or null. */
-function leadAway({ routesAgainstLan: [route, ...others] }: HostNetwork): string | null {
-  if (route === undefined) return null;
-  const more = others.length === 0 ? "" : ` and ${others.length} more`;
-  return `A route leads to a part of the LAN by another interface, and is not used: ${route}${more}. A DHCP server or a router on that network has set it, by mistake or to listen (CVE-2024-3661); if that network has the LAN's own addresses, give the LAN others.`;
+/** Routes that lead to a part of the LAN by another interface, or null. */
+function leadAway({ routesAgainstLan: [route, ...others] }: HostNetwork): AlertArgs<"lan_route"> | null {
+  return route === undefined ? null : { route, more: others.length };
 }
 
 /** A command that was killed may have taken effect. */
-function whatFailed(error: unknown): string {
-  const late = error instanceof GatewayError && error.code === "timed_out";
-  return late
-    ? "A part of the kill switch may be missing from the kernel"
-    : "The kernel refused a part of the kill switch";
+function whatFailed(error: unknown): "late" | "refused" {
+  return error instanceof GatewayError && error.code === "timed_out" ? "late" : "refused";
 }

@@ -1,34 +1,29 @@
-import type { Alarm, AlertCode } from "../base/alert.ts";
-
-interface Words {
-  begins: AlertCode;
-  ends: AlertCode;
-  /** A sentence for people when it is over. */
-  over: string;
-}
+import type { Alarm } from "../base/alert.ts";
+import { type AlertArgs, type AlertCode, alertText } from "../base/alert-rows.ts";
 
 /**
  * A condition that another program causes and only a person should end. An alert is sent when it begins and when it is
  * over; in between `message` describes it.
  */
-export class Notice {
-  private current: string | null = null;
+export class Notice<Begins extends AlertCode> {
+  private current: AlertArgs<Begins> | null = null;
 
   constructor(
     private readonly alarm: Alarm,
-    private readonly words: Words,
+    private readonly begins: Begins,
+    /** Raises the alert that it is over. */
+    private readonly end: () => void,
   ) {}
 
   /** A sentence while it lasts, else null. */
   get message(): string | null {
-    return this.current;
+    return this.current === null ? null : alertText(this.begins, this.current);
   }
 
-  set(message: string | null): void {
-    if (message === this.current) return;
-    this.current = message;
-    const { begins, ends, over } = this.words;
-    if (message === null) this.alarm(ends, over);
-    else this.alarm(begins, message);
+  set(found: AlertArgs<Begins> | null): void {
+    if (Bun.deepEquals(found, this.current)) return;
+    this.current = found;
+    if (found === null) this.end();
+    else this.alarm(this.begins, found);
   }
 }

@@ -17,11 +17,13 @@ export interface ForwardingPath {
 export interface Obstacle {
   /** Family, table and name, as nft prints them. */
   chain: string;
-  /** What it drops, as a part of a sentence. */
-  drops: readonly string[];
+  drops: readonly Dropped[];
   /** The commands that let the LAN through. */
   remedies: readonly string[];
 }
+
+/** What a chain drops. */
+type Dropped = keyof typeof DROPS;
 
 const DROPS = {
   tunnels: "what the LAN sends into the tunnel",
@@ -44,8 +46,7 @@ export async function obstaclesTo(host: Host, path: ForwardingPath): Promise<Obs
   const obstacles: Obstacle[] = [];
   for (const { chain, hook, drops } of await chainsOfOthers(host, ["forward", "prerouting"])) {
     const [, link] = WG_QUICK.exec(chain) ?? [];
-    if (link !== undefined)
-      obstacles.push({ chain, drops: [DROPS.udp], remedies: [`wg-quick down ${link}`] });
+    if (link !== undefined) obstacles.push({ chain, drops: ["udp"], remedies: [`wg-quick down ${link}`] });
     if (hook !== "forward") continue;
     const [family = "", table = "", name = ""] = chain.split(" ");
     const listing = await host.run(["nft", "-s", "list", "table", family, table]);
@@ -57,21 +58,30 @@ export async function obstaclesTo(host: Host, path: ForwardingPath): Promise<Obs
     if (dropped.length === 0) continue;
     const found = { listing, family, table, name };
     const remedies = new Set(dropped.flatMap((way) => remediesFor(found, way, path)));
-    obstacles.push({ chain, drops: dropped.map((way) => DROPS[way]), remedies: [...remedies] });
+    obstacles.push({ chain, drops: dropped, remedies: [...remedies] });
   }
   return obstacles;
 }
 
-/** A sentence for people: what is dropped, by which chains, and which commands let it through. */
-export function summaryOf(obstacles: readonly Obstacle[]): { drops: string; chains: string; remedy: string } {
-  const distinct = (texts: readonly string[]) => [...new Set(texts)];
+/** What is dropped, by which chains, and which commands let it through. */
+export function summaryOf(obstacles: readonly Obstacle[]): {
+  drops: Dropped[];
+  chains: string;
+  remedy: string;
+} {
+  const distinct = <Text>(texts: readonly Text[]) => [...new Set(texts)];
   // Sorted, because programs load their tables again in any order, which is no change.
   const chains = obstacles.map(({ chain }) => chain).sort();
   return {
-    drops: distinct(obstacles.flatMap(({ drops }) => drops)).join(", and "),
+    drops: distinct(obstacles.flatMap(({ drops }) => drops)),
     chains: chains.join(", "),
     remedy: distinct(obstacles.flatMap(({ remedies }) => remedies)).join("; "),
   };
+}
+
+/** The same as a part of a sentence. */
+export function dropsText(drops: readonly Dropped[]): string {
+  return drops.map((each) => DROPS[each]).join(", and ");
 }
 
 /** Whether the rules that a packet passes in a chain accept what the LAN sends by these interfaces, and the replies. */

@@ -85,7 +85,7 @@ export class OperatorSwitch {
   /** Saves the decision, and tells of it if it is another one. The kernel is the caller's. */
   decide(isOn: boolean): void {
     this.save(isOn);
-    if (isOn !== this.announced) this.deps.alarm(...alertFor(isOn));
+    if (isOn !== this.announced) this.deps.alarm(isOn ? "killswitch_on" : "killswitch_off", {});
     this.announced = isOn;
   }
 
@@ -99,10 +99,4 @@ export class OperatorSwitch {
     if (!isOn) KILL_SWITCH.write(store, "off");
     KILL_SWITCH.write(savedState, isOn ? "on" : "off");
   }
-}
-
-function alertFor(isOn: boolean): Parameters<Alarm> {
-  return isOn
-    ? ["killswitch_on", "The kill switch has been turned on."]
-    : ["killswitch_off", "The kill switch has been turned off: traffic may leave outside the tunnel."];
 }

@@ -1,9 +1,10 @@
 import type { Alarm } from "../base/alert.ts";
+import type { AlertArgs } from "../base/alert-rows.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
-import { bridgedTrouble } from "./bridged.ts";
+import { type Bridged, bridgedTrouble } from "./bridged.ts";
 import { Notice } from "./notice.ts";
-import { obstaclesTo, summaryOf } from "./obstacles.ts";
+import { dropsText, type Obstacle, obstaclesTo, summaryOf } from "./obstacles.ts";
 
 /** What the kill switch knows about the ways out. */
 interface Ways {
@@ -17,7 +18,7 @@ interface Ways {
  * drop packets that are not for it. The kill switch works, but the LAN is offline.
  */
 export class OtherFirewalls {
-  readonly notice: Notice;
+  readonly notice: Notice<"forwarding_dropped">;
   /** Counts the looks: only the result of the last one that began is current. */
   private looks = 0;
 
@@ -29,11 +30,7 @@ export class OtherFirewalls {
     /** The interfaces that tunnels use. */
     private readonly tunnels: () => readonly string[],
   ) {
-    this.notice = new Notice(alarm, {
-      begins: "forwarding_dropped",
-      ends: "forwarding_restored",
-      over: "No other firewall drops what the LAN sends now.",
-    });
+    this.notice = new Notice(alarm, "forwarding_dropped", () => alarm("forwarding_restored", {}));
   }
 
   async look({ network, directUplink }: Ways): Promise<void> {
@@ -48,17 +45,24 @@ export class OtherFirewalls {
     ]).catch(() => [null, null]);
     if (found === null || own !== this.looks) return;
     const obstacles = found.filter(({ chain }) => network.ipv6 === "on" || !chain.startsWith("ip6 "));
-    const { drops, chains, remedy } = summaryOf(obstacles);
-    const sentences = [
-      ...(obstacles.length === 0
-        ? []
-        : [`Another firewall drops ${drops} (${chains}); to let it through: ${remedy}`]),
-      ...(bridged === null ? [] : [`${capitalised(bridged.message)}; to end that: ${bridged.remedy}`]),
-    ];
-    this.notice.set(sentences.length === 0 ? null : sentences.join("; "));
+    this.notice.set(foundIn(obstacles, bridged));
   }
 }
 
-function capitalised(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
+function foundIn(
+  obstacles: readonly Obstacle[],
+  bridged: Bridged | null,
+): AlertArgs<"forwarding_dropped"> | null {
+  const { drops, ...summary } = summaryOf(obstacles);
+  if (obstacles.length > 0 && bridged !== null)
+    return {
+      ...{ what: "both", drops: dropsText(drops), ...summary },
+      ...{ bridges: bridged.bridges, bridge_remedy: bridged.remedy },
+    };
+  if (bridged !== null) return { what: "bridge", ...bridged };
+  const [only, ...others] = drops;
+  if (only === undefined) return null;
+  return others.length === 0
+    ? { what: only, ...summary }
+    : { what: "several", drops: dropsText(drops), ...summary };
 }

@@ -1,4 +1,5 @@
 import type { Alarm } from "../base/alert.ts";
+import type { AlertArgs } from "../base/alert-rows.ts";
 import { TokenBucket } from "../base/token-bucket.ts";
 import type { Host } from "../system/host.ts";
 
@@ -8,11 +9,9 @@ const REPAIRS = { burst: 5, everyMs: 1_000 };
 const OVER_AFTER_MS = 30_000;
 
 /** What another program has done to the firewall or to routing. */
-export interface Damage {
-  layer: "firewall" | "routing";
-  /** A sentence for people. */
-  message: string;
-}
+export type Damage =
+  | { layer: "firewall"; args: AlertArgs<"firewall_altered"> }
+  | { layer: "routing"; args: AlertArgs<"routing_altered"> };
 
 /** Decides when damage is repaired, and alerts. If repairs are undone, there is one alert and a bounded rate. */
 export class Repairs {
@@ -31,10 +30,15 @@ export class Repairs {
   /** Repairs now, or calls `later` once, when a repair is due; the intact layer blocks meanwhile. */
   async repair(damages: readonly Damage[], work: () => Promise<void>, later: () => void): Promise<void> {
     if (damages.length > 0 && !this.mayBegin()) return this.postpone(later);
-    if (!this.contested) for (const { layer, message } of damages) this.alarm(`${layer}_altered`, message);
+    if (!this.contested) for (const damage of damages) this.tell(damage);
     await work();
     if (this.contested) return;
-    for (const { layer } of damages) this.alarm(`${layer}_restored`, `The ${layer} has been restored.`);
+    for (const { layer } of damages) this.alarm(`${layer}_restored`, {});
+  }
+
+  private tell({ layer, args }: Damage): void {
+    if (layer === "firewall") this.alarm("firewall_altered", args);
+    else this.alarm("routing_altered", args);
   }
 
   private postpone(later: () => void): void {
@@ -52,10 +56,7 @@ export class Repairs {
     if (!this.contested) {
       this.contested = true;
       void this.alertWhenOver();
-      this.alarm(
-        "protection_contested",
-        "Another program undoes each repair of the kill switch, which is now repaired once a second: find that program (a firewall service, a container engine, a script) and stop it.",
-      );
+      this.alarm("protection_contested", {});
     }
     return false;
   }
@@ -64,9 +65,6 @@ export class Repairs {
     const left = () => this.damagedAt + OVER_AFTER_MS - this.host.monotonic();
     while (left() > 0) await this.host.sleep(left());
     this.contested = false;
-    this.alarm(
-      "protection_uncontested",
-      `No repair of the kill switch has been undone for ${OVER_AFTER_MS / 1_000} s.`,
-    );
+    this.alarm("protection_uncontested", { seconds: OVER_AFTER_MS / 1_000 });
   }
 }

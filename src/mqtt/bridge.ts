@@ -1,7 +1,8 @@
 import { Limiter } from "../access/limiter.ts";
-import type { SecurityAlert } from "../base/alert.ts";
+import { alertIn, type SecurityAlert } from "../base/alert.ts";
 import type { Bus } from "../base/bus.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
+import { LANGUAGE, translationIn } from "../base/language.ts";
 import type { Log } from "../base/log.ts";
 import type { EventMessage } from "../http/event.ts";
 import { followMessages, type ShownEvents } from "../http/messages.ts";
@@ -154,7 +155,7 @@ export class Bridge {
 
   private async send(connection: Connection): Promise<void> {
     const { gateway, clock, site, commands } = this.deps;
-    const home = await readHome(gateway, this.alert);
+    const home = await readHome(gateway, await this.alertToTell());
     this.rates.take(home, clock.monotonic());
     const things = thingsOf(home, gateway, this.rates, commands);
     this.devices = new Map(home.known.map(({ id }) => [deviceKey(id), id]));
@@ -167,6 +168,14 @@ export class Bridge {
     for (const thing of things)
       for (const [topic, payload] of messagesOf(thing, site)) this.put(connection, topic, payload);
     this.last = wanted;
+  }
+
+  /** The latest alert, in the language that a person has chosen. */
+  private async alertToTell(): Promise<SecurityAlert | null> {
+    const { alert } = this;
+    if (alert === null) return null;
+    const translate = await translationIn(LANGUAGE.read(this.deps.store));
+    return { ...alert, message: alertIn(alert, translate) };
   }
 
   private put(connection: Connection, topic: string, payload: string): void {

@@ -117,5 +117,7 @@ const MAX_EVENTS = 1_000;
 export function lastAlert({ journal }: Read): SecurityAlert | null {
   const { events } = journal.page({ after: 0, before: Number.MAX_SAFE_INTEGER, most: MAX_EVENTS });
   const found = events.findLast((event) => event.type === "security_alert");
-  return found === undefined ? null : { code: found.code, message: found.message, at: found.at };
+  if (found === undefined) return null;
+  const { code, args, message, at } = found;
+  return { code, ...(args !== undefined && { args }), message, at };
 }

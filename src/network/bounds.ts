@@ -123,13 +123,10 @@ export class Bounds {
     const { taken, all } = places;
     if (!this.isFull && isNearlyFull(places)) {
       this.isFull = true;
-      this.deps.alarm(
-        "connections_full",
-        `${taken} of ${all} places of the kernel's connection table are taken. One network may take ${Math.floor(all * OF_INTERFACE)}, and then its devices cannot connect to anything new: portcullis check names the devices that were refused more.`,
-      );
+      this.deps.alarm("connections_full", { taken, all, share: Math.floor(all * OF_INTERFACE) });
     } else if (this.isFull && taken < all * ROOMY) {
       this.isFull = false;
-      this.deps.alarm("connections_free", "The kernel's connection table has room again.");
+      this.deps.alarm("connections_free", {});
     }
   }
 

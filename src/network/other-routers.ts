@@ -263,8 +263,8 @@ export class OtherRouters {
     if ((!isNew && !isOver) || now - this.toldAt < TOLD_EVERY_MS) return;
     this.told = keys;
     this.toldAt = now;
-    if (isOver) this.deps.alarm("other_router_gone", "No other router leads devices outside the tunnel now.");
-    else this.deps.alarm("other_router", `Devices may leave outside the tunnel: ${sentencesOf(current)}.`);
+    if (isOver) this.deps.alarm("other_router_gone", {});
+    else this.deps.alarm("other_router", { reason: sentencesOf(current) });
   }
 }
 

@@ -1,8 +1,9 @@
 import { GatewayError, messageOf as reasonOf } from "../base/errors.ts";
+import { IN_ENGLISH, type Translate } from "../base/language.ts";
 import type { Log } from "../base/log.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { NotifiedEvent } from "./event.ts";
-import { type Message, messageOf } from "./message.ts";
+import { type Message, messageOf, type Speaker } from "./message.ts";
 import { type Kept, Outbox } from "./outbox.ts";
 import { requestFor, type Target } from "./target.ts";
 
@@ -18,8 +19,10 @@ export interface DeliveryDeps {
   send: Send;
   /** False while `send` would fail because no tunnel is up. */
   isOpenTo: (target: Pick<Target, "url">) => boolean;
-  title: string;
-  /** What is true of the home now; null if that is not known. */
+  hostname: string;
+  /** The language that a person has chosen. */
+  translation: () => Promise<Translate>;
+  /** What is true of the home now, in English; null if that is not known. */
   headline: () => Promise<string | null>;
   log: Pick<Log, "info" | "warn">;
   /** Called when the stored state has changed. */
@@ -85,7 +88,7 @@ export class Delivery {
     if (pending.length === 0) return;
     if (!isOpenTo(this.target)) return this.outbox.putBack();
     try {
-      await this.post(messageOf(pending, await this.title(), clock.now()));
+      await this.post(messageOf(pending, await this.speaker(), clock.now()));
       this.outbox.confirm(clock.now());
       this.succeeded();
     } catch (error) {
@@ -96,10 +99,10 @@ export class Delivery {
   }
 
   /** On a locked screen, the title may be all that is seen. */
-  private async title(): Promise<string> {
-    const { title, headline } = this.deps;
-    const now = await headline();
-    return now === null ? title : `${title}: ${now}`;
+  private async speaker(): Promise<Speaker> {
+    const { hostname, headline, translation } = this.deps;
+    const [translate, now] = await Promise.all([translation(), headline()]);
+    return { hostname, translate, headline: translate === IN_ENGLISH ? now : null };
   }
 
   private succeeded(): void {

@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
-import { type AlertCode, SecurityAlert } from "../base/alert.ts";
+import { SecurityAlert } from "../base/alert.ts";
+import { ALERTS, type Level } from "../base/alert-rows.ts";
 import { Quality } from "../tunnel/quality-facts.ts";
 
 /** A tunnel that should be up carried nothing for a while. */
@@ -45,63 +46,24 @@ export const NotifiedEvent = Type.Union([
 ]);
 export type NotifiedEvent = Static<typeof NotifiedEvent>;
 
-/** `quiet` makes no sound; `urgent` means that someone has to act. */
-export const LEVELS = ["quiet", "normal", "urgent"] as const;
-export type Level = (typeof LEVELS)[number];
-
-/** The subject of each alert, so that damage and its repair are reported together, and its level. */
-const ALERTS: Record<AlertCode, readonly [cause: string, level: Level]> = {
-  firewall_altered: ["firewall", "normal"],
-  firewall_restored: ["firewall", "quiet"],
-  routing_altered: ["routing", "normal"],
-  routing_restored: ["routing", "quiet"],
-  foreign_rule: ["foreign rule", "urgent"],
-  foreign_rule_gone: ["foreign rule", "quiet"],
-  lan_route: ["LAN route", "urgent"],
-  lan_route_gone: ["LAN route", "quiet"],
-  forwarding_dropped: ["forwarding", "urgent"],
-  forwarding_restored: ["forwarding", "quiet"],
-  other_router: ["other router", "urgent"],
-  other_router_gone: ["other router", "quiet"],
-  protection_contested: ["contest", "urgent"],
-  protection_uncontested: ["contest", "quiet"],
-  protection_failed: ["protection", "urgent"],
-  protection_restored: ["protection", "quiet"],
-  killswitch_off: ["kill switch", "urgent"],
-  killswitch_on: ["kill switch", "quiet"],
-  direct_changed: ["direct", "normal"],
-  remote_changed: ["remote access", "normal"],
-  remote_lost: ["way in", "normal"],
-  remote_found: ["way in", "quiet"],
-  remote_moved: ["way in", "urgent"],
-  account_changed: ["account", "normal"],
-  access_changed: ["access", "normal"],
-  backup_taken: ["backup", "normal"],
-  backup_restored: ["backup", "normal"],
-  notifications_changed: ["notifications", "normal"],
-  connections_full: ["connections", "urgent"],
-  connections_free: ["connections", "quiet"],
-  state_damaged: ["state", "normal"],
-  state_not_saved: ["saving", "normal"],
-  state_saved: ["saving", "quiet"],
-  schedule_failed: ["schedule", "normal"],
-  quota_used: ["quota", "normal"],
-  exit_moved: ["exits in order", "quiet"],
-  list_damaged: ["list", "normal"],
-  list_shrunk: ["list", "quiet"],
-};
-
 /** Events of the same cause are reported together. */
 export function causeOf(event: NotifiedEvent): string {
   return event.type === "security_alert"
-    ? ALERTS[event.payload.code][0]
+    ? ALERTS[event.payload.code].cause
     : `${event.type} ${event.payload.tunnel}`;
+}
+
+/** The cause that it may follow from. */
+export function afterOf(event: NotifiedEvent): string | null {
+  if (event.type !== "security_alert") return null;
+  const row = ALERTS[event.payload.code];
+  return "after" in row ? row.after : null;
 }
 
 export function levelOf(event: NotifiedEvent): Level {
   if (event.type === "outage") return event.payload.to === null ? "normal" : "quiet";
   if (event.type === "quality") return event.payload.state === "good" ? "quiet" : "normal";
-  return ALERTS[event.payload.code][1];
+  return ALERTS[event.payload.code].level;
 }
 
 /** Whether the event only says that a condition continues. */

@@ -1,7 +1,9 @@
+import { alertIn } from "../base/alert.ts";
+import { LEVELS, type Level } from "../base/alert-rows.ts";
+import type { Translate } from "../base/language.ts";
 import { redacted } from "../base/secrets.ts";
-import { tunnelTitle } from "../shared/words.ts";
-import { qualityWords } from "../tunnel/quality-verdict.ts";
-import { LEVELS, type Level, levelOf, type NotifiedEvent, type Outage, type QualityChange } from "./event.ts";
+import { afterOf, levelOf, type NotifiedEvent, type Outage, type QualityChange } from "./event.ts";
+import { notice } from "./notices.ts";
 import type { Pending } from "./outbox.ts";
 
 /** A message to a target. */
@@ -20,12 +22,19 @@ const MAX_BYTES = 3_500;
 const LATE_MS = 120_000;
 
 /** All pending events in one message; `now` is in milliseconds since 1970. */
-export function messageOf(pending: readonly Pending[], title: string, now: number): Message {
+export function messageOf(
+  pending: readonly Pending[],
+  { hostname, translate, headline = null }: Speaker,
+  now: number,
+): Message {
+  const title = notice(translate, "notice_title", { hostname });
   const events = pending.flatMap((each) => each.events);
-  const lines = pending.flatMap((each) => linesOf(each, now));
+  const lines = inOrder(pending).flatMap(({ item, isEffect }) =>
+    linesOf(item, translate, now).map((line) => (isEffect ? `– ${line}` : line)),
+  );
   const highest = Math.max(...events.map((event) => LEVELS.indexOf(levelOf(event))));
   return {
-    title,
+    title: headline === null ? title : `${title}: ${headline}`,
     text: shortened(redacted(lines.join("\n"))),
     level: LEVELS[highest] ?? "normal",
     at: new Date(now).toISOString(),
@@ -33,52 +42,94 @@ export function messageOf(pending: readonly Pending[], title: string, now: numbe
   };
 }
 
-export function testMessage(title: string, now: number): Message {
-  const text = "This is a test. Notifications from this gateway arrive here.";
+/** Who tells it, and in which language. */
+export interface Speaker {
+  hostname: string;
+  translate: Translate;
+  /** What is true of the home now, for the title. */
+  headline?: string | null;
+}
+
+export function testMessage({ hostname, translate }: Speaker, now: number): Message {
+  const title = notice(translate, "notice_title", { hostname });
+  const text = notice(translate, "notice_test", {});
   return { title, text, level: "normal", at: new Date(now).toISOString(), events: [] };
 }
 
-function linesOf({ events, count }: Pending, now: number): string[] {
-  const lines = events.map((event) => sentenceOf(event, now));
+interface Placed {
+  item: Pending;
+  /** Whether it follows from what is before it. */
+  isEffect: boolean;
+}
+
+/** What may follow from another event of the message comes after it. */
+function inOrder(pending: readonly Pending[]): Placed[] {
+  const causes = new Set(pending.map(kindOf));
+  const causeAmong = ({ events }: Pending) => {
+    const cause = events.flatMap((event) => afterOf(event) ?? [])[0];
+    return cause !== undefined && causes.has(cause) ? cause : null;
+  };
+  const effects = Map.groupBy(pending, causeAmong);
+  return (effects.get(null) ?? []).flatMap((item) => [
+    { item, isEffect: false },
+    ...(effects.get(kindOf(item)) ?? []).map((effect) => ({ item: effect, isEffect: true })),
+  ]);
+}
+
+/** An outage of any tunnel is one. */
+function kindOf({ cause, events: [event] }: Pending): string {
+  return event?.type === "security_alert" || event === undefined ? cause : event.type;
+}
+
+function linesOf({ events, count }: Pending, translate: Translate, now: number): string[] {
+  const lines = events.map((event) => sentenceOf(event, translate, now));
   const between = count - events.length;
   if (between === 0) return lines;
-  return [...lines.slice(0, -1), `(${between} more like this)`, ...lines.slice(-1)];
+  return [...lines.slice(0, -1), notice(translate, "notice_more", { count: between }), ...lines.slice(-1)];
 }
 
-function sentenceOf(event: NotifiedEvent, now: number): string {
-  if (event.type === "outage") return outageText(event.payload, now);
+function sentenceOf(event: NotifiedEvent, translate: Translate, now: number): string {
+  if (event.type === "outage") return outageText(event.payload, translate, now);
   const { at } = event.payload;
-  const message = event.type === "quality" ? qualityText(event.payload) : event.payload.message;
+  const message =
+    event.type === "quality" ? qualityText(event.payload, translate) : alertIn(event.payload, translate);
   const when = Date.parse(at);
-  return now - when > LATE_MS ? `${timeOf(when, now)}: ${message}` : message;
+  return now - when > LATE_MS ? `${timeOf(when, translate, now)}: ${message}` : message;
 }
 
-function qualityText({ tunnel, reason, ...quality }: QualityChange): string {
-  const again = quality.state === "good" ? " again" : "";
-  const text = `The ${tunnelTitle(tunnel)} is ${qualityWords(quality)}${again}.`;
+function qualityText(
+  { tunnel, reason, state, round_trip_ms, loss_percent }: QualityChange,
+  translate: Translate,
+): string {
+  const figures = { tunnel, ms: round_trip_ms ?? "unknown", loss: loss_percent };
+  const text = notice(translate, `quality_${state}`, figures);
   return reason === null ? text : `${text} ${reason}`;
 }
 
-function outageText({ tunnel, from, to, end, reason, unanswered }: Outage, now: number): string {
-  const which = `The ${tunnelTitle(tunnel)}`;
-  const begin = timeOf(Date.parse(from), now);
-  const why = reason === null ? "" : ` Reason: ${reason}.`;
+function outageText(
+  { tunnel, from, to, end, reason, unanswered }: Outage,
+  translate: Translate,
+  now: number,
+): string {
+  const begin = { tunnel, from: timeOf(Date.parse(from), translate, now) };
+  const why = reason === null ? "" : ` ${notice(translate, "outage_reason", { reason })}`;
   if (to === null)
     return unanswered
-      ? `${which} has carried nothing since ${begin}.${why} Try another server.`
-      : `${which} has been down since ${begin}: nothing leaves by it.${why}`;
-  const until = timeOf(Date.parse(to), now);
-  const was = unanswered ? "carried nothing" : "was down";
-  return end === "disconnected"
-    ? `${which} ${was} from ${begin} until it was disconnected at ${until}.${why}`
-    : `${which} ${was} from ${begin} to ${until}.${why}`;
+      ? notice(translate, "outage_silent", { ...begin, why })
+      : `${notice(translate, "outage_down", begin)}${why}`;
+  const how = unanswered ? "silent" : "down";
+  const until = timeOf(Date.parse(to), translate, now);
+  const key = end === "disconnected" ? (`outage_${how}_until_off` as const) : (`outage_was_${how}` as const);
+  return `${notice(translate, key, { ...begin, until })}${why}`;
 }
 
 /** The time in the machine's time zone: `3:10`, and with the date if that is not today. */
-function timeOf(ms: number, now: number): string {
-  const [time, today] = [new Date(ms), new Date(now)];
-  const clock = `${time.getHours()}:${String(time.getMinutes()).padStart(2, "0")}`;
-  return time.toDateString() === today.toDateString() ? clock : `${clock} on ${dateOf(time)}`;
+function timeOf(ms: number, translate: Translate, now: number): string {
+  const [moment, today] = [new Date(ms), new Date(now)];
+  const time = `${moment.getHours()}:${String(moment.getMinutes()).padStart(2, "0")}`;
+  return moment.toDateString() === today.toDateString()
+    ? time
+    : notice(translate, "notice_date", { time, date: dateOf(moment) });
 }
 
 function dateOf(time: Date): string {

@@ -1,7 +1,9 @@
 import { Type } from "typebox";
 import { isLoopback, parseAddress } from "../base/address.ts";
+import type { AlertArgs } from "../base/alert-rows.ts";
 import { Decision, effectBy, without } from "../base/decision.ts";
 import { GatewayError, messageOf as reasonOf } from "../base/errors.ts";
+import { LANGUAGE, type Translate, translationIn } from "../base/language.ts";
 import type { Log } from "../base/log.ts";
 import { nameIn } from "../base/name.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
@@ -28,8 +30,8 @@ interface Deps extends Pick<DeliveryDeps, "send" | "isOpenTo" | "headline"> {
   hostname: string;
   /** Addresses of targets, and files with one per line. */
   addresses: readonly string[];
-  /** Called with a sentence when a person has added or removed a target. */
-  onChange: (what: string) => void;
+  /** Called when a person has added or removed a target. */
+  onChange: (change: AlertArgs<"notifications_changed">) => void;
 }
 
 /** More than a home needs. */
@@ -105,9 +107,9 @@ export class Notifications {
     for (const { target, error } of this.unusable) log.warn(`--notify: ${target}: ${error}`);
     const stored = STORED.read(store) ?? { targets: {}, outages: [] };
     this.saved = store.read(STORED.key) ?? "";
-    const title = `Portcullis on ${hostname}`;
     const changed = () => void this.saveSoon();
-    const shared = { clock: host, send, isOpenTo, title, headline, log, changed };
+    const translation = () => this.translation();
+    const shared = { clock: host, send, isOpenTo, hostname, translation, headline, log, changed };
     this.begin = (target, added, kept) => {
       const ending = new AbortController();
       const deps: DeliveryDeps = { ...shared, signal: AbortSignal.any([signal, ending.signal]) };
@@ -176,7 +178,7 @@ export class Notifications {
   /** Sends every target a message now. */
   async test(): Promise<TestResult[]> {
     const { host, hostname } = this.deps;
-    const message = testMessage(`Portcullis on ${hostname}`, host.now());
+    const message = testMessage({ hostname, translate: await this.translation() }, host.now());
     const tested = this.used.map(async ({ added, delivery }) => {
       const error = await delivery.post(message).then(() => null, reasonOf);
       const { name } = delivery.target;
@@ -199,6 +201,10 @@ export class Notifications {
     }
   }
 
+  private translation(): Promise<Translate> {
+    return translationIn(LANGUAGE.read(this.deps.store));
+  }
+
   private apply(added: readonly NewTarget[]): void {
     const before = this.applied;
     this.applied = added;
@@ -206,7 +212,7 @@ export class Notifications {
     for (const each of added.filter((later) => !before.includes(later))) {
       const target = parseTarget(each.address);
       this.use(target, each);
-      this.deps.onChange(`Notifications go to ${each.name} too (${target.name}), added by ${this.by}.`);
+      this.deps.onChange({ what: "added", name: each.name, target: target.name, by: this.by });
     }
   }
 
@@ -215,8 +221,12 @@ export class Notifications {
     const ended = this.used.find(({ added }) => added?.name === name);
     ended?.ending.abort();
     this.used = this.used.filter((each) => each !== ended);
-    const where = ended === undefined ? "" : ` (${ended.delivery.target.name})`;
-    this.deps.onChange(`Notifications go to ${name} no longer${where}, removed by ${this.by}.`);
+    const removed = { name, by: this.by };
+    this.deps.onChange(
+      ended === undefined
+        ? { what: "removed_unused", ...removed }
+        : { what: "removed", target: ended.delivery.target.name, ...removed },
+    );
     void this.saveSoon();
   }
 

@@ -1,7 +1,7 @@
 import { isLocal, parseAddress } from "../base/address.ts";
+import type { Level } from "../base/alert-rows.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { HttpsRequest } from "../system/host.ts";
-import type { Level } from "./event.ts";
 import type { Message } from "./message.ts";
 
 /** Where notifications go. `name` is for logs: everything else may be secret. */

@@ -69,7 +69,7 @@ export class Accounts {
       const account = await this.accountAt(provider).logIn(parsed);
       if (!this.isCurrent(provider) && current.provider !== null && !this.deps.inUse())
         await this.use(nameOf(provider));
-      this.tell(`The gateway was logged in at ${provider.label}`, by);
+      this.deps.alarm("account_changed", { what: "login", provider: provider.label, by });
       return this.noticed(provider, account);
     });
   }
@@ -82,7 +82,7 @@ export class Accounts {
   rotateKey(name: string | null, by = ROOT): Promise<ShownAccount> {
     return this.with(name, async (account, provider) => {
       const shown = await account.rotateKey();
-      this.tell(`The gateway's key at ${provider.label} was replaced`, by);
+      this.deps.alarm("account_changed", { what: "key", provider: provider.label, by });
       return this.noticed(provider, shown);
     });
   }
@@ -91,8 +91,8 @@ export class Accounts {
     return this.with(name, async (account, provider) => {
       const out = await account.logOut(forget);
       this.deps.past.forgetGone("managed");
-      const where = out.remains === null ? "" : "; the account still has what only its provider can remove";
-      this.tell(`The gateway was logged out at ${provider.label}${where}`, by);
+      const what = out.remains === null ? "logout" : "logout_in_part";
+      this.deps.alarm("account_changed", { what, provider: provider.label, by });
       return out;
     });
   }
@@ -145,10 +145,6 @@ export class Accounts {
   private async use(name: Managed): Promise<void> {
     this.deps.registrations.choose(name);
     await this.reload();
-  }
-
-  private tell(what: string, by: string): void {
-    this.deps.alarm("account_changed", `${what}, by ${by}.`);
   }
 
   private with<T>(

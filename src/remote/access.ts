@@ -102,8 +102,7 @@ export class RemoteAccess {
       const access = await this.withPort(accessFor(choice, before, this.deps), before);
       if (gatewayKey(store) === null) REMOTE_PRIVATE_KEY.write(store, generateKeyPair().privateKey);
       await this.change((decided) => ({ ...decided, access }));
-      if (before?.on !== true)
-        alarm("remote_changed", `Remote access is on: devices may come in at port ${access.port}.`);
+      if (before?.on !== true) alarm("remote_changed", { what: "on", port: access.port });
       if (this.wayIn.endpoint === null) await this.uplink.answered(ROUTER_ANSWERS_WITHIN_MS);
       return this.read();
     });
@@ -218,7 +217,7 @@ export class RemoteAccess {
   private async turned(wasOn: boolean): Promise<void> {
     if (!wasOn || this.deps.remote.access?.on === true) return;
     await this.tunnelPort.want(null);
-    this.deps.alarm("remote_changed", "Remote access is off: no device comes in from the road.");
+    this.deps.alarm("remote_changed", { what: "off" });
   }
 
   private change(edit: (decided: Decided) => Decided): Promise<void> {

@@ -49,7 +49,7 @@ export class Admissions {
       await remote.whileReserved(id, () => devices.forget(id)).catch(() => {});
       throw error;
     }
-    alarm("remote_changed", `${name} may come in from the road.`);
+    alarm("remote_changed", { what: "added", device: name });
     return {
       id,
       name,
@@ -90,7 +90,7 @@ export class Admissions {
     await change(others).finally(async () => {
       if (remote.isKnown(peer.id)) return;
       await remote.whileReserved(peer.id, () => devices.forget(peer.id)).catch(() => {});
-      if (wasIn) alarm("remote_changed", `${name} no longer comes in from the road.`);
+      if (wasIn) alarm("remote_changed", { what: "removed", device: name });
     });
   }
 

@@ -28,12 +28,9 @@ export class WayAlert {
   }
 
   private found(endpoint: string): void {
-    if (this.isTold) this.alarm("remote_found", "Devices on the road can come in again.");
+    if (this.isTold) this.alarm("remote_found", {});
     if (this.endpoint !== null && this.endpoint !== endpoint)
-      this.alarm(
-        "remote_moved",
-        `Devices on the road must call ${endpoint} now, and no longer ${this.endpoint}: change the endpoint in their WireGuard apps, or remove and add them again.`,
-      );
+      this.alarm("remote_moved", { endpoint, former: this.endpoint });
     Object.assign(this, { endpoint, lostAt: null, isTold: false });
   }
 
@@ -42,7 +39,7 @@ export class WayAlert {
     this.lostAt ??= now;
     if (this.isTold || now - this.lostAt < LOST_AFTER_MS) return;
     this.isTold = true;
-    this.alarm("remote_lost", `Devices on the road cannot come in: ${why}.`);
+    this.alarm("remote_lost", { reason: why });
   }
 
   private forget(): void {

@@ -1,17 +1,18 @@
 import { type Static, Type } from "typebox";
 import type { Alarm } from "../base/alert.ts";
+import { type AlertArgs, SCHEDULE_FAULTS } from "../base/alert-rows.ts";
 import { untilBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
 import { Decision, type Effect } from "../base/decision.ts";
 import { GatewayError, messageOf, Unsaved } from "../base/errors.ts";
 import { Fault } from "../base/fault.ts";
 import type { Log } from "../base/log.ts";
+import { english } from "../base/message.ts";
 import { Queue } from "../base/queue.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
 import type { AllByTime, ByTime, Values } from "../devices/by-time.ts";
 import { EVERYBODY_ELSE, type LimitId } from "../devices/id.ts";
 import { Quota, Rate } from "../devices/values.ts";
-import { tunnelTitle } from "../shared/words.ts";
 import { EXIT_KEYS } from "../store/exits.ts";
 import type { Host } from "../system/host.ts";
 import {
@@ -79,7 +80,6 @@ const LIMITS_DONE = {
 
 const LIMITS = ["rate", "quota"] as const;
 const WHAT: readonly What[] = ["exit", ...LIMITS];
-const WORDS: Readonly<Record<What, string>> = { exit: "exit", rate: "limit", quota: "quota" };
 
 /**
  * Carries out schedules by the machine's present clock. However the clock changes, a move is made once for all the
@@ -244,7 +244,7 @@ export class Schedules {
       this.faults.delete(name);
       if (!(await this.deps.move(tunnel))) return;
     } catch (error) {
-      this.tellFault(name, `the ${tunnelTitle(tunnel)} does not move: ${messageOf(error)}`);
+      this.tellFault({ what: "tunnel", name, tunnel, reason: messageOf(error) });
     } finally {
       this.moving.delete(name);
     }
@@ -265,15 +265,16 @@ export class Schedules {
       try {
         await byTime.schedule(id, next?.[what]).catch((error: unknown) => {
           if (!(error instanceof Unsaved)) throw error;
-          this.deps.alarm("state_not_saved", error.message);
+          this.deps.alarm("state_not_saved", { reason: error.message });
         });
         if (next === undefined) delete all[id];
         else all[id] = next;
         this.faults.delete(next?.schedule ?? "");
       } catch (error) {
-        const word = WORDS[what];
-        const kept = id === EVERYBODY_ELSE ? `the shared ${word} stays` : `${id} keeps its ${word}`;
-        this.tellFault((next ?? given)?.schedule ?? id, `${kept}: ${messageOf(error)}`);
+        const name = (next ?? given)?.schedule ?? id;
+        const reason = messageOf(error);
+        if (id === EVERYBODY_ELSE) this.tellFault({ what: `shared_${what}`, name, reason });
+        else this.tellFault({ what, name, device: id, reason });
       }
     }
   }
@@ -333,10 +334,12 @@ export class Schedules {
   }
 
   /** Reports each fault once, as long as it lasts. */
-  private tellFault(name: string, why: string): void {
+  private tellFault(fault: AlertArgs<"schedule_failed">): void {
+    const name = `${fault.name}`;
+    const why = english(SCHEDULE_FAULTS[fault.what], fault);
     if (this.faults.get(name) === why) return;
     this.faults.set(name, why);
-    this.deps.alarm("schedule_failed", `The schedule ${JSON.stringify(name)} failed: ${why}.`);
+    this.deps.alarm("schedule_failed", fault);
     this.tellChange();
   }
 

@@ -1,3 +1,4 @@
+import { type AlertArgs, alertText } from "../base/alert-rows.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Host, Send } from "../system/host.ts";
@@ -13,7 +14,7 @@ interface Deps {
   catalogue: Catalogue;
   log: Pick<Log, "info" | "warn">;
   /** Called if the source has far fewer servers than before. */
-  onShrunk: (message: string) => void;
+  onShrunk: (lists: AlertArgs<"list_shrunk">) => void;
 }
 
 /** Providers change a few servers a day. */
@@ -87,9 +88,8 @@ export class Updates {
         this.failedAt = null;
       } catch (error) {
         this.failedAt = host.monotonic();
-        const why = messageOf(error);
-        if (error instanceof Shrunk) onShrunk(why);
-        else log.warn(`the list of the VPN account's servers could not be refreshed: ${why}`);
+        if (error instanceof Shrunk) onShrunk(error.lists);
+        else log.warn(`the list of the VPN account's servers could not be refreshed: ${messageOf(error)}`);
       }
     }
   }
@@ -144,15 +144,16 @@ export class Updates {
   private assertNotShrunk({ servers }: List, force: boolean): void {
     const current = this.deps.catalogue.managed.listed().length;
     if (force || servers.length * 2 >= current) return;
-    throw new Shrunk(
-      "unable",
-      `the new list of the VPN account's servers has ${servers.length} ${servers.length === 1 ? "server" : "servers"} and the current one ${current}, which is kept; to use the new one: portcullis servers update --force`,
-    );
+    throw new Shrunk({ what: "servers", servers: servers.length, current });
   }
 }
 
 /** A mistake at the source must not remove a home's servers. */
-class Shrunk extends GatewayError {}
+class Shrunk extends GatewayError {
+  constructor(readonly lists: AlertArgs<"list_shrunk">) {
+    super("unable", alertText("list_shrunk", lists));
+  }
+}
 
 function refusal(
   source: string,

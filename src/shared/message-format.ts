@@ -142,3 +142,16 @@ class Reader {
 export function parseMessage(text: string): Message {
   return new Reader(text).parts(false);
 }
+
+/** The names that a message needs, those of `{name}` and `{name, plural, …}`. Each option of a choice is a text of several words. */
+export type MessageNames<Text extends string> = Text extends `${string}{${infer Rest}`
+  ? NameAt<Rest> | MessageNames<Rest>
+  : never;
+
+type NameAt<Rest extends string> = Rest extends `${infer Head}}${string}`
+  ? Head extends `${infer Name},${string}`
+    ? Word<Name>
+    : Word<Head>
+  : never;
+
+type Word<Text extends string> = Text extends "" | `${string}${" " | "{"}${string}` ? never : Text;

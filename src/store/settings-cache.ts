@@ -98,7 +98,7 @@ export class SettingsCache implements Texts {
   private tell(failure: GatewayError | null): void {
     const before = this.failure;
     this.failure = failure;
-    if (failure !== null && before === null) this.alarm("state_not_saved", failure.message);
-    if (failure === null && before !== null) this.alarm("state_saved", "The database can be written again.");
+    if (failure !== null && before === null) this.alarm("state_not_saved", { reason: failure.message });
+    if (failure === null && before !== null) this.alarm("state_saved", {});
   }
 }

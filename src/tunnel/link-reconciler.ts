@@ -2,7 +2,6 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Repairs } from "../killswitch/repairs.ts";
-import { tunnelTitle } from "../shared/words.ts";
 import type { Host } from "../system/host.ts";
 import { together } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
@@ -79,9 +78,9 @@ export class LinkReconciler {
     if (session === null) return true;
     const missing = await kernel.missingOf(session);
     if (missing.includes("link")) return false;
-    const message = `Another program has removed ${missing.join(" and ")} of the ${tunnelTitle(name)}.`;
+    const args = { what: "tunnel", parts: missing.join(" and "), tunnel: name } as const;
     await repairs.repair(
-      missing.length === 0 ? [] : [{ layer: "routing", message }],
+      missing.length === 0 ? [] : [{ layer: "routing", args }],
       async () => {
         if (missing.length === 0) return;
         await kernel.restore(session, killSwitch.network.uplinkMtu);

@@ -154,7 +154,7 @@ test.each(["", "{", "{}", "[1]", '[{"name":"phone","hash":"","read_only":false,"
   "if what is stored is damaged (%s), no token is valid, and that is told",
   async (text) => {
     const tokens = tokensOn(storeWith({ tokens: text }));
-    expect(tokens.alert).toBe("The stored tokens could not be read, and none of them is valid.");
+    expect(tokens.isDamaged).toBe(true);
     expect(tokens.list()).toEqual([]);
     expect(tokens.find("")).toBeNull();
     expect(tokens.find((await tokens.add("phone", false)).token)).not.toBeNull();

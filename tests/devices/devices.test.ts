@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { mustParseAddress, mustParsePrefix } from "../../src/base/address.ts";
+import { alertText } from "../../src/base/alert-rows.ts";
 import { Bus } from "../../src/base/bus.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
@@ -89,7 +90,7 @@ class World {
       dhcp: this.dhcp,
       remote: this.remote,
       events,
-      alarm: (code, message) => alerts.push(`${code}: ${message}`),
+      alarm: (code, args) => alerts.push(`${code}: ${alertText(code, args)}`),
       log: { warn: (message) => warnings.push(message) },
     });
   }
@@ -1061,7 +1062,10 @@ describe("the exit direct", () => {
     expect([directOf(), world.devices.direct, world.alerts]).toEqual([
       [],
       { allowed: false, devices: [] },
-      [`direct_changed: The exit direct is no longer allowed. No longer direct: TV (${TV}).`],
+      [
+        "direct_changed: The exit direct is no longer allowed.",
+        `direct_changed: No longer direct: TV (${TV}).`,
+      ],
     ]);
     await expect(world.devices.setDirect(true)).rejects.toThrow("the disk is full");
     expect(world.devices.direct.allowed).toBe(false);

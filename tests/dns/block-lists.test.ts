@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { alertText } from "../../src/base/alert-rows.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { BlockLists } from "../../src/dns/block-lists.ts";
@@ -125,7 +126,7 @@ function listsFrom(source: { text: string; etag?: string; status?: number; moved
         return { status: same ? 304 : (source.status ?? 200), headers, body: same ? "" : source.text };
       },
       isConnected: () => world.connected,
-      onShrunk: (message) => world.told.push(message),
+      onShrunk: (lists) => world.told.push(alertText("list_shrunk", lists)),
       events: {
         publish: () => void world.tells++,
         published: async () => {},

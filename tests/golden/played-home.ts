@@ -143,7 +143,7 @@ export class PlayedHome {
     for (const step of STEPS) await played.do(step);
     await home.parts.tokens.add("scripts", true);
     await nextTurn();
-    home.parts.alerts.raise("firewall_altered", "The firewall was altered.");
+    home.parts.alerts.raise("firewall_altered", { what: "altered" });
     await played.pass(MINUTE_MS);
     return played;
   }

@@ -1,11 +1,13 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { ALERTS, alertTexts } from "../../src/base/alert-rows.ts";
 import { type Rows, schemaOf } from "../../src/base/fact.ts";
 import { DEVICE_FACTS } from "../../src/devices/facts.ts";
 import { METRICS } from "../../src/http/metrics.ts";
 import { GATEWAY_FACTS, MAIN_FACTS, ROOM_FACTS } from "../../src/tunnel/gateway-facts.ts";
 import { QUALITY_FACTS } from "../../src/tunnel/quality-facts.ts";
 import { TUNNEL_FACTS } from "../../src/tunnel/tunnel-facts.ts";
+import { needsOf } from "../page/messages.ts";
 
 // Tables of the docs that are made from the rows of facts. In a page, each stands between `<!-- facts: name -->` and
 // `<!-- end of facts -->`, and may move anywhere. Where the page has a link of that name at its end, such as
@@ -17,10 +19,11 @@ const DOCS = join(import.meta.dir, "../../docs");
 const MARKED = /(<!-- facts: ([a-z]+) -->\n)(.*?)(<!-- end of facts -->)/gs;
 
 /** The cells of a line; the first is in code unless it is the name of an entity. */
-type Line = readonly [name: string, meaning: string];
+type Line = readonly [name: string, meaning: string, ...more: string[]];
 
 const STATUS_FACTS = { ...MAIN_FACTS, ...ROOM_FACTS };
-const TABLES: Record<string, { head: string; lines: readonly Line[] }> = {
+const TABLES: Record<string, { head: string; more?: readonly string[]; lines: readonly Line[] }> = {
+  alerts: { head: "`code`", more: ["Level", "`args`"], lines: alertLines() },
   status: { head: "Field", lines: fieldsOf(STATUS_FACTS) },
   tunnels: { head: "Field", lines: fieldsOf(TUNNEL_FACTS).filter(isOnlyOfTunnels) },
   quality: { head: "Field", lines: fieldsOf(QUALITY_FACTS) },
@@ -80,6 +83,17 @@ function partsOf({ anyOf = [], properties = {} }: FieldSchema): string {
   return names.length === 0 ? "" : ` (${names.map((each) => `\`${each}\``).join(", ")})`;
 }
 
+/** Each alert with the arguments of all its sentences. */
+function alertLines(): Line[] {
+  const texts = Object.entries(alertTexts());
+  return Object.entries(ALERTS).map(([code, { title, level }]) => {
+    const own = texts.filter(([key]) => key === code || key.startsWith(`${code}.`));
+    const names = new Set(own.flatMap(([, text]) => [...needsOf(text).names]));
+    const args = [...(own.length > 1 ? ["what"] : []), ...names].map((name) => `\`${name}\``);
+    return [`\`${code}\``, title, level, args.join(", ")];
+  });
+}
+
 function isOnlyOfTunnels([name, meaning]: Line): boolean {
   return !fieldsOf(STATUS_FACTS).some(([other, same]) => name === other && meaning === same);
 }
@@ -89,15 +103,17 @@ function seriesOf({ name, labels = [] }: { name: string; labels?: readonly strin
 }
 
 function entitiesOf(of: string, facts: Rows): Line[] {
-  const meanings = new Map(fieldsOf(facts));
+  const meanings = new Map(fieldsOf(facts).map(([name, meaning]) => [name, meaning] as const));
   return Object.entries(facts).flatMap(([fact, { entity }]) =>
     entity === undefined ? [] : [[`${entity.name}, ${of}`, meanings.get(`\`${fact}\``) ?? ""] as const],
   );
 }
 
 function tableOf(name: string, page: string): string {
-  const { head = "", lines = [] } = TABLES[name] ?? {};
+  const { head = "", more = [], lines = [] } = TABLES[name] ?? {};
   const linked = (cell: string) => (page.includes(`\n[${cell}]: `) ? `[${cell}]` : cell);
-  const rows = lines.map(([cell, meaning]) => `| ${linked(cell)} | ${meaning} |\n`);
-  return `| ${head} | Meaning |\n|---|---|\n${rows.join("")}`;
+  const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |\n`;
+  const heads = [head, "Meaning", ...more];
+  const rows = lines.map(([cell, ...others]) => line([linked(cell), ...others]));
+  return `${line(heads)}|${"---|".repeat(heads.length)}\n${rows.join("")}`;
 }

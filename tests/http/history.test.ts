@@ -40,7 +40,7 @@ async function carry(): Promise<number> {
 
 test("what was carried, by whom, the states and the alerts of the last hour", async () => {
   const minute = await carry();
-  home.parts.alerts.raise("firewall_altered", "Another program has altered the firewall's table.");
+  home.parts.alerts.raise("firewall_altered", { what: "altered" });
   const page = await read();
   const [{ name: _, ...bytes } = { name: "", rx_bytes: 0, tx_bytes: 0 }] = page.tunnels;
   // With the handshake.
@@ -70,6 +70,7 @@ test("what was carried, by whom, the states and the alerts of the last hour", as
       {
         at: expect.any(String),
         code: "firewall_altered",
+        args: { what: "altered" },
         message: "Another program has altered the firewall's table.",
       },
     ],

@@ -15,7 +15,7 @@ const events = async (query = "") => {
 test("the journal has what the tunnel did, and alerts", async () => {
   await home.connect();
   await home.send("POST", "/api/disconnect");
-  home.parts.alerts.raise("firewall_altered", "Another program has altered the firewall's table.");
+  home.parts.alerts.raise("firewall_altered", { what: "altered" });
   const { status, events: found, more } = await events();
   expect({ status, more }).toEqual({ status: 200, more: false });
   const tunnel = { type: "tunnel_state", tunnel: "main", error: null };
@@ -24,7 +24,7 @@ test("the journal has what the tunnel did, and alerts", async () => {
     { id: 1, at, ...tunnel, state: "connected", server: "se-1", location: "Stockholm, Sweden" },
     { id: 2, at, ...tunnel, state: "disconnected", server: "", location: "" },
     {
-      ...{ id: 3, at, type: "security_alert", code: "firewall_altered" },
+      ...{ id: 3, at, type: "security_alert", code: "firewall_altered", args: { what: "altered" } },
       message: "Another program has altered the firewall's table.",
     },
   ]);

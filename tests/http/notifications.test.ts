@@ -55,7 +55,7 @@ test("an address is added, tested, told of what happens, listed without its secr
   expect((await send("DELETE", `${PATH}/phone`)).json).toEqual({ success: true });
   expect((await send("GET", PATH)).json).toEqual({ targets: [] });
   const before = sent.length;
-  secure.home.parts.alerts.raise("firewall_altered", "The firewall was altered.");
+  secure.home.parts.alerts.raise("firewall_altered", { what: "altered" });
   await secure.home.pass(60_000);
   expect(sent.length).toBe(before);
   const alerts = await secure.alerts();

@@ -18,22 +18,18 @@ function newAlerts() {
 test("who follows alerts hears those of the start too, each once and in order", () => {
   const { alerts } = newAlerts();
   const heard: string[] = [];
-  alerts.raise("list_damaged", "one");
-  alerts.raise("state_damaged", "two");
+  alerts.raise("list_damaged", { reason: "one" });
+  alerts.raise("state_damaged", { what: "other", reason: "two" });
   alerts.follow(({ code, message, at }) => heard.push(`${code} ${message} ${at}`));
-  alerts.raise("firewall_altered", "three");
+  alerts.raise("state_not_saved", { reason: "three" });
   const at = "1970-01-01T00:00:00.000Z";
-  expect(heard).toEqual([
-    `list_damaged one ${at}`,
-    `state_damaged two ${at}`,
-    `firewall_altered three ${at}`,
-  ]);
+  expect(heard).toEqual([`list_damaged one ${at}`, `state_damaged two ${at}`, `state_not_saved three ${at}`]);
   expect([alerts.count, alerts.damage]).toEqual([3, "two"]);
 });
 
 test("alerts that nobody follows do not pile up", () => {
   const { alerts } = newAlerts();
-  for (let number = 0; number < 10_000; number++) alerts.raise("firewall_altered", `${number}`);
+  for (let number = 0; number < 10_000; number++) alerts.raise("state_not_saved", { reason: `${number}` });
   let heard = 0;
   alerts.follow(() => heard++);
   expect(heard).toBe(100);
@@ -42,7 +38,7 @@ test("alerts that nobody follows do not pile up", () => {
 test("an alert is one short line in the log, in the journal and on the bus, whatever is in its text", () => {
   const { alerts, events } = newAlerts();
   events.subscribe("security_alert", ({ payload }) => kept.push(payload.message));
-  alerts.raise("backup_restored", `A backup of 2026\nerror: forged${"x".repeat(900_000)}`);
+  alerts.raise("backup_restored", { created: `2026\nerror: forged${"x".repeat(900_000)}`, by: "root" });
   const message = `A backup of 2026\\nerror: forged${"x".repeat(969)}…`;
   expect(kept).toEqual([`security_alert backup_restored: ${message}`, message, message]);
 });

@@ -24,8 +24,7 @@ needsNamespaces.test("a LAN's bridge whose frames pass the firewall is found if 
       await ip("link", "set", port, "master", "br0");
     }
     expect(await found({ [IPV4]: "1\n", [IPV6]: "0\n" })).toEqual({
-      message:
-        "devices on different ports of the bridge br0 cannot reach each other, because br_netfilter passes what they send through the firewall",
+      bridges: "br0",
       remedy: "sysctl -w net.bridge.bridge-nf-call-iptables=0",
     });
     expect((await found({ [IPV4]: "1\n", [IPV6]: "1\n" }))?.remedy).toBe(

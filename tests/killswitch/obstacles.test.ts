@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { letsThrough, obstaclesTo, summaryOf } from "../../src/killswitch/obstacles.ts";
+import { letsThrough, type Obstacle, obstaclesTo, summaryOf } from "../../src/killswitch/obstacles.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { needsNamespaces } from "../fast.ts";
 import { POLICIES } from "./example.ts";
@@ -113,8 +113,8 @@ const REMEDIES: [remedies: readonly string[], direct: readonly string[], chain: 
     table("inet firewall"),
   ],
 ];
-const INTO_TUNNEL = "what the LAN sends into the tunnel";
-const TO_UPLINK = "what direct devices send to the uplink";
+const INTO_TUNNEL = "tunnels";
+const TO_UPLINK = "uplink";
 
 test.each(REMEDIES)(
   "%j: is the remedy, and with direct devices %j too, if %s drops",
@@ -145,7 +145,7 @@ test("the chain of wg-quick that takes the marks of UDP packets is an obstacle, 
     expect(await obstaclesTo(host, PASSAGE)).toEqual([
       {
         chain: "ip wg-quick-home premangle",
-        drops: ["what the LAN sends into the tunnel over UDP"],
+        drops: ["udp"],
         remedies: ["wg-quick down home"],
       },
     ]);
@@ -153,13 +153,15 @@ test("the chain of wg-quick that takes the marks of UDP packets is an obstacle, 
 
 test("what several chains drop, and the command that helps against all, is named once", () => {
   const chains = ["ip filter FORWARD", "ip6 filter FORWARD"];
-  const obstacles = chains.map((chain) => ({
-    chain,
-    drops: [INTO_TUNNEL, TO_UPLINK],
-    remedies: ["ufw default allow routed"],
-  }));
+  const obstacles = chains.map(
+    (chain): Obstacle => ({
+      chain,
+      drops: [INTO_TUNNEL, TO_UPLINK],
+      remedies: ["ufw default allow routed"],
+    }),
+  );
   expect(summaryOf(obstacles)).toEqual({
-    drops: `${INTO_TUNNEL}, and ${TO_UPLINK}`,
+    drops: [INTO_TUNNEL, TO_UPLINK],
     chains: chains.join(", "),
     remedy: "ufw default allow routed",
   });

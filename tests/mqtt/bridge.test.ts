@@ -641,11 +641,14 @@ test("an alert is shown with its text, also after a restart", async () => {
   await shown.until(has("portcullis/pi/gateway/alert"));
   const alert = () => shown.broker.json("portcullis/pi/gateway/alert");
   expect(alert()).toEqual({ code: null });
-  shown.home.parts.alerts.raise("foreign_rule", "Another program's rule precedes.");
+  shown.home.parts.alerts.raise("foreign_rule", { what: "wg_quick", rules: "5 lookup 7" });
   await shown.until(() => alert().code !== null);
   const expected = {
     code: "foreign_rule",
-    message: "Another program's rule precedes.",
+    args: { what: "wg_quick", rules: "5 lookup 7" },
+    message: expect.stringContaining(
+      "only the firewall blocks: 5 lookup 7; to remove it: sudo wg-quick down",
+    ),
     at: expect.any(String),
   };
   expect(alert()).toEqual(expected);

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
+import { alertText } from "../../src/base/alert-rows.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
 import { OtherRouters } from "../../src/network/other-routers.ts";
 import { cidrs, ip } from "../fake/address.ts";
@@ -57,7 +58,7 @@ beforeEach(() => {
   };
   others = new OtherRouters({
     host,
-    alarm: (code, message) => alerts.push(`${code}: ${message}`),
+    alarm: (code, args) => alerts.push(`${code}: ${alertText(code, args)}`),
     log: { warn: (message) => logged.push(message) },
   });
 });

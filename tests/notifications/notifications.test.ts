@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import type { AlertCode } from "../../src/base/alert.ts";
+import { alertText } from "../../src/base/alert-rows.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import { ADDED_TARGETS, Notifications } from "../../src/notifications/notifications.ts";
 import { Store } from "../../src/store/store.ts";
@@ -82,7 +83,7 @@ class World {
       send: (request) => this.send(request),
       isOpenTo: ({ url }) => url.startsWith("http://") || this.isUp,
       headline: async () => this.headline,
-      onChange: (what) => void this.changes.push(what),
+      onChange: (change) => void this.changes.push(alertText("notifications_changed", change)),
     });
   }
 

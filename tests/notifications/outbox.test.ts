@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { AlertCode } from "../../src/base/alert.ts";
+import { IN_ENGLISH, translationIn } from "../../src/base/language.ts";
 import type { NotifiedEvent } from "../../src/notifications/event.ts";
 import { messageOf } from "../../src/notifications/message.ts";
 import { Outbox } from "../../src/notifications/outbox.ts";
@@ -31,7 +32,7 @@ function sentAt(outbox: Outbox, minute: number) {
   outbox.putBack();
   if (outbox.take(now).length === 0) return null;
   outbox.confirm(now);
-  const { text, level } = messageOf(pending, "Portcullis", now);
+  const { text, level } = messageOf(pending, { hostname: "pi", translate: IN_ENGLISH }, now);
   return `${level}: ${text}`;
 }
 
@@ -143,7 +144,7 @@ test("however much happens, an outbox and its message stay small", () => {
     for (let number = 0; number < 50; number++) outbox.add(outage(0, 1, { reason: long }));
   }
   expect(JSON.stringify(outbox.kept).length).toBeLessThan(10_000);
-  const { text } = messageOf(outbox.take(START), "Portcullis", START);
+  const { text } = messageOf(outbox.take(START), { hostname: "pi", translate: IN_ENGLISH }, START);
   expect(new TextEncoder().encode(text).length).toBeWithin(3_000, 3_600);
   expect(text).not.toContain("\uFFFD");
 });
@@ -153,9 +154,9 @@ test("a day that is not today is named, and a key that some program printed is n
     outbox.add(outage(-60 * 24, 4, { reason: `bad key ${btoa("k".repeat(32))}` }));
     return outbox.take(START);
   });
-  expect(messageOf(pending ?? [], "Portcullis", START + 5 * MINUTE_MS).text).toBe(
-    "The main tunnel was down from 3:10 on 2026-01-01 to 3:14. Reason: bad key (a key).",
-  );
+  expect(
+    messageOf(pending ?? [], { hostname: "pi", translate: IN_ENGLISH }, START + 5 * MINUTE_MS).text,
+  ).toBe("The main tunnel was down from 3:10 on 2026-01-01 to 3:14. Reason: bad key (a key).");
 });
 
 test("tunnels that come and go under other names while the target is down take no more and more room", () => {
@@ -165,4 +166,39 @@ test("tunnels that come and go under other names while the target is down take n
     outbox.add(outage(minute, minute, { tunnel: `t${minute}` }));
   const causes = outbox.kept.pending.map(({ cause }) => cause);
   expect(causes).toEqual(["state", ...Array.from({ length: 20 }, (_, index) => `outage t${980 + index}`)]);
+});
+
+const SPEAKER = { hostname: "pi", translate: IN_ENGLISH };
+const alertAt = (code: "firewall_altered" | "protection_contested", message: string, args = {}) => ({
+  type: "security_alert" as const,
+  payload: { code, args, message, at: new Date(START).toISOString() },
+});
+
+test("a message is told in the language that was chosen, and its events stay English", async () => {
+  const outbox = new Outbox();
+  outbox.add(alertAt("firewall_altered", "Another program has altered the table.", { what: "altered" }));
+  const pending = outbox.take(START);
+  const german = { hostname: "pi", translate: await translationIn("de") };
+  const { title, text, events } = messageOf(pending, german, START);
+  expect([title, text]).toEqual([
+    "Portcullis auf pi",
+    "Ein anderes Programm hat die Tabelle der Firewall verändert.",
+  ]);
+  expect(events.map(({ payload }) => "message" in payload && payload.message)).toEqual([
+    "Another program has altered the table.",
+  ]);
+});
+
+test("what an older version has kept has no arguments, and is told as it is", async () => {
+  const { args: _, ...payload } = alertAt("firewall_altered", "Altered.").payload;
+  const pending = [{ cause: "firewall", events: [{ type: "security_alert" as const, payload }], count: 1 }];
+  const german = { hostname: "pi", translate: await translationIn("de") };
+  expect(messageOf(pending, german, START).text).toBe("Altered.");
+});
+
+test("what follows from another fault of the message comes after it", () => {
+  const outbox = new Outbox();
+  outbox.add(alertAt("firewall_altered", "Altered."));
+  outbox.add(alertAt("protection_contested", "Undone each time."));
+  expect(messageOf(outbox.take(START), SPEAKER, START).text).toBe("Undone each time.\n– Altered.");
 });

@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { alertText } from "../../src/base/alert-rows.ts";
 import { settingsFrom } from "../../src/base/settings.ts";
 import { Accounts } from "../../src/providers/accounts.ts";
 import { ServerConnections } from "../../src/providers/connections.ts";
@@ -41,7 +42,7 @@ export class Home {
       send,
       inUse: () => this.inUse,
       apply: async () => void this.changes++,
-      alarm: (_, message) => void this.alerts.push(message),
+      alarm: (code, args) => void this.alerts.push(alertText(code, args)),
       past: { forgetGone: () => {} },
       events: { publish: () => {} },
     });

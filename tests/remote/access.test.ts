@@ -1,4 +1,6 @@
 import { expect, test } from "bun:test";
+import type { Alarm } from "../../src/base/alert.ts";
+import { alertText } from "../../src/base/alert-rows.ts";
 import type { PolicyPart } from "../../src/killswitch/policy.ts";
 import { NO_NETWORK } from "../../src/network/host-network.ts";
 import { RemoteAccess } from "../../src/remote/access.ts";
@@ -82,7 +84,7 @@ function world() {
     sleep,
   };
   const quiet = {
-    alarm: (_: string, message: string) => void state.told.push(message),
+    alarm: ((code, args) => void state.told.push(alertText(code, args))) as Alarm,
     events: { publish: () => {}, subscribe: () => {} },
     reserved: { set: () => {} },
     log: { warn: () => {} },

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from "bun:test";
+import { alertText } from "../../src/base/alert-rows.ts";
 import { GatewayError, Unsaved } from "../../src/base/errors.ts";
 import type { ByTime } from "../../src/devices/by-time.ts";
 import { type DeviceId, EVERYBODY_ELSE, type LimitId } from "../../src/devices/id.ts";
@@ -69,7 +70,7 @@ class World {
         done.push(`${this.time} move ${tunnel}`);
         return true;
       },
-      alarm: (code, message) => void alerts.push(`${this.time} ${code}: ${message}`),
+      alarm: (code, args) => void alerts.push(`${this.time} ${code}: ${alertText(code, args)}`),
       events: { publish: ({ payload }) => void this.counts.push(payload.count) },
       log: { warn: (text) => void alerts.push(text) },
     });

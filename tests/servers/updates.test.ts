@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { type AlertArgs, alertText } from "../../src/base/alert-rows.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
@@ -61,7 +62,8 @@ class Scene {
     this.catalogue.onChange((provider, count) => void this.told.push([provider, count]));
     const note = (message: string) => void log.push(message);
     const { catalogue } = this;
-    const onShrunk = (message: string) => void log.push(`shrunk: ${message}`);
+    const onShrunk = (lists: AlertArgs<"list_shrunk">) =>
+      void log.push(`shrunk: ${alertText("list_shrunk", lists)}`);
     this.updates = new Updates({ host, store, catalogue, log: { info: note, warn: note }, onShrunk }, source);
     return this;
   }

@@ -1,4 +1,5 @@
 import type { Alarm, AlertCode } from "../../src/base/alert.ts";
+import { alertText } from "../../src/base/alert-rows.ts";
 import { Bus } from "../../src/base/bus.ts";
 import { type Settings, settingsFrom } from "../../src/base/settings.ts";
 import { Devices } from "../../src/devices/devices.ts";
@@ -173,9 +174,9 @@ export class Gateway {
   private newTunnels(): Tunnels {
     const { host, savedState, log, alerts, warnings } = this;
     const note = (message: string) => void log.push(message);
-    const alarm: Alarm = (code, message) => {
+    const alarm: Alarm = (code, args) => {
       alerts.push(code);
-      warnings.push(message);
+      warnings.push(alertText(code, args));
     };
     const repairs = new Repairs(host, alarm);
     const events = new Bus<TunnelEvents & KillSwitchEvents>(note);

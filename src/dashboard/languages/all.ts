@@ -1,3 +1,10 @@
+import { LANGUAGE_NAMES, type LanguageCode } from "../../shared/languages.ts";
+import sentencesDe from "../../shared/sentences/sentences.de.json" with { type: "file" };
+import sentencesEs from "../../shared/sentences/sentences.es.json" with { type: "file" };
+import sentencesFr from "../../shared/sentences/sentences.fr.json" with { type: "file" };
+import sentencesPt from "../../shared/sentences/sentences.pt.json" with { type: "file" };
+import sentencesRu from "../../shared/sentences/sentences.ru.json" with { type: "file" };
+import sentencesZh from "../../shared/sentences/sentences.zh.json" with { type: "file" };
 import de from "./de.json" with { type: "file" };
 import es from "./es.json" with { type: "file" };
 import fr from "./fr.json" with { type: "file" };
@@ -7,20 +14,32 @@ import zh from "./zh.json" with { type: "file" };
 
 /** A language of the page. */
 export interface Language {
-  code: string;
+  code: LanguageCode;
   /** In itself, for whoever reads no other. */
   name: string;
   /** The address of its messages; English needs none. */
   catalogue: string | null;
+  /** That of what the gateway tells, which the page can do without for a moment. */
+  sentences: string | null;
 }
 
 /** A language is offered when its catalogue is complete, which tests/page/languages.test.ts checks. */
 export const LANGUAGES: readonly Language[] = [
-  { code: "en", name: "English", catalogue: null },
-  { code: "de", name: "Deutsch", catalogue: de as unknown as string },
-  { code: "es", name: "Español", catalogue: es as unknown as string },
-  { code: "fr", name: "Français", catalogue: fr as unknown as string },
-  { code: "pt", name: "Português (Brasil)", catalogue: pt as unknown as string },
-  { code: "ru", name: "Русский", catalogue: ru as unknown as string },
-  { code: "zh", name: "简体中文", catalogue: zh as unknown as string },
+  offered("en", null, null),
+  offered("de", de, sentencesDe),
+  offered("es", es, sentencesEs),
+  offered("fr", fr, sentencesFr),
+  offered("pt", pt, sentencesPt),
+  offered("ru", ru, sentencesRu),
+  offered("zh", zh, sentencesZh),
 ];
+
+/** What is imported as a file is its address. */
+function offered(code: LanguageCode, catalogue: unknown, sentences: unknown): Language {
+  return {
+    code,
+    name: LANGUAGE_NAMES[code],
+    catalogue: catalogue as string | null,
+    sentences: sentences as string | null,
+  };
+}

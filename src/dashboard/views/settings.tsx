@@ -13,6 +13,7 @@ import { Line } from "./settings/line.tsx";
 import { Notifications } from "./settings/notifications.tsx";
 import { Quality } from "./settings/quality.tsx";
 import { Restore } from "./settings/restore.tsx";
+import { SentLanguage } from "./settings/sent-language.tsx";
 import { Servers } from "./settings/servers.tsx";
 import { Tokens } from "./settings/tokens.tsx";
 import { Update } from "./settings/update.tsx";
@@ -57,6 +58,7 @@ function OfRoot() {
       <Quality of={value} />
       <Line of={value} />
       <Addresses of={value} />
+      <SentLanguage of={value} />
       <Clock zone={value.time_zone} />
       <HomeAssistant of={value} />
       <Update of={value} />

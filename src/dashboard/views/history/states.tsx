@@ -75,13 +75,14 @@ function whenOf(from: string, until: string | null): string {
   });
 }
 
-function alertRow({ at, code, message }: HistoryPage["alerts"][number]): Row {
+function alertRow(told: HistoryPage["alerts"][number]): Row {
+  const { at, message } = told;
   return {
-    ...alertLook({ code }),
+    ...alertLook(told),
     key: `${at} ${message}`,
     at,
     when: timeOf(at),
-    text: say("Alert: {message}", { message: sentenceFrom(alertText({ code, message })) }),
+    text: say("Alert: {message}", { message: sentenceFrom(alertText(told)) }),
     why: null,
   };
 }

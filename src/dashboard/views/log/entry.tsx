@@ -33,9 +33,9 @@ interface Line {
   why: string | null;
 }
 
-function alertIn({ code, message }: Extract<JournalEntry, { type: "security_alert" }>): Line {
-  const alert = sentenceFrom(alertText({ code, message }));
-  return { ...alertLook({ code }), text: say("Alert: {alert}", { alert }), why: null };
+function alertIn(told: Extract<JournalEntry, { type: "security_alert" }>): Line {
+  const alert = sentenceFrom(alertText(told));
+  return { ...alertLook(told), text: say("Alert: {alert}", { alert }), why: null };
 }
 
 function changeIn(entry: Extract<JournalEntry, { type: "tunnel_state" }>): Line {
