@@ -11,6 +11,7 @@ const MORE: Record<string, string> = {
   quality: "on, every 20 s, slow from 200 ms, lossy from 5 %",
   line: "100 Mbit/s down, 20 up",
   time_zone: "Pacific/Auckland",
+  language: "de",
   quantum: '{"main":"on"}',
   last_targets: '{"amsterdam":{"targets":[{"provider":"managed","server":"se-1"}]}}',
   destinations: JSON.stringify([

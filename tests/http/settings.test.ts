@@ -16,7 +16,7 @@ test("GET /api/settings answers what root has set, as it is by default", async (
   home = await Home.start();
   expect(await read()).toEqual({
     ...{ version, upgrade: null, command: "sudo portcullis install" },
-    ...{ autoconnect: true, failover: false, port_mapping: false, time_zone: timeZone() },
+    ...{ autoconnect: true, failover: false, port_mapping: false, language: "en", time_zone: timeZone() },
     ...{
       quality: { on: true, every_seconds: 10, slow_ms: 300, lossy_percent: 10 },
       dhcp: null,
@@ -67,7 +67,7 @@ const put = (body: unknown) => home.send("PUT", "/api/settings", JSON.stringify(
 test("failover, the connection after a restart and the time zone are changed without a restart", async () => {
   home = await Home.start();
   const listener = await listenTo(home.port);
-  const chosen = { failover: true, autoconnect: false, time_zone: "Pacific/Auckland" };
+  const chosen = { failover: true, autoconnect: false, language: "de", time_zone: "Pacific/Auckland" };
   const { status, json } = await put(chosen);
   expect(status).toBe(200);
   expect(json).toEqual({ ...(await read()), ...chosen });
@@ -132,8 +132,10 @@ test("what is not given stays, and null is what root has set", async () => {
   home.parts.settings.failover = true;
   await put({ failover: false });
   expect(home.parts.switches.failover).toBe(false);
-  expect((await put({ failover: null, autoconnect: null, time_zone: null })).json).toMatchObject({
-    ...{ failover: true, autoconnect: true, time_zone: timeZone() },
+  expect(
+    (await put({ failover: null, autoconnect: null, language: null, time_zone: null })).json,
+  ).toMatchObject({
+    ...{ failover: true, autoconnect: true, language: "en", time_zone: timeZone() },
   });
 });
 
@@ -149,6 +151,7 @@ test.each([
   [{ failover: true, quality: { lossy_percent: 0 } }, "quality"],
   [{ failover: true, quality: { on: "yes" } }, "quality"],
   [{ failover: true, time_zone: "Mars/Olympus" }, "time_zone"],
+  [{ language: "tlh" }, "language"],
   [{ failover: true, time_zone: "+01:00" }, "time_zone"],
   [{ failover: true, time_zone: "../etc/passwd" }, "time_zone"],
 ])("%p is refused, and changes nothing", async (body, field) => {
