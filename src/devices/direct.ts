@@ -1,7 +1,7 @@
 import type { AlertArgs } from "../base/alert-rows.ts";
 import type { DeviceId } from "./id.ts";
 import { type Decisions, idsOn } from "./record.ts";
-import { titlesOf } from "./title.ts";
+import { someOf } from "./title.ts";
 
 /** The operator's view of the exit `direct`. */
 export interface Direct {
@@ -33,8 +33,8 @@ export function directChanges(before: Decisions, after: Decisions): AlertArgs<"d
   const changes: AlertArgs<"direct_changed">[] = [];
   if (after.directAllowed !== before.directAllowed)
     changes.push({ what: after.directAllowed ? "allowed" : "withdrawn" });
-  if (joined.length > 0) changes.push({ what: "devices", ...titlesOf(joined, after) });
-  if (left.length > 0) changes.push({ what: "no_devices", ...titlesOf(left, before) });
+  if (joined.length > 0) changes.push({ what: "devices", ...someOf(joined, after) });
+  if (left.length > 0) changes.push({ what: "no_devices", ...someOf(left, before) });
   return changes;
 }
 

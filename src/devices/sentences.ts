@@ -5,7 +5,7 @@ import { formatOrder } from "./exit-order.ts";
 import type { Move } from "./exits-in-force.ts";
 import { EVERYBODY_ELSE, type LimitId } from "./id.ts";
 import { type Decisions, idsIn, orderOf } from "./record.ts";
-import { titleOf, titlesOf } from "./title.ts";
+import { someOf, titlesOf } from "./title.ts";
 import type { Quota } from "./values.ts";
 
 /** Whose quota is used up, what that means, and until when. */
@@ -16,7 +16,7 @@ export function usedUp(
 ): AlertArgs<"quota_used"> {
   const amount = { megabytes, every };
   const until = { ...amount, scheduled: decisions.quota.scheduled.has(id) ? "yes" : "no" };
-  const device = id === EVERYBODY_ELSE ? null : titleOf(id, decisions);
+  const device = id === EVERYBODY_ELSE ? null : titlesOf([id], decisions);
   if (at_end === "told")
     return device === null ? { what: "shared_told", ...amount } : { what: "told", device, ...amount };
   if (at_end === "blocked")
@@ -36,7 +36,7 @@ export function movesOf(moves: readonly Move[], decisions: Decisions): AlertArgs
   const byOrder = new Map(moved.map(([order, move]) => [order, JSON.stringify(move)]));
   const byMove = Map.groupBy(idsIn(decisions), (id) => byOrder.get(formatOrder(orderOf(decisions, id))));
   return [...byMove].flatMap(([move, ids]) =>
-    move === undefined ? [] : [{ ...JSON.parse(move), ...titlesOf(ids, decisions) }],
+    move === undefined ? [] : [{ ...JSON.parse(move), ...someOf(ids, decisions) }],
   );
 }
 

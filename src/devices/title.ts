@@ -5,16 +5,19 @@ import type { Decisions } from "./record.ts";
 const MAX_TITLES = 5;
 
 /** Some of these devices by name and id, and the number of others. */
-export function titlesOf(
-  ids: readonly DeviceId[],
-  names: Pick<Decisions, "name">,
-): { devices: string; more: number } {
-  const devices = ids.slice(0, MAX_TITLES).map((id) => titleOf(id, names));
-  return { devices: devices.join(", "), more: Math.max(0, ids.length - MAX_TITLES) };
+export function titlesOf(ids: readonly DeviceId[], names: Pick<Decisions, "name">): string {
+  const { devices, more } = someOf(ids, names);
+  return more === 0 ? devices : `${devices} and ${more} more`;
 }
 
-/** One by name and id. */
-export function titleOf(id: DeviceId, { name: names }: Pick<Decisions, "name">): string {
-  const name = names.own.get(id) ?? null;
-  return name === null ? id : `${name} (${id})`;
+/** The same, for a sentence in any language. */
+export function someOf(
+  ids: readonly DeviceId[],
+  { name: names }: Pick<Decisions, "name">,
+): { devices: string; more: number } {
+  const titles = ids.slice(0, MAX_TITLES).map((id) => {
+    const name = names.own.get(id) ?? null;
+    return name === null ? id : `${name} (${id})`;
+  });
+  return { devices: titles.join(", "), more: ids.length - titles.length };
 }

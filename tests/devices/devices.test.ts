@@ -1029,7 +1029,8 @@ describe("the exit direct", () => {
         `Now direct, outside the tunnel: TV (${TV}).`,
         `Now direct, outside the tunnel: ${PHONE}.`,
         `No longer direct: ${PHONE}.`,
-        `The exit direct is no longer allowed. No longer direct: Television (${TV}).`,
+        "The exit direct is no longer allowed.",
+        `No longer direct: Television (${TV}).`,
       ].map((message) => `direct_changed: ${message}`),
     );
   });
