@@ -26,7 +26,7 @@ import type {
 } from "./schema.ts";
 
 interface Deps {
-  clock: Pick<Host, "now" | "monotonic" | "sleep">;
+  clock: Pick<Host, "now" | "monotonic" | "sleep" | "random">;
   store: Texts & { atomically(work: () => void): void };
   killSwitch: {
     update(owner: string, part: PolicyPart | null): Promise<void>;
@@ -261,7 +261,9 @@ export class Destinations {
 
   private newId(): string {
     for (;;) {
-      const id = Buffer.from(crypto.getRandomValues(new Uint8Array(3))).toString("hex");
+      const id = Math.floor(this.deps.clock.random() * 0x1000000)
+        .toString(16)
+        .padStart(6, "0");
       if (!this.rules.some((rule) => rule.id === id)) return id;
     }
   }

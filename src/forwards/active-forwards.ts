@@ -28,7 +28,7 @@ export interface ForwardEvents {
 }
 
 export interface HeldForwardsDeps {
-  host: Pick<Host, "run" | "sleep" | "now" | "monotonic">;
+  host: Pick<Host, "run" | "sleep" | "now" | "monotonic" | "random">;
   killSwitch: { update(owner: string, part: PolicyPart): Promise<void>; readonly lans: readonly Lan[] };
   devices: Pick<Devices, "exitOf" | "roster" | "chosenAddressOf" | "rowsOf" | "keep" | "onChange">;
   tunnels: Pick<Tunnels, "all" | "onTunnel" | "onRemoved">;

@@ -114,7 +114,7 @@ export class Forwards {
 
   /** The server of a tunnel has lost its ports. They are requested again, after the random wait of RFC 6886, 3.7. */
   async renewAll({ session }: Way): Promise<void> {
-    await this.deps.host.sleep(Math.random() * LOST_WITHIN_MS);
+    await this.deps.host.sleep(this.deps.host.random() * LOST_WITHIN_MS);
     for (const { keeper } of this.held.all) if (keeper.opened?.way.session === session) keeper.renewNow();
   }
 

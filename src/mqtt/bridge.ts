@@ -40,7 +40,7 @@ const MAX_PAYLOAD = 512;
 
 export interface Deps {
   gateway: Read & Commanded & { events: Pick<Bus<ShownEvents>, "subscribe"> };
-  clock: Pick<Host, "sleep" | "monotonic">;
+  clock: Pick<Host, "sleep" | "monotonic" | "random">;
   store: Pick<Storage, "read" | "write">;
   log: Pick<Log, "info" | "warn">;
   site: Site;
@@ -98,7 +98,7 @@ export class Bridge {
         this.deps.status.is(messageOf(error));
         this.report("warn", messageOf(error));
       });
-      await clock.sleep(pauseAfter(attempt, Math.random(), true), signal);
+      await clock.sleep(pauseAfter(attempt, clock.random(), true), signal);
     }
   }
 

@@ -12,7 +12,7 @@ type MqttSettings = Pick<Settings, "mqttPasswordFile" | "mqttCaFile" | "mqttComm
 
 interface Deps extends Pick<BridgeDeps, "gateway" | "store" | "status"> {
   settings: MqttSettings & { mqtt: string };
-  host: Pick<Host, "read" | "sleep" | "monotonic">;
+  host: Pick<Host, "read" | "sleep" | "monotonic" | "random">;
   log: Pick<Log, "info" | "warn">;
   /** The machine's name. */
   hostname: string;

@@ -88,7 +88,7 @@ export class World {
       return isKilled;
     };
     return new Destinations({
-      clock: { now: () => 0, monotonic: () => this.now, sleep: async () => {} },
+      clock: { now: () => 0, monotonic: () => this.now, sleep: async () => {}, random: Math.random },
       store: {
         read: (key) => this.saved.get(key) ?? null,
         write: (key, text) => {

@@ -1,5 +1,10 @@
 import { type Code, type GatewayError, Unsaved } from "../../src/base/errors.ts";
 import { finalRulesStand } from "../../src/killswitch/listing.ts";
+import { DestinationInvariants } from "./destinations.ts";
+import { ForwardInvariants } from "./forwards.ts";
+import { Kept } from "./kept.ts";
+import { NONE, type Possible } from "./possible.ts";
+import { givenIn, scheduleFaults } from "./schedules.ts";
 import { MACS, type Request, type World } from "./world.ts";
 
 /** What a device was given, as the interface takes it: a text of exits in order. */
@@ -11,28 +16,47 @@ export class Invariants {
   private table: string | null = null;
   private exits: ReadonlyMap<string, Exit> = new Map();
   private isTableRemoved = true;
-  /** What the database has had since somebody last waited for nothing: what is refused goes back to what it had before. */
-  private kept: readonly Saved[] = [];
+  private readonly kept: Kept<Saved>;
+  private readonly destinations: DestinationInvariants;
+  private readonly forwards: ForwardInvariants;
 
-  constructor(private readonly world: World) {}
+  constructor(private readonly world: World) {
+    this.kept = new Kept(() => this.saved);
+    this.destinations = new DestinationInvariants(world);
+    this.forwards = new ForwardInvariants(world);
+  }
 
   /** By another program. Until the gateway has loaded it again, there is none. */
   tableRemoved(): void {
     this.isTableRemoved = true;
   }
 
-  /** These hold between each two effects. */
+  /** By the kernel: a change of the firewall. */
+  refused(): void {
+    for (const kept of this.allKept) kept.refused();
+  }
+
+  /** To be called before each change of the firewall: what it opens has to be saved by then. */
+  remember(): void {
+    for (const kept of this.allKept) kept.remember();
+  }
+
+  private get allKept() {
+    return [this.kept, this.destinations.kept, this.forwards.kept];
+  }
+
+  /** These hold after each effect. */
   faults(): string[] {
     const { table } = this.world.machine;
     const keys = this.keyFaults();
-    this.remember(this.saved);
     if (table === this.table) return keys;
     this.table = table;
     if (table === null)
       return this.isTableRemoved ? keys : ["the gateway has removed its own table", ...keys];
     this.isTableRemoved = false;
     const stands = finalRulesStand(table) ? [] : ["the final rules do not stand"];
-    return [...stands, ...this.openedUnsaved(table), ...keys];
+    const rooms = [this.destinations, this.forwards].flatMap((room) => room.openedUnsaved(table));
+    return [...stands, ...this.openedUnsaved(table), ...rooms, ...keys];
   }
 
   /** Once all is quiet, kernel, database and interface say the same, and what was answered holds. */
@@ -48,19 +72,27 @@ export class Invariants {
     ];
     const inKernel = exitsIn(machine.table);
     const saved = new Map(parts.store.devices().map(({ id, exit }) => [id, exit]));
+    const scheduled = givenIn(this.world);
     for (const { id, exit, exit_order, assigned, rate } of devices) {
       const shown = assigned ? (exit_order ?? [exit]).join(",") : null;
       const kept = saved.get(id) ?? null;
-      if (shown !== kept) faults.push(`${id}: the interface says ${shown}, and ${kept} is saved`);
+      const byTime = scheduled.get(id);
+      if (byTime === undefined ? shown !== kept : exit !== byTime)
+        faults.push(`${id}: the interface says ${shown}, and ${byTime ?? kept} is saved`);
       const has = inKernel.get(id) ?? null;
       if (assigned ? has !== exit : has !== null && has !== exit)
         faults.push(`${id}: the interface says ${exit}, and the kernel has ${has}`);
-      const exits = this.possible<Exit>((each, held) => exitGivenBy(each, id, held), NONE);
+      const exits = this.possibleOfDevice((each, held) => exitGivenBy(each, id, held), NONE);
       if (!exits.has(textOfExit(kept))) faults.push(`${id}: ${kept} is saved, and was given ${[...exits]}`);
-      const rates = this.possible<string>((each) => rateGivenBy(each, id), JSON.stringify(NONE));
+      const rates = this.possibleOfDevice((each) => rateGivenBy(each, id), JSON.stringify(NONE));
       if (!rates.has(JSON.stringify(rate ?? NONE)))
         faults.push(`${id}: the rate is ${JSON.stringify(rate)}, and was given ${[...rates]}`);
     }
+    const { tunnels } = (await this.world.read("/api/tunnels")) as { tunnels: { name: string }[] };
+    const exitsHere = new Set(["blocked", "direct", ...tunnels.map(({ name }) => name)]);
+    for (const [id, order] of this.saved.orders)
+      if (!order.split(",").every((exit) => exitsHere.has(exit)))
+        faults.push(`${id} has ${order}, which is gone`);
     const { server, killswitch_active } = (await this.world.read("/api/status")) as Shown;
     if (!killswitch_active) faults.push("the kill switch is not whole");
     const targets = this.possible(mainGivenBy, "", mayLead);
@@ -68,7 +100,10 @@ export class Invariants {
     const possible = this.possible(defaultGivenBy, "main");
     if (!possible.has(default_exit))
       faults.push(`the default exit is ${default_exit}, and was given ${[...possible]}`);
-    return faults;
+    const given: Possible = (...of) => this.possible(...of);
+    for (const room of [this.destinations, this.forwards])
+      faults.push(...(await room.faultsAtRest(machine.table, given)));
+    return [...faults, ...(await scheduleFaults(this.world, given))];
   }
 
   /** No device gets an exit from the kernel that it does not have from the database: a power cut could not keep it. */
@@ -77,9 +112,10 @@ export class Invariants {
     const own = exitsIn(table);
     this.exits = new Map(MACS.map((id) => [id, own.get(id) ?? defaultIn(table)]));
     return [...this.exits].flatMap(([id, exit]) => {
-      if (exit === "blocked" || before.get(id) === exit) return [];
-      const orders = this.kept.map(({ orders }) => orders.get(id) ?? "");
-      if (exit === "direct" && this.kept.every(({ isDirectAllowed }) => !isDirectAllowed))
+      // What was direct and no longer is counts as closed.
+      if (exit === "blocked" || before.get(id) === exit || before.get(id) === "direct") return [];
+      const orders = this.kept.possible.map(({ orders }) => orders.get(id) ?? "");
+      if (exit === "direct" && this.kept.possible.every(({ isDirectAllowed }) => !isDirectAllowed))
         return [`${id} is direct, which is not allowed`];
       return orders.some((order) => order.split(",").includes(exit))
         ? []
@@ -87,15 +123,10 @@ export class Invariants {
     });
   }
 
-  private remember(saved: Saved): void {
-    const isQuiet = this.world.requests.every(({ answer, isLost }) => answer !== null || isLost);
-    if (isQuiet) this.kept = [saved];
-    else if (!Bun.deepEquals(this.kept.at(-1), saved)) this.kept = [...this.kept, saved];
-  }
-
   private get saved(): Saved {
     const { store } = this.world.parts;
-    const exits = new Map(store.devices().map(({ id, exit }) => [id, exit]));
+    const own = store.devices().map(({ id, exit }) => [id, exit] as const);
+    const exits = new Map<string, string | null>([...own, ...givenIn(this.world)]);
     const unset = store.read("default_exit") ?? "main";
     return {
       orders: new Map(MACS.map((id) => [id, exits.get(id) ?? unset])),
@@ -116,15 +147,23 @@ export class Invariants {
     given: (request: Request, held: T) => T | undefined,
     first: T,
     isOpen: (error: GatewayError) => boolean = mayHold,
+    requests: readonly Request[] = this.world.requests,
   ): Set<T> {
     let possible = new Set([first]);
-    for (const request of this.world.requests) {
+    for (const request of requests) {
       const { answer } = request;
       if (answer instanceof Error && !isOpen(answer)) continue;
       const changed = [...possible].map((held) => given(request, held) ?? held);
       possible = new Set(answer === "done" ? changed : [...possible, ...changed]);
     }
     return possible;
+  }
+
+  /** A change that waits for a slow part, as the limits are, is overtaken by those that need not wait. */
+  private possibleOfDevice(...[given, first]: Parameters<Possible>): Set<string> {
+    const { requests, answered } = this.world;
+    const late = requests.filter((request) => !answered.includes(request));
+    return this.possible(given, first).union(this.possible(given, first, mayHold, [...answered, ...late]));
   }
 }
 
@@ -157,9 +196,6 @@ interface Listed {
   devices: { id: string; exit: Exit; exit_order?: Exit[]; assigned: boolean; rate?: object }[];
   default_exit: Exit;
 }
-
-/** The text for none, so that it differs from what a request leaves as it is. */
-const NONE = "none";
 
 /** The exit that a request gives a device; undefined if it leaves that as it is. */
 function exitGivenBy({ method, params, body }: Request, id: string, held: Exit): Exit | undefined {

@@ -16,9 +16,13 @@ export interface ParkedHost {
 
 /**
  * Every asynchronous method of the machine waits for its turn twice: before its effect, and before whoever called it
- * learns of that. `onEffect` is called between the two.
+ * learns of that. `beforeEffect` is called between the two, and what it returns once the effect has been.
  */
-export function parkedHost(machine: FakeHost, turns: Scheduler, onEffect: () => void): ParkedHost {
+export function parkedHost(
+  machine: FakeHost,
+  turns: Scheduler,
+  beforeEffect: (label: string) => () => void,
+): ParkedHost {
   let isAlive = true;
   const never = new Promise<never>(() => {});
   const turn = async (label: string) => {
@@ -33,10 +37,11 @@ export function parkedHost(machine: FakeHost, turns: Scheduler, onEffect: () => 
       const { stdin } = (given[1] ?? {}) as RunOptions;
       if (stdin instanceof Promise) stdin.catch(() => {});
       await turn(label);
+      const afterEffect = beforeEffect(label);
       try {
         return await method.apply(machine, given);
       } finally {
-        onEffect();
+        afterEffect();
         await turn(`${label}: done`);
       }
     };

@@ -1,5 +1,8 @@
 import fc from "fast-check";
-import { MACS, type World } from "./world.ts";
+import { PREFIXES } from "./destinations.ts";
+import { forwardOf } from "./forwards.ts";
+import { SCHEDULES } from "./schedules.ts";
+import { type KnownMac, MACS, type World } from "./world.ts";
 
 /** Something that happens to the home, and how much of what waits goes on after it. */
 export interface Step {
@@ -7,7 +10,7 @@ export interface Step {
   readonly effects: number;
 }
 
-const MAX_STEPS = 24;
+const MAX_STEPS = 20;
 /** More than a change of an exit takes, so that some are done before the next thing happens. */
 const MAX_EFFECTS = 12;
 /** The first is tried again in another way, and so is what takes it back. */
@@ -24,6 +27,11 @@ const single = fc.constantFrom("main", "blocked", "amsterdam", "berlin", "direct
 const order = fc.constantFrom(["amsterdam", "main"], ["berlin", "amsterdam", "blocked"], ["main", "blocked"]);
 const exit = fc.oneof({ weight: 4, arbitrary: single }, order, fc.constant(null));
 const rate = fc.constantFrom(null, { down: 5, up: 5 }, { down: 50, up: null });
+
+const FORWARD = "/api/forwards/:device/:protocol/:port";
+const schedule = fc.constantFrom(...SCHEDULES);
+/** The day begins at 22:13. */
+const span = fc.constantFrom(["22:14", "22:20"], ["22:00", "22:30"], ["22:20", "23:59"]);
 
 /** What people ask for. */
 const request = fc.oneof(
@@ -48,6 +56,22 @@ const request = fc.oneof(
       .filter((value) => value !== "direct")
       .map((value) => ask("put", "/api/default-exit", {}, { exit: value })),
   },
+  {
+    weight: 3,
+    arbitrary: fc
+      .tuple(schedule, mac, single, span)
+      .map(([name, device, exit, [at, until]]) =>
+        ask("put", "/api/schedules/:name", { name }, { device, exit, at, until }),
+      ),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(mac, fc.constantFrom(51_413, 51_414))
+      .map(([device, external]) => ask("put", FORWARD, forwardOf(device), { external })),
+  },
+  { weight: 1, arbitrary: mac.map((device) => ask("delete", FORWARD, forwardOf(device))) },
+  { weight: 1, arbitrary: schedule.map((name) => ask("delete", "/api/schedules/:name", { name })) },
   { weight: 1, arbitrary: rate.map((value) => ask("put", "/api/shared-rate", {}, { rate: value })) },
   { weight: 1, arbitrary: fc.boolean().map((isAllowed) => (world: World) => world.allowDirect(isAllowed)) },
   { weight: 3, arbitrary: server.map((to) => ask("post", "/api/connect", {}, to)) },
@@ -57,14 +81,31 @@ const request = fc.oneof(
     arbitrary: fc.tuple(tunnel, server).map(([name, to]) => ask("put", "/api/tunnels/:name", { name }, to)),
   },
   { weight: 1, arbitrary: tunnel.map((name) => ask("post", "/api/tunnels/:name/disconnect", { name })) },
-  { weight: 1, arbitrary: tunnel.map((name) => ask("delete", "/api/tunnels/:name", { name })) },
+  { weight: 2, arbitrary: tunnel.map((name) => ask("delete", "/api/tunnels/:name", { name })) },
   {
-    weight: 1,
+    weight: 3,
     arbitrary: fc
-      .tuple(single, mac)
-      .map(([value, id]) =>
-        ask("post", "/api/destinations", {}, { prefixes: ["203.0.113.0/24"], exit: value, devices: [id] }),
-      ),
+      .tuple(
+        single,
+        fc.constantFrom(...PREFIXES),
+        fc.oneof(
+          mac.map((id) => [id]),
+          fc.constant<KnownMac[]>([]),
+        ),
+      )
+      .map(([exit, prefix, devices]) => {
+        const rule = { prefixes: [prefix], devices };
+        return (world: World) =>
+          world.ask({ method: "post", path: "/api/destinations", body: { ...rule, exit }, rule });
+      }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(fc.nat({ max: 3 }), fc.option(single)).map(
+      ([which, value]) =>
+        (world: World) =>
+          world.changeRule(which, value),
+    ),
   },
 );
 
@@ -105,7 +146,8 @@ export const steps: fc.Arbitrary<Step[]> = fc.array(
     ),
     effects: fc.integer({ min: 0, max: MAX_EFFECTS }),
   }),
-  { maxLength: MAX_STEPS },
+  // Without it, most days would have fewer than ten.
+  { maxLength: MAX_STEPS, size: "max" },
 );
 
 function ask(

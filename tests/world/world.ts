@@ -4,8 +4,10 @@ import { type Parts, partsOn } from "../../src/app/parts.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { settingsFrom } from "../../src/base/settings.ts";
+import type { Destination } from "../../src/destinations/schema.ts";
 import type { Domain } from "../../src/http/domain.ts";
 import { routesOf } from "../../src/http/routes.ts";
+import { TIME_ZONE } from "../../src/schedules/zone.ts";
 import { Store } from "../../src/store/store.ts";
 import { ip } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";
@@ -15,6 +17,7 @@ import { Invariants } from "./invariants.ts";
 import { type ParkedHost, parkedHost } from "./parked-host.ts";
 
 export const MACS = ["02:00:00:00:00:10", "02:00:00:00:00:20"] as const;
+export type KnownMac = (typeof MACS)[number];
 const FLAGS = { interface: "wg", logLevel: "error" } as const;
 /** The date when the machine starts, in milliseconds since 1970, and how long it has been up. */
 const EPOCH_MS = 1_700_000_000_000;
@@ -29,7 +32,10 @@ const SECOND_MS = 1_000;
 /** No start takes more. */
 const MAX_START_TURNS = 2_000;
 
+/** Of all commands, and of what is done instead of one. */
 const CHANGES_FIREWALL = /^nft .*-f -$|^\(change elements\)$/;
+/** The same of what waits for its turn. */
+const FIREWALL_LABEL = /^nft -[ef] |^changeElements$/;
 
 const ROUTES = new Map(routesOf(false).map((route) => [`${route.method} ${route.path}`, route]));
 
@@ -38,6 +44,8 @@ export interface Asked {
   path: string;
   params?: Record<string, string>;
   body?: object | undefined;
+  /** The rule for destinations that it makes, changes or removes. */
+  rule?: Pick<Destination, "devices" | "prefixes">;
 }
 
 /** What somebody asked of the gateway, and what came of it. */
@@ -57,6 +65,8 @@ export interface Request extends Asked {
 export class World {
   readonly machine = new FakeHost(UP_MS);
   readonly requests: Request[] = [];
+  /** Those that are, in the order of their answers. */
+  readonly answered: Request[] = [];
   readonly story: string[] = [];
   parts!: Parts;
   private process!: ParkedHost;
@@ -76,12 +86,13 @@ export class World {
     machine.links.get("lan0")?.addresses.push("192.168.7.1/24", "fe80::1/64");
     const store = Store.open(this.directory, machine.now());
     for (const server of SERVERS) store.insert(server);
+    TIME_ZONE.write(store, "UTC");
     store.close();
   }
 
   /** A new process on the same machine and the same disk. Resolves once it could answer. */
   async start(): Promise<void> {
-    this.process = parkedHost(this.machine, this.turns, () => this.look());
+    this.process = parkedHost(this.machine, this.turns, (label) => this.look(label));
     this.isUp = false;
     const starting = this.begin();
     let failure: unknown = null;
@@ -113,6 +124,16 @@ export class World {
     this.follow(asked, () => this.run(asked));
   }
 
+  /** Somebody changes one of the rules for destinations, if there is one, or removes it if no exit is given. */
+  changeRule(which: number, exit: string | null): void {
+    const { destinations } = this.parts.destinations.list();
+    const rule = destinations[which % destinations.length];
+    if (rule === undefined) return;
+    const method = exit === null ? "delete" : "patch";
+    const body = exit === null ? undefined : { exit };
+    this.ask({ method, path: "/api/destinations/:id", params: { id: rule.id }, body, rule });
+  }
+
   /** The operator allows the exit `direct`, or takes it from all who have it. */
   allowDirect(isAllowed: boolean): void {
     this.follow({ method: "operator", path: "direct", body: { isAllowed } }, () =>
@@ -141,6 +162,7 @@ export class World {
       const command = this.machine.commands[number - 1] ?? "";
       if (left === 0 || !CHANGES_FIREWALL.test(command)) return null;
       left -= 1;
+      this.invariants.refused();
       return how;
     };
   }
@@ -214,16 +236,17 @@ export class World {
   private async begin(): Promise<void> {
     const settings = settingsFrom({ ...FLAGS, stateDir: this.directory });
     this.parts = await partsOn(this.process.host, settings);
-    const { tunnels, devices, destinations, schedules, catalogue } = this.parts;
+    const { tunnels, devices, destinations, schedules, forwards, catalogue } = this.parts;
     await tunnels.start(catalogue);
     const { signal } = this.watching;
     tunnels.watch(signal);
-    for (const each of [devices, destinations, schedules]) void each.watch(signal);
+    for (const each of [devices, destinations, schedules, forwards]) void each.watch(signal);
     for (const mac of MACS) {
-      const address = ip(`192.168.7.${mac.slice(-2)}`);
+      const address = ip(addressOf(mac));
       devices.saw({ interface: "lan0", address, mac: mac as Mac, heardMsAgo: 0, isLost: false });
     }
     this.isUp = true;
+    this.invariants.remember();
   }
 
   private follow(asked: Asked, run: () => Promise<unknown>): void {
@@ -233,6 +256,7 @@ export class World {
     const answered = (answer: Request["answer"]) => {
       request.answer = answer;
       request.answers += 1;
+      this.answered.push(request);
       this.note(`${textOf(request)}: ${answer instanceof GatewayError ? answer.message : answer}`);
     };
     run().then(
@@ -261,13 +285,15 @@ export class World {
   }
 
   /** What is wrong is kept: whoever waits for the machine must not get an error of the test's. */
-  private look(): void {
-    if (this.isUp) this.faults.push(...this.invariants.faults());
+  private look(effect = ""): () => void {
+    if (!this.isUp) return () => {};
+    if (FIREWALL_LABEL.test(effect)) this.invariants.remember();
+    return () => void this.faults.push(...this.invariants.faults());
   }
 
   /** What holds at every moment. */
   private judge(): void {
-    this.look();
+    this.look()();
     for (const fault of this.faults) this.fail(fault);
   }
 
@@ -278,6 +304,11 @@ export class World {
   private fail(fault: string): never {
     throw new Error([fault, ...this.story].join("\n"));
   }
+}
+
+/** Of a device on the LAN. */
+export function addressOf(mac: string): string {
+  return `192.168.7.${mac.slice(-2)}`;
 }
 
 export function textOf({ method, path, params, body }: Asked): string {
