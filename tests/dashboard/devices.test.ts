@@ -147,7 +147,7 @@ further.test(
     await tab.focus("Move amsterdam up");
     await tab.press("Enter");
     await tab.focuses("Move amsterdam up");
-    await tab.shows(changes, "by no other: amsterdam and main.");
+    await tab.shows(changes, "through no other: amsterdam and main.");
     await tab.shows(changes, "It goes through amsterdam at once, and its connections are reset.");
     await tab.click("Add an exit");
     await tab.focuses("Exit 3");
