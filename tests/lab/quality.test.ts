@@ -63,7 +63,8 @@ test(
       (await status()).uplink_quality,
     ];
     for (const quality of [main, second, uplink]) expect(quality).toMatchObject({ state: "good" });
-    expect(main?.round_trip_ms).toBeLessThan(DELAY_MS);
+    // A busy machine takes its time for some of them.
+    await until(async () => ((await qualityOf("main"))?.round_trip_ms ?? DELAY_MS) < DELAY_MS);
     expect((await status()).quality).toBeDefined();
     const metrics = (await gateway.api("GET", "/metrics")).body;
     for (const series of [

@@ -1,6 +1,7 @@
 import { expect } from "bun:test";
 import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { RUNTIME } from "../../src/install/runtime.ts";
 import { long } from "../fast.ts";
 import { inDirectory } from "./example.ts";
 import { FULL_STORE } from "./full-store.ts";
@@ -15,6 +16,8 @@ test("stored servers with the longest lists take 32 MiB of memory at most, when 
     for (const mode of ["fill", "load"]) {
       mkdirSync(join(directory, "empty"));
       const { stdout } = Bun.spawnSync([process.execPath, FULL_STORE, directory, mode], {
+        // As the service's unit starts it.
+        env: { ...process.env, ...RUNTIME },
         stderr: "inherit",
       });
       rmSync(join(directory, "empty"), { recursive: true });
