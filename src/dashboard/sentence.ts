@@ -66,14 +66,15 @@ export function sentenceOf(known: Known): Sentence {
   const tunnels = known.tunnels?.map((row) => (row.name === "main" ? newest(row, status) : row)) ?? null;
   const facts = { killswitch: killSwitchIn(known, status), tunnels, devices: devicesIn(known) };
   const verdict = verdictOf<TunnelRow>(facts);
-  if (verdict.name === "unknown") return unknown(known);
+  const unread = known.killswitch === null ? known.unread : known.unlisted;
+  if (verdict.name === "unknown" && unread == null) return ASKING;
   const { title, short, text, why, ...rest } = textsOf(verdict, aroundIn(known, status));
   return {
     ...rest,
     title: textOf(title),
     ...(short !== undefined && { short: textOf(short) }),
     text: allSaid(text, VOICE),
-    why: allSaid(why, VOICE) || null,
+    why: (verdict.name === "unknown" ? unread : allSaid(why, VOICE)) || null,
   };
 }
 
@@ -121,22 +122,6 @@ function aroundIn({ killswitch, destinations, network }: Known, status: Status):
       devices: killswitch?.direct_devices ?? status.direct_devices,
       targets: rules.flatMap(targetsOf),
     },
-  };
-}
-
-/** What decides could not be read, or is still awaited. */
-function unknown({ killswitch, unread, unlisted }: Known): Sentence {
-  const why = killswitch === null ? unread : unlisted;
-  if (why == null) return ASKING;
-  return {
-    tone: "unknown",
-    title: say("Not known"),
-    text:
-      killswitch === null
-        ? say("The gateway could not say whether the kill switch is in place. The page asks again.")
-        : say("The gateway could not say which devices go through which tunnel. The page asks again."),
-    why,
-    help: null,
   };
 }
 

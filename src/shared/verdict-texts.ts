@@ -69,8 +69,8 @@ function unknown(of: "killswitch" | "devices"): Texts {
     title: saying("Not known"),
     text: [
       of === "killswitch"
-        ? saying("It is not known yet whether the kill switch is in place.")
-        : saying("It is not known yet which devices go through which tunnel."),
+        ? saying("It is not known whether the kill switch is in place.")
+        : saying("It is not known which devices go through which tunnel."),
     ],
     why: [],
     help: null,

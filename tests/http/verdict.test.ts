@@ -281,7 +281,7 @@ test("what could not be read is not known on any surface, and is no health", asy
   expect(status.verdict).toEqual({
     name: "unknown",
     title: "Not known",
-    text: "It is not known yet whether the kill switch is in place.",
+    text: "It is not known whether the kill switch is in place.",
     why: null,
   });
   const asked = { connection: { name: "live" }, tunnels: [], devices: null, network: null } as const;

@@ -207,7 +207,7 @@ const CASES: [name: string, known: Known, said: string][] = [
   [
     "layers that cannot be read, although the last status has the kill switch",
     known({ killswitch: null, unread: "Ip -j failed." }),
-    "Not known. The gateway could not say whether the kill switch is in place. The page asks again.",
+    "Not known. It is not known whether the kill switch is in place.",
   ],
   [
     "no main, another tunnel",
@@ -281,7 +281,7 @@ const CASES: [name: string, known: Known, said: string][] = [
   [
     "who uses the tunnel could not be read",
     known({ devices: null, unlisted: "Nft failed." }),
-    "Not known. The gateway could not say which devices go through which tunnel. The page asks again.",
+    "Not known. It is not known which devices go through which tunnel.",
   ],
   [
     "most devices have a tunnel that carries nothing",
