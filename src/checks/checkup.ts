@@ -24,7 +24,6 @@ import { freeBytes, isProgramReplaced } from "../system/resources.ts";
 import { CLOCK_EVERY_MS, type SavedState } from "../tunnel/saved-state.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import { accessFinding } from "./access.ts";
-import { withCauses } from "./causes.ts";
 import { clockFinding } from "./clock.ts";
 import { dhcpFinding } from "./dhcp.ts";
 import { type Finding, fault } from "./finding.ts";
@@ -55,6 +54,7 @@ import {
 } from "./network.ts";
 import { qualityFinding } from "./quality.ts";
 import { remoteFinding } from "./remote.ts";
+import { CHECKS, type CheckName, withCauses } from "./rows.ts";
 import type { Check, Checks } from "./schema.ts";
 import { TunnelChecks } from "./tunnels.ts";
 
@@ -172,56 +172,40 @@ export class Checkup {
     };
     const service = { wanted: isKillSwitchWanted(savedState), runs: tunnels !== null };
     return [
-      item("version", "Version", () => versionFinding(host, version, isProgramReplaced())),
-      ...(tunnels === null ? [item("service", "Service", () => NO_SERVICE)] : []),
-      item("parts", "Parts of the service", () => partsFinding(this.surroundings.failing)),
-      item("firewall", "Kill switch: firewall", async () =>
-        layerFinding("firewall", await inspection(), service),
-      ),
-      item("routing", "Kill switch: routing", async () =>
-        layerFinding("routing", await inspection(), service),
-      ),
-      item("other_rules", "Other programs' routing rules", async () => otherRulesFinding(await inspection())),
-      item("direct", "Direct devices", async () => directFinding(await inspection())),
-      ...(tunnels === null
-        ? []
-        : [
-            item("last_change", "Kill switch: last change", async () =>
-              lastChangeFinding(await inspection()),
-            ),
-          ]),
-      item("other_firewalls", "Other firewalls", async () =>
-        otherFirewallsFinding(host, await network(), await ways()),
-      ),
-      item("forwarding", "Forwarding", async () => forwardingFinding(await inspection())),
-      item("clock", "Clock", () => clockFinding(host, latestIn(savedState))),
-      item("uplink", "Uplink", async () =>
+      item("version", () => versionFinding(host, version, isProgramReplaced())),
+      ...(tunnels === null ? [item("service", () => NO_SERVICE)] : []),
+      item("parts", () => partsFinding(this.surroundings.failing)),
+      item("firewall", async () => layerFinding("firewall", await inspection(), service)),
+      item("routing", async () => layerFinding("routing", await inspection(), service)),
+      item("other_rules", async () => otherRulesFinding(await inspection())),
+      item("direct", async () => directFinding(await inspection())),
+      ...(tunnels === null ? [] : [item("last_change", async () => lastChangeFinding(await inspection()))]),
+      item("other_firewalls", async () => otherFirewallsFinding(host, await network(), await ways())),
+      item("forwarding", async () => forwardingFinding(await inspection())),
+      item("clock", () => clockFinding(host, latestIn(savedState))),
+      item("uplink", async () =>
         uplinkFinding(host, await network(), tunnels?.main.controller.carriesData ?? false),
       ),
-      item("lan", "LAN", async () => lanFinding(await network(), await inside())),
-      item("dhcp", "DHCP server", () => dhcpFinding(host, settings, network)),
-      item("other_routers", "Other routers on the LAN", async () =>
-        otherRoutersFinding(host, await network(), otherRouters),
-      ),
-      item("resolver", "Resolver for server names", () => resolverFinding(host)),
-      ...(tunnels?.all() ?? []).map(({ name }) =>
-        item(`tunnel:${name}`, capital(tunnelTitle(name)), () => inTunnels.finding(name)),
-      ),
-      item("dns", "DNS inside the tunnel", () => inTunnels.dnsFinding()),
-      item("mtu", "Packet size in the tunnel", () => inTunnels.mtuFinding()),
-      item("quality", "Quality", () => tunnels && qualityFinding(tunnels.measured)),
-      item("line", "Line", () => fairQueues && lineFinding(fairQueues)),
-      item("ipv6", "IPv6", async () => ipv6Finding(await network(), inTunnels.carriesIpv6)),
-      item("forwards", "Forwarded ports", async () => forwardsFinding((await forwards?.list()) ?? [])),
-      item("remote", "Remote access", async () => remoteAccess && remoteFinding(await remoteAccess.status())),
-      item("access", "Access", () => tokens && accessFinding(settings.auth, tokens.list())),
-      item("https", "HTTPS", () => https && httpsFinding(https.status(), settings, host.now())),
-      item("connections", "Connections", () => connectionsFinding(bounds, tunnels !== null)),
-      item("disk", "Disk", () => diskFinding(freeBytes(settings.stateDir))),
-      item("database", "Database", async () =>
+      item("lan", async () => lanFinding(await network(), await inside())),
+      item("dhcp", () => dhcpFinding(host, settings, network)),
+      item("other_routers", async () => otherRoutersFinding(host, await network(), otherRouters)),
+      item("resolver", () => resolverFinding(host)),
+      ...(tunnels?.all() ?? []).map(({ name }) => item("tunnel", () => inTunnels.finding(name), name)),
+      item("dns", () => inTunnels.dnsFinding()),
+      item("mtu", () => inTunnels.mtuFinding()),
+      item("quality", () => tunnels && qualityFinding(tunnels.measured)),
+      item("line", () => fairQueues && lineFinding(fairQueues)),
+      item("ipv6", async () => ipv6Finding(await network(), inTunnels.carriesIpv6)),
+      item("forwards", async () => forwardsFinding((await forwards?.list()) ?? [])),
+      item("remote", async () => remoteAccess && remoteFinding(await remoteAccess.status())),
+      item("access", () => tokens && accessFinding(settings.auth, tokens.list())),
+      item("https", () => https && httpsFinding(https.status(), settings, host.now())),
+      item("connections", () => connectionsFinding(bounds, tunnels !== null)),
+      item("disk", () => diskFinding(freeBytes(settings.stateDir))),
+      item("database", async () =>
         databaseFinding((await store.fault()) ?? savedState.trouble, store.alert, store.read(EXIT_KEYS.lost)),
       ),
-      item("memory", "Memory", () => memoryFinding(host)),
+      item("memory", () => memoryFinding(host)),
     ];
   }
 
@@ -255,8 +239,10 @@ function latestIn(savedState: SavedState): number | null {
   return times.length === 0 ? null : Math.max(...times);
 }
 
-function item(id: string, title: string, look: Item["look"]): Item {
-  return { id, title, look };
+/** Of a check of each tunnel, `tunnel` is which. */
+function item(name: CheckName, look: Item["look"], tunnel?: string): Item {
+  if (tunnel === undefined) return { id: name, title: CHECKS[name].title, look };
+  return { id: `${name}:${tunnel}`, title: capital(tunnelTitle(tunnel)), look };
 }
 
 /** A check that fails or takes too long is a fault itself, because its subject may not work. */

@@ -61,37 +61,5 @@ export function checkTitle({ id, title }: Pick<Check, "id" | "title">): string {
   const [, tunnel] = /^tunnel:(.*)$/.exec(id) ?? [];
   if (tunnel !== undefined)
     return say("{tunnel, select, main {Main tunnel} other {Tunnel {tunnel}}}", { tunnel });
-  return (Object.hasOwn(CHECKS, id) && CHECKS[id]) || title;
+  return told(`check_${id}`, {}) ?? title;
 }
-
-/** The titles by id, but for those of tunnels. */
-export const CHECKS: Readonly<Record<string, string>> = {
-  version: say("Version"),
-  service: say("Service"),
-  firewall: say("Kill switch: firewall"),
-  routing: say("Kill switch: routing"),
-  other_rules: say("Other programs’ routing rules"),
-  direct: say("Direct devices"),
-  last_change: say("Kill switch: last change"),
-  other_firewalls: say("Other firewalls"),
-  forwarding: say("Packet forwarding"),
-  clock: say("Clock"),
-  uplink: say("Uplink"),
-  lan: say("LAN"),
-  dhcp: say("DHCP server"),
-  other_routers: say("Other routers on the LAN"),
-  resolver: say("Resolver for server names"),
-  dns: say("DNS inside the tunnel"),
-  mtu: say("Packet size in the tunnel"),
-  quality: say("Quality"),
-  line: say("Line"),
-  ipv6: say("IPv6"),
-  forwards: say("Forwarded ports"),
-  remote: say("Remote access"),
-  access: say("Access"),
-  https: say("HTTPS"),
-  connections: say("Connections"),
-  disk: say("Disk"),
-  database: say("Database"),
-  memory: say("Memory"),
-};

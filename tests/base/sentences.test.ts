@@ -2,12 +2,13 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { alertTexts } from "../../src/base/alert-rows.ts";
 import { translationIn } from "../../src/base/language.ts";
+import { checkTitles } from "../../src/checks/rows.ts";
 import { NOTICES } from "../../src/notifications/notices.ts";
 import { LANGUAGE_NAMES } from "../../src/shared/languages.ts";
 import { type Needs, needsOf } from "../page/messages.ts";
 
 const FOLDER = join(import.meta.dir, "../../src/shared/sentences");
-const ENGLISH: Readonly<Record<string, string>> = { ...alertTexts(), ...NOTICES };
+const ENGLISH: Readonly<Record<string, string>> = { ...alertTexts(), ...NOTICES, ...checkTitles() };
 
 for (const code of Object.keys(LANGUAGE_NAMES).filter((each) => each !== "en")) {
   const read = async (): Promise<Record<string, string>> =>

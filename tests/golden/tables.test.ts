@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { ALERTS, alertTexts } from "../../src/base/alert-rows.ts";
 import { type Rows, schemaOf } from "../../src/base/fact.ts";
+import { CHECKS } from "../../src/checks/rows.ts";
 import { DEVICE_FACTS } from "../../src/devices/facts.ts";
 import { METRICS } from "../../src/http/metrics.ts";
 import { GATEWAY_FACTS, MAIN_FACTS, ROOM_FACTS } from "../../src/tunnel/gateway-facts.ts";
@@ -23,6 +24,18 @@ type Line = readonly [name: string, meaning: string, ...more: string[]];
 
 const STATUS_FACTS = { ...MAIN_FACTS, ...ROOM_FACTS };
 const TABLES: Record<string, { head: string; more?: readonly string[]; lines: readonly Line[] }> = {
+  checks: {
+    head: "`id`",
+    more: ["May follow from"],
+    lines: Object.entries<{ title: string; after?: readonly string[] }>(CHECKS).map(
+      ([name, { title, after = [] }]) =>
+        [
+          name === "tunnel" ? "`tunnel:<name>`" : `\`${name}\``,
+          title,
+          after.map((id) => `\`${id}\``).join(", "),
+        ] as const,
+    ),
+  },
   alerts: { head: "`code`", more: ["Level", "`args`"], lines: alertLines() },
   status: { head: "Field", lines: fieldsOf(STATUS_FACTS) },
   tunnels: { head: "Field", lines: fieldsOf(TUNNEL_FACTS).filter(isOnlyOfTunnels) },
