@@ -3,14 +3,14 @@ import { type Static, Type } from "typebox";
 const NAME = Type.String({ description: "as the operator has named it", examples: ["phone"] });
 const READ_ONLY = Type.Boolean({ description: "whether the token may only read" });
 
-const AUTH = Type.Union([Type.Literal("off"), Type.Literal("write"), Type.Literal("on")], {
+export const Auth = Type.Union([Type.Literal("off"), Type.Literal("write"), Type.Literal("on")], {
   description: "what needs a token: nothing, changes, or everything but `/health`",
 });
 
 /** GET /api/access. */
 export const Access = Type.Object(
   {
-    auth: AUTH,
+    auth: Auth,
     token: Type.Union(
       [Type.Object({ name: NAME, read_only: READ_ONLY }, { additionalProperties: false }), Type.Null()],
       { description: "the token of this request; null if it has none, or if none is needed" },
@@ -43,7 +43,7 @@ export type ShownToken = Static<typeof ShownToken>;
 
 /** GET /api/tokens. */
 export const TokenList = Type.Object(
-  { auth: AUTH, tokens: Type.Array(ShownToken) },
+  { auth: Auth, tokens: Type.Array(ShownToken) },
   { additionalProperties: false },
 );
 export type TokenList = Static<typeof TokenList>;

@@ -71,5 +71,6 @@ function schemaOf(name: string) {
   const found = ROUTES.find(({ method, path }) => method === "get" && path === `/api/${name}`);
   const schema = found?.answers?.[200];
   if (schema === undefined) throw new GatewayError("not_found", `/api/${name} has no answer`);
-  return schema;
+  // What it is stands at its own path.
+  return { ...schema, description: undefined };
 }

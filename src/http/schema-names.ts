@@ -1,4 +1,4 @@
-import { Access, NewToken, ShownToken, TokenList, TokenRequest } from "../access/schema.ts";
+import { Access, Auth, NewToken, ShownToken, TokenList, TokenRequest } from "../access/schema.ts";
 import { AlertCode } from "../base/alert.ts";
 import { HttpsStatus } from "../certificates/schema.ts";
 import { Check, Checks } from "../checks/schema.ts";
@@ -34,12 +34,15 @@ import {
 } from "../remote/schema.ts";
 import { Schedule, ScheduleBody, ScheduleList } from "../schedules/schema.ts";
 import {
+  Blocked,
   CustomServer,
   Favourite,
   FavouriteList,
   ImportedConfig,
   Managed,
   Provider,
+  Quantum,
+  Relayed,
   ServerRecord,
   ServerTree,
   Transport,
@@ -52,6 +55,7 @@ import { MoveWhen, Order, OrderTarget } from "../tunnel/order.ts";
 import { Quality } from "../tunnel/quality-facts.ts";
 import { Status, TunnelRow } from "../tunnel/schema.ts";
 import { StateName } from "../tunnel/state.ts";
+import { Carrying } from "../tunnel/tunnel-facts.ts";
 import { Verdict } from "../tunnel/verdict.ts";
 import { Refusal, Success } from "./answers.ts";
 import {
@@ -81,7 +85,7 @@ import {
   Switched,
   TunnelRows,
 } from "./schema.ts";
-import { ChangedSettings, ShownSettings } from "./settings-schema.ts";
+import { ChangedSettings, Line, ShownSettings } from "./settings-schema.ts";
 import { ConnectTarget, MainConnect, TunnelConnect } from "./tunnels.ts";
 
 /** The schemas that the OpenAPI document names. Clients are generated from it, so a name stays what it is. */
@@ -99,6 +103,7 @@ export const SCHEMAS = {
   LastTargets: Last,
   MoveReason: MoveWhen,
   Quality,
+  CarryingServer: Carrying,
   ConnectRequest: MainConnect,
   TunnelConnectRequest: TunnelConnect,
   ConnectTarget,
@@ -121,6 +126,9 @@ export const SCHEMAS = {
   UpdatedServers: Updated,
   Transport,
   FixedTransport: Wish,
+  RelayedTransport: Relayed,
+  BlockedTraffic: Blocked,
+  QuantumSafety: Quantum,
   Favourite,
   FavouriteList,
   RoundTripList,
@@ -185,6 +193,7 @@ export const SCHEMAS = {
   // settings
   Settings: ShownSettings,
   SettingsChange: ChangedSettings,
+  Line,
   NotificationTarget: ShownTarget,
   NotificationTargetList: TargetList,
   NotificationTargetRequest: NewTarget,
@@ -200,6 +209,7 @@ export const SCHEMAS = {
   RestoreRequest: AgreedRestore,
   RestoreResult,
   Access,
+  Auth,
   Https: HttpsStatus,
   // gluetun's control server
   GluetunPublicIp: PublicIp,

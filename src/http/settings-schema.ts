@@ -19,7 +19,7 @@ const Language = Type.Unsafe<LanguageCode>(
 );
 
 const Megabits = Type.Integer(LINE_BOUNDS);
-const Line = Type.Object(
+export const Line = Type.Object(
   {
     down: { ...Megabits, description: "what devices can receive together, in Mbit/s" },
     up: { ...Megabits, description: "what they can send together, in Mbit/s" },

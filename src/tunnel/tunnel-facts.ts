@@ -44,7 +44,7 @@ interface SeenUse extends Past {
   devices: number;
 }
 
-const Carrying = Type.Object(
+export const Carrying = Type.Object(
   { server: Type.String(), location: Type.String(), via: Type.Optional(VIA) },
   { additionalProperties: false },
 );
