@@ -1,7 +1,8 @@
 import { type Arg, type OwnText, type Saying, saying } from "./saying.ts";
 import type { Exits, TunnelFacts, Verdict } from "./verdict.ts";
 
-export type Tone = "protected" | "partly" | "blocked" | "exposed" | "working" | "unknown";
+/** `ready` is what works and waits for nothing but its use. */
+export type Tone = "protected" | "ready" | "partly" | "blocked" | "exposed" | "working" | "unknown";
 
 /** The one thing that helps. */
 export type Help = "connect" | "another" | "cancel" | "killswitch";
@@ -186,7 +187,7 @@ function leaving(exits: Exits<Row>, around: Around): Texts {
 
 function unused({ carrying }: Exits<Row>): Texts {
   return {
-    tone: "working",
+    tone: "ready",
     title: saying("Connected"),
     text: [saying("The tunnel to {place} is up. No device uses it yet.", { place: throughOf(carrying) })],
     why: [],

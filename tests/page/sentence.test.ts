@@ -341,6 +341,10 @@ test("a tunnel that is an exit and is not connected is named, with what it means
   expect(why).toBe("The tunnel tv is reconnecting: 2 devices are blocked until it is connected.");
 });
 
+test("a tunnel that no device uses yet is ready, and waits for nothing", () => {
+  expect(sentenceOf(known({ exits: [] })).tone).toBe("ready");
+});
+
 test("an uplink that is down comes before what it makes fail", () => {
   const status = { ...STATUS, ...NOTHING, state: "failed", error: "se-1 did not answer" } as const;
   const network = { hostname: "pi", lan: [], uplink: "eth0", online: false, dhcp: false, other_routers: [] };

@@ -6,6 +6,7 @@ export const TONE_ICONS: Readonly<Record<Tone, IconName>> = {
   blocked: "blocked",
   partly: "warning",
   exposed: "warning",
+  ready: "good",
   working: "wait",
   unknown: "unknown",
 };
