@@ -93,7 +93,7 @@ export async function asAtFirst(): Promise<void> {
   expect((await client.ask("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
 }
 
-/** The other tunnels, and the devices' exits and quotas, are those of a new sandbox too. */
+/** The other tunnels, and the devices' names, exits and quotas, are those of a new sandbox too. */
 export async function withoutExits(): Promise<void> {
   for (const { id } of (await gateway.api("GET", "/api/remote")).body.devices)
     await gateway.api("DELETE", `/api/remote/devices/${encodeURIComponent(id)}`);
@@ -104,6 +104,8 @@ export async function withoutExits(): Promise<void> {
   }
   for (const { name } of (await gateway.api("GET", "/api/tunnels")).body.tunnels.slice(1))
     await gateway.api("DELETE", `/api/tunnels/${name}`);
+  for (const { mac, name } of lab.sandbox.computers)
+    await new Client(gateway.port).ask("PUT", `/api/devices/${mac}`, { name });
 }
 
 /** The blocks of the pages in this language. */
