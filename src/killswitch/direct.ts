@@ -98,7 +98,8 @@ export function intoUplink(policy: Policy, rules: readonly string[]): string[] {
 
 /**
  * Rules after NAT. They drop packets that NAT does not translate: a FIN of a connection that conntrack does not know,
- * or a packet of a connection from a time without our NAT.
+ * or a packet of a connection from a time without our NAT. While the uplink has no address, as between two leases,
+ * masquerade takes one of another interface (`inet_select_addr`), and the home router would see that of the LAN.
  */
 export function keepDirectTranslated(policy: Policy): string[] {
   if (!isAnyDirect(policy)) return [];
@@ -106,6 +107,7 @@ export function keepDirectTranslated(policy: Policy): string[] {
   return [
     `${match} ct state invalid,untracked drop comment "NAT does not translate it"`,
     `${match} ct direction original ct status ! snat drop comment "NAT has not translated it"`,
+    `${match} ct direction original fib saddr . oif type != local drop comment "the uplink's own address leaves by it"`,
   ];
 }
 

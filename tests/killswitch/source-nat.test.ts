@@ -1,4 +1,6 @@
 import { expect } from "bun:test";
+import { inject } from "../../lab/injector.ts";
+import { datagramFrame } from "../../lab/packet.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { RELAY_MARK } from "../../src/network/slot.ts";
 import type { Host } from "../../src/system/host.ts";
@@ -155,3 +157,64 @@ async function sources(host: Host): Promise<number[]> {
   const listing = await host.run(["nft", "list", "chain", "inet", "sources", "count"]);
   return [...listing.matchAll(/counter packets (\d+)/g)].map(([, packets]) => Number(packets));
 }
+
+/** Counts what leaves by the uplink behind all NAT, by its source. */
+const DIRECT_SOURCES = `table inet sources {
+  chain count {
+    type filter hook postrouting priority 300;
+    oifname "up0" udp dport 9 ip saddr 192.168.8.2 counter comment "right"
+    oifname "up0" udp dport 9 ip saddr != 192.168.8.2 counter comment "wrong"
+  }
+}`;
+/** Of a direct device. */
+const DEVICE = "020000000005";
+/** An address of the scope `link` is none that masquerade takes, and keeps the interface's routes. */
+const WITHOUT_ADDRESS = [
+  "address del 192.168.8.2/24 dev up0",
+  "route replace default via 192.168.8.1 dev up0 onlink",
+];
+
+needsNamespaces.test(
+  "a direct device has the uplink's own address outside, and waits while the uplink has none",
+  () =>
+    inNamespace(async (host) => {
+      const batch = (lines: readonly string[]) =>
+        host.run(["ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
+      await batch([
+        ...LINKS,
+        "address add 169.254.8.2/24 dev up0 scope link",
+        "neighbour add 192.168.8.1 lladdr 02:00:00:00:00:81 dev up0",
+        "route replace default via 192.168.8.1 dev up0 onlink",
+      ]);
+      for (const name of ["all", "lan0", "up0"])
+        await host.run(["sysctl", "-qw", `net.ipv4.conf.${name}.rp_filter=0`, "net.ipv4.ip_forward=1"]);
+      await host.run(["nft", "-f", "-"], { stdin: rulesetOf(POLICIES.direct) });
+      await host.run(["nft", "-f", "-"], { stdin: DIRECT_SOURCES });
+      const [link] = JSON.parse(await host.run(["ip", "-j", "link", "show", "lan0"]));
+      const namespace = (await host.run(["ip", "netns", "identify"])).trim();
+      const ask = (sourcePort: number) =>
+        inject(namespace, "peer0", [
+          datagramFrame({
+            ...{ fromMac: DEVICE, toMac: link.address.replaceAll(":", ""), from: "192.168.7.50" },
+            ...{ to: "203.0.113.80", sourcePort, targetPort: 9, payload: "x" },
+          }),
+        ]);
+      await ask(40_000);
+      expect(await sources(host)).toEqual([1, 0]);
+      await batch(WITHOUT_ADDRESS);
+      await ask(40_001);
+      expect(await sources(host)).toEqual([1, 0]);
+      await batch([
+        "address add 192.168.8.2/24 dev up0",
+        "route replace default via 192.168.8.1 dev up0 onlink",
+      ]);
+      await ask(40_001);
+      expect(await sources(host)).toEqual([2, 0]);
+      // Positive control: without these rules the LAN's address leaves.
+      await host.run(["nft", "flush", "chain", "inet", "portcullis", "check_leaving"]);
+      await batch(WITHOUT_ADDRESS);
+      await ask(40_002);
+      expect(await sources(host)).toEqual([2, 1]);
+    }),
+  PATIENCE_MS,
+);
