@@ -1,10 +1,12 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { ALERTS } from "../../src/base/alert-rows.ts";
 import { Moved } from "../../src/tunnel/moved.ts";
 
 /** What the tests use of the page, whose own types need those of the browser. */
 interface Page {
   eventText: (told: object) => string;
+  alertLook: (alert: { code: string }) => { icon: string };
 }
 
 const page: Page = await import(join(import.meta.dir, "../../src/dashboard/told.ts"));
@@ -22,4 +24,12 @@ test("each reason why a tunnel has moved by itself is told as such", () => {
     "It moved there because se-1 is slow.",
     "It moved there because se-1 is lossy.",
   ]);
+});
+
+test("each fault has a warning triangle, and neither its end nor news has one", () => {
+  const icons = { fault: "warning", over: "good", news: "news" };
+  for (const [code, { kind }] of Object.entries(ALERTS))
+    expect([code, page.alertLook({ code }).icon]).toEqual([code, icons[kind]]);
+  expect(page.alertLook({ code: "remote_changed" }).icon).toBe("news");
+  expect(page.alertLook({ code: "of_a_newer_gateway" }).icon).toBe("warning");
 });
