@@ -1,0 +1,57 @@
+import { POLICIES } from "../killswitch/example.ts";
+import { shown } from "./counterexample.ts";
+import { mutantsOf } from "./mutants.ts";
+import { type Answer, exampleFor, failed, nameOf, type Proof, prove, refuted } from "./proof.ts";
+import { type State, stateOf } from "./state.ts";
+
+const [first = "", ...rest] = process.argv.slice(2);
+const isRight =
+  first === "--mutants"
+    ? await askMutants(rest[0] ?? "connected", Number(rest[1] ?? 1))
+    : await askStates(process.argv.slice(2));
+process.exitCode = isRight ? 0 : 1;
+
+async function askStates(words: readonly string[]): Promise<boolean> {
+  const all: Answer[] = [];
+  for (const [name, policy] of Object.entries(POLICIES)) {
+    if (words.length > 0 && !words.some((word) => name.includes(word))) continue;
+    all.push(...(await told(stateOf(name, policy))).answers);
+  }
+  const byProperty = Map.groupBy(all, ({ question, layer }) => `(${question.property}) ${layer}`);
+  for (const [property, answers] of [...byProperty].toSorted())
+    console.log(`${property}: ${answers.filter(({ holds }) => holds).length} of ${answers.length} hold`);
+  return failed(all).length === 0;
+}
+
+async function told(state: State): Promise<Proof> {
+  const began = performance.now();
+  const proof = await prove(state);
+  const seconds = ((performance.now() - began) / 1000).toFixed(1);
+  console.log(`${state.name}: ${proof.answers.length} questions, ${seconds} s`);
+  for (const answer of proof.answers) if (failed([answer]).length > 0) await tell(answer);
+  return proof;
+}
+
+async function tell(answer: Answer): Promise<void> {
+  const { question, layer } = answer;
+  const example = question.property === "possible" ? null : await exampleFor(answer);
+  const packet = example === null ? "nothing does it" : shown(question.walk.packet, example);
+  console.log(`  ${layer}: ${nameOf(question)}: ${packet}`);
+}
+
+/** How many the proof refutes; those that it does not are listed, to be sorted by hand. */
+async function askMutants(name: string, every: number): Promise<boolean> {
+  const policy = Object.entries(POLICIES).find(([other]) => other === name)?.[1];
+  if (policy === undefined) throw new Error(`no state is called ${name}`);
+  const { ruleset } = stateOf(name, policy);
+  const counts = new Map<string, { refuted: number; all: number }>();
+  for (const [at, mutant] of mutantsOf(ruleset).entries()) {
+    if (at % every !== 0) continue;
+    const by = await refuted(stateOf(name, policy, mutant.text));
+    const count = counts.get(mutant.kind) ?? { refuted: 0, all: 0 };
+    counts.set(mutant.kind, { refuted: count.refuted + (by.length > 0 ? 1 : 0), all: count.all + 1 });
+    console.log(`${by.length > 0 ? `refuted by ${by[0]}` : "passes"}: ${mutant.kind}: ${mutant.of}`);
+  }
+  for (const [kind, { refuted, all }] of counts) console.log(`${kind}: ${refuted} of ${all} refuted`);
+  return true;
+}

@@ -1,0 +1,83 @@
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { slow } from "../fast.ts";
+import { POLICIES } from "../killswitch/example.ts";
+import { type Mutant, mutantWith } from "./mutants.ts";
+import { failed, prove, questionsOf, refuted } from "./proof.ts";
+import { parseRoutes, parseRules } from "./routing.ts";
+import { parseRuleset } from "./ruleset.ts";
+import { machineOf, stateOf } from "./state.ts";
+import { Unknown } from "./terms.ts";
+
+// The suite proves one state; `scripts/prove` asks all of them. docs/proof.md has the questions.
+
+setDefaultTimeout(600_000);
+
+const CONNECTED = stateOf("connected", POLICIES.connected);
+const isMissing = Bun.which("z3") === null;
+
+slow.test.skipIf(isMissing)(
+  "while a tunnel is up, no packet takes a way that the policy does not name, by both layers or by either alone",
+  async () => {
+    const { answers } = await prove(CONNECTED);
+    expect(answers.length).toBeGreaterThan(80);
+    expect(failed(answers)).toEqual([]);
+  },
+);
+
+slow.describe.skipIf(isMissing)("a ruleset is refuted", () => {
+  test.each<[string, Mutant["kind"], string, string]>([
+    [
+      "without the interface of the tunnel",
+      "a match less",
+      'jump into_wg0 comment "only between the LAN and the tunnels", without oifname',
+      "(a) IPv4 lan0 > up0",
+    ],
+    ["that masquerades nothing", "a rule less", "source_nat: ", "(possible) IPv4 lan0 > wg0"],
+    [
+      "that lets anyone send to the tunnel's address",
+      "a rule less",
+      "to_own: ip daddr 10.64.0.2 drop",
+      "(d) IPv4 lan0 > a tunnel's address",
+    ],
+  ])("%s", async (_, kind, of, question) => {
+    const mutant = mutantWith(CONNECTED.ruleset, kind, of);
+    expect(await refuted(stateOf("a mutant", POLICIES.connected, mutant.text))).toContain(question);
+  });
+});
+
+slow.test("the model knows every rule of every golden ruleset", () => {
+  for (const [name, policy] of Object.entries(POLICIES)) {
+    const state = stateOf(name, policy);
+    expect(questionsOf(state, "the firewall alone").length + (name === "bare" ? 1 : 0)).toBeGreaterThan(0);
+    expect(questionsOf(state, "routing alone").length + (name === "bare" ? 1 : 0)).toBeGreaterThan(0);
+  }
+});
+
+describe("what the model does not know is an error with its line", () => {
+  test.each(["ct mark 1 accept", "meta skuid 0 accept", "queue", "ip saddr 10.0.0.1 dup to 10.0.0.2"])(
+    "the rule %s",
+    (rule) => {
+      const [before = "", after = ""] = CONNECTED.ruleset.split(/(?<=chain forward \{\n.*\n)/);
+      const line = before.split("\n").length;
+      expect(() => parseRuleset(`${before}    ${rule}\n${after}`)).toThrow(new RegExp(`^line ${line}: `));
+    },
+  );
+
+  test("a constant", () => {
+    const text = CONNECTED.ruleset.replace("icmp code frag-needed", "icmp code prot-unreachable");
+    const state = stateOf("a mutant", POLICIES.connected, text);
+    expect(() => questionsOf(state, "the firewall alone")).toThrow(/^line \d+: .*prot-unreachable/);
+  });
+
+  test("a routing rule or a route", () => {
+    expect(() => parseRules(4, "rule add pref 10 lookup main")).toThrow(Unknown);
+    expect(() => parseRoutes(4, "route replace 10.0.0.0/8 nexthop dev wg0 table 20556")).toThrow(Unknown);
+    const strange = {
+      ...CONNECTED,
+      rules: { ...CONNECTED.rules, 4: "rule add priority 10 tos 0x10 lookup main" },
+    };
+    const { routing } = machineOf(strange, "routing alone");
+    expect(() => questionsOf(strange, "routing alone")).toThrow("tos");
+    expect(routing).toBeDefined();
+  });
+});

@@ -1,0 +1,139 @@
+import { addressOf, familyOf, isLinkLocal } from "../../src/base/address.ts";
+import type { Policy } from "../../src/killswitch/policy.ts";
+import { isIn } from "./exits.ts";
+import { addressBits } from "./field.ts";
+import { type Family, isProtocol, UDP } from "./packet.ts";
+import { OF_BOTH, OF_ROUTING, type Question } from "./questions.ts";
+import { answersTo, exampleOf, type Model } from "./solver.ts";
+import { type Layer, machineOf, type State } from "./state.ts";
+import { atLeast, atMost, either, same, slice, type Term, within } from "./terms.ts";
+import { INVARIANTS, type Invariant, Walks } from "./walks.ts";
+
+// The questions of a state, asked of each layer alone, and of both.
+
+/** Of no device that a policy names. */
+const PLAIN_MAC = 0x020000000077n;
+const DISCARD = 9;
+
+export interface Answer {
+  question: Question;
+  layer: Layer;
+  /** What was asked is so: no packet does it, or of what must be possible, one does. */
+  holds: boolean;
+  /** What a packet must meet to be a counterexample. */
+  conditions: readonly Term[];
+}
+
+export interface Proof {
+  answers: readonly Answer[];
+  learned: readonly Invariant[];
+}
+
+/** What the firewall proves with any routing, it proves with ours: both layers are asked for the rest only. */
+export async function prove(state: State): Promise<Proof> {
+  const firewall = await ask(state, "the firewall alone");
+  const rest = firewall.answers.filter(({ holds }) => !holds).map(({ question }) => nameOf(question));
+  const both = rest.length === 0 ? [] : (await ask(state, "both layers", rest)).answers;
+  const routing = await ask(state, "routing alone");
+  return { answers: [...firewall.answers, ...both, ...routing.answers], learned: firewall.learned };
+}
+
+export function nameOf({ property, of }: Pick<Question, "property" | "of">): string {
+  return `(${property}) ${of}`;
+}
+
+/** The questions of a layer that have these names, or all. */
+export async function ask(state: State, layer: Layer, only: readonly string[] | null = null): Promise<Proof> {
+  const walks = walksOf(state, layer);
+  const questions = questionsIn(walks, state, layer).filter(
+    (each) => only === null || only.includes(nameOf(each)),
+  );
+  const breaches = walks.breaches();
+  const conditionsWith = (invariants: readonly Invariant[]) =>
+    questions.map(({ walk, wrong }) => [
+      ...[...walk.assumed, ...invariants.map((invariant) => walk.learned[invariant])],
+      ...[walk.arrives, wrong],
+    ]);
+  // Nearly always all invariants hold, so they are used in the same go.
+  const first = await answersTo([...breaches.map((each) => each.conditions), ...conditionsWith(INVARIANTS)]);
+  const broken = breaches.flatMap(({ invariant }, at) => (first[at] ? invariant : []));
+  const learned = INVARIANTS.filter((invariant) => !broken.includes(invariant));
+  const conditions = conditionsWith(learned);
+  const found = broken.length === 0 ? first.slice(breaches.length) : await answersTo(conditions);
+  const answers = questions.map((question, at) => ({
+    ...{ question, layer, conditions: conditions[at] ?? [] },
+    holds: (found[at] === true) === (question.property === "possible"),
+  }));
+  return { answers, learned };
+}
+
+/** The plainest counterexample: a connection's first packet, of UDP, from host to host. Such a packet can be played. */
+export async function exampleFor({ question, conditions }: Answer): Promise<Model | null> {
+  const { packet } = question.walk;
+  const { start, isFirst, mac } = packet;
+  const lastByte = slice(start.src, 7, 0);
+  const far = addressBits(packet.family === 4 ? "203.0.113.77" : "2001:db8:77::77");
+  const plain = [
+    ...[isFirst, isProtocol(packet, UDP), packet.hasPorts, same(mac, PLAIN_MAC), same(start.dst, far)],
+    ...[same(start.dport, DISCARD), atLeast(lastByte, 20), atMost(lastByte, 200)],
+  ];
+  for (const more of [plain, [isFirst], []]) {
+    const example = await exampleOf([...conditions, ...more]);
+    if (example !== null) return example;
+  }
+  return null;
+}
+
+export function questionsOf(state: State, layer: Layer): Question[] {
+  return questionsIn(walksOf(state, layer), state, layer);
+}
+
+/** What does not hold and should, by layer. */
+export function failed(answers: readonly Answer[]): string[] {
+  return answers
+    .filter(
+      ({ holds, question, layer }) => !holds && !(question.needsRouting && layer === "the firewall alone"),
+    )
+    .map(({ question, layer }) => `${layer}: ${nameOf(question)}`);
+}
+
+/** The questions that the firewall of a state fails, whatever the routing. */
+export async function refuted(state: State): Promise<string[]> {
+  const { answers } = await ask(state, "the firewall alone");
+  return answers.flatMap(({ question, holds }) => (holds ? [] : nameOf(question)));
+}
+
+function walksOf(state: State, layer: Layer): Walks {
+  return new Walks(machineOf(state, layer), (address, family) => isInside(state.policy, address, family));
+}
+
+function questionsIn(walks: Walks, { policy }: State, layer: Layer): Question[] {
+  const asks = layer === "routing alone" ? OF_ROUTING : OF_BOTH;
+  return ([4, 6] as const).flatMap((family) => asks.flatMap((each) => each(walks, policy, family)));
+}
+
+/** Addresses of devices and of the gateway itself. */
+function isInside(
+  { lans, remote, addresses, uplinkAddresses, endpoints }: Policy,
+  address: Term,
+  family: Family,
+): Term {
+  const prefixes = [...lans.flatMap((lan) => lan.prefixes), ...(remote?.networks ?? [])];
+  const own = [
+    ...addresses,
+    ...uplinkAddresses,
+    ...endpoints.flatMap((each) => each.addresses),
+    ...(remote?.addresses ?? []),
+  ];
+  const near =
+    family === 4
+      ? within(address, 0x7f000000n, 8)
+      : either(within(address, 0xfe80n << 112n, 10), same(address, 1));
+  return either(
+    ...[same(address, 0), near],
+    ...prefixes
+      .filter((each) => familyOf(each) === family && !isLinkLocal(addressOf(each)))
+      .map((each) => isIn(address, each)),
+    ...own.filter((each) => familyOf(each) === family).map((each) => same(address, addressBits(each))),
+  );
+}

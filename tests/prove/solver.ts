@@ -1,0 +1,160 @@
+import { simplified } from "./facts.ts";
+import { FALSE, type Term } from "./terms.ts";
+
+/** Of one question. None of the golden ones takes a second. */
+const TIMEOUT_MS = 60_000;
+
+/** What the unknowns of a counterexample are. */
+export type Model = (one: Term) => bigint;
+
+const CHECK = "(check-sat-using (then simplify propagate-values simplify bit-blast sat))";
+
+/** For each question, whether something meets all of its conditions: Debian's `z3` is asked, which reads SMT-LIB. */
+export async function answersTo(questions: readonly (readonly Term[])[]): Promise<boolean[]> {
+  const script = new Script();
+  const left = questions.map(simplified);
+  const open = left.filter((conditions) => !conditions.includes(FALSE));
+  for (const conditions of open) script.add(`(push)${script.asserted(conditions)}${CHECK}(pop)\n`);
+  const lines = await script.run();
+  const answers = new Map(open.map((conditions, at) => [conditions, isMet(lines[at])]));
+  return left.map((conditions) => answers.get(conditions) ?? false);
+}
+
+/** What meets all conditions; null if nothing does. */
+export async function exampleOf(asked: readonly Term[]): Promise<Model | null> {
+  const conditions = simplified(asked);
+  if (conditions.includes(FALSE)) return null;
+  const script = new Script();
+  const unknowns = [...unknownsIn(conditions)];
+  script.add(`${script.asserted(conditions)}${CHECK}\n(get-value (${unknowns.map(nameOf).join(" ")}))\n`);
+  const [answer, ...rest] = await script.run();
+  if (!isMet(answer)) return null;
+  const found = [...rest.join("\n").matchAll(/(?<=\|\s+)(#[xb][0-9a-f]+|true|false)(?=\))/g)];
+  const values = new Map(unknowns.map((unknown, at) => [unknown, numberIn(found[at]?.[0] ?? "")]));
+  const done = new Map<Term, bigint>();
+  const evaluate: Model = (each) => {
+    const value = done.get(each) ?? evaluated(each, values, evaluate);
+    done.set(each, value);
+    return value;
+  };
+  return evaluate;
+}
+
+function isMet(answer: string | undefined): boolean {
+  if (answer !== "sat" && answer !== "unsat") throw new Error(`z3: ${answer}`);
+  return answer === "sat";
+}
+
+/** Each term is written once. */
+class Script {
+  private readonly defined = new Set<number>();
+  private text = `(set-option :timeout ${TIMEOUT_MS})\n`;
+
+  add(text: string): void {
+    this.text += text;
+  }
+
+  asserted(conditions: readonly Term[]): string {
+    for (const each of conditions) this.define(each);
+    return conditions.map((each) => `(assert ${nameOf(each)})`).join("");
+  }
+
+  async run(): Promise<string[]> {
+    const child = Bun.spawn(["z3", "-in", "-smt2"], {
+      stdin: new TextEncoder().encode(this.text),
+      stdout: "pipe",
+    });
+    return (await child.stdout.text()).split("\n");
+  }
+
+  /** What is used more than once gets a name. */
+  private define(one: Term): void {
+    const uses = usesIn(one);
+    const texts = new Map<Term, string>();
+    for (const each of uses.keys()) {
+      if (this.defined.has(each.id) || each.value !== null) continue;
+      const isUnknown = each.args.length === 0;
+      const text = textOf(each, (part) => texts.get(part) ?? nameOf(part));
+      if (!isUnknown && each !== one && (uses.get(each) ?? 0) < 2) {
+        texts.set(each, text);
+        continue;
+      }
+      const sort = each.width === 0 ? "Bool" : `(_ BitVec ${each.width})`;
+      this.add(
+        isUnknown ? `(declare-const ${each.op} ${sort})\n` : `(define-fun t${each.id} () ${sort} ${text})\n`,
+      );
+      this.defined.add(each.id);
+    }
+  }
+}
+
+/** How often each part of a term is used in it, the parts of each before itself. */
+function usesIn(one: Term): Map<Term, number> {
+  const uses = new Map<Term, number>();
+  const waiting = [one];
+  for (let next = waiting.at(-1); next !== undefined; next = waiting.at(-1)) {
+    const missing = next.args.filter((part) => !uses.has(part));
+    waiting.push(...missing);
+    if (missing.length > 0) continue;
+    waiting.pop();
+    if (uses.has(next)) continue;
+    uses.set(next, 0);
+    for (const part of next.args) uses.set(part, (uses.get(part) ?? 0) + 1);
+  }
+  return uses;
+}
+
+function textOf(one: Term, part: (term: Term) => string): string {
+  return `(${one.op} ${one.args.map(part).join(" ")})`;
+}
+
+function nameOf(one: Term): string {
+  if (one.value === null) return one.args.length === 0 ? one.op : `t${one.id}`;
+  return one.width === 0 ? one.op : `(_ bv${one.value} ${one.width})`;
+}
+
+function unknownsIn(terms: readonly Term[]): Set<Term> {
+  const [seen, found] = [new Set<Term>(), new Set<Term>()];
+  const waiting = [...terms];
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    if (seen.has(next)) continue;
+    seen.add(next);
+    if (next.args.length === 0 && next.value === null) found.add(next);
+    waiting.push(...next.args);
+  }
+  return found;
+}
+
+function numberIn(word: string): bigint {
+  if (word === "true" || word === "false") return word === "true" ? 1n : 0n;
+  return BigInt(`0${word.slice(1)}`);
+}
+
+/** What a term has no unknown value for is 0: nothing depends on it. */
+function evaluated(one: Term, values: ReadonlyMap<Term, bigint>, evaluate: Model): bigint {
+  if (one.value !== null) return one.value;
+  const [first = one, second = one, third = one] = one.args;
+  if (one.args.length === 0) return values.get(one) ?? 0n;
+  switch (one.op) {
+    case "not":
+      return 1n - evaluate(first);
+    case "and":
+      return one.args.every((each) => evaluate(each) === 1n) ? 1n : 0n;
+    case "or":
+      return one.args.some((each) => evaluate(each) === 1n) ? 1n : 0n;
+    case "ite":
+      return evaluate(evaluate(first) === 1n ? second : third);
+    case "=":
+      return evaluate(first) === evaluate(second) ? 1n : 0n;
+    case "bvule":
+      return evaluate(first) <= evaluate(second) ? 1n : 0n;
+    case "bvand":
+      return evaluate(first) & evaluate(second);
+    case "bvor":
+      return evaluate(first) | evaluate(second);
+    case "bvxor":
+      return evaluate(first) ^ evaluate(second);
+  }
+  const [, low = "0"] = /extract \d+ (\d+)/.exec(one.op) ?? [];
+  return BigInt.asUintN(one.width, evaluate(first) >> BigInt(low));
+}

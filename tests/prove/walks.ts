@@ -1,0 +1,338 @@
+import { isTranslatedTo, type Machine, passFilters, passNat } from "./chains.ts";
+import { addressBits } from "./field.ts";
+import {
+  conntrackSays,
+  type Family,
+  hasConnection,
+  isDiscovery,
+  isMulticast,
+  isState,
+  newPacket,
+  type Packet,
+} from "./packet.ts";
+import type { Ways } from "./routing.ts";
+import {
+  atLeast,
+  bits,
+  both,
+  choose,
+  either,
+  FALSE,
+  fresh,
+  implies,
+  no,
+  same,
+  type Term,
+  TRUE,
+  Unknown,
+  within,
+} from "./terms.ts";
+
+// The ways of a packet: through the gateway, to it, and from it.
+
+const CONNTRACK = -200;
+const DSTNAT = -100;
+const SRCNAT = 100;
+
+/** A packet at the end of its way, and the condition of getting there. */
+export interface Walk {
+  packet: Packet;
+  arrives: Term;
+  /** What the kernel can produce. */
+  assumed: Term[];
+  /** What is assumed besides, once it has been learned. */
+  learned: Record<Invariant, Term>;
+}
+
+/**
+ * What may be true of every connection, because each is translated as its first packet was: no source, or no destination,
+ * is translated outside the tunnels' zones; and no source is translated that is not inside, so what is translated back
+ * goes to no other address.
+ */
+export type Invariant = "source in zone" | "destination in zone" | "source inside";
+
+export const INVARIANTS: readonly Invariant[] = ["source in zone", "destination in zone", "source inside"];
+
+export class Walks {
+  private readonly targets: Readonly<Record<Family, readonly bigint[]>>;
+  private readonly own: Readonly<Record<Family, readonly string[]>>;
+  private readonly oneWayZones: readonly Zone[];
+  private readonly entered = new Map<string, Walk & { ways: Ways }>();
+  private readonly done = new Map<string, Walk[]>();
+
+  constructor(
+    readonly machine: Machine,
+    /** Whether a device, or the gateway itself, can have sent from the address. */
+    private readonly isInside: (address: Term, family: Family) => Term,
+  ) {
+    const addresses = [...machine.links.values()].flatMap((link) => link.addresses);
+    const ofFamily = (family: Family) => addresses.filter((each) => each.includes(":") === (family === 6));
+    this.own = { 4: ofFamily(4), 6: ofFamily(6) };
+    this.targets = { 4: targetsIn(machine, 4), 6: targetsIn(machine, 6) };
+    this.oneWayZones = oneWayZonesIn(machine);
+  }
+
+  get links(): readonly string[] {
+    return [...this.machine.links.keys()];
+  }
+
+  /**
+   * By induction over the packets of a connection, an invariant holds if no first packet breaks it: if none of these
+   * conditions can be met.
+   */
+  breaches(): { invariant: Invariant; conditions: readonly Term[] }[] {
+    if (this.machine.ruleset === null) return [];
+    const walks = this.all().filter(({ arrives, packet }) => both(arrives, packet.isFirst) !== FALSE);
+    return INVARIANTS.flatMap((invariant) =>
+      walks
+        .filter(({ packet }) => isTranslated(packet, invariant))
+        .map((walk) => ({
+          invariant,
+          conditions: [...walk.assumed, walk.arrives, walk.packet.isFirst, this.breaks(walk, invariant)],
+        })),
+    );
+  }
+
+  forwarded(family: Family, iif: string, oif: string): Walk {
+    return this.once(`${family} ${iif} ${oif}`, () => [this.forward(family, iif, oif)])[0] ?? never();
+  }
+
+  delivered(family: Family, iif: string): Walk {
+    return this.once(`${family} ${iif}`, () => [this.deliver(family, iif)])[0] ?? never();
+  }
+
+  /**
+   * The gateway's own packet that leaves by `oif`, one walk for each first route, which decides what the output chains
+   * see. A destination that NAT has changed is routed again, without ports.
+   */
+  sent(family: Family, oif: string, bound: string | null = null): Walk[] {
+    return this.once(`${family} lo ${oif} ${bound}`, () => this.send(family, oif, bound));
+  }
+
+  private once(key: string, make: () => Walk[]): Walk[] {
+    const walks = this.done.get(key) ?? make();
+    this.done.set(key, walks);
+    return walks;
+  }
+
+  private all(): Walk[] {
+    const links = this.links.filter((link) => link !== "lo");
+    return ([4, 6] as const).flatMap((family) =>
+      links.flatMap((one) => [
+        this.delivered(family, one),
+        ...links.map((other) => this.forwarded(family, one, other)),
+        ...[null, one].flatMap((bound) => this.sent(family, one, bound)),
+      ]),
+    );
+  }
+
+  private breaks({ packet }: Walk, invariant: Invariant): Term {
+    switch (invariant) {
+      case "source in zone":
+        return both(packet.isSnat, same(packet.zone, 0));
+      case "destination in zone":
+        return both(packet.isDnat, same(packet.zone, 0));
+      case "source inside":
+        return both(packet.isSnat, no(this.isInside(packet.start.src, packet.family)));
+    }
+  }
+
+  private forward(family: Family, iif: string, oif: string): Walk {
+    const { ways, ...walk } = this.enter(family, iif);
+    const { packet } = walk;
+    // ip6_forward: link-local addresses stay on their link.
+    const isNear = (address: Term) => (family === 4 ? FALSE : within(address, 0xfe80n << 112n, 10));
+    const leaves = both(
+      ...[walk.arrives, ways.get(oif) ?? FALSE, no(isNear(packet.start.src))],
+      iif === oif ? TRUE : no(isNear(packet.dst)),
+    );
+    const passed = passFilters(this.machine, packet, leaves, { hook: "forward", oif });
+    return { ...walk, arrives: this.leave(walk, passed, oif) };
+  }
+
+  private deliver(family: Family, iif: string): Walk {
+    const { ways, ...walk } = this.enter(family, iif);
+    const reaches = both(walk.arrives, either(ways.get("local") ?? FALSE, isMulticast(walk.packet)));
+    return {
+      ...walk,
+      arrives: passFilters(this.machine, walk.packet, reaches, { hook: "input", oif: null }),
+    };
+  }
+
+  private send(family: Family, oif: string, bound: string | null): Walk[] {
+    const begin = newPacket(family, "lo", fresh("mark", 32));
+    const assumed = [...this.kernel(begin), this.fromOwn(begin)];
+    const first = this.waysOut(begin, bound, true);
+    return this.links.flatMap((link) => {
+      const way = first.get(link) ?? FALSE;
+      if (way === FALSE) return [];
+      const walk = { packet: { ...begin }, arrives: way, assumed: [...assumed], learned: nothingYet() };
+      const arrives = this.throughOutput(walk, { first: link, oif, bound });
+      return arrives === FALSE ? [] : { ...walk, arrives: this.leave(walk, arrives, oif) };
+    });
+  }
+
+  private throughOutput(
+    walk: Walk,
+    { first, oif, bound }: { first: string; oif: string; bound: string | null },
+  ): Term {
+    const { packet } = walk;
+    const pass = (alive: Term, from: number, below: number) =>
+      passFilters(this.machine, packet, alive, { hook: "output", oif: first, from, below });
+    const raw = pass(walk.arrives, -Infinity, CONNTRACK);
+    this.track(walk);
+    const [before, mark] = [packet.dst, packet.mark];
+    const tracked = passNat(this.machine, packet, pass(raw, CONNTRACK, DSTNAT), "output", first);
+    this.translateKnown(walk, "dst");
+    const filtered = pass(tracked, DSTNAT, Infinity);
+    if (packet.mark !== mark)
+      throw new Unknown("a mark that the output chains set, which needs another route");
+    if (packet.dst === before) return first === oif ? filtered : FALSE;
+    const isSame = same(packet.dst, before);
+    const again = this.waysOut(packet, bound, false).get(oif) ?? FALSE;
+    return both(filtered, either(first === oif ? isSame : FALSE, both(no(isSame), again)));
+  }
+
+  /** Prerouting, and the look-up after it. */
+  private enter(family: Family, iif: string): Walk & { ways: Ways } {
+    const key = `${family} ${iif}`;
+    const known = this.entered.get(key) ?? this.newEntry(family, iif);
+    this.entered.set(key, known);
+    return {
+      ...known,
+      packet: { ...known.packet },
+      assumed: [...known.assumed],
+      learned: { ...known.learned },
+    };
+  }
+
+  private newEntry(family: Family, iif: string): Walk & { ways: Ways } {
+    const { machine } = this;
+    const packet = newPacket(family, iif, bits(0, 32));
+    const walk = { packet, arrives: TRUE, assumed: this.kernel(packet), learned: nothingYet() };
+    const pass = (alive: Term, from: number, below: number) =>
+      passFilters(machine, packet, alive, { hook: "prerouting", oif: null, from, below });
+    const raw = pass(TRUE, -Infinity, CONNTRACK);
+    this.track(walk);
+    const tracked = passNat(machine, packet, pass(raw, CONNTRACK, DSTNAT), "prerouting", null);
+    this.translateKnown(walk, "dst");
+    const arrives = pass(tracked, DSTNAT, Infinity);
+    return { ...walk, arrives, ways: machine.routing.lookUp({ ...packet, oif: null, hasPorts: true }) };
+  }
+
+  private kernel(packet: Packet): Term[] {
+    return conntrackSays(packet, this.own[packet.family].map(addressBits), this.targets[packet.family]);
+  }
+
+  private leave(walk: Walk, alive: Term, oif: string): Term {
+    const { packet } = walk;
+    const pass = (left: Term, from: number, below: number) =>
+      passFilters(this.machine, packet, left, { hook: "postrouting", oif, from, below });
+    const left = passNat(this.machine, packet, pass(alive, -Infinity, SRCNAT), "postrouting", oif);
+    this.translateKnown(walk, "src");
+    return pass(left, SRCNAT, Infinity);
+  }
+
+  /** nf_conntrack_in: a reply may belong to a connection whose zone is that of its original direction alone. */
+  private track({ packet, assumed, learned }: Walk): void {
+    packet.isPastConntrack = true;
+    if (this.machine.ruleset === null) {
+      assumed.push(no(packet.isDnat), no(packet.isSnat));
+      return;
+    }
+    const other = fresh("reply's zone", 16);
+    assumed.push(
+      either(
+        same(other, 0),
+        ...this.oneWayZones.map((zone) =>
+          "from" in zone ? atLeast(other, zone.from) : same(other, zone.is),
+        ),
+      ),
+    );
+    const isOpen = either(packet.isZoneOneWay, same(packet.zone, 0));
+    packet.zone = choose(both(packet.isReply, isOpen), other, packet.zone);
+    learned["source in zone"] = implies(packet.isSnat, no(same(packet.zone, 0)));
+    learned["destination in zone"] = implies(packet.isDnat, no(same(packet.zone, 0)));
+  }
+
+  /** A known connection's packet is translated as its first one was, or back. */
+  private translateKnown({ packet, assumed, learned }: Walk, side: "src" | "dst"): void {
+    const isKnown = both(hasConnection(packet), no(packet.isFirst));
+    const [forth, back] = side === "dst" ? [packet.isDnat, packet.isSnat] : [packet.isSnat, packet.isDnat];
+    const [isForth, isBack] = [both(isKnown, forth, no(packet.isReply)), both(isKnown, back, packet.isReply)];
+    if (isForth === FALSE && isBack === FALSE) return;
+    const [address, port] = [fresh("translated", packet.src.width), fresh("translated port", 16)];
+    if (side === "dst") {
+      const isError = both(
+        isState(packet, "related"),
+        either(...this.targets[packet.family].map((each) => same(address, each))),
+      );
+      assumed.push(implies(isForth, either(isError, isTranslatedTo(this.machine, packet, address, port))));
+      learned["source inside"] = implies(isBack, this.isInside(address, packet.family));
+    }
+    const isChanged = either(isForth, isBack);
+    packet[side] = choose(isChanged, address, packet[side]);
+    const its = side === "dst" ? "dport" : "sport";
+    packet[its] = choose(isChanged, port, packet[its]);
+  }
+
+  /** Sockets send from addresses of the gateway, or from none yet. */
+  private fromOwn({ src, family }: Packet): Term {
+    const own = this.own[family].map((each) => same(src, addressBits(each)));
+    const near =
+      family === 4 ? within(src, 0x7f000000n, 8) : either(within(src, 0xfe80n << 112n, 10), same(src, 1));
+    return either(same(src, 0), near, ...own);
+  }
+
+  /** What no routing rule is asked for is left open. */
+  private waysOut(packet: Packet, bound: string | null, hasPorts: boolean): Ways {
+    const ways = new Map(this.machine.routing.lookUp({ ...packet, oif: bound, hasPorts }));
+    // icmp6_dst_alloc: the kernel's own discovery goes by its link. ip_route_output_key_hash_rcu: so does multicast with a
+    // source, and whatever a bound IPv4 socket sends without a route.
+    const aside = packet.family === 4 ? isMulticast(packet) : isDiscovery(packet);
+    const refused = bound !== null && packet.family === 4 ? (ways.get("refused") ?? FALSE) : FALSE;
+    for (const link of bound === null ? this.links : [bound])
+      ways.set(link, either(ways.get(link) ?? FALSE, both(aside, fresh("by link")), refused));
+    return ways;
+  }
+}
+
+/** Whether a rule may have translated it on its way. */
+function isTranslated({ isSnat, isDnat }: Packet, invariant: Invariant): boolean {
+  return (invariant === "destination in zone" ? isDnat : isSnat).args.length > 0;
+}
+
+function nothingYet(): Record<Invariant, Term> {
+  return { "source in zone": TRUE, "destination in zone": TRUE, "source inside": TRUE };
+}
+
+function never(): never {
+  throw new Error("a walk has one end");
+}
+
+type Zone = { is: number } | { from: number };
+
+function oneWayZonesIn({ ruleset }: Machine): Zone[] {
+  const statements = [...(ruleset?.chains.values() ?? [])].flatMap(({ rules }) =>
+    rules.flatMap((rule) => rule.statements),
+  );
+  return statements.flatMap((each): Zone[] => {
+    if (each.kind !== "zone" || !each.isOneWay) return [];
+    if ("zone" in each.value) return [{ is: Number(each.value.zone) }];
+    if ("offset" in each.value) return [{ from: Number(each.value.offset) }];
+    return (ruleset?.elements.get(each.value.map) ?? []).map(({ value }) => ({ is: Number(value[0]) }));
+  });
+}
+
+/** Where rules for destinations lead to. */
+function targetsIn({ ruleset }: Machine, family: Family): bigint[] {
+  const statements = [...(ruleset?.chains.values() ?? [])].flatMap(({ rules }) =>
+    rules.flatMap((rule) => rule.statements),
+  );
+  const targets = statements.flatMap((each) =>
+    each.kind === "verdict" && each.verdict.kind === "dnat" && each.verdict.family === family
+      ? addressBits(each.verdict.address)
+      : [],
+  );
+  return [...new Set(targets)];
+}
