@@ -99,6 +99,10 @@ export class Schedules {
   private readonly moving = new Set<string>();
   private readonly faults = new Map<string, string>();
   private readonly queue = new Queue();
+  /** Limits have one of their own: a kernel that does not answer them delays nothing that closes. */
+  private readonly limitsQueue = new Queue();
+  /** A look at them that has not begun. */
+  private nextLimits: Promise<void> | null = null;
 
   constructor(private readonly deps: Deps) {
     const { store } = deps;
@@ -106,7 +110,10 @@ export class Schedules {
       store,
       read: () => byName(SCHEDULES.read(store)),
       write: (_, all) => SCHEDULES.write(store, [...all.values()]),
-      parts: [{ apply: (all) => this.begin(all), effect: (before, after) => this.effectOf(before, after) }],
+      parts: [
+        { apply: (all) => this.begin(all), effect: (before, after) => this.effectOf(before, after) },
+        { of: limiting, apply: () => this.lookAtLimits(), effect: () => "neither", isSlow: true },
+      ],
       changed: () => this.tellChange(),
     });
     this.begun = this.all;
@@ -157,10 +164,14 @@ export class Schedules {
    */
   async reload(): Promise<void> {
     const { store } = this.deps;
-    const done = this.queue.add(() => {
-      this.done = { ...this.done, exits: DONE.read(store)?.exits ?? {} };
-      this.limits = limitsDoneIn(store);
-    });
+    const done = Promise.all([
+      this.queue.add(() => {
+        this.done = { ...this.done, exits: DONE.read(store)?.exits ?? {} };
+      }),
+      this.limitsQueue.add(() => {
+        this.limits = limitsDoneIn(store);
+      }),
+    ]);
     // Asked for in this turn: the change that a client makes next must not undo what was read.
     await this.decision.reload(done);
   }
@@ -174,6 +185,8 @@ export class Schedules {
   private async turn(): Promise<number> {
     const { clock, log } = this.deps;
     try {
+      // What it cannot read, the other cannot read either.
+      this.lookAtLimits().catch(() => {});
       await this.look();
       await this.decision.retry();
       this.trouble = null;
@@ -214,20 +227,33 @@ export class Schedules {
     return (["loosens", "tightens"] as const).find((each) => effects.includes(each)) ?? "neither";
   }
 
-  /** Does what is due. */
+  /** Moves what is due, and gives the exits. */
   private look(): Promise<void> {
     return this.queue.add(async () => {
       const [now, zone] = this.clock;
-      const before = structuredClone([this.done, this.limits]);
+      const before = structuredClone(this.done);
       for (const name of Object.keys(this.done.moves)) if (!this.all.has(name)) delete this.done.moves[name];
       for (const schedule of this.all.values())
         if (schedule.do === "move" && this.isDue(schedule, now, zone)) void this.move(schedule);
-      const due = this.dueAt(now, zone);
-      for (const what of WHAT) await this.give(what, due[what]);
-      const isChanged = !Bun.deepEquals([this.done, this.limits], before);
-      if (isChanged || this.isDoneUnsaved) this.saveDone();
-      if (isChanged) this.tellChange();
+      await this.give("exit", this.dueAt(now, zone).exit);
+      this.looked(!Bun.deepEquals(this.done, before));
     });
+  }
+
+  private lookAtLimits(): Promise<void> {
+    this.nextLimits ??= this.limitsQueue.add(async () => {
+      this.nextLimits = null;
+      const due = this.dueAt(...this.clock);
+      const before = structuredClone(this.limits);
+      for (const what of LIMITS) await this.give(what, due[what]);
+      this.looked(!Bun.deepEquals(this.limits, before));
+    });
+    return this.nextLimits;
+  }
+
+  private looked(isChanged: boolean): void {
+    if (isChanged || this.isDoneUnsaved) this.saveDone();
+    if (isChanged) this.tellChange();
   }
 
   /** A new move waits for its next time. So does one after the clock has been set back. */
@@ -325,7 +351,7 @@ export class Schedules {
   /** Resolves once what is due in it has its effect; null is the machine's. */
   async setZone(zone: string | null): Promise<void> {
     TIME_ZONE.write(this.deps.store, zoneText(zone));
-    await this.look();
+    await Promise.all([this.look(), this.lookAtLimits()]);
     this.tellChange();
   }
 
@@ -363,6 +389,10 @@ export class Schedules {
 }
 
 type ByName = ReadonlyMap<string, Schedule>;
+
+function limiting(all: ByName): Schedule[] {
+  return [...all.values()].filter((each) => each.do === "rate" || each.do === "quota");
+}
 
 function changedIn(before: ByName, after: ByName): string[] {
   const names = new Set([...before.keys(), ...after.keys()]);

@@ -11,6 +11,7 @@ import { Clock } from "../fake/clock.ts";
 
 const BERLIN = "Europe/Berlin";
 const TV = "02:00:00:00:00:20" as DeviceId;
+const PHONE = "02:00:00:00:00:21" as DeviceId;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const NIGHT: ScheduleBody = { device: TV, exit: "blocked", at: "21:00", until: "07:00" };
@@ -316,6 +317,22 @@ describe("a rate by time", () => {
     world.obey = () => {};
     await world.until("2026-11-22T18:06");
     expect(world.schedules.list().schedules).toMatchObject([{ active: true, error: null }]);
+  });
+
+  test("that the kernel does not answer delays no exit, whether its time comes or it is new", async () => {
+    await world.schedules.put("evening", EVENING);
+    await world.schedules.put("bedtime", { device: PHONE, exit: "blocked", at: "18:10", until: "07:00" });
+    const hang = Promise.withResolvers<void>();
+    world.obey = () => hang.promise;
+    await world.until("2026-11-22T18:01");
+    world.obey = () => {};
+    await world.until("2026-11-22T18:11");
+    await world.schedules.put("now", { device: TV, exit: "blocked", at: "18:00", until: "19:00" });
+    expect(world.exits).toEqual(new Map([PHONE, TV].map((id) => [id, "blocked"])));
+    expect(world.rates.size).toBe(0);
+    hang.resolve();
+    await world.until("2026-11-22T18:12");
+    expect(world.rates.size).toBe(1);
   });
 
   test("of everybody else begins and ends beside that of a device, and a person's decision stays", async () => {
