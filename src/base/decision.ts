@@ -145,7 +145,7 @@ export class Decision<Value> {
       const refused = await this.readAgain(ready);
       const slow = this.deps.parts.filter(({ isSlow }) => isSlow).map((part) => part.apply(this.current));
       if (refused.length > 0) slow.push(Promise.reject(refused[0]));
-      answer(slow.length === 0 ? undefined : allOf(slow));
+      answer(slow.length === 0 ? undefined : Promise.all(slow).then(() => {}));
     });
   }
 
@@ -211,7 +211,10 @@ export class Decision<Value> {
     after: Value,
   ): Promise<boolean> {
     if (this.changedParts(before, after, true).length > 0) return false;
-    return Bun.deepEquals(this.undone(pending, after), await edit(this.undone(pending, before)));
+    return Promise.try(() => edit(this.undone(pending, before))).then(
+      (alone) => Bun.deepEquals(this.undone(pending, after), alone),
+      () => false,
+    );
   }
 
   private undone({ before, after }: Pick<Pending<Value>, "before" | "after">, value: Value): Value {
@@ -342,12 +345,6 @@ export class Decision<Value> {
     this.isUnsaved = false;
     if (secrets && !new Set(secrets(known)).isSubsetOf(new Set(secrets(value)))) store.scrub?.();
   }
-}
-
-/** Waits for all of them, and throws what the first that fails has thrown. */
-async function allOf(all: readonly Promise<unknown>[]): Promise<void> {
-  await Promise.allSettled(all);
-  await Promise.all(all);
 }
 
 function inOrder<Value>(parts: readonly Part<Value>[], before: Value, after: Value): Part<Value>[] {

@@ -43,6 +43,8 @@ interface Deps {
   isRemote: (id: DeviceId) => boolean;
   /** Gets the decisions before and after each change that is in force. */
   onChange: (before: Decisions, after: Decisions) => void;
+  /** The same as soon as the kill switch has the exits, which a limit that is refused may take back. */
+  onExits: (before: Decisions, after: Decisions) => void;
 }
 
 /** Anyone on the LAN may assign devices, so the disk and the kernel's memory are limited. */
@@ -56,6 +58,8 @@ const OWNER = "DEVICES";
 /** What is decided about devices: in the database, in the kill switch, in the table of limits, and at the DHCP server. */
 export class Assignments {
   readonly decision: Decision<Decisions>;
+  /** What the kill switch has been given of the decisions. */
+  private decided: Decisions;
 
   constructor(private readonly deps: Deps) {
     const { store, fixed, limits } = deps;
@@ -65,8 +69,8 @@ export class Assignments {
       write: (stored, decisions) => saveDecisions(store, stored, decisions),
       parts: [
         {
-          of: (decisions) => this.partOf(decisions),
-          apply: (decisions) => this.block(decisions),
+          of: (decisions) => [this.partOf(decisions), decisions.directAllowed],
+          apply: (decisions) => this.decide(decisions),
           effect: exitsEffect,
         },
         {
@@ -85,6 +89,7 @@ export class Assignments {
       undo: without,
       changed: deps.onChange,
     });
+    this.decided = this.current;
     limits.take(this.current.rate, this.current.quota);
   }
 
@@ -115,7 +120,11 @@ export class Assignments {
 
   /** Puts the decisions in force, after the start or after another writer has changed the database. */
   reload(): Promise<void> {
-    return this.decision.reload().finally(() => this.keepOrders());
+    return this.decision.reload().finally(() => {
+      // The kill switch keeps trying what it could not load.
+      this.told(this.current);
+      this.keepOrders();
+    });
   }
 
   change(edit: (decisions: Decisions) => Decisions): Promise<void> {
@@ -162,6 +171,17 @@ export class Assignments {
         throw refusal(`${key}: ${max} devices have one already, the maximum; remove one first`);
     }
     return after;
+  }
+
+  private async decide(decisions: Decisions): Promise<void> {
+    await this.block(decisions);
+    this.told(decisions);
+  }
+
+  private told(decisions: Decisions): void {
+    const before = this.decided;
+    this.decided = decisions;
+    this.deps.onExits(before, decisions);
   }
 
   private block(decisions: Decisions): Promise<void> {

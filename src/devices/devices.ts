@@ -116,7 +116,8 @@ export class Devices {
       ...{ inForce: this.inForce, fixed: this.fixed, limits: this.limits },
       deviceAt: (address) => this.roster.deviceAt(address),
       isRemote: (id) => this.remote.isKnown(id),
-      onChange: (before, after) => this.changed(before, after),
+      onChange: ({ quota }, after) => this.quotas.changed(quota, after.quota),
+      onExits: (before, after) => this.exitsChanged(before, after),
     });
     this.roster = new Roster({
       ...deps,
@@ -200,11 +201,10 @@ export class Devices {
     return this.assignments.change((decisions) => withRecord(decisions, id, record()));
   }
 
-  private changed(before: Decisions, after: Decisions): void {
+  private exitsChanged(before: Decisions, after: Decisions): void {
     for (const change of directChanges(before, after)) this.deps.alarm("direct_changed", change);
     // No device need have it for now.
     if (!Bun.deepEquals(defaultExitOf(before), defaultExitOf(after))) this.touch(EVERYBODY_ELSE);
-    this.quotas.changed(before.quota, after.quota);
   }
 
   /** The exits that can be given now. */

@@ -1079,6 +1079,20 @@ describe("the exit direct", () => {
     ]);
   });
 
+  test("that is taken back, because the kernel refuses a limit that came with it, was there all the same", async () => {
+    world.devices.lanIs([LAN0], "up0");
+    await world.devices.setDirect(true);
+    world.alerts.length = 0;
+    world.host.fails = (number) => (world.host.commands[number - 1]?.startsWith("nft") ? "before" : null);
+    const given = world.devices.assign(TV, { exit: "direct", rate: { down: 1, up: 1 } });
+    await expect(given).rejects.toMatchObject({ code: "kernel_refused" });
+    expect(world.alerts).toEqual([
+      `direct_changed: Now direct, outside the tunnel: ${TV}.`,
+      `direct_changed: No longer direct: ${TV}.`,
+    ]);
+    expect([world.devices.direct.devices, world.store.devices()]).toEqual([[], []]);
+  });
+
   test("if the kernel refuses a change, nothing has changed and there is no alert", async () => {
     await world.devices.setDirect(true);
     world.alerts.length = 0;

@@ -82,6 +82,7 @@ class World {
     limits: this.table,
     deviceAt: () => null,
     isRemote: (id) => id === PHONE,
+    onExits: () => {},
     onChange: (before, after) => this.quotas.changed(before.quota, after.quota),
   });
   readonly byTime = allByTime({
