@@ -1,5 +1,5 @@
 import { Access, Auth, NewToken, ShownToken, TokenList, TokenRequest } from "../access/schema.ts";
-import { AlertCode } from "../base/alert.ts";
+import { AlertArguments, AlertCode } from "../base/alert.ts";
 import { HttpsStatus } from "../certificates/schema.ts";
 import { Check, Checks } from "../checks/schema.ts";
 import {
@@ -181,6 +181,7 @@ export const SCHEMAS = {
   JournalEntry,
   JournalPage,
   AlertCode,
+  AlertArguments,
   History: HistoryPage,
   Page: PageAnswers,
   Event: EventMessage,
