@@ -105,7 +105,7 @@ function RowLabel({ row, sentence, isPale, look, onOpen }: RowLabelProps) {
     >
       <Icon name={iconOf(row)} />
       <span class="row-who">
-        <strong>{row.title}</strong> {row.isGroup && <span class="count">{row.devices.length}</span>}
+        <strong>{row.title}</strong> {row.isGroup && <span class="row-count">{row.devices.length}</span>}
         {row.isGroup && !row.isOpen && <Kinds row={row} />}
         {!row.isGroup && device?.isOnline === false && (
           <span class="quiet small">{say("not heard lately")}</span>
