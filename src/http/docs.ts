@@ -1,3 +1,4 @@
+import { type DocumentDecoration, Elysia } from "elysia";
 import { license, version } from "../../package.json";
 import { Components, refTo } from "./components.ts";
 import { EVENTS } from "./event.ts";
@@ -9,33 +10,48 @@ import { TAGS } from "./tags.ts";
 
 /** `/swagger/json`, the OpenAPI document of the endpoints, which `/swagger` shows. */
 export function docsRoute(routes: readonly Route[]): Route {
-  let document: Blob | undefined;
+  let document: Promise<Blob> | undefined;
   return route({
     method: "get",
     path: "/swagger/json",
-    run: ({ gate }) => {
-      document ??= new Blob([JSON.stringify(documentOf(routes, gate.auth))]);
-      return sharedAnswer(document, { headers: { "Content-Type": "application/json" } });
+    run: async ({ gate }) => {
+      document ??= documentOf(routes, gate.auth).then((made) => new Blob([JSON.stringify(made)]));
+      return sharedAnswer(await document, { headers: { "Content-Type": "application/json" } });
     },
   });
 }
 
-function documentOf(all: readonly Route[], auth: Gate["auth"]) {
+/**
+ * The plugin runs in an app of its own that does not listen, because besides the document it serves a page that loads
+ * scripts from a CDN, and no page of the gateway may depend on the internet. Operations are made here: of schemas, the
+ * plugin knows neither names nor what they share, and of types, only what version 3.0 has.
+ */
+async function documentOf(all: readonly Route[], auth: Gate["auth"]) {
   const routes = all.filter(({ id }) => id !== undefined);
   const components = new Components();
-  const paths: Record<string, Record<string, unknown>> = {};
-  for (const each of routes) {
-    const path = each.path.replaceAll(/:(\w+)/g, "{$1}");
-    paths[path] = { ...paths[path], [each.method]: operationOf(each, auth, components) };
-  }
+  const described = new Elysia();
+  for (const each of routes)
+    described.route(each.method, each.path, () => "", {
+      // The plugin's types are those of version 3.0.
+      detail: operationOf(each, auth, components) as DocumentDecoration,
+    });
+  // Few ask for it, and it takes as long to load as all other routes.
+  const { swagger } = await import("@elysiajs/swagger");
+  described.use(swagger({ excludeStaticFile: false }));
+  const response = await described.handle(new Request("http://localhost/swagger/json"));
+  const { paths } = (await response.json()) as { paths: object };
+  const { components: named, ...rest } = about(routes, auth, components);
+  return { openapi: "3.1.0", ...rest, paths, components: named };
+}
+
+/** The document without its operations, which have named the components. */
+function about(routes: readonly Route[], auth: Gate["auth"], components: Components) {
   const responses = sharedResponses(components);
   const tags = Object.entries(TAGS).map(([name, description]) => ({ name, description }));
   return {
-    openapi: "3.1.0",
     info: INFO,
     servers: [{ url: "/", description: "this gateway" }],
     tags: tags.filter(({ name }) => routes.some(({ tag }) => tag === name)),
-    paths,
     components: {
       schemas: { ...components.schemas, Event: EVENT },
       responses,

@@ -1,6 +1,7 @@
 /** The npm packages of which the executable has a part, by their folders; a test compares them with the bundler's list. */
 export const PACKAGES: readonly string[] = [
   "@borewit/text-codec",
+  "@elysiajs/swagger",
   "@leichtgewicht/ip-codec",
   "@noble/ciphers",
   "@noble/curves",
@@ -8,6 +9,9 @@ export const PACKAGES: readonly string[] = [
   "@peculiar/utils",
   "@preact/signals",
   "@preact/signals-core",
+  "@scalar/themes",
+  "@scalar/themes/node_modules/@scalar/types",
+  "@scalar/themes/node_modules/@scalar/types/node_modules/zod",
   "@sinclair/typebox",
   "@tokenizer/inflate",
   "asn1js",
