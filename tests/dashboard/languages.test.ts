@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig } from "../../lab/dashboard/rig.ts";
@@ -44,6 +44,12 @@ const open = (...languages: string[]) => rig.browser.open(SECURE, undefined, wis
 /** A message in a language. */
 const said = (code: string, message: string) =>
   code === "en" ? message : (catalogueOf(code)[message] ?? "");
+
+/** What the gateway tells, by the keys of its rows. */
+function sentencesOf(code: string): Readonly<Record<string, string>> {
+  const path = join(import.meta.dir, `../../src/shared/sentences/sentences.${code}.json`);
+  return JSON.parse(readFileSync(path, "utf8"));
+}
 
 async function look(tab: Tab, view: string, title: string): Promise<void> {
   await tab.page.evaluate(`location.hash = "#/${view}"`);
@@ -133,7 +139,7 @@ for (const { code, name } of OTHERS.slice(0, 1)) {
     async () => {
       const tab = await open(code);
       await look(tab, "checks", said(code, "Checks"));
-      await tab.shows("main", said(code, "Clock"));
+      await tab.shows("main", sentencesOf(code).check_clock ?? "missing");
       expect(await tab.text("main .row [lang=en]")).not.toBeNull();
     },
     TIMEOUT_MS,
