@@ -393,6 +393,7 @@ class Pass {
       // What the gateway itself sends has come by no interface.
       iif: packet.iif === "lo" ? null : packet.iif,
       isEther: (link) => machine.links.get(link)?.isEther ?? false,
+      addressesOf: (link) => machine.links.get(link)?.addresses ?? [],
     };
   }
 }

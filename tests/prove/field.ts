@@ -37,6 +37,7 @@ export interface Place {
   routing: Routing;
   /** Interfaces with MAC addresses. */
   isEther(link: string): boolean;
+  addressesOf(link: string): readonly string[];
 }
 
 type Names = Readonly<Record<string, number>>;
@@ -238,8 +239,20 @@ function connection(key: string, packet: Packet): Reading {
   throw new Unknown(`ct ${key}`);
 }
 
-function lookUp(key: string, { packet, routing }: Place): Reading {
+function lookUp(key: string, { packet, routing, oif, addressesOf }: Place): Reading {
   switch (key) {
+    case "saddr . oif type": {
+      // inet_dev_addr_type: an address of that interface.
+      const own = (oif === null ? [] : addressesOf(oif)).filter(
+        (each) => each.includes(":") === (packet.family === 6),
+      );
+      const isLocal = either(...own.map((each) => same(packet.src, addressBits(each))));
+      return {
+        exists: bool(oif !== null),
+        value: null,
+        isOne: (word) => (word === "local" ? isLocal : unknownType(word)),
+      };
+    }
     case "daddr type": {
       const types = routing.typesOf(packet);
       return {

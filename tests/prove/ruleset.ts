@@ -72,6 +72,7 @@ const FIELDS = [
   ...["ct original ip saddr", "ct original ip daddr", "ct original ip6 saddr", "ct original ip6 daddr"],
   ...["ct original proto-src", "ct original proto-dst"],
   ...["fib daddr type", "fib daddr . mark oif", "fib daddr . mark oifname", "fib saddr . mark . iif oif"],
+  ...["fib saddr . oif type"],
   ...["rt ip6 nexthop", "socket wildcard"],
 ].map((text) => ({ text, words: text.split(" ") }));
 
