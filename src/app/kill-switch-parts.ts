@@ -21,7 +21,7 @@ import { isKillSwitchWanted, KILL_SWITCH } from "../killswitch/operator-switch.t
 import { MAIN } from "../killswitch/policy.ts";
 import { Repairs } from "../killswitch/repairs.ts";
 import { listTable } from "../killswitch/table.ts";
-import { Bounds } from "../network/bounds.ts";
+import { ConntrackGuard } from "../network/bounds.ts";
 import { FairQueues } from "../network/fair-queues.ts";
 import { type FindNetwork, networkFinder } from "../network/finder.ts";
 import type { HostNetwork } from "../network/host-network.ts";
@@ -95,7 +95,7 @@ function guardedPartsOn(host: Host, settings: Settings, kept: KeptParts) {
     }),
     fairQueues: new FairQueues({ host, store, log, isTunnel }),
     otherRouters: new OtherRouters({ host, alarm, log }),
-    bounds: new Bounds({ host, ports: [settings.port, settings.https ?? []].flat(), alarm, log }),
+    bounds: new ConntrackGuard({ host, ports: [settings.port, settings.https ?? []].flat(), alarm, log }),
   };
 }
 

@@ -58,7 +58,7 @@ export function appFor(parts: Parts): App {
   );
 }
 
-/** The networks of the LAN, and the devices on the road that may reach it. */
+/** The networks of the LAN, and the remote devices that may reach it. */
 function servedBy({ killSwitch }: Parts): Prefix[] {
   const remote = killSwitch.remote?.devices.filter(({ lan }) => lan) ?? [];
   return [

@@ -15,7 +15,7 @@ export const BASE_NAME = namesOf(MAX_CHARACTERS - MAX_DIGITS);
 
 /**
  * Whether an interface of the gateway may have this name: there are two for each of up to eight tunnels, and one for
- * devices on the road.
+ * remote devices.
  */
 export function isTunnelLink(name: string, base: string): boolean {
   return name.startsWith(base) && /^([0-9]|1[0-5]|r)$/.test(name.slice(base.length));

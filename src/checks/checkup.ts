@@ -8,7 +8,7 @@ import type { Forwards } from "../forwards/forwards.ts";
 import type { ForwardingPath } from "../killswitch/obstacles.ts";
 import { isKillSwitchWanted } from "../killswitch/operator-switch.ts";
 import { inspectOffline } from "../killswitch/report.ts";
-import type { Bounds } from "../network/bounds.ts";
+import type { ConntrackGuard } from "../network/bounds.ts";
 import type { FairQueues } from "../network/fair-queues.ts";
 import { hostNetworkOf, networkIn, readNetwork, tunnelAddressesIn } from "../network/host-network.ts";
 import { ROLES } from "../network/lan.ts";
@@ -74,7 +74,7 @@ export interface Surroundings {
   fairQueues: Pick<FairQueues, "line" | "missing"> | null;
   /** The listener, if a service runs. */
   otherRouters: Pick<OtherRouters, "current" | "isListening">;
-  bounds: Pick<Bounds, "places" | "refused">;
+  bounds: Pick<ConntrackGuard, "places" | "refused">;
   /** The parts of the service that have failed and are run again, and why. */
   failing: ReadonlyMap<string, string>;
   /** Longest time for one check. */

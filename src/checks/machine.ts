@@ -1,4 +1,4 @@
-import { type Bounds, isNearlyFull } from "../network/bounds.ts";
+import { type ConntrackGuard, isNearlyFull } from "../network/bounds.ts";
 import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
 import { isSetupDue } from "../system/setup.ts";
@@ -60,7 +60,7 @@ export async function memoryFinding(host: Pick<Host, "read">): Promise<Finding> 
 
 /** The limits for one device. `runs` is whether a service runs, which loads them. */
 export async function connectionsFinding(
-  bounds: Pick<Bounds, "places" | "refused">,
+  bounds: Pick<ConntrackGuard, "places" | "refused">,
   runs: boolean,
 ): Promise<Finding> {
   const [places, refused] = await Promise.all([bounds.places(), bounds.refused()]);

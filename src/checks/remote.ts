@@ -3,7 +3,7 @@ import { forwardText } from "../remote/endpoint.ts";
 import type { RemoteStatus } from "../remote/schema.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
-/** Whether devices on the road can reach the home, as far as the gateway can know; null while remote access is off. */
+/** Whether remote devices can reach the home, as far as the gateway can know; null while remote access is off. */
 export function remoteFinding({ on, endpoint, error, ways, by_hand, devices }: RemoteStatus): Finding | null {
   if (!on) return null;
   const enter = by_hand === null ? null : `In the home router, forward ${forwardText(by_hand)}.`;

@@ -4,7 +4,7 @@ import { Network } from "../http/schema.ts";
 import { askOperator } from "../operator/operator.ts";
 import { ROUTER_PROTOCOLS } from "../port-mapping/router-protocols.ts";
 import { clientFile } from "../remote/client-file.ts";
-import { AddedRemoteDevice, type RemoteDevice, RemoteStatus, type Way } from "../remote/schema.ts";
+import { AddedRemoteDevice, type EntryPoint, type RemoteDevice, RemoteStatus } from "../remote/schema.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
 import type { Api } from "./api.ts";
@@ -121,7 +121,7 @@ function textOf({ on, port, endpoint, through, error, ways, devices }: RemoteSta
   return `Remote access is on: devices come in by ${way}, at UDP port ${port}.${where}\n${known}${trouble}${rows}`;
 }
 
-function wayText({ kind, state, endpoint, protocol, error }: Way): string {
+function wayText({ kind, state, endpoint, protocol, error }: EntryPoint): string {
   const by = protocol === null ? "" : ` (${ROUTER_PROTOCOLS[protocol].title})`;
   const at = endpoint === null ? "" : ` ${printable(endpoint)}`;
   const why = error === null ? "" : `: ${printable(error)}`;

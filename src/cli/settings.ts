@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { type Command, Option } from "commander";
 import { FLAGS } from "../base/flags.ts";
 import type { Settings } from "../base/settings.ts";
-import { type Given, givenIn, settingsWith } from "../install/environment.ts";
+import { type GivenSettings, givenIn, settingsWith } from "../install/environment.ts";
 import { PATHS } from "../install/paths.ts";
 
 /** Gives a command a flag for each setting; its other flags are passed on as `options`. */
@@ -12,10 +12,11 @@ export function withSettings<Options extends object = object>(
 ): void {
   addFlags(on);
   on.action(() => {
-    const given = on.opts<Given & Options>();
+    const given = on.opts<GivenSettings & Options>();
     const [file, all] = [installed(), settingsIn(given)];
     // The unit passes the installed file to the service as environment variables.
-    const isOfFile = (key: keyof Given) => on.getOptionValueSource(key) === "env" && file[key] === all[key];
+    const isOfFile = (key: keyof GivenSettings) =>
+      on.getOptionValueSource(key) === "env" && file[key] === all[key];
     const settings = settingsWith(
       part(all, isOfFile),
       part(all, (key) => !isOfFile(key)),
@@ -38,7 +39,7 @@ export function withInstalledSettings<Options extends object = object>(
     "\nSettings are those of the installed service; portcullis serve --help lists them.",
   );
   on.action(() => {
-    const given = on.opts<Given & Options>();
+    const given = on.opts<GivenSettings & Options>();
     const said = part(settingsIn(given), (key) => on.getOptionValueSource(key) !== "default");
     return action(settingsWith(installed(), said), othersIn(given));
   });
@@ -62,20 +63,20 @@ function addFlags(on: Command, isHidden = false): void {
   }
 }
 
-function settingsIn(given: Given): Given {
+function settingsIn(given: GivenSettings): GivenSettings {
   return Object.fromEntries(Object.entries(given).filter(([key]) => key in FLAGS));
 }
 
-function part(given: Given, belongs: (key: keyof Given) => boolean): Given {
-  return Object.fromEntries(Object.entries(given).filter(([key]) => belongs(key as keyof Given)));
+function part(given: GivenSettings, belongs: (key: keyof GivenSettings) => boolean): GivenSettings {
+  return Object.fromEntries(Object.entries(given).filter(([key]) => belongs(key as keyof GivenSettings)));
 }
 
-function othersIn<Options extends object>(given: Given & Options): Options {
+function othersIn<Options extends object>(given: GivenSettings & Options): Options {
   return Object.fromEntries(Object.entries(given).filter(([key]) => !(key in FLAGS))) as Options;
 }
 
 /** Empty if there is no installation, or this user may not read its settings. */
-function installed(): Given {
+function installed(): GivenSettings {
   try {
     return givenIn(readFileSync(PATHS.environment, "utf8"));
   } catch {

@@ -45,7 +45,7 @@ export function faultText(text: string): string {
 }
 
 /** What an alert says. A reason is the gateway's own text, and the last of its sentence. */
-export function alertText({ code, args, message }: Told): string {
+export function alertText({ code, args, message }: ShownAlert): string {
   if (shown === "en" || args === undefined) return inItsWords(sentenceFrom(message));
   const { reason, ...others } = args;
   const key = others.what === undefined ? code : `${code}.${others.what}`;
@@ -53,7 +53,7 @@ export function alertText({ code, args, message }: Told): string {
   return told(key, given) ?? inItsWords(sentenceFrom(message));
 }
 
-type Told = Pick<SecurityAlert, "code" | "args" | "message">;
+type ShownAlert = Pick<SecurityAlert, "code" | "args" | "message">;
 
 /** The title of a check. One that this page does not know has the gateway's. */
 export function checkTitle({ id, title }: Pick<Check, "id" | "title">): string {

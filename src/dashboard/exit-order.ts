@@ -58,7 +58,7 @@ export interface Known {
 }
 
 /** `isOpen`: whether the kill switch is off or not in place, so that nothing is blocked. */
-type Outlook = Known & { isOpen: boolean };
+type ExitFacts = Known & { isOpen: boolean };
 
 /**
  * The exit that a device has as soon as it is given this order: the first that is up. But devices with the same order
@@ -76,7 +76,7 @@ function isTunnelUp(name: string, tunnels: Known["tunnels"]): boolean {
 }
 
 /** Everything that becomes of a device which is given this order, as sentences. */
-export function whatChanges(device: Device, order: Exits, known: Outlook): string[] {
+export function whatChanges(device: Device, order: Exits, known: ExitFacts): string[] {
   const title = titleOf(device);
   const tunnels = order.filter((exit) => exit !== BLOCKED);
   const schedule = known.scheduled?.get(device.id);
@@ -107,7 +107,7 @@ function replacedText({ exit_order, assigned, exit }: Device): string {
     : say("It then has these instead of the default exit.");
 }
 
-function nowText({ exit }: Device, order: Exits, known: Outlook): string {
+function nowText({ exit }: Device, order: Exits, known: ExitFacts): string {
   const taken = takenAtOnce(order, known);
   if (!isForeseen(order, taken, known)) return say("It uses the first that is up.");
   if (known.isOpen && (taken === null || taken === BLOCKED))

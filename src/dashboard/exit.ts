@@ -90,7 +90,7 @@ export function isNetwork(device: Device): boolean {
   return device.id.includes("/") && !isRemote(device);
 }
 
-/** A phone on the road, say, which comes in by WireGuard. */
+/** A phone away from home, say, which comes in by WireGuard. */
 export function isRemote({ kind }: Device): boolean {
   return kind === "remote";
 }

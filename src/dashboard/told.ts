@@ -43,7 +43,7 @@ export function tunnelLook(row: { state: StateName; unanswered?: boolean }): Loo
 }
 
 /** A tunnel's state at some time. */
-interface Told {
+interface TunnelSnapshot {
   tunnel: string;
   state: StateName;
   server: string;
@@ -54,7 +54,7 @@ interface Told {
 }
 
 /** What has happened: "Tunnel tv: connected to Oslo, Norway (no-1)." */
-export function eventText(told: Told): string {
+export function eventText(told: TunnelSnapshot): string {
   const text = say(
     "{tunnel, select, main {Main tunnel} other {Tunnel {tunnel}}}: {state, select, unanswered {{where} carries no data} connected {connected to {where}} connecting {connecting to {where}} reconnecting {no answer from {where}; the gateway keeps trying, and its devices are blocked meanwhile} failed {the connection to {where} failed} other {disconnected}}.",
     partsOf(told),
@@ -71,20 +71,20 @@ function movedText({ from, because }: Moved): string {
 }
 
 /** What was so for a while. */
-export function pastText(told: Told): string {
+export function pastText(told: TunnelSnapshot): string {
   return say(
     "{tunnel, select, main {Main tunnel} other {Tunnel {tunnel}}}: {state, select, unanswered {{where} carried nothing} connected {connected to {where}} connecting {connecting to {where}} reconnecting {no answer from {where}} failed {the connection to {where} failed} other {disconnected}}.",
     partsOf(told),
   );
 }
 
-function partsOf(told: Told): Record<"tunnel" | "state" | "where", string> {
+function partsOf(told: TunnelSnapshot): Record<"tunnel" | "state" | "where", string> {
   const { tunnel, state, unanswered } = told;
   return { tunnel, state: unanswered ? "unanswered" : state, where: whereOf(told) };
 }
 
 /** The server of that time. */
-function whereOf({ server, location, via }: Told): string {
+function whereOf({ server, location, via }: TunnelSnapshot): string {
   if (server === "") return say("its server");
   return viaText(location === "" ? server : `${location} (${server})`, via);
 }

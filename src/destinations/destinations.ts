@@ -254,7 +254,7 @@ export class Destinations {
     });
   }
 
-  /** The exit of a device on the road; null for others. */
+  /** The exit of a remote device; null for others. */
   private roadExitOf(id: DeviceId): Exit | null {
     return this.deps.killSwitch.remote?.devices.find((device) => device.id === id)?.exit ?? null;
   }

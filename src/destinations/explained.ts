@@ -29,7 +29,7 @@ interface Facts {
   /** The exit of a device, in words. */
   exitOf: (id: DeviceId) => string;
   nameOf: (id: DeviceId) => string | null;
-  /** The exit of a device on the road; null for others. */
+  /** The exit of a remote device; null for others. */
   roadExitOf: (id: DeviceId) => Exit | null;
   ownerOf: (prefix: Prefix) => string | null;
   isOpen: (exit: Exit) => boolean;

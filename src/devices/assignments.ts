@@ -39,7 +39,7 @@ interface Deps {
   fixed: Pick<FixedAddresses, "apply">;
   limits: Pick<Limits, "apply" | "take">;
   deviceAt: DeviceAt;
-  /** Whether it is a device on the road: those have a limit of their own. */
+  /** Whether it is a remote device: those have a limit of their own. */
   isRemote: (id: DeviceId) => boolean;
   /** Gets the decisions before and after each change that is in force. */
   onChange: (before: Decisions, after: Decisions) => void;

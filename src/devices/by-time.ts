@@ -34,7 +34,7 @@ interface Deps {
   onChange: (id: LimitId) => void;
 }
 
-/** What schedules give devices and everybody else, who has no exit by a schedule. */
+/** What schedules give devices and all others, who has no exit by a schedule. */
 export function allByTime(deps: Deps): AllByTime {
   return {
     exit: new Scheduled<string>(deps, "exit", exitIn),

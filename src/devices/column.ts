@@ -1,7 +1,7 @@
 import { type LimitId, parseLimitId } from "./id.ts";
 
 /**
- * One field of all devices, and of everybody else: what people have given, and over it what schedules give for a time;
+ * One field of all devices, and of all others: what people have given, and over it what schedules give for a time;
  * null is nothing for that time.
  */
 export interface Column<Value> {

@@ -35,7 +35,7 @@ import type { DeviceEvents } from "./updates.ts";
 import type { GivenQuota, Rate } from "./values.ts";
 
 export interface DevicesEvents extends DeviceEvents {
-  /** What everybody else has, or shares, may have changed. */
+  /** What all others have, or shares, may have changed. */
   shared_limits: null;
 }
 
@@ -300,7 +300,7 @@ export class Devices {
     return this.assignments.of(id).name;
   }
 
-  /** To be called when devices on the road were added or removed, or may come in or not any more. */
+  /** To be called when remote devices were added or removed, or may come in or not any more. */
   remoteChanged(): void {
     this.linksChanged();
     this.rows.touch(this.roster.ids);

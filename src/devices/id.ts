@@ -27,7 +27,7 @@ export function deviceIdIn(text: string, field = "id"): DeviceId {
   throw new GatewayError("bad_request", `${field}: ${prefix === null ? EXPECTED : faultOf(prefix)}`);
 }
 
-/** Whether it can be a device on the road: those have one address of 10.0.0.0/8. */
+/** Whether it can be a remote device: those have one address of 10.0.0.0/8. */
 export function isRemoteId(id: string): boolean {
   return /^10(\.\d+){3}\/32$/.test(id);
 }

@@ -34,7 +34,7 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
-/** What a device, or everybody else, has now. */
+/** What a device, or all others, has now. */
 export interface LimitFigures {
   id: LimitId;
   /** In force. */
@@ -100,7 +100,7 @@ export class Limits {
     });
   }
 
-  /** To be called when the interfaces are first known and when they change, and when devices on the road have changed. */
+  /** To be called when the interfaces are first known and when they change, and when remote devices have changed. */
   async insideIs(inside: readonly string[]): Promise<void> {
     this.inside = inside;
     if (!this.isNone) await this.queue.add(() => this.settle());

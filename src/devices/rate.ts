@@ -48,7 +48,7 @@ export const RATE: Field<Rate> = {
   }),
 };
 
-/** The rate that a client has given for a device or for everybody else; null is none. */
+/** The rate that a client has given for a device or for all others; null is none. */
 export function rateIn(isSingle: boolean, rate: Rate | null, field = "rate"): Rate | null {
   if (rate === null) return null;
   assertSingle(isSingle);

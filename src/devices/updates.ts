@@ -13,7 +13,7 @@ const MAX_AT_ONCE = 50;
 
 /** The fields that listeners are told. They read the rest, such as whether a person chose the exit. */
 type Row = DeviceUpdate & Pick<Device, "named" | "exit_order" | "assigned" | "rate" | "quota" | LabelKey>;
-type Told = Omit<Row, "quota"> & ReturnType<typeof quotaTold>;
+type RowUpdate = Omit<Row, "quota"> & ReturnType<typeof quotaTold>;
 
 interface Deps {
   clock: Pick<Host, "sleep">;
@@ -32,7 +32,7 @@ export interface DeviceEvents {
 
 /** Tells listeners of each change of a device, and of nothing that they already know. */
 export class Updates {
-  private readonly told = new Map<DeviceId, Told>();
+  private readonly told = new Map<DeviceId, RowUpdate>();
   private readonly changed = new Set<DeviceId>();
   private isGathering = false;
   /** Called after listeners have been told. */
@@ -83,7 +83,7 @@ export class Updates {
       return;
     }
     const { name, named, exit, exit_order, assigned, online, rate, quota } = row;
-    const told: Told = {
+    const told: RowUpdate = {
       id,
       name,
       named,

@@ -12,9 +12,9 @@ import { HEADER_BYTES, Malformed, nameIn, type Record, recordsIn, TYPE, viewOf }
 
 /** Devices and the kernel keep an address for at least this long. */
 export const SHORTEST_TTL_SECONDS = 60;
-const LONGEST_TTL_SECONDS = 86_400;
+const MAX_TTL_SECONDS = 86_400;
 /** That there is no such name may change at any moment (RFC 2308, section 5 permits hours). */
-const LONGEST_NEGATIVE_SECONDS = 300;
+const MAX_NEGATIVE_SECONDS = 300;
 /** The longest answer that is kept and passed on. */
 export const MAX_ANSWER_BYTES = 16_384;
 /** To read one takes some ten microseconds, and anyone can have thousands told for a name of theirs. */
@@ -245,12 +245,12 @@ function raise(view: DataView, at: number): void {
   const ttl = view.getUint32(at);
   // Above this, a TTL counts as 0 (RFC 2181, section 8).
   const meant = ttl > 0x7fff_ffff ? 0 : ttl;
-  view.setUint32(at, Math.min(Math.max(meant, SHORTEST_TTL_SECONDS), LONGEST_TTL_SECONDS));
+  view.setUint32(at, Math.min(Math.max(meant, SHORTEST_TTL_SECONDS), MAX_TTL_SECONDS));
 }
 
 function ttlOf(rcode: number, records: readonly Record[], raised: DataView): number {
   if (rcode !== RCODE.ok && rcode !== RCODE.noName) return 0;
-  const shortest = Math.min(LONGEST_TTL_SECONDS, ...records.map(({ ttlAt }) => raised.getUint32(ttlAt)));
+  const shortest = Math.min(MAX_TTL_SECONDS, ...records.map(({ ttlAt }) => raised.getUint32(ttlAt)));
   const isNegative = rcode === RCODE.noName || !records.some(({ section }) => section === "answer");
-  return isNegative ? Math.min(shortest, LONGEST_NEGATIVE_SECONDS) : shortest;
+  return isNegative ? Math.min(shortest, MAX_NEGATIVE_SECONDS) : shortest;
 }

@@ -12,7 +12,7 @@ import type { Host } from "../system/host.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import type { ActiveForward, Until } from "./active-forward.ts";
 import { Addresses } from "./addresses.ts";
-import type { Opener, Way } from "./opener.ts";
+import type { Opener, TunnelEnd } from "./opener.ts";
 import { Permits } from "./permits.ts";
 import { placeOf } from "./place.ts";
 import { type ForwardPath, type Opened, PortLease } from "./port-lease.ts";
@@ -141,7 +141,7 @@ export class HeldForwards {
   }
 
   /** Does work on a way after the work that was begun there before. */
-  inTurn<T>({ tunnel }: Way, work: () => Promise<T>): Promise<T> {
+  inTurn<T>({ tunnel }: TunnelEnd, work: () => Promise<T>): Promise<T> {
     const queue = this.queues.get(tunnel) ?? new Queue();
     this.queues.set(tunnel, queue);
     return queue.add(work);

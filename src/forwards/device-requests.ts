@@ -3,7 +3,7 @@ import { GatewayError } from "../base/errors.ts";
 import { type Mac, parseMac } from "../base/mac.ts";
 import type { Session } from "../tunnel/session.ts";
 import type { HeldForwards, HeldForwardsDeps } from "./active-forwards.ts";
-import { type Opener, PortRefusal, type Way } from "./opener.ts";
+import { type Opener, PortRefusal, type TunnelEnd } from "./opener.ts";
 import { placeOf } from "./place.ts";
 import type { GrantedPort, PortRelease, PortRequest } from "./request.ts";
 import { DNS_PORT, FORWARDS } from "./saved.ts";
@@ -83,7 +83,7 @@ export class DeviceRequests {
     return answer;
   }
 
-  private askedAddress(way: Way, opener: Opener): Promise<Address | null> {
+  private askedAddress(way: TunnelEnd, opener: Opener): Promise<Address | null> {
     const { signal } = new AbortController();
     const ask = async () => (await opener.publicAddress?.(way, signal)) ?? null;
     return this.forwards.permits.whileAsking({ way, opener }, () => this.forwards.inTurn(way, ask));

@@ -6,7 +6,7 @@ import type { Texts } from "../base/saved.ts";
 import { type ActiveForward, type GivenId, idIn } from "./active-forward.ts";
 import { HeldForwards, type HeldForwardsDeps } from "./active-forwards.ts";
 import { DeviceRequests } from "./device-requests.ts";
-import type { Way } from "./opener.ts";
+import type { TunnelEnd } from "./opener.ts";
 import type { GrantedPort, PortRelease, PortRequest } from "./request.ts";
 import { DNS_PORT, FORWARDS, keyOf, type SavedForward } from "./saved.ts";
 import type { Forward, ForwardChange } from "./schema.ts";
@@ -113,7 +113,7 @@ export class Forwards {
   }
 
   /** The server of a tunnel has lost its ports. They are requested again, after the random wait of RFC 6886, 3.7. */
-  async renewAll({ session }: Way): Promise<void> {
+  async renewAll({ session }: TunnelEnd): Promise<void> {
     await this.deps.host.sleep(this.deps.host.random() * LOST_WITHIN_MS);
     for (const { keeper } of this.held.all) if (keeper.opened?.way.session === session) keeper.renewNow();
   }

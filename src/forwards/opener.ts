@@ -12,7 +12,7 @@ export type OpenerKind = (typeof OPENER_KINDS)[number];
 export type ProviderOpener = Exclude<OpenerKind, "fixed">;
 
 /** The end of a tunnel at which a provider opens ports. */
-export interface Way {
+export interface TunnelEnd {
   /** The tunnel's name. */
   tunnel: string;
   /** Its current session: interface, mark, server. A new session is another way. */
@@ -56,14 +56,14 @@ export interface Contact {
 export interface Opener {
   readonly kind: OpenerKind;
   /** Null if the opener sends nothing. */
-  contact(way: Way): Contact | null;
-  open(way: Way, wanted: WantedPort, signal: AbortSignal): Promise<OpenPort>;
+  contact(way: TunnelEnd): Contact | null;
+  open(way: TunnelEnd, wanted: WantedPort, signal: AbortSignal): Promise<OpenPort>;
   /** Resolves with the same numbers, or with others if the provider gives another port now. */
-  renew(way: Way, port: OpenPort, signal: AbortSignal): Promise<OpenPort>;
+  renew(way: TunnelEnd, port: OpenPort, signal: AbortSignal): Promise<OpenPort>;
   /** The provider's public address, if it can be asked without a port; null if it does not say. */
-  publicAddress?(way: Way, signal: AbortSignal): Promise<Address | null>;
+  publicAddress?(way: TunnelEnd, signal: AbortSignal): Promise<Address | null>;
   /** Called for a port that is no longer wanted while its session is up. */
-  close(way: Way, port: OpenPort, signal: AbortSignal): Promise<void>;
+  close(way: TunnelEnd, port: OpenPort, signal: AbortSignal): Promise<void>;
 }
 
 /** `unsupported`: the provider or the server has no forwarded ports; `refused`: not for this key or account. */

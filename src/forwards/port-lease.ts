@@ -1,7 +1,7 @@
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 import { pauseAfter } from "../tunnel/backoff.ts";
-import { type Opener, type OpenPort, PortRefusal, type WantedPort, type Way } from "./opener.ts";
+import { type Opener, type OpenPort, PortRefusal, type TunnelEnd, type WantedPort } from "./opener.ts";
 
 /** A NAT-PMP client repeats its request for a minute, but people wait for the result of the first one. */
 const ANSWER_WITHIN_MS = 15_000;
@@ -12,7 +12,7 @@ const MAX_PAUSE_MS = 86_400_000;
 
 /** A port that is open on a way. */
 export interface Opened {
-  way: Way;
+  way: TunnelEnd;
   opener: Opener;
   port: OpenPort;
   /** A time of the monotonic clock. */
@@ -22,7 +22,7 @@ export interface Opened {
 
 /** Where a port can be opened now; `why` is set if that has to wait, although the tunnel may still be there. */
 export interface ForwardPath {
-  way: Way | null;
+  way: TunnelEnd | null;
   why: string | null;
 }
 
@@ -30,13 +30,13 @@ interface Deps {
   host: Pick<Host, "sleep" | "monotonic">;
   place: () => ForwardPath;
   /** Throws `PortRefusal` if the provider opens none. */
-  openerFor: (way: Way) => Opener;
+  openerFor: (way: TunnelEnd) => Opener;
   /** The port to ask for. Throws `PortRefusal` if another forward has it. */
-  wanted: (way: Way) => WantedPort;
+  wanted: (way: TunnelEnd) => WantedPort;
   /** Throws `PortRefusal` if another forward has the port that the provider gave. */
-  check: (way: Way, port: OpenPort) => void;
+  check: (way: TunnelEnd, port: OpenPort) => void;
   /** Runs work on a way after the work that was begun there before. */
-  inTurn: <T>(way: Way, work: () => Promise<T>) => Promise<T>;
+  inTurn: <T>(way: TunnelEnd, work: () => Promise<T>) => Promise<T>;
   /** To be called after each change; resolves once the firewall has it. */
   changed: () => Promise<void>;
 }
@@ -46,7 +46,7 @@ export class PortLease {
   /** The port that is open, or was open on a session that has ended. */
   opened: Opened | null = null;
   /** The present request for one. */
-  asked: { way: Way; opener: Opener } | null = null;
+  asked: { way: TunnelEnd; opener: Opener } | null = null;
   /** Whether it waits before it tries again. */
   get isIdle(): boolean {
     return this.failure !== null && this.asked === null;
@@ -158,7 +158,7 @@ export class PortLease {
   }
 
   /** The port that the device's former tunnel has open is closed. One of a session that has ended is only forgotten. */
-  private async leave(way: Way | null): Promise<void> {
+  private async leave(way: TunnelEnd | null): Promise<void> {
     const { opened } = this;
     if (opened === null || opened.way.tunnel === way?.tunnel) return;
     this.opened = null;
@@ -166,7 +166,7 @@ export class PortLease {
     await this.close(opened);
   }
 
-  private async ask(way: Way): Promise<void> {
+  private async ask(way: TunnelEnd): Promise<void> {
     const opener = this.deps.openerFor(way);
     this.asked = { way, opener };
     this.attempt = new AbortController();
@@ -185,7 +185,7 @@ export class PortLease {
     }
   }
 
-  private answer(way: Way, opener: Opener, signal: AbortSignal): Promise<OpenPort> {
+  private answer(way: TunnelEnd, opener: Opener, signal: AbortSignal): Promise<OpenPort> {
     const { opened } = this;
     return opened !== null && this.isOpenOn(way)
       ? opener.renew(way, opened.port, signal)
@@ -235,7 +235,7 @@ export class PortLease {
     }
   }
 
-  private isOpenOn(way: Way | null): boolean {
+  private isOpenOn(way: TunnelEnd | null): boolean {
     return this.opened !== null && this.opened.way.session === way?.session;
   }
 

@@ -1,6 +1,6 @@
 import { tunnelTitle } from "../shared/words.ts";
 import type { ActiveForward } from "./active-forward.ts";
-import { type OpenPort, PortRefusal, type WantedPort, type Way } from "./opener.ts";
+import { type OpenPort, PortRefusal, type TunnelEnd, type WantedPort } from "./opener.ts";
 import type { Opened } from "./port-lease.ts";
 import type { ReservedPort } from "./reserved-port.ts";
 
@@ -12,7 +12,7 @@ type Reserved = Pick<ReservedPort, "has">;
  */
 export function wantedBy(
   held: ActiveForward,
-  way: Way,
+  way: TunnelEnd,
   all: readonly ActiveForward[],
   reserved: Reserved,
 ): WantedPort {
@@ -28,7 +28,7 @@ export function wantedBy(
 /** Throws `PortRefusal` if another forward has the inside port. */
 export function refuseTaken(
   held: ActiveForward,
-  way: Way,
+  way: TunnelEnd,
   { inside }: Pick<OpenPort, "inside">,
   all: readonly ActiveForward[],
   reserved: Reserved,
@@ -45,7 +45,7 @@ export function refuseTaken(
   );
 }
 
-function othersOn(way: Way, held: ActiveForward, all: readonly ActiveForward[]): Opened[] {
+function othersOn(way: TunnelEnd, held: ActiveForward, all: readonly ActiveForward[]): Opened[] {
   return all.flatMap(({ protocol, keeper }) => {
     const { opened } = keeper;
     const isSame = keeper === held.keeper || protocol !== held.protocol;

@@ -14,7 +14,7 @@ import type { Forwards } from "../forwards/forwards.ts";
 import type { History } from "../history/history.ts";
 import type { Alerts } from "../journal/alerts.ts";
 import type { Journal } from "../journal/journal.ts";
-import type { Bounds } from "../network/bounds.ts";
+import type { ConntrackGuard } from "../network/bounds.ts";
 import type { FairQueues } from "../network/fair-queues.ts";
 import type { OtherRouters } from "../network/other-routers.ts";
 import type { Notifications } from "../notifications/notifications.ts";
@@ -44,7 +44,7 @@ import type { ShownEvents } from "./messages.ts";
 import type { ShownBroker } from "./settings-schema.ts";
 
 /** What a request gives a route. */
-export interface Given {
+export interface RouteInput {
   params: Record<string, unknown>;
   query: unknown;
   body: unknown;
@@ -82,7 +82,7 @@ export interface Domain {
   history: History;
   checkup: Checkup;
   otherRouters: OtherRouters;
-  bounds: Bounds;
+  bounds: ConntrackGuard;
   events: Pick<Bus<ShownEvents>, "subscribe">;
   alerts: Pick<Alerts, "count">;
   settings: Pick<Settings, "dhcp" | "portMapping">;
@@ -101,7 +101,7 @@ export interface Domain {
   serverOf: (request: Request) => Server<SocketData> | null;
   eventSockets: EventSockets;
   /** What answers a GET, by its path, for whoever needs several answers at once. */
-  readings: Map<string, (given: Given) => unknown>;
+  readings: Map<string, (given: RouteInput) => unknown>;
   clients: Clients;
   bodies: Bodies;
 }

@@ -3,11 +3,11 @@ import { Type } from "typebox";
 import { nextTurn, Queue } from "../base/queue.ts";
 import { paced, shared } from "../base/readings.ts";
 import { jsonBody, unusedBody } from "./body.ts";
-import type { Domain, Given } from "./domain.ts";
+import type { Domain, RouteInput } from "./domain.ts";
 import type { Fields, Route } from "./route.ts";
 import { standardSchema } from "./standard-schema.ts";
 
-type Run = (given: Given) => unknown;
+type Run = (given: RouteInput) => unknown;
 
 /** Adds routes to an app of Elysia. */
 export function register(app: Elysia, routes: readonly Route[], domain: Domain): void {
@@ -26,12 +26,12 @@ export function register(app: Elysia, routes: readonly Route[], domain: Domain):
 }
 
 function runOf({ run, together }: Route, domain: Domain, queue: Queue): Run {
-  const once = async (given: Given) => {
+  const once = async (given: RouteInput) => {
     const answer = await run(domain, given);
     return answer === undefined ? { success: true } : answer;
   };
   if (together === "shared") {
-    const read = shared(() => once({} as Given));
+    const read = shared(() => once({} as RouteInput));
     return async () => {
       const answer = await read();
       return answer instanceof Response ? answer.clone() : answer;
@@ -44,12 +44,12 @@ function runOf({ run, together }: Route, domain: Domain, queue: Queue): Run {
 // Elysia reads the source of a handler to find out which parts of a request it has to parse.
 const withoutQuery =
   (run: Run) =>
-  ({ request, params, body }: Given) =>
-    run({ request, params, body } as Given);
+  ({ request, params, body }: RouteInput) =>
+    run({ request, params, body } as RouteInput);
 const withQuery =
   (run: Run) =>
-  ({ request, params, query }: Given) =>
-    run({ request, params, query } as Given);
+  ({ request, params, query }: RouteInput) =>
+    run({ request, params, query } as RouteInput);
 
 function schemasOf({ params, query, body, answers }: Route) {
   return {

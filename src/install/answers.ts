@@ -2,7 +2,7 @@ import { GatewayError } from "../base/errors.ts";
 import { FLAGS } from "../base/flags.ts";
 import type { Settings } from "../base/settings.ts";
 import type { HostNetwork } from "../network/host-network.ts";
-import type { Given } from "./environment.ts";
+import type { GivenSettings } from "./environment.ts";
 import { PATHS } from "./paths.ts";
 
 /** The settings that a first installation asks for, unless a flag gives them. */
@@ -17,7 +17,7 @@ export function assertSomebody(): void {
 export type Ask = (question: string) => string | null;
 
 /** The given settings and the answers; an empty answer leaves a setting to the gateway. */
-export function answered(given: Given, { lans, uplink }: HostNetwork, ask: Ask): Given {
+export function answered(given: GivenSettings, { lans, uplink }: HostNetwork, ask: Ask): GivenSettings {
   const found = {
     lan: lans.map((lan) => lan.interface).join(", ") || "none yet",
     uplink: uplink ?? "none yet",
@@ -39,11 +39,11 @@ export function answered(given: Given, { lans, uplink }: HostNetwork, ask: Ask):
  * not choose the uplink as LAN, asks whether to remove it.
  */
 export function repaired(
-  given: Given,
+  given: GivenSettings,
   { lan }: Pick<Settings, "lan">,
   { network: { uplink }, byDefault }: { network: HostNetwork; byDefault: HostNetwork },
   agrees: (question: string) => boolean,
-): Given {
+): GivenSettings {
   const found = byDefault.lans.map((one) => one.interface);
   if (given.lan !== undefined || uplink === null || !lan.includes(uplink)) return given;
   if (found.length === 0 || found.includes(uplink)) return given;

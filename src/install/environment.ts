@@ -4,13 +4,13 @@ import { type Settings, settingsFrom } from "../base/settings.ts";
 import { PATHS } from "./paths.ts";
 
 /** The text of each given setting; the others have their defaults. */
-export type Given = Partial<Record<keyof Settings, string>>;
+export type GivenSettings = Partial<Record<keyof Settings, string>>;
 
 /** The settings that `install` takes, in the order of the command line; it decides itself where its state is. */
 export const INSTALLABLE = (Object.keys(FLAGS) as (keyof Settings)[]).filter((key) => key !== "stateDir");
 
 /** The environment file (systemd.exec(5), EnvironmentFile) with `given` in it; the rest of `present` stays. */
-export function environmentWith(present: string | null, given: Given): string {
+export function environmentWith(present: string | null, given: GivenSettings): string {
   let text = present ?? template();
   for (const key of INSTALLABLE) {
     const value = given[key];
@@ -22,8 +22,8 @@ export function environmentWith(present: string | null, given: Given): string {
 }
 
 /** The settings in an environment file, as systemd reads it: the last line of a variable counts. */
-export function givenIn(text: string): Given {
-  const given: Given = {};
+export function givenIn(text: string): GivenSettings {
+  const given: GivenSettings = {};
   for (const key of INSTALLABLE) {
     const value = [...text.matchAll(new RegExp(`${assignmentOf(FLAGS[key].variable)}(.*)$`, "gm"))].at(
       -1,
@@ -34,7 +34,7 @@ export function givenIn(text: string): Given {
 }
 
 /** Like `settingsFrom`, but flags override the file, and an error in the file names the file. */
-export function settingsWith(file: Given, flags: Given): Settings {
+export function settingsWith(file: GivenSettings, flags: GivenSettings): Settings {
   settingsFrom(flags);
   try {
     return settingsFrom({ ...file, ...flags });

@@ -19,7 +19,7 @@ import { type Layout, OWN_LAYOUT, PACKAGED } from "../system/layout.ts";
 import { LinuxHost, SELF_COMMAND } from "../system/linux.ts";
 import { assertAdministrator } from "../system/machine.ts";
 import { answered, assertSomebody, repaired } from "./answers.ts";
-import { type Given, givenIn, settingsWith } from "./environment.ts";
+import { type GivenSettings, givenIn, settingsWith } from "./environment.ts";
 import { isOnLan, type Machine, machineOf } from "./machine.ts";
 import { PATHS } from "./paths.ts";
 import { assertFiles, installPlan } from "./plan.ts";
@@ -38,11 +38,15 @@ export interface Choices {
 interface Survey {
   machine: Machine;
   settings: Settings;
-  given: Given;
+  given: GivenSettings;
 }
 
 /** Makes this machine a gateway that comes back at each boot. If it is run again, it upgrades the gateway. */
-export async function install(command: Layout["command"], flags: Given, choices: Choices): Promise<void> {
+export async function install(
+  command: Layout["command"],
+  flags: GivenSettings,
+  choices: Choices,
+): Promise<void> {
   assertCommand(command, OWN_LAYOUT, existsSync(PACKAGED.program));
   const host = new LinuxHost();
   const { machine: found, settings, given } = await survey(host, flags, choices);
@@ -105,11 +109,11 @@ async function assertAloneOn(
 }
 
 /** The LAN's IPv6 prefix is made once, and stays in the settings. */
-function withUla(given: Given, { dhcp, ula }: Settings): Given {
+function withUla(given: GivenSettings, { dhcp, ula }: Settings): GivenSettings {
   return dhcp === null || ula !== null ? given : { ...given, ula: randomUla() };
 }
 
-async function survey(host: Host, flags: Given, choices: Choices): Promise<Survey> {
+async function survey(host: Host, flags: GivenSettings, choices: Choices): Promise<Survey> {
   const environment = await host.read(PATHS.environment);
   const given = givenTo(environment, flags);
   // Report wrong settings before anything is asked or done.
@@ -137,7 +141,7 @@ async function byDefault(host: Host, settings: Settings): Promise<HostNetwork> {
 }
 
 /** The flags, and what is on in new installations only, because others work as they are. */
-export function givenTo(environment: string | null, flags: Given): Given {
+export function givenTo(environment: string | null, flags: GivenSettings): GivenSettings {
   return environment === null ? { https: "on", ...flags } : flags;
 }
 

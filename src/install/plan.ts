@@ -9,7 +9,7 @@ import type { Host } from "../system/host.ts";
 import { BY_HAND, type Layout } from "../system/layout.ts";
 import { versionNote } from "../system/setup.ts";
 import { dhcpPlan } from "./dhcp.ts";
-import { environmentWith, type Given, givenIn, interfaceIn } from "./environment.ts";
+import { environmentWith, type GivenSettings, givenIn, interfaceIn } from "./environment.ts";
 import type { Machine } from "./machine.ts";
 import { BOUND_MODULES, FIREWALL_MODULES } from "./modules.ts";
 import { CLOCK_UNIT, KILL_SWITCH_UNIT, PATHS, SERVICE_UNIT } from "./paths.ts";
@@ -19,7 +19,7 @@ import { NFTABLES_DROP_IN, unitsFor } from "./units.ts";
 
 interface Installation {
   machine: Machine;
-  given: Given;
+  given: GivenSettings;
   layout: Layout;
   /** The path of this program. */
   program: string;
@@ -94,7 +94,7 @@ function unitSteps(layout: Layout): Step[] {
  * The present LAN and uplink, unless settings name them. At boot the service starts before the network and would not
  * know the uplink. Without the uplink's routing rule, the kernel refuses the default route from DHCP.
  */
-function foundOn({ network, environment }: Machine, given: Given): Given {
+function foundOn({ network, environment }: Machine, given: GivenSettings): GivenSettings {
   const known = { ...givenIn(environment ?? ""), ...given };
   return {
     ...(known.lan === undefined ? { lan: network.lans.map((lan) => lan.interface).join(",") } : {}),
@@ -111,7 +111,7 @@ const COPIES = [
 ] as const;
 
 /** An https address is not copied, nor is a list of files and addresses. */
-function isCopied(key: keyof Given, from: string): boolean {
+function isCopied(key: keyof GivenSettings, from: string): boolean {
   return from.startsWith("/") && !(key === "notify" && from.includes(","));
 }
 
@@ -124,7 +124,7 @@ const HOMES = /^\/(home|root|run\/user)\//;
  * Throws if a file that a flag names cannot be read, because the steps before its copy would be done by then, or if the
  * service could not read it where it is.
  */
-export async function assertFiles(host: Pick<Host, "read">, given: Given): Promise<void> {
+export async function assertFiles(host: Pick<Host, "read">, given: GivenSettings): Promise<void> {
   const { httpsCert: certificate, httpsKey: key } = given;
   for (const flag of NOT_COPIED) {
     const path = given[flag] ?? "";
@@ -146,7 +146,7 @@ export async function assertFiles(host: Pick<Host, "read">, given: Given): Promi
 }
 
 /** The service cannot read home folders, so files that the settings name are copied to a folder that it can read. */
-function keptFiles(given: Given): { kept: Given; copies: Step[] } {
+function keptFiles(given: GivenSettings): { kept: GivenSettings; copies: Step[] } {
   const kept = { ...given };
   const copies: Step[] = [];
   for (const [key, path] of COPIES) {

@@ -6,7 +6,7 @@ import { OWN_NUMBERS } from "../killswitch/kernel-rules.ts";
 import { allLinks } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { type Layout, PACKAGED, setupCommand } from "../system/layout.ts";
-import { type Given, interfaceIn, portIn } from "./environment.ts";
+import { type GivenSettings, interfaceIn, portIn } from "./environment.ts";
 import { isOnLan, type Machine } from "./machine.ts";
 import { PATHS } from "./paths.ts";
 
@@ -33,7 +33,7 @@ export function assertCommand(command: Layout["command"], own: Layout, isPackage
 }
 
 /** Throws if this machine cannot be a gateway, and says what to do; `given` are the flags. */
-export function assertFit(machine: Machine, settings: Settings, given: Given): void {
+export function assertFit(machine: Machine, settings: Settings, given: GivenSettings): void {
   const { architecture, systemd, network, forgetful, foreignRules, withoutModules, facts } = machine;
   if (architecture !== null && architecture !== OWN_ARCHITECTURE) {
     throw unable(
@@ -121,7 +121,11 @@ export function assertNotCutOff({ network, sshClient }: Machine): void {
 }
 
 /** A typing error must not become a kill switch without an uplink. A LAN card that was removed later is no error. */
-function assertInterfaces({ interfaces, network }: Machine, { lan, uplink }: Settings, given: Given): void {
+function assertInterfaces(
+  { interfaces, network }: Machine,
+  { lan, uplink }: Settings,
+  given: GivenSettings,
+): void {
   const named = [
     ...lan.map((name) => ["lan", name] as const),
     ...(uplink === null ? [] : [["uplink", uplink] as const]),

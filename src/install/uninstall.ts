@@ -13,7 +13,7 @@ import { filesPlan, networkPlan, type Removal, staysText, stopPlan, uninstallPla
 import { carryOut, type Surroundings } from "./run.ts";
 import { textOf } from "./step.ts";
 
-export interface Farewell {
+export interface UninstallOptions {
   dryRun: boolean;
   /** Asks no questions. */
   yes: boolean;
@@ -22,7 +22,7 @@ export interface Farewell {
 }
 
 /** Restores the machine to what it was before `install`. */
-export async function uninstall({ dryRun, yes, removeState }: Farewell): Promise<void> {
+export async function uninstall({ dryRun, yes, removeState }: UninstallOptions): Promise<void> {
   assertMachine();
   const host = new LinuxHost();
   const [environment, sysctlsBefore] = await Promise.all([

@@ -4,7 +4,7 @@ import type { Log } from "../base/log.ts";
 import type { StoredEvent } from "../store/event-rows.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
-import { type Happening, JournalEntry, type JournalPage } from "./schema.ts";
+import { JournalEntry, type JournalPage, type NewJournalEntry } from "./schema.ts";
 
 interface Deps {
   clock: Pick<Host, "now" | "sleep">;
@@ -43,7 +43,7 @@ export class Journal {
 
   constructor(private readonly deps: Deps) {}
 
-  add(happening: Happening): void {
+  add(happening: NewJournalEntry): void {
     this.lastId ??= this.deps.store.events({ ...ALL, most: 1 })[0]?.id ?? 0;
     this.lastId += 1;
     const at = Math.round(this.deps.clock.now());

@@ -54,7 +54,7 @@ export const JournalPage = Type.Object(
 export type JournalPage = Static<typeof JournalPage>;
 
 /** The event without the fields that the journal adds. */
-export type Happening = JournalEntry extends infer Entry
+export type NewJournalEntry = JournalEntry extends infer Entry
   ? Entry extends JournalEntry
     ? Omit<Entry, "id" | "at">
     : never

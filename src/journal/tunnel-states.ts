@@ -1,12 +1,12 @@
 import { lineOf } from "../base/log.ts";
 import { isUnanswered, type State } from "../tunnel/state.ts";
 import type { Journal } from "./journal.ts";
-import type { Happening } from "./schema.ts";
+import type { NewJournalEntry } from "./schema.ts";
 
 /** It may quote what a tool of the kernel has printed. */
 const MAX_ERROR_CHARACTERS = 1_000;
 
-type TunnelState = Extract<Happening, { type: "tunnel_state" }>;
+type TunnelState = Extract<NewJournalEntry, { type: "tunnel_state" }>;
 
 /**
  * Writes a tunnel's changes of state into the journal. States on the way to another one are left out. So are tunnels

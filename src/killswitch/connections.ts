@@ -172,7 +172,7 @@ function isForwarded(
 }
 
 /**
- * Whether a device on the road may no longer have this connection to the LAN or to the gateway. The next device with its
+ * Whether a remote device may no longer have this connection to the LAN or to the gateway. The next device with its
  * address would get the replies.
  */
 function isOfFormerRemote({ original }: Connection, { remote, addresses }: Policy): boolean {

@@ -14,7 +14,7 @@ export function byDestination(policy: Policy, family: Family): string[] {
   return jumpTo(scopesOf(policy, family).lan, family);
 }
 
-/** The same for packets of devices on the road. */
+/** The same for packets of remote devices. */
 export function byDestinationFromRemote(policy: Policy): string[] {
   return FAMILIES.flatMap((family) => jumpTo(scopesOf(policy, family).road, family));
 }
@@ -42,7 +42,7 @@ interface Scope {
 interface Scopes {
   lan: Scope;
   road: Scope;
-  /** For networks behind routers, and for devices on the road, that have rules of their own. */
+  /** For networks behind routers, and for remote devices, that have rules of their own. */
   owners: ReadonlyMap<Prefix, Scope>;
   /** For the devices that are known by their MAC addresses. */
   devices: Scope;
@@ -116,7 +116,7 @@ function fromRemote(scopes: Pick<Scopes, "all" | "owners">, { remote }: Policy, 
   return { name, rules };
 }
 
-/** Where the packets of a network or of a device on the road go on. If it is blocked, only its own rules permit more. */
+/** Where the packets of a network or of a remote device go on. If it is blocked, only its own rules permit more. */
 function ofOwner(id: Prefix, exit: Exit, { all, owners }: Pick<Scopes, "all" | "owners">): string {
   const own = owners.get(id);
   const [to = `return ${OWN}`] = own ? goTo(own) : isBlockedExit(exit) ? [] : goTo(all);

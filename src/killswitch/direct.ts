@@ -13,7 +13,7 @@ export const DIRECT = "direct";
 /** The set of the zones of direct devices. */
 export const ZONES = "direct_zones";
 const INTO_UPLINK = "into_uplink";
-/** Above the zones of tunnels and of devices on the road. */
+/** Above the zones of tunnels and of remote devices. */
 const FIRST_DIRECT_ZONE = 0x8000;
 /**
  * A zone has 16 bits. If two devices have the same zone, one that is no longer direct gets late replies while the other

@@ -108,7 +108,7 @@ export class KillSwitch {
     return this.isOn();
   }
 
-  /** How devices on the road come in; null while none may. */
+  /** How remote devices come in; null while none may. */
   get remote(): Remote | null {
     return this.wanted?.policy.remote ?? null;
   }

@@ -86,7 +86,7 @@ export function permitAnnouncements(lan: Lan): string {
   return `oifname "${lan.interface}" ip daddr 224.0.0.1 udp sport 5351 udp dport 5350 accept comment "NAT-PMP: ports may have changed; routers never forward this address"`;
 }
 
-/** The interfaces of the devices that have exits: the LAN's, and that of devices on the road. */
+/** The interfaces of the devices that have exits: the LAN's, and that of remote devices. */
 export function clientLinks(policy: Pick<Policy, "lans" | "remote">): string[] {
   return [...namesOf(policy.lans), ...remoteLinks(policy)];
 }

@@ -49,7 +49,7 @@ export interface Policy {
   announces?: boolean;
   /** Missing while no device may come in from the road. */
   remote?: Remote;
-  /** The home router's addresses, while it is asked to let devices on the road in. */
+  /** The home router's addresses, while it is asked to let remote devices in. */
   routers?: readonly Address[];
   /** Missing while these routers' UPnP is not being searched. */
   searchPort?: number;
@@ -84,7 +84,7 @@ export interface RoutedPrefix {
   exit: DefaultExit;
 }
 
-/** What was decided for a prefix: such a network, or a device on the road, which alone may be direct. */
+/** What was decided for a prefix: such a network, or a remote device, which alone may be direct. */
 export interface DecidedPrefix {
   prefix: Prefix;
   exit: Exit;
@@ -251,7 +251,7 @@ export function canLeaveDirectly({ lans, uplink, online }: Policy): boolean {
   return lans.length > 0 && uplink !== null && online;
 }
 
-/** The same for devices on the road. */
+/** The same for remote devices. */
 export function directRemotes({ remote, uplink, online }: Policy): Remote["devices"] {
   return remote === undefined || uplink === null || !online
     ? []

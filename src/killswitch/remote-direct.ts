@@ -4,7 +4,7 @@ import { byFamily, chain, DNS, isMarked, outsideOf, setMark } from "./match.ts";
 import { directRemotes, type Policy } from "./policy.ts";
 import { remoteZoneOf } from "./remote-part.ts";
 
-/** The chain of direct devices on the road, which have no MAC address. */
+/** The chain of direct remote devices, which have no MAC address. */
 export const REMOTE_DIRECT = "exit_direct_remote";
 const INTO_UPLINK = "remote_into_uplink";
 
@@ -26,7 +26,7 @@ export function leaveDirectlyFromRemote(policy: Policy): string[] {
   ];
 }
 
-/** Between the interface of devices on the road and the uplink, for packets with the mark. */
+/** Between the interface of remote devices and the uplink, for packets with the mark. */
 export function forwardRemoteDirect(policy: Policy): string[] {
   const { remote, uplink } = policy;
   const devices = directRemotes(policy);

@@ -1,6 +1,6 @@
 import { type Address, addressOf, contains, type Prefix } from "../base/address.ts";
 
-/** How devices on the road come in, and what each of them may. */
+/** How remote devices come in, and what each of them may. */
 export interface RemotePart {
   /** The interface from which their packets come. */
   interface: string;

@@ -38,7 +38,7 @@ export function isRemoteRule({ priority, text }: Rule): boolean {
   return priority === PRIORITY.socket && new RegExp(`^${SOCKET} iif lo lookup (main|\\d+)$`).test(text);
 }
 
-/** The routes to devices on the road, in the table with the routes to the LAN. */
+/** The routes to remote devices, in the table with the routes to the LAN. */
 export function routesToRemote({ remote }: Policy, hasIpv6: boolean): TableRoute[] {
   if (remote === undefined) return [];
   const networks = remote.networks.filter((network) => hasIpv6 || familyOf(network) === 4);

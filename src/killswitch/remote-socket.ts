@@ -8,7 +8,7 @@ export const NOT_WIREGUARDS = { first: 1_024, last: 32_767 };
 const UDP = 17;
 
 /**
- * WireGuard's packets at the socket for devices on the road: at that port from anywhere, and from that socket only, which
+ * WireGuard's packets at the socket for remote devices: at that port from anywhere, and from that socket only, which
  * WireGuard lets answer only those that have proven who they are. They are not tracked: a connection of a device that
  * leaves by the same address and port would otherwise take what comes for WireGuard (CVE-2021-3773), and strangers could
  * fill the table of connections.
@@ -23,7 +23,7 @@ export function permitRemoteSocket(direction: "in" | "out", policy: Policy): str
   );
 }
 
-/** Runs before conntrack, on an interface by which devices on the road come in. */
+/** Runs before conntrack, on an interface by which remote devices come in. */
 export function untrackRemote(policy: Policy, link: string, match = ""): string[] {
   const { remote } = policy;
   if (remote === undefined || !waysOf(policy).includes(link)) return [];
@@ -76,7 +76,7 @@ export function toRemoteSocket({ remote, uplink }: Policy): string[] {
   return [`udp dport ${remote.port} ${WIREGUARD} fib daddr type local`];
 }
 
-/** The interfaces by which WireGuard's packets of devices on the road come and go. */
+/** The interfaces by which WireGuard's packets of remote devices come and go. */
 function waysOf(policy: Policy): string[] {
   const { remote, uplink } = policy;
   if (remote === undefined) return [];

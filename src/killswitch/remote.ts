@@ -39,7 +39,7 @@ export function fromRemote(policy: Policy, blocks: boolean): string[] {
   ];
 }
 
-/** On the LAN's interfaces: replies to devices on the road are in no tunnel. The forward chain permits nothing else. */
+/** On the LAN's interfaces: replies to remote devices are in no tunnel. The forward chain permits nothing else. */
 export function repliesToRemote({ remote }: Policy, family: 4 | 6): string[] {
   return byFamily(
     "daddr",
@@ -47,7 +47,7 @@ export function repliesToRemote({ remote }: Policy, family: 4 | 6): string[] {
   ).map((to) => `${to} accept comment "replies to devices on the road are in no tunnel"`);
 }
 
-/** Between the interface, the LAN and the tunnels. Two devices on the road do not reach each other. */
+/** Between the interface, the LAN and the tunnels. Two remote devices do not reach each other. */
 export function forwardRemote({ remote, lans, carrying }: Policy): string[] {
   if (remote === undefined) return [];
   const [from, to] = [`iifname "${remote.interface}"`, `oifname "${remote.interface}"`];

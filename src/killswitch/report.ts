@@ -85,7 +85,7 @@ export async function inspect(host: Host, expected: Expectation): Promise<Inspec
   const direct = directIn(listing);
   const destinations = leadsOutside(listing);
   const more = direct === 0 && !destinations ? [] : rulesOn(expected.network.ipv6, DIRECT_RULES);
-  // Only the service knows which rules to routed networks and for devices on the road there should be.
+  // Only the service knows which rules to routed networks and for remote devices there should be.
   const isTheirs = (rule: Rule) =>
     isRoutedRule(rule) || isRemoteRule(rule) || isRouterRule(rule) || isRelayRule(rule);
   const rules = { ours: ours.filter((rule) => !isTheirs(rule)), ahead };
@@ -112,7 +112,7 @@ export async function inspectOffline(
 /** How many devices a listing of the table lets out of the tunnel. */
 export function directIn(listing: string | null): number {
   const chains = chainsListed(listing ?? "");
-  // Devices on the road have no MAC address, but each has a zone.
+  // Remote devices have no MAC address, but each has a zone.
   const remote = elementsOf(ZONES, chains).filter((zone) => isRemoteZone(Number(zone)));
   return elementsOf(setFor(DIRECT), chains).length + remote.length;
 }

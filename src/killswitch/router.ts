@@ -10,7 +10,7 @@ export const SSDP = { group: mustParseAddress("239.255.255.250"), port: 1900 };
 const PORTS = { 4: [SSDP.port, 5351], 6: [5351] } as const;
 /** NAT-PMP's and PCP's announcements that ports were lost (RFC 6886, section 3.2.1). */
 const ANNOUNCED = "ip daddr 224.0.0.1 udp sport 5351 udp dport 5350";
-/** After those of WireGuard's packets to devices on the road. */
+/** After those of WireGuard's packets to remote devices. */
 const PRIORITY = { router: 33, noRouter: 34 };
 const MARK = `fwmark 0x${ROUTER_MARK.toString(16)}/0x${MARK_MASK.toString(16)}`;
 const UDP = 17;
@@ -18,7 +18,7 @@ const UDP = 17;
 type Routers = Pick<Policy, "uplink" | "routers" | "searchPort">;
 
 /**
- * The service's requests to the home router to let devices on the road in: of the service's own marked sockets, and to
+ * The service's requests to the home router to let remote devices in: of the service's own marked sockets, and to
  * the router itself only, except for the search. Answers are those to such a request, or come to the port that searches:
  * some routers answer a search from another port than the one that was asked.
  */

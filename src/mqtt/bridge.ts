@@ -11,7 +11,7 @@ import type { Host } from "../system/host.ts";
 import { pauseAfter } from "../tunnel/backoff.ts";
 import { type Commanded, carryOut } from "./commands.ts";
 import type { Connection, Message } from "./connection.ts";
-import { messagesOf, type Site } from "./discovery.ts";
+import { type HaNode, messagesOf } from "./discovery.ts";
 import { lastAlert, type Read, readHome, thingsOf } from "./home.ts";
 import { Published, type PublishedEntity } from "./published.ts";
 import { RATES_EVERY_MS, Rates } from "./rates.ts";
@@ -43,7 +43,7 @@ export interface Deps {
   clock: Pick<Host, "sleep" | "monotonic" | "random">;
   store: Pick<Storage, "read" | "write">;
   log: Pick<Log, "info" | "warn">;
-  site: Site;
+  site: HaNode;
   /** Whether Home Assistant may command. */
   commands: boolean;
   /** Throws `GatewayError` if no session is possible. */

@@ -2,7 +2,7 @@ import { DEVICE_FACTS } from "../devices/facts.ts";
 import type { Device } from "../devices/schema.ts";
 import type { UsedQuota } from "../devices/values.ts";
 import type { DeviceCount } from "../dns/device-counts.ts";
-import { componentsOf, stateOf, type Thing } from "./discovery.ts";
+import { componentsOf, type HaDevice, stateOf } from "./discovery.ts";
 import { dnsComponents } from "./dns-entities.ts";
 import { exitComponents } from "./exit.ts";
 import { limitComponents, quotaStateOf, rateStateOf } from "./limit-entities.ts";
@@ -26,7 +26,7 @@ export function deviceThing(
   quota: UsedQuota | undefined,
   dns: DeviceCount | null,
   exits: readonly string[] | null,
-): Thing {
+): HaDevice {
   const { id, name, kind, rate } = device;
   const limits = { rate, quota };
   return {

@@ -26,7 +26,7 @@ type Present = Omit<Entity, "key" | "name" | "from"> & {
 };
 
 /** What Home Assistant shows as one device. */
-export interface Thing {
+export interface HaDevice {
   key: Key;
   name: string;
   model: string;
@@ -34,7 +34,7 @@ export interface Thing {
   states: Readonly<Partial<Record<StateName, unknown>>>;
 }
 
-export interface Site {
+export interface HaNode {
   /** The gateway's name in topics. */
   id: string;
   /** The address of the dashboard. */
@@ -73,7 +73,7 @@ export function stateOf(
 }
 
 /** The retained messages about a thing: its discovery (Home Assistant, "Device discovery payload") and its states. */
-export function messagesOf(thing: Thing, site: Site): [topic: string, payload: string][] {
+export function messagesOf(thing: HaDevice, site: HaNode): [topic: string, payload: string][] {
   const { id } = site;
   const states = Object.entries(thing.states) as [StateName, unknown][];
   return [
@@ -85,7 +85,7 @@ export function messagesOf(thing: Thing, site: Site): [topic: string, payload: s
   ];
 }
 
-function discoveryOf({ key, name, model, components }: Thing, { id, page }: Site) {
+function discoveryOf({ key, name, model, components }: HaDevice, { id, page }: HaNode) {
   const own = uniqueId(id, key);
   const entities = Object.entries(components).map(([part, component]) => [
     part,

@@ -6,7 +6,7 @@ import type { DeviceCount } from "../dns/device-counts.ts";
 import { isOutside } from "../shared/exits.ts";
 import { GATEWAY_FACTS } from "../tunnel/gateway-facts.ts";
 import type { Status } from "../tunnel/schema.ts";
-import { type Component, componentsOf, stateOf, type Thing } from "./discovery.ts";
+import { type Component, componentsOf, type HaDevice, stateOf } from "./discovery.ts";
 import { dnsComponents } from "./dns-entities.ts";
 import { exitComponents } from "./exit.ts";
 import { limitComponents, quotaStateOf, rateStateOf } from "./limit-entities.ts";
@@ -51,7 +51,7 @@ function blockListsFor(isShown: boolean): Record<string, Component> {
 }
 
 /** The entities of the whole gateway. */
-export interface Whole {
+export interface GatewayState {
   status: Status;
   /** Why the protection does not work as promised; null if it does. */
   problem: string | null;
@@ -62,11 +62,11 @@ export interface Whole {
 
 /** `quota` is the shared one, as it is told now. */
 export function gatewayThing(
-  { status, problem, alert, devices, blockLists }: Whole,
+  { status, problem, alert, devices, blockLists }: GatewayState,
   quota: UsedQuota | undefined,
   dns: DeviceCount | null,
   commands: boolean,
-): Thing {
+): HaDevice {
   const { default_exit, exits, shared_rate } = devices;
   const limits = { rate: shared_rate, quota };
   const { kill_switch, ...facts } = stateOf(GATEWAY_FACTS, status);

@@ -15,8 +15,8 @@ import type { Overview } from "../tunnel/overview.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { destinationsOf } from "./destinations.ts";
 import { deviceThing, knownDevices } from "./device-entities.ts";
-import type { Thing } from "./discovery.ts";
-import { gatewayThing, type Whole } from "./gateway-entities.ts";
+import type { HaDevice } from "./discovery.ts";
+import { type GatewayState, gatewayThing } from "./gateway-entities.ts";
 import { listThing } from "./list-entities.ts";
 import type { DnsFigures, Rates } from "./rates.ts";
 import { tunnelThing } from "./tunnel-entities.ts";
@@ -28,11 +28,11 @@ export interface Read {
   catalogue: Pick<Catalogue, "tree">;
   favourites: Pick<Favourites, "list">;
   journal: Pick<Journal, "page">;
-  blockLists: Whole["blockLists"] & Pick<BlockLists, "list">;
+  blockLists: GatewayState["blockLists"] & Pick<BlockLists, "list">;
   dns: Pick<Dns, "state" | "counts" | "byDevice">;
 }
 
-interface Home extends Whole {
+interface Home extends GatewayState {
   tunnels: readonly TunnelRow[];
   known: readonly Device[];
   lists: DnsLists["lists"];
@@ -65,7 +65,7 @@ export async function readHome(
 }
 
 /** Everything that Home Assistant shows. */
-export function thingsOf(home: Home, gateway: Read, rates: Rates, commands: boolean): Thing[] {
+export function thingsOf(home: Home, gateway: Read, rates: Rates, commands: boolean): HaDevice[] {
   const { tunnels, devices, known, lists } = home;
   const { dns, quotas } = rates;
   const destinations = (row: TunnelRow) => (commands ? destinationsFor(row, gateway) : null);

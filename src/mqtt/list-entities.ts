@@ -1,11 +1,11 @@
 import type { DnsLists } from "../dns/schema.ts";
-import type { Component, Thing } from "./discovery.ts";
+import type { Component, HaDevice } from "./discovery.ts";
 import { listKey } from "./topics.ts";
 
 const ICON = "mdi:playlist-remove";
 
 /** A list of blocked names; it can be turned on and off if commands are allowed. */
-export function listThing({ url, names, on }: DnsLists["lists"][number], commands: boolean): Thing {
+export function listThing({ url, names, on }: DnsLists["lists"][number], commands: boolean): HaDevice {
   return {
     key: listKey(url),
     name: url.replace(/^https:\/\//, ""),

@@ -1,7 +1,7 @@
 import { inOrder } from "../base/fact.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { TUNNEL_FACTS } from "../tunnel/tunnel-facts.ts";
-import { type Component, componentsOf, stateOf, type Thing } from "./discovery.ts";
+import { type Component, componentsOf, type HaDevice, stateOf } from "./discovery.ts";
 import { qualityComponents, qualityOf } from "./quality-entities.ts";
 import type { TunnelTraffic } from "./rates.ts";
 import { tunnelKey } from "./topics.ts";
@@ -60,7 +60,7 @@ export function tunnelThing(
   row: TunnelRow,
   traffic: TunnelTraffic,
   destinations?: readonly string[] | null,
-): Thing {
+): HaDevice {
   const commands = destinations === undefined ? {} : commandsFor(destinations);
   return {
     key: tunnelKey(row.name),

@@ -43,7 +43,7 @@ const NOTED_SECONDS = 600;
 /** MAC addresses can be invented. Beyond this number they are not noted, and have no limit. */
 const MAX_NOTED = 256;
 const MAX_DEVICES = 65_535;
-/** More than devices on the road can have addresses of a family. */
+/** More than remote devices can have addresses of a family. */
 const MAX_REMOTE = 256;
 
 /** The sets of devices that were refused something, and what it was. */
@@ -54,7 +54,7 @@ const REFUSED = {
   remote6: "refused_remote_6",
 } as const;
 
-/** Devices on the road have no MAC address. */
+/** Remote devices have no MAC address. */
 export interface Refused {
   connections: (Mac | Address)[];
   solicitations: Mac[];
@@ -76,7 +76,7 @@ export function mostConnections(places: number): number {
 /**
  * The table in text for `nft -f -`. Loading it again keeps the elements of its sets, and so what was counted. NAT chains
  * see the first packet of each connection only. A network behind another router counts as its router; what is led to a
- * device from outside counts by the device's address. A device on the road counts by its own addresses, which WireGuard
+ * device from outside counts by the device's address. A remote device counts by its own addresses, which WireGuard
  * has proven.
  */
 export function boundsFor({ most, places, remote, ports }: Limits): string {

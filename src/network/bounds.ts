@@ -43,7 +43,7 @@ interface Deps {
 /**
  * Keeps room in the kernel's tables, which all devices and the gateway share, and sends an alert when there is none.
  */
-export class Bounds {
+export class ConntrackGuard {
   private isFull = false;
   private trouble: string | null = null;
   /** Null until it is watched. */

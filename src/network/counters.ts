@@ -46,7 +46,7 @@ export interface Counts {
 export interface Links {
   /** The interfaces of the LAN. */
   lans: readonly string[];
-  /** The interface of devices on the road; null while none may come. */
+  /** The interface of remote devices; null while none may come. */
   remote: string | null;
   uplink: string | null;
   /** Networks behind other routers of the LAN, the most specific first. */
@@ -59,7 +59,7 @@ export interface Links {
  *
  * A device of the LAN is its MAC address, whatever addresses it uses. What it receives is known by its connections: the
  * first packet of each sets the connection's mark, and NAT chains see only that one. What begins outside is counted by
- * the address that it is led to. A device on the road is its addresses, which WireGuard has proven, and a network behind
+ * the address that it is led to. A remote device is its addresses, which WireGuard has proven, and a network behind
  * another router is its prefix, as in the firewall.
  */
 export function countersFor(links: Links, known: readonly Mac[] = []): string {

@@ -12,7 +12,7 @@ export function markOfDevice(mac: Mac): number {
   return DEVICE_MARK_HASH.offset + jhashOf(mac, DEVICE_MARK_HASH);
 }
 
-/** The same for a device on the road, which has no MAC address: only limits set it. */
+/** The same for a remote device, which has no MAC address: only limits set it. */
 export function markOfRemote(id: Prefix): number {
   return DEVICE_MARK_HASH.offset + (Bun.hash.crc32(id) % DEVICE_MARK_HASH.modulus);
 }

@@ -210,7 +210,7 @@ export function hasCarrier(link: Pick<AddressedLink, "flags"> | undefined): bool
   return link?.flags.includes("UP") === true && !link.flags.includes("NO-CARRIER");
 }
 
-interface WayOut {
+interface DefaultRoute {
   dev: string;
   isLive: boolean;
   /** Routes through a router. */
@@ -221,11 +221,11 @@ interface WayOut {
  * All default routes, in order of preference: live before dead, IPv4 before IPv6, then by metric. A route with several
  * routers has its interfaces in `nexthops`.
  */
-function defaultRoutesIn(shown: readonly Route[]): WayOut[] {
+function defaultRoutesIn(shown: readonly Route[]): DefaultRoute[] {
   return liveFirst(shown.filter(({ dst }) => dst === "default"));
 }
 
-function liveFirst(routes: readonly Route[]): WayOut[] {
+function liveFirst(routes: readonly Route[]): DefaultRoute[] {
   return routes
     .flatMap((route) => route.nexthops ?? [route])
     .flatMap(({ dev, gateway, flags = [] }) =>
@@ -257,7 +257,7 @@ export function uplinkWithoutDefault(
 }
 
 /** Routes to parts of the internet through a router. */
-function publicRoutesIn(shown: readonly Route[]): WayOut[] {
+function publicRoutesIn(shown: readonly Route[]): DefaultRoute[] {
   return liveFirst(
     shown.filter(({ dst = "", type }) => {
       const prefix = parsePrefix(dst);

@@ -16,19 +16,19 @@ export interface ByteRate {
   up: number | null;
 }
 
-/** A device with a limit, or everybody else. */
+/** A device with a limit, or all others. */
 export interface Limited {
-  /** The mark of its connections; `OTHERS` for everybody else. */
+  /** The mark of its connections; `OTHERS` for all others. */
   number: number;
-  /** Null for a device on the road, which has none, and for everybody else. */
+  /** Null for a remote device, which has none, and for all others. */
   mac: Mac | null;
-  /** What it has now, as far as is known. Those of a device on the road are proven by WireGuard. */
+  /** What it has now, as far as is known. Those of a remote device are proven by WireGuard. */
   addresses: readonly Address[];
   rate: ByteRate;
-  /** Whether it has none of its own: everybody else's counts, if there is one. */
+  /** Whether it has none of its own: all others's counts, if there is one. */
   isShared: boolean;
   /**
-   * What it may send and receive together, has already, and what it has after that. Without one, everybody else's counts,
+   * What it may send and receive together, has already, and what it has after that. Without one, all others's counts,
    * if there is one.
    */
   quota: { name: string; bytes: number; used: number; atEnd: "blocked" | "told" | ByteRate } | null;
@@ -182,8 +182,8 @@ function ownersOf(
 /** Removes the table, whether it is there or not. */
 export const NO_LIMITS = `add table ${LIMITS_TABLE}\ndelete table ${LIMITS_TABLE}\n`;
 
-const WAYS = ["down", "up"] as const;
-type Way = (typeof WAYS)[number];
+const DIRECTIONS = ["down", "up"] as const;
+type Direction = (typeof DIRECTIONS)[number];
 type Named<Value> = readonly (readonly [name: string, value: Value])[];
 
 const NO_OTHERS: Limited = {
@@ -196,7 +196,7 @@ function quotaOf({ quota }: Limited): Named<LimitObject> {
 }
 
 function limitsOf({ number, rate, quota }: Limited): Named<LimitObject> {
-  const all = WAYS.flatMap((way) => [
+  const all = DIRECTIONS.flatMap((way) => [
     [`${way}_${number}`, rate[way]] as const,
     [`over_${way}_${number}`, slowOf(quota)?.[way] ?? null] as const,
   ]);
@@ -235,7 +235,7 @@ function commonChains(inside: readonly string[], isAnyRemote: boolean): Named<re
 
 /** What a packet of the device passes, each way. The quota comes after the rate: what that drops is not counted. */
 function chainsOf(each: Limited, others: Limited): Named<readonly string[]> {
-  return WAYS.map((way) => {
+  return DIRECTIONS.map((way) => {
     const marked = way === "up" && each.number !== OTHERS ? [`ct mark set ${each.number}`] : [];
     return [
       `${way}_${each.number}`,
@@ -244,12 +244,12 @@ function chainsOf(each: Limited, others: Limited): Named<readonly string[]> {
   });
 }
 
-function rateRule({ number, rate, isShared }: Limited, others: Limited, way: Way): string[] {
+function rateRule({ number, rate, isShared }: Limited, others: Limited, way: Direction): string[] {
   if (rate[way] !== null) return [`limit name "${way}_${number}" drop`];
   return isShared && others.rate[way] !== null ? [`limit name "${way}_${OTHERS}" drop`] : [];
 }
 
-function quotaRule(each: Limited, others: Limited, way: Way): string[] {
+function quotaRule(each: Limited, others: Limited, way: Direction): string[] {
   const { number, quota } = each.quota === null ? others : each;
   if (quota === null) return [];
   const over = `quota name "${quota.name}"`;

@@ -5,7 +5,7 @@
 export interface OwnPorts {
   /** Those of HTTP and HTTPS. */
   ports: readonly number[];
-  /** The interface from which devices on the road come; null while none may. */
+  /** The interface from which remote devices come; null while none may. */
   remote: string | null;
 }
 

@@ -38,13 +38,13 @@ export const REFUSAL_MARK = 0x104d;
 export const DIRECT_MARK = 0x104f;
 
 /**
- * This mark belongs to no slot either. It marks the packets of the socket at which devices on the road come in. Its
+ * This mark belongs to no slot either. It marks the packets of the socket at which remote devices come in. Its
  * lowest bit is set, too.
  */
 export const REMOTE_MARK = 0x114d;
 
 /**
- * This mark belongs to no slot either. It marks the service's requests to the home router, to let devices on the road
+ * This mark belongs to no slot either. It marks the service's requests to the home router, to let remote devices
  * in. Its lowest bit is set, too.
  */
 export const ROUTER_MARK = 0x124d;
@@ -82,7 +82,7 @@ export function allLinks(base: string): string[] {
   return allSlots(base).flatMap(({ links }) => links);
 }
 
-/** The name of the interface from which packets of devices on the road come. */
+/** The name of the interface from which packets of remote devices come. */
 export function remoteLinkOf(base: string): string {
   return `${base}r`;
 }

@@ -6,8 +6,8 @@ import {
   type Opener,
   type OpenPort,
   PortRefusal,
+  type TunnelEnd,
   type WantedPort,
-  type Way,
 } from "../forwards/opener.ts";
 import { exitMarkOf } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
@@ -38,7 +38,7 @@ const ASK_AGAIN_MS = 30_000;
 
 export interface PortEvents {
   /** The server behind a way has lost its ports, so all that are open there must be renewed. */
-  ports_lost: Way;
+  ports_lost: TunnelEnd;
 }
 
 interface Known {
@@ -62,12 +62,12 @@ export class NatPmpOpener implements Opener {
     },
   ) {}
 
-  contact({ session }: Way): Contact | null {
+  contact({ session }: TunnelEnd): Contact | null {
     const address = gatewayOf(session);
     return address === null ? null : { protocol: "udp", address, port: SERVER_PORT };
   }
 
-  async open(way: Way, wanted: WantedPort, signal: AbortSignal): Promise<OpenPort> {
+  async open(way: TunnelEnd, wanted: WantedPort, signal: AbortSignal): Promise<OpenPort> {
     const { protocol, inside: internal, external } = wanted;
     const request = { asks: "mapping", protocol, internal, external: external ?? 0 } as const;
     const answer = await this.mapping(way, { ...request, lifetime: LIFETIME_S }, signal);
@@ -84,11 +84,11 @@ export class NatPmpOpener implements Opener {
     };
   }
 
-  renew(way: Way, port: OpenPort, signal: AbortSignal): Promise<OpenPort> {
+  renew(way: TunnelEnd, port: OpenPort, signal: AbortSignal): Promise<OpenPort> {
     return this.open(way, port, signal);
   }
 
-  async close(way: Way, { protocol, inside: internal }: OpenPort, signal: AbortSignal): Promise<void> {
+  async close(way: TunnelEnd, { protocol, inside: internal }: OpenPort, signal: AbortSignal): Promise<void> {
     const request = { asks: "mapping", protocol, internal, external: 0, lifetime: 0 } as const;
     await exchange(questionOf(request), {
       ...this.deps,
@@ -98,7 +98,11 @@ export class NatPmpOpener implements Opener {
     });
   }
 
-  private async mapping(way: Way, request: MappingRequest, signal: AbortSignal): Promise<MappingAnswer> {
+  private async mapping(
+    way: TunnelEnd,
+    request: MappingRequest,
+    signal: AbortSignal,
+  ): Promise<MappingAnswer> {
     const server = serverOf(way);
     const outcome = await exchange(questionOf(request), { ...this.deps, server, attempts: ATTEMPTS, signal });
     if (typeof outcome === "string" || outcome.answers !== "mapping") throw refusalOf(outcome, server);
@@ -108,7 +112,7 @@ export class NatPmpOpener implements Opener {
   }
 
   /** Null if the server does not tell it, or tells one that cannot be reached. */
-  async publicAddress(way: Way, signal: AbortSignal): Promise<Address | null> {
+  async publicAddress(way: TunnelEnd, signal: AbortSignal): Promise<Address | null> {
     const known = this.knownOf(way);
     const now = this.deps.host.monotonic();
     if (known.address !== null || now < known.askAgainAt) return known.address;
@@ -122,7 +126,7 @@ export class NatPmpOpener implements Opener {
     return known.address;
   }
 
-  private take(way: Way, epoch: number): void {
+  private take(way: TunnelEnd, epoch: number): void {
     const known = this.knownOf(way);
     const now = this.deps.host.monotonic();
     if (!known.epoch.take(epoch, now)) return;
@@ -133,7 +137,7 @@ export class NatPmpOpener implements Opener {
     this.deps.events.publish({ type: "ports_lost", payload: way });
   }
 
-  private knownOf({ session }: Way) {
+  private knownOf({ session }: TunnelEnd) {
     const known = this.known.get(session) ?? {
       ...{ epoch: new Epoch(), address: null, askAgainAt: 0 },
       lostUntil: Number.NEGATIVE_INFINITY,
@@ -143,7 +147,7 @@ export class NatPmpOpener implements Opener {
   }
 }
 
-function serverOf({ session }: Way): Server {
+function serverOf({ session }: TunnelEnd): Server {
   const address = gatewayOf(session);
   if (address === null)
     throw new PortRefusal("unsupported", "NAT-PMP needs a tunnel with an IPv4 address; use another server");

@@ -1,5 +1,5 @@
 import type { Address } from "../base/address.ts";
-import { type Opener, type OpenPort, PortRefusal, type Way } from "../forwards/opener.ts";
+import { type Opener, type OpenPort, PortRefusal, type TunnelEnd } from "../forwards/opener.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { Send } from "../system/host.ts";
 import { Refusal } from "./answers.ts";
@@ -27,7 +27,11 @@ export class AccountOpener implements Opener {
     return null;
   }
 
-  async open(way: Way, { protocol }: Pick<OpenPort, "protocol">, signal: AbortSignal): Promise<OpenPort> {
+  async open(
+    way: TunnelEnd,
+    { protocol }: Pick<OpenPort, "protocol">,
+    signal: AbortSignal,
+  ): Promise<OpenPort> {
     const { port, expires, bindEachMs } = await this.forwarded(way, signal);
     const validMs = expires - this.deps.now();
     return {
@@ -41,19 +45,19 @@ export class AccountOpener implements Opener {
   }
 
   /** PIA does not tell the address. As elsewhere for a tunnel, it is assumed to be the address of the server. */
-  async publicAddress({ session }: Way): Promise<Address> {
+  async publicAddress({ session }: TunnelEnd): Promise<Address> {
     return session.endpoint.address;
   }
 
   /** The number changes once PIA's reservation has expired. */
-  renew(way: Way, port: OpenPort, signal: AbortSignal): Promise<OpenPort> {
+  renew(way: TunnelEnd, port: OpenPort, signal: AbortSignal): Promise<OpenPort> {
     return this.open(way, port, signal);
   }
 
   /** PIA has no request for that: its server forgets the port. */
   async close(): Promise<void> {}
 
-  private async forwarded(way: Way, signal: AbortSignal): Promise<PortOfProvider> {
+  private async forwarded(way: TunnelEnd, signal: AbortSignal): Promise<PortOfProvider> {
     const server = serverOf(way);
     const { connections, send } = this.deps;
     const forwarded = await connections.forwardPort(server, send(signal)).catch((error: unknown) => {
@@ -66,7 +70,7 @@ export class AccountOpener implements Opener {
   }
 }
 
-function serverOf({ tunnel, session: { server, endpoint } }: Way): ServerToRegister {
+function serverOf({ tunnel, session: { server, endpoint } }: TunnelEnd): ServerToRegister {
   if (tunnel !== MAIN)
     throw new PortRefusal("unsupported", "PIA's port can be opened on the main tunnel only; use that one");
   if (server.opensPorts === false)

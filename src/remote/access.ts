@@ -5,10 +5,10 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
 import type { Devices } from "../devices/devices.ts";
-import type { Opener, Way } from "../forwards/opener.ts";
+import type { Opener, TunnelEnd } from "../forwards/opener.ts";
 import type { ReservedPort } from "../forwards/reserved-port.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
-import type { Bounds } from "../network/bounds.ts";
+import type { ConntrackGuard } from "../network/bounds.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
@@ -45,7 +45,7 @@ interface Deps {
   devices: Devices;
   remote: RemoteDevices;
   tunnels: Tunnels;
-  bounds: Pick<Bounds, "limitRemote">;
+  bounds: Pick<ConntrackGuard, "limitRemote">;
   /** How a tunnel's provider opens a port. Throws `PortRefusal` if it opens none. */
   openerFor: (server: Server) => Opener;
   /** Where devices must not be given the port for those on the road. */
@@ -165,7 +165,7 @@ export class RemoteAccess {
   }
 
   /** The server of a tunnel has lost its ports. */
-  portsLost(way: Way): void {
+  portsLost(way: TunnelEnd): void {
     this.tunnelPort.lostBy(way);
   }
 

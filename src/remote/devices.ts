@@ -29,7 +29,7 @@ export interface RemoteEvents {
 /** The owner of remote access in the kill switch; never a tunnel's name. */
 const OWNER = "REMOTE";
 
-/** What people have decided about devices on the road. */
+/** What people have decided about remote devices. */
 export interface Decided {
   access: Access | null;
   peers: readonly RemotePeer[];
@@ -38,7 +38,7 @@ export interface Decided {
 /** When a device was heard, on the monotone clock. */
 type Heard = ReadonlyMap<Prefix, number>;
 
-/** The devices on the road, in the database and in the kill switch. */
+/** The remote devices, in the database and in the kill switch. */
 export class RemoteDevices {
   readonly decision: Decision<Decided>;
   private latest: Heard = new Map();

@@ -3,7 +3,7 @@ import { GatewayError } from "../base/errors.ts";
 import { isEndpointHost } from "./saved.ts";
 import type { ByHand } from "./schema.ts";
 
-/** What devices on the road call. */
+/** What remote devices call. */
 export interface Endpoint {
   host: string;
   port: number;

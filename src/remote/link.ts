@@ -32,7 +32,7 @@ export interface WantedLink {
   peers: readonly { publicKey: string; presharedKey: string; addresses: readonly Address[] }[];
 }
 
-/** The interface from which packets of devices on the road come. */
+/** The interface from which packets of remote devices come. */
 export class RemoteLink {
   private readonly links: Links;
   /** Whether it was removed, or seen to be missing. Only `apply` makes it, so no program has to run to look again. */
@@ -120,7 +120,7 @@ export class RemoteLink {
 
   private lines({ addresses, mtu }: WantedLink): string[] {
     return [
-      // `noprefixroute`: only the table of the LAN has routes to devices on the road.
+      // `noprefixroute`: only the table of the LAN has routes to remote devices.
       ...addresses.map(
         (address) =>
           `address replace ${address} dev ${this.name} noprefixroute${familyOf(address) === 6 ? " nodad" : ""}`,

@@ -2,7 +2,7 @@ import ipaddr from "ipaddr.js";
 import { type Address, addressOf, mustParseAddress, mustParsePrefix, type Prefix } from "../base/address.ts";
 import { ulaOn } from "../network/ula.ts";
 
-/** The networks of the devices on the road. */
+/** The networks of the remote devices. */
 export interface Networks {
   ipv4: Prefix;
   ipv6: Prefix;

@@ -55,7 +55,7 @@ const StoredPeer = Type.Object(
   { additionalProperties: false },
 );
 
-/** A device on the road, as WireGuard knows it. The latest one comes last. */
+/** A remote device, as WireGuard knows it. The latest one comes last. */
 export type RemotePeer = Omit<Static<typeof StoredPeer>, "id"> & { id: Prefix };
 
 const storedPeers = listIn(StoredPeer);

@@ -1,7 +1,7 @@
 import { type Static, type TLiteral, Type } from "typebox";
 import { ROUTER_PROTOCOL_NAMES, type RouterProtocolName } from "../port-mapping/router-protocols.ts";
 
-/** A device on the road. */
+/** A remote device. */
 export const RemoteDevice = Type.Object(
   {
     id: Type.String({ description: "as in /api/devices: its IPv4 address, with /32" }),
@@ -28,7 +28,7 @@ const RouterProtocols = ROUTER_PROTOCOL_NAMES.map((name) => Type.Literal(name)) 
 ];
 
 /** One way by which devices may come in. */
-export const Way = Type.Object(
+export const EntryPoint = Type.Object(
   {
     kind: Type.Union([Type.Literal("own"), Type.Literal("router"), Type.Literal("tunnel")], {
       description: "the gateway's own public address, a port of the home router, or one of a tunnel's server",
@@ -45,7 +45,7 @@ export const Way = Type.Object(
   },
   { additionalProperties: false },
 );
-export type Way = Static<typeof Way>;
+export type EntryPoint = Static<typeof EntryPoint>;
 
 /** GET /api/remote. */
 export const RemoteStatus = Type.Object(
@@ -61,7 +61,7 @@ export const RemoteStatus = Type.Object(
       description: "what devices call, as host:port; null if the gateway does not know it",
     }),
     error: Type.Union([Type.String(), Type.Null()], { description: "why no device can come in now" }),
-    ways: Type.Array(Way, { description: "empty while remote access is off" }),
+    ways: Type.Array(EntryPoint, { description: "empty while remote access is off" }),
     by_hand: Type.Union(
       [
         Type.Object(

@@ -4,7 +4,7 @@ import type { InterfacePeer } from "../wireguard/interface.ts";
 import type { RemoteDevices } from "./devices.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { RemotePeer } from "./saved.ts";
-import type { ByHand, RemoteDevice, RemoteStatus, Way } from "./schema.ts";
+import type { ByHand, EntryPoint, RemoteDevice, RemoteStatus } from "./schema.ts";
 
 interface Seen {
   remote: RemoteDevices;
@@ -14,7 +14,7 @@ interface Seen {
   publicKey: string | null;
   /** Why no device can come in, or null. */
   fault: string | null;
-  ways: readonly Way[];
+  ways: readonly EntryPoint[];
   byHand: ByHand | null;
   /** As WireGuard knows them. */
   peers: readonly InterfacePeer[];

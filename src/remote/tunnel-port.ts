@@ -1,7 +1,7 @@
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
-import { type Opener, type OpenPort, PortRefusal, type Way } from "../forwards/opener.ts";
+import { type Opener, type OpenPort, PortRefusal, type TunnelEnd } from "../forwards/opener.ts";
 import { type ForwardPath, type Opened, PortLease } from "../forwards/port-lease.ts";
 import type { ReservedPort } from "../forwards/reserved-port.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
@@ -38,7 +38,7 @@ interface Deps {
 /** The owner of the questions to the provider in the kill switch; never a tunnel's name. */
 const OWNER = "REMOTE PORT";
 
-/** The port that a tunnel's provider forwards to the socket for devices on the road. */
+/** The port that a tunnel's provider forwards to the socket for remote devices. */
 export class TunnelPort {
   private lease: PortLease | null = null;
   private wanted: WantedTunnelPort | null = null;
@@ -73,7 +73,7 @@ export class TunnelPort {
   }
 
   /** The server has lost its ports. */
-  lostBy({ session }: Way): void {
+  lostBy({ session }: TunnelEnd): void {
     if (this.lease?.opened?.way.session === session) this.lease.renewNow();
   }
 

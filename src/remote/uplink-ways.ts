@@ -9,7 +9,7 @@ import { formatEndpoint } from "../wireguard/config-text.ts";
 import type { RemoteDevices } from "./devices.ts";
 import { type Endpoint, publicAddressIn } from "./endpoint.ts";
 import { type Access, REMOTE_PRIVATE_KEY } from "./saved.ts";
-import type { ByHand, Way } from "./schema.ts";
+import type { ByHand, EntryPoint } from "./schema.ts";
 
 interface Deps {
   host: Host;
@@ -27,7 +27,7 @@ type Family = (typeof FAMILIES)[number];
 const NONCE_BYTES = 12;
 const POLL_MS = 100;
 
-/** How devices on the road reach the uplink: at its own address, or at the home router's, which is asked for a port. */
+/** How remote devices reach the uplink: at its own address, or at the home router's, which is asked for a port. */
 export class UplinkWays {
   private readonly ports: Readonly<Record<Family, RouterPort>>;
 
@@ -66,7 +66,7 @@ export class UplinkWays {
     return this.mapped(4) ?? this.mapped(6) ?? (own === null ? null : { host: own, port });
   }
 
-  list({ port }: Access): Way[] {
+  list({ port }: Access): EntryPoint[] {
     const own = this.ownAddress;
     if (own === null) return [this.byRouter()];
     if (!isIpv4(own)) return [this.byRouter(), this.byIpv6(own, port)];
@@ -82,7 +82,7 @@ export class UplinkWays {
     return { port: endpoint?.port ?? port, to, to_port: port };
   }
 
-  private byRouter(): Way {
+  private byRouter(): EntryPoint {
     const { state } = this.ports[4];
     const way = { kind: "router", endpoint: null, protocol: null, error: null } as const;
     switch (state.name) {
@@ -101,7 +101,7 @@ export class UplinkWays {
     }
   }
 
-  private byIpv6(own: Address, port: number): Way {
+  private byIpv6(own: Address, port: number): EntryPoint {
     const { state } = this.ports[6];
     const mapped = this.mapped(6);
     if (state.name !== "open" || mapped === null) {

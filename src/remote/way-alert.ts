@@ -11,7 +11,7 @@ interface Seen {
   fault: string | null;
 }
 
-/** Tells people when devices on the road can no longer come in, or must call something else. */
+/** Tells people when remote devices can no longer come in, or must call something else. */
 export class WayAlert {
   /** What devices could call last; null before they could. */
   private endpoint: string | null = null;

@@ -8,7 +8,7 @@ import type { Tunnels } from "../tunnel/tunnels.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
 import { type Endpoint, noEndpoint } from "./endpoint.ts";
 import type { Access } from "./saved.ts";
-import type { ByHand, Way } from "./schema.ts";
+import type { ByHand, EntryPoint } from "./schema.ts";
 import { noPort, type TunnelPort } from "./tunnel-port.ts";
 import type { UplinkWays } from "./uplink-ways.ts";
 
@@ -47,7 +47,7 @@ export class WayIn {
   }
 
   /** Each way, with its state. */
-  get ways(): Way[] {
+  get ways(): EntryPoint[] {
     const { remote, uplink } = this.deps;
     const { access } = remote;
     if (access === null) return [];

@@ -34,10 +34,10 @@ export interface Move {
   when: Daily | { everyHours: number };
 }
 
-export type What = keyof Values;
+export type ActionKind = keyof Values;
 
-/** A device, or everybody else, has something else for some time. Everybody else has no exit. */
-interface TimedAs<Kind extends What> {
+/** A device, or all others, has something else for some time. All others have no exit. */
+interface TimedAs<Kind extends ActionKind> {
   name: string;
   do: Kind;
   who: LimitId;
@@ -46,9 +46,9 @@ interface TimedAs<Kind extends What> {
 }
 
 /** What holds for some time. */
-export type Timed = { [Kind in What]: TimedAs<Kind> }[What];
-type Deed = { [Kind in What]: Pick<TimedAs<Kind>, "do" | "who" | "value"> }[What];
-export type Schedule = Move | Timed;
+export type TimedAction = { [Kind in ActionKind]: TimedAs<Kind> }[ActionKind];
+type Action = { [Kind in ActionKind]: Pick<TimedAs<Kind>, "do" | "who" | "value"> }[ActionKind];
+export type Schedule = Move | TimedAction;
 
 const TIME = /^([01]\d|2[0-3]):[0-5]\d$/;
 
@@ -146,7 +146,7 @@ function moveIn(
   return { name, do: "move", tunnel, when: { at, days: sorted(days) } };
 }
 
-function timedIn(name: string, body: ScheduleBody): Timed {
+function timedIn(name: string, body: ScheduleBody): TimedAction {
   const { device, at, until, every_hours, days } = body;
   if (every_hours !== undefined) throw refusal("every_hours is for a tunnel");
   const deed = device === undefined ? sharedIn(body) : deedIn(device, body);
@@ -157,7 +157,7 @@ function timedIn(name: string, body: ScheduleBody): Timed {
 }
 
 /** What a device has. */
-function deedIn(device: string, { exit, rate, quota }: ScheduleBody): Deed {
+function deedIn(device: string, { exit, rate, quota }: ScheduleBody): Action {
   if ([exit, rate, quota].filter((each) => each !== undefined).length !== 1)
     throw refusal("either exit, rate or quota is required for a device");
   const who = deviceIdIn(device, "device");
@@ -171,8 +171,8 @@ function deedIn(device: string, { exit, rate, quota }: ScheduleBody): Deed {
   return { do: "quota", who, value: quotaIn(isSingle, quota) };
 }
 
-/** What everybody else has. */
-function sharedIn({ exit, rate, quota, shared_rate, shared_quota = null }: ScheduleBody): Deed {
+/** What all others have. */
+function sharedIn({ exit, rate, quota, shared_rate, shared_quota = null }: ScheduleBody): Action {
   if ([exit, rate, quota].some((each) => each !== undefined))
     throw refusal("exit, rate and quota are for a device");
   if (shared_rate !== undefined)

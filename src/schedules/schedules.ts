@@ -16,14 +16,14 @@ import { Quota, Rate } from "../devices/values.ts";
 import { EXIT_KEYS } from "../store/exits.ts";
 import type { Host } from "../system/host.ts";
 import {
+  type ActionKind,
   bodyOf,
   inOrder,
   type Move,
   SCHEDULES,
   type Schedule,
   scheduleIn,
-  type Timed,
-  type What,
+  type TimedAction,
 } from "./schedule.ts";
 import type { ScheduleBody, ScheduleList } from "./schema.ts";
 import { lastOf, nextOf, spanAt } from "./times.ts";
@@ -48,8 +48,8 @@ interface Deps {
 const LOOK_EVERY_MS = 18_000;
 const HOUR_MS = 3_600_000;
 
-/** What a device or everybody else has, or had until a person gave something else. */
-const Given = Type.Object({
+/** What a device or all others have, or had until a person gave something else. */
+const Overlay = Type.Object({
   schedule: Type.String(),
   exit: Type.Optional(Type.String()),
   rate: Type.Optional(Type.Union([Rate, Type.Null()])),
@@ -57,29 +57,29 @@ const Given = Type.Object({
   /** When it began, in milliseconds since 1970. */
   from: Type.Number(),
 });
-type Given = Static<typeof Given>;
+type Overlay = Static<typeof Overlay>;
 /** By who has it. */
-type Due = Map<LimitId, Given>;
-type Value = Values[What] | undefined;
+type Due = Map<LimitId, Overlay>;
+type Value = Values[ActionKind] | undefined;
 
 /** What was carried out. It is not done again after a restart, nor after a person has decided otherwise. */
 const Done = Type.Object({
   /** When each move was made last, in milliseconds since 1970. */
   moves: Type.Record(Type.String(), Type.Number()),
   /** The exits by schedule, by device. */
-  exits: Type.Record(Type.String(), Given),
+  exits: Type.Record(Type.String(), Overlay),
 });
 type Done = Static<typeof Done>;
 
 const DONE = savedJson(EXIT_KEYS.schedulesDone, Done, null);
 /** Beside the limits themselves, so that both are lost together: the second copy of the exits has neither. */
 const LIMITS_DONE = {
-  rate: savedJson("scheduled_rates_done", Type.Record(Type.String(), Given), {}),
-  quota: savedJson("scheduled_quotas_done", Type.Record(Type.String(), Given), {}),
+  rate: savedJson("scheduled_rates_done", Type.Record(Type.String(), Overlay), {}),
+  quota: savedJson("scheduled_quotas_done", Type.Record(Type.String(), Overlay), {}),
 };
 
 const LIMITS = ["rate", "quota"] as const;
-const WHAT: readonly What[] = ["exit", ...LIMITS];
+const WHAT: readonly ActionKind[] = ["exit", ...LIMITS];
 
 /**
  * Carries out schedules by the machine's present clock. However the clock changes, a move is made once for all the
@@ -90,7 +90,7 @@ export class Schedules {
   /** Those that have begun. */
   private begun: ByName;
   private done: Done;
-  private limits: Record<(typeof LIMITS)[number], Record<string, Given>>;
+  private limits: Record<(typeof LIMITS)[number], Record<string, Overlay>>;
   /** Whether the database lacks something that was done. */
   private isDoneUnsaved = false;
   /** Why the last look failed, or null. */
@@ -280,7 +280,7 @@ export class Schedules {
     this.tellChange();
   }
 
-  private async give(what: What, due: Due): Promise<void> {
+  private async give(what: ActionKind, due: Due): Promise<void> {
     const byTime = this.deps.byTime[what] as ByTime<Value>;
     const all = this.givenAs(what);
     const ids = new Set([...due.keys(), ...byTime.scheduled, ...Object.keys(all)]);
@@ -305,13 +305,13 @@ export class Schedules {
     }
   }
 
-  private givenAs(what: What): Record<string, Given> {
+  private givenAs(what: ActionKind): Record<string, Overlay> {
     return what === "exit" ? this.done.exits : this.limits[what];
   }
 
   /** What each of them should have. If several schedules apply, the one that began last counts. */
-  private dueAt(now: number, zone: string): Record<What, Due> {
-    const due = { exit: new Map(), rate: new Map(), quota: new Map() } satisfies Record<What, Due>;
+  private dueAt(now: number, zone: string): Record<ActionKind, Due> {
+    const due = { exit: new Map(), rate: new Map(), quota: new Map() } satisfies Record<ActionKind, Due>;
     for (const each of this.all.values()) {
       if (each.do === "move") continue;
       const span = spanAt(each.when, now, zone);
@@ -324,7 +324,7 @@ export class Schedules {
   }
 
   /** Whether it is in effect. It is not if a person has given something else since. */
-  private isActive({ do: what, name, who }: Timed, due: Due): boolean {
+  private isActive({ do: what, name, who }: TimedAction, due: Due): boolean {
     const given = this.givenAs(what)[who];
     const isGiven = given !== undefined && Bun.deepEquals(given, due.get(who));
     return isGiven && given.schedule === name && this.deps.byTime[what].scheduled.includes(who);
@@ -403,7 +403,7 @@ function byName(schedules: readonly Schedule[]): ByName {
   return new Map(schedules.map((each) => [each.name, each]));
 }
 
-function limitsDoneIn(store: Pick<Texts, "read">): Record<(typeof LIMITS)[number], Record<string, Given>> {
+function limitsDoneIn(store: Pick<Texts, "read">): Record<(typeof LIMITS)[number], Record<string, Overlay>> {
   const { rate, quota } = LIMITS_DONE;
   return { rate: { ...rate.read(store) }, quota: { ...quota.read(store) } };
 }

@@ -9,7 +9,7 @@ import type { Place, Protocol, Reachable } from "../transports/transport.ts";
 import type { Blocked, Server } from "./schema.ts";
 
 /** A port of a server, and how it is reached there. */
-export interface Way extends Place {
+export interface ServerPath extends Place {
   /** Missing for plain WireGuard. */
   transport?: RelayedName;
   /** A flow of UDP was cut off before. */
@@ -22,12 +22,12 @@ type WaysTo = Reachable & Pick<Server, "offers" | "transport">;
  * The ways to a server, in the order in which they are tried: what has worked here before, plain WireGuard at its ports,
  * then what else it offers. With `distrusts`, a flow of UDP was cut off here soon: what differs most comes first then.
  */
-export function waysToTry(server: WaysTo, known: Way | null, distrusts = false): Way[] {
+export function waysToTry(server: WaysTo, known: ServerPath | null, distrusts = false): ServerPath[] {
   const demanded = demandedBy(server) ?? (server.transport === "plain" ? server.transport : null);
   if (demanded !== null) return waysBy(server, demanded, known);
   const all = wishedFor(server, distrusts).flatMap((name) => waysBy(server, name, known));
   const isTrusted = !distrusts || protocolOf(known?.transport) === "tcp";
-  const isKnown = ({ port, transport }: Way) => port === known?.port && transport === known.transport;
+  const isKnown = ({ port, transport }: ServerPath) => port === known?.port && transport === known.transport;
   const first = known?.transport !== undefined && isTrusted ? all.filter(isKnown) : [];
   const ways = [...new Set([...first, ...all])];
   return distrusts ? ways.map((way) => ({ ...way, afterCutOff: true })) : ways;
@@ -43,7 +43,7 @@ export function protocolOf(transport: RelayedName | undefined): Protocol {
  * that cannot be told.
  */
 export function blockedBefore(
-  { transport, afterCutOff }: Pick<Way, "transport" | "afterCutOff">,
+  { transport, afterCutOff }: Pick<ServerPath, "transport" | "afterCutOff">,
   { offers, transport: wish }: Pick<Server, "offers" | "transport">,
 ): Blocked | null {
   // What was asked for says nothing of the network, nor does the only way.
@@ -102,7 +102,7 @@ function wishedFor(server: WaysTo, distrusts: boolean): TransportName[] {
 }
 
 /** With the known port of the same transport first. */
-function waysBy(server: WaysTo, name: TransportName, known: Way | null): Way[] {
+function waysBy(server: WaysTo, name: TransportName, known: ServerPath | null): ServerPath[] {
   const knownPort = known !== null && (known.transport ?? "plain") === name ? known.port : null;
   const places = TRANSPORTS[name].places(server, knownPort, server.offers?.[name]);
   return name === "plain" ? places : places.map((place) => ({ ...place, transport: name }));

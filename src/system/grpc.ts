@@ -9,7 +9,7 @@ const [IPPROTO_TCP, TCP_MAXSEG] = [6, 2];
 /** Fits every path (RFC 791: 576 bytes, with the longest headers): that of a new tunnel is not known yet. */
 const SEGMENT_BYTES = 576 - 20 - 60;
 /** What a server may send in all, with HTTP/2's own frames. Answers are a tenth of that. */
-const MOST_BYTES = 16_384;
+const MAX_BYTES = 16_384;
 /** The flag and the length before each message. */
 const PREFIX_BYTES = 5;
 
@@ -116,7 +116,7 @@ class Exchange {
 
   receive(bytes: Uint8Array): void {
     this.received += bytes.length;
-    if (this.received > MOST_BYTES) this.refuse("sends too much");
+    if (this.received > MAX_BYTES) this.refuse("sends too much");
     else this.read(Buffer.concat([this.left, bytes]));
   }
 
@@ -125,7 +125,7 @@ class Exchange {
     while (this.left.length >= HEAD_BYTES) {
       const end = HEAD_BYTES + this.left.readUIntBE(0, 3);
       // One that is longer than all that may come is not waited for.
-      if (end > MOST_BYTES) this.refuse("sends too much");
+      if (end > MAX_BYTES) this.refuse("sends too much");
       if (this.left.length < end) return;
       const [type = 0, flags = 0] = this.left.subarray(3, 5);
       const stream = this.left.readUInt32BE(5) & 0x7fff_ffff;

@@ -25,7 +25,7 @@ import { type StateListener, StateMachine } from "./state-machine.ts";
 import { StatusReader } from "./status-reader.ts";
 import { type Asked, type Candidate, candidatesOf, exitOf, type Target, type TargetSpec } from "./target.ts";
 import { TargetDialer } from "./target-dialer.ts";
-import type { Told } from "./tunnel-facts.ts";
+import type { TunnelIntent } from "./tunnel-facts.ts";
 import { WantedConnection } from "./wanted-connection.ts";
 
 interface Deps {
@@ -265,7 +265,7 @@ export class Controller {
     return this.reader.carried(this.state);
   }
 
-  private get told(): Told {
+  private get told(): TunnelIntent {
     const { spec, order } = this.requested;
     return { error: this.machine.error, spec, order };
   }

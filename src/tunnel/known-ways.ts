@@ -1,6 +1,6 @@
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Server } from "../servers/schema.ts";
-import { offersRelay, protocolOf, type Way, waysToTry } from "../servers/ways.ts";
+import { offersRelay, protocolOf, type ServerPath, waysToTry } from "../servers/ways.ts";
 import type { Host } from "../system/host.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { Session } from "./session.ts";
@@ -29,7 +29,7 @@ export class KnownWays {
   constructor(private readonly deps: Deps) {}
 
   /** The ways to a server, in the order in which they are tried; never none. Without an uplink nobody answers anywhere. */
-  async to(server: Server): Promise<[Way, ...Way[]]> {
+  async to(server: Server): Promise<[ServerPath, ...ServerPath[]]> {
     const { killSwitch, savedState } = this.deps;
     const { port } = server.config.peer.endpoint;
     this.forgetExpired();

@@ -44,7 +44,7 @@ interface Deps {
   otherFirewalls: OtherFirewalls;
   /** All that there can be: a tunnel may come and go. */
   slots: readonly Slot[];
-  /** The interface of devices on the road. */
+  /** The interface of remote devices. */
   remoteLink: string;
   tunnels: () => readonly Tunnel[];
   /** Tries again to remove tunnels that never had a server. */

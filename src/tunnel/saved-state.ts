@@ -6,7 +6,7 @@ import { MAIN } from "../killswitch/policy.ts";
 import { MAIN_SLOT } from "../network/slot.ts";
 import { stricter } from "../servers/quantum.ts";
 import { Provider, type Quantum, Relayed } from "../servers/schema.ts";
-import type { Way } from "../servers/ways.ts";
+import type { ServerPath } from "../servers/ways.ts";
 import { SettingsCache } from "../store/settings-cache.ts";
 import {
   CONNECTION,
@@ -226,7 +226,7 @@ export class SavedState extends SettingsCache {
   }
 
   /** How servers are reached from an uplink that blocks their usual port; null if it is not known to. */
-  serverWay(uplink: string): Way | null {
+  serverWay(uplink: string): ServerPath | null {
     return this.ways().get(uplink) ?? null;
   }
 
@@ -234,7 +234,7 @@ export class SavedState extends SettingsCache {
     return this.ways().size > 0;
   }
 
-  saveServerWay(uplink: string, way: Way | null): void {
+  saveServerWay(uplink: string, way: ServerPath | null): void {
     if (Bun.deepEquals(this.serverWay(uplink), way)) return;
     const ways = this.ways();
     ways.delete(uplink);
@@ -242,7 +242,7 @@ export class SavedState extends SettingsCache {
     WAYS.write(this, Object.fromEntries([...ways].slice(-MAX_PATHS)));
   }
 
-  private ways(): Map<string, Way> {
+  private ways(): Map<string, ServerPath> {
     return new Map(Object.entries(WAYS.read(this)));
   }
 

@@ -8,7 +8,7 @@ import type { Bytes, Kernel } from "./kernel.ts";
 import { mtuOf } from "./mtu.ts";
 import type { SavedState } from "./saved-state.ts";
 import { carriedBy, liveIn, type State } from "./state.ts";
-import { ROW_FACTS, type SeenTunnel, type Told } from "./tunnel-facts.ts";
+import { ROW_FACTS, type SeenTunnel, type TunnelIntent } from "./tunnel-facts.ts";
 
 interface Deps {
   host: Pick<Host, "monotonic">;
@@ -25,7 +25,7 @@ export class StatusReader {
   constructor(private readonly deps: Deps) {}
 
   /** `stands` is whether the firewall does, if that was read. */
-  async status(state: State, told: Told, provider: Provider, stands: boolean | undefined) {
+  async status(state: State, told: TunnelIntent, provider: Provider, stands: boolean | undefined) {
     const { killSwitch, otherFirewalls } = this.deps;
     const troubles = [told.error, killSwitch.foreignRule.message, otherFirewalls.notice.message];
     const error = troubles.filter((trouble) => trouble !== null).join("; ") || null;
@@ -35,12 +35,12 @@ export class StatusReader {
   }
 
   /** The tunnel's own figures. */
-  async row(state: State, told: Told) {
+  async row(state: State, told: TunnelIntent) {
     return answerOf(ROW_FACTS, await this.read(state, told));
   }
 
   /** The same without a look at the kernel, and so without figures. */
-  known(state: State, told: Told) {
+  known(state: State, told: TunnelIntent) {
     return answerOf(ROW_FACTS, this.seen(state, told, { peer: null, mtu: null }));
   }
 
@@ -50,7 +50,7 @@ export class StatusReader {
     return session === null ? { rx_bytes: 0, tx_bytes: 0 } : this.deps.kernel.carried(session.link);
   }
 
-  private async read(state: State, told: Told): Promise<SeenTunnel> {
+  private async read(state: State, told: TunnelIntent): Promise<SeenTunnel> {
     const { kernel, killSwitch, savedState } = this.deps;
     const session = carriedBy(state);
     const device = session && (await kernel.shown(session.link));
@@ -58,7 +58,7 @@ export class StatusReader {
     return this.seen(state, told, { peer: device?.peer ?? null, mtu });
   }
 
-  private seen(state: State, told: Told, kernel: Pick<SeenTunnel, "peer" | "mtu">): SeenTunnel {
+  private seen(state: State, told: TunnelIntent, kernel: Pick<SeenTunnel, "peer" | "mtu">): SeenTunnel {
     const { host, savedState, name } = this.deps;
     const wantedQuantum = told.spec?.quantum ?? savedState.quantum(name);
     return { name, state, live: liveIn(state), ...told, ...kernel, wantedQuantum, now: host.monotonic() };

@@ -13,7 +13,7 @@ import { isUnanswered, STATES, type State, StateName } from "./state.ts";
 import type { TargetSpec } from "./target.ts";
 
 /** What is read of a tunnel, all of one moment. */
-export interface SeenTunnel extends Told {
+export interface SeenTunnel extends TunnelIntent {
   name: string;
   state: State;
   /** The session that is connected. */
@@ -28,7 +28,7 @@ export interface SeenTunnel extends Told {
 }
 
 /** Why a tunnel is in its state, and where it should lead, as clients name it. */
-export interface Told {
+export interface TunnelIntent {
   error: string | null;
   spec: (TargetSpec & { provider: Provider }) | null;
   order: Order | null;

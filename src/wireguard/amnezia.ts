@@ -3,9 +3,9 @@ import type { Amnezia, AmneziaName } from "./amnezia-schema.ts";
 import { type Field, numberIn, refuse } from "./fields.ts";
 
 /** What fits Ethernet after the headers of IPv6 and UDP. */
-const MOST_PACKET_BYTES = 1500 - 40 - 8;
+const MAX_PACKET_BYTES = 1500 - 40 - 8;
 /** Each is a number of 32 bits. */
-const MOST_NUMBER = 0xffff_ffff;
+const MAX_NUMBER = 0xffff_ffff;
 
 const bytesUpTo = (most: number) => (field: Field) => numberIn(field, "the length in bytes", 0, most);
 
@@ -112,7 +112,7 @@ function rangeOf(text: string): [from: number, to: number] {
 function numbersIn({ text, where }: Field): string {
   const [first = "", second, ...more] = text.split("-");
   const numberOf = (part: string) =>
-    numberIn({ text: part, where }, "it, and each end of a range such as 5-10,", 1, MOST_NUMBER);
+    numberIn({ text: part, where }, "it, and each end of a range such as 5-10,", 1, MAX_NUMBER);
   const [from, to] = [numberOf(first), numberOf(second ?? first)];
   if (more.length > 0 || to < from) refuse(where, "must be a number, or a range such as 5-10");
   return from === to ? `${from}` : `${from}-${to}`;
@@ -135,8 +135,8 @@ function packetIn({ text, where }: Field): string {
   }
   if (tags.length === 0) refuse(where, "is empty");
   const packet = tags.join("");
-  if (partsOf(packet).reduce((sum, part) => sum + bytesOf(part), 0) > MOST_PACKET_BYTES)
-    refuse(where, `is a packet of more than ${MOST_PACKET_BYTES} bytes`);
+  if (partsOf(packet).reduce((sum, part) => sum + bytesOf(part), 0) > MAX_PACKET_BYTES)
+    refuse(where, `is a packet of more than ${MAX_PACKET_BYTES} bytes`);
   return packet;
 }
 

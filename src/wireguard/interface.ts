@@ -25,7 +25,7 @@ export interface InterfacePeer {
   txBytes: number;
 }
 
-/** The other end as it is configured on an interface: a server, or a device on the road. */
+/** The other end as it is configured on an interface: a server, or a remote device. */
 export interface Peer {
   config: Pick<Config["peer"], "publicKey" | "presharedKey" | "allowedIps">;
   /** The current address of the endpoint's host; null if the peer calls first. */

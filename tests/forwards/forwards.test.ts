@@ -9,8 +9,8 @@ import {
   type Opener,
   type OpenPort,
   PortRefusal,
+  type TunnelEnd,
   type WantedPort,
-  type Way,
 } from "../../src/forwards/opener.ts";
 import { FORWARDS } from "../../src/forwards/saved.ts";
 import type { Forward } from "../../src/forwards/schema.ts";
@@ -51,7 +51,7 @@ class Provider implements Opener {
   close: Opener["close"] = async (way, { external }) =>
     void this.asked.push(`close ${way.session.server.name} ${external}`);
 
-  publicAddress = async ({ tunnel }: Way) => {
+  publicAddress = async ({ tunnel }: TunnelEnd) => {
     this.asked.push(`address at ${tunnel}`);
     return this.address;
   };

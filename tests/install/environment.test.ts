@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import {
   environmentWith,
-  type Given,
+  type GivenSettings,
   givenIn,
   INSTALLABLE,
   interfaceIn,
@@ -11,7 +11,7 @@ import {
 
 test("given settings are read back from the file, whatever it contained before", () => {
   const value = fc.stringMatching(/^[A-Za-z0-9_.,:/@%+ -]{0,30}$/).map((text) => text.trim());
-  const given = fc.dictionary(fc.constantFrom(...INSTALLABLE), value) as fc.Arbitrary<Given>;
+  const given = fc.dictionary(fc.constantFrom(...INSTALLABLE), value) as fc.Arbitrary<GivenSettings>;
   fc.assert(
     fc.property(given, given, (first, second) => {
       const text = environmentWith(environmentWith(null, first), second);

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { DHCP_UNIT } from "../../src/dhcp/files.ts";
 import { UNIT_DIGEST } from "../../src/dhcp/unit.ts";
-import type { Given } from "../../src/install/environment.ts";
+import type { GivenSettings } from "../../src/install/environment.ts";
 import type { Machine } from "../../src/install/machine.ts";
 import { FIREWALL_MODULES } from "../../src/install/modules.ts";
 import { PATHS, UNITS } from "../../src/install/paths.ts";
@@ -22,7 +22,7 @@ import { ALL_BY_HAND, ONE_CABLE, TWO_CABLES } from "./example.ts";
 
 const BASE = { version: "1.2.3", packages: [] };
 
-function plan(machine: Machine, given: Given) {
+function plan(machine: Machine, given: GivenSettings) {
   return installPlan({ ...BASE, machine, given, layout: BY_HAND, program: "/home/pi/portcullis" });
 }
 
@@ -42,7 +42,7 @@ test("a first installation on a Pi with one cable: every file and command, word 
 });
 
 test("an upgrade with new settings keeps earlier notes and settings, and copies the account's files", async () => {
-  const given: Given = {
+  const given: GivenSettings = {
     lan: "eth1,br-lan.5",
     managedKeyFile: "/home/pi/key",
     managedAddress: "10.0.0.2/32, fd00::2/128",
@@ -93,7 +93,7 @@ test("an upgrade restarts the DHCP server only if its files have changed since i
     unit: textAt("/etc/systemd/system/portcullis-dhcp.service"),
     started: startedWith(BY_HAND.program),
   };
-  const heads = (present: Machine["dhcp"], settings: Given) =>
+  const heads = (present: Machine["dhcp"], settings: GivenSettings) =>
     plan({ ...ONE_CABLE, dhcp: present, environment: "PORTCULLIS_DHCP=on\n" }, settings)
       .map(headOf)
       .filter((head) => head.includes("portcullis-dhcp"));
@@ -136,7 +136,8 @@ test("the plan never shows a key: files with keys are copied, not written", () =
 });
 
 test("the plan never shows where notifications go, and a file with the addresses is copied", () => {
-  const shown = (given: Given) => textOf(plan({ ...ONE_CABLE, environment: "PORTCULLIS_LAN=eth0\n" }, given));
+  const shown = (given: GivenSettings) =>
+    textOf(plan({ ...ONE_CABLE, environment: "PORTCULLIS_LAN=eth0\n" }, given));
   for (const notify of [
     "ntfy://:SECRET@ntfy.sh/topic",
     "https://example.com/a?b=SECRET,gotify://x.example/SECRET",
@@ -216,7 +217,7 @@ test("the package's own unit is no sign of a DHCP server, and one by hand is rep
   const config = plan(ONE_CABLE, on).flatMap((step) =>
     step.do === "write" && step.path === "/etc/portcullis-dhcp.conf" ? [step.text] : [],
   )[0] as string;
-  const heads = (dhcp: Machine["dhcp"], given: Given) =>
+  const heads = (dhcp: Machine["dhcp"], given: GivenSettings) =>
     installPlan({ ...SETUP, given, machine: { ...ONE_CABLE, dhcp } })
       .map(headOf)
       .filter((head) => head.includes("portcullis-dhcp"));
@@ -256,7 +257,7 @@ test("a list file is copied, and a list address is not", () => {
 });
 
 test("LAN and uplink are written as found, unless a flag or an earlier installation names them", () => {
-  const environmentOf = (environment: string | null, given: Given) => {
+  const environmentOf = (environment: string | null, given: GivenSettings) => {
     const steps = plan({ ...ONE_CABLE, environment }, given);
     const file = steps.find((step) => step.do === "write" && step.path.endsWith("portcullis.env"));
     return file?.do === "write" ? file.text.match(/^PORTCULLIS_(LAN|UPLINK)=.*$/gm) : null;
@@ -349,7 +350,7 @@ test("an uninstallation that keeps the state removes no file with servers, keys 
 });
 
 test("an uninstallation removes every file that an installation creates", () => {
-  const given: Given = {
+  const given: GivenSettings = {
     managedKeyFile: "/home/pi/key",
     managedList: "/home/pi/list",
     mqttPasswordFile: "/home/pi/pw",

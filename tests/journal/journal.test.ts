@@ -1,13 +1,17 @@
 import { expect, test } from "bun:test";
 import { Journal } from "../../src/journal/journal.ts";
-import type { Happening } from "../../src/journal/schema.ts";
+import type { NewJournalEntry } from "../../src/journal/schema.ts";
 import { Store } from "../../src/store/store.ts";
 import { FakeHost } from "../fake/host.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 
 const ALL = { after: 0, before: Number.MAX_SAFE_INTEGER, most: 100 };
 
-const alert = (message: string): Happening => ({ type: "security_alert", code: "state_saved", message });
+const alert = (message: string): NewJournalEntry => ({
+  type: "security_alert",
+  code: "state_saved",
+  message,
+});
 
 async function withJournal(work: (world: World) => Promise<void>): Promise<void> {
   await inDirectory(async (directory) => work(new World(directory)));
@@ -85,7 +89,7 @@ test("the oldest are removed once there are ten thousand, and no id is used agai
     expect(world.journal.page({ ...ALL, most: 1 }).events[0]?.id).toBe(5_501);
   }));
 
-const state = (tunnel: string, name: "connected" | "disconnected"): Happening => ({
+const state = (tunnel: string, name: "connected" | "disconnected"): NewJournalEntry => ({
   ...{ type: "tunnel_state", tunnel, state: name, server: "", location: "", error: null },
 });
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import type { AlertCode } from "../../src/base/alert.ts";
-import { Bounds } from "../../src/network/bounds.ts";
+import { ConntrackGuard } from "../../src/network/bounds.ts";
 import { boundsFor, mostConnections } from "../../src/network/bounds-table.ts";
 import { applySysctls, roomFor } from "../../src/network/sysctls.ts";
 import { FakeHost } from "../fake/host.ts";
@@ -12,7 +12,7 @@ const ESTABLISHED = "/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_establishe
 const LOOK_MS = 12_000;
 
 let host: FakeHost;
-let bounds: Bounds;
+let bounds: ConntrackGuard;
 let alerts: AlertCode[];
 let lines: string[];
 let stopping: AbortController;
@@ -23,7 +23,7 @@ beforeEach(() => {
   alerts = [];
   lines = [];
   const note = (line: string) => void lines.push(line);
-  bounds = new Bounds({
+  bounds = new ConntrackGuard({
     host,
     ports: [5000],
     alarm: (code) => alerts.push(code),

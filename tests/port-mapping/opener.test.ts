@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Way } from "../../src/forwards/opener.ts";
+import type { TunnelEnd } from "../../src/forwards/opener.ts";
 import { PortRefusal } from "../../src/forwards/opener.ts";
 import { slotOf } from "../../src/network/slot.ts";
 import { RESULT } from "../../src/port-mapping/nat-pmp.ts";
@@ -21,7 +21,7 @@ const OPEN = {
 } as const;
 const never = new AbortController().signal;
 
-function wayTo({ addresses = ["10.2.0.2/32"], dns = ["10.2.0.1"], slot = 0 } = {}): Way {
+function wayTo({ addresses = ["10.2.0.2/32"], dns = ["10.2.0.1"], slot = 0 } = {}): TunnelEnd {
   const listed = server("one", 1);
   const own = { ...listed.config.interface, addresses: cidrs(...addresses), dns: ips(...dns) };
   const at = { ...listed, config: { ...listed.config, interface: own } };

@@ -2,13 +2,13 @@ import { expect, test } from "bun:test";
 import type { Address } from "../../src/base/address.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import { reachedBy, reachedLike, wishIn } from "../../src/servers/transport.ts";
-import { blockedBefore, offersRelay, type Way, waysToTry } from "../../src/servers/ways.ts";
+import { blockedBefore, offersRelay, type ServerPath, waysToTry } from "../../src/servers/ways.ts";
 import { ips } from "../fake/address.ts";
 import { ONE, placeOf, TWO } from "../tunnel/gateway.ts";
 
 const OFFERS: Server = { ...ONE, ports: [[443, 443]], offers: { udp2tcp: [443, 80] } };
 const PLAIN = [{ port: 51_820 }, { port: 443 }];
-const cutOff = (...ways: Way[]) => ways.map((way) => ({ ...way, afterCutOff: true as const }));
+const cutOff = (...ways: ServerPath[]) => ways.map((way) => ({ ...way, afterCutOff: true as const }));
 const TCP = [443, 80].map((port) => ({ port, transport: "udp2tcp" as const }));
 
 test("plain WireGuard is tried first, then what the list offers, and what has worked before all", () => {
@@ -74,7 +74,7 @@ test("Shadowsocks comes between them, at an address of its own and at the usual 
   };
   const first = { address, port: 443, transport: by };
   const second = { port: 51_924, transport: by };
-  expect(waysToTry({ ...both, transport: by }, null)).toEqual([first, second] as Way[]);
+  expect(waysToTry({ ...both, transport: by }, null)).toEqual([first, second] as ServerPath[]);
   expect(waysToTry(both, null).map(({ transport }) => transport)).toEqual([
     undefined,
     "lwo",
@@ -82,13 +82,13 @@ test("Shadowsocks comes between them, at an address of its own and at the usual 
     by,
     "udp2tcp",
   ]);
-  expect(waysToTry(both, second).slice(0, 2)).toEqual([{ ...second, address }, second] as Way[]);
+  expect(waysToTry(both, second).slice(0, 2)).toEqual([{ ...second, address }, second] as ServerPath[]);
   expect(
     waysToTry(
       { ...both, offers: { shadowsocks: { ports: [], addresses: [address as Address] } }, transport: by },
       null,
     ),
-  ).toEqual([first, { address, port: 53, transport: by }] as Way[]);
+  ).toEqual([first, { address, port: 53, transport: by }] as ServerPath[]);
 });
 
 test("what is blocked is told by the way that gets through, unless that was asked for or says nothing", () => {
@@ -138,7 +138,7 @@ const OF_AMNEZIA: Server = {
 };
 
 test("a server with settings of AmneziaWG is reached by that at its port, whatever else has worked or is offered", () => {
-  const ways: Way[] = [{ port: 51_820, transport: "amnezia" }];
+  const ways: ServerPath[] = [{ port: 51_820, transport: "amnezia" }];
   expect(waysToTry(OF_AMNEZIA, null)).toEqual(ways);
   expect(waysToTry(OF_AMNEZIA, { port: 443 }, true)).toEqual(ways);
   expect(waysToTry({ ...OF_AMNEZIA, transport: "amnezia" }, { port: 80, transport: "udp2tcp" })).toEqual(

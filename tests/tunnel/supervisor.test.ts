@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { checkerOf } from "../../src/base/checker.ts";
-import { type Happening, JournalEntry } from "../../src/journal/schema.ts";
+import { JournalEntry, type NewJournalEntry } from "../../src/journal/schema.ts";
 import { journalOf } from "../../src/journal/tunnel-states.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import { cidr } from "../fake/address.ts";
@@ -1050,7 +1050,7 @@ describe("a tunnel with an order of targets", () => {
 
   claim("tells the journal why it has moved, and why it is back", async (gateway) => {
     const { controller, host } = gateway;
-    const told: Happening[] = [];
+    const told: NewJournalEntry[] = [];
     controller.onChange(journalOf("main", { add: (happening) => void told.push(happening) }));
     await controller.connect([ONE, TWO], undefined, { back_after_minutes: 1 });
     host.busy = true;
@@ -1075,7 +1075,7 @@ describe("a tunnel with an order of targets", () => {
     "leaves a slow target for one that answers beside it, and has it back after its time",
     async (gateway) => {
       const { controller, host } = gateway;
-      const told: Happening[] = [];
+      const told: NewJournalEntry[] = [];
       await controller.connect([ONE, TWO], undefined, { back_after_minutes: 10, move_when: ["slow"] });
       controller.onChange(journalOf("main", { add: (happening) => void told.push(happening) }));
       host.busy = true;

@@ -67,7 +67,7 @@ export function DeviceExit({ device, list }: DeviceExitProps) {
 }
 
 interface ByScheduleProps {
-  /** The device; everybody else has none. */
+  /** The device; none for all others. */
   id?: string;
   what: "exit" | keyof typeof ENDS;
 }

@@ -24,7 +24,7 @@ export function Drawing({ plan, u, isGated, chosen }: DrawingProps) {
         <circle key={ring.row} class="ring" cx={round(ring.x)} cy={round(ring.y)} r={u(5)} />
       ))}
       {outside.map((line) => (
-        <Way key={line.id} line={line} u={u} isPale={!isOf(line)} />
+        <Conduit key={line.id} line={line} u={u} isPale={!isOf(line)} />
       ))}
       <rect
         class={isGated ? "gate" : "gate gone"}
@@ -60,7 +60,7 @@ function Strand({ line, isPale }: { line: Line; isPale: boolean }) {
 }
 
 /** From the gate to a place. */
-function Way({ line, u, isPale }: { line: Line; u: Scale; isPale: boolean }) {
+function Conduit({ line, u, isPale }: { line: Line; u: Scale; isPale: boolean }) {
   const { look, end, tube } = line;
   const isCarrying = look === "open" && tube > 0;
   return (

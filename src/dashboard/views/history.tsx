@@ -11,14 +11,14 @@ import { Choices } from "./history/choices.tsx";
 import { Figures } from "./history/figures.tsx";
 import { useHistoryPage } from "./history/page.ts";
 import { Quality } from "./history/quality.tsx";
-import { LOOKS, type Span, type Whose } from "./history/span.ts";
+import { LOOKS, type Span, type Subject } from "./history/span.ts";
 import { States } from "./history/states.tsx";
 import { Totals } from "./history/totals.tsx";
 
 /** What was carried in the last hour, day or two months, by whom, and what happened then. */
 export function History() {
   const [span, setSpan] = useKept<Span>("span", "hour", (span) => span in LOOKS);
-  const [whose, setWhose] = useKept<Whose>("whose", "all");
+  const [whose, setWhose] = useKept<Subject>("whose", "all");
   const [isOpen, setIsOpen] = useKept<boolean>("figures", false);
   const page = useHistoryPage(span, whose);
   const devices = knownOf(useAnswer("devices"))?.devices ?? [];
@@ -46,7 +46,7 @@ export function History() {
 interface ShownProps {
   page: HistoryPage;
   span: Span;
-  whose: Whose;
+  whose: Subject;
   names: ReadonlyMap<string, string>;
   /** Whether the graph is shown as a table too. */
   isOpen: boolean;

@@ -3,7 +3,7 @@ import { generateKeyPair, publicKeyOf } from "../../wireguard/key.ts";
 import { masked, type Outcome, outcome, Refusal, unable } from "../answers.ts";
 import type { Account, AccountDeps } from "../provider.ts";
 import type { LoggedOut, ShownAccount } from "../schema.ts";
-import type { IvpnSession, Paid } from "./answers.ts";
+import type { IvpnSession, Subscription } from "./answers.ts";
 import type { IvpnApi } from "./api.ts";
 import { ACCOUNT_PAGE, GONE } from "./refusal.ts";
 import { type IvpnRegistration, registrationFrom } from "./registration.ts";
@@ -103,7 +103,7 @@ function remainsOf({ message }: Error): string {
   return `the session is still in the account, because ${message}; remove it at ${ACCOUNT_PAGE}`;
 }
 
-function shownAccount(registration: IvpnRegistration, paid: Outcome<Paid | null>): ShownAccount {
+function shownAccount(registration: IvpnRegistration, paid: Outcome<Subscription | null>): ShownAccount {
   const { account, privateKey, addresses, created } = registration;
   return {
     number: account,
@@ -116,7 +116,7 @@ function shownAccount(registration: IvpnRegistration, paid: Outcome<Paid | null>
   };
 }
 
-function warningsOf({ newKey }: IvpnRegistration, paid: Outcome<Paid | null>): string[] {
+function warningsOf({ newKey }: IvpnRegistration, paid: Outcome<Subscription | null>): string[] {
   const unfinished =
     newKey === undefined
       ? []

@@ -30,12 +30,12 @@ const keySet = checkerOf(KeySet);
 /** A registration, which IVPN calls a session. */
 export interface IvpnSession {
   token: string;
-  paid: Paid;
+  paid: Subscription;
   /** Null if IVPN made the session but did not take the key. */
   address: Prefix | null;
 }
 
-export interface Paid {
+export interface Subscription {
   isActive: boolean;
   /** ISO 8601. */
   until: string;
@@ -51,7 +51,7 @@ export function sessionIn(answer: HttpsAnswer): IvpnSession {
   };
 }
 
-export function paidIn(answer: HttpsAnswer): Paid {
+export function paidIn(answer: HttpsAnswer): Subscription {
   return paidOf(checkedJson(answer, status, "status").service_status);
 }
 
@@ -60,7 +60,7 @@ export function newAddressIn(answer: HttpsAnswer): Prefix {
   return addressIn(checkedJson(answer, keySet, "address").ip_address) ?? malformed("address");
 }
 
-function paidOf({ is_active, active_until }: Static<typeof ServiceStatus>): Paid {
+function paidOf({ is_active, active_until }: Static<typeof ServiceStatus>): Subscription {
   return { isActive: is_active, until: new Date(active_until * 1000).toISOString() };
 }
 

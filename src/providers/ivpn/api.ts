@@ -1,7 +1,7 @@
 import type { Prefix } from "../../base/address.ts";
 import type { HttpsAnswer, Send } from "../../system/host.ts";
 import { Refusal } from "../answers.ts";
-import { type IvpnSession, newAddressIn, type Paid, paidIn, sessionIn } from "./answers.ts";
+import { type IvpnSession, newAddressIn, paidIn, type Subscription, sessionIn } from "./answers.ts";
 import { SESSION_NOT_FOUND, succeeded } from "./refusal.ts";
 
 /** IVPN's interface for sessions, as its desktop app uses it (daemon/api/api.go). */
@@ -24,7 +24,7 @@ export class IvpnApi {
   }
 
   /** Null if there is no such session any more. */
-  async paid(token: string): Promise<Paid | null> {
+  async paid(token: string): Promise<Subscription | null> {
     return unlessGone(this.ask("/v4/session/status", { session_token: token }).then(paidIn));
   }
 

@@ -1,7 +1,7 @@
 import { masked, type Outcome, outcome, unable } from "../answers.ts";
 import type { Account, AccountDeps } from "../provider.ts";
 import type { LoggedOut, ShownAccount } from "../schema.ts";
-import type { Paid } from "./answers.ts";
+import type { Subscription } from "./answers.ts";
 import { PiaApi } from "./api.ts";
 import type { PiaRegistration } from "./registration.ts";
 import { newToken, registrationIn, withToken } from "./token.ts";
@@ -45,7 +45,7 @@ export function nameOf({ username }: PiaRegistration): string {
   return `PIA account ${masked(username)}`;
 }
 
-function shownAccount(registration: PiaRegistration, paid: Outcome<Paid>): ShownAccount {
+function shownAccount(registration: PiaRegistration, paid: Outcome<Subscription>): ShownAccount {
   return {
     number: masked(registration.username),
     device: nameOf(registration),
@@ -57,7 +57,7 @@ function shownAccount(registration: PiaRegistration, paid: Outcome<Paid>): Shown
   };
 }
 
-function warningsOf(paid: Outcome<Paid>): string[] {
+function warningsOf(paid: Outcome<Subscription>): string[] {
   if (paid instanceof Error) return [`incomplete: ${paid.message}`];
   return paid.isActive ? [] : ["the account is not active, and no server accepts it"];
 }

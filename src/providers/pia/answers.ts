@@ -56,7 +56,7 @@ const failed = checkerOf(Failed);
 const signed = checkerOf(Signed);
 const payload = checkerOf(Payload);
 
-export interface Paid {
+export interface Subscription {
   isActive: boolean;
   /** ISO 8601. */
   until: string;
@@ -66,7 +66,7 @@ export function tokenIn(answer: HttpsAnswer): string {
   return checkedJson(answer, token, "access token").token;
 }
 
-export function paidIn(answer: HttpsAnswer): Paid {
+export function paidIn(answer: HttpsAnswer): Subscription {
   const { active, expiration_time } = checkedJson(answer, accountStatus, "account");
   return { isActive: active, until: new Date(expiration_time * 1000).toISOString() };
 }

@@ -3,7 +3,15 @@ import { generateKeyPair } from "../../wireguard/key.ts";
 import type { Config } from "../../wireguard/schema.ts";
 import { commonRefusalIn, Refusal, unable } from "../answers.ts";
 import type { ServerToRegister } from "../provider.ts";
-import { configIn, isFailure, type Paid, paidIn, type SignedPort, signedPortIn, tokenIn } from "./answers.ts";
+import {
+  configIn,
+  isFailure,
+  paidIn,
+  type SignedPort,
+  type Subscription,
+  signedPortIn,
+  tokenIn,
+} from "./answers.ts";
 import { PIA_AUTHORITY } from "./authority.ts";
 
 /** A connect waits for these. */
@@ -39,7 +47,7 @@ export class PiaApi {
     return tokenIn(succeeded(answer, "PIA does not accept the user name or the password; check both"));
   }
 
-  async paid(token: string): Promise<Paid> {
+  async paid(token: string): Promise<Subscription> {
     const url = `${this.base}/api/client/v2/account`;
     const answer = await this.ask({ url, method: "GET", headers: { authorization: `Token ${token}` } });
     return paidIn(succeeded(answer, "PIA does not accept the access token that it issued; try again"));

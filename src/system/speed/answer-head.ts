@@ -1,5 +1,5 @@
 /** Longer heads are refused, as browsers refuse them, and so are more of them in a row. */
-const MOST_BYTES = 65_536;
+const MAX_BYTES = 65_536;
 const END = "\r\n\r\n";
 /** What precedes an answer, as 103 (Early Hints). After 101 another protocol would be spoken. */
 const INTERIM = /^HTTP\/1\.[01] 1(?!01)\d\d/;
@@ -16,7 +16,7 @@ export class AnswerHead {
   /** Returns what comes after the head, null as long as that is not whole. Throws unless the body is to be read. */
   read(bytes: Uint8Array): Uint8Array | null {
     const before = this.text.length;
-    this.text += Buffer.from(bytes.subarray(0, MOST_BYTES + 1)).toString("latin1");
+    this.text += Buffer.from(bytes.subarray(0, MAX_BYTES + 1)).toString("latin1");
     for (let end = this.end; end >= 0; end = this.end) {
       const head = this.text.slice(this.start, end);
       this.start = end + END.length;
@@ -26,7 +26,7 @@ export class AnswerHead {
       this.isRead = true;
       return bytes.subarray(this.start - before);
     }
-    if (this.text.length > MOST_BYTES) throw new Error("it does not come to its answer");
+    if (this.text.length > MAX_BYTES) throw new Error("it does not come to its answer");
     return null;
   }
 

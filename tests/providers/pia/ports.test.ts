@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
-import { PortRefusal, type Way } from "../../../src/forwards/opener.ts";
+import { PortRefusal, type TunnelEnd } from "../../../src/forwards/opener.ts";
 import { slotOf } from "../../../src/network/slot.ts";
 import { pia } from "../../../src/providers/pia/pia.ts";
 import { AccountOpener } from "../../../src/providers/ports.ts";
@@ -35,7 +35,10 @@ async function begin() {
   return { site, home, opener, pass };
 }
 
-function wayTo(name: string, { opensPorts, slot = 0 }: { opensPorts?: false; slot?: number } = {}): Way {
+function wayTo(
+  name: string,
+  { opensPorts, slot = 0 }: { opensPorts?: false; slot?: number } = {},
+): TunnelEnd {
   const listed = {
     ...server(name, 1),
     location: "Denver, United States",

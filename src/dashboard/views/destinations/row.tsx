@@ -11,7 +11,7 @@ import type { Question } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Told } from "../../parts/told.tsx";
 import { useExits } from "../../protection.ts";
-import { type Whom, whomOf } from "./whom.ts";
+import { type Audience, whomOf } from "./whom.ts";
 
 interface RowProps {
   rule: Destination;
@@ -79,7 +79,7 @@ function toneOf({ exit, open }: Destination): string {
   return open ? "protected" : "blocked";
 }
 
-function questionAbout(to: string, { whose, who }: Whom): Question {
+function questionAbout(to: string, { whose, who }: Audience): Question {
   return {
     title: say("Let the traffic to {to} leave outside every tunnel?", { to }),
     text: say(

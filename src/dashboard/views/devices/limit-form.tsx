@@ -31,7 +31,7 @@ export function LimitForm({ device }: { device: Device }) {
   );
 }
 
-/** What everybody else shares. */
+/** What all others share. */
 export function SharedLimit({ list: { shared_rate: rate } }: { list: DeviceList }) {
   const action = useAction();
   return (

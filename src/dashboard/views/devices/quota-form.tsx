@@ -33,7 +33,7 @@ export function QuotaForm({ device }: { device: Device }) {
   );
 }
 
-/** What everybody else shares. */
+/** What all others share. */
 export function SharedQuota({ list: { shared_quota: quota } }: { list: DeviceList }) {
   return (
     <section class="card words">

@@ -16,21 +16,25 @@ export interface Section {
   devices: readonly Device[];
 }
 
-interface Told {
+interface Placing {
   placeOf: (device: Device) => Place;
   /** "main · Gothenburg, Sweden" */
   exitText: (exit: string) => string;
 }
 
 /** The devices, which are in order, under titles. No section is empty. */
-export function sectionsOf(devices: readonly Device[], by: Together, { placeOf, exitText }: Told): Section[] {
+export function sectionsOf(
+  devices: readonly Device[],
+  by: Together,
+  { placeOf, exitText }: Placing,
+): Section[] {
   const titleOf = (device: Device) => titleFor(placeOf(device), by, exitText);
   return [...Map.groupBy(devices, titleOf)]
     .map(([title, own]) => ({ title, devices: own }))
     .toSorted((one, two) => rankOf(one) - rankOf(two) || one.title.localeCompare(two.title));
 }
 
-function titleFor({ online, exit, group }: Place, by: Together, exitText: Told["exitText"]): string {
+function titleFor({ online, exit, group }: Place, by: Together, exitText: Placing["exitText"]): string {
   switch (by) {
     case "online":
       return online ? ONLINE : OFFLINE;

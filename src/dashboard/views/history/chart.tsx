@@ -6,13 +6,13 @@ import { say } from "../../language.ts";
 import { colourOf, Plot } from "../../parts/plot.tsx";
 import { dataOf, secondsOf } from "../../rates.ts";
 import { useMinute } from "../../traffic.ts";
-import { LOOKS, type Span, type Whose } from "./span.ts";
+import { LOOKS, type Span, type Subject } from "./span.ts";
 
 /** A shorter outage could not be seen. */
 const LEAST_BAND_PX = 2;
 
 /** The rates of a time, with outages as bands behind them. */
-export function Chart({ page, span, whose }: { page: HistoryPage; span: Span; whose: Whose }) {
+export function Chart({ page, span, whose }: { page: HistoryPage; span: Span; whose: Subject }) {
   const now = useMinute() * 60;
   const data = useMemo(() => dataOf(page, LOOKS[span].stepSeconds, now), [page]);
   const bands = bandsOf(page, whose);
@@ -65,11 +65,11 @@ interface Band {
 }
 
 /** Devices leave by `main` unless somebody has said otherwise. */
-function tunnelIn(whose: Whose): string {
+function tunnelIn(whose: Subject): string {
   return whose.startsWith("tunnel ") ? whose.slice("tunnel ".length) : "main";
 }
 
-function bandsOf({ states, from, to }: HistoryPage, whose: Whose): Band[] {
+function bandsOf({ states, from, to }: HistoryPage, whose: Subject): Band[] {
   return states
     .filter(({ tunnel, state }) => tunnel === tunnelIn(whose) && state !== "connected")
     .map((each) => ({

@@ -1,13 +1,13 @@
 import type { HistoryPage } from "../../../history/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { say } from "../../language.ts";
-import { LOOKS, type Span, type Whose } from "./span.ts";
+import { LOOKS, type Span, type Subject } from "./span.ts";
 
 interface ChoicesProps {
   span: Span;
   onSpan: (span: Span) => void;
-  whose: Whose;
-  onWhose: (whose: Whose) => void;
+  whose: Subject;
+  onWhose: (whose: Subject) => void;
   page: HistoryPage | null;
   /** Names of devices, by id. */
   names: ReadonlyMap<string, string>;
@@ -62,7 +62,7 @@ export function Choices({ span, onSpan, whose, onWhose, page, names }: ChoicesPr
         class="input"
         aria-label={say("Whose traffic")}
         value={whose}
-        onChange={({ currentTarget }) => onWhose(currentTarget.value as Whose)}
+        onChange={({ currentTarget }) => onWhose(currentTarget.value as Subject)}
       >
         <option value="all">{say("All tunnels")}</option>
         <option value="uplink" selected={whose === "uplink"}>

@@ -3,10 +3,10 @@ import type { HistoryPage } from "../../../history/schema.ts";
 import { read } from "../../api.ts";
 import { isLost, type Loaded } from "../../store.ts";
 import { useMinute } from "../../traffic.ts";
-import { LENGTHS_SECONDS, LOOKS, type Span, type Whose } from "./span.ts";
+import { LENGTHS_SECONDS, LOOKS, type Span, type Subject } from "./span.ts";
 
 /** What the gateway has of a time and of somebody; read again when the next minute or hour has begun. */
-export function useHistoryPage(span: Span, whose: Whose): Loaded<HistoryPage> {
+export function useHistoryPage(span: Span, whose: Subject): Loaded<HistoryPage> {
   const choice = `${span} ${whose}`;
   const [shown, setShown] = useState<{ choice: string; page: Loaded<HistoryPage> }>({
     choice,
@@ -30,7 +30,7 @@ export function useHistoryPage(span: Span, whose: Whose): Loaded<HistoryPage> {
 
 const LOADING = { state: "loading" } as const;
 
-function pathOf(span: Span, whose: Whose, minute: number): string {
+function pathOf(span: Span, whose: Subject, minute: number): string {
   const { seconds, resolution } = LOOKS[span];
   const length = LENGTHS_SECONDS[resolution];
   const to = Math.ceil(((minute + 1) * 60) / length) * length;

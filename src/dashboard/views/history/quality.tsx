@@ -6,7 +6,7 @@ import { say } from "../../language.ts";
 import { colourOf, Plot } from "../../parts/plot.tsx";
 import { secondsOf } from "../../rates.ts";
 import { beginOf } from "./figures.tsx";
-import { LOOKS, type Span, type Whose } from "./span.ts";
+import { LOOKS, type Span, type Subject } from "./span.ts";
 
 /** Milliseconds at the top of the scale, at least. */
 const LEAST_TOP = 20;
@@ -22,7 +22,7 @@ interface Step {
 }
 
 /** The round trip of a tunnel or of the uplink in a time, and its loss; nothing where that was not measured. */
-export function Quality({ page, span, whose }: { page: HistoryPage; span: Span; whose: Whose }) {
+export function Quality({ page, span, whose }: { page: HistoryPage; span: Span; whose: Subject }) {
   const steps = useMemo(() => stepsOf(page, LOOKS[span].stepSeconds), [page]);
   const latest = useRef({ page, steps });
   latest.current = { page, steps };

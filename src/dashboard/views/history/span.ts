@@ -4,7 +4,7 @@ import { say } from "../../language.ts";
 export type Span = "hour" | "day" | "months";
 
 /** Whose traffic is shown: `tunnel <name>` or `device <id>`; of the uplink, its quality. */
-export type Whose = "all" | "uplink" | `tunnel ${string}` | `device ${string}`;
+export type Subject = "all" | "uplink" | `tunnel ${string}` | `device ${string}`;
 
 export interface Look {
   title: string;

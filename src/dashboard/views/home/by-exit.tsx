@@ -71,7 +71,7 @@ export function Past({ others }: { others: Network["other_routers"] }) {
   );
 }
 
-interface Way {
+interface ExitLine {
   icon: IconName;
   tone: Tone;
   /** "3 devices leave by Gothenburg, Sweden" */
@@ -90,7 +90,7 @@ function wayOf(
   count: number,
   tunnels: readonly TunnelRow[],
   { isOff, isDiverted }: Protection,
-): Way {
+): ExitLine {
   if (isDiverted && !isBlocked(exit)) return { icon: "warning", tone: "partly", text: divertedText(count) };
   if (isOutside(exit)) return { icon: "warning", tone: "partly", text: directText(count) };
   const row = tunnels.map(standingOf).find(({ name }) => name === exit);

@@ -15,7 +15,7 @@ interface RowProps {
   list: DeviceList | null;
 }
 
-/** A device on the road: whether it is there, where it leaves, whether it reaches home, and what removes it. */
+/** A remote device: whether it is there, where it leaves, whether it reaches home, and what removes it. */
 export function Row({ device, list }: RowProps) {
   const { id, addresses, lan, online } = device;
   const title = device.name || (addresses[0] ?? id);

@@ -7,7 +7,7 @@ import { change } from "../../api.ts";
 import { withoutField } from "../../format.ts";
 
 /** A server, or a place, and the server through which it is reached, if any. */
-export interface Way {
+export interface ServerChoice {
   provider: Provider;
   server: string;
   via?: string;
@@ -21,7 +21,7 @@ export interface Connecting {
   main: TunnelRow | null;
   /** The server or place that was chosen to reach others through; null to reach them directly. */
   entry: string | null;
-  connect: (at: string, to: Way) => Promise<void>;
+  connect: (at: string, to: ServerChoice) => Promise<void>;
 }
 
 export function useConnecting(): Connecting {

@@ -2,7 +2,7 @@ import { knownOf, useAnswer } from "../../answers.ts";
 import { agoOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { PROVIDER_TITLES } from "../../titles.ts";
-import { type Connecting, isConnected, type Way } from "./connecting.ts";
+import { type Connecting, isConnected, type ServerChoice } from "./connecting.ts";
 import type { Details } from "./details.ts";
 import { ServerRow } from "./row.tsx";
 
@@ -17,7 +17,7 @@ export function Marked({ details, connecting }: { details: Details; connecting: 
   const recent = known.recent
     .filter(({ provider, server, via }) => via !== undefined || !details.isFavourite(provider, server))
     .slice(0, RECENT);
-  const rowOf = (list: string, { provider, server, via }: Way, more: string | null = null) => (
+  const rowOf = (list: string, { provider, server, via }: ServerChoice, more: string | null = null) => (
     <ServerRow
       key={`${provider}/${server}/${via ?? ""}`}
       list={list}

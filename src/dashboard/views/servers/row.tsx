@@ -9,7 +9,7 @@ import { targetsText } from "../../order.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { answerOf } from "../../store.ts";
-import { type Connecting, isConnected, plainly, type Way } from "./connecting.ts";
+import { type Connecting, isConnected, plainly, type ServerChoice } from "./connecting.ts";
 
 interface ServerRowProps {
   provider: Provider;
@@ -98,7 +98,7 @@ export function ConnectedTag() {
   );
 }
 
-function Connect({ at, connecting, to }: { at: string; connecting: Connecting; to: Way }) {
+function Connect({ at, connecting, to }: { at: string; connecting: Connecting; to: ServerChoice }) {
   const { server: place, via } = to;
   const order = connecting.main?.order;
   return (

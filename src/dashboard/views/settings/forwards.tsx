@@ -10,7 +10,7 @@ import { useFields } from "../../parts/fields.ts";
 import { Field, Form, Select } from "../../parts/form.tsx";
 import { Pending } from "../../parts/pending.tsx";
 
-const MOST_PORT = 65_535;
+const MAX_PORT = 65_535;
 
 /** Ports of the VPN's servers that lead to devices at home. */
 export function Forwards() {
@@ -135,7 +135,7 @@ function Add({ action }: { action: Action }) {
         hint={say("You find it in the program’s settings on the device.")}
         type="number"
         min={1}
-        max={MOST_PORT}
+        max={MAX_PORT}
         required
         {...bind("port")}
       />
@@ -153,7 +153,7 @@ function Add({ action }: { action: Action }) {
         hint={say("If left empty, the gateway asks the provider for a port; not every provider opens one.")}
         type="number"
         min={1}
-        max={MOST_PORT}
+        max={MAX_PORT}
         {...bind("external")}
       />
     </Form>

@@ -6,14 +6,14 @@ import { say } from "../../language.ts";
 import { OnGateway, useSetup } from "../../parts/on-gateway.tsx";
 import { Pending } from "../../parts/pending.tsx";
 
-type Whom = "home" | "device";
+type Scope = "home" | "device";
 
 /** How devices come to use this gateway, with its own addresses. */
 export function PointHere() {
   const network = useAnswer("network");
-  const [whom, setWhom] = useKept<Whom>("whom", "home");
+  const [whom, setWhom] = useKept<Scope>("whom", "home");
   if (network.state !== "ready") return <Pending of={network} />;
-  const optionOf = (value: Whom, label: string) => (
+  const optionOf = (value: Scope, label: string) => (
     <label class={whom === value ? "chosen" : ""}>
       <input type="radio" name="whom" checked={whom === value} onChange={() => setWhom(value)} />
       <span>{label}</span>
