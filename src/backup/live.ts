@@ -67,7 +67,7 @@ async function restored(
 ): Promise<Restored> {
   const { store, tunnels, savedState } = deps;
   // One that never had a server is not in the store, which could give its slot to another.
-  for (const tunnel of tunnels.all()) await tunnels.dropUnused(tunnel);
+  for (const tunnel of tunnels.all()) await tunnels.dropUnsaved(tunnel);
   assertDown(tunnels);
   // State that is still unsaved would later overwrite what is restored.
   savedState.save();

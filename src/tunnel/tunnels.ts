@@ -151,15 +151,27 @@ export class Tunnels {
     return this.add(name, freeSlot(this.deps.base, this.takenSlots, links));
   }
 
-  /** Removes a tunnel that never had a server, unless another request is about to connect it. */
-  async dropUnused({ name, controller }: Tunnel): Promise<void> {
-    const isKept = name === MAIN || this.deps.savedState.tunnels().has(name) || controller.isAsked;
-    const known = this.others.get(name)?.tunnel;
-    if (isKept || known?.controller !== controller) return;
+  /**
+   * Removes a tunnel that never had a server, unless another request is about to connect it, or a device has been given it
+   * meanwhile.
+   */
+  async dropUnused(tunnel: Tunnel): Promise<void> {
+    if (this.isUnsaved(tunnel)) await this.deps.unlessUsed(tunnel.name, () => this.dropUnsaved(tunnel));
+  }
+
+  /** The same although devices may have it: a restore decides anew who has what. */
+  async dropUnsaved(tunnel: Tunnel): Promise<void> {
+    const known = this.others.get(tunnel.name)?.tunnel;
+    if (known === undefined || !this.isUnsaved(tunnel)) return;
     await this.end(known).catch((error: unknown) => {
       this.undropped.add(known);
       throw error;
     });
+  }
+
+  private isUnsaved({ name, controller }: Tunnel): boolean {
+    if (name === MAIN || this.deps.savedState.tunnels().has(name) || controller.isAsked) return false;
+    return this.others.get(name)?.tunnel.controller === controller;
   }
 
   private async dropAgain(): Promise<void> {

@@ -104,6 +104,19 @@ describe("a second tunnel", () => {
     expect(kernelState(host)).toBe(before);
   });
 
+  claim("that never had a server stays if a device was given it meanwhile", async (gateway) => {
+    const { host, tunnels, devices } = gateway;
+    host.silent.add(TWO_AT);
+    const tv = await tunnels.opened("tv");
+    await devices.assign("02:00:00:00:00:20", { exit: "tv" });
+    await expect(settled(gateway, tv.controller.connect(TWO))).rejects.toThrow("did not answer");
+    await expect(settled(gateway, tunnels.dropUnused(tv))).rejects.toThrow("is the exit of");
+    expect(tunnels.all().map(({ name }) => name)).toEqual(["main", "tv"]);
+    await devices.assign("02:00:00:00:00:20", { exit: null });
+    await settled(gateway, tunnels.dropUnused(tv));
+    expect(tunnels.all().map(({ name }) => name)).toEqual(["main"]);
+  });
+
   claim("that never had a server is not removed later if it has one by then", async (gateway) => {
     const { host, tunnels } = gateway;
     const tv = await tunnels.opened("tv");
