@@ -859,8 +859,8 @@ describe("several exits in order", () => {
     ["amsterdam,main", "exit: there is no such tunnel"],
   ])("%j are refused, and nothing has changed", async (exit, message) => {
     await world.devices.setDirect(true).catch(() => {});
-    const { length } = world.parts;
     if (message.includes("no such tunnel")) await world.devices.setDirect(false);
+    const { length } = world.parts;
     await expect(world.devices.assign(TV, { exit })).rejects.toThrow(message);
     expect(world.parts.length).toBe(length);
     expect(await world.row(TV)).toMatchObject({ exit: "amsterdam", exit_order: ORDER });

