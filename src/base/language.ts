@@ -8,7 +8,7 @@ export const LANGUAGE = new SavedChoice("language", "language", "en", (text) =>
   Object.hasOwn(LANGUAGE_NAMES, text),
 );
 
-/** The sentence of a key in a language; null in English, and of a key that its catalogue has not. */
+/** The sentence of a key in a language; null in English, of a key that its catalogue has not, and if it lacks a value. */
 export type Translate = (key: string, args: Args) => string | null;
 
 export const IN_ENGLISH: Translate = () => null;
@@ -24,7 +24,10 @@ export async function translationIn(code: string): Promise<Translate> {
   };
   return (key, args) => {
     const text = texts[key];
-    return text === undefined ? null : `${formatMessage(parseMessage(text), args, counting)}`;
+    if (text === undefined) return null;
+    const told = formatMessage(parseMessage(text), args, counting);
+    // What another version has kept may lack one of the values.
+    return typeof told === "string" ? told : null;
   };
 }
 

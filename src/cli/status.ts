@@ -38,7 +38,7 @@ export function textOf(status: Status, now: number, rest: readonly Row[] = []): 
   const { server, ip, uptime, latest_handshake, rx_bytes, tx_bytes, quality, uplink_quality, error } = status;
   const { order, last, verdict } = status;
   const rows: (Row | false)[] = [
-    ["Home", headlineOf(verdict)],
+    ["Home", headlineOf(status)],
     ["", printable(verdict.text)],
     verdict.why !== null && ["", printable(verdict.why)],
     ["State", stateOf(status)],
@@ -65,7 +65,7 @@ export function textOf(status: Status, now: number, rest: readonly Row[] = []): 
 export function lineOf(status: Status): string {
   const { server, quality, uplink_quality, error, verdict } = status;
   const parts = [
-    verdict.name !== "unknown" && headlineOf(verdict),
+    verdict.name !== "unknown" && headlineOf(status),
     stateOf(status),
     server !== "" && printable(placed(status)),
     isPoor(quality) && qualityText(quality),
@@ -89,8 +89,10 @@ const TONES = {
   unknown: "bold",
 } as const satisfies Record<Status["verdict"]["name"], string>;
 
-function headlineOf({ name, title }: Status["verdict"]): string {
-  return styled(TONES[name], printable(title));
+/** What leaves outside the tunnels is no reason for green. */
+function headlineOf(status: Status): string {
+  const { name, title } = status.verdict;
+  return styled(name === "protected" && isAnyDirect(status) ? TONES.partly : TONES[name], printable(title));
 }
 
 /** The verdict has its reason as a sentence. */

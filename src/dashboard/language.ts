@@ -65,10 +65,13 @@ export function formatted<T>(
   return formatMessage<T>(form, values ?? {}, counting);
 }
 
-/** A sentence of the gateway by its key; null in English, before it is there, and of a newer gateway. */
+/** A sentence of the gateway by its key; null in English, before it is there, of a newer gateway, and if it lacks a value. */
 export function told(key: string, args: Parts): string | null {
   const text = sentences.value?.get(key);
-  return text === undefined ? null : `${formatMessage(parseMessage(text), args, countingIn(language.code))}`;
+  if (text === undefined) return null;
+  const said = formatMessage(parseMessage(text), args, countingIn(language.code));
+  // What another version has kept may lack one of the values.
+  return typeof said === "string" ? said : null;
 }
 
 /** Keeps the choice, for when the page is loaded again: constants have texts, too. */

@@ -180,7 +180,7 @@ function leaving(exits: Exits<Row>, around: Around): Texts {
         },
       ),
     ],
-    why: troubles.length > 0 ? troubles : lost,
+    why: around.online === false ? [OFFLINE] : troubles.length > 0 ? troubles : lost,
     help: null,
   };
 }
@@ -266,9 +266,12 @@ function moving(exits: Exits<Row>, around: Around): Texts {
 }
 
 /** Why some traffic is not carried, or why the last move of a tunnel that is up was in vain; none if all is well. */
-function troublesIn({ carrying, silent }: Exits<Row>, { online }: Around): (Saying | OwnText)[] {
+function troublesIn({ carrying, silent, lost }: Exits<Row>, { online }: Around): (Saying | OwnText)[] {
   const failed = carrying.find(({ error, state }) => error !== null && state === "connected");
-  const troubles = silent.map((row) => (row.unanswered ? unheard(row) : waiting(row)));
+  const troubles = [
+    ...silent.map((row) => (row.unanswered ? unheard(row) : waiting(row))),
+    ...lost.map(waiting),
+  ];
   if (failed?.error == null) return troubles;
   if (online === false) return [...troubles, OFFLINE];
   return [...troubles, saying("The last connect failed, and nothing has changed."), { own: failed.error }];
@@ -282,8 +285,8 @@ function restIn(around: Around): Rest {
 }
 
 /** Nothing leaves, but for what leaves directly. */
-function blocked({ silent }: Exits<Row>, around: Around): Texts {
-  if (silent.length === 0) return allBlocked(around);
+function blocked({ silent, lost }: Exits<Row>, around: Around): Texts {
+  if (silent.length + lost.length === 0) return allBlocked(around);
   const main = silent.find(({ name, state }) => name === "main" && state !== "connecting");
   if (main !== undefined) return unconnected(main, around);
   return {
@@ -294,7 +297,7 @@ function blocked({ silent }: Exits<Row>, around: Around): Texts {
         others: restIn(around),
       }),
     ],
-    why: silent.map(waiting),
+    why: [...silent, ...lost].map(waiting),
     help: null,
   };
 }
@@ -405,7 +408,7 @@ export function downReason(exit: string, state: Row["state"] | undefined): Sayin
   );
 }
 
-function waiting({ name, state, devices: count }: Row): Saying {
+function waiting({ name, state, devices: count }: Pick<Row, "name" | "devices"> & Partial<Row>): Saying {
   return saying(
     "{reason}: {count, plural, =0 {its devices are} one {# device is} other {# devices are}} blocked until it is connected.",
     { reason: downReason(name, state), count },

@@ -1,4 +1,4 @@
-import { isBlocked } from "./exits.ts";
+import { exitKindOf, isBlocked } from "./exits.ts";
 
 /**
  * What is true of the home: one judgement for all who tell it. It is given null for what was not asked yet or could not
@@ -56,6 +56,8 @@ export interface Exits<Row> {
   carrying: readonly Row[];
   /** Tunnels that should, and do not. */
   silent: readonly Row[];
+  /** Exits that are the names of tunnels which the gateway does not have, with their devices. */
+  lost: readonly { name: string; devices: number }[];
   /** Tunnels that are being connected or moved. */
   moving: readonly Row[];
   /** How many devices go through a tunnel that carries. */
@@ -110,13 +112,13 @@ export function verdictOf<Row extends TunnelFacts>({
 }
 
 function nameOf<Row extends TunnelFacts>(exits: Exits<Row>, haveSent: boolean) {
-  const { carrying, silent, moving, through, without } = exits;
+  const { carrying, silent, lost, moving, through, without } = exits;
   const isMoving = moving.length > 0;
   if (carrying.length === 0 && silent.some(({ unanswered }) => unanswered)) return "stalled";
   if (carrying.length === 0) return isMoving && without === 0 ? "moving" : "blocked";
   if (without > 0) return "partly";
   if (isMoving) return "moving";
-  return (through > 0 && haveSent) || silent.length > 0 ? "protected" : "unused";
+  return (through > 0 && haveSent) || silent.length + lost.length > 0 ? "protected" : "unused";
 }
 
 function exitsOf<Row extends TunnelFacts>(
@@ -124,19 +126,23 @@ function exitsOf<Row extends TunnelFacts>(
   { defaultExit, counts }: DeviceFacts,
 ): Exits<Row> {
   const isUsed = (exit: string) => exit === defaultExit || (counts[exit] ?? 0) > 0;
-  const usersOf = (tunnels: readonly Row[]) =>
+  const usersOf = (tunnels: readonly { name: string }[]) =>
     tunnels.reduce((sum, { name }) => sum + (counts[name] ?? 0), 0);
   const tunnels = all.filter(({ name }) => isUsed(name)).map(standingOf);
+  const used = [...new Set([defaultExit, ...Object.keys(counts)])].filter(isUsed);
+  const isLost = (exit: string) => exitKindOf(exit) === "tunnel" && all.every(({ name }) => name !== exit);
+  const lost = used.filter(isLost).map((name) => ({ name, devices: counts[name] ?? 0 }));
   const carrying = tunnels.filter(carries);
   const silent = tunnels.filter((row) => !carries(row));
   return {
     carrying,
     silent,
+    lost,
     moving: all.filter(({ name, state }) => isUsed(name) && state === "connecting"),
     through: usersOf(carrying),
     // A device of a tunnel that is connected for the first time waits for it.
-    without: usersOf(silent.filter(({ state }) => state !== "connecting")),
-    isAnyBlocked: [defaultExit, ...Object.keys(counts)].some((exit) => isBlocked(exit) && isUsed(exit)),
+    without: usersOf(silent.filter(({ state }) => state !== "connecting")) + usersOf(lost),
+    isAnyBlocked: used.some(isBlocked),
     areNewBlocked: isBlocked(defaultExit),
   };
 }

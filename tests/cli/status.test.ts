@@ -34,3 +34,14 @@ test("the status counts the devices that are limited, if there are any", () => {
   expect(textWith({ ...STATUS, limited_devices: 2 })).toMatch(/Limited +2 devices\n/);
   expect(textWith(STATUS)).not.toContain("Limited");
 });
+
+test("what leaves outside the tunnel is no reason for green", () => {
+  const { FORCE_COLOR } = process.env;
+  process.env.FORCE_COLOR = "1";
+  const verdict = { ...STATUS.verdict, title: "Protected, with exceptions" };
+  const isGreen = (status: Status) => lineOf(status).startsWith("\u001b[32m");
+  expect(isGreen(STATUS)).toBe(true);
+  expect(isGreen({ ...STATUS, verdict, direct_devices: 1 })).toBe(false);
+  if (FORCE_COLOR === undefined) delete process.env.FORCE_COLOR;
+  else process.env.FORCE_COLOR = FORCE_COLOR;
+});

@@ -196,6 +196,24 @@ test("what an older version has kept has no arguments, and is told as it is", as
   expect(messageOf(pending, german, START).text).toBe("Altered.");
 });
 
+test("what another version has kept with other arguments is told as it is, and not with gaps", async () => {
+  const german = { hostname: "pi", translate: await translationIn("de") };
+  const args = { what: "up", from: "tv", to: "main" };
+  const payload = {
+    ...{ code: "exit_moved" as const, args, message: "Moved from tv to main: Ana." },
+    at: new Date(START).toISOString(),
+  };
+  const kept = (more: object) => [
+    {
+      ...{ cause: "exits in order", count: 1 },
+      events: [{ type: "security_alert" as const, payload: { ...payload, args: { ...args, ...more } } }],
+    },
+  ];
+  expect(messageOf(kept({}), german, START).text).toBe("Moved from tv to main: Ana.");
+  expect(messageOf(kept({ devices: "Ana", more: 0 }), german, START).text).toContain("Ana");
+  expect(messageOf(kept({ devices: "Ana", more: 0 }), german, START).text).toContain("weil");
+});
+
 test("what follows from another fault of the message comes after it", () => {
   const outbox = new Outbox();
   outbox.add(alertAt("firewall_altered", "Altered."));

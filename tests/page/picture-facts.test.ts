@@ -63,8 +63,20 @@ test("an exit is drawn as what it does: it carries, it is stopped, or it leads o
 test("without a kill switch, whoever has no tunnel is drawn as leaving outside, whatever its exit is called", () => {
   const open = now({ isOpen: true, tunnels: [{ ...MAIN, state: "failed" }] });
   expect(open.isGated).toBe(false);
-  expect(open.devices.map(({ exit }) => exit)).toEqual(["outside", "outside"]);
-  expect(looks(open)).toEqual({ direct: "direct", outside: "outside" });
+  expect(open.devices.map(({ exit }) => exit)).toEqual(["/outside", "/outside"]);
+  expect(looks(open)).toEqual({ direct: "direct", "/outside": "outside" });
+});
+
+test("a tunnel may be called outside, and is not taken for what leaves outside", () => {
+  const tunnels = [
+    { ...MAIN, state: "failed" },
+    { ...MAIN, name: "outside" },
+  ];
+  const list = { devices: [TV, { ...CAMERA, exit: "outside" }], default_exit: "main" };
+  const open = now({ isOpen: true, tunnels, list });
+  const lookOf = new Map(open.exits.map(({ id, look }) => [id, look]));
+  expect(open.devices.map(({ exit }) => lookOf.get(exit))).toEqual(["outside", "open"]);
+  expect(lookOf.size).toBe(open.exits.length);
 });
 
 test("a tunnel that moves leads where its devices still go, and to where it is moved", () => {

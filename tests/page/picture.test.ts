@@ -197,6 +197,15 @@ test("up to eight devices have a row each; more are folded into at most ten grou
   expect(unfolded.rows.find(({ id }) => id === group?.id)?.strands).toEqual([]);
 });
 
+test("a tunnel may have any name, and no row is taken for its lane", () => {
+  const names = ["remote", "rest", "outside", "kind", "group"];
+  const exits = [...EXITS, ...names.map((name) => exit(name))];
+  const devices = homeOf(61).devices.map((each, at) => ({ ...each, exit: names[at % names.length] ?? "" }));
+  const { rows, lanes } = planFor(homeOf(61, { exits, devices }));
+  const ids = [...rows, ...lanes].map(({ id }) => id);
+  expect(ids.filter((id, at) => ids.indexOf(id) !== at)).toEqual([]);
+});
+
 test("each device is counted in exactly one lane, and a line of it leads there", () => {
   const home = homeOf(61);
   for (const width of [390, 1_166]) {

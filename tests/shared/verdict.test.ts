@@ -5,6 +5,7 @@ import {
   type TunnelFacts,
   verdictOf,
 } from "../../src/shared/verdict.ts";
+import { shownVerdict } from "../../src/tunnel/verdict.ts";
 
 const BOTH = { firewall: true, routing: true };
 const switchOf = (layers: Record<"firewall" | "routing", boolean>, wanted = true): KillSwitchFacts => ({
@@ -64,6 +65,10 @@ const CASES: readonly Case[] = [
     counts: [1, 2],
   },
   { is: "partly", tunnels: { main: "disconnected", tv: "connected" }, exits: ["main", "tv"], counts: [1, 1] },
+  // A damaged database may have lost a tunnel, and still have who goes through it.
+  { is: "partly", tunnels: { main: "connected" }, exits: ["main", "tv"], counts: [1, 1] },
+  { is: "partly", tunnels: { main: "connected" }, exits: ["tv"], counts: [0, 1] },
+  { is: "blocked", tunnels: { main: "connected" }, exits: ["tv"], standard: "tv", counts: [0, 1] },
   // New devices would go through it, and those that are there have nothing.
   { is: "partly", tunnels: { main: "connected", tv: "reconnecting" }, exits: ["tv"], counts: [0, 1] },
   {
@@ -150,4 +155,24 @@ test("a gateway through which no device has sent anything is not used yet", () =
   const facts = { ...HOME, killswitch: switchOf(BOTH) };
   expect(verdictOf(facts).name).toBe("protected");
   expect(verdictOf({ ...facts, devices: usersOf(["main"], "main", false) }).name).toBe("unused");
+});
+
+function toldOf(devices: DeviceFacts, online = true) {
+  const verdict = verdictOf({
+    killswitch: switchOf(BOTH),
+    tunnels: tunnelsOf({ main: "connected" }),
+    devices,
+  });
+  return shownVerdict(verdict, { error: null, online, outside: { devices: 0, targets: [] } });
+}
+
+test("devices of a tunnel that the gateway does not have are told to have no internet, and why", () => {
+  const why = "The tunnel tv is not known: 1 device is blocked until it is connected.";
+  expect(toldOf(usersOf(["main", "tv"]))).toMatchObject({ title: "1 device has no internet", why });
+  expect(toldOf(usersOf(["tv"], "tv"))).toMatchObject({ title: "Blocked", text: "Nothing leaves.", why });
+});
+
+test("while the uplink is down, a tunnel that is not given up yet does not hide it", () => {
+  expect(toldOf(usersOf(["main"])).why).toBeNull();
+  expect(toldOf(usersOf(["main"]), false).why).toStartWith("The uplink is down");
 });

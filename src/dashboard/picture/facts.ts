@@ -35,12 +35,12 @@ export function homeNowOf(facts: Facts): HomeNow {
     list.default_exit,
   ]);
   const exits = [...names].map((name) => exitIn(facts, name));
-  const open = exits.some(({ look }) => look === OUTSIDE);
-  const outside: PicturedExit = { ...plain(OUTSIDE), look: OUTSIDE, name: "" };
-  const laneOf = new Map(exits.map(({ id, look }) => [id, look === OUTSIDE ? OUTSIDE : id]));
+  const open = exits.some(({ look }) => look === "outside");
+  const outside: PicturedExit = { ...plain(OUTSIDE), look: "outside", name: "" };
+  const laneOf = new Map(exits.map(({ id, look }) => [id, look === "outside" ? OUTSIDE : id]));
   return {
     devices: list.devices.map((device) => deviceIn(facts, device, laneOf.get(device.exit) ?? device.exit)),
-    exits: open ? [...exits.filter(({ look }) => look !== OUTSIDE), outside] : exits,
+    exits: open ? [...exits.filter(({ look }) => look !== "outside"), outside] : exits,
     rules: destinations
       .filter(({ exit }) => laneOf.get(exit) === exit && !isBlocked(exit))
       .map((rule) => ({ id: rule.id, title: rule.note || targetText(rule), exit: rule.exit })),
@@ -68,7 +68,7 @@ function exitIn(facts: Facts, name: string): PicturedExit {
     case "direct":
       return { ...plain(name), isDefault, look: "direct" };
     case "blocked":
-      return { ...plain(name), isDefault, look: facts.isOpen ? OUTSIDE : "closed" };
+      return { ...plain(name), isDefault, look: facts.isOpen ? "outside" : "closed" };
     case "tunnel":
       return { ...tunnelIn(facts, name), isDefault };
   }
@@ -102,6 +102,6 @@ function tunnelIn({ tunnels, isOpen, isDiverted, tunnelRate }: Facts, name: stri
 }
 
 function lookOf(row: TunnelRow | undefined, isOpen: boolean, isDiverted: boolean): Look {
-  if (row?.state !== "connected") return isOpen ? OUTSIDE : "closed";
+  if (row?.state !== "connected") return isOpen ? "outside" : "closed";
   return row.unanswered || isDiverted ? "silent" : "open";
 }

@@ -62,4 +62,5 @@ export interface PicturedRule {
   exit: string;
 }
 
-export const OUTSIDE = "outside";
+/** No tunnel can have such a name. */
+export const OUTSIDE = "/outside";

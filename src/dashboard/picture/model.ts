@@ -121,8 +121,9 @@ function keyOf({ isRemote, group, icon }: PicturedDevice): string {
   return isRemote ? REMOTE : group !== "" ? `group ${group}` : `kind ${icon}`;
 }
 
-const REMOTE = "remote";
-const REST = "rest";
+/** No tunnel can have such a name, so no row is taken for a lane. */
+const REMOTE = "/remote";
+const REST = "/rest";
 
 function groupOf(devices: readonly PicturedDevice[]): Group {
   const [one] = devices;
