@@ -65,11 +65,25 @@ export function effectBy<Value>(permitted: (value: Value) => readonly string[]):
 type Answer = (ended: Promise<void> | void) => void;
 type Edit<Value> = (value: Value) => Value | Promise<Value>;
 
+/** A change that somebody wants. */
+interface Wanted<Value> {
+  readonly edit: Edit<Value>;
+  /** The more, the later it was wanted. */
+  readonly number: number;
+  /** Those that were wanted later, and have gone ahead of it. */
+  readonly later: Set<Wanted<Value>>;
+  /** Whether it closes, and has done so before it waits. */
+  isInForce: boolean;
+}
+
 interface Pending<Value> {
   before: Value;
   after: Value;
   ended: Promise<unknown>;
 }
+
+/** What `tighten` returns if another writer has changed the database before it could save. */
+const OVERTAKEN = Symbol("overtaken");
 
 /** The disk may be full for hours. */
 const SAVE_AGAIN_EVERY_MS = 15_000;
@@ -84,7 +98,8 @@ const SAVE_AGAIN_EVERY_MS = 15_000;
  * - If a part refuses a change, all parts and the database are as before, and `change` throws its error.
  *
  * Changes run one after another. Each gets what the one before it has left. A slow part is the exception: the next
- * change does not wait for it, unless it depends on the change that this part still has to answer.
+ * change does not wait for it, unless it depends on the change that this part still has to answer. What goes ahead of one
+ * that waits is made again with it: the later decision counts.
  */
 export class Decision<Value> {
   private current: Value;
@@ -94,6 +109,9 @@ export class Decision<Value> {
   private stale: { ready: Promise<unknown> | undefined } | null = null;
   /** The last change of slow parts, until they have answered. */
   private pending: Pending<Value> | null = null;
+  /** Those that wait for it. */
+  private readonly waiting = new Set<Wanted<Value>>();
+  private count = 0;
   private readonly queue = new Queue();
 
   constructor(private readonly deps: Deps<Value>) {
@@ -116,10 +134,11 @@ export class Decision<Value> {
   }
 
   /**
-   * Resolves once the new value is saved and in force. If `edit` throws, or returns what it was given, nothing changes.
+   * Resolves once the new value is saved and in force. If `edit` throws, or returns what it was given, nothing changes. It
+   * may be called several times.
    */
   change(edit: Edit<Value>): Promise<void> {
-    return this.inTurn((answer) => this.make(edit, answer));
+    return this.wait({ edit, number: this.count++, later: new Set(), isInForce: false });
   }
 
   /**
@@ -165,8 +184,15 @@ export class Decision<Value> {
 
   /** Runs work that no change overlaps, and after which none is taken back. */
   async between<T>(work: () => T | Promise<T>): Promise<T> {
-    while (this.pending !== null) await this.pending.ended;
-    return this.queue.add(work);
+    for (;;) {
+      const done = await this.queue.add(async () => (this.pending === null ? { value: await work() } : null));
+      if (done !== null) return done.value;
+      await this.pending?.ended;
+    }
+  }
+
+  private wait(wanted: Wanted<Value>): Promise<void> {
+    return this.inTurn((answer) => this.make(wanted, answer));
   }
 
   /** The turn ends before what is answered with has. */
@@ -181,6 +207,7 @@ export class Decision<Value> {
     this.current = this.deps.read();
     this.isUnsaved = false;
     this.stale = null;
+    for (const { later } of this.waiting) later.clear();
     const refused: unknown[] = [];
     const parts = this.deps.parts.filter(({ isSlow }) => !isSlow);
     for (const part of inOrder(parts, before, this.current))
@@ -189,18 +216,34 @@ export class Decision<Value> {
     return refused;
   }
 
-  private async make(edit: Edit<Value>, answer: Answer): Promise<void> {
+  private async make(wanted: Wanted<Value>, answer: Answer): Promise<void> {
+    this.waiting.delete(wanted);
+    const edit = editOf(wanted);
     const [before, after] = await this.edited(edit);
     const { pending } = this;
-    if (pending !== null && !(await this.isApart(pending, edit, before, after)))
-      return answer(pending.ended.then(() => this.change(edit)));
-    if (after === before) return answer(this.assertSaved(this.saveRest()));
+    const mustWait = pending !== null && !(await this.isApart(pending, edit, before, after));
+    if (this.stale !== null) return this.make(wanted, answer);
     const holds = this.holdsUnsaved(before, after);
+    if (mustWait && (!holds || this.changedParts(before, after, true).length > 0))
+      return this.waitFor(pending, wanted, answer);
+    if (after === before || (wanted.isInForce && Bun.deepEquals(before, after)))
+      return answer(this.assertSaved(this.saveRest()));
     const fault = holds ? await this.tighten(before, after) : await this.loosen(before, after);
+    if (fault === OVERTAKEN) return this.make(wanted, answer);
+    for (const { number, later } of this.waiting) if (number < wanted.number) later.add(wanted);
+    // What it has closed is closed. What else it has decided may be taken back with the other.
+    wanted.isInForce = mustWait;
+    if (mustWait) return this.waitFor(pending, wanted, answer);
     const ended = this.putSlowly(before, after);
+    ended?.catch(() => this.waiting.forEach(({ later }) => void later.delete(wanted)));
     if (fault === null) return answer(ended);
     if (ended === undefined) throw fault;
     answer(ended.then(() => Promise.reject(fault)));
+  }
+
+  private waitFor(pending: Pending<Value>, wanted: Wanted<Value>, answer: Answer): void {
+    this.waiting.add(wanted);
+    answer(pending.ended.then(() => this.wait(wanted)));
   }
 
   /** Whether it is the same change whatever comes of the one that slow parts still have to answer. */
@@ -244,9 +287,10 @@ export class Decision<Value> {
     applied.catch(() => {});
     // The kernel's tools start in this turn, and run while the disk works.
     await nextTurn();
-    const fault = this.trySave(before, after);
+    const fault = this.stale === null ? this.trySave(before, after) : OVERTAKEN;
     const late = await applied.catch((error: unknown) => this.refused(before, after, fault === null, error));
     if (fault === null) return late;
+    if (fault === OVERTAKEN) return fault;
     this.isUnsaved = true;
     return new Unsaved(fault, this.deps.unsaved);
   }
@@ -309,7 +353,8 @@ export class Decision<Value> {
       await part.apply(before).catch(() => {});
     // Another change may have had it applied there meanwhile.
     for (const part of this.changedParts(before, after, true)) void part.apply(before).catch(() => {});
-    if (isSaved && this.trySave(after, before) !== null) this.isUnsaved = true;
+    // What another writer has written since stays.
+    if (isSaved && this.stale === null && this.trySave(after, before) !== null) this.isUnsaved = true;
     throw error;
   }
 
@@ -345,6 +390,20 @@ export class Decision<Value> {
     this.isUnsaved = false;
     if (secrets && !new Set(secrets(known)).isSubsetOf(new Set(secrets(value)))) store.scrub?.();
   }
+}
+
+/** The change, and after it those that have gone ahead of it. */
+function editOf<Value>({ edit, later }: Wanted<Value>): Edit<Value> {
+  return async (value) => {
+    let edited = await edit(value);
+    for (const each of [...later].sort((one, other) => one.number - other.number))
+      try {
+        edited = await each.edit(edited);
+      } catch {
+        // The change has taken away what that one was about.
+      }
+    return edited;
+  };
 }
 
 function inOrder<Value>(parts: readonly Part<Value>[], before: Value, after: Value): Part<Value>[] {

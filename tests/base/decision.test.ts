@@ -296,6 +296,56 @@ async function mutant(name: string, from: string, to: string): Promise<typeof De
   return (await import(file)).Decision;
 }
 
+describe("what another writer writes while a change is under way stays", () => {
+  const kernel = { permitted: 0 };
+  let database = { permitted: 3, note: "here" };
+  const refusing = Promise.withResolvers<void>();
+  const fresh = () => {
+    database = { permitted: 3, note: "here" };
+    return new Decision({
+      store: { atomically: (work) => work() },
+      read: () => database,
+      write: (_, value) => {
+        database = value;
+      },
+      parts: [
+        {
+          apply: async ({ permitted }: { permitted: number }) => {
+            if (permitted > 3) await refusing.promise;
+            if (permitted > 3) throw new Error("refused");
+            kernel.permitted = permitted;
+          },
+          effect: (before, after) => (after.permitted > before.permitted ? "loosens" : "tightens"),
+        },
+      ],
+    });
+  };
+
+  test("even if the kernel refuses that change", async () => {
+    const decision = fresh();
+    const change = decision.change((value) => ({ ...value, permitted: 4 }));
+    await nextTurn();
+    database = { permitted: 1, note: "restored" };
+    const read = decision.reload();
+    refusing.resolve();
+    await expect(change).rejects.toThrow("refused");
+    await read;
+    expect([decision.value, database]).toEqual(Array(2).fill({ permitted: 1, note: "restored" }));
+    expect(kernel.permitted).toBe(1);
+  });
+
+  test("and what only closes is made to it", async () => {
+    const decision = fresh();
+    const change = decision.change((value) => ({ ...value, permitted: 0 }));
+    // The part has it, and it is not saved yet.
+    while (decision.value.permitted !== 0) await Promise.resolve();
+    database = { permitted: 2, note: "restored" };
+    await Promise.all([change, decision.reload()]);
+    expect([decision.value, database]).toEqual(Array(2).fill({ permitted: 0, note: "restored" }));
+    expect(kernel.permitted).toBe(0);
+  });
+});
+
 test("whatever fails or kills it: what is answered holds, nothing is open unsaved, nothing saved is lost", async () => {
   expect(fc.defaultReportMessage(await property(Decision))).toBeUndefined();
 });
@@ -319,7 +369,7 @@ describe("the same property fails for a decision", () => {
     ],
     [
       "that stays in the database when the kernel has refused it",
-      "if (isSaved && this.trySave(after, before) !== null)",
+      "if (isSaved && this.stale === null && this.trySave(after, before) !== null)",
       "if (isSaved)",
     ],
     ["that does not hold unsaved although it only closes", "const fault = holds ?", "const fault = !holds ?"],

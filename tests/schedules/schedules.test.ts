@@ -618,7 +618,7 @@ describe("on a disk that takes no writes", () => {
   test("one that replaces another, or opens, is refused", async () => {
     await world.schedules.put("bedtime", NIGHT);
     fill();
-    const later = { ...NIGHT, from: "22:00" };
+    const later = { ...NIGHT, at: "22:00" };
     await expect(world.schedules.put("bedtime", later)).rejects.toThrow(FULL);
     await expect(world.schedules.put("day", { ...NIGHT, exit: "main" })).rejects.toThrow(FULL);
     await expect(world.schedules.remove("bedtime")).rejects.toThrow(FULL);
