@@ -24,7 +24,7 @@ export const VARIABLES =
     ?.text ?? "";
 
 /** Blocks that this suite and the sandbox's tests run themselves. */
-const CARRIED_OUT_ELSEWHERE = /^\.\/scripts\/(start|test|build)\b|^\S*\bbun test\b/;
+const CARRIED_OUT_ELSEWHERE = /^\.\/scripts\/(start|test|build|prove)\b|^\S*\bbun test\b/;
 
 export let lab: Lab;
 export let gateway: Gateway;
@@ -93,13 +93,16 @@ export async function asAtFirst(): Promise<void> {
   expect((await client.ask("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
 }
 
-/** The other tunnels, and the devices' names, exits and quotas, are those of a new sandbox too. */
+/** The other tunnels, and the devices' names, exits, rates and quotas, are those of a new sandbox too. */
 export async function withoutExits(): Promise<void> {
   for (const { id } of (await gateway.api("GET", "/api/remote")).body.devices)
     await gateway.api("DELETE", `/api/remote/devices/${encodeURIComponent(id)}`);
   expect((await gateway.operate("remote", "off")).code).toBe(0);
-  for (const { id, assigned, quota } of (await gateway.api("GET", "/api/devices")).body.devices) {
+  await gateway.api("PUT", "/api/shared-rate", { rate: null });
+  await gateway.api("PUT", "/api/shared-quota", { quota: null });
+  for (const { id, assigned, quota, rate } of (await gateway.api("GET", "/api/devices")).body.devices) {
     if (quota) await gateway.api("PUT", `/api/devices/${id}`, { quota: null });
+    if (rate) await gateway.api("PUT", `/api/devices/${id}`, { rate: null });
     if (assigned) await gateway.api("DELETE", `/api/devices/${id}`);
   }
   for (const { name } of (await gateway.api("GET", "/api/tunnels")).body.tunnels.slice(1))
