@@ -92,7 +92,11 @@ export class Forwards {
   async remove(given: GivenId): Promise<void> {
     const key = keyOf(idIn(given));
     const held = this.held.of(idIn(given));
-    if (held?.until != null) return this.held.end(held);
+    if (held?.until != null) {
+      await this.held.end(held);
+      // That of a person may not be saved as removed yet.
+      if (!this.decision.saved.some((each) => keyOf(each) === key)) return;
+    }
     await this.decision.remove(
       (forwards) => without(forwards, (each) => keyOf(each) === key),
       new GatewayError("not_found", "there is no such forward; to list them: portcullis forwards"),

@@ -443,6 +443,27 @@ claim(
 );
 
 claim(
+  "a removal that could not be saved is saved when it is repeated, even if the device has asked for the port since",
+  async (world) => {
+    await world.settled(world.forwards.put(TV_ID, {}));
+    const { store } = world.gateway;
+    const { write } = store;
+    store.write = () => {
+      throw new GatewayError("storage_full", "The disk is full.");
+    };
+    await expect(world.settled(world.forwards.remove(TV_ID))).rejects.toThrow("The change is in force");
+    const request = { address: TV_AT, protocol: "tcp", port: 6881, external: null, lifetimeMs: 1e6 } as const;
+    await world.settled(world.forwards.map(request));
+    await expect(world.settled(world.forwards.remove(TV_ID))).rejects.toThrow("The change is in force");
+    expect(world.led).toEqual([]);
+    await world.settled(world.forwards.map(request));
+    store.write = write;
+    await world.settled(world.forwards.remove(TV_ID));
+    expect([world.led, FORWARDS.read(store)]).toEqual([[], []]);
+  },
+);
+
+claim(
   "a restart brings no removed forward back, even if the provider has not answered yet",
   async (world) => {
     await world.toTv();
