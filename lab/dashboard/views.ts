@@ -1,3 +1,5 @@
+import type { Tab } from "./browser.ts";
+
 /** The titles of the page's views in English, by the part of the address after `#/`. */
 export const VIEWS = {
   "": "Home",
@@ -14,3 +16,11 @@ export const VIEWS = {
   checks: "Checks",
   log: "Log",
 };
+
+/** Leads to a view, and waits until all that it shows is there. `title` is in the page's language. */
+export async function look(tab: Tab, view: string, title: string): Promise<void> {
+  await tab.page.evaluate(`location.hash = "#/${view}"`);
+  await tab.page.waitForFunction(
+    `document.title === ${JSON.stringify(`${title} · Portcullis`)} && document.querySelector("main .card") && !document.querySelector(".pending")`,
+  );
+}

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { Browser, type Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { openView, SECURE, SECURE_FLAGS, untilSecure } from "../../lab/dashboard/secure.ts";
+import { look, VIEWS } from "../../lab/dashboard/views.ts";
 import { long } from "../fast.ts";
 
 const { test } = long("the page in a second browser");
@@ -81,13 +82,9 @@ test(
   async () => {
     const secure = await firefox.open(SECURE);
     await secure.shows(".state h1", "Protected");
-    const links = `[...document.querySelectorAll("nav a")].map((each) => each.getAttribute("href"))`;
-    for (const route of (await secure.page.evaluate(links)) as string[]) {
-      await secure.page.evaluate(`location.hash = ${JSON.stringify(route)}`);
-      await secure.page.waitForFunction(
-        `document.querySelector("main .card") && !document.querySelector("main .pending")`,
-      );
-      expect([route, await secure.barriers(LOOKS)]).toEqual([route, []]);
+    for (const [view, title] of Object.entries(VIEWS)) {
+      await look(secure, view, title);
+      expect([view, await secure.barriers(LOOKS)]).toEqual([view, []]);
     }
     expect([...secure.complaints, ...tab.complaints]).toEqual([]);
   },

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig } from "../../lab/dashboard/rig.ts";
 import { SECURE, SECURE_FLAGS, untilSecure } from "../../lab/dashboard/secure.ts";
-import { VIEWS } from "../../lab/dashboard/views.ts";
+import { look, VIEWS } from "../../lab/dashboard/views.ts";
 import { LANGUAGES } from "../../src/dashboard/languages/all.ts";
 import { long } from "../fast.ts";
 import { catalogueOf } from "../page/messages.ts";
@@ -49,13 +49,6 @@ const said = (code: string, message: string) =>
 function sentencesOf(code: string): Readonly<Record<string, string>> {
   const path = join(import.meta.dir, `../../src/shared/sentences/sentences.${code}.json`);
   return JSON.parse(readFileSync(path, "utf8"));
-}
-
-async function look(tab: Tab, view: string, title: string): Promise<void> {
-  await tab.page.evaluate(`location.hash = "#/${view}"`);
-  await tab.page.waitForFunction(
-    `document.title === ${JSON.stringify(`${title} · Portcullis`)} && document.querySelector("main .card") && !document.querySelector(".pending")`,
-  );
 }
 
 const langOf = (tab: Tab) => tab.page.evaluate("document.documentElement.lang");

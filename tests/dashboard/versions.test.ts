@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { SECURE, SECURE_FLAGS, untilSecure } from "../../lab/dashboard/secure.ts";
+import { look, VIEWS } from "../../lab/dashboard/views.ts";
 import { long } from "../fast.ts";
 
 const { test } = long("each view of the page again");
@@ -63,11 +64,6 @@ const newer = (change = "(path, answer) => answer") => `(() => {
   };
 })()`;
 
-async function routesOf(tab: Tab): Promise<string[]> {
-  const links = `[...document.querySelectorAll("nav a")].map((each) => each.getAttribute("href"))`;
-  return [...((await tab.page.evaluate(links)) as string[]), "#/setup"];
-}
-
 /** The browser itself reports what was over the limit of requests, and is asked for again. */
 const faults = ({ complaints }: Tab) => complaints;
 
@@ -77,12 +73,9 @@ test(
     const tab = await rig.browser.open(SECURE, undefined, newer());
     await tab.shows(".state h1", "Protected");
     await tab.page.waitForFunction("window.novelties > 1");
-    for (const route of await routesOf(tab)) {
-      await tab.page.evaluate(`location.hash = ${JSON.stringify(route)}`);
-      await tab.page.waitForFunction(
-        `document.querySelector("main .card") && !document.querySelector("main .pending")`,
-      );
-      expect([route, faults(tab)]).toEqual([route, []]);
+    for (const [view, title] of Object.entries(VIEWS)) {
+      await look(tab, view, title);
+      expect([view, faults(tab)]).toEqual([view, []]);
     }
     expect(await tab.text("section[role=alert]")).toBeNull();
   },

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
-import { VIEWS } from "../../lab/dashboard/views.ts";
+import { look, VIEWS } from "../../lab/dashboard/views.ts";
 import { long } from "../fast.ts";
 
 const { test } = long("each view of the page again");
@@ -54,12 +54,6 @@ test("the browser finds no fault in what makes it an app", async () => {
   expect(JSON.parse(data ?? "")).toMatchObject({ name: "Portcullis" });
 });
 
-async function look(view: string, title: string): Promise<void> {
-  await tab.page.evaluate(`location.hash = "#/${view}"`);
-  const isThere = `document.title.startsWith("${title}") && document.querySelector("main .card") && !document.querySelector(".pending")`;
-  await tab.page.waitForFunction(isThere);
-}
-
 test(
   "no view is wider than its window, with letters of twice the size either",
   async () => {
@@ -67,7 +61,7 @@ test(
       for (const percent of [100, 200]) {
         await enlarge(percent);
         for (const [view, title] of Object.entries(VIEWS)) {
-          await look(view, title);
+          await look(tab, view, title);
           for (const width of [320, 390, 1400, 2000, 2560]) {
             await tab.page.setViewport({ width, height: HEIGHT });
             const wide = await tab.wide();
@@ -87,7 +81,7 @@ test(
     // Without a device on the road there is little of remote access to show.
     const { remote: _, ...full } = VIEWS;
     for (const [view, title] of Object.entries(full)) {
-      await look(view, title);
+      await look(tab, view, title);
       const right = `Math.max(...[...document.querySelectorAll("main .card")].map((each) => each.getBoundingClientRect().right))`;
       const left = 2000 - Number(await tab.page.evaluate(right));
       expect({ view, left: left > MARGIN_PX ? left : "little" }).toEqual({ view, left: "little" });

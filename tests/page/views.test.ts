@@ -1,0 +1,12 @@
+import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { VIEWS } from "../../lab/dashboard/views.ts";
+
+const LIST = join(import.meta.dir, "../../src/dashboard/views/list.ts");
+
+test("the browser tests look at each view of the page", () => {
+  const views = readFileSync(LIST, "utf8").matchAll(/\{ route: "(.*?)", title: say\("(.*?)"\), Content/g);
+  const titles = Object.fromEntries([...views].map(([, route = "", title]) => [route, title]));
+  expect(titles).toEqual(VIEWS);
+});
