@@ -53,12 +53,14 @@ const row = (name: string) => `.device:has([aria-label="Exit of ${name}"])`;
 const CAMERA = row("192.168.77.30");
 
 test(
-  "a row says who it is, whose page it is, that it is new, and by which tunnel to where it leaves",
+  "a row says who it is, whose page it is, that it is new, what it carries, and by which tunnel to where it leaves",
   async () => {
     await tab.shows(row("Laptop"), "Laptop This device 192.168.77.10");
     await tab.shows(row("192.168.77.30"), "192.168.77.30 New");
-    // It carries nothing now.
-    await tab.shows(row("192.168.77.30"), /^(?!.*(receives|sends))/s);
+    const traffic = await rig.lab.traffic(rig.lab.namespaces.client, { kinds: ["udp"] });
+    await tab.shows(row("Laptop"), /receives [1-9][\d.]* [kM]?bit\/s sends [1-9][\d.]* [kM]?bit\/s/);
+    await tab.shows(`${CAMERA} .device-activity`, /^$/);
+    await traffic.stop();
     await tab.showsChosen("Exit of Laptop", "default: Gothenburg, Sweden");
     await tab.shows("main", "The exit “direct” It is not offered: ");
     await tab.shows("main", "sudo portcullis direct on");
