@@ -3,6 +3,7 @@ import { alertText } from "../base/alert-rows.ts";
 import type { Bus } from "../base/bus.ts";
 import { type Log, lineOf } from "../base/log.ts";
 import type { Args } from "../base/message.ts";
+import { redacted } from "../base/secrets.ts";
 import type { Host } from "../system/host.ts";
 import type { Journal } from "./journal.ts";
 
@@ -35,7 +36,7 @@ export class Alerts {
   readonly raise: Alarm = (code, given) => {
     const { clock, log, journal, events } = this.deps;
     const args = linesOf(given);
-    const message = lineOf(alertText(code, given), MAX_CHARACTERS);
+    const message = toldOf(alertText(code, given));
     this.count += 1;
     if (code === "state_damaged" || code === "list_damaged") this.damage = message;
     log.warn(`security_alert ${code}: ${message}`);
@@ -53,11 +54,16 @@ export class Alerts {
   }
 }
 
-/** Each text in one line, as the message is. */
+/** In one line, and without a key that some program has printed. */
+function toldOf(text: string): string {
+  return lineOf(redacted(text), MAX_CHARACTERS);
+}
+
+/** Each text as the message is. */
 function linesOf<Given extends Args>(args: Given): Given {
   const lines = Object.entries(args).map(([name, arg]) => [
     name,
-    typeof arg === "string" ? lineOf(arg, MAX_CHARACTERS) : arg,
+    typeof arg === "string" ? toldOf(arg) : arg,
   ]);
   return Object.fromEntries(lines) as Given;
 }

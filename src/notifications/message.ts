@@ -62,17 +62,19 @@ interface Placed {
   isEffect: boolean;
 }
 
-/** What may follow from another event of the message comes after it. */
+/** What may follow from others of the message comes once, after the last of them. */
 function inOrder(pending: readonly Pending[]): Placed[] {
-  const causes = new Set(pending.map(kindOf));
+  const causes = new Map(pending.map((item) => [kindOf(item), item]));
   const causeAmong = ({ events }: Pending) => {
     const cause = events.flatMap((event) => afterOf(event) ?? [])[0];
     return cause !== undefined && causes.has(cause) ? cause : null;
   };
   const effects = Map.groupBy(pending, causeAmong);
+  const effectsOf = (item: Pending) =>
+    causes.get(kindOf(item)) === item ? (effects.get(kindOf(item)) ?? []) : [];
   return (effects.get(null) ?? []).flatMap((item) => [
     { item, isEffect: false },
-    ...(effects.get(kindOf(item)) ?? []).map((effect) => ({ item: effect, isEffect: true })),
+    ...effectsOf(item).map((effect) => ({ item: effect, isEffect: true })),
   ]);
 }
 

@@ -42,3 +42,15 @@ test("an alert is one short line in the log, in the journal and on the bus, what
   const message = `A backup of 2026\\nerror: forged${"x".repeat(969)}…`;
   expect(kept).toEqual([`security_alert backup_restored: ${message}`, message, message]);
 });
+
+test("an alert has no key, wherever it is told, though a name or a program's text may", () => {
+  const { alerts, events } = newAlerts();
+  events.subscribe("security_alert", ({ payload }) => kept.push(JSON.stringify(payload)));
+  const key = `${"k".repeat(43)}=`;
+  alerts.raise("protection_failed", { what: "refused", reason: `set private-key ${key}` });
+  expect(kept).toHaveLength(3);
+  for (const text of kept) {
+    expect(text).not.toContain(key);
+    expect(text).toContain("set private-key (a key)");
+  }
+});

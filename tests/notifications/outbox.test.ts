@@ -220,3 +220,12 @@ test("what follows from another fault of the message comes after it", () => {
   outbox.add(alertAt("protection_contested", "Undone each time."));
   expect(messageOf(outbox.take(START), SPEAKER, START).text).toBe("Undone each time.\n– Altered.");
 });
+
+test("what may follow from several outages is told once, after the last of them", () => {
+  const outbox = new Outbox();
+  outbox.add(alert("exit_moved", "Moved."));
+  for (const tunnel of ["main", "tv"]) outbox.add(outage(0, null, { tunnel }));
+  const now = START + 5 * MINUTE_MS;
+  const lines = messageOf(outbox.take(now), SPEAKER, now).text.split("\n");
+  expect(lines.map((line) => /Moved|main|tv/.exec(line)?.[0])).toEqual(["main", "tv", "Moved"]);
+});

@@ -13,8 +13,11 @@ process.exitCode = isRight ? 0 : 1;
 
 async function askStates(words: readonly string[]): Promise<boolean> {
   const all: Answer[] = [];
-  for (const [name, policy] of Object.entries(POLICIES)) {
-    if (words.length > 0 && !words.some((word) => name.includes(word))) continue;
+  const isAsked = (name: string) => words.length === 0 || words.some((word) => name.includes(word));
+  const asked = Object.entries(POLICIES).filter(([name]) => isAsked(name));
+  // Nothing that was asked holds as little as something that was refuted.
+  if (asked.length === 0) throw new Error(`no state is called ${words.join(" or ")}`);
+  for (const [name, policy] of asked) {
     all.push(...(await told(stateOf(name, policy))).answers);
   }
   const byProperty = Map.groupBy(all, ({ question, layer }) => `(${question.property}) ${layer}`);
