@@ -103,6 +103,8 @@ export class Notifications {
   /** Reads the addresses and the stored state, and begins to send. Nothing has to wait for it. */
   async start(signal: AbortSignal): Promise<void> {
     const { host, log, hostname, send, isOpenTo, headline, store } = this.deps;
+    // Of a start that failed.
+    this.unusable.length = 0;
     const targets = this.targets(await this.given());
     for (const { target, error } of this.unusable) log.warn(`--notify: ${target}: ${error}`);
     const stored = STORED.read(store) ?? { targets: {}, outages: [] };

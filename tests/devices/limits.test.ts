@@ -6,6 +6,7 @@ import type { Mac } from "../../src/base/mac.ts";
 import { Assignments } from "../../src/devices/assignments.ts";
 import { allByTime } from "../../src/devices/by-time.ts";
 import { type Overridable, oneOf } from "../../src/devices/column.ts";
+import { withDirect } from "../../src/devices/direct.ts";
 import { type DeviceId, EVERYBODY_ELSE, type LimitId } from "../../src/devices/id.ts";
 import { Limits } from "../../src/devices/limits.ts";
 import { QUOTAS } from "../../src/devices/quota.ts";
@@ -405,6 +406,28 @@ test("a device is blocked at once, and that is answered, while the limits of oth
     [{ id: PHONE, name: null, exit: "blocked" }],
     null,
   ]);
+});
+
+test("direct is withdrawn at once from a device whose limit hangs, and what waits does not bring it back", async () => {
+  await limits.assignments.change((all) => withDirect(all, true));
+  const hang = Promise.withResolvers<void>();
+  const run = host.run.bind(host);
+  host.run = async (...given) => {
+    if (given[0][0] === "nft") await hang.promise;
+    return run(...given);
+  };
+  const rate = { down: 1, up: 1 };
+  const first = limits.assignments.change((all) => withRecord(all, TV, { exit: [{ to: "direct" }], rate }));
+  const waiting = limits.assignments.change((all) =>
+    withRecord(all, PHONE, { exit: [{ to: "direct" }], rate }),
+  );
+  const withdrawn = limits.assignments.change((all) => withDirect(all, false));
+  await limits.assignments.change((all) => withRecord(all, CAMERA, { name: "camera" }));
+  expect([exits.at(-1)?.devices, store.devices().filter(({ exit }) => exit !== null)]).toEqual([[], []]);
+  hang.resolve();
+  await Promise.all([first, waiting, withdrawn]);
+  expect(exits.flatMap(({ routed }) => routed ?? []).filter(({ exit }) => exit.to === "direct")).toEqual([]);
+  expect([limits.current.directAllowed, limits.of(TV), limits.of(PHONE)]).toEqual([false, rate, rate]);
 });
 
 test("what the kernel refuses does not come with a restart, even if the disk has become full meanwhile", async () => {

@@ -427,3 +427,18 @@ test("on a disk that takes no writes nothing is added, and what is removed gets 
     expect(world.changes).toHaveLength(2);
     stopping.abort();
   }));
+
+test("an address that cannot be used is listed once, even if the start fails at first", () =>
+  inDirectory(async (directory) => {
+    const world = new World(directory, ["nowhere", FAR]);
+    const { read } = world.store;
+    world.store.read = (key) => {
+      if (key === "notifications") throw new Error("the disk cannot be read");
+      return read.call(world.store, key);
+    };
+    await expect(world.start()).rejects.toThrow("the disk cannot be read");
+    world.store.read = read;
+    await world.start();
+    expect(world.notifications.list()).toHaveLength(2);
+    world.store.close();
+  }));
