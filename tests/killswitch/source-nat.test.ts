@@ -218,3 +218,52 @@ needsNamespaces.test(
     }),
   PATIENCE_MS,
 );
+
+/** Counts what leaves by the uplink behind all NAT over IPv6, by its source. */
+const DIRECT_SOURCES_6 = DIRECT_SOURCES.replaceAll("ip saddr", "ip6 saddr").replaceAll(
+  "192.168.8.2",
+  "2001:db8:88::2",
+);
+
+needsNamespaces.test(
+  "over IPv6, too",
+  () =>
+    inNamespace(async (host) => {
+      const batch = (lines: readonly string[]) =>
+        host.run(["ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
+      const own = "2001:db8:88::2/64 dev up0 nodad";
+      await batch([
+        ...LINKS,
+        "address add fd00:7::1/64 dev lan0 nodad",
+        `address add ${own}`,
+        "neighbour add fe80::81 lladdr 02:00:00:00:00:81 dev up0",
+        "route replace 2001:db8:9::/64 via fe80::81 dev up0 onlink",
+      ]);
+      await host.run(["sysctl", "-qw", "net.ipv6.conf.all.forwarding=1"]);
+      await host.run(["nft", "-f", "-"], { stdin: rulesetOf(POLICIES.direct) });
+      await host.run(["nft", "-f", "-"], { stdin: DIRECT_SOURCES_6 });
+      const [link] = JSON.parse(await host.run(["ip", "-j", "link", "show", "lan0"]));
+      const namespace = (await host.run(["ip", "netns", "identify"])).trim();
+      const ask = (sourcePort: number) =>
+        inject(namespace, "peer0", [
+          datagramFrame({
+            ...{ fromMac: DEVICE, toMac: link.address.replaceAll(":", ""), from: "fd00:7::50" },
+            ...{ to: "2001:db8:9::80", sourcePort, targetPort: 9, payload: "x" },
+          }),
+        ]);
+      await ask(40_000);
+      expect(await sources(host)).toEqual([1, 0]);
+      await batch([`address del ${own}`]);
+      await ask(40_001);
+      expect(await sources(host)).toEqual([1, 0]);
+      await batch([`address add ${own}`]);
+      await ask(40_001);
+      expect(await sources(host)).toEqual([2, 0]);
+      // Positive control: without these rules the LAN's address leaves.
+      await host.run(["nft", "flush", "chain", "inet", "portcullis", "check_leaving"]);
+      await batch([`address del ${own}`]);
+      await ask(40_002);
+      expect(await sources(host)).toEqual([2, 1]);
+    }),
+  PATIENCE_MS,
+);
