@@ -95,17 +95,18 @@ export class RemoteAccess {
   }
 
   /** Only the operator may: strangers can reach a port of the gateway from then on. */
-  turnOn(choice: RemoteChoice): Promise<RemoteStatus> {
-    return this.queue.add(async () => {
+  async turnOn(choice: RemoteChoice): Promise<RemoteStatus> {
+    await this.queue.add(async () => {
       const { store, remote, alarm } = this.deps;
       const before = remote.access;
       const access = await this.withPort(accessFor(choice, before, this.deps), before);
       if (gatewayKey(store) === null) REMOTE_PRIVATE_KEY.write(store, generateKeyPair().privateKey);
       await this.change((decided) => ({ ...decided, access }));
       if (before?.on !== true) alarm("remote_changed", { what: "on", port: access.port });
-      if (this.wayIn.endpoint === null) await this.uplink.answered(ROUTER_ANSWERS_WITHIN_MS);
-      return this.read();
     });
+    // What turns it off does not wait for the router.
+    if (this.wayIn.endpoint === null) await this.uplink.answered(ROUTER_ANSWERS_WITHIN_MS);
+    return this.read();
   }
 
   turnOff(): Promise<RemoteStatus> {

@@ -130,6 +130,16 @@ test("what only closes takes effect even if it cannot be saved", async () => {
   expect(state.part).toBeNull();
 });
 
+test("it is off at once, even if the home router does not answer what it was asked when it was turned on", async () => {
+  const { access, state } = world();
+  const answer = Promise.withResolvers<void>();
+  access["uplink"].answered = () => answer.promise;
+  const turnedOn = access.turnOn({ ...CHOICE, endpoint: null });
+  expect([(await access.turnOff()).on, state.part]).toEqual([false, null]);
+  answer.resolve();
+  expect((await turnedOn).on).toBe(false);
+});
+
 test("a removal that could not be saved may be repeated by name, and leaves no key once it is saved", async () => {
   const { access, state, add, texts } = world();
   await access.turnOn(CHOICE);
