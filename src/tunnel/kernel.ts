@@ -311,7 +311,7 @@ export class Kernel {
 
   private holderOf(session: Session) {
     const keep = (servers: readonly Session[]) =>
-      this.tell(session, servers).catch(async (error: unknown) => {
+      this.write(session, servers).catch(async (error: unknown) => {
         if ((await this.links()).includes(session.link)) throw error;
         this.keyHolders.delete(session.link);
       });
