@@ -327,6 +327,7 @@ further.test(
 
     // Its form has the other button that is called so.
     await tab.click("Close TV");
+    await tab.click("Change the limit…");
     await tab.type("All others send at most, in Mbit/s", "10");
     await tab.click("Save the limit");
     await other.shows("main", "receive and send together. 10 Mbit/s up");
@@ -362,6 +363,7 @@ further.test(
     await tab.click("Close TV");
 
     // Its form has the other button that is called so.
+    await tab.click("Change the quota…");
     await tab.type("Quota of all others, in MB", "900");
     await tab.choose("At the end of the quota", "They are slower");
     await tab.type("All others then send at most, in Mbit/s", "2");

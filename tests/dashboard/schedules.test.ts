@@ -229,6 +229,7 @@ test(
     await other.shows("main", "By the schedule guests until");
     await other.shows("main", "Saving ends what the schedule has set, and replaces the limit of all others.");
     expect(await other.barriers()).toEqual([]);
+    await other.click("Change the limit…");
     await other.type("All others receive at most, in Mbit/s", "20");
     await other.press("Enter");
     await tab.shows(FIRST, "Not in force now, although planned until");

@@ -177,7 +177,7 @@ function Where({ lane }: { lane: Lane }) {
     <>
       <strong>{placeText(lane)}</strong>
       {look === "silent" && <span class="small tone-exposed">{say("carries no data")}</span>}
-      {look === "open" && rate !== null && (
+      {look === "open" && rate !== null && rate.down + rate.up > 0 && (
         <span class="quiet small">
           ↓ {bitRateOf(rate.down)} ↑ {bitRateOf(rate.up)}
         </span>

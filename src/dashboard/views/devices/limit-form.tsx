@@ -9,6 +9,7 @@ import { say } from "../../language.ts";
 import { limitText } from "../../limit.ts";
 import { BySchedule, devicePath } from "../../parts/device-exit.tsx";
 import { Form } from "../../parts/form.tsx";
+import { OnDemand } from "../../parts/on-demand.tsx";
 import { RateFields } from "../../parts/rate-fields.tsx";
 import { limitIn, typedOf } from "../../typed-rate.ts";
 
@@ -41,14 +42,16 @@ export function SharedLimit({ list: { shared_rate: rate } }: { list: DeviceList 
         {say("What devices without a limit of their own receive and send together.")}{" "}
         {rate === undefined ? say("They have no limit.") : limitText(rate)}
       </p>
-      <RateForm
-        key={keyOf(rate)}
-        action={action}
-        rate={rate}
-        down={say("All others receive at most, in Mbit/s")}
-        up={say("All others send at most, in Mbit/s")}
-        save={(changed) => change("PUT", "shared-rate", { rate: changed })}
-      />
+      <OnDemand text={say("Change the limit…")}>
+        <RateForm
+          key={keyOf(rate)}
+          action={action}
+          rate={rate}
+          down={say("All others receive at most, in Mbit/s")}
+          up={say("All others send at most, in Mbit/s")}
+          save={(changed) => change("PUT", "shared-rate", { rate: changed })}
+        />
+      </OnDemand>
       <BySchedule what="shared_rate" />
     </section>
   );

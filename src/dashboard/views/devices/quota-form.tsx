@@ -8,6 +8,7 @@ import { titleOf } from "../../exit.ts";
 import { say } from "../../language.ts";
 import { BySchedule, devicePath } from "../../parts/device-exit.tsx";
 import { Form } from "../../parts/form.tsx";
+import { OnDemand } from "../../parts/on-demand.tsx";
 import { QuotaFields, type QuotaLabels } from "../../parts/quota-fields.tsx";
 import { quotaText } from "../../quota.ts";
 import { quotaIn, quotaTypedOf } from "../../typed-quota.ts";
@@ -35,6 +36,7 @@ export function QuotaForm({ device }: { device: Device }) {
 
 /** What all others share. */
 export function SharedQuota({ list: { shared_quota: quota } }: { list: DeviceList }) {
+  const action = useAction();
   return (
     <section class="card words">
       <h2>{say("Quota of all others")}</h2>
@@ -44,17 +46,19 @@ export function SharedQuota({ list: { shared_quota: quota } }: { list: DeviceLis
         )}{" "}
         {quota === undefined ? say("They have no quota.") : quotaText(quota)}
       </p>
-      <AmountForm
-        key={keyOf(quota)}
-        action={useAction()}
-        quota={quota}
-        label={say("Quota of all others, in MB")}
-        blocked={say("They are blocked")}
-        slower={say("They are slower")}
-        down={say("All others then receive at most, in Mbit/s")}
-        up={say("All others then send at most, in Mbit/s")}
-        save={(changed) => change("PUT", "shared-quota", { quota: changed })}
-      />
+      <OnDemand text={say("Change the quota…")}>
+        <AmountForm
+          key={keyOf(quota)}
+          action={action}
+          quota={quota}
+          label={say("Quota of all others, in MB")}
+          blocked={say("They are blocked")}
+          slower={say("They are slower")}
+          down={say("All others then receive at most, in Mbit/s")}
+          up={say("All others then send at most, in Mbit/s")}
+          save={(changed) => change("PUT", "shared-quota", { quota: changed })}
+        />
+      </OnDemand>
       <BySchedule what="shared_quota" />
     </section>
   );
