@@ -1,4 +1,4 @@
-import { ruleAhead } from "../shared/verdict.ts";
+import { isExposed, ruleAhead } from "../shared/verdict.ts";
 import { knownOf, useAnswer } from "./answers.ts";
 import { type ExitState, exitOf } from "./exit.ts";
 import { givenExits } from "./schedule.ts";
@@ -14,6 +14,13 @@ export function useIsOpen(): boolean {
   return knownOf(useAnswer("status"))?.killswitch_active === false || isOff;
 }
 
+/** Whether devices might leave outside the tunnels, as the page's first line says it. */
+export function useIsExposed(): boolean {
+  const killswitch = knownOf(useAnswer("killswitch"));
+  const isOpen = useIsOpen();
+  return killswitch === null ? isOpen : isExposed(killswitch);
+}
+
 /** Whether another program's routing rule leads devices past the tunnels, where the firewall stops them. */
 export function useIsDiverted(): boolean {
   const killswitch = knownOf(useAnswer("killswitch"));
@@ -23,7 +30,7 @@ export function useIsDiverted(): boolean {
 /** Where each exit leads now. */
 export function useExits(): (exit: string) => ExitState {
   const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? null;
-  const isOff = useKillSwitchOff();
+  const isOff = useIsExposed();
   return (exit) => exitOf(exit, tunnels, isOff);
 }
 

@@ -101,14 +101,18 @@ export function verdictOf<Row extends TunnelFacts>({
   devices,
 }: Facts<Row>): Verdict<Row> {
   if (killswitch === null) return { name: "unknown", of: "killswitch" };
-  const { wanted, error } = killswitch;
-  const fallen = killswitch.layers.filter(({ holds }) => !holds).map(({ name }) => name);
-  if (!wanted || fallen.length > 1) return { name: "exposed", isOff: !wanted };
-  const by = fallen[0] ?? (error === null ? null : "change");
+  const { wanted, layers, error } = killswitch;
+  if (isExposed(killswitch)) return { name: "exposed", isOff: !wanted };
+  const by = layers.find(({ holds }) => !holds)?.name ?? (error === null ? null : "change");
   if (by !== null) return { name: "weakened", by, error, ahead: ruleAhead(killswitch) };
   if (tunnels === null || devices === null) return { name: "unknown", of: "devices" };
   const exits = exitsOf(tunnels, devices);
   return { name: nameOf(exits, devices.haveSent), ...exits };
+}
+
+/** Whether nothing holds back what would leave outside the tunnels: either layer alone does. */
+export function isExposed({ wanted, layers }: Pick<KillSwitchFacts, "wanted" | "layers">): boolean {
+  return !wanted || layers.every(({ holds }) => !holds);
 }
 
 function nameOf<Row extends TunnelFacts>(exits: Exits<Row>, haveSent: boolean) {

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import {
   type DeviceFacts,
+  isExposed,
   type KillSwitchFacts,
   type TunnelFacts,
   verdictOf,
@@ -175,4 +176,18 @@ test("devices of a tunnel that the gateway does not have are told to have no int
 test("while the uplink is down, a tunnel that is not given up yet does not hide it", () => {
   expect(toldOf(usersOf(["main"])).why).toBeNull();
   expect(toldOf(usersOf(["main"]), false).why).toStartWith("The uplink is down");
+});
+
+test("one layer of the kill switch is enough to hold back what would leave, also for the picture and the list", () => {
+  for (const wanted of [true, false])
+    for (const firewall of [true, false])
+      for (const routing of [true, false]) {
+        const killswitch = switchOf({ firewall, routing }, wanted);
+        const { name } = verdictOf({ killswitch, ...HOME });
+        expect({ firewall, routing, name }).toEqual({
+          ...{ firewall, routing },
+          name: isExposed(killswitch) ? "exposed" : firewall && routing ? "protected" : "weakened",
+        });
+        expect(isExposed(killswitch)).toBe(!wanted || !(firewall || routing));
+      }
 });

@@ -17,7 +17,7 @@ export interface Facts {
   list: DeviceList;
   tunnels: readonly TunnelRow[];
   destinations: readonly Destination[];
-  /** Whether there is no kill switch. */
+  /** Whether neither layer of the kill switch holds, or it was turned off. */
   isOpen: boolean;
   /** Whether another program's routing rule comes before the tunnels, so that they carry nothing of devices. */
   isDiverted: boolean;

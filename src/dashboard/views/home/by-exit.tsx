@@ -14,11 +14,11 @@ import { Icon, type IconName } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Told } from "../../parts/told.tsx";
 import { directText, openText, stoppedText, unansweredText, upText } from "../../picture/sentences.ts";
-import { useIsDiverted, useKillSwitchOff } from "../../protection.ts";
+import { useIsDiverted, useIsExposed } from "../../protection.ts";
 
 /** Who leaves through which exit. */
 export function ByExit({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRow[] }) {
-  const isOff = useKillSwitchOff();
+  const isOff = useIsExposed();
   const isDiverted = useIsDiverted();
   const groups = Map.groupBy(list.devices, ({ exit }) => exit);
   if (groups.size === 0)

@@ -9,7 +9,7 @@ import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { homeNowOf } from "../../picture/facts.ts";
 import { Picture } from "../../picture/picture.tsx";
-import { useIsDiverted, useIsOpen } from "../../protection.ts";
+import { useIsDiverted, useIsExposed } from "../../protection.ts";
 import type { Answers, Loaded } from "../../store.ts";
 import { useRates } from "../../traffic.ts";
 import { ByExit, Past } from "./by-exit.tsx";
@@ -60,7 +60,7 @@ function Shown({ as, list, tunnels }: { as: "picture" | "list"; list: DeviceList
 
 function Drawn(props: { list: DeviceList; tunnels: Rows; instead: ComponentChild }) {
   const { list, tunnels, instead } = props;
-  const isOpen = useIsOpen();
+  const isOpen = useIsExposed();
   const isDiverted = useIsDiverted();
   const destinations = knownOf(useAnswer("destinations"))?.destinations;
   const rates = useRates();
