@@ -3,7 +3,7 @@ import type { Device } from "../../../devices/schema.ts";
 import { isBlocked, isOutside } from "../../../shared/exits.ts";
 import { standingOf } from "../../../shared/verdict.ts";
 import { placeOf, type Tone } from "../../../shared/verdict-texts.ts";
-import type { Status, TunnelRow } from "../../../tunnel/schema.ts";
+import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { inItsWords } from "../../codes.ts";
 import { downSentence } from "../../down.ts";
@@ -13,16 +13,16 @@ import { say } from "../../language.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { Told } from "../../parts/told.tsx";
-import { useIsDiverted } from "../../protection.ts";
+import { useIsDiverted, useIsExposed } from "../../protection.ts";
 import { useDeviceCarried, useDeviceRate } from "../../traffic.ts";
 
 /** Where the device leaves that shows this page, and what becomes of its DNS queries, as far as it can be known. */
 export function ThisDevice() {
   const self = useAnswer("devices/self");
   const rows = useAnswer("tunnels");
-  const status = knownOf(useAnswer("status"));
   const checks = knownOf(useAnswer("checks"));
   const isDiverted = useIsDiverted();
+  const isOff = useIsExposed();
   return (
     <section class="card this-device">
       <h2>{say("This device")}</h2>
@@ -39,7 +39,7 @@ export function ThisDevice() {
           </p>
         ) : (
           <Found
-            {...{ device: self.value.device, status, checks, isDiverted }}
+            {...{ device: self.value.device, isOff, checks, isDiverted }}
             tunnels={rows.value.tunnels.map(standingOf)}
           />
         ))}
@@ -50,7 +50,8 @@ export function ThisDevice() {
 interface FoundProps {
   device: Device;
   tunnels: readonly TunnelRow[];
-  status: Status | null;
+  /** Whether it might leave outside the tunnels. */
+  isOff: boolean;
   checks: Checks | null;
   isDiverted: boolean;
 }
@@ -100,8 +101,7 @@ function Found(props: FoundProps) {
   );
 }
 
-function exitAnswer({ device, tunnels, status, isDiverted }: FoundProps): Answer {
-  const isOff = status?.killswitch_active === false;
+function exitAnswer({ device, tunnels, isOff, isDiverted }: FoundProps): Answer {
   const title = titleOf(device);
   if (isDiverted && !isBlocked(device.exit))
     return {
@@ -154,7 +154,7 @@ function exitAnswer({ device, tunnels, status, isDiverted }: FoundProps): Answer
   };
 }
 
-function dnsAnswer({ device, tunnels, status, checks }: FoundProps): Answer {
+function dnsAnswer({ device, tunnels, isOff, checks }: FoundProps): Answer {
   const row = tunnels.find(({ name }) => name === device.exit);
   if (row?.state === "connected") {
     const check = row.name === "main" ? checks?.checks.find(({ id }) => id === "dns") : undefined;
@@ -180,7 +180,7 @@ function dnsAnswer({ device, tunnels, status, checks }: FoundProps): Answer {
         "Those to the gateway go to your internet provider’s resolvers, and the others where the device sends them.",
       ),
     };
-  if (status?.killswitch_active === false)
+  if (isOff)
     return {
       icon: "warning",
       tone: "exposed",
