@@ -56,6 +56,9 @@ const {
   planOf,
 }: { planOf: (home: Home, look: { width: number; em: number; open: string | null }) => Plan | null } =
   await import(join(import.meta.dir, "../../src/dashboard/picture/plan-of.ts"));
+const { exitSentence }: { exitSentence: (lane: object) => string } = await import(
+  join(import.meta.dir, "../../src/dashboard/picture/sentences.ts")
+);
 
 const WIDTHS = [250, 320, 390, 600, 640, 768, 960, 1_024, 1_166, 1_440, 2_300];
 const EXITS: Exit[] = [
@@ -222,6 +225,15 @@ test("what is blocked ends at the gate: no line leads on", () => {
     expect(outside.map(({ id }) => id)).not.toContain("blocked");
     expect(outside.map(({ id }) => id)).toContain("main");
   }
+});
+
+test("a screen reader hears which tunnel is down, and what is blocked by choice", () => {
+  const exits = [exit("main", { look: "closed", isDefault: true }), ...EXITS.slice(1)];
+  const { lanes } = planFor(homeOf(12, { exits }));
+  expect(lanes.filter(({ look }) => look === "closed").map(exitSentence)).toEqual([
+    "7 devices wait for main",
+    "2 devices are blocked",
+  ]);
 });
 
 test("a tunnel that moves keeps its line, and has a second one to where it is moved", () => {

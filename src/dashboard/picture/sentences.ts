@@ -38,8 +38,10 @@ export function laneTitle({ count, look, exit }: Lane): string {
   }
 }
 
-export function exitSentence({ count, look, exit }: Lane): string {
-  return leaving(count, look, exit.place);
+/** What a screen reader says of an exit, and what stands below the picture. A tunnel that is down has no place. */
+export function exitSentence(lane: Lane): string {
+  const { count, look, exit } = lane;
+  return look === "closed" && exit.isTunnel ? laneTitle(lane) : leaving(count, look, exit.place);
 }
 
 function leaving(count: number, look: Lane["look"], place: string): string {
