@@ -100,11 +100,19 @@ function parse(message: string): Parsed {
   return known;
 }
 
+/** Making the rules takes 50 times as long as asking them, and there are two languages at most. */
+const countings = new Map<string, Counting>();
+
 function countingIn(code: string): Counting {
-  return {
-    pluralOf: (count) => new Intl.PluralRules(code).select(count),
+  const known = countings.get(code);
+  if (known !== undefined) return known;
+  const rules = new Intl.PluralRules(code);
+  const counting: Counting = {
+    pluralOf: (count) => rules.select(count),
     numberText: (value) => number.format(value),
   };
+  countings.set(code, counting);
+  return counting;
 }
 
 /** The messages of a language; null is English, also if they could not be had. */
