@@ -48,7 +48,8 @@ const FAULTS: readonly Planted[] = [
   {
     fault: "the database keeps what the kernel has refused",
     file: "src/base/decision.ts",
-    right: "if (isSaved && this.trySave(after, before) !== null) this.isUnsaved = true;",
+    right:
+      "if (isSaved && this.stale === null && this.trySave(after, before) !== null) this.isUnsaved = true;",
     wrong: "",
     found: "2:104",
   },
