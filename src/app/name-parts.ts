@@ -62,7 +62,7 @@ function resolverOf(needs: ResolverNeeds): Resolver {
   });
   return new Resolver({
     ...{ clock: host, log, upstream },
-    exitOf: (id) => devices.wayOutOf(id),
+    exitOf: (id) => devices.exitInForceOf(id),
     rules: () => destinations.matching,
     local: (question) => homeZone.answer(question),
     isBlocked: (names, device) => blockLists.blocks(names, device),

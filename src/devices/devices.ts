@@ -31,13 +31,9 @@ import { Rows } from "./rows.ts";
 import type { Device, DeviceChange, DeviceList } from "./schema.ts";
 import { movesOf, usedUp } from "./sentences.ts";
 import { type Figures, Traffic } from "./traffic.ts";
-import type { DeviceEvents } from "./updates.ts";
+import type { DevicesEvents } from "./updates.ts";
+import { countsOf, haveSent } from "./use.ts";
 import type { GivenQuota, Rate } from "./values.ts";
-
-export interface DevicesEvents extends DeviceEvents {
-  /** What all others have, or shares, may have changed. */
-  shared_limits: null;
-}
 
 interface Deps {
   host: Pick<Host, "run" | "read" | "hostName" | "macAt" | "sleep" | "now" | "monotonic">;
@@ -65,8 +61,6 @@ interface Deps {
 
 /** How soon listeners are told of a device that has become silent. */
 const SILENCE_EVERY_MS = 15_000;
-/** Less often than an address is given to another device, and far more often than the kernel forgets an address. */
-const COUNT_EVERY_MS = 3_600_000;
 
 /** The devices of the LAN, and what people have given them. */
 export class Devices {
@@ -317,7 +311,7 @@ export class Devices {
   }
 
   /** The same, as the firewall has it. */
-  wayOutOf(id: DeviceId): Exit {
+  exitInForceOf(id: DeviceId): Exit {
     return this.assignments.exitOf(id);
   }
 
@@ -329,28 +323,14 @@ export class Devices {
   /** Who uses which exit; null until it is first known who is there. */
   async use(): Promise<DeviceFacts | null> {
     if (!(await this.roster.isKnown())) return null;
-    if (!this.haveSent) await this.count();
-    const { haveSent } = this;
-    return {
-      defaultExit: formatExit(defaultExitOf(this.assignments.current)),
-      counts: this.counts(),
-      haveSent,
-    };
-  }
-
-  private get haveSent(): boolean {
-    return [...this.carried.values()].some(({ tx }) => tx > 0);
+    if (!haveSent(this.carried)) await this.count();
+    const defaultExit = formatExit(defaultExitOf(this.assignments.current));
+    return { defaultExit, counts: this.counts(), haveSent: haveSent(this.carried) };
   }
 
   /** The number of known devices by exit, including exits that no device has. */
   counts(): Record<string, number> {
-    const all = namesOf({ ...this.choices.exits, directAllowed: true });
-    const counts = new Map(all.map((exit) => [exit, 0]));
-    for (const id of this.roster.ids) {
-      const exit = formatExit(this.assignments.exitOf(id));
-      counts.set(exit, (counts.get(exit) ?? 0) + 1);
-    }
-    return Object.fromEntries(counts);
+    return countsOf(this.roster.ids, this.choices.exits, (id) => this.assignments.exitOf(id));
   }
 
   /** Reads the decisions again, after the start or after another writer has changed the database. */
@@ -384,7 +364,7 @@ export class Devices {
   /** Tells listeners of devices that become silent, and counts their traffic, until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
     await Promise.all([
-      this.keepCounting(signal),
+      this.traffic.watch(signal),
       this.rows.watch(signal),
       this.inForce.watch(signal),
       this.assignments.decision.keepSaved(this.deps.host, signal),
@@ -401,13 +381,6 @@ export class Devices {
       // No event of the kernel tells of them.
       if (this.roster.networks.prefixes.length > 0) await this.count();
       this.rows.touch([...this.roster.networks.prefixes, ...this.remote.ids]);
-    }
-  }
-
-  private async keepCounting(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      await this.count();
-      await this.deps.host.sleep(COUNT_EVERY_MS, signal);
     }
   }
 

@@ -40,7 +40,7 @@ export const CREDITED = savedJson("traffic_credited", Credited, null);
 const BOOT = "/proc/sys/kernel/random/boot_id";
 
 interface Deps<Id> {
-  host: Pick<Host, "run" | "read" | "monotonic">;
+  host: Pick<Host, "run" | "read" | "monotonic" | "sleep">;
   store: Pick<Texts, "read">;
   /** The device that a counter counts for now, as of this moment. */
   owners: () => (of: Counted) => Id | null;
@@ -56,6 +56,8 @@ interface Deps<Id> {
 
 /** The kernel's table is not read more often than this, however many clients ask. */
 const READ_EVERY_MS = 1_000;
+/** Less often than an address is given to another device, and far more often than the kernel forgets an address. */
+const COUNT_EVERY_MS = 3_600_000;
 
 const NONE: Figures = { rx: 0, tx: 0 };
 
@@ -151,6 +153,14 @@ export class Traffic<Id extends string> {
     return this.reading.get(() =>
       this.fault.attemptAsync(this.deps.log, () => this.queue.add(() => this.renew())),
     );
+  }
+
+  /** Reads them although nobody asks, until `signal` aborts. */
+  async watch(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.read();
+      await this.deps.host.sleep(COUNT_EVERY_MS, signal);
+    }
   }
 
   private async renew(): Promise<void> {

@@ -30,6 +30,11 @@ export interface DeviceEvents {
   device_removed: { id: string };
 }
 
+export interface DevicesEvents extends DeviceEvents {
+  /** What all others have, or share, may have changed. */
+  shared_limits: null;
+}
+
 /** Tells listeners of each change of a device, and of nothing that they already know. */
 export class Updates {
   private readonly told = new Map<DeviceId, RowUpdate>();
