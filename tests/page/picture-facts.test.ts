@@ -11,7 +11,7 @@ interface Now {
   devices: { id: string; exit: string; icon: string; group: string; rate: number }[];
   exits: Exit[];
   rules: { title: string; exit: string }[];
-  isGated: boolean;
+  gate: string;
 }
 
 const { homeNowOf }: { homeNowOf: (facts: object) => Now } = await import(
@@ -43,6 +43,7 @@ function now(more: object = {}): Now {
     tunnels: [MAIN],
     destinations: [RULE],
     isOpen: false,
+    isWeakened: false,
     isDiverted: false,
     rateOf: () => ({ rx: 100, tx: 25 }),
     tunnelRate: () => null,
@@ -62,7 +63,7 @@ test("an exit is drawn as what it does: it carries, it is stopped, or it leads o
 
 test("without a kill switch, whoever has no tunnel is drawn as leaving outside, whatever its exit is called", () => {
   const open = now({ isOpen: true, tunnels: [{ ...MAIN, state: "failed" }] });
-  expect(open.isGated).toBe(false);
+  expect(open.gate).toBe("gone");
   expect(open.devices.map(({ exit }) => exit)).toEqual(["/outside", "/outside"]);
   expect(looks(open)).toEqual({ direct: "direct", "/outside": "outside" });
 });
@@ -77,6 +78,10 @@ test("a tunnel may be called outside, and is not taken for what leaves outside",
   const lookOf = new Map(open.exits.map(({ id, look }) => [id, look]));
   expect(open.devices.map(({ exit }) => lookOf.get(exit))).toEqual(["outside", "open"]);
   expect(lookOf.size).toBe(open.exits.length);
+});
+
+test("a gate that lacks one layer is not drawn as whole", () => {
+  expect([now().gate, now({ isWeakened: true }).gate]).toEqual(["whole", "weakened"]);
 });
 
 test("a tunnel that moves leads where its devices still go, and to where it is moved", () => {

@@ -27,7 +27,7 @@ interface Home {
   devices: Device[];
   exits: Exit[];
   rules: { id: string; title: string; exit: string }[];
-  isGated: boolean;
+  gate: string;
 }
 interface Box {
   x: number;
@@ -110,7 +110,7 @@ function homeOf(count: number, more: Partial<Home> = {}): Home {
     }),
   );
   const rules = [{ id: "1", title: "streaming.example", exit: "amsterdam" }];
-  return { devices, exits: EXITS, rules, isGated: true, ...more };
+  return { devices, exits: EXITS, rules, gate: "whole", ...more };
 }
 
 const planFor = (home: Home, width = 1_166, em = 1, open: string | null = null): Plan => {

@@ -19,6 +19,8 @@ export interface Facts {
   destinations: readonly Destination[];
   /** Whether neither layer of the kill switch holds, or it was turned off. */
   isOpen: boolean;
+  /** Whether one layer is missing, and the other one still blocks. */
+  isWeakened: boolean;
   /** Whether another program's routing rule comes before the tunnels, so that they carry nothing of devices. */
   isDiverted: boolean;
   /** In bytes per second; null where it is not known. */
@@ -44,7 +46,7 @@ export function homeNowOf(facts: Facts): HomeNow {
     rules: destinations
       .filter(({ exit }) => laneOf.get(exit) === exit && !isBlocked(exit))
       .map((rule) => ({ id: rule.id, title: rule.note || targetText(rule), exit: rule.exit })),
-    isGated: !isOpen,
+    gate: isOpen ? "gone" : facts.isWeakened ? "weakened" : "whole",
   };
 }
 

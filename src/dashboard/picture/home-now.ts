@@ -8,9 +8,11 @@ export interface HomeNow {
   devices: readonly PicturedDevice[];
   exits: readonly PicturedExit[];
   rules: readonly PicturedRule[];
-  /** Whether the kernel has the kill switch. */
-  isGated: boolean;
+  gate: Gate;
 }
+
+/** Whether the kernel has the kill switch: all of it, one of its layers, or so little that devices might leave in clear. */
+export type Gate = "whole" | "weakened" | "gone";
 
 export interface PicturedDevice {
   id: string;

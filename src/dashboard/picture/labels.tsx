@@ -2,10 +2,16 @@ import type { ButtonHTMLAttributes, CSSProperties } from "preact";
 import { bitRateOf, someOf } from "../format.ts";
 import { say } from "../language.ts";
 import { Icon, type IconName } from "../parts/icon.tsx";
-import type { HomeNow } from "./home-now.ts";
+import type { Gate, HomeNow } from "./home-now.ts";
 import type { Lane, Row } from "./model.ts";
 import type { Box, ExitLabel, Plan } from "./plan.ts";
 import { exitSentence, laneTitle, rowSentence, stoppedText } from "./sentences.ts";
+
+const GATES: Readonly<Record<Gate, { tone: string; text: string }>> = {
+  whole: { tone: "tone-protected", text: say("kill switch on") },
+  weakened: { tone: "tone-partly", text: say("one layer is missing") },
+  gone: { tone: "tone-exposed", text: say("kill switch not in place") },
+};
 
 /** Of the devices of a folded group, so many have their icon. */
 const MAX_ICONS = 5;
@@ -45,9 +51,7 @@ export function Labels({ home, plan, chosen, onChosen, onOpen }: LabelsProps) {
       </ul>
       <p class="gate-label" style={placed(gateBox(plan))}>
         <strong>{say("Gateway")}</strong>
-        <span class={home.isGated ? "tone-protected" : "tone-exposed"}>
-          {home.isGated ? say("kill switch on") : say("kill switch not in place")}
-        </span>
+        <span class={GATES[home.gate].tone}>{GATES[home.gate].text}</span>
       </p>
       <h3 class="hidden">{say("Exits")}</h3>
       <ul>

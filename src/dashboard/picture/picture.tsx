@@ -24,7 +24,12 @@ export function Picture({ home, instead }: { home: HomeNow; instead: ComponentCh
       ) : (
         <>
           <div class={`picture ${plan.shape}`} style={{ height: `${plan.height}px` }}>
-            <Drawing plan={plan} u={(n) => Math.round(n * em)} isGated={home.isGated} chosen={chosen} />
+            <Drawing
+              plan={plan}
+              u={(n) => Math.round(n * em)}
+              isGated={home.gate !== "gone"}
+              chosen={chosen}
+            />
             <Labels
               home={home}
               plan={plan}

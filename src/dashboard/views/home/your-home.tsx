@@ -9,7 +9,7 @@ import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { homeNowOf } from "../../picture/facts.ts";
 import { Picture } from "../../picture/picture.tsx";
-import { useIsDiverted, useIsExposed } from "../../protection.ts";
+import { useIsDiverted, useIsExposed, useIsOpen } from "../../protection.ts";
 import type { Answers, Loaded } from "../../store.ts";
 import { useRates } from "../../traffic.ts";
 import { ByExit, Past } from "./by-exit.tsx";
@@ -61,12 +61,22 @@ function Shown({ as, list, tunnels }: { as: "picture" | "list"; list: DeviceList
 function Drawn(props: { list: DeviceList; tunnels: Rows; instead: ComponentChild }) {
   const { list, tunnels, instead } = props;
   const isOpen = useIsExposed();
+  const isWeakened = useIsOpen() && !isOpen;
   const isDiverted = useIsDiverted();
   const destinations = knownOf(useAnswer("destinations"))?.destinations;
   const rates = useRates();
   const home = useMemo(
-    () => homeNowOf({ list, tunnels, destinations: destinations ?? [], isOpen, isDiverted, ...rates }),
-    [list, tunnels, destinations, isOpen, isDiverted, rates],
+    () =>
+      homeNowOf({
+        list,
+        tunnels,
+        destinations: destinations ?? [],
+        isOpen,
+        isWeakened,
+        isDiverted,
+        ...rates,
+      }),
+    [list, tunnels, destinations, isOpen, isWeakened, isDiverted, rates],
   );
   return <Picture home={home} instead={instead} />;
 }
