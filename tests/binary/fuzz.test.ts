@@ -15,6 +15,9 @@ const RAW = 300;
 const MORE_MIB = 100;
 const TIMEOUT_MS = 240_000;
 
+/** `nft monitor` and two of `ip monitor`, which run as long as the service. */
+const MONITORS = 3;
+
 let lab: Lab;
 let gateway: Gateway;
 let before: Usage;
@@ -22,6 +25,8 @@ let before: Usage;
 beforeAll(async () => {
   lab = await createLab({ cards: 2 });
   gateway = await lab.startGateway({ program: [BINARY] });
+  // On a quick machine it answers before it has begun to listen to the kernel.
+  await until(() => children().length >= MONITORS);
   before = usage();
 }, TIMEOUT_MS);
 afterAll(() => lab?.close(), TIMEOUT_MS);
@@ -31,6 +36,10 @@ interface Usage {
   rss: number;
   /** Open files and sockets. */
   descriptors: number;
+}
+
+function children(): string[] {
+  return readFileSync(`/proc/${gateway.pid}/task/${gateway.pid}/children`, "utf8").split(" ").filter(Boolean);
 }
 
 function usage(): Usage {
