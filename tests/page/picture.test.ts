@@ -46,7 +46,7 @@ interface Plan {
     devices: Device[];
     strands: { lane: string; width: number }[];
   })[];
-  lanes: (Box & { id: string; look: Look })[];
+  lanes: (Box & { id: string; look: Look; middle: number })[];
   lines: { id: string; look: string; d: string; width: number; part: string; of: string[] }[];
   exits: { lane: { id: string }; sentence: Box | null; place: Box; target: Box | null; rules: Box[] }[];
   rings: { row: string }[];
@@ -244,6 +244,19 @@ test("a tunnel that moves keeps its line, and has a second one to where it is mo
     expect(looks.get("main")).toBe("open");
     expect(looks.get("main moving")).toBe("moving");
   }
+});
+
+test("what goes through the gate goes on in the same line, also while its tunnel moves", () => {
+  const exits = EXITS.map((each) => (each.id === "main" ? { ...each, target: "Oslo, Norway" } : each));
+  for (const [width, axis] of [
+    [390, 1],
+    [1_166, 2],
+  ] as const)
+    for (const home of [homeOf(12), homeOf(12, { exits })]) {
+      const { lines, lanes } = planFor(home, width);
+      const begin = /^M([\d.]+) ([\d.]+)/.exec(lines.find(({ id }) => id === "main")?.d ?? "");
+      expect(Number(begin?.[axis])).toBeCloseTo(lanes.find(({ id }) => id === "main")?.middle ?? -1, 0);
+    }
 });
 
 test("a device away from home stands outside the house, and its line comes in through the wall", () => {

@@ -4,8 +4,12 @@ import {
   bundled,
   type ExitLabel,
   endsOf,
+  gapAfter,
   isStopped,
   type Line,
+  movingSize,
+  type Opening,
+  openingSize,
   type Plan,
   type Point,
   round,
@@ -79,27 +83,19 @@ interface Columns {
   tubeX: number;
 }
 
-function openingOf({ rule, width, exit }: Lane, u: Scale): number {
-  return rule !== null ? u(8) : Math.max(u(30), width + u(14)) + (exit.target === null ? 0 : u(14));
+function openingOf(lane: Lane, u: Scale): number {
+  return openingSize(lane, u(30), u);
 }
 
-function gapAfter({ rule }: Lane, u: Scale): number {
-  return u(rule === null ? 6 : 3);
-}
-
-function openingsIn(gate: Box, lanes: readonly Lane[], u: Scale): (Lane & Box)[] {
+function openingsIn(gate: Box, lanes: readonly Lane[], u: Scale): Opening[] {
   let y = gate.y + u(HEAD);
   return lanes.map((lane) => {
     const h = openingOf(lane, u);
-    const placed = { ...lane, x: gate.x, y, w: gate.w, h };
+    const middle = y + (h - movingSize(lane, u)) / 2;
+    const placed = { ...lane, x: gate.x, y, w: gate.w, h, middle };
     y += h + gapAfter(lane, u);
     return placed;
   });
-}
-
-/** The middle of what goes through it; what it is moved to begins below. */
-function middleOf({ y, h, rule, exit }: Lane & Box, u: Scale): number {
-  return y + (h - (rule === null && exit.target !== null ? u(14) : 0)) / 2;
 }
 
 interface Crossing {
@@ -111,7 +107,7 @@ interface Crossing {
 /** From the devices to the gate. */
 function innerLines(
   rows: readonly (Row & Box)[],
-  lanes: readonly (Lane & Box)[],
+  lanes: readonly Opening[],
   { left, gateX }: Columns,
   u: Scale,
 ): { lines: Line[]; crossings: Crossing[] } {
@@ -119,7 +115,7 @@ function innerLines(
   const crossings: Crossing[] = [];
   const lines = lanes.flatMap((lane) => {
     const strands = strandsTo(rows, lane);
-    const ends = bundled(strands, middleOf(lane, u));
+    const ends = bundled(strands, lane.middle);
     return strands.map((strand): Line => {
       const from = { x: left + u(6), y: begins.get(strand.id) ?? 0 };
       const to = { x: gateX - (isStopped(lane) ? 1 : 0), y: ends.get(strand.id) ?? 0 };
@@ -172,7 +168,7 @@ interface Outer extends Room, Columns {
 }
 
 /** From the gate to the places. */
-function outerLines(lanes: readonly (Lane & Box)[], outer: Outer): { lines: Line[]; exits: ExitLabel[] } {
+function outerLines(lanes: readonly Opening[], outer: Outer): { lines: Line[]; exits: ExitLabel[] } {
   const { u, gateEnd, height, exitsHeight, blockedHeight, width } = outer;
   const lines: Line[] = [];
   const exits: ExitLabel[] = [];
@@ -186,15 +182,15 @@ function outerLines(lanes: readonly (Lane & Box)[], outer: Outer): { lines: Line
   const blocked = lanes.find(isBlocked);
   if (blocked === undefined) return { lines, exits };
   const x = gateEnd + u(18);
-  const y = Math.max(middleOf(blocked, u), top + u(18)) - u(24);
+  const y = Math.max(blocked.middle, top + u(18)) - u(24);
   const rules = rulesOf(lanes, blocked).map((rule) => ({ lane: rule, x, y, w: 0, h: 0 }));
   const place = { x, y: Math.min(y, height - u(48)), w: width - x, h: u(48) };
   return { lines, exits: [...exits, { lane: blocked, sentence: null, place, target: null, rules }] };
 }
 
 function slotOf(
-  lane: Lane & Box,
-  lanes: readonly (Lane & Box)[],
+  lane: Opening,
+  lanes: readonly Opening[],
   top: number,
   { u, isNarrow, width, gateEnd, tubeX }: Outer,
 ): { lines: Line[]; label: ExitLabel } {
@@ -202,7 +198,7 @@ function slotOf(
   const placeX = width - u(isNarrow ? 4 : 250);
   const middle = top + u(ABOVE) + tubeOf(lane, u) / 2;
   const end = { x: placeX - tube / 2, y: middle };
-  const lines = [leading(lane, { from: { x: gateEnd, y: middleOf(lane, u) }, tubeX, end, tube })];
+  const lines = [leading(lane, { from: { x: gateEnd, y: lane.middle }, tubeX, end, tube })];
   const textAt = (y: number, half: number): Box =>
     isNarrow
       ? { x: tubeX + u(14), y: y + half + u(2), w: width - tubeX - u(14), h: u(46) }
@@ -218,7 +214,7 @@ function slotOf(
   const rules = rulesOf(lanes, lane).map((rule, at) => {
     const to = below + u(26) + at * u(34);
     const last = { x: placeX - u(isNarrow ? 8 : 24), y: to };
-    lines.push(ruled(rule, { x: gateEnd, y: middleOf(rule, u) }, tubeX, last));
+    lines.push(ruled(rule, { x: gateEnd, y: rule.middle }, tubeX, last));
     return { lane: rule, x: tubeX, y: to - u(24), w: placeX - tubeX - u(30), h: u(22) };
   });
   const sentence = {

@@ -4,8 +4,12 @@ import {
   bundled,
   type ExitLabel,
   endsOf,
+  gapAfter,
   isStopped,
   type Line,
+  movingSize,
+  type Opening,
+  openingSize,
   type Plan,
   round,
   type Scale,
@@ -59,12 +63,8 @@ export function downPlan({ rows, lanes }: Model, room: Room): Plan {
 const HEAD = 38;
 const GATE_HEIGHT = 54;
 
-function openingOf({ rule, width, exit }: Lane, u: Scale): number {
-  return rule !== null ? u(8) : Math.max(u(26), width + u(14)) + (exit.target === null ? 0 : u(14));
-}
-
-function gapAfter({ rule }: Lane, u: Scale): number {
-  return u(rule === null ? 6 : 3);
+function openingOf(lane: Lane, u: Scale): number {
+  return openingSize(lane, u(26), u);
 }
 
 function gateOf(lanes: readonly Lane[], at: Room & { tracks: number; y: number }): Box {
@@ -75,21 +75,17 @@ function gateOf(lanes: readonly Lane[], at: Room & { tracks: number; y: number }
 }
 
 /** From right to left, so that no two lines have to cross. */
-function openingsIn(gate: Box, lanes: readonly Lane[], u: Scale): (Lane & Box)[] {
+function openingsIn(gate: Box, lanes: readonly Lane[], u: Scale): Opening[] {
   let x = gate.x + gate.w - u(4);
   return lanes.map((lane) => {
     const w = openingOf(lane, u);
     x -= w;
-    const placed = { ...lane, x, y: gate.y, w, h: gate.h };
+    const moving = movingSize(lane, u);
+    const middle = x + moving + (w - moving) / 2;
+    const placed = { ...lane, x, y: gate.y, w, h: gate.h, middle };
     x -= gapAfter(lane, u);
     return placed;
   });
-}
-
-/** The middle of what goes through it; what it is moved to begins at its left. */
-function middleOf({ x, w, rule, exit }: Lane & Box, u: Scale): number {
-  const moving = rule === null && exit.target !== null ? u(14) : 0;
-  return x + moving + (w - moving) / 2;
 }
 
 interface Inner extends Room {
@@ -100,9 +96,9 @@ interface Inner extends Room {
 }
 
 /** From the devices to the gate: the upper row takes the outer track. */
-function innerLines(rows: readonly (Row & Box)[], lanes: readonly (Lane & Box)[], inner: Inner) {
+function innerLines(rows: readonly (Row & Box)[], lanes: readonly Opening[], inner: Inner) {
   const { u, width, isTight, textWidth, rowsEnd, gateY, houseY } = inner;
-  const ends = new Map(lanes.flatMap((lane) => [...bundled(strandsTo(rows, lane), middleOf(lane, u), -1)]));
+  const ends = new Map(lanes.flatMap((lane) => [...bundled(strandsTo(rows, lane), lane.middle, -1)]));
   const rings: { row: string; x: number; y: number }[] = [];
   const lines: Line[] = [];
   let track = width - u(8);
@@ -136,7 +132,7 @@ function innerLines(rows: readonly (Row & Box)[], lanes: readonly (Lane & Box)[]
 }
 
 interface Track {
-  lane: Lane & Box;
+  lane: Opening;
   /** Where it leaves the gate, turns, and goes down. */
   from: number;
   turn: number;
@@ -146,7 +142,7 @@ interface Track {
 }
 
 /** From the gate to the left and down: the first exit takes the inner track and the lowest turn. */
-function outerLines(lanes: readonly (Lane & Box)[], gate: Box, { u, width, isTight }: Room) {
+function outerLines(lanes: readonly Opening[], gate: Box, { u, width, isTight }: Room) {
   const { tracks, textX, turnsEnd } = tracksOf(lanes, gate, { u, width, isTight });
   const lines: Line[] = [];
   const exits: ExitLabel[] = [];
@@ -203,7 +199,7 @@ function outerLines(lanes: readonly (Lane & Box)[], gate: Box, { u, width, isTig
   return { lines, exits, end: top };
 }
 
-function tracksOf(lanes: readonly (Lane & Box)[], gate: Box, { u, isTight }: Room) {
+function tracksOf(lanes: readonly Opening[], gate: Box, { u, isTight }: Room) {
   const tracks: Track[] = [];
   let x = u(8);
   let turn = gate.y + gate.h + u(14);
@@ -216,7 +212,7 @@ function tracksOf(lanes: readonly (Lane & Box)[], gate: Box, { u, isTight }: Roo
     }
     const tube = lane.rule === null ? lane.width + u(isTight ? 6 : 8) : 0;
     const size = lane.rule === null ? tube + 2 : u(6);
-    const from = middleOf(lane, u);
+    const from = lane.middle;
     tracks.push({ lane, from, turn: turn + size / 2, x: x + size / 2, tube, isMoving: false });
     x += size + u(isTight ? 3 : 5);
     turn += size + u(5);

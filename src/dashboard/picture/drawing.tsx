@@ -116,7 +116,7 @@ function Opening({ lane, plan, u, isPale }: OpeningProps) {
       </g>
     );
   const through = plan.lines.find(({ id }) => id === lane.id);
-  const middle = isDown ? middleOf(lane.x, lane.w, lane, u) : middleOf(lane.y, lane.h, lane, u);
+  const { middle } = lane;
   return (
     <g class={`open line look-${lane.rule === null ? lane.look : "rule"} ${isPale ? "pale" : ""}`}>
       {hole}
@@ -130,11 +130,6 @@ function Opening({ lane, plan, u, isPale }: OpeningProps) {
       />
     </g>
   );
-}
-
-/** Beside what goes through is room for where the exit is being moved to. */
-function middleOf(from: number, size: number, { rule, exit }: Plan["lanes"][number], u: Scale): number {
-  return from + (size - (rule === null && exit.target !== null ? u(14) : 0)) / 2;
 }
 
 function leads({ rows }: Plan, { id, exit }: Plan["lanes"][number], chosen: string): boolean {

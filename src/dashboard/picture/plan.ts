@@ -11,7 +11,7 @@ export interface Plan {
   /** Where the gate's name is: its middle across, its right edge down. */
   gateLabel: Point;
   rows: readonly (Row & Box)[];
-  lanes: readonly (Lane & Box)[];
+  lanes: readonly Opening[];
   lines: readonly Line[];
   exits: readonly ExitLabel[];
   /** Where lines come in through the wall of the house. */
@@ -25,6 +25,12 @@ export interface Point {
 export interface Box extends Point {
   w: number;
   h: number;
+}
+
+/** A lane's place in the gate. */
+export interface Opening extends Lane, Box {
+  /** Of what goes through it, across its course. Beside that is room for the line to where the exit is being moved. */
+  middle: number;
 }
 
 export interface Line {
@@ -112,3 +118,17 @@ export function isStopped({ look }: Pick<Lane, "look">): boolean {
 }
 
 export const round = (n: number) => Math.round(n * 10) / 10;
+
+/** The size of an opening across its course, of which a part is for the line to where the exit is being moved. */
+export function openingSize({ rule, width, exit }: Lane, least: number, u: Scale): number {
+  return rule === null ? Math.max(least, width + u(14)) + movingSize({ rule, exit }, u) : u(8);
+}
+
+export function movingSize({ rule, exit }: Pick<Lane, "rule" | "exit">, u: Scale): number {
+  return rule === null && exit.target !== null ? u(14) : 0;
+}
+
+/** What belongs to one exit stands closer together. */
+export function gapAfter({ rule }: Lane, u: Scale): number {
+  return u(rule === null ? 6 : 3);
+}
