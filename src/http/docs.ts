@@ -1,5 +1,6 @@
 import { type DocumentDecoration, Elysia } from "elysia";
 import { license, version } from "../../package.json";
+import { nextTurn } from "../base/queue.ts";
 import { Components, refTo } from "./components.ts";
 import { EVENTS } from "./event.ts";
 import { type Gate, PROTOCOL, PROTOCOL_TOKEN } from "./gate.ts";
@@ -28,6 +29,9 @@ export function docsRoute(routes: readonly Route[]): Route {
  */
 async function documentOf(all: readonly Route[], auth: Gate["auth"]) {
   const routes = all.filter(({ id }) => id !== undefined);
+  // Few ask for it, and it takes as long to load as all other routes. Each step has a turn of the event loop.
+  const { swagger } = await import("@elysiajs/swagger");
+  await nextTurn();
   const components = new Components();
   const described = new Elysia();
   for (const each of routes)
@@ -35,8 +39,7 @@ async function documentOf(all: readonly Route[], auth: Gate["auth"]) {
       // The plugin's types are those of version 3.0.
       detail: operationOf(each, auth, components) as DocumentDecoration,
     });
-  // Few ask for it, and it takes as long to load as all other routes.
-  const { swagger } = await import("@elysiajs/swagger");
+  await nextTurn();
   described.use(swagger({ excludeStaticFile: false }));
   const response = await described.handle(new Request("http://localhost/swagger/json"));
   const { paths } = (await response.json()) as { paths: object };
