@@ -2,6 +2,7 @@ import { render } from "preact";
 import { loadSentences, shown } from "./language.ts";
 import { listen } from "./live.ts";
 import { Shell } from "./parts/shell.tsx";
+import { loadViews } from "./views/later.tsx";
 import { ENTRIES } from "./views/list.ts";
 
 document.documentElement.lang = shown;
@@ -13,3 +14,5 @@ if (page !== null) {
 }
 listen();
 void loadSentences();
+// What was not had now is asked for again when one of them is opened.
+addEventListener("load", () => loadViews().catch(() => {}));

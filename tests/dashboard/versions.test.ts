@@ -141,3 +141,28 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "if the script of the other views is gone, Home works, and a view says that it is to be loaded again",
+  async () => {
+    const tab = await rig.browser.open("about:blank");
+    await tab.page.setRequestInterception(true);
+    let isGone = true;
+    tab.page.on("request", (request) =>
+      isGone && request.url().includes("/others-")
+        ? void request.respond({ status: 404, body: "" })
+        : void request.continue(),
+    );
+    await tab.page.goto(rig.url);
+    await tab.shows(".state h1", "Protected");
+    await tab.click("Remote");
+    await tab.shows(
+      "main section[role=alert]",
+      "The gateway may have been upgraded since this page was loaded.",
+    );
+    isGone = false;
+    await Promise.all([tab.page.waitForNavigation(), tab.page.click("main section[role=alert] button")]);
+    await tab.shows("main h1", "Remote");
+  },
+  TIMEOUT_MS,
+);

@@ -14,6 +14,11 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => home.stop());
 
+const scripts = () =>
+  Promise.all(
+    paths.filter((each) => each.endsWith(".js")).map(async (path) => (await home.send("GET", path)).text),
+  );
+
 const fetched = (path: string, headers: Record<string, string> = {}) =>
   fetch(`http://127.0.0.1:${home.port}${path}`, { headers });
 
@@ -32,6 +37,8 @@ test("the page is whole: each address in it is the gateway's own and answers wit
     [200, "/dashboard/home-screen-HASH.png", "image/png"],
     [200, "/dashboard/app-HASH.webmanifest", "application/manifest+json"],
     [200, "/dashboard/index-HASH.css", "text/css; charset=utf-8"],
+    // What Home and Devices need, and the other views need, too.
+    [200, "/dashboard/index-HASH.js", "text/javascript; charset=utf-8"],
     [200, "/dashboard/index-HASH.js", "text/javascript; charset=utf-8"],
   ]);
 });
@@ -107,7 +114,7 @@ test("the messages of each language are a file that the script names", async () 
   const common = names.filter((name) => name.startsWith("sentences"));
   expect(own.map((name) => name.slice(0, 2)).toSorted()).toEqual(languages.toSorted());
   expect(common.map((name) => name.slice(10, 12)).toSorted()).toEqual(languages.toSorted());
-  const script = (await home.send("GET", paths.find((each) => each.endsWith(".js")) ?? "")).text;
+  const script = (await scripts()).join();
   for (const name of names) {
     expect(script).toContain(`"/dashboard/${name}"`);
     const { status, headers, json } = await home.send("GET", `/dashboard/${name}`);
@@ -117,11 +124,21 @@ test("the messages of each language are a file that the script names", async () 
   }
 });
 
+test("views that are opened later are a script of its own, which the page's script names", async () => {
+  const others = Object.keys(bundle()).filter((name) => name.startsWith("others-"));
+  expect(others).toHaveLength(1);
+  expect((await scripts()).join()).toContain(`/dashboard/${others[0]}`);
+  const { status, headers } = await home.send("GET", `/dashboard/${others[0]}`);
+  expect([status, headers.get("content-type")]).toEqual([200, "text/javascript; charset=utf-8"]);
+  expect(headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+  expect(paths).not.toContain(`/dashboard/${others[0]}`);
+});
+
 test("the same sources make the same files, with the same names", () => {
   const names = Object.keys(bundle());
   expect(
     names
-      .filter((name) => name !== "index.html" && !name.endsWith(".json"))
+      .filter((name) => name !== "index.html" && !name.startsWith("others-") && !name.endsWith(".json"))
       .map((name) => `/dashboard/${name}`)
       .toSorted(),
   ).toEqual(paths.slice(1).toSorted());

@@ -1,18 +1,8 @@
 import { say } from "../language.ts";
 import type { Entry } from "../parts/shell.tsx";
-import { Account } from "./account.tsx";
-import { Checks } from "./checks.tsx";
-import { Destinations } from "./destinations.tsx";
 import { Devices } from "./devices.tsx";
-import { History } from "./history.tsx";
 import { Home } from "./home.tsx";
-import { Log } from "./log.tsx";
-import { Remote } from "./remote.tsx";
-import { Schedules } from "./schedules.tsx";
-import { Servers } from "./servers.tsx";
-import { Settings } from "./settings.tsx";
-import { Setup } from "./setup.tsx";
-import { Tunnels } from "./tunnels.tsx";
+import { later } from "./later.tsx";
 
 /**
  * The navigation: an entry leads to the first of its views, which has tabs for the others. A view that is not here does not
@@ -21,6 +11,8 @@ import { Tunnels } from "./tunnels.tsx";
  * A view is a component in a file of its own, with a style sheet of the same name that `styles/all.css` imports. Its
  * first heading is an `h1`, its parts are `section`s of the class `card` with an `h2`. Colours and spaces are those of
  * `styles/tokens.css`.
+ *
+ * What is not needed for the first look at the home is in `others.ts`, too, and is loaded afterwards.
  *
  * It reads what it shows with `useAnswer` (see `answers.ts`), which also keeps it fresh; `loading` and `failed` need a
  * sentence of their own:
@@ -58,39 +50,39 @@ export const ENTRIES: readonly [Entry, ...Entry[]] = [
     title: say("Servers"),
     icon: "server",
     views: [
-      { route: "servers", title: say("Servers"), Content: Servers },
-      { route: "tunnels", title: say("Tunnels"), Content: Tunnels },
+      { route: "servers", title: say("Servers"), Content: later("Servers") },
+      { route: "tunnels", title: say("Tunnels"), Content: later("Tunnels") },
     ],
   },
   {
     title: say("Rules"),
     icon: "destination",
     views: [
-      { route: "destinations", title: say("Destinations"), Content: Destinations },
-      { route: "schedules", title: say("Schedules"), Content: Schedules },
+      { route: "destinations", title: say("Destinations"), Content: later("Destinations") },
+      { route: "schedules", title: say("Schedules"), Content: later("Schedules") },
     ],
   },
   {
     title: say("Remote"),
     icon: "phone",
-    views: [{ route: "remote", title: say("Remote"), Content: Remote }],
+    views: [{ route: "remote", title: say("Remote"), Content: later("Remote") }],
   },
   {
     title: say("System"),
     icon: "settings",
     views: [
-      { route: "settings", title: say("Settings"), Content: Settings },
-      { route: "account", title: say("Account"), Content: Account },
-      { route: "checks", title: say("Checks"), Content: Checks },
-      { route: "history", title: say("History"), Content: History },
-      { route: "log", title: say("Log"), Content: Log },
+      { route: "settings", title: say("Settings"), Content: later("Settings") },
+      { route: "account", title: say("Account"), Content: later("Account") },
+      { route: "checks", title: say("Checks"), Content: later("Checks") },
+      { route: "history", title: say("History"), Content: later("History") },
+      { route: "log", title: say("Log"), Content: later("Log") },
     ],
   },
   // Only other views lead there.
   {
     title: say("Set up"),
     icon: "check",
-    views: [{ route: "setup", title: say("Set up"), Content: Setup }],
+    views: [{ route: "setup", title: say("Set up"), Content: later("Setup") }],
     isHidden: true,
   },
 ];

@@ -1,0 +1,25 @@
+import { signal } from "@preact/signals";
+import type { ComponentType } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Pending } from "../parts/pending.tsx";
+import type * as Views from "./others.ts";
+
+const views = signal<typeof Views | null>(null);
+
+/** Reads the script of the views that are opened later; once it is there, they open at once. */
+export async function loadViews(): Promise<void> {
+  views.value ??= await import("./others.ts");
+}
+
+/** A view of that script. */
+export function later(name: keyof typeof Views): ComponentType {
+  return function Later() {
+    const [fault, setFault] = useState<unknown>(null);
+    useEffect(() => void loadViews().catch(setFault), []);
+    // After an upgrade the gateway has another script: `Guard` says so.
+    if (fault !== null) throw fault;
+    if (views.value === null) return <Pending of={{ state: "loading" }} />;
+    const View = views.value[name];
+    return <View />;
+  };
+}
