@@ -121,7 +121,7 @@ export function isMulticast({ family, dst }: Packet): Term {
     : within(dst, 0xffn << 120n, 8);
 }
 
-/** What conntrack can say of a packet, each line with the kernel's function. docs/proof.md lists them. */
+/** What conntrack can say of a packet, each line with the kernel's function. docs/proof.md has the assumptions to know. */
 export function conntrackSays(packet: Packet, own: readonly bigint[], targets: readonly bigint[]): Term[] {
   const { start, original, isReply, isFirst, isDnat, isSnat, family } = packet;
   const isKnown = isState(packet, "established", "related", "new");
