@@ -21,21 +21,14 @@ const MARKED = /(<!-- facts: ([a-z]+) -->\n)(.*?)(<!-- end of facts -->)/gs;
 
 /** The cells of a line; the first is in code unless it is the name of an entity. */
 type Line = readonly [name: string, meaning: string, ...more: string[]];
+/** The heads of its columns and its lines, or a paragraph in place of a table. */
+type Table =
+  | { head: string; meaning?: string; more?: readonly string[]; lines: readonly Line[] }
+  | { text: string };
 
 const STATUS_FACTS = { ...MAIN_FACTS, ...ROOM_FACTS };
-const TABLES: Record<string, { head: string; more?: readonly string[]; lines: readonly Line[] }> = {
-  checks: {
-    head: "`id`",
-    more: ["May follow from"],
-    lines: Object.entries<{ title: string; after?: readonly string[] }>(CHECKS).map(
-      ([name, { title, after = [] }]) =>
-        [
-          name === "tunnel" ? "`tunnel:<name>`" : `\`${name}\``,
-          title,
-          after.map((id) => `\`${id}\``).join(", "),
-        ] as const,
-    ),
-  },
+const TABLES: Record<string, Table> = {
+  checks: { text: checkIds() },
   alerts: { head: "`code`", more: ["Level", "`args`"], lines: alertLines() },
   status: { head: "Field", lines: fieldsOf(STATUS_FACTS) },
   tunnels: { head: "Field", lines: fieldsOf(TUNNEL_FACTS).filter(isOnlyOfTunnels) },
@@ -44,6 +37,7 @@ const TABLES: Record<string, { head: string; more?: readonly string[]; lines: re
   metrics: { head: "Metric", lines: METRICS.map(({ help, ...metric }) => [seriesOf(metric), help]) },
   entities: {
     head: "Entity",
+    meaning: "Field",
     lines: [
       ...entitiesOf("of Portcullis", GATEWAY_FACTS),
       ...entitiesOf("of each tunnel", TUNNEL_FACTS),
@@ -116,17 +110,28 @@ function seriesOf({ name, labels = [] }: { name: string; labels?: readonly strin
 }
 
 function entitiesOf(of: string, facts: Rows): Line[] {
-  const meanings = new Map(fieldsOf(facts).map(([name, meaning]) => [name, meaning] as const));
   return Object.entries(facts).flatMap(([fact, { entity }]) =>
-    entity === undefined ? [] : [[`${entity.name}, ${of}`, meanings.get(`\`${fact}\``) ?? ""] as const],
+    entity === undefined ? [] : [[`${entity.name}, ${of}`, `\`${fact}\``] as const],
   );
 }
 
+/** The ids of all checks, each with those whose fault can cause its own. */
+function checkIds(): string {
+  const code = (id: string) => (id === "tunnel" ? "`tunnel:<name>`" : `\`${id}\``);
+  const ids = Object.entries<{ after?: readonly string[] }>(CHECKS).map(([id, { after = [] }]) =>
+    after.length === 0 ? code(id) : `${code(id)} (may follow from ${after.map(code).join(" or ")})`,
+  );
+  const half = Math.ceil(ids.length / 2);
+  return `The ids: ${ids.slice(0, half).join(", ")},\n${ids.slice(half).join(", ")}.\n`;
+}
+
 function tableOf(name: string, page: string): string {
-  const { head = "", more = [], lines = [] } = TABLES[name] ?? {};
   const linked = (cell: string) => (page.includes(`\n[${cell}]: `) ? `[${cell}]` : cell);
+  const table = TABLES[name] ?? { text: "" };
+  if ("text" in table) return table.text.replaceAll(/`[a-z]+`/g, linked);
+  const { head, meaning = "Meaning", more = [], lines } = table;
   const line = (cells: readonly string[]) => `| ${cells.join(" | ")} |\n`;
-  const heads = [head, "Meaning", ...more];
+  const heads = [head, meaning, ...more];
   const rows = lines.map(([cell, ...others]) => line([linked(cell), ...others]));
   return `${line(heads)}|${"---|".repeat(heads.length)}\n${rows.join("")}`;
 }
