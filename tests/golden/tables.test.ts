@@ -118,8 +118,9 @@ function entitiesOf(of: string, facts: Rows): Line[] {
 /** The ids of all checks, each with those whose fault can cause its own. */
 function checkIds(): string {
   const code = (id: string) => (id === "tunnel" ? "`tunnel:<name>`" : `\`${id}\``);
-  const ids = Object.entries<{ after?: readonly string[] }>(CHECKS).map(([id, { after = [] }]) =>
-    after.length === 0 ? code(id) : `${code(id)} (may follow from ${after.map(code).join(" or ")})`,
+  const ids = Object.entries<{ title: string; after?: readonly string[] }>(CHECKS).map(
+    ([id, { after = [] }]) =>
+      after.length === 0 ? code(id) : `${code(id)} (may follow from ${after.map(code).join(" or ")})`,
   );
   const half = Math.ceil(ids.length / 2);
   return `The ids: ${ids.slice(0, half).join(", ")},\n${ids.slice(half).join(", ")}.\n`;
