@@ -76,17 +76,24 @@ export function dnsChains(policy: Policy): string[] {
   ];
 }
 
-/** A match for redirected queries, which fails at once for all other packets. */
-export const REDIRECTED = `ct status dnat ${DNS}`;
+/** A match for redirected queries, and for errors about their answers, which fails at once for nearly all other packets. */
+export const REDIRECTED = "ct status dnat ct direction original";
 
-/** The output chain still sees the interface from before the redirection, and here it is the actual one. */
+/**
+ * The output chain still sees the interface from before the redirection, and here it is the actual one. The kernel's own
+ * ICMP errors about answers are redirected like the queries.
+ */
 export function keepDnsInside(policy: Policy, name: string): string {
   const tunnels = policy.carrying.map((tunnel) => tunnel.interface);
   return chain(name, null, [
     ...among("oifname", tunnels).map((inside) => `${inside} return comment "inside a tunnel"`),
     ...permitDirectDns(policy),
     'oifname "lo" return comment "to the gateway\'s own resolver"',
-    'drop comment "redirected DNS queries leave only through the tunnel"',
+    `${DNS} drop comment "redirected DNS queries leave only through the tunnel"`,
+    ...["icmp", "ipv6-icmp"].map(
+      (protocol) =>
+        `meta l4proto ${protocol} ct original proto-dst 53 drop comment "errors about their answers leave only through the tunnel"`,
+    ),
   ]);
 }
 

@@ -37,7 +37,7 @@ export function checkLeaving(policy: Policy): string[] {
   const ways = [...ownAddressesLeave(carrying), ...keepDirectTranslated(policy)];
   return [
     chain("check_leaving", `type filter hook postrouting priority ${BEHIND_ALL}; policy accept;`, [
-      `${REDIRECTED} jump ${REDIRECTED_DNS} comment "redirected DNS queries"`,
+      `${REDIRECTED} jump ${REDIRECTED_DNS} comment "redirected DNS queries, and errors about them"`,
       // One tunnel takes no longer than this rule.
       ...(carrying.length < 2
         ? []

@@ -46,6 +46,59 @@ needsNamespaces.test.each(["srcnat", "srcnat - 20"])(
   PATIENCE_MS,
 );
 
+/** A resolver that a query names, the tunnel's that it is redirected to, and the tunnel's own address. */
+const ASKED = [
+  ["192.0.2.53", "10.64.0.1", "10.64.0.2"],
+  ["2001:db8::53", "fd00:64::1", "fd00:64::2"],
+] as const;
+const COUNT_ERRORS = `table inet other {
+  chain count {
+    type filter hook postrouting priority 300;
+    oifname "up0" icmp type destination-unreachable counter
+    oifname "up0" icmpv6 type destination-unreachable counter
+  }
+}`;
+
+needsNamespaces.test.each(ASKED)(
+  "an ICMP error about a late answer to a redirected query does not leave by the uplink, where a route of DHCP's leads to the tunnel's resolver, %s",
+  (asked, resolver, own) =>
+    inNamespace(async (host) => {
+      const [way, sourcePort] = [asked.includes(":") ? "-6" : "-4", 41_000];
+      await host.run(["ip", "-batch", "-"], { stdin: `${[...LINKS, ...WITH_IPV6].join("\n")}\n` });
+      await host.run(["ip", way, "route", "replace", "default", "dev", "wg0"]);
+      for (const name of ["all", "wg0"])
+        await host.run(["sysctl", "-qw", `net.ipv4.conf.${name}.rp_filter=0`]);
+      await host.run(["nft", "-f", "-"], { stdin: rulesetOf(POLICIES.connected) });
+      await host.run(["nft", "-f", "-"], { stdin: COUNT_ERRORS });
+      await query(host, asked, sourcePort);
+      await host.run(["ip", way, "route", "add", resolver, "dev", "up0"]);
+      const [link] = JSON.parse(await host.run(["ip", "-j", "link", "show", "wg0"]));
+      const namespace = (await host.run(["ip", "netns", "identify"])).trim();
+      const answer = () =>
+        inject(namespace, "peer2", [
+          datagramFrame({
+            ...{ fromMac: DEVICE, toMac: link.address.replaceAll(":", ""), from: resolver, to: own },
+            ...{ sourcePort: 53, targetPort: sourcePort, payload: "too late" },
+          }),
+        ]);
+      await answer();
+      expect(await errors(host)).toBe(0);
+      // Positive control: only this rule holds it back.
+      await host.run(["nft", "flush", "chain", "inet", "portcullis", "check_leaving"]);
+      await answer();
+      expect(await errors(host)).toBe(1);
+    }),
+  PATIENCE_MS,
+);
+
+async function errors(host: Host): Promise<number> {
+  const listing = await host.run(["nft", "list", "chain", "inet", "other", "count"]);
+  return [...listing.matchAll(/counter packets (\d+)/g)].reduce(
+    (sum, [, packets]) => sum + Number(packets),
+    0,
+  );
+}
+
 needsNamespaces.test(
   "a relay's packets to its server at port 53 are no DNS query: they leave by the uplink for the server itself",
   () =>
@@ -70,9 +123,9 @@ needsNamespaces.test(
 );
 
 /** The 12 bytes of the header are enough; they ask for recursion. */
-async function query(host: Host, resolver: string): Promise<void> {
+async function query(host: Host, resolver: string, port = 0): Promise<void> {
   const send = `socket.send(new Uint8Array([0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0]), 53, "${resolver}")`;
-  const text = `const socket = await Bun.udpSocket({}); try { ${send}; } catch {} socket.close();`;
+  const text = `const socket = await Bun.udpSocket({ port: ${port}, hostname: "${resolver.includes(":") ? "::" : "0.0.0.0"}" }); try { ${send}; } catch {} socket.close();`;
   await host.run([process.execPath, "-e", text]);
 }
 

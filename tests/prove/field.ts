@@ -43,7 +43,7 @@ export interface Place {
 type Names = Readonly<Record<string, number>>;
 
 const FAMILIES: Names = { ipv4: 2, ipv6: 10 };
-const PROTOCOLS: Names = { tcp: TCP, udp: UDP };
+const PROTOCOLS: Names = { tcp: TCP, udp: UDP, icmp: ICMP, "ipv6-icmp": ICMPV6 };
 const TCP_FLAGS: Names = { fin: 1, syn: 2, rst: 4, psh: 8, ack: 16, urg: 32 };
 const ICMP_TYPES: Names = { "destination-unreachable": 3, redirect: 5 };
 const ICMP_CODES: Names = { "frag-needed": 4 };

@@ -90,11 +90,7 @@ export function questionsOf(state: State, layer: Layer): Question[] {
 
 /** What does not hold and should, by layer. */
 export function failed(answers: readonly Answer[]): string[] {
-  return answers
-    .filter(
-      ({ holds, question, layer }) => !holds && !(question.needsRouting && layer === "the firewall alone"),
-    )
-    .map(({ question, layer }) => `${layer}: ${nameOf(question)}`);
+  return answers.filter(({ holds }) => !holds).map(({ question, layer }) => `${layer}: ${nameOf(question)}`);
 }
 
 /** The questions that the firewall of a state fails, whatever the routing. */

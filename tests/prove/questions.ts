@@ -41,8 +41,6 @@ export interface Question {
   walk: Walk;
   /** What the packet must be to be an answer. */
   wrong: Term;
-  /** The firewall alone does not hold here: docs/proof.md names the packets. */
-  needsRouting?: true;
 }
 
 export type Ask = (walks: Walks, policy: Policy, family: Family) => Question[];
@@ -116,24 +114,16 @@ function ownLeaves(walks: Walks, policy: Policy, family: Family): Question[] {
   const { uplink } = policy;
   if (uplink === null) return [];
   return [null, uplink].flatMap((bound) =>
-    walks.sent(family, uplink, bound).flatMap((walk, at) => {
-      const of = `gateway > ${uplink}${bound === null ? "" : ", bound"} (${at})`;
-      const isError = both(isState(walk.packet, "related"), walk.packet.isDnat);
-      const wrong = no(isPermitted(policy, walk.packet));
-      return [
-        asked("c", of, walk, both(wrong, no(isError))),
-        // After NAT, only redirected questions themselves are held back. WireGuard's mark would lead by main's routes.
-        {
-          ...asked(
-            "c",
-            `${of}, errors about redirected questions`,
-            walk,
-            both(wrong, isError, isUnmarked(walk.packet)),
-          ),
-          needsRouting: true as const,
-        },
-      ];
-    }),
+    walks
+      .sent(family, uplink, bound)
+      .map((walk, at) =>
+        asked(
+          "c",
+          `gateway > ${uplink}${bound === null ? "" : ", bound"} (${at})`,
+          walk,
+          no(isPermitted(policy, walk.packet)),
+        ),
+      ),
   );
 }
 

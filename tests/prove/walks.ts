@@ -263,11 +263,14 @@ export class Walks {
     if (isForth === FALSE && isBack === FALSE) return;
     const [address, port] = [fresh("translated", packet.src.width), fresh("translated port", 16)];
     if (side === "dst") {
-      const isError = both(
+      // An error goes where the connection's packets go.
+      const begun = { ...packet, ...packet.original, protocol: fresh("protocol", 8), hasPorts: TRUE };
+      const isMade = choose(
         isState(packet, "related"),
-        either(...this.targets[packet.family].map((each) => same(address, each))),
+        isTranslatedTo(this.machine, begun, address, fresh("port", 16)),
+        isTranslatedTo(this.machine, packet, address, port),
       );
-      assumed.push(implies(isForth, either(isError, isTranslatedTo(this.machine, packet, address, port))));
+      assumed.push(implies(isForth, isMade));
       learned["source inside"] = implies(isBack, this.isInside(address, packet.family));
     }
     const isChanged = either(isForth, isBack);
