@@ -79,7 +79,6 @@ function follow(tunnels: Tunnels, needs: Needs): void {
   });
   events.subscribe("neighbour_changed", ({ payload }) => devices.saw(payload));
   events.subscribe("other_firewalls_changed", () => {
-    devices.firewallsChanged();
-    void bounds.check();
+    for (const own of [devices, bounds, fairQueues]) void own.check();
   });
 }

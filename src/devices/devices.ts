@@ -356,9 +356,8 @@ export class Devices {
   }
 
   /** Another program has changed the firewall, and may have removed the counters or the limits. */
-  firewallsChanged(): void {
-    void this.traffic.check();
-    void this.limits.check();
+  async check(): Promise<void> {
+    await Promise.all([this.traffic.check(), this.limits.check()]);
   }
 
   /** Tells listeners of devices that become silent, and counts their traffic, until `signal` aborts. */

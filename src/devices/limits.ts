@@ -1,23 +1,21 @@
 import type { Address } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
-import { Fault } from "../base/fault.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
 import { markOfDevice, markOfRemote } from "../network/device-mark.ts";
 import {
   addressesFor,
   type ByteRate,
-  isLimiting,
+  LIMITS_TABLE,
   type Limited,
   type Limiting,
   limitingOf,
   limitsChange,
   limitsFor,
-  listLimits,
   loadLimits,
   NO_LIMITS,
   OTHERS,
 } from "../network/limits-table.ts";
+import { nftTable, OwnTable } from "../network/own-table.ts";
 import type { Host } from "../system/host.ts";
 import { type Column, inForce } from "./column.ts";
 import { type DeviceId, EVERYBODY_ELSE, isPrefixId, type LimitId } from "./id.ts";
@@ -49,12 +47,18 @@ export class Limits {
   private all: ReadonlyMap<LimitId, Rate> = new Map();
   /** The interfaces of the LAN and of the road; null before they are first known. */
   private inside: readonly string[] | null = null;
-  /** What was loaded last, and how the kernel lists it. Null if that is not known. */
-  private loaded: (Wanted & { listing: string | null }) | null = null;
-  private readonly fault = new Fault("devices are not limited");
+  private readonly table: OwnTable<Wanted>;
   private readonly queue = new Queue();
 
-  constructor(private readonly deps: Deps) {}
+  constructor(private readonly deps: Deps) {
+    this.table = new OwnTable(deps.log, {
+      // With the elements of its maps: without them, nobody is limited.
+      ...nftTable(deps.host, LIMITS_TABLE, textOf, ["-s"]),
+      fault: "devices are not limited",
+      change: (wanted, former) => this.change(wanted, former),
+      replace: () => this.replace(),
+    });
+  }
 
   /** The devices with a rate that is in force. */
   get rated(): DeviceId[] {
@@ -111,8 +115,7 @@ export class Limits {
     if (this.isNone) return;
     await this.queue.add(async () => {
       await this.deps.quotas.read();
-      if (this.loaded !== null && (await listLimits(this.deps.host)) !== this.loaded.listing)
-        this.loaded = null;
+      if (this.table.current !== null) await this.table.check(this.wanted());
       await this.settle();
     });
   }
@@ -122,7 +125,7 @@ export class Limits {
    * devices as they are now.
    */
   async retry(): Promise<void> {
-    if (this.loaded !== null && this.isNone) return;
+    if (this.table.current !== null && this.isNone) return;
     await this.queue.add(async () => {
       await this.deps.quotas.look();
       await this.settle();
@@ -136,41 +139,34 @@ export class Limits {
 
   /** Like `load`, but tells the log of a failure, once. */
   private settle(): Promise<void> {
-    return this.fault.attemptAsync(this.deps.log, () => this.load());
+    return this.table.attempt(() => this.load());
   }
 
   private async load(): Promise<void> {
-    const { host, quotas } = this.deps;
     if (this.inside === null) return;
-    quotas.renew();
-    const wanted = this.wanted(this.inside);
-    const { loaded } = this;
-    const change = loaded && changeOf(loaded, wanted);
-    if (change === "") return;
-    this.loaded = null;
-    // A table that another program has changed cannot be changed by names.
-    const isChanged =
-      change !== null &&
-      (await loadLimits(host, change).then(
-        () => true,
-        () => false,
-      ));
-    if (!isChanged) await this.replace(this.inside);
-    const listing = wanted.limiting === null ? null : await listLimits(host);
-    if (wanted.limiting !== null && !isLimiting(listing))
-      throw new GatewayError("kernel_refused", "the kernel does not list the limits that it was given");
-    this.loaded = { ...wanted, listing };
+    this.deps.quotas.renew();
+    const wanted = this.wanted();
+    const { current } = this.table;
+    if (current === null || changeOf(current, wanted) !== "") await this.table.load(wanted);
+  }
+
+  /** A table that another program has changed cannot be changed by names. */
+  private async change(wanted: Wanted, former: Wanted | null): Promise<boolean> {
+    const change = former && changeOf(former, wanted);
+    if (change === null) return false;
+    await loadLimits(this.deps.host, change);
+    return true;
   }
 
   /** The new table goes on counting where the former one ends, that of a former run, too. */
-  private async replace(inside: readonly string[]): Promise<void> {
+  private async replace(): Promise<void> {
     await this.deps.quotas.read();
-    const { limiting, addresses } = this.wanted(inside);
-    await loadLimits(this.deps.host, limiting === null ? NO_LIMITS : limitsFor(limiting) + addresses);
+    await loadLimits(this.deps.host, textOf(this.wanted()) || NO_LIMITS);
   }
 
   /** Without a limit there is no table, and no packet costs anything. */
-  private wanted(inside: readonly string[]): Wanted {
+  private wanted(): Wanted {
+    const inside = this.inside ?? [];
     if (this.isNone || inside.length === 0) return { limiting: null, addresses: "" };
     const limited = this.limited.map((id): Limited => {
       const rate = this.all.get(id) ?? null;
@@ -200,6 +196,11 @@ export class Limits {
 interface Wanted {
   limiting: Limiting | null;
   addresses: string;
+}
+
+/** The whole table; empty without one. */
+function textOf({ limiting, addresses }: Wanted): string {
+  return limiting === null ? "" : limitsFor(limiting) + addresses;
 }
 
 /** Null if the table is to be made or removed. */

@@ -1,6 +1,5 @@
 import { type Static, Type } from "typebox";
 import type { Address, Prefix } from "../base/address.ts";
-import { Fault } from "../base/fault.ts";
 import type { Log } from "../base/log.ts";
 import type { Mac } from "../base/mac.ts";
 import { Queue } from "../base/queue.ts";
@@ -13,7 +12,7 @@ import {
   type Links,
   readCounters,
 } from "../network/counters.ts";
-import { OwnTable } from "../network/own-table.ts";
+import { nftTable, OwnTable } from "../network/own-table.ts";
 import type { Host } from "../system/host.ts";
 import { Reading } from "../system/reading.ts";
 
@@ -72,19 +71,18 @@ export class Traffic<Id extends string> {
   /** The addresses behind other routers in the last reading, and when that was. */
   private heard: Counts["heard"] = [];
   private heardAt = 0;
-  /** What the table in the kernel was made for, as far as that is known. */
-  private loaded: Links | null = null;
-  private readonly table: OwnTable;
+  private readonly table: OwnTable<Links>;
   private readonly reading: Reading<void>;
   /** A listing that came late must not replace a newer one. */
   private readonly queue = new Queue();
-  private readonly fault = new Fault("the traffic of devices cannot be counted");
-  /** Whether another program has altered the table before. */
-  private isAltered = false;
 
   constructor(private readonly deps: Deps<Id>) {
-    this.reading = new Reading(deps.host, READ_EVERY_MS);
-    this.table = new OwnTable(deps.host, COUNTERS_TABLE);
+    const { host, macs, log } = deps;
+    this.reading = new Reading(host, READ_EVERY_MS);
+    this.table = new OwnTable(log, {
+      ...nftTable(host, COUNTERS_TABLE, (links: Links) => countersFor(links, macs())),
+      fault: "the traffic of devices cannot be counted",
+    });
   }
 
   of(id: Id): Figures {
@@ -111,22 +109,12 @@ export class Traffic<Id extends string> {
 
   /** The table may have been removed, altered or switched off: then counters stand still. */
   async check(): Promise<void> {
-    if (this.loaded === null) return;
-    await this.queue.add(() => this.mend()).catch(() => {});
+    // Before the first reading, there is none.
+    if (this.credited === null) return;
+    const links = this.table.current;
+    if (links !== null) await this.queue.add(() => this.table.check(links));
     this.reading.forget();
     await this.read();
-  }
-
-  private async mend(): Promise<void> {
-    const { macs, log } = this.deps;
-    const { loaded } = this;
-    if (loaded === null || (await this.table.isWhole())) return;
-    if (!this.isAltered)
-      log.warn(`another program has altered the table ${COUNTERS_TABLE}, which is loaded again each time`);
-    this.isAltered = true;
-    this.loaded = null;
-    await this.table.mend(countersFor(loaded, macs()));
-    this.loaded = loaded;
   }
 
   /** Writes what has been credited until now, in the transaction of whoever has been told of it. */
@@ -150,9 +138,7 @@ export class Traffic<Id extends string> {
    * a failure.
    */
   read(): Promise<void> {
-    return this.reading.get(() =>
-      this.fault.attemptAsync(this.deps.log, () => this.queue.add(() => this.renew())),
-    );
+    return this.reading.get(() => this.table.attempt(() => this.queue.add(() => this.renew())));
   }
 
   /** Reads them although nobody asks, until `signal` aborts. */
@@ -164,20 +150,17 @@ export class Traffic<Id extends string> {
   }
 
   private async renew(): Promise<void> {
-    const { host, macs } = this.deps;
+    const { host } = this.deps;
     const links = this.deps.links();
-    const counts = Bun.deepEquals(links, this.loaded) ? await readCounters(host, links.networks) : null;
-    if (counts === null) {
-      this.loaded = null;
-      await this.table.load(countersFor(links, macs()));
-      this.loaded = links;
-    }
+    const isLoaded = Bun.deepEquals(links, this.table.current);
+    const counts = isLoaded ? await readCounters(host, links.networks) : null;
+    if (counts === null) await this.table.load(links);
     const current = counts ?? (await readCounters(host, links.networks));
     if (current === null) return;
     const isFirst = this.credited === null && !(await this.goOn());
     this.take(current, isFirst);
     // Otherwise no new device would be counted for a day.
-    if (current.isFull) await this.table.replace(countersFor(links, macs()));
+    if (current.isFull) await this.table.replace(links);
   }
 
   /** Takes over what a former run of the service has credited; false if it has left nothing. */

@@ -1,8 +1,6 @@
 import { TABLE } from "../killswitch/ruleset.ts";
-import { BOUNDS_TABLE } from "../network/bounds-table.ts";
-import { COUNTERS_TABLE } from "../network/counters.ts";
 import { COMES_AND_GOES } from "../network/lan.ts";
-import { LIMITS_TABLE } from "../network/limits-table.ts";
+import { OWN_TABLES } from "../network/own-table.ts";
 import { allLinks } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { showLinkDetails } from "../system/ip.ts";
@@ -33,10 +31,7 @@ async function forwardingChains(host: Host): Promise<string[]> {
   return nftables
     .flatMap(({ chain }) => (chain === undefined ? [] : [chain]))
     .filter(({ type, hook }) => hook === "forward" || (type === "nat" && hook === "postrouting"))
-    .filter(
-      ({ family, table }) =>
-        ![TABLE, COUNTERS_TABLE, BOUNDS_TABLE, LIMITS_TABLE].includes(`${family} ${table}`),
-    )
+    .filter(({ family, table }) => ![TABLE, ...OWN_TABLES].includes(`${family} ${table}`))
     .map(({ family, table, name }) => `${family} ${table} ${name}`)
     .filter((name) => filled.has(name));
 }

@@ -10,11 +10,9 @@ import { foreignAmong, readRules } from "../killswitch/kernel-rules.ts";
 import type { Rule } from "../killswitch/routing-rules.ts";
 import { TABLE } from "../killswitch/ruleset.ts";
 import { droppingChains, listTable } from "../killswitch/table.ts";
-import { areBoundsLoaded, BOUNDS_TABLE } from "../network/bounds-table.ts";
-import { COUNTERS_TABLE, readCounters } from "../network/counters.ts";
 import { linksWithOwnQueue } from "../network/fair-queues.ts";
 import { type HostNetwork, hostNetworkOf } from "../network/host-network.ts";
-import { LIMITS_TABLE, listLimits } from "../network/limits-table.ts";
+import { OWN_TABLES } from "../network/own-table.ts";
 import { allSlots, isOwnTable, MAIN_SLOT, MARK_MASK, REMOTE_MARK, remoteLinkOf } from "../network/slot.ts";
 import { roomFor, sysctlsFor } from "../network/sysctls.ts";
 import { type OwnUla, ulasOf } from "../network/ula.ts";
@@ -22,6 +20,7 @@ import { leftOf } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
 import { type Route, showLinks, showRoutes } from "../system/ip.ts";
 import { BY_HAND, PACKAGED } from "../system/layout.ts";
+import { listNft, type NftObject } from "../system/nft.ts";
 import { memoryBytes } from "../system/resources.ts";
 import { releaseWithoutModules } from "./modules.ts";
 import { PATHS, UNITS } from "./paths.ts";
@@ -139,14 +138,19 @@ export async function remainsIn(host: Host, base: string): Promise<Remains> {
     tables: [
       ...((await listTable(host)) === null ? [] : [TABLE]),
       ...((await listArpTable(host)) === null ? [] : [ARP_TABLE]),
-      ...((await readCounters(host, [])) === null ? [] : [COUNTERS_TABLE]),
-      ...((await areBoundsLoaded(host)) ? [BOUNDS_TABLE] : []),
-      ...((await listLimits(host)) === null ? [] : [LIMITS_TABLE]),
+      ...(await ownTablesOf(host)),
     ],
     rules: await readRules(host),
     queues: await linksWithOwnQueue(host).catch(() => []),
     routes: (await Promise.all(([4, 6] as const).map((family) => routesLeft(host, family)))).flat(),
   };
+}
+
+/** Also those that another program has emptied or switched off. */
+async function ownTablesOf(host: Host): Promise<string[]> {
+  const listed = await listNft(host, ["tables"]).catch((): NftObject[] => []);
+  const names = listed.map(({ table }) => `${table?.family} ${table?.name}`);
+  return OWN_TABLES.filter((table) => names.includes(table));
 }
 
 async function routesLeft(host: Host, family: 4 | 6): Promise<Remains["routes"]> {

@@ -1,5 +1,4 @@
-import { BOUNDS_TABLE } from "../network/bounds-table.ts";
-import { LIMITS_TABLE } from "../network/limits-table.ts";
+import { OWN_TABLES } from "../network/own-table.ts";
 import type { Host } from "../system/host.ts";
 import { explained } from "../system/modules.ts";
 import { listNft } from "../system/nft.ts";
@@ -59,7 +58,7 @@ export async function chainsOfOthers(
     .filter(({ hook = "" }) => hooks.includes(hook))
     .filter(
       ({ family, table }) =>
-        FAMILIES.includes(family) && ![TABLE, BOUNDS_TABLE, LIMITS_TABLE].includes(`${family} ${table}`),
+        FAMILIES.includes(family) && ![TABLE, ...OWN_TABLES].includes(`${family} ${table}`),
     )
     .map(({ family, table, name, hook = "", policy }) => ({
       chain: `${family} ${table} ${name}`,

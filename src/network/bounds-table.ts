@@ -2,7 +2,7 @@ import { type Address, parseAddress } from "../base/address.ts";
 import { type Mac, parseMac } from "../base/mac.ts";
 import type { Host } from "../system/host.ts";
 import { listNft } from "../system/nft.ts";
-import { OWN_PORTS_RULE, type OwnPorts, ownPortsPart } from "./own-ports.ts";
+import { type OwnPorts, ownPortsPart } from "./own-ports.ts";
 
 /**
  * A separate table that limits what one device can take. The kill switch replaces its own table, and a replaced set
@@ -88,10 +88,10 @@ export function boundsFor({ most, places, remote, ports }: Limits): string {
   const byInterface = `add @interfaces ${divided("iif . ", OF_INTERFACE)}`;
   const remoteRules = (["ip saddr", "ip6 saddr"] as const)
     .flatMap((source, at) => {
-      const [family, from] = [at === 0 ? 4 : 6, `iifname "${remote}"`];
+      const [family, which, from] = [at === 0 ? 4 : 6, at === 0 ? "" : ", IPv6", `iifname "${remote}"`];
       return [
-        `${from} update @remote_starts_${family} ${limited(source, STARTS)} goto refuse_remote comment "${REMOTE_RULES[at * 2]}"`,
-        `${from} add @remote_${family} ${counted(source)} goto refuse_remote comment "${REMOTE_RULES[at * 2 + 1]}"`,
+        `${from} update @remote_starts_${family} ${limited(source, STARTS)} goto refuse_remote comment "connections that a device on the road begins${which}"`,
+        `${from} add @remote_${family} ${counted(source)} goto refuse_remote comment "connections that a device on the road has${which}"`,
       ];
     })
     .map((rule) => (remote === null ? "" : `    ${rule}\n`))
@@ -116,12 +116,12 @@ ${passing(REFUSED.remote4, "ipv4_addr", NOTED_SECONDS, MAX_REMOTE)}
 ${passing(REFUSED.remote6, "ipv6_addr", NOTED_SECONDS, MAX_REMOTE)}
   chain begun {
     type nat hook prerouting priority dstnat - 20; policy accept;
-    update @starts ${limited("ether saddr", STARTS)} goto refuse comment "${RULES[0]}"
-    add @connections ${counted("ether saddr")} goto refuse comment "${RULES[1]}"
+    update @starts ${limited("ether saddr", STARTS)} goto refuse comment "connections that a device begins"
+    add @connections ${counted("ether saddr")} goto refuse comment "connections that a device has"
 ${remoteRules}    tcp dport { ${ports.join(", ")} } fib daddr type local accept
-    add @everything ${divided("", OF_ALL)} goto refuse_all comment "${RULES[5]}"
+    add @everything ${divided("", OF_ALL)} goto refuse_all comment "connections of all"
     fib daddr type { local, broadcast, multicast } th dport != 53 accept
-    ${byInterface} goto refuse_all comment "${RULES[6]}"
+    ${byInterface} goto refuse_all comment "connections of an interface"
   }
 
   chain refuse {
@@ -144,14 +144,14 @@ ${remoteRules}    tcp dport { ${ports.join(", ")} } fib daddr type local accept
 
   chain led_inward {
     type nat hook postrouting priority srcnat - 20; policy accept;
-    th dport != 53 ct status dnat add @inward_4 ${counted("ip daddr")} drop comment "${RULES[2]}"
-    th dport != 53 ct status dnat add @inward_6 ${counted("ip6 daddr")} drop comment "${RULES[3]}"
-    th dport != 53 ct status dnat ${byInterface} drop comment "${RULES[7]}"
+    th dport != 53 ct status dnat add @inward_4 ${counted("ip daddr")} drop comment "connections by forwarded ports"
+    th dport != 53 ct status dnat add @inward_6 ${counted("ip6 daddr")} drop comment "connections by forwarded ports, IPv6"
+    th dport != 53 ct status dnat ${byInterface} drop comment "connections by forwarded ports of an interface"
   }
 
   chain solicited {
     type filter hook input priority filter - 1; policy accept;
-    icmpv6 type { nd-neighbor-solicit, nd-router-solicit, nd-router-advert } update @solicitors ${limited("ether saddr", SOLICITATIONS)} goto silence comment "${RULES[4]}"
+    icmpv6 type { nd-neighbor-solicit, nd-router-solicit, nd-router-advert } update @solicitors ${limited("ether saddr", SOLICITATIONS)} goto silence comment "neighbours that a device invents"
   }
 
   chain silence {
@@ -162,25 +162,6 @@ ${remoteRules}    tcp dport { ${ports.join(", ")} } fib daddr type local accept
 ${ownPortsPart({ ports, remote })}}
 `;
 }
-
-const RULES = [
-  "connections that a device begins",
-  "connections that a device has",
-  "connections by forwarded ports",
-  "connections by forwarded ports, IPv6",
-  "neighbours that a device invents",
-  "connections of all",
-  "connections of an interface",
-  "connections by forwarded ports of an interface",
-  OWN_PORTS_RULE,
-] as const;
-
-const REMOTE_RULES = [
-  "connections that a device on the road begins",
-  "connections that a device on the road has",
-  "connections that a device on the road begins, IPv6",
-  "connections that a device on the road has, IPv6",
-] as const;
 
 function counters(name: string, type: string, size = MAX_DEVICES): string {
   return `  set ${name} {
@@ -199,16 +180,6 @@ function passing(name: string, type: string, seconds: number, size: number): str
     timeout ${seconds}s
   }
 `;
-}
-
-/** Whether the kernel has all rules, whatever the sets contain. */
-export async function areBoundsLoaded(
-  host: Pick<Host, "run">,
-  remote: Limits["remote"] = null,
-): Promise<boolean> {
-  const listing = await host.run(["nft", "-t", "list", "table", ...BOUNDS_TABLE.split(" ")]).catch(() => "");
-  const rules = [...RULES, ...(remote === null ? [] : REMOTE_RULES)];
-  return !/^\s*flags\b.*\bdormant\b/m.test(listing) && rules.every((rule) => listing.includes(`"${rule}"`));
 }
 
 /** The devices that were refused something in the last minutes. */

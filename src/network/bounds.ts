@@ -6,7 +6,6 @@ import { Queue } from "../base/queue.ts";
 import type { Host } from "../system/host.ts";
 import { memoryBytes } from "../system/resources.ts";
 import {
-  areBoundsLoaded,
   BOUNDS_TABLE,
   boundsFor,
   mostConnections,
@@ -14,7 +13,7 @@ import {
   type Refused,
   readRefused,
 } from "./bounds-table.ts";
-import { OwnTable } from "./own-table.ts";
+import { nftTable, OwnTable } from "./own-table.ts";
 import { applySysctls, roomFor } from "./sysctls.ts";
 
 const ALL = "/proc/sys/net/netfilter/nf_conntrack_max";
@@ -45,15 +44,18 @@ interface Deps {
  */
 export class ConntrackGuard {
   private isFull = false;
-  private trouble: string | null = null;
-  /** Null until it is watched. */
-  private isLoaded: boolean | null = null;
+  /** Before that, nothing is loaded. */
+  private isWatched = false;
   private remote: string | null = null;
+  /** One load after another, so that the last one has the last word. */
   private readonly loads = new Queue();
-  private readonly table: OwnTable;
+  private readonly table: OwnTable<string>;
 
   constructor(private readonly deps: Deps) {
-    this.table = new OwnTable(deps.host, BOUNDS_TABLE);
+    this.table = new OwnTable(deps.log, {
+      ...nftTable(deps.host, BOUNDS_TABLE, (text: string) => text),
+      fault: "one device may take all connections",
+    });
   }
 
   /** Makes room, loads the limits of each device, and looks at the connection table until `signal` aborts. */
@@ -64,9 +66,9 @@ export class ConntrackGuard {
       return [];
     });
     for (const { path, value, why } of changed) log.info(`set net/${path} to ${value}: ${why}`);
-    this.isLoaded = false;
+    this.isWatched = true;
     while (!signal.aborted) {
-      if (this.isLoaded === false) await this.load();
+      if (this.table.current === null) await this.load();
       await this.look();
       await nextBeat(host, LOOK_EVERY_MS, signal);
     }
@@ -74,15 +76,14 @@ export class ConntrackGuard {
 
   /** Another program has changed the firewall, and may have removed the limits. */
   async check(): Promise<void> {
-    if (this.isLoaded && !(await this.table.isWhole())) await this.loads.add(() => this.loadNow(true));
+    if (this.isWatched) await this.loads.add(async () => this.table.check(await this.text()));
   }
 
   /** Limits devices that come from the road by this interface too; null while none may. */
   async limitRemote(link: string | null): Promise<void> {
     if (link === this.remote) return;
     this.remote = link;
-    // Before it is watched, nothing is loaded.
-    if (this.isLoaded !== null) await this.load();
+    if (this.isWatched) await this.load();
   }
 
   /** Null if the kernel has no such table yet. */
@@ -93,28 +94,19 @@ export class ConntrackGuard {
 
   /** What devices were refused in the last minutes; null if the limits are not in the kernel. */
   async refused(): Promise<Refused | null> {
-    const { host } = this.deps;
-    return (await areBoundsLoaded(host, this.remote)) ? readRefused(host) : null;
+    return (await this.table.isThere(await this.text())) ? readRefused(this.deps.host) : null;
   }
 
-  /** One after another, so that the last one has the last word. */
   private load(): Promise<void> {
-    return this.loads.add(() => this.loadNow());
+    return this.loads.add(() => this.table.attempt(async () => this.table.load(await this.text())));
   }
 
-  private async loadNow(isAltered = false): Promise<void> {
-    const { ports, log } = this.deps;
-    try {
-      const places = (await this.read(ALL)) ?? USUAL_PLACES;
-      const text = boundsFor({ most: mostConnections(places), places, ports, remote: this.remote });
-      await (isAltered ? this.table.mend(text) : this.table.load(text));
-      this.isLoaded = true;
-    } catch (error) {
-      const trouble = `one device may take all connections: ${messageOf(error)}`;
-      if (trouble !== this.trouble) log.warn(trouble);
-      this.trouble = trouble;
-      this.isLoaded = false;
-    }
+  private async text(): Promise<string> {
+    const places = (await this.read(ALL)) ?? USUAL_PLACES;
+    return boundsFor({
+      ...{ most: mostConnections(places), places },
+      ...{ ports: this.deps.ports, remote: this.remote },
+    });
   }
 
   private async look(): Promise<void> {

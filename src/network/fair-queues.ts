@@ -4,6 +4,7 @@ import { Queue } from "../base/queue.ts";
 import { SavedChoice, type Texts } from "../base/saved.ts";
 import { LINE_BOUNDS } from "../shared/bounds.ts";
 import type { Host } from "../system/host.ts";
+import { OwnTable } from "./own-table.ts";
 
 /** What the line to the internet carries, in Mbit/s each way. */
 export interface Line {
@@ -31,8 +32,14 @@ interface Qdisc {
   handle: string;
   dev?: string;
   root?: boolean;
-  /** Of `cake`: bytes a second. */
-  options?: { bandwidth?: number | string };
+  /** Of `cake`. */
+  options?: {
+    /** Bytes a second. */
+    bandwidth?: number | string;
+    diffserv?: string;
+    nat?: boolean;
+    flowmode?: string;
+  };
 }
 
 /** By this number the gateway knows its own queues again. */
@@ -67,9 +74,18 @@ export class FairQueues {
   private isKept = false;
   private isWaiting = false;
   private readonly changes = new Queue();
-  private trouble: string | null = null;
+  private readonly table: OwnTable<Line | null>;
 
-  constructor(private readonly deps: Deps) {}
+  constructor(private readonly deps: Deps) {
+    this.table = new OwnTable(deps.log, {
+      name: "the queue of the line",
+      fault: "the queues of the line could not be set",
+      // Only what a link lacks is set.
+      replace: async (line) => this.assertFree(await this.apply(line)),
+      list: async () => (await this.missing())?.missing.join() ?? null,
+      isWhole: () => true,
+    });
+  }
 
   /** Null unless people have said what it is. */
   get line(): Line | null {
@@ -86,12 +102,11 @@ export class FairQueues {
       const former = this.line;
       try {
         this.write(line);
-        this.assertFree(await this.apply(line));
-        this.trouble = null;
+        await this.table.load(line);
       } catch (error) {
         // A restore may have brought others meanwhile.
         if (this.line === line) this.write(former);
-        await this.apply(this.line).catch((each: unknown) => this.warn(each));
+        await this.table.attempt(() => this.apply(this.line));
         throw error;
       }
     });
@@ -124,6 +139,11 @@ export class FairQueues {
     if (this.line !== null && tunnels.join() !== before.join()) this.update();
   }
 
+  /** Another program may have changed the queues. */
+  async check(): Promise<void> {
+    if (this.isKept && this.line !== null) await this.changes.add(() => this.table.check(this.line));
+  }
+
   /** Which links lack their queue, of all; null while none is wanted. */
   async missing(): Promise<{ of: string[]; missing: string[] } | null> {
     if (this.line === null) return null;
@@ -142,20 +162,10 @@ export class FairQueues {
   private update(): void {
     if (!this.isKept || this.isWaiting) return;
     this.isWaiting = true;
-    void this.changes
-      .add(async () => {
-        this.isWaiting = false;
-        this.assertFree(await this.apply(this.line));
-        this.trouble = null;
-      })
-      .catch((error: unknown) => this.warn(error));
-  }
-
-  /** Each trouble once, as long as it lasts. */
-  private warn(error: unknown): void {
-    const trouble = `the queues of the line could not be set: ${messageOf(error)}`;
-    if (trouble !== this.trouble) this.deps.log.warn(trouble);
-    this.trouble = trouble;
+    void this.changes.add(async () => {
+      this.isWaiting = false;
+      await this.table.attempt(() => this.table.load(this.line));
+    });
   }
 
   /** Returns the queues of other programs that are in its way. */
@@ -237,11 +247,19 @@ function wantedOn({ lan, tunnels }: Links, { down, up }: Line): Wanted[] {
   ];
 }
 
-function isThere({ link, bytes }: Wanted, links: readonly Qdisc[]): boolean {
+function isThere({ link, bytes, flows }: Wanted, links: readonly Qdisc[]): boolean {
   return links.some(
-    ({ dev, kind, handle, options }) =>
-      dev === link && kind === "cake" && handle === HANDLE && Number(options?.bandwidth) === bytes,
+    ({ dev, kind, handle, options = {} }) =>
+      dev === link &&
+      kind === "cake" &&
+      handle === HANDLE &&
+      Number(options.bandwidth) === bytes &&
+      flowsIn(options) === flows,
   );
+}
+
+function flowsIn({ diffserv, nat, flowmode }: NonNullable<Qdisc["options"]>): string {
+  return [diffserv, nat ? "nat" : [], flowmode].flat().join(" ");
 }
 
 function bytesOf(megabits: number): number {

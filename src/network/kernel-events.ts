@@ -1,8 +1,7 @@
 import type { Host, Watch } from "../system/host.ts";
-import { BOUNDS_TABLE } from "./bounds-table.ts";
-import { COUNTERS_TABLE } from "./counters.ts";
 import { LIMITS_TABLE } from "./limits-table.ts";
 import { type Neighbour, neighbourIn } from "./neighbours.ts";
+import { OWN_TABLES } from "./own-table.ts";
 import { LAN_TABLE, ROUTED_TABLE } from "./slot.ts";
 
 /**
@@ -137,7 +136,7 @@ const LOST_EVENTS = /^(# ERROR: |netlink receive error )/;
 const USED_UP = new RegExp(`^add quota ip6? ${LIMITS_TABLE.split(" ")[1]} `);
 
 /** Anything else of the gateway's other tables: without the elements of its maps, one of them limits nobody. */
-const OF_OWN = new RegExp(`^\\w+ \\w+ (${[BOUNDS_TABLE, COUNTERS_TABLE, LIMITS_TABLE].join("|")}) `);
+const OF_OWN = new RegExp(`^\\w+ \\w+ (${OWN_TABLES.join("|")}) `);
 
 /** What the transaction has changed that a line of `nft monitor` ends; nothing on other lines. */
 function transactions(tables: Watched["firewallTables"]): (line: string) => KernelEvent[] {

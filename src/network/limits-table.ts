@@ -292,19 +292,9 @@ export async function loadLimits(host: Pick<Host, "run">, text: string): Promise
   await host.run(["nft", "-f", "-"], { stdin: text });
 }
 
-/** The table as the kernel has it, without what changes with each packet; null without one. */
-export function listLimits(host: Pick<Host, "run">): Promise<string | null> {
-  return host.run(["nft", "-s", "list", "table", ...LIMITS_TABLE.split(" ")]).catch(() => null);
-}
-
 /** The bytes that each quota in the kernel has counted, by its name; what is over the quota is left out. */
 export async function readQuotas(host: Pick<Host, "run">): Promise<ReadonlyMap<string, number>> {
   const table = LIMITS_TABLE.split(" ");
   const listed = await listNft(host, ["quotas", "table", ...table]).catch((): NftObject[] => []);
   return new Map(listed.flatMap(({ quota }) => (quota ? [[quota.name, quota.used ?? 0]] : [])));
-}
-
-/** Whether a table that is listed so limits anything. Without rules it stands, and does not. */
-export function isLimiting(listing: string | null): boolean {
-  return listing?.includes("vmap @connections") === true;
 }

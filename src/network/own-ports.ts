@@ -59,12 +59,9 @@ export function ownPortsPart({ ports, remote }: OwnPorts): string {
     tcp dport != { ${ports.join(", ")} } accept
     fib daddr type != local accept
     update @own_starts { ether saddr limit rate over ${perSecond}/second burst ${burst} packets } goto refuse
-    add @own_device ${counted("ether saddr", MAX_OF_DEVICE)} goto refuse comment "${OWN_PORTS_RULE}"
+    add @own_device ${counted("ether saddr", MAX_OF_DEVICE)} goto refuse comment "connections of a device to the gateway"
     add @own_few ${counted("ether saddr", FEW)} add @own_beyond ${counted("tcp dport", MAX_BEYOND_FEW)} goto refuse
 ${remote === null ? "" : remoteRules}    add @own_port ${counted("tcp dport", MAX_OF_PORT)} goto refuse
   }
 `;
 }
-
-/** The comment by which its rules are found. */
-export const OWN_PORTS_RULE = "connections of a device to the gateway";

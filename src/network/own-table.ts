@@ -1,58 +1,147 @@
+import { GatewayError } from "../base/errors.ts";
+import { Fault } from "../base/fault.ts";
+import type { Log } from "../base/log.ts";
 import type { Host } from "../system/host.ts";
+import { BOUNDS_TABLE } from "./bounds-table.ts";
+import { COUNTERS_TABLE } from "./counters.ts";
+import { LIMITS_TABLE } from "./limits-table.ts";
+
+/** The tables beside those of the kill switch: family and name. */
+export const OWN_TABLES: readonly string[] = [COUNTERS_TABLE, BOUNDS_TABLE, LIMITS_TABLE];
+
+/** How something is loaded into the kernel, and how the kernel lists it. */
+interface Loading<Wanted> {
+  /** In a sentence: `the table inet portcullis_traffic`. */
+  name: string;
+  /** The beginning of the log's sentence while it cannot be loaded. */
+  fault: string;
+  /**
+   * Makes what the kernel has into what is wanted, without losing what it has counted; false if that is not possible.
+   * `former` is null if it is unknown what the kernel has.
+   */
+  change?(wanted: Wanted, former: Wanted | null): Promise<boolean>;
+  /** Loads it, whatever the kernel has. */
+  replace(wanted: Wanted): Promise<unknown>;
+  /** As the kernel has it, without what packets change; null without it. */
+  list(): Promise<string | null>;
+  /** Whether what is listed so is switched on, and is no less than what is wanted. */
+  isWhole(listing: string | null, wanted: Wanted): boolean;
+}
 
 /**
- * A table of the gateway's own beside that of the kill switch. Another program may remove it, alter it or switch it off
- * (`flags dormant`), which its rules do not show. What its sets and counters contain is not compared.
+ * Something that the gateway keeps in the kernel beside the tables of the kill switch. Another program may remove it,
+ * alter it or switch it off (`flags dormant`): the kernel then lists it otherwise than after it was loaded.
  */
-export class OwnTable {
-  /** How the kernel has listed what was loaded last; undefined if that is unknown, null without the table. */
-  private listing: string | null | undefined;
+export class OwnTable<Wanted> {
+  /** What was loaded last, and how the kernel listed it; null if it is unknown what the kernel has. */
+  private loaded: { wanted: Wanted; listing: string | null } | null = null;
+  private isTold = false;
+  private readonly fault: Fault;
 
   constructor(
-    private readonly host: Pick<Host, "run">,
-    /** Family and name. */
-    private readonly name: string,
-  ) {}
+    private readonly log: Pick<Log, "warn">,
+    private readonly loading: Loading<Wanted>,
+  ) {
+    this.fault = new Fault(loading.fault);
+  }
 
-  /** Loads a text that keeps what the sets contain if it can be kept. */
-  async load(text: string): Promise<void> {
-    this.listing = undefined;
+  /** What the kernel has, unless another program has changed it; null if that is unknown. */
+  get current(): Wanted | null {
+    return this.loaded?.wanted ?? null;
+  }
+
+  /** Returns how the kernel lists it. Throws if the kernel refuses it. */
+  async load(wanted: Wanted): Promise<string | null> {
+    const former = this.current;
+    this.loaded = null;
     // The table may have sets of another version, or of another program.
-    await this.run(text).catch(() => this.run(this.replacedBy(text)));
-    this.listing = await this.list();
+    const isChanged = await this.loading.change?.(wanted, former).catch(() => false);
+    if (!isChanged) await this.loading.replace(wanted);
+    return this.learn(wanted);
   }
 
-  /** Loads the text with empty sets. */
-  async replace(text: string): Promise<void> {
-    this.listing = undefined;
-    await this.run(this.replacedBy(text));
-    this.listing = await this.list();
+  /** Loads it without what the kernel has counted. */
+  async replace(wanted: Wanted): Promise<void> {
+    this.loaded = null;
+    await this.loading.replace(wanted);
+    await this.learn(wanted);
   }
 
-  /** Whether the kernel has it as it was loaded. */
-  async isWhole(): Promise<boolean> {
-    return (await this.list()) === this.listing;
+  /** To be called when another program may have changed it: makes it again as it was. Never throws. */
+  async check(wanted: Wanted): Promise<void> {
+    const { loaded } = this;
+    await this.attempt(async () => {
+      if (loaded !== null && (await this.loading.list()) === loaded.listing) return;
+      if (loaded !== null) this.tell();
+      this.loaded = null;
+      const listing = await this.load(wanted);
+      // What another program has added is still there.
+      if (loaded !== null && listing !== loaded.listing) await this.replace(wanted);
+    });
   }
 
-  /** Makes it again as it was loaded, but for elements of sets. */
-  async mend(text: string): Promise<void> {
-    const { listing } = this;
-    await this.load(text);
-    // What another program has added is still there.
-    if (this.listing !== listing) await this.replace(text);
+  /** Does work that needs it, or loads it. The log is told of a failure once, as long as it lasts. */
+  attempt(work: () => Promise<unknown>): Promise<void> {
+    return this.fault.attemptAsync(this.log, work);
   }
 
-  private replacedBy(text: string): string {
-    return `add table ${this.name}\ndelete table ${this.name}\n${text}`;
+  /** Whether the kernel has it, whichever process has loaded it. */
+  async isThere(wanted: Wanted): Promise<boolean> {
+    return this.loading.isWhole(await this.loading.list(), wanted);
   }
 
-  private run(stdin: string): Promise<string> {
-    return this.host.run(["nft", "-f", "-"], { stdin });
+  /** A change by another program at this very moment must not be taken for what was loaded. */
+  private async learn(wanted: Wanted): Promise<string | null> {
+    const listing = await this.loading.list();
+    if (!this.loading.isWhole(listing, wanted))
+      throw new GatewayError(
+        "kernel_refused",
+        `the kernel does not list ${this.loading.name} as it was given`,
+      );
+    this.loaded = { wanted, listing };
+    return listing;
   }
 
-  private list(): Promise<string | null> {
-    return this.host
-      .run(["nft", "-s", "-t", "-n", "list", "table", ...this.name.split(" ")])
-      .catch(() => null);
+  private tell(): void {
+    if (!this.isTold)
+      this.log.warn(`another program has altered ${this.loading.name}, which is loaded again each time`);
+    this.isTold = true;
   }
+}
+
+/** The options of a listing without counters, without elements of sets, and without names for numbers. */
+const TERSE = ["-s", "-t", "-n"];
+
+/** A table whose text, loaded again, keeps what its sets contain. */
+export function nftTable<Wanted>(
+  host: Pick<Host, "run">,
+  table: string,
+  textOf: (wanted: Wanted) => string,
+  options: readonly string[] = TERSE,
+): Omit<Loading<Wanted>, "fault"> {
+  const run = (stdin: string) => host.run(["nft", "-f", "-"], { stdin });
+  return {
+    name: `the table ${table}`,
+    change: async (wanted) => {
+      await run(textOf(wanted));
+      return true;
+    },
+    replace: (wanted) => run(`add table ${table}\ndelete table ${table}\n${textOf(wanted)}`),
+    list: () => host.run(["nft", ...options, "list", "table", ...table.split(" ")]).catch(() => null),
+    isWhole: (listing, wanted) => hasChains(listing, textOf(wanted)),
+  };
+}
+
+/** Whether a listing is of a table that is switched on and has as many rules as a text; without a text, of no table. */
+function hasChains(listing: string | null, text: string): boolean {
+  if (listing === null || text === "") return listing === null && text === "";
+  if (/^\s*flags\b.*\bdormant\b/m.test(listing)) return false;
+  const listed = linesByChain(listing);
+  return [...linesByChain(text)].every(([chain, lines]) => (listed.get(chain) ?? -1) >= lines);
+}
+
+/** nft prints each rule as one line, as the gateway's texts do. */
+function linesByChain(table: string): Map<string, number> {
+  const chains = table.matchAll(/^\s*chain (\S+) \{\n((?:(?!\s*\}$).*\n)*)/gm);
+  return new Map([...chains].map(([, chain = "", body = ""]) => [chain, body.match(/\S.*\n/g)?.length ?? 0]));
 }

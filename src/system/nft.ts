@@ -2,7 +2,7 @@ import type { Host, RunOptions } from "./host.ts";
 
 /** An object of a listing, as `nft -j` prints it (libnftables-json(5)): the fields that the gateway reads. */
 export interface NftObject {
-  table?: { handle: number };
+  table?: { family: string; name: string; handle: number };
   chain?: { family: string; table: string; name: string; type?: string; hook?: string; policy?: string };
   rule?: { family: string; table: string; chain: string };
   quota?: { name: string; used?: number };

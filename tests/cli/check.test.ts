@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
-import { BOUNDS_TABLE, boundsFor } from "../../src/network/bounds-table.ts";
-import { OwnTable } from "../../src/network/own-table.ts";
+import { boundsFor } from "../../src/network/bounds-table.ts";
 import { Home } from "../http/home.ts";
 import { atTerminal, run } from "./program.ts";
 
@@ -10,9 +9,8 @@ setDefaultTimeout(60_000);
 let home: Home;
 beforeEach(async () => {
   home = await Home.withRealClock();
-  await new OwnTable(home.host, BOUNDS_TABLE).load(
-    boundsFor({ most: 1_000, places: 65_536, remote: null, ports: [5000] }),
-  );
+  const stdin = boundsFor({ most: 1_000, places: 65_536, remote: null, ports: [5000] });
+  await home.host.run(["nft", "-f", "-"], { stdin });
   home.host.links.get("up0")?.addresses.push("198.51.100.2/24");
   home.host.files.set("/etc/resolv.conf", "nameserver 198.51.100.1\n");
   home.host.files.set("/proc/sys/net/ipv4/ip_forward", "1\n");

@@ -12,18 +12,18 @@ import { droppingChains, listTable, loadTable } from "../../src/killswitch/table
 import { hostNetworkOf } from "../../src/network/host-network.ts";
 import {
   addressesFor,
-  isLimiting,
+  LIMITS_TABLE,
   type Limited,
   type Limiting,
   limitingOf,
   limitsChange,
   limitsFor,
-  listLimits,
   loadLimits,
   NO_LIMITS,
   OTHERS,
   readQuotas,
 } from "../../src/network/limits-table.ts";
+import { nftTable } from "../../src/network/own-table.ts";
 import type { ElementChange, ElementType, Host } from "../../src/system/host.ts";
 import { mtuTo } from "../../src/system/ip.ts";
 import { addconfText, type Changes } from "../../src/wireguard/changes.ts";
@@ -398,18 +398,20 @@ describe("the limits' table", () => {
       },
       ...{ rate: { down: number === 3 ? 1_000 : null, up: null }, isShared: false, quota },
     });
-    const show = () =>
+    const tableOf = (host: Host) => nftTable(host, LIMITS_TABLE, (text: string) => text, ["-s"]);
+    const listLimits = (host: Host) => tableOf(host).list();
+    const show = (text = "") =>
       both.ask(async (host) => [
         [...(await readQuotas(host))].toSorted(),
-        isLimiting(await listLimits(host)),
+        tableOf(host).isWhole(await listLimits(host), text),
       ]);
-    expect(await show()).toEqual([[], false]);
+    expect(await show()).toEqual([[], true]);
     for (const count of [1, 2, 3, 4]) {
       const limited = QUOTAS.slice(0, count).map(limitedBy);
-      await both.ask((host) =>
-        loadLimits(host, limitsFor(limitingOf(limited, ["lan0"])) + addressesFor(limited)),
-      );
-      const [quotas, limits] = await show();
+      const text = limitsFor(limitingOf(limited, ["lan0"])) + addressesFor(limited);
+      await both.ask((host) => loadLimits(host, text));
+      expect((await show())[1]).toBe(false);
+      const [quotas, limits] = await show(text);
       expect([quotas, limits]).toEqual([expect.any(Array), true]);
       expect(quotas).toHaveLength(Math.min(count, 3));
     }
@@ -468,7 +470,7 @@ describe("the limits' table", () => {
     expect(await both.play("nft -f -", limitsFor(limitingOf([overdrawn], ["lan0"])))).toBe("refused");
     expect((await show())[0]).toHaveLength(1);
     await both.ask((host) => loadLimits(host, NO_LIMITS));
-    expect(await show()).toEqual([[], false]);
+    expect(await show()).toEqual([[], true]);
   });
 });
 

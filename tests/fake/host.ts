@@ -401,8 +401,9 @@ export class FakeHost implements Host, Internet {
     this.nftables.removeCounters();
   }
 
-  disableCounters(): void {
-    this.nftables.disableCounters();
+  /** Another program does this to one of the gateway's tables beside the firewall's. */
+  meddle(...given: Parameters<Nftables["meddle"]>): void {
+    this.nftables.meddle(...given);
   }
 
   /** Another program removes the bounds of each device. */

@@ -15,6 +15,9 @@ interface Machine {
   tell(program: "nft", line: string): void;
 }
 
+/** What another program does to a table of the gateway's: it keeps its rules, loses them, or has a chain more. */
+export type Meddling = "dormant" | "flushed" | "altered" | "missing";
+
 const ADD_ARP_TABLE = "add table arp portcullis\n";
 const ADD_TABLE = "add table inet portcullis\n";
 
@@ -32,13 +35,13 @@ export class Nftables {
   private counters: {
     handle: number;
     text: string;
-    isDormant: boolean;
     elements: Map<string, { expires: number; bytes: number }>;
   } | null = null;
   private handle = 0;
   /** The table that bounds each device. */
   private bounds: string | null = null;
   private limitsTable: LimitsTable | null = null;
+  private readonly meddled = new Map<string, Exclude<Meddling, "missing">>();
   /** The devices that it has refused something, by set. */
   readonly refused = new Map<string, readonly string[]>();
 
@@ -49,18 +52,18 @@ export class Nftables {
     if (command === "nft -f -" && stdin.startsWith(`add table ${COUNTERS_TABLE}\n`))
       return this.loadCounters(stdin);
     if (command === `nft -j list table ${COUNTERS_TABLE}`) return this.countersJson();
-    if (command === `nft -s -t -n list table ${COUNTERS_TABLE}`) return this.countersText();
+    if (command === `nft -s -t -n list table ${COUNTERS_TABLE}`)
+      return this.listed(COUNTERS_TABLE, this.counters?.text.replace(/^ +elements .*\n/gm, ""));
     if (command === "nft -f -" && stdin.startsWith(ADD_ARP_TABLE)) return this.loadArp(stdin);
     if (command === "nft -s -n list table arp portcullis") return this.arp ?? missing();
     if (command === "nft -f -" && stdin.startsWith(`add table ${BOUNDS_TABLE}\n`))
       return this.loadBounds(stdin);
-    if (command === `nft -t list table ${BOUNDS_TABLE}`) return this.bounds ?? missing();
-    if (command === `nft -s -t -n list table ${BOUNDS_TABLE}`) return this.bounds ?? missing();
+    if (command === `nft -s -t -n list table ${BOUNDS_TABLE}`) return this.listed(BOUNDS_TABLE, this.bounds);
     if (command === "nft -f -" && stdin.startsWith(`add table ${LIMITS_TABLE}\n`))
       return this.loadLimits(stdin);
     if (command === "nft -f -" && stdin.includes(` ${LIMITS_TABLE} `)) return this.changeLimits(stdin);
     if (command === `nft -s list table ${LIMITS_TABLE}`)
-      return this.limits?.replaceAll(/ used \d+ bytes/g, "") ?? missing();
+      return this.listed(LIMITS_TABLE, this.limits?.replaceAll(/ used \d+ bytes/g, ""));
     if (command === `nft -j list quotas table ${LIMITS_TABLE}`) return this.quotasJson();
     const [, noted] = new RegExp(`^nft -j list set ${BOUNDS_TABLE} (\\S+)$`).exec(command) ?? [];
     if (noted !== undefined) return this.refusedJson(noted);
@@ -75,8 +78,8 @@ export class Nftables {
 
   /** The gateway has forwarded so much for an element of a set; `received` has the marks of MAC addresses. */
   carry(set: string, element: string, bytes: number, expires = 86_400): void {
-    const { elements, isDormant } = this.counters ?? missing();
-    if (isDormant) return;
+    const { elements } = this.counters ?? missing();
+    if (this.meddled.get(COUNTERS_TABLE) === "dormant") return;
     const key = keyIn(set, element);
     elements.set(key, { expires, bytes: bytes + (elements.get(key)?.bytes ?? 0) });
   }
@@ -87,40 +90,71 @@ export class Nftables {
   }
 
   removeCounters(): void {
-    this.counters = null;
-    this.tell(`delete table ${COUNTERS_TABLE}`);
+    this.removeOwn(COUNTERS_TABLE);
   }
 
   private loadCounters(text: string): string {
-    if (text.includes(`\ndelete table ${COUNTERS_TABLE}\n`)) this.counters = null;
+    if (this.isReplaced(COUNTERS_TABLE, text)) this.counters = null;
     const elements = this.counters?.elements ?? new Map();
     this.counters = {
       ...{ handle: this.counters?.handle ?? ++this.handle, elements },
-      ...{ text: text.slice(text.lastIndexOf("\ntable ")), isDormant: false },
+      text: text.slice(text.lastIndexOf("\ntable ") + 1),
     };
     this.tell(`add table ${COUNTERS_TABLE}`);
     return "";
   }
 
-  /** Another program switches the counters off. */
-  disableCounters(): void {
-    (this.counters ?? missing()).isDormant = true;
-    this.tell(`add table ${COUNTERS_TABLE} { flags dormant; }`);
+  /** Another program does this to one of the gateway's tables. */
+  meddle(table: string, how: Meddling): void {
+    switch (how) {
+      case "missing":
+        this.removeOwn(table);
+        break;
+      case "dormant":
+      case "flushed":
+      case "altered":
+        this.meddled.set(table, how);
+        this.tell(`add table ${table}`);
+    }
   }
 
-  private countersText(): string {
-    const { text, isDormant } = this.counters ?? missing();
-    return `${isDormant ? "flags dormant\n" : ""}${text.replace(/^ +elements .*\n/gm, "")}`;
+  private removeOwn(table: string): void {
+    this.meddled.delete(table);
+    if (table === COUNTERS_TABLE) this.counters = null;
+    if (table === BOUNDS_TABLE) this.bounds = null;
+    if (table === LIMITS_TABLE) this.limitsTable = null;
+    this.tell(`delete table ${table}`);
+  }
+
+  /** Whether a text makes the table anew. Otherwise it keeps what it does not name. */
+  private isReplaced(table: string, text: string): boolean {
+    const isReplaced = text.includes(`delete table ${table}\n`);
+    if (isReplaced || this.meddled.get(table) !== "altered") this.meddled.delete(table);
+    return isReplaced;
+  }
+
+  private listed(table: string, text: string | null | undefined): string {
+    const all = text ?? missing();
+    switch (this.meddled.get(table)) {
+      case "dormant":
+        return all.replace("{\n", "{\n  flags dormant\n\n");
+      case "flushed":
+        return all.replaceAll(/^( {2}chain \S+ \{\n(?: {4}type .*\n)?)(?: {4}.*\n)*/gm, "$1");
+      case "altered":
+        return `${all.slice(0, all.lastIndexOf("}"))}  chain other {\n    accept\n  }\n}\n`;
+      case undefined:
+        return all;
+    }
   }
 
   /** Another program removes the bounds of each device. */
   removeBounds(): void {
-    this.bounds = null;
-    this.tell(`delete table ${BOUNDS_TABLE}`);
+    this.removeOwn(BOUNDS_TABLE);
   }
 
   private loadBounds(text: string): string {
-    this.bounds = text;
+    this.isReplaced(BOUNDS_TABLE, text);
+    this.bounds = text.slice(text.lastIndexOf("\ntable ") + 1);
     this.tell(`add table ${BOUNDS_TABLE}`);
     return "";
   }
@@ -132,8 +166,7 @@ export class Nftables {
 
   /** Another program removes the limits of devices. */
   removeLimits(): void {
-    this.limitsTable = null;
-    this.tell(`delete table ${LIMITS_TABLE}`);
+    this.removeOwn(LIMITS_TABLE);
   }
 
   /** Devices with quotas have sent and received so much. */
@@ -151,6 +184,7 @@ export class Nftables {
   }
 
   private loadLimits(text: string): string {
+    this.isReplaced(LIMITS_TABLE, text);
     this.limitsTable = LimitsTable.made(text);
     this.tell(`add table ${LIMITS_TABLE}`);
     return "";

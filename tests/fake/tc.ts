@@ -4,7 +4,7 @@ import { fail, unknown } from "./refusal.ts";
 interface Queue {
   kind: string;
   handle: string;
-  options: { bandwidth?: number };
+  options: { bandwidth?: number; diffserv?: string; nat?: boolean; flowmode?: string };
   /** As it was set. */
   words: string;
 }
@@ -41,8 +41,19 @@ export class Tc {
       return;
     }
     if (!this.hasCake) fail("Error: Specified qdisc kind is unknown.");
-    const bandwidth = Number(/^bandwidth (\d+)bps /.exec(words)?.[1]);
-    this.queues.set(link, { kind: "cake", handle: handle ?? "", options: { bandwidth }, words });
+    const [, bytes, diffserv = "", nat, flowmode = ""] =
+      /^bandwidth (\d+)bps (\S+)( nat)? (\S+)$/.exec(words) ?? unknown(line);
+    const options = { bandwidth: Number(bytes), diffserv, flowmode, nat: nat !== undefined };
+    this.queues.set(link, { kind: "cake", handle: handle ?? "", options, words });
+  }
+
+  /** Another program changes the queue of a link, or removes it. */
+  alter(dev: string, options: Queue["options"] | null): void {
+    const link = this.links.get(dev);
+    const queue = link && this.queues.get(link);
+    if (link === undefined || queue === undefined) fail(`${dev} has no queue`);
+    if (options === null) this.queues.delete(link);
+    else this.queues.set(link, { ...queue, options: { ...queue.options, ...options }, words: "altered" });
   }
 
   /** Another program sets the queue of a link. */

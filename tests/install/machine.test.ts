@@ -9,8 +9,7 @@ import { filesByHand, isOnLan, machineOf } from "../../src/install/machine.ts";
 import { CLOCK_UNIT, KILL_SWITCH_UNIT, SERVICE_UNIT } from "../../src/install/paths.ts";
 import { unitsFor } from "../../src/install/units.ts";
 import { droppingChains } from "../../src/killswitch/table.ts";
-import { COUNTERS_TABLE, countersFor } from "../../src/network/counters.ts";
-import { OwnTable } from "../../src/network/own-table.ts";
+import { countersFor } from "../../src/network/counters.ts";
 import { BY_HAND, PACKAGED } from "../../src/system/layout.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { needsNamespaces } from "../fast.ts";
@@ -53,7 +52,7 @@ needsNamespaces.describe("on a machine", () => {
     await load("add chain inet portcullis forward { type filter hook forward priority 0; }");
     await load("add rule inet portcullis forward accept");
     const links = { lans: ["eth7"], remote: null, uplink: null, networks: [] };
-    await new OwnTable(host, COUNTERS_TABLE).load(countersFor(links));
+    await load(countersFor(links));
     await ip("link", "add", "portcullis0", "type", "veth", "peer", "name", "eth7");
     expect(await found()).toEqual([]);
     await load("add rule inet filter forward accept");

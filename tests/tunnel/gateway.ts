@@ -193,7 +193,7 @@ export class Gateway {
       events: { publish: () => {} },
       alarm,
     });
-    events.subscribe("other_firewalls_changed", () => this.devices.firewallsChanged());
+    events.subscribe("other_firewalls_changed", () => this.devices.check());
     events.subscribe("neighbour_changed", ({ payload }) => this.devices.saw(payload));
     return new Tunnels({
       register: (server, send) => this.register(server, send),
