@@ -11,9 +11,8 @@ export function targetText(rule: Destination): string {
   return someOf(targetsOf(rule), 4);
 }
 
-/** What a person has typed, between commas or spaces: names, and addresses and networks. */
-export function targetsIn(text: string): { names: string[]; prefixes: string[] } {
-  const all = wordsIn(text);
+/** What a person has typed: names, and addresses and networks. */
+export function targetsIn(all: readonly string[]): { names: string[]; prefixes: string[] } {
   const isNetwork = (each: string) => /[:/]|^[0-9.]+$/.test(each);
   return { names: all.filter((each) => !isNetwork(each)), prefixes: all.filter(isNetwork) };
 }

@@ -5,6 +5,7 @@ import { placeOf, type Tone } from "../shared/verdict-texts.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { downText } from "./down.ts";
 import { say } from "./language.ts";
+import type { Option } from "./parts/option.ts";
 
 /** Where an exit leads now. */
 export interface ExitState {
@@ -83,6 +84,11 @@ type Device = DeviceList["devices"][number];
 /** What people call a device. */
 export function titleOf({ name, addresses, id }: Device): string {
   return name || (addresses[0] ?? id);
+}
+
+/** Devices as a choice. */
+export function deviceOptions(devices: readonly Device[]): Option[] {
+  return devices.map((device) => ({ value: device.id, text: titleOf(device) }));
 }
 
 /** What is behind another router of the LAN. */

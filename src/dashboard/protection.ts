@@ -1,6 +1,7 @@
 import { isExposed, ruleAhead } from "../shared/verdict.ts";
 import { knownOf, useAnswer } from "./answers.ts";
 import { type ExitState, exitOf } from "./exit.ts";
+import type { Option } from "./parts/option.ts";
 import { givenExits } from "./schedule.ts";
 
 /** Whether the operator has turned the kill switch off. */
@@ -32,6 +33,12 @@ export function useExits(): (exit: string) => ExitState {
   const tunnels = knownOf(useAnswer("tunnels"))?.tunnels ?? null;
   const isOff = useIsExposed();
   return (exit) => exitOf(exit, tunnels, isOff);
+}
+
+/** Exits as a choice. */
+export function useExitOptions(): (exits: readonly string[]) => Option[] {
+  const exitOf = useExits();
+  return (exits) => exits.map((value) => ({ value, text: exitOf(value).text }));
 }
 
 /** The schedules that have given devices their exits, by the ids of those; null while it is not known. */

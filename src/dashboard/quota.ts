@@ -35,7 +35,7 @@ export function amountText(quota: GivenQuota): string {
 }
 
 /** What happens at the end of a quota, in one word of the forms. */
-export function endOf(quota: Pick<GivenQuota, "at_end"> | undefined): "blocked" | "slow" | "told" {
+export function endOf(quota: Pick<GivenQuota, "at_end"> | null | undefined): "blocked" | "slow" | "told" {
   const at_end = quota?.at_end ?? "blocked";
   return typeof at_end === "object" ? "slow" : at_end;
 }

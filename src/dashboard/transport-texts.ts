@@ -1,7 +1,7 @@
 import type { Transport, Wish } from "../servers/schema.ts";
 import { pageTexts } from "../transports/texts.ts" with { type: "macro" };
 import { say, translated } from "./language.ts";
-import type { Option } from "./parts/options.tsx";
+import type { Option } from "./parts/option.ts";
 
 const TEXTS = pageTexts();
 const NAMES = Object.keys(TEXTS) as Wish[];

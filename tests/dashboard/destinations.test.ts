@@ -85,7 +85,7 @@ test(
     await tab.choose("Exit", "blocked · no internet");
     await tab.choose("For", "Some devices");
     await tick("TV");
-    await tab.type("Note", "advertisements");
+    await tab.type("Note optional", "advertisements");
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Save the rule");
     for (const page of [tab, other])

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { faultIn } from "../../src/dashboard/fault.ts";
 import { bytesOf, timeOfDay } from "../../src/dashboard/format.ts";
+import { type FieldRow, givenIn, shownIn } from "../../src/dashboard/parts/form-values.ts";
 import {
   daysOf,
   givenExits,
@@ -10,13 +11,8 @@ import {
   type Schedule,
   sentenceFor,
 } from "../../src/dashboard/schedule.ts";
-import {
-  bodyOf,
-  type Draft,
-  draftOf,
-  FIELD_NAMES,
-  lackOf,
-} from "../../src/dashboard/views/schedules/draft.ts";
+import { bodyOf, type Draft, lackOf } from "../../src/dashboard/views/schedules/draft.ts";
+import { type Known, rowsFor } from "../../src/dashboard/views/schedules/rows.ts";
 import type { Device } from "../../src/devices/schema.ts";
 import { scheduleIn } from "../../src/schedules/schedule.ts";
 import { DAYS, type Day } from "../../src/schedules/schema.ts";
@@ -128,51 +124,78 @@ test("what a form makes of a schedule is the same schedule", () => {
   ];
   for (const schedule of [FILM, { ...FILM, days }, ...limits, MOVE, { ...daily, at: "04:00", days }]) {
     const { name, active, next_at, error, ...body } = schedule;
-    expect(bodyOf(draftOf(schedule, "other", "blocked"))).toEqual(body);
+    expect(sent(draftOf(schedule))).toEqual(body);
   }
 });
 
-const NEW: Draft = { ...draftOf(null, TV, "main"), name: " film ", at: "20:00", until: "23:00" };
+const KNOWN = {
+  list: { devices: DEVICES },
+  exits: [{ value: "main", text: "Main" }],
+  tunnels: [{ name: "main" }],
+  zone: BERLIN,
+} as unknown as Known;
+
+type Texts = Record<string, string>;
+
+/** What the form gives with these texts in its fields. */
+function draftOf(schedule: Schedule | null, texts: Texts = {}, known = KNOWN): Draft {
+  const typed = Object.entries(texts).map(([name, text]) => [name, { text, over: "" }]);
+  const over = (name: string) => (name === "days" ? DAYS.join(", ") : "");
+  for (const [name, each] of typed as [string, { over: string }][]) each.over = over(name);
+  return givenIn(
+    shownIn("schedule", rowsFor(schedule, known, texts), Object.fromEntries(typed)),
+  ) as unknown as Draft;
+}
+
+/** As the gateway gets it. */
+function sent(draft: Draft): object {
+  return JSON.parse(JSON.stringify(bodyOf(draft)));
+}
+
+const NEW = { name: " film ", at: "20:00", until: "23:00" };
 
 test("a new schedule begins with the first device, or with a move if there is none", () => {
-  expect(bodyOf(NEW)).toEqual({ device: TV, exit: "main", at: "20:00", until: "23:00" });
-  expect(bodyOf({ ...draftOf(null, "", "main"), at: "04:00" })).toEqual({ tunnel: "main", at: "04:00" });
+  expect(sent(draftOf(null, NEW))).toEqual({ device: TV, exit: "main", at: "20:00", until: "23:00" });
+  const none = { ...KNOWN, list: { devices: [] } } as unknown as Known;
+  expect(sent(draftOf(null, { at: "04:00" }, none))).toEqual({ tunnel: "main", at: "04:00" });
 });
 
-test.each<[Partial<Draft>, { field: string; text: string } | null]>([
+test.each<[Texts, { field: string; text: string } | null]>([
   [{}, null],
-  [{ name: " " }, { field: "name", text: "It is required." }],
   [{ name: "a/b" }, { field: "name", text: "It cannot be part of an address; leave out slashes." }],
   [{ name: ".." }, { field: "name", text: "It cannot be part of an address; leave out slashes." }],
   [{ name: "night" }, { field: "name", text: "Another schedule has it already; choose another one." }],
-  [{ at: "" }, { field: "at", text: "It is required." }],
-  [{ until: "" }, { field: "until", text: "It is required." }],
   [{ until: "20:00" }, { field: "until", text: "It must differ from the first time." }],
-  [{ days: [] }, { field: "days", text: "Choose at least one." }],
-  [{ does: "move", until: "" }, null],
-  [
-    { does: "move", at: "" },
-    { field: "at", text: "It is required." },
-  ],
-  [{ does: "move", repeats: "hourly", at: "", days: [] }, null],
+  [{ days: "" }, { field: "days", text: "Choose at least one." }],
 ])("%j lacks %j", (change, fault) => {
-  expect(lackOf({ ...NEW, ...change }, ["night"])).toEqual(fault as never);
+  expect(lackOf(draftOf(null, { ...NEW, ...change }), ["night"])).toEqual(fault);
 });
 
-test.each<[Partial<Draft>, string]>([
+test("of a schedule, the browser asks for its name and its times", () => {
+  const required = (texts: Texts) =>
+    shownIn<FieldRow>("schedule", rowsFor(null, KNOWN, texts)).flatMap(({ name, row, rule }) =>
+      row.required || (rule.required && row.options === undefined) ? [name] : [],
+    );
+  expect(required({})).toEqual(["name", "at", "until"]);
+  expect(required({ does: "move" })).toEqual(["name", "at"]);
+  expect(required({ does: "move", repeats: "hourly" })).toEqual(["name", "every_hours"]);
+});
+
+test.each<[Texts & { exit?: string; device?: string }, string]>([
   [{ name: "a\u0007b" }, "name"],
   [{ until: "20:00" }, "until"],
   [{ exit: "direct" }, "exit"],
   [{ device: "tv" }, "device"],
 ])("what the gateway says of %j is shown at the field %s", (change, field) => {
-  const draft = { ...NEW, name: "film", ...change };
+  const draft = { ...draftOf(null, NEW), name: "film", ...change } as Draft;
   let error = "";
   try {
-    scheduleIn(draft.name, bodyOf(draft));
+    scheduleIn(draft.name, sent(draft));
   } catch (caught) {
     error = (caught as Error).message;
   }
-  expect(faultIn(error, FIELD_NAMES)?.field).toBe(field as never);
+  const names = Object.keys(rowsFor(null, KNOWN));
+  expect(faultIn(error, names)?.field).toBe(field);
 });
 
 test("a schedule that gives a limit now is none that gives an exit", () => {

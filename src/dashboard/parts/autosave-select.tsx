@@ -5,7 +5,8 @@ import { say } from "../language.ts";
 import { Outcome } from "./button.tsx";
 import { Confirmation, type Question } from "./dialog.tsx";
 import { Icon } from "./icon.tsx";
-import { type Option, Options } from "./options.tsx";
+import type { Option } from "./option.ts";
+import { Options } from "./options.tsx";
 
 interface AutosaveSelectProps {
   /** For screen readers: "Exit of TV". */

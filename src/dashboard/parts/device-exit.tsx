@@ -13,7 +13,7 @@ import { AutosaveSelect } from "./autosave-select.tsx";
 import type { Question } from "./dialog.tsx";
 import { ExitsInOrder } from "./exits-in-order.tsx";
 import { ViewLink } from "./link.tsx";
-import type { Option } from "./options.tsx";
+import type { Option } from "./option.ts";
 import { Say } from "./say.tsx";
 
 interface DeviceExitProps {

@@ -14,10 +14,11 @@ import {
 } from "../exit-order.ts";
 import { faultIn } from "../fault.ts";
 import { say } from "../language.ts";
-import { useExits, useGivenExits, useIsOpen } from "../protection.ts";
+import { useExitOptions, useGivenExits, useIsOpen } from "../protection.ts";
 import { Dialog } from "./dialog.tsx";
 import { useFaults } from "./faults.ts";
-import { FaultText, Form } from "./form.tsx";
+import { FaultText } from "./field.tsx";
+import { FormFrame } from "./form-frame.tsx";
 import { Icon } from "./icon.tsx";
 import { Options } from "./options.tsx";
 import { Ordered } from "./ordered.tsx";
@@ -53,7 +54,7 @@ export function ExitsInOrder({ device, list, save, onClose }: ExitsInOrderProps)
   };
   return (
     <Dialog title={say("Exits of {title} in order", { title })} onClose={onClose}>
-      <Form faults={faults} work={work} submit={say("Save the order")} doing={say("Saving…")}>
+      <FormFrame faults={faults} work={work} submit={say("Save the order")} doing={say("Saving…")}>
         <p class="quiet">
           {say(
             "If a tunnel fails, the device moves to the next exit that is up. It comes back once a better one has been up for a minute, or longer if it fails often. Each move resets its connections.",
@@ -88,7 +89,7 @@ export function ExitsInOrder({ device, list, save, onClose }: ExitsInOrderProps)
           </button>
         )}
         <Changes device={device} list={list} order={order} />
-      </Form>
+      </FormFrame>
     </Dialog>
   );
 }
@@ -108,7 +109,7 @@ interface ExitChoiceProps {
 }
 
 function ExitChoice({ name, label, value, choices, fault, onValue }: ExitChoiceProps) {
-  const exitOf = useExits();
+  const optionsOf = useExitOptions();
   const id = useId();
   return (
     <>
@@ -121,7 +122,7 @@ function ExitChoice({ name, label, value, choices, fault, onValue }: ExitChoiceP
         value={value}
         onChange={({ currentTarget }) => onValue(currentTarget.value)}
       >
-        <Options of={choices.map((exit) => ({ value: exit, text: exitOf(exit).text }))} value={value} />
+        <Options of={optionsOf(choices)} value={value} />
       </select>
       <FaultText id={id} text={fault} />
     </>

@@ -1,204 +1,126 @@
 import type { ComponentChildren } from "preact";
-import { useContext, useId, useState } from "preact/hooks";
-import { useMayChange, useReader } from "../access.ts";
-import { type Action, useAction, type Work } from "../action.ts";
+import { useState } from "preact/hooks";
+import type { FormName, Given, Rule } from "../../http/forms.ts";
 import type { Fault } from "../fault.ts";
-import { Outcome } from "./button.tsx";
-import type { Faults } from "./faults.ts";
-import { Icon } from "./icon.tsx";
-import { FormLacks, FormLocked, lacksIn, NO_LACKS } from "./lacks.ts";
-import { type Option, Options } from "./options.tsx";
-import { Told } from "./told.tsx";
+import { say } from "../language.ts";
+import { useFaults } from "./faults.ts";
+import { Field, Select } from "./field.tsx";
+import { FormFrame, type FormFrameProps } from "./form-frame.tsx";
+import { type FieldRow, givenIn, keptIn, type Shown, shownIn, type Typed, textOf } from "./form-values.ts";
+
+export interface Row extends FieldRow {
+  /** In place of a line of text or a choice. */
+  draw?: (field: Drawn) => ComponentChildren;
+  /** Below the field. */
+  more?: (field: Drawn) => ComponentChildren;
+}
+
+/** What ties a field to its text and its fault. */
+export interface Drawn {
+  name: string;
+  label: string;
+  hint?: string | undefined;
+  value: string;
+  onValue: (text: string) => void;
+  fault: string | null;
+}
+
+type Rows<Key extends string> = { readonly [Name in Key]?: Row | false };
+type KeyOf<Name extends FormName, Own extends string> = (keyof Given<Name> & string) | Own;
+type Texts<Name extends FormName, Own extends string> = { readonly [Key in KeyOf<Name, Own>]?: string };
+type Filled<Name extends FormName, Own extends string> = Given<Name> & Record<Own, string>;
+
+/** `Own` are fields that the request does not have. */
+interface FormProps<Name extends FormName, Own extends string>
+  extends Omit<FormFrameProps, "work" | "doing" | "check" | "faults" | "children"> {
+  /** Whose schema it is. */
+  of: Name;
+  /** In the order in which they are shown; it may depend on what was typed and chosen. */
+  rows: Rows<KeyOf<Name, Own>> | ((texts: Texts<Name, Own>) => Rows<KeyOf<Name, Own>>);
+  work: (given: Filled<Name, Own>) => ReturnType<FormFrameProps["work"]>;
+  doing: string | ((texts: Texts<Name, Own>) => string);
+  check?: (given: Filled<Name, Own>) => Fault<string> | null;
+  children?: ComponentChildren;
+}
 
 /**
- * Fields and the button that does `work` with them, as Enter does. What is wrong with them is shown at each of them;
- * progress is in the button, the outcome below it.
+ * A form from the schema that validates its request: a row a field. The browser checks the same bounds, and what the gateway
+ * refuses is shown at the field that it names.
+ *
+ *     <Form of="token" rows={{ name: { label: say("Name") } }} work={(given) => change("POST", "tokens", given)} … />
  */
-export function Form(props: {
-  work: Work;
-  /** What the button says, and what it says meanwhile. */
-  submit: string;
-  doing: string;
-  /** If the outcome is to outlive the form. */
-  action?: Action;
-  /** If errors of the work are shown at the fields that they name. */
-  faults?: Pick<Faults<string>, "form" | "fault" | "watched">;
-  /** What else is wrong with a field, which the browser cannot check. */
-  check?: () => Fault<string> | null;
-  /** More buttons. */
-  buttons?: ComponentChildren;
-  /** Whether it changes nothing on the gateway, so that anyone may send it. */
-  isForAll?: true;
-  children: ComponentChildren;
-}) {
-  const id = useId();
-  const own = useAction();
-  const { action = own, faults } = props;
-  const [lacks, setLacks] = useState(NO_LACKS);
-  const mayChange = useMayChange() || props.isForAll === true;
-  const isLocked = useReader() !== null && props.isForAll !== true;
-  const isBusy = action.running?.button === id;
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    if (isBusy || !mayChange) return;
-    const form = event.currentTarget as HTMLFormElement;
-    const own = props.check?.() ?? null;
-    const found = new Map([...(own === null ? [] : [[own.field, own.text] as const]), ...lacksIn(form)]);
-    setLacks(found);
-    const first = [...form.elements].find((each) => found.has(each.getAttribute("name") ?? ""));
-    if (first === undefined) action.start(id, props.doing, faults?.watched(props.work) ?? props.work);
-    else (first as HTMLElement).focus();
+export function Form<Name extends FormName, Own extends string = never>(props: FormProps<Name, Own>) {
+  const { of, rows: wanted, work, doing, check, children, ...frame } = props;
+  const { texts, rows, onText, empty } = useRows<Texts<Name, Own>>(of, wanted);
+  const faults = useFaults(rows.map(({ name }) => name));
+  const given = () => givenIn(rows) as Filled<Name, Own>;
+  const done = async () => {
+    const said = await work(given());
+    empty();
+    return said;
   };
-  const mend = ({ target }: Event) => {
-    const { name } = target as HTMLInputElement;
-    if (lacks.has(name)) setLacks(new Map([...lacks].filter(([each]) => each !== name)));
-  };
-  return (
-    <form ref={faults?.form ?? null} class="form" noValidate onSubmit={submit} onInput={mend}>
-      <FormLocked.Provider value={isLocked}>
-        <FormLacks.Provider value={lacks}>{props.children}</FormLacks.Provider>
-      </FormLocked.Provider>
-      <div class="form-buttons">
-        <button type="submit" class="button" aria-busy={isBusy} aria-disabled={isBusy || !mayChange}>
-          {isBusy && <Icon name="wait" />}
-          {isBusy ? props.doing : props.submit}
-        </button>
-        {props.buttons}
-      </div>
-      {(faults?.fault ?? null) === null && <Outcome of={action} />}
-    </form>
+  const draw = (shown: Shown<Row>) => (
+    <RowField key={shown.name} of={shown} fault={faults.textFor(shown.name)} onText={onText(shown)} />
   );
-}
-
-interface About {
-  label: ComponentChildren;
-  hint?: string | undefined;
-  /** What is wrong with it. */
-  fault?: string | null | undefined;
-}
-
-interface LabelledProps extends About {
-  id: string;
-  children: ComponentChildren;
-  /** Below all that. */
-  more?: ComponentChildren;
-}
-
-/** What the field of a form is called, and what is said about it. */
-export function Labelled({ id, label, hint, fault, children, more }: LabelledProps) {
+  const rare = rows.filter(({ row }) => row.isRare);
   return (
-    <div class="field">
-      <label for={id}>{label}</label>
-      {children}
-      <FaultText id={`${id}-fault`} text={fault} />
-      {hint !== undefined && (
-        <p id={`${id}-hint`} class="quiet small">
-          {hint}
-        </p>
+    <FormFrame
+      {...frame}
+      faults={faults}
+      work={done}
+      doing={typeof doing === "function" ? doing(texts) : doing}
+      check={() => check?.(given()) ?? null}
+    >
+      {rows.filter(({ row }) => !row.isRare).map(draw)}
+      {rare.length > 0 && (
+        <details open={rare.some(({ name }) => name === faults.fault?.field) || undefined}>
+          <summary>{say("More settings")}</summary>
+          <div class="form">{rare.map(draw)}</div>
+        </details>
       )}
-      {more}
-    </div>
+      {children}
+    </FormFrame>
   );
 }
 
-/** What is wrong with a field, if anything. */
-export function FaultText({ id, text }: { id: string; text: string | null | undefined }) {
-  if (text == null) return null;
+/** The rows with what was typed and chosen. */
+function useRows<T>(of: FormName, wanted: Rows<string> | ((texts: T) => Rows<string>)) {
+  const [typed, setTyped] = useState<Typed>({});
+  const texts = Object.fromEntries(Object.entries(typed).map(([name, { text }]) => [name, text])) as T;
+  const rows = shownIn<Row>(of, typeof wanted === "function" ? wanted(texts) : wanted, typed);
+  const onText =
+    ({ name, row }: Shown) =>
+    (text: string) =>
+      setTyped((before) => ({ ...before, [name]: { text, over: textOf(row.value) } }));
+  return { texts, rows, onText, empty: () => setTyped((before) => keptIn(before, rows)) };
+}
+
+function RowField(props: { of: Shown<Row>; fault: string | null; onText: (text: string) => void }) {
+  const { name, row, rule, text } = props.of;
+  const { value: _, label, hint = hintOf(rule), options, draw, more, isRare, type, ...others } = row;
+  const { is, nullable, ...bounds } = rule;
+  const field = { name, label, hint, fault: props.fault, value: text, onValue: props.onText };
+  if (draw !== undefined) return <>{draw(field)}</>;
+  if (options !== undefined) return <Select {...field} options={options} />;
+  const isOptional = !(nullable || is === "list" || bounds.required || row.required);
   return (
-    <p id={id} class="outcome failed">
-      <Icon name="warning" /> <Told text={text} />
-    </p>
+    <Field
+      {...bounds}
+      {...others}
+      {...field}
+      type={is === "number" ? is : (type ?? "text")}
+      more={more?.(field)}
+      label={
+        <>
+          {label} {isOptional && <span class="quiet small">{say("optional")}</span>}
+        </>
+      }
+    />
   );
 }
 
-/** The ids of what is said about a field, for screen readers. */
-export function saidOf(id: string, { hint, fault }: Omit<About, "label">): string | undefined {
-  return (
-    [fault != null && `${id}-fault`, hint !== undefined && `${id}-hint`].filter(Boolean).join(" ") ||
-    undefined
-  );
-}
-
-interface FieldProps extends About {
-  value: string;
-  onValue: (value: string) => void;
-  /** As errors call it. */
-  name?: string;
-  type?: "text" | "time" | "number" | "password";
-  autocomplete?: "current-password";
-  required?: boolean;
-  maxLength?: number;
-  min?: number;
-  max?: number;
-  /** Numbers with decimals, too. */
-  step?: "any";
-  /** What it must be, as a regular expression, and in words. */
-  pattern?: string;
-  title?: string;
-  /** The id of the suggestions. */
-  list?: string;
-  /** Below all that. */
-  more?: ComponentChildren;
-}
-
-/** A line of text, a time of day or a number. */
-export function Field({ label, hint, onValue, more, name: own, type = "text", ...props }: FieldProps) {
-  const id = useId();
-  const name = own ?? id;
-  const lack = useContext(FormLacks).get(name);
-  const { fault: found, ...input } = props;
-  const fault = lack ?? found;
-  return (
-    <Labelled id={id} label={label} hint={hint} fault={fault} more={more}>
-      <input
-        id={id}
-        name={name}
-        class="input"
-        // The types of attributes differ by that of the field.
-        type={type as "text"}
-        autocomplete="off"
-        autocapitalize="off"
-        spellcheck={false}
-        disabled={useContext(FormLocked)}
-        aria-invalid={fault != null}
-        aria-describedby={saidOf(id, { hint, fault })}
-        onInput={({ currentTarget }) => onValue(currentTarget.value)}
-        {...input}
-      />
-    </Labelled>
-  );
-}
-
-interface SelectProps<Value extends string> extends About {
-  name?: string;
-  value: Value;
-  onValue: (value: Value) => void;
-  options: readonly Option<Value>[];
-}
-
-/** One of several values. */
-export function Select<Value extends string>({
-  value,
-  onValue,
-  options,
-  name,
-  ...about
-}: SelectProps<Value>) {
-  const id = useId();
-  return (
-    <Labelled id={id} {...about}>
-      <select
-        id={id}
-        class="input"
-        name={name}
-        value={value}
-        disabled={useContext(FormLocked)}
-        aria-invalid={about.fault != null}
-        aria-describedby={saidOf(id, about)}
-        onChange={({ currentTarget }) => onValue(currentTarget.value as Value)}
-      >
-        <Options of={options} value={value} />
-      </select>
-    </Labelled>
-  );
+function hintOf({ min, max }: Rule): string | undefined {
+  return min === undefined || max === undefined
+    ? undefined
+    : say("{min, number} to {max, number}", { min, max });
 }

@@ -1,4 +1,3 @@
-import { useState } from "preact/hooks";
 import { sentenceFrom } from "../../shared/words.ts";
 import { change } from "../api.ts";
 import { closeImport, current, type Import, importAs, type Result } from "../imports.ts";
@@ -6,8 +5,7 @@ import { say } from "../language.ts";
 import { useRoute } from "../route.ts";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
-import { useFaults } from "./faults.ts";
-import { Field, Form } from "./form.tsx";
+import { Form } from "./form.tsx";
 import { Icon } from "./icon.tsx";
 import { Say } from "./say.tsx";
 import { Told } from "./told.tsx";
@@ -105,22 +103,13 @@ function Row({ result }: { result: Result }) {
 }
 
 function Rename({ result }: { result: Result }) {
-  const [name, setName] = useState("");
-  const faults = useFaults(["name"]);
   return (
     <Form
-      faults={faults}
-      work={() => importAs(result, name.trim())}
+      of="file"
+      rows={{ name: { label: say("Another name for {file}", { file: result.file }) } }}
+      work={({ name }) => importAs(result, name)}
       submit={say("Import")}
       doing={say("Importing…")}
-    >
-      <Field
-        label={say("Another name for {file}", { file: result.file })}
-        name="name"
-        value={name}
-        onValue={setName}
-        fault={faults.textFor("name")}
-      />
-    </Form>
+    />
   );
 }

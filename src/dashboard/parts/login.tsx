@@ -6,9 +6,10 @@ import { needsToken } from "../store.ts";
 import { type Keep, keptToken } from "../token.ts";
 import { Command } from "./command.tsx";
 import { Dialog } from "./dialog.tsx";
-import { Field, Form, Select } from "./form.tsx";
+import { Field, Select } from "./field.tsx";
+import { FormFrame } from "./form-frame.tsx";
 import { Languages } from "./languages.tsx";
-import type { Option } from "./options.tsx";
+import type { Option } from "./option.ts";
 
 /** All that someone sees who may not read. */
 export function LoginPage() {
@@ -50,7 +51,7 @@ function LoginForm() {
         {say("This gateway asks for a token. To make one, type on the gateway, with a name of your choice:")}
       </p>
       <Command text="sudo portcullis token add phone" />
-      <Form isForAll submit={say("Log in")} doing={say("Checking…")} work={() => logIn(token, keep)}>
+      <FormFrame isForAll submit={say("Log in")} doing={say("Checking…")} work={() => logIn(token, keep)}>
         <Field
           label={say("Token")}
           type="password"
@@ -60,7 +61,7 @@ function LoginForm() {
           required
         />
         <Select label={say("Remember it")} value={keep} onValue={setKeep} options={KEEPS} />
-      </Form>
+      </FormFrame>
     </>
   );
 }

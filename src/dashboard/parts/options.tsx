@@ -1,7 +1,4 @@
-export interface Option<Value extends string = string> {
-  value: Value;
-  text: string;
-}
+import type { Option } from "./option.ts";
 
 /** What a `select` offers. */
 export function Options({ of, value: chosen }: { of: readonly Option[]; value: string }) {

@@ -34,6 +34,9 @@ import { later } from "./later.tsx";
  *       {say("Remove")}
  *     </Button>
  *
+ * A form is a `Form` (`parts/form.tsx`) of the schema that validates its request (`http/forms.ts`): a row says what a field is
+ * called, the schema what it may be. A new field of a request is one more row.
+ *
  * What was changed is not put into the store by hand: the gateway's event brings it, so the page shows what happened
  * and not what was clicked. Answers that no event announces are read again with `refresh`. Controls other than buttons
  * use `useAction` and `Outcome` in the same way; several controls that share an action show only the outcome of the

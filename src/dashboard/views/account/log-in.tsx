@@ -1,11 +1,12 @@
 import { useState } from "preact/hooks";
 import type { ManagedChoices } from "../../../http/schema.ts";
 import type { ShownAccount } from "../../../providers/schema.ts";
-import { useAction } from "../../action.ts";
+import { type Action, useAction } from "../../action.ts";
 import { change, pathOf } from "../../api.ts";
 import { say } from "../../language.ts";
-import { useFaults } from "../../parts/faults.ts";
-import { Field, Form, Select } from "../../parts/form.tsx";
+import { Select } from "../../parts/field.tsx";
+import type { Row } from "../../parts/form.tsx";
+import { Form } from "../../parts/form.tsx";
 
 type Choice = ManagedChoices["choices"][number];
 
@@ -40,36 +41,35 @@ export function LogIn({ choices }: { choices: readonly Choice[] }) {
   );
 }
 
-function CredentialForm({ choice, action }: { choice: Choice; action: ReturnType<typeof useAction> }) {
+function CredentialForm({ choice, action }: { choice: Choice; action: Action }) {
   const { name, label, credentials } = choice;
-  const [texts, setTexts] = useState<Readonly<Record<string, string>>>({});
-  const faults = useFaults(credentials.map(({ field }) => field));
-  const work = async () => {
-    const given = Object.entries(texts).filter(([, text]) => text !== "");
-    const shown = await change<ShownAccount>("POST", pathOf("accounts", name), Object.fromEntries(given));
-    setTexts({});
-    return say("Logged in at {provider}, account {number}.", { provider: label, number: shown.number });
-  };
+  const rows = credentials.map(({ field, optional }): [string, Row] => [
+    field,
+    {
+      label: TITLES[field],
+      ...(field !== "user_name" && { type: "password" }),
+      ...(!optional && { required: true }),
+    },
+  ]);
   return (
-    <Form work={work} submit={say("Log in")} doing={say("Logging in…")} action={action} faults={faults}>
+    <>
       <p class="quiet">
         {say(
           "The gateway registers itself with your account at {provider}. What you type is sent to {provider}, and is never shown again.",
           { provider: label },
         )}
       </p>
-      {credentials.map(({ field, optional }) => (
-        <Field
-          key={field}
-          name={field}
-          label={TITLES[field]}
-          type={field === "user_name" ? "text" : "password"}
-          value={texts[field] ?? ""}
-          onValue={(text) => setTexts({ ...texts, [field]: text })}
-          fault={faults.textFor(field)}
-          required={!optional}
-        />
-      ))}
-    </Form>
+      <Form
+        of="account"
+        rows={Object.fromEntries(rows)}
+        work={async (given) => {
+          const { number } = await change<ShownAccount>("POST", pathOf("accounts", name), given);
+          return say("Logged in at {provider}, account {number}.", { provider: label, number });
+        }}
+        submit={say("Log in")}
+        doing={say("Logging in…")}
+        action={action}
+      />
+    </>
   );
 }

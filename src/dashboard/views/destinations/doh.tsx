@@ -8,7 +8,7 @@ import { bodyWith } from "./wanted.ts";
 export function Doh({ lists }: { lists: DnsLists }) {
   const isBlocked = lists.block_doh;
   const turn = async () => {
-    await change("PUT", "dns/lists", bodyWith(lists, { blockDoh: !isBlocked }));
+    await change("PUT", "dns/lists", bodyWith(lists, { block_doh: !isBlocked }));
   };
   return (
     <div class="dns-doh">

@@ -1,27 +1,25 @@
 import { useState } from "preact/hooks";
 import type { DeviceList } from "../../../devices/schema.ts";
+import { wordsIn } from "../../destination.ts";
 import { titleOf } from "../../exit.ts";
 import { say } from "../../language.ts";
-import { Select } from "../../parts/form.tsx";
+import { Select } from "../../parts/field.tsx";
+import type { Drawn } from "../../parts/form.tsx";
 
-interface ForWhomProps {
-  devices: DeviceList["devices"];
-  /** Ids of devices; all if empty. */
-  value: readonly string[];
-  onValue: (ids: string[]) => void;
-}
-
-/** All devices, or those that are ticked. */
-export function ForWhom({ devices, value, onValue }: ForWhomProps) {
-  const [isForSome, setForSome] = useState(value.length > 0);
+/** All devices, or those that are ticked. The value has their ids. */
+export function ForWhom(props: Drawn & { devices: DeviceList["devices"] }) {
+  const ids = wordsIn(props.value);
+  const [isForSome, setForSome] = useState(ids.length > 0);
+  const give = (wanted: readonly string[]) => props.onValue(wanted.join(" "));
   const choose = (choice: "all" | "some") => {
     setForSome(choice === "some");
-    if (choice === "all") onValue([]);
+    if (choice === "all") give([]);
   };
   return (
     <>
       <Select
-        label={say("For")}
+        label={props.label}
+        fault={props.fault}
         value={isForSome ? "some" : "all"}
         onValue={choose}
         options={[
@@ -32,13 +30,13 @@ export function ForWhom({ devices, value, onValue }: ForWhomProps) {
       {isForSome && (
         <fieldset class="field for-whom">
           <legend>{say("Devices")}</legend>
-          {devices.map((device) => (
+          {props.devices.map((device) => (
             <label key={device.id}>
               <input
                 type="checkbox"
-                checked={value.includes(device.id)}
+                checked={ids.includes(device.id)}
                 onInput={({ currentTarget: { checked } }) =>
-                  onValue(checked ? [...value, device.id] : value.filter((id) => id !== device.id))
+                  give(ids.filter((id) => id !== device.id).concat(checked ? [device.id] : []))
                 }
               />
               {titleOf(device)}

@@ -10,7 +10,7 @@ import { Button } from "../../parts/button.tsx";
 import type { Question } from "../../parts/dialog.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Told } from "../../parts/told.tsx";
-import { useExits } from "../../protection.ts";
+import { useExitOptions } from "../../protection.ts";
 import { type Audience, whomOf } from "./whom.ts";
 
 interface RowProps {
@@ -22,7 +22,7 @@ interface RowProps {
 /** To where, for whom, by which exit, and whether that carries traffic now. */
 export function Row({ rule, list }: RowProps) {
   const { id, exit, devices, note, open, warning } = rule;
-  const exitOf = useExits();
+  const optionsOf = useExitOptions();
   const path = pathOf("destinations", id);
   const [to, whom] = [targetText(rule), whomOf(devices, list?.devices ?? [])];
   const { whose, who } = whom;
@@ -48,7 +48,7 @@ export function Row({ rule, list }: RowProps) {
         <AutosaveSelect
           label={say("Exit of the traffic to {to}", { to })}
           value={exit}
-          options={exits.map((each) => ({ value: each, text: exitOf(each).text }))}
+          options={optionsOf(exits)}
           from={rule}
           save={async (next) => void (await change("PATCH", path, { exit: next }))}
           ask={(next) => (isOutside(next) ? questionAbout(to, whom) : null)}

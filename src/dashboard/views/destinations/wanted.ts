@@ -2,19 +2,9 @@ import type { DnsLists, DnsListsBody } from "../../../dns/schema.ts";
 
 /** What replaces the lists and exceptions as they are. */
 export function bodyWith(
-  { lists, exceptions, private_names: privateNames, block_doh: blockDoh }: DnsLists,
-  change: {
-    lists?: DnsLists["lists"] | DnsListsBody["lists"];
-    exceptions?: string[];
-    privateNames?: string[];
-    blockDoh?: boolean;
-  },
+  { lists, exceptions, private_names, block_doh }: DnsLists,
+  change: Partial<DnsListsBody>,
 ): DnsListsBody {
   const wanted = (change.lists ?? lists).map(({ url, devices = [], on = true }) => ({ url, devices, on }));
-  return {
-    lists: wanted,
-    exceptions: change.exceptions ?? exceptions,
-    private_names: change.privateNames ?? privateNames,
-    block_doh: change.blockDoh ?? blockDoh,
-  };
+  return { exceptions, private_names, block_doh, ...change, lists: wanted };
 }

@@ -1,60 +1,43 @@
-import { useId, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { Explanation } from "../../../destinations/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { read } from "../../api.ts";
 import { inItsWords } from "../../codes.ts";
-import { exitName, titleOf } from "../../exit.ts";
+import { targetsOf } from "../../destination.ts";
+import { deviceOptions, exitName } from "../../exit.ts";
 import { someOf } from "../../format.ts";
 import { say } from "../../language.ts";
-import { useFaults } from "../../parts/faults.ts";
-import { Field, Form, Select } from "../../parts/form.tsx";
+import { Form } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Told } from "../../parts/told.tsx";
 
 /** Answers by which exit a device reaches a destination, and why. */
 export function Why() {
   const devices = knownOf(useAnswer("devices"))?.devices ?? [];
-  const [chosen, setChosen] = useState<string | null>(null);
-  const [name, setName] = useState("");
-  const [found, setFound] = useState<Explanation | null>(null);
-  const known = useId();
   const rules = knownOf(useAnswer("destinations"))?.destinations ?? [];
-  const targets = new Set(rules.flatMap((rule) => [...rule.names, ...rule.prefixes]));
-  const faults = useFaults(["device", "name"]);
-  const device = chosen ?? devices[0]?.id ?? "";
-  const explain = async () => {
-    setFound(null);
-    const query = new URLSearchParams({ device, name: name.trim() });
-    setFound(await read<Explanation>(`destinations/explain?${query}`));
-  };
+  const [found, setFound] = useState<Explanation | null>(null);
+  const targets = new Set(rules.flatMap(targetsOf));
   return (
     <section class="card why-card">
       <h2>{say("Why does it go there?")}</h2>
-      <Form faults={faults} work={explain} submit={say("Explain")} doing={say("Asking…")} isForAll>
-        <Select
-          label={say("Device")}
-          name="device"
-          value={device}
-          onValue={setChosen}
-          fault={faults.textFor("device")}
-          options={devices.map((each) => ({ value: each.id, text: titleOf(each) }))}
-        />
-        <Field
-          label={say("Name or address")}
-          name="name"
-          value={name}
-          onValue={setName}
-          fault={faults.textFor("name")}
-          list={known}
-          hint={say("Such as www.example.com or 203.0.113.7.")}
-          required
-        />
-        <datalist id={known}>
-          {[...targets].map((each) => (
-            <option key={each} value={each} />
-          ))}
-        </datalist>
-      </Form>
+      <Form
+        of="why"
+        rows={{
+          device: { label: say("Device"), options: deviceOptions(devices) },
+          name: {
+            label: say("Name or address"),
+            hint: say("Such as www.example.com or 203.0.113.7."),
+            suggestions: [...targets].map((value) => ({ value, text: "" })),
+          },
+        }}
+        work={async (given) => {
+          setFound(null);
+          setFound(await read<Explanation>(`destinations/explain?${new URLSearchParams(given)}`));
+        }}
+        submit={say("Explain")}
+        doing={say("Asking…")}
+        isForAll
+      />
       <div role="status">{found !== null && <Answer of={found} />}</div>
     </section>
   );

@@ -8,14 +8,14 @@ import { say } from "../../language.ts";
 import { AutosaveSelect } from "../../parts/autosave-select.tsx";
 import type { Question } from "../../parts/dialog.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
-import { useExits } from "../../protection.ts";
+import { useExitOptions } from "../../protection.ts";
 
 /** More names than this are counted. */
 const MAX_NAMES = 4;
 
 /** Where devices leave that nobody has assigned. */
 export function DefaultExit({ list }: { list: DeviceList }) {
-  const exitOf = useExits();
+  const optionsOf = useExitOptions();
   const exits = list.exits.filter((exit) => !isOutside(exit));
   return (
     <section class="card default-exit">
@@ -30,7 +30,7 @@ export function DefaultExit({ list }: { list: DeviceList }) {
       <AutosaveSelect
         label={say("Default exit")}
         value={list.default_exit}
-        options={exits.map((exit) => ({ value: exit, text: exitOf(exit).text }))}
+        options={optionsOf(exits)}
         from={list}
         save={async (exit) => {
           await change("PUT", "default-exit", { exit });

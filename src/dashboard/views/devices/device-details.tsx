@@ -1,6 +1,4 @@
-import { useState } from "preact/hooks";
 import type { Device } from "../../../devices/schema.ts";
-import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { isNetwork, isRemote, titleOf } from "../../exit.ts";
@@ -10,41 +8,42 @@ import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { devicePath } from "../../parts/device-exit.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
-import { Field, Form } from "../../parts/form.tsx";
+import { Form } from "../../parts/form.tsx";
 import { IconForm } from "./icon-form.tsx";
 import { LimitForm } from "./limit-form.tsx";
 import { QuotaForm } from "./quota-form.tsx";
 
 /** Everything that is known of a device, its name to be changed, and what forgets it. */
 export function DeviceDetails({ device, onClose }: { device: Device; onClose: () => void }) {
-  const [name, setName] = useState(device.name);
   const title = titleOf(device);
-  const rename = async () => {
-    await change("PUT", devicePath(device), { name: name.trim() });
-    // No event says that a person has confirmed the name that the device has told.
-    await refresh("devices");
-    onClose();
-  };
   const forget = async () => {
     await change("DELETE", devicePath(device));
     await refresh("devices");
   };
   return (
     <div class="device-details">
-      <Form work={rename} submit={say("Save the name")} doing={say("Saving…")}>
-        <Field
-          label={say("Name of {device}", { device: title })}
-          hint={
-            device.named || device.name === ""
-              ? undefined
-              : say("The device itself says that this is its name.")
-          }
-          value={name}
-          onValue={setName}
-          maxLength={MAX_NAME_CHARACTERS}
-          required
-        />
-      </Form>
+      <Form
+        of="device"
+        rows={{
+          name: {
+            label: say("Name of {device}", { device: title }),
+            hint:
+              device.named || device.name === ""
+                ? undefined
+                : say("The device itself says that this is its name."),
+            value: device.name,
+            required: true,
+          },
+        }}
+        work={async (given) => {
+          await change("PUT", devicePath(device), given);
+          // No event says that a person has confirmed the name that the device has told.
+          await refresh("devices");
+          onClose();
+        }}
+        submit={say("Save the name")}
+        doing={say("Saving…")}
+      />
       {!isNetwork(device) && <IconForm device={device} />}
       {!isNetwork(device) && <LimitForm device={device} />}
       {!isNetwork(device) && <QuotaForm device={device} />}

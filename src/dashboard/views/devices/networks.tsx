@@ -1,6 +1,5 @@
 import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
-import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
 import { isOutside } from "../../../shared/exits.ts";
 import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
@@ -8,9 +7,9 @@ import { isNetwork } from "../../exit.ts";
 import { say } from "../../language.ts";
 import { FormButton } from "../../parts/button.tsx";
 import { defaultText, devicePath } from "../../parts/device-exit.tsx";
-import { Field, Form, Select } from "../../parts/form.tsx";
+import { Form } from "../../parts/form.tsx";
 import { Say } from "../../parts/say.tsx";
-import { useExits } from "../../protection.ts";
+import { useExitOptions, useExits } from "../../protection.ts";
 import { DeviceRow } from "./device-row.tsx";
 import { inOrder } from "./selection.ts";
 
@@ -59,23 +58,30 @@ function Network({ device, list }: { device: Device; list: DeviceList }) {
 function Add({ list }: { list: DeviceList }) {
   const [isShown, setShown] = useState(false);
   const exitOf = useExits();
-  const [prefix, setPrefix] = useState("");
-  const [name, setName] = useState("");
-  const [exit, setExit] = useState("");
-  const add = async () => {
-    const path = devicePath({ id: prefix.trim() });
-    await change("PUT", path, { name: name.trim(), exit: exit === "" ? null : exit });
-    await refresh("devices");
-    setPrefix("");
-    setName("");
-    setExit("");
-    return say("{prefix} is in the list now.", { prefix: prefix.trim() });
-  };
+  const optionsOf = useExitOptions();
   if (!isShown) return <FormButton open={() => setShown(true)}>{say("Add a network")}</FormButton>;
-  const exits = list.exits.filter((each) => !isOutside(each));
   return (
     <Form
-      work={add}
+      of="network"
+      rows={{
+        prefix: {
+          label: say("Prefix"),
+          hint: say("Private addresses behind the other router, such as 10.8.0.0/24."),
+        },
+        name: { label: say("Name"), required: true },
+        exit: {
+          label: say("Exit"),
+          options: [
+            { value: "", text: defaultText(exitOf(list.default_exit)) },
+            ...optionsOf(list.exits.filter((each) => !isOutside(each))),
+          ],
+        },
+      }}
+      work={async ({ prefix, name, exit }) => {
+        await change("PUT", devicePath({ id: prefix }), { name, exit });
+        await refresh("devices");
+        return say("{prefix} is in the list now.", { prefix });
+      }}
       submit={say("Add the network")}
       doing={say("Adding…")}
       buttons={
@@ -83,24 +89,6 @@ function Add({ list }: { list: DeviceList }) {
           {say("Close")}
         </button>
       }
-    >
-      <Field
-        label={say("Prefix")}
-        hint={say("Private addresses behind the other router, such as 10.8.0.0/24.")}
-        value={prefix}
-        onValue={setPrefix}
-        required
-      />
-      <Field label={say("Name")} value={name} onValue={setName} maxLength={MAX_NAME_CHARACTERS} required />
-      <Select
-        label={say("Exit")}
-        value={exit}
-        onValue={setExit}
-        options={[
-          { value: "", text: defaultText(exitOf(list.default_exit)) },
-          ...exits.map((each) => ({ value: each, text: exitOf(each).text })),
-        ]}
-      />
-    </Form>
+    />
   );
 }

@@ -1,7 +1,9 @@
 import { useContext, useId } from "preact/hooks";
 import type { Day } from "../../../schedules/schema.ts";
-import { say, WORDS } from "../../language.ts";
-import { FaultText } from "../../parts/form.tsx";
+import { wordsIn } from "../../destination.ts";
+import { WORDS } from "../../language.ts";
+import { FaultText } from "../../parts/field.tsx";
+import type { Drawn } from "../../parts/form.tsx";
 import { FormLacks } from "../../parts/lacks.ts";
 import { DAYS } from "../../schedule.ts";
 
@@ -10,29 +12,25 @@ const DAY_MS = 86_400_000;
 const FIRST_MONDAY = 4;
 const SHORT = new Intl.DateTimeFormat(WORDS, { weekday: "short", timeZone: "UTC" });
 
-interface DaysProps {
-  /** "from 20:00 to 23:00" begins on these days. */
-  value: readonly Day[];
-  onValue: (days: Day[]) => void;
-  fault: string | null;
-}
-
-/** Days of the week, to be ticked. */
-export function Days({ value, onValue, ...props }: DaysProps) {
+/** Days of the week, to be ticked: "from 20:00 to 23:00" begins on them. */
+export function Days({ label, value, onValue, ...props }: Drawn) {
   const id = useId();
   const fault = useContext(FormLacks).get("days") ?? props.fault;
-  const toggle = (day: Day, isOn: boolean) =>
-    onValue(DAYS.map(([each]) => each).filter((each) => (each === day ? isOn : value.includes(each))));
+  const chosen = wordsIn(value);
+  const toggle = (day: Day, isOn: boolean) => {
+    const days = DAYS.map(([each]) => each).filter((each) => (each === day ? isOn : chosen.includes(each)));
+    onValue(days.join(" "));
+  };
   return (
     <fieldset class="field week" aria-describedby={fault === null ? undefined : id}>
-      <legend>{say("Days on which it begins")}</legend>
+      <legend>{label}</legend>
       <div class="choices">
         {DAYS.map(([day, name], at) => (
           <label key={day} class="day-choice">
             <input
               type="checkbox"
               name="days"
-              checked={value.includes(day)}
+              checked={chosen.includes(day)}
               aria-label={name}
               // Before the form draws it again, which takes its faults away at this event.
               onInput={({ currentTarget }) => toggle(day, currentTarget.checked)}

@@ -1,15 +1,16 @@
+import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
 import type { ShownSettings } from "../../../http/settings-schema.ts";
 import { type Action, useAction } from "../../action.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
-import { isNetwork, isRemote, titleOf } from "../../exit.ts";
+import { deviceOptions, isNetwork, isRemote, titleOf } from "../../exit.ts";
 import { listOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { devicePath } from "../../parts/device-exit.tsx";
-import { useFields } from "../../parts/fields.ts";
-import { Field, Form, Select } from "../../parts/form.tsx";
+import { Field } from "../../parts/field.tsx";
+import { Form } from "../../parts/form.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
 
 /** Which addresses devices get, if they get them from the gateway. */
@@ -50,18 +51,20 @@ function rangeText(ranges: Ranges): string {
 const IPV4 = /^[0-9]{1,3}(\.[0-9]{1,3}){3}$/;
 
 function Range({ of: range, command }: { of: Ranges[number] | undefined; command: string }) {
-  const { texts, bind } = useFields({ from: range?.from ?? "", to: range?.to ?? "" });
-  const isRange = IPV4.test(texts.from) && IPV4.test(texts.to);
-  const isSame = texts.from === range?.from && texts.to === range?.to;
+  const [from, setFrom] = useState(range?.from ?? "");
+  const [to, setTo] = useState(range?.to ?? "");
+  const isRange = IPV4.test(from) && IPV4.test(to);
+  const isSame = from === range?.from && to === range?.to;
   return (
     <>
       <Field
         label={say("First address")}
         hint={say("One of the addresses that devices get; such as 192.168.1.100.")}
-        {...bind("from")}
+        value={from}
+        onValue={setFrom}
       />
-      <Field label={say("Last address")} {...bind("to")} />
-      {isRange && !isSame && <OnGateway commands={[`${command} --dhcp ${texts.from}-${texts.to}`]} />}
+      <Field label={say("Last address")} value={to} onValue={setTo} />
+      {isRange && !isSame && <OnGateway commands={[`${command} --dhcp ${from}-${to}`]} />}
       {isSame && <p class="quiet">{say("Type others, and the command that changes them appears here.")}</p>}
     </>
   );
@@ -116,29 +119,29 @@ function Row({ of: device, action }: { of: Device; action: Action }) {
 }
 
 function Fix({ devices, action }: { devices: DeviceList["devices"]; action: Action }) {
-  const { texts, faults, bind, set } = useFields({ device: "", address: "" });
-  const device = devices.find(({ id }) => id === texts.device) ?? devices[0];
-  if (device === undefined) return null;
-  const fix = async () => {
-    const address = texts.address.trim();
-    await give(device, address);
-    set({ address: "" });
-    return say("{device} gets {address} from its next lease on.", { device: titleOf(device), address });
-  };
   return (
-    <Form work={fix} submit={say("Fix the address")} doing={say("Saving…")} action={action} faults={faults}>
-      <Select
-        label={say("Device with this address")}
-        {...bind("device")}
-        value={device.id}
-        options={devices.map((each) => ({ value: each.id, text: titleOf(each) }))}
-      />
-      <Field label={say("Its address")} required {...bind("address")} />
-    </Form>
+    <Form<"device", "device">
+      of="device"
+      rows={{
+        device: { label: say("Device with this address"), options: deviceOptions(devices) },
+        address: { label: say("Its address"), required: true },
+      }}
+      work={async ({ device: id, address = null }) => {
+        const device = devices.find((each) => each.id === id);
+        await give({ id }, address);
+        return say("{device} gets {address} from its next lease on.", {
+          device: device === undefined ? id : titleOf(device),
+          address: address ?? "",
+        });
+      }}
+      submit={say("Fix the address")}
+      doing={say("Saving…")}
+      action={action}
+    />
   );
 }
 
-async function give(device: Device, address: string | null): Promise<void> {
+async function give(device: Pick<Device, "id">, address: string | null): Promise<void> {
   await change("PUT", devicePath(device), { address });
   // No event says that.
   await refresh("devices");

@@ -3,9 +3,9 @@ import type { BackupFile } from "../../../http/backup-schema.ts";
 import { LEAST_PASSPHRASE_CHARACTERS } from "../../../shared/bounds.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
+import type { Fault } from "../../fault.ts";
 import { say } from "../../language.ts";
-import { useFields } from "../../parts/fields.ts";
-import { Field, Form } from "../../parts/form.tsx";
+import { Form } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { useObjectUrl } from "../../parts/object-url.ts";
 import { OnGateway } from "../../parts/on-gateway.tsx";
@@ -44,35 +44,38 @@ function FromTheGateway() {
 }
 
 function Make({ onMade }: { onMade: (text: string | null) => void }) {
-  const { texts, faults, bind, clear } = useFields({ passphrase: "", again: "" });
-  const { passphrase, again } = texts;
-  const make = async () => {
-    onMade(null);
-    const file = await change<BackupFile>("POST", "backup", { passphrase });
-    onMade(`${JSON.stringify(file, null, 1)}\n`);
-    clear();
-  };
-  const check = () => {
-    if ([...passphrase].length < LEAST_PASSPHRASE_CHARACTERS)
-      return {
-        field: "passphrase",
-        text: say("It must have at least {count, plural, one {# character} other {# characters}}.", {
-          count: LEAST_PASSPHRASE_CHARACTERS,
-        }),
-      };
-    return again === passphrase ? null : { field: "again", text: say("The two do not match.") };
-  };
   return (
-    <Form work={make} submit={say("Make a backup")} doing={say("Encrypting…")} faults={faults} check={check}>
-      <Field
-        label={say("Passphrase of the backup")}
-        hint={say("Without it, nobody can read the file, not even you.")}
-        type="password"
-        {...bind("passphrase")}
-      />
-      <Field label={say("Once more")} type="password" {...bind("again")} />
-    </Form>
+    <Form<"backup", "again">
+      of="backup"
+      rows={{
+        passphrase: {
+          label: say("Passphrase of the backup"),
+          hint: say("Without it, nobody can read the file, not even you."),
+          type: "password",
+        },
+        again: { label: say("Once more"), type: "password", required: true },
+      }}
+      check={lackOf}
+      work={async ({ passphrase }) => {
+        onMade(null);
+        const file = await change<BackupFile>("POST", "backup", { passphrase });
+        onMade(`${JSON.stringify(file, null, 1)}\n`);
+      }}
+      submit={say("Make a backup")}
+      doing={say("Encrypting…")}
+    />
   );
+}
+
+function lackOf({ passphrase, again }: { passphrase: string; again: string }): Fault<string> | null {
+  if ([...passphrase].length < LEAST_PASSPHRASE_CHARACTERS)
+    return {
+      field: "passphrase",
+      text: say("It must have at least {count, plural, one {# character} other {# characters}}.", {
+        count: LEAST_PASSPHRASE_CHARACTERS,
+      }),
+    };
+  return again === passphrase ? null : { field: "again", text: say("The two do not match.") };
 }
 
 function Save({ text }: { text: string }) {

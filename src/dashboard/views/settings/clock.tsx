@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { change } from "../../api.ts";
 import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
-import { Select } from "../../parts/form.tsx";
+import { Select } from "../../parts/field.tsx";
 import { Say } from "../../parts/say.tsx";
 
 /** The time zone of schedules: that of the gateway's clock, or another one. */

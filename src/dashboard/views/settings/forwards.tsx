@@ -1,16 +1,13 @@
-import type { Forward, ForwardProtocol } from "../../../forwards/schema.ts";
+import type { Forward } from "../../../forwards/schema.ts";
 import { type Action, useAction } from "../../action.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
-import { isNetwork, isRemote, titleOf } from "../../exit.ts";
+import { deviceOptions, isNetwork, isRemote } from "../../exit.ts";
 import { reachSentence } from "../../forward.ts";
 import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
-import { useFields } from "../../parts/fields.ts";
-import { Field, Form, Select } from "../../parts/form.tsx";
+import { Form } from "../../parts/form.tsx";
 import { Pending } from "../../parts/pending.tsx";
-
-const MAX_PORT = 65_535;
 
 /** Ports of the VPN's servers that lead to devices at home. */
 export function Forwards() {
@@ -94,69 +91,50 @@ function Row({ of: forward, action }: { of: Forward; action: Action }) {
   );
 }
 
-const PROTOCOLS: Readonly<Record<string, readonly ForwardProtocol[]>> = {
-  both: ["tcp", "udp"],
-  tcp: ["tcp"],
-  udp: ["udp"],
-};
-
 function Add({ action }: { action: Action }) {
-  const { texts, faults, bind, set } = useFields({ device: "", protocol: "both", port: "", external: "" });
   const devices = (knownOf(useAnswer("devices"))?.devices ?? []).filter(
     (each) => !isNetwork(each) && !isRemote(each),
   );
-  const device = texts.device || (devices[0]?.id ?? "");
-  const add = async () => {
-    const body = texts.external === "" ? {} : { external: Number(texts.external) };
-    const said: string[] = [];
-    for (const protocol of PROTOCOLS[texts.protocol] ?? []) {
-      const id = { device, protocol, port: Number(texts.port) };
-      said.push(saidOf(await change<Forward>("PUT", pathTo(id), body)));
-    }
-    // What is opening is told once it is open.
-    void refresh("forwards");
-    set({ port: "", external: "" });
-    return said.join(" ");
-  };
   if (devices.length === 0)
     return (
       <p>{say("The gateway does not know any device yet. It will once one has used it as its router.")}</p>
     );
   return (
-    <Form work={add} submit={say("Forward the port")} doing={say("Opening…")} action={action} faults={faults}>
-      <Select
-        label={say("Device")}
-        {...bind("device")}
-        value={device}
-        options={devices.map((each) => ({ value: each.id, text: titleOf(each) }))}
-      />
-      <Field
-        label={say("Port on the device")}
-        hint={say("You find it in the program’s settings on the device.")}
-        type="number"
-        min={1}
-        max={MAX_PORT}
-        required
-        {...bind("port")}
-      />
-      <Select
-        label={say("Protocol")}
-        {...bind("protocol")}
-        options={[
-          { value: "both", text: say("TCP and UDP") },
-          { value: "tcp", text: "TCP" },
-          { value: "udp", text: "UDP" },
-        ]}
-      />
-      <Field
-        label={say("Port at the provider, if you have set one on its site")}
-        hint={say("If left empty, the gateway asks the provider for a port; not every provider opens one.")}
-        type="number"
-        min={1}
-        max={MAX_PORT}
-        {...bind("external")}
-      />
-    </Form>
+    <Form<"forward", "protocol">
+      of="forward"
+      rows={{
+        device: { label: say("Device"), options: deviceOptions(devices) },
+        port: {
+          label: say("Port on the device"),
+          hint: say("You find it in the program’s settings on the device."),
+        },
+        protocol: {
+          label: say("Protocol"),
+          options: [
+            { value: "both", text: say("TCP and UDP") },
+            { value: "tcp", text: "TCP" },
+            { value: "udp", text: "UDP" },
+          ],
+        },
+        external: {
+          label: say("Port at the provider, if you have set one on its site"),
+          hint: say("If left empty, the gateway asks the provider for a port; not every provider opens one."),
+        },
+      }}
+      work={async ({ device, protocol: chosen, port, external }) => {
+        const said: string[] = [];
+        for (const protocol of chosen === "both" ? ["tcp", "udp"] : [chosen]) {
+          const path = pathOf("forwards", device, protocol, String(port));
+          said.push(saidOf(await change<Forward>("PUT", path, { external })));
+        }
+        // What is opening is told once it is open.
+        void refresh("forwards");
+        return said.join(" ");
+      }}
+      submit={say("Forward the port")}
+      doing={say("Opening…")}
+      action={action}
+    />
   );
 }
 

@@ -1,9 +1,9 @@
+import { useState } from "preact/hooks";
 import type { ShownBroker, ShownSettings } from "../../../http/settings-schema.ts";
 import { sentenceFrom } from "../../../shared/words.ts";
 import { inItsWords } from "../../codes.ts";
 import { say } from "../../language.ts";
-import { useFields } from "../../parts/fields.ts";
-import { Field } from "../../parts/form.tsx";
+import { Field } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
 import { Told } from "../../parts/told.tsx";
@@ -76,9 +76,10 @@ const PLAIN = /^[A-Za-z0-9._-]+$/;
 const PLACE = /^[A-Za-z0-9._-]+(:[1-9][0-9]{0,4})?$/;
 
 function TurnOn({ command }: { command: string }) {
-  const { texts, bind } = useFields({ broker: "", user: "" });
-  const broker = PLACE.test(texts.broker.trim()) ? texts.broker.trim() : "192.168.1.10";
-  const user = PLAIN.test(texts.user.trim()) ? texts.user.trim() : "portcullis";
+  const [place, setPlace] = useState("");
+  const [name, setName] = useState("");
+  const broker = PLACE.test(place.trim()) ? place.trim() : "192.168.1.10";
+  const user = PLAIN.test(name.trim()) ? name.trim() : "portcullis";
   return (
     <>
       <p class="quiet">
@@ -89,9 +90,15 @@ function TurnOn({ command }: { command: string }) {
       <Field
         label={say("Address of the broker")}
         hint={say("On your network, such as 192.168.1.10.")}
-        {...bind("broker")}
+        value={place}
+        onValue={setPlace}
       />
-      <Field label={say("User at the broker")} hint={say("Such as portcullis.")} {...bind("user")} />
+      <Field
+        label={say("User at the broker")}
+        hint={say("Such as portcullis.")}
+        value={name}
+        onValue={setName}
+      />
       <OnGateway
         commands={[
           "cat >mqtt.password",

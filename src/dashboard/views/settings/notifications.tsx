@@ -1,5 +1,4 @@
 import type { ShownTarget, TestResults } from "../../../notifications/schema.ts";
-import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
 import { sentenceFrom } from "../../../shared/words.ts";
 import { type Action, useAction } from "../../action.ts";
 import { useAnswer } from "../../answers.ts";
@@ -7,8 +6,7 @@ import { change, pathOf } from "../../api.ts";
 import { inItsWords } from "../../codes.ts";
 import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
-import { useFields } from "../../parts/fields.ts";
-import { Field, Form } from "../../parts/form.tsx";
+import { Form } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { Told } from "../../parts/told.tsx";
@@ -114,29 +112,24 @@ function Test() {
 
 /** The address is sent once, and never shown again. */
 function Add() {
-  const { texts, faults, bind, clear } = useFields({ name: "", address: "" });
-  const add = async () => {
-    await change("POST", "notifications", { name: texts.name.trim(), address: texts.address.trim() });
-    clear();
-    return say("Added. Send a test message to see whether it arrives.");
-  };
   return (
-    <Form work={add} submit={say("Add")} doing={say("Adding…")} faults={faults}>
-      <Field
-        label={say("Name")}
-        hint={say("The name it should have here, such as phone.")}
-        maxLength={MAX_NAME_CHARACTERS}
-        required
-        {...bind("name")}
-      />
-      <Field
-        label={say("Address")}
-        hint={say(
-          "ntfy://ntfy.sh/your-topic, ntfy://:token@host/topic, gotify://host/token, or an https address. Whoever knows it can read your messages or write to you, so it is not shown again.",
-        )}
-        required
-        {...bind("address")}
-      />
-    </Form>
+    <Form
+      of="notification"
+      rows={{
+        name: { label: say("Name"), hint: say("The name it should have here, such as phone.") },
+        address: {
+          label: say("Address"),
+          hint: say(
+            "ntfy://ntfy.sh/your-topic, ntfy://:token@host/topic, gotify://host/token, or an https address. Whoever knows it can read your messages or write to you, so it is not shown again.",
+          ),
+        },
+      }}
+      work={async (given) => {
+        await change("POST", "notifications", given);
+        return say("Added. Send a test message to see whether it arrives.");
+      }}
+      submit={say("Add")}
+      doing={say("Adding…")}
+    />
   );
 }

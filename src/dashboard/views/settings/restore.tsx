@@ -10,8 +10,7 @@ import { inItsWords } from "../../codes.ts";
 import { timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
-import { useFields } from "../../parts/fields.ts";
-import { Field, Form } from "../../parts/form.tsx";
+import { Form } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
 import { Told } from "../../parts/told.tsx";
@@ -107,19 +106,23 @@ function parsed(text: string): unknown {
 }
 
 function Look(props: { chosen: Chosen; onShown: (given: Given, preview: RestorePreview) => void }) {
-  const { chosen, onShown } = props;
-  const { texts, faults, bind } = useFields({ passphrase: "" });
-  const look = async () => {
-    const given = { backup: chosen.backup, ...(chosen.isEncrypted && texts) };
-    onShown(given, await change<RestorePreview>("POST", "restore/preview", given));
-  };
+  const { backup, name, isEncrypted } = props.chosen;
   return (
-    <Form work={look} submit={say("Show what it changes")} doing={say("Reading…")} faults={faults}>
-      <p>{chosen.name}</p>
-      {chosen.isEncrypted && (
-        <Field label={say("Its passphrase")} type="password" required {...bind("passphrase")} />
-      )}
-    </Form>
+    <>
+      <p>{name}</p>
+      <Form
+        of="restore"
+        rows={{
+          passphrase: isEncrypted && { label: say("Its passphrase"), type: "password", required: true },
+        }}
+        work={async ({ passphrase }) => {
+          const given = { backup, ...(passphrase !== undefined && { passphrase }) };
+          props.onShown(given, await change<RestorePreview>("POST", "restore/preview", given));
+        }}
+        submit={say("Show what it changes")}
+        doing={say("Reading…")}
+      />
+    </>
   );
 }
 

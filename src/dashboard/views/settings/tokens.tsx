@@ -1,6 +1,5 @@
 import { useState } from "preact/hooks";
 import type { NewToken, ShownToken, TokenList } from "../../../access/schema.ts";
-import { MAX_NAME_CHARACTERS } from "../../../shared/bounds.ts";
 import { type Action, useAction } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
@@ -9,8 +8,7 @@ import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Command } from "../../parts/command.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
-import { useFields } from "../../parts/fields.ts";
-import { Field, Form, Select } from "../../parts/form.tsx";
+import { Form } from "../../parts/form.tsx";
 import { OnGateway, useSetup } from "../../parts/on-gateway.tsx";
 import { Pending } from "../../parts/pending.tsx";
 
@@ -117,31 +115,27 @@ function Row({ token: { name, read_only, created_at }, action, isOwn, isFixed }:
 }
 
 function Make({ onMade }: { onMade: (token: NewToken) => void }) {
-  const { texts, faults, bind, set } = useFields({ name: "", rights: "read" });
-  const make = async () => {
-    const body = { name: texts.name.trim(), read_only: texts.rights === "read" };
-    onMade(await change<NewToken>("POST", "tokens", body));
-    set({ name: "" });
-  };
   return (
-    <Form work={make} submit={say("Make a token")} doing={say("Making…")} faults={faults}>
-      <Field
-        label={say("Name of the new token")}
-        hint={say("One for each client, such as tablet or prometheus.")}
-        maxLength={MAX_NAME_CHARACTERS}
-        required
-        {...bind("name")}
-      />
-      <Select
-        label={say("Rights")}
-        hint={say("Whoever may change things may also make and remove tokens.")}
-        {...bind("rights")}
-        options={[
-          { value: "read", text: say("Read only") },
-          { value: "all", text: say("Read and change") },
-        ]}
-      />
-    </Form>
+    <Form
+      of="token"
+      rows={{
+        name: {
+          label: say("Name of the new token"),
+          hint: say("One for each client, such as tablet or prometheus."),
+        },
+        read_only: {
+          label: say("Rights"),
+          hint: say("Whoever may change things may also make and remove tokens."),
+          options: [
+            { value: "true", text: say("Read only") },
+            { value: "false", text: say("Read and change") },
+          ],
+        },
+      }}
+      work={async (given) => onMade(await change<NewToken>("POST", "tokens", given))}
+      submit={say("Make a token")}
+      doing={say("Making…")}
+    />
   );
 }
 

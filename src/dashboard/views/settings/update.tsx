@@ -1,7 +1,7 @@
+import { useState } from "preact/hooks";
 import type { ShownSettings } from "../../../http/settings-schema.ts";
 import { say } from "../../language.ts";
-import { useFields } from "../../parts/fields.ts";
-import { Field } from "../../parts/form.tsx";
+import { Field } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
 import { Say } from "../../parts/say.tsx";
@@ -11,8 +11,8 @@ const PLACE = /^https:\/\/[A-Za-z0-9.:/_-]+$/;
 
 /** The version that runs, and how another one gets here. */
 export function Update({ of: { version, command, upgrade } }: { of: ShownSettings }) {
-  const { texts, bind } = useFields({ release: "" });
-  const given = texts.release.trim();
+  const [release, setRelease] = useState("");
+  const given = release.trim();
   const isPlace = PLACE.test(given);
   const place = isPlace ? given.replace(/\/*$/, "/") : "https://example.org/portcullis/1.2.3/";
   return (
@@ -35,7 +35,8 @@ export function Update({ of: { version, command, upgrade } }: { of: ShownSetting
       <Field
         label={say("Address of a release")}
         hint={say("The folder and its files, from whoever gave you Portcullis.")}
-        {...bind("release")}
+        value={release}
+        onValue={setRelease}
         fault={
           given === "" || isPlace ? null : say("It must begin with https://, and have no spaces or quotes.")
         }

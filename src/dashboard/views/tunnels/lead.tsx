@@ -1,6 +1,4 @@
-import { useState } from "preact/hooks";
 import type { Provider, Quantum } from "../../../servers/schema.ts";
-import { TUNNEL_NAME } from "../../../shared/bounds.ts";
 import { standingOf } from "../../../shared/verdict.ts";
 import type { Order } from "../../../tunnel/order.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
@@ -10,8 +8,8 @@ import { change, pathOf } from "../../api.ts";
 import { say } from "../../language.ts";
 import { targetsText } from "../../order.ts";
 import { Dialog } from "../../parts/dialog.tsx";
-import { Field, Form, Select } from "../../parts/form.tsx";
-import type { Option } from "../../parts/options.tsx";
+import { Form } from "../../parts/form.tsx";
+import type { Option } from "../../parts/option.ts";
 import { PROVIDERS, ServerField } from "./server-field.tsx";
 
 interface LeadProps {
@@ -29,59 +27,43 @@ const KEYS: readonly Option<Quantum>[] = [
 
 /** Asks where a tunnel should lead, and stays open until it is connected or the reason why not is shown. */
 export function Lead({ row, action, onClose }: LeadProps) {
-  const current = knownOf(useAnswer("servers/counts"))?.current ?? "managed";
-  const [name, setName] = useState(row?.name ?? "");
-  const [chosen, setProvider] = useState<Provider | null>(row?.provider ?? null);
-  const [server, setServer] = useState("");
-  const [quantum, setQuantum] = useState<Quantum>(row?.wanted_quantum ?? "off");
-  const provider = chosen ?? current;
-  const lead = async () => {
-    await change("PUT", pathOf("tunnels", name.trim()), {
-      provider,
-      server: server.trim(),
-      ...(quantum !== (row?.wanted_quantum ?? "off") && { quantum }),
-    });
-    onClose();
-    return say("The {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} is connected.", {
-      tunnel: name.trim(),
-    });
-  };
+  const current = row?.provider ?? knownOf(useAnswer("servers/counts"))?.current ?? "managed";
+  const before = row?.wanted_quantum ?? "off";
   return (
     <Dialog title={row === undefined ? say("Add a tunnel") : titleOf(row)} onClose={onClose}>
       <Form
-        action={action}
-        work={lead}
+        of="tunnel"
+        rows={({ provider = current }) => ({
+          name: row === undefined && {
+            label: say("Name"),
+            hint: say("Up to 32 of a to z, 0 to 9 and -, such as tv."),
+            title: say("up to 32 of a to z, 0 to 9 and -"),
+          },
+          provider: { label: say("Servers from"), value: current, options: PROVIDERS },
+          server: {
+            label: say("Server, city or country"),
+            hint: say("For a city or a country, the nearest server is used."),
+            draw: (field) => <ServerField {...field} provider={provider as Provider} />,
+          },
+          quantum: (provider === "managed" || before === "require") && {
+            label: say("Quantum-resistant keys"),
+            hint: say("Only Mullvad’s servers have them."),
+            value: before,
+            options: KEYS,
+          },
+        })}
+        work={async ({ name, quantum, ...to }) => {
+          const tunnel = row?.name ?? name;
+          await change("PUT", pathOf("tunnels", tunnel), { ...to, ...(quantum !== before && { quantum }) });
+          onClose();
+          return say("The {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} is connected.", {
+            tunnel,
+          });
+        }}
         submit={say(row === undefined ? "Add and connect" : "Connect")}
-        doing={say("Connecting to {place}…", { place: server.trim() })}
+        doing={({ server = "" }) => say("Connecting to {place}…", { place: server.trim() })}
+        action={action}
       >
-        {row === undefined && (
-          <Field
-            label={say("Name")}
-            hint={say("Up to 32 of a to z, 0 to 9 and -, such as tv.")}
-            value={name}
-            onValue={setName}
-            pattern={TUNNEL_NAME}
-            title={say("up to 32 of a to z, 0 to 9 and -")}
-            required
-          />
-        )}
-        <Select label={say("Servers from")} value={provider} onValue={setProvider} options={PROVIDERS} />
-        <ServerField
-          label={say("Server, city or country")}
-          hint={say("For a city or a country, the nearest server is used.")}
-          provider={provider}
-          value={server}
-          onValue={setServer}
-        />
-        {(provider === "managed" || row?.wanted_quantum === "require") && (
-          <Select
-            label={say("Quantum-resistant keys")}
-            hint={say("Only Mullvad’s servers have them.")}
-            value={quantum}
-            onValue={setQuantum}
-            options={KEYS}
-          />
-        )}
         {row?.order !== undefined && <p>{whatEnds(row.order)}</p>}
         {row !== undefined && <p class="quiet small">{whatMovingDoes(row)}</p>}
       </Form>

@@ -1,9 +1,9 @@
-import { useId, useMemo } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { say } from "../../language.ts";
-import { Field } from "../../parts/form.tsx";
-import type { Option } from "../../parts/options.tsx";
+import { Field } from "../../parts/field.tsx";
+import type { Option } from "../../parts/option.ts";
 import { type Target, targetsIn } from "./targets.ts";
 
 export const PROVIDERS: readonly Option<Provider>[] = [
@@ -17,7 +17,7 @@ const MAX_SUGGESTIONS = 20;
 
 interface ServerFieldProps {
   label: string;
-  hint?: string;
+  hint?: string | undefined;
   provider: Provider;
   value: string;
   onValue: (value: string) => void;
@@ -30,25 +30,16 @@ interface ServerFieldProps {
 /** A server or a place, with those suggested that are known and contain what was typed. */
 export function ServerField({ provider, isOptional, ...field }: ServerFieldProps) {
   const { value } = field;
-  const id = useId();
   const servers = knownOf(useAnswer("servers"));
   const favourites = knownOf(useAnswer("favourites"));
   // There may be thousands of servers, and several such fields.
   const found = useMemo(() => {
     const typed = value.toLowerCase();
     const isIt = ({ name, detail }: Target) => `${name} ${detail}`.toLowerCase().includes(typed);
-    return targetsIn(provider, servers, favourites).filter(isIt).slice(0, MAX_SUGGESTIONS);
+    return targetsIn(provider, servers, favourites)
+      .filter(isIt)
+      .slice(0, MAX_SUGGESTIONS)
+      .map(({ name, detail }) => ({ value: name, text: detail }));
   }, [provider, value, servers, favourites]);
-  return (
-    <>
-      <Field {...field} list={id} required={isOptional !== true} />
-      <datalist id={id}>
-        {found.map(({ name, detail }) => (
-          <option key={name} value={name}>
-            {detail}
-          </option>
-        ))}
-      </datalist>
-    </>
-  );
+  return <Field {...field} suggestions={found} required={isOptional !== true} />;
 }

@@ -1,12 +1,10 @@
-import { useState } from "preact/hooks";
-import { MAX_URL_CHARACTERS, SPEED_BOUNDS } from "../../../shared/bounds.ts";
+import { SPEED_BOUNDS } from "../../../shared/bounds.ts";
 import type { SpeedResult, SpeedTestList } from "../../../speed/schema.ts";
-import { useAction } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { bitRateOf, bytesOf, timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
-import { Field, Form, Select } from "../../parts/form.tsx";
+import { Form } from "../../parts/form.tsx";
 
 /** What an address looks like, in every language. */
 const EXAMPLE = "https://speed.example.com/100MB.bin";
@@ -14,15 +12,7 @@ const BITS_PER_MEGABIT = 1_000_000;
 
 /** Measures a tunnel by a download that a person asks for. */
 export function Speed({ tunnels }: { tunnels: readonly string[] }) {
-  const action = useAction();
-  const [url, setUrl] = useState("");
-  const [chosen, setChosen] = useState("main");
   const tests = knownOf(useAnswer("speed-tests"));
-  const tunnel = tunnels.includes(chosen) ? chosen : "main";
-  const work = async () => {
-    const { mbit_per_second } = await change<SpeedResult>("POST", "speed-tests", { url, tunnel });
-    return say("{tunnel}: {rate}", { tunnel, rate: megabitsOf(mbit_per_second) });
-  };
   return (
     <section class="card words">
       <h2>{say("Speed test")}</h2>
@@ -32,24 +22,24 @@ export function Speed({ tunnels }: { tunnels: readonly string[] }) {
           { seconds: SPEED_BOUNDS.seconds.usual, megabytes: SPEED_BOUNDS.megabytes.usual },
         )}
       </p>
-      <Form action={action} work={work} submit={say("Measure")} doing={say("Measuring…")}>
-        <Field
-          label={say("Address of a large file")}
-          hint={EXAMPLE}
-          required
-          maxLength={MAX_URL_CHARACTERS}
-          pattern="https://.+"
-          title={say("An https address")}
-          value={url}
-          onValue={setUrl}
-        />
-        <Select
-          label={say("Tunnel")}
-          value={tunnel}
-          onValue={setChosen}
-          options={tunnels.map((value) => ({ value, text: value }))}
-        />
-      </Form>
+      <Form
+        of="speedTest"
+        rows={{
+          url: {
+            label: say("Address of a large file"),
+            hint: EXAMPLE,
+            pattern: "https://.+",
+            title: say("An https address"),
+          },
+          tunnel: { label: say("Tunnel"), options: tunnels.map((value) => ({ value, text: value })) },
+        }}
+        work={async (given) => {
+          const { mbit_per_second } = await change<SpeedResult>("POST", "speed-tests", given);
+          return say("{tunnel}: {rate}", { tunnel: given.tunnel ?? "", rate: megabitsOf(mbit_per_second) });
+        }}
+        submit={say("Measure")}
+        doing={say("Measuring…")}
+      />
       {tests !== null && <Tests of={tests} />}
     </section>
   );

@@ -9,7 +9,8 @@ import { change, pathOf } from "../../api.ts";
 import { say } from "../../language.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { type Faults, useFaults } from "../../parts/faults.ts";
-import { Field, Form, Select } from "../../parts/form.tsx";
+import { Field, Select } from "../../parts/field.tsx";
+import { FormFrame } from "../../parts/form-frame.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Ordered } from "../../parts/ordered.tsx";
 import { PROVIDER_TITLES } from "../../titles.ts";
@@ -62,7 +63,13 @@ export function TargetsInOrder({ row, action, onClose }: TargetsInOrderProps) {
       })}
       onClose={onClose}
     >
-      <Form action={action} faults={faults} work={lead} submit={say("Connect")} doing={say("Connecting…")}>
+      <FormFrame
+        action={action}
+        faults={faults}
+        work={lead}
+        submit={say("Connect")}
+        doing={say("Connecting…")}
+      >
         <p class="quiet">
           {say(
             "A server, or a city or a country for the nearest server there. If a target stops answering, the others are tried, the best first.",
@@ -97,7 +104,7 @@ export function TargetsInOrder({ row, action, onClose }: TargetsInOrderProps) {
             <p key={text}>{text}</p>
           ))}
         </div>
-      </Form>
+      </FormFrame>
     </Dialog>
   );
 }
