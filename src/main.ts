@@ -90,7 +90,7 @@ function addKillSwitchCommands(): void {
         wanted,
         wanted === "on"
           ? "turn the kill switch on"
-          : "turn the kill switch off: traffic may leave outside the tunnel",
+          : "turn the kill switch off: traffic might leave outside the tunnel",
         killswitch,
       ),
       async (settings) => {

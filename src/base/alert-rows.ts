@@ -87,7 +87,7 @@ export const ALERTS = {
   },
   lan_route: {
     ...{ cause: "LAN route", level: "urgent", kind: "fault" },
-    title: "a route of the machine leads to a part of the LAN by another interface; it is not used",
+    title: "a route of the machine leads to a part of the LAN over another interface; it is not used",
     text: `A route leads to a part of the LAN by another interface, and is not used: {route}${AND_MORE}. A DHCP server or a router on that network has set it, by mistake or to listen (CVE-2024-3661); if that network has the LAN's own addresses, give the LAN others.`,
   },
   lan_route_gone: {
@@ -118,7 +118,7 @@ export const ALERTS = {
   other_router: {
     ...{ cause: "other router", level: "urgent", kind: "fault" },
     title: "another router or DHCP server of the LAN leads devices past the tunnel",
-    text: "Devices may leave outside the tunnel: {reason}.",
+    text: "Devices might leave outside the tunnel: {reason}.",
   },
   other_router_gone: {
     ...{ cause: "other router", level: "quiet", kind: "over" },
@@ -140,7 +140,7 @@ export const ALERTS = {
     title: "the kernel refuses a part of the protection",
     texts: {
       refused: "The kernel refused a part of the kill switch: {reason}",
-      late: "A part of the kill switch may be missing from the kernel: {reason}",
+      late: "A part of the kill switch might be missing from the kernel: {reason}",
     },
   },
   protection_restored: {
@@ -151,7 +151,7 @@ export const ALERTS = {
   killswitch_off: {
     ...{ cause: "kill switch", level: "urgent", kind: "fault" },
     title: "the operator has turned the kill switch off",
-    text: "The kill switch has been turned off: traffic may leave outside the tunnel.",
+    text: "The kill switch has been turned off: traffic might leave outside the tunnel.",
   },
   killswitch_on: {
     ...{ cause: "kill switch", level: "quiet", kind: "over" },
@@ -172,28 +172,28 @@ export const ALERTS = {
   },
   remote_changed: {
     ...{ cause: "remote access", level: "normal", kind: "news" },
-    title: "remote access was turned on or off, or a device may come in from the road or no longer",
+    title: "remote access was turned on or off, or a device was added or removed",
     texts: {
       on: "Remote access is on: devices may come in at port {port}.",
-      off: "Remote access is off: no device comes in from the road.",
-      added: "{device} may come in from the road.",
-      removed: "{device} no longer comes in from the road.",
+      off: "Remote access is off: no device away from home can connect.",
+      added: "{device} may connect from outside.",
+      removed: "{device} may no longer connect from outside.",
     },
   },
   remote_lost: {
     ...{ cause: "way in", level: "normal", kind: "fault", after: "outage" },
-    title: "no device can come in from the road",
-    text: "Devices on the road cannot come in: {reason}.",
+    title: "no device away from home can connect",
+    text: "Devices away from home cannot connect: {reason}.",
   },
   remote_found: {
     ...{ cause: "way in", level: "quiet", kind: "over" },
-    title: "devices can come in from the road again",
-    text: "Devices on the road can come in again.",
+    title: "devices away from home can connect again",
+    text: "Devices away from home can connect again.",
   },
   remote_moved: {
     ...{ cause: "way in", level: "urgent", kind: "fault" },
-    title: "devices on the road must call another address",
-    text: "Devices on the road must call {endpoint} now, and no longer {former}: change the endpoint in their WireGuard apps, or remove and add them again.",
+    title: "devices away from home must use another endpoint",
+    text: "Devices away from home must use the endpoint {endpoint} now, and no longer {former}: change the endpoint in their WireGuard apps, or remove and add them again.",
   },
   account_changed: {
     ...{ cause: "account", level: "normal", kind: "news" },
@@ -296,7 +296,7 @@ export const ALERTS = {
   },
   exit_moved: {
     ...{ cause: "exits in order", level: "quiet", kind: "news", after: "outage" },
-    title: "devices with several exits leave by another of them",
+    title: "devices with several exits use another of them",
     texts: {
       up: `Moved from {from} to {to}, because {to} is up: {devices}${AND_MORE}.`,
       down: `Moved from {from} to {to}, because {from} is down: {devices}${AND_MORE}.`,

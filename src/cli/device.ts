@@ -46,7 +46,7 @@ const CHANGES: Record<string, (text: string, end?: string) => Change> = {
       ? { body: { exit: only }, told: (title) => `The exit of ${title} is now ${printable(only)}.` }
       : {
           body: { exit: exits },
-          told: (title) => `${title} now leaves by the first of these that is up: ${order}.`,
+          told: (title) => `${title} now uses the first of these that is up: ${order}.`,
         };
   },
   address: (text) => ({

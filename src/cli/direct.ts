@@ -36,7 +36,7 @@ async function directOffline(settings: Settings, wanted?: "on" | "off"): Promise
 
 function textOf({ allowed, devices }: Direct): string {
   if (!allowed)
-    return "The exit direct is not allowed: every device leaves by a tunnel, or not at all.\nTo allow it: sudo portcullis direct on\n";
+    return "The exit direct is not allowed: every device goes through a tunnel, or nowhere.\nTo allow it: sudo portcullis direct on\n";
   const lines = devices.map(({ id, name }) => `  ${id}${name === null ? "" : `  ${printable(name)}`}\n`);
   const who =
     devices.length === 0

@@ -70,7 +70,7 @@ export function verdictOf({
     return `The kill switch is in place: ${whatReaches(direct, destinations === true)} the internet outside the tunnel.`;
   if (firewall) return "Half of the kill switch is in place: the firewall blocks, but routing would not.";
   if (routing) return "Half of the kill switch is in place: routing blocks, but the firewall would not.";
-  return "The kill switch is off: traffic may leave outside the tunnel.";
+  return "The kill switch is off: traffic might leave outside the tunnel.";
 }
 
 /** "only the direct devices reach": what root has let out. */

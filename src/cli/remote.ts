@@ -109,7 +109,7 @@ function textOf({ on, port, endpoint, through, error, ways, devices }: RemoteSta
       ? "No device may come in yet; to add one: portcullis remote add <name>\n"
       : list(["Device", "Exit", "State", "LAN", "Address"], devices.map(rowOf));
   if (!on)
-    return `Remote access is off: no device comes in from the road.\nTo turn it on: sudo portcullis remote on\n${devices.length === 0 ? "" : rows}`;
+    return `Remote access is off: no device away from home can connect.\nTo turn it on: sudo portcullis remote on\n${devices.length === 0 ? "" : rows}`;
   const way = through === null ? "the uplink" : `the ${tunnelTitle(through)}`;
   const where = endpoint === null ? "" : ` They call ${printable(endpoint)}.`;
   const trouble = error === null ? "" : `But no device can come in: ${printable(error)}.\n`;

@@ -114,7 +114,7 @@ function sentenceOf(event: Shown): string {
     case "forward_removed":
       return `port ${event.payload.port}/${event.payload.protocol} of ${printable(event.payload.device)}: no longer forwarded`;
     case "remote_update":
-      return `remote access is ${event.payload.on ? "on" : "off"}, ${event.payload.devices} devices on the road`;
+      return `remote access is ${event.payload.on ? "on" : "off"}, ${event.payload.devices} devices away from home`;
     case "destinations_update":
       return `${event.payload.count} rules for destinations`;
     case "dns_update":

@@ -35,17 +35,17 @@ export const DEVICE_FACTS = facts<SeenDevice>()({
   id: {
     schema: Type.String(),
     description:
-      "MAC address in lower case, or a prefix: behind another router of the LAN, or a device on the road",
+      "MAC address in lower case, or a prefix: behind another router of the LAN, or a device away from home",
     of: ({ id }) => id,
   },
   name: {
     schema: Type.String(),
-    description: "given by a person, else told by the device; empty if neither",
+    description: "chosen by a person, or else reported by the device; may be empty",
     of: ({ record, told }) => record.name ?? told ?? "",
   },
   named: {
     schema: Type.Boolean(),
-    description: "whether a person gave the name",
+    description: "whether a person chose the name",
     of: ({ record }) => record.name !== null,
   },
   addresses: {
@@ -66,14 +66,13 @@ export const DEVICE_FACTS = facts<SeenDevice>()({
   },
   exit_order: {
     schema: Type.Optional(Type.Array(Type.String())),
-    description:
-      "only of a device with several exits: in their order; exit is the first of them that is up, or the one where the device stays until then",
+    description: "only of a device with several exits: all of them, in order; `exit` is the one in use",
     // Also while a schedule has given it one exit: afterwards the order holds again.
     of: ({ record: { exit } }) => (exit !== null && exit.length > 1 ? exit.map(formatExit) : undefined),
   },
   assigned: {
     schema: Type.Boolean(),
-    description: "whether a person or a schedule chose the exit; else it is the default exit",
+    description: "whether a person or a schedule chose the exit; if not, it is the default exit",
     of: ({ record, isScheduled }) => record.exit !== null || isScheduled,
   },
   online: {
@@ -98,7 +97,7 @@ export const DEVICE_FACTS = facts<SeenDevice>()({
   },
   fixed_address: {
     schema: Type.Union([Type.String(), Type.Null()]),
-    description: "the IPv4 address that a person chose, and the gateway's DHCP server gives to it",
+    description: "the IPv4 address that the gateway's DHCP server gives it, by a person's choice",
     of: ({ record }) => record.address,
   },
   rate: {
@@ -114,7 +113,7 @@ export const DEVICE_FACTS = facts<SeenDevice>()({
   ...labels,
   kind: {
     schema: Type.Optional(Type.Literal("remote")),
-    description: "only of a device that comes in from the road",
+    description: "only of a device away from home",
     of: ({ isRemote }) => (isRemote ? ("remote" as const) : undefined),
   },
 });

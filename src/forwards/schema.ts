@@ -26,7 +26,7 @@ export const Forward = Type.Object(
       description: "the provider's public address, if it says so",
     }),
     tunnel: Type.Union([Type.String(), Type.Null()], {
-      description: "the tunnel by which the device leaves; null if it leaves by none",
+      description: "the tunnel that is the device's exit; null if it has none",
     }),
     opener: Type.Union([...Openers, Type.Null()], {
       description: "how the port is opened; null if nothing can open it",

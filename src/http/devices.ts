@@ -49,8 +49,7 @@ export const deviceRoutes = [
     path: "/api/devices/:id",
     id: "setDevice",
     summary: "Name a device, or set its exit, address, limit, quota, icon or group",
-    description:
-      "What is not given stays. The answer comes once none of its packets leaves by the former exit.",
+    description: "What is not given stays. The answer comes once none of its packets uses the former exit.",
     tag: "Devices",
     params,
     body: DeviceChange,

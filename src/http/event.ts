@@ -50,7 +50,7 @@ export const EVENTS = {
       { on: Type.Boolean(), devices: Type.Integer({ minimum: 0 }) },
       { additionalProperties: false },
     ),
-    "remote access was turned on or off, or a device on the road was added, changed or removed; devices is their number while it is on",
+    "remote access was turned on or off, or a device away from home was added, changed or removed; devices is their number while it is on",
   ),
   account_update: message(
     "account_update",

@@ -55,7 +55,7 @@ const OWN_METRICS: readonly MetricOf<Figures>[] = [
   },
   {
     name: "portcullis_devices",
-    help: "Known devices by exit, those on the road included.",
+    help: "Known devices by exit, those away from home included.",
     labels: ["exit"],
     of: ({ devices }) => devices.counts(),
   },

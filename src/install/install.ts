@@ -179,7 +179,7 @@ export function closingWords(
   return [
     firewall || routing
       ? "Portcullis is running and the kill switch is in place, now and from the start of each boot.\nNothing reaches the internet except through a tunnel."
-      : "Portcullis is running, but the kill switch is off: traffic may leave outside the tunnel. To turn it on: sudo portcullis killswitch on",
+      : "Portcullis is running, but the kill switch is off: traffic might leave outside the tunnel. To turn it on: sudo portcullis killswitch on",
     ...(`${port}` === FLAGS.port.fallback
       ? []
       : [`Commands:  export PORTCULLIS_URL=http://127.0.0.1:${port}`]),

@@ -32,7 +32,7 @@ export function deviceThing(
   return {
     key: deviceKey(id),
     name: name || id,
-    model: kind === "remote" ? "device on the road" : "device of the LAN",
+    model: kind === "remote" ? "device away from home" : "device of the LAN",
     components: {
       ...exitComponents("Exit", exits),
       ...componentsOf(DEVICE_FACTS),

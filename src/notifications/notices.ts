@@ -11,7 +11,7 @@ export const NOTICES = {
   notice_more: "({count} more like this)",
   notice_date: "{time} on {date}",
   outage_reason: "Reason: {reason}.",
-  outage_down: `${TUNNEL} has been down since {from}: nothing leaves by it.`,
+  outage_down: `${TUNNEL} has been down since {from}: nothing goes through it.`,
   outage_silent: `${TUNNEL} has carried nothing since {from}.{why} Try another server.`,
   outage_was_down: `${TUNNEL} was down from {from} to {until}.`,
   outage_was_silent: `${TUNNEL} carried nothing from {from} to {until}.`,

@@ -50,7 +50,7 @@ export type EntryPoint = Static<typeof EntryPoint>;
 /** GET /api/remote. */
 export const RemoteStatus = Type.Object(
   {
-    on: Type.Boolean({ description: "whether devices may come in from the road (portcullis remote on)" }),
+    on: Type.Boolean({ description: "whether remote access is on (portcullis remote on)" }),
     port: Type.Union([Type.Integer(), Type.Null()], { description: "the UDP port; null if it was never on" }),
     interface: Type.String(),
     public_key: Type.Union([Type.String(), Type.Null()], { description: "the gateway's" }),

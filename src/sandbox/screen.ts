@@ -14,7 +14,7 @@ export function screenOf(sandbox: Sandbox, port: number, bold: boolean): string 
 ${strong("Portcullis in a sandbox")}
 
 A home with a laptop, a TV, a camera, this gateway and a router, two VPN
-servers, an internet, and a phone on the road, all in network namespaces of
+servers, an internet, and a phone away from home, all in network namespaces of
 this machine. Nothing outside them is touched. Open a second terminal as root
 (sudo -s) and paste:
 
@@ -48,7 +48,7 @@ ${strong("4. Every device its own way out")}: the TV by a second tunnel, the cam
   tv curl http://${INTERNET.host4}/
   camera curl http://${INTERNET.host4}/
 
-${strong("5. A phone on the road")} comes home to the laptop, and leaves by Amsterdam.
+${strong("5. A phone away from home")} reaches the laptop, and goes through Amsterdam.
 
   portcullis remote on --endpoint ${HOME.name}
   (umask 077; portcullis remote add phone --file > phone.conf)

@@ -117,7 +117,7 @@ export interface Server {
 /** Optional, so that answers about a server that is reached directly do not mention it. */
 export const VIA = Type.String({
   minLength: 1,
-  description: "the server through which it is reached; missing if it is reached directly",
+  description: "the server through which it is reached; missing if directly",
 });
 
 /** A server that people have marked. */

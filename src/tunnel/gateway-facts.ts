@@ -36,12 +36,12 @@ const OWN = facts<SeenMain>()({
   },
   provider: {
     schema: Provider,
-    description: "the current one, also while a tunnel of another provider is up",
+    description: "the current one, even if a tunnel of another provider is up",
     of: ({ provider }) => provider,
   },
   uptime: {
     schema: Type.String({ examples: ["2h 34m"] }),
-    description: "the same as `uptime_seconds`, in hours and minutes",
+    description: "`uptime_seconds` in hours and minutes",
     of: (seen) => {
       const minutes = Math.floor(upSecondsOf(seen) / 60);
       return `${Math.floor(minutes / 60)}h ${minutes % 60}m`;
@@ -77,19 +77,19 @@ export const MAIN_FACTS = inOrder({ ...CONNECTION, ...OWN }, [
 export const ROOM_FACTS = facts<SeenGateway>()({
   direct_devices: {
     schema: Type.Integer({ minimum: 0 }),
-    description: "how many devices may leave outside the tunnel",
+    description: "how many devices have the exit `direct`",
     of: ({ devices }) => devices.direct.devices.length,
     entity: { name: "Devices outside the tunnel", state_class: "measurement", icon: "mdi:shield-off" },
   },
   direct_destinations: {
     schema: Type.Integer({ minimum: 0 }),
-    description: "how many rules for destinations lead outside the tunnel",
+    description: "how many rules for destinations have the exit `direct`",
     of: ({ destinations }) => destinations.counts().direct ?? 0,
     entity: { name: "Destinations outside the tunnel", state_class: "measurement", icon: "mdi:shield-off" },
   },
   verdict: {
     schema: Verdict,
-    description: "what is true of the whole home: the worst of it, as the page and the command line say it",
+    description: "the state of the whole home, as the page and the command line show it",
     of: ({ verdict }) => verdict,
     entity: {
       name: "Home",
@@ -101,8 +101,7 @@ export const ROOM_FACTS = facts<SeenGateway>()({
   ...PAST,
   uplink_quality: {
     schema: Type.Optional(Quality),
-    description:
-      "the same of the last 30 ARP requests to the uplink's router; missing while nothing was measured",
+    description: "the same for the uplink, by ARP requests to its router",
     of: ({ uplink }) => uplink ?? undefined,
   },
   forwarded_ports: {

@@ -20,7 +20,7 @@ export const Last = Type.Object(
   {
     additionalProperties: false,
     description:
-      "what a connect takes to lead the tunnel again to where it led last; told while it leads nowhere, without targets that cannot be had now, and missing if there is none",
+      "while disconnected: the body of a connect to where the tunnel led last, without targets that are not available now; missing if there is none",
   },
 );
 export type Last = Static<typeof Last>;

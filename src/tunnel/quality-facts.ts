@@ -22,13 +22,13 @@ export const QUALITY_FACTS = {
   },
   round_trip_ms: {
     schema: Milliseconds,
-    description: "the median until an answer; null if none came",
+    description: "the median; null if no answer came",
     metric: { name: "round_trip_seconds", help: "Median round trip", value: inSeconds },
     entity: { key: "round_trip", name: "Round trip", ...template("round_trip_ms"), ...TIME },
   },
   variation_ms: {
     schema: Milliseconds,
-    description: "how far an answer's time differs from the one before it, on average",
+    description: "the mean difference between successive round trips",
     metric: {
       ...{ name: "round_trip_variation_seconds", help: "Average difference between round trips" },
       value: inSeconds,
@@ -37,7 +37,7 @@ export const QUALITY_FACTS = {
   },
   loss_percent: {
     schema: Type.Number({ minimum: 0, maximum: 100 }),
-    description: "of the questions without an answer",
+    description: "queries without an answer",
     metric: { name: "loss_ratio", help: "Lost part", value: (loss: unknown) => Number(loss) / 100 },
     entity: {
       ...{ key: "loss", name: "Loss", ...template("loss_percent"), ...FIGURE },
@@ -48,7 +48,6 @@ export const QUALITY_FACTS = {
 
 export const Quality = Type.Object(schemaOf(QUALITY_FACTS).properties, {
   additionalProperties: false,
-  description:
-    "of the last 30 questions to the tunnel's own resolver, inside the tunnel; missing while nothing was measured",
+  description: "of the last 30 queries to the tunnel's own resolver; missing if nothing was measured",
 });
 export type Quality = Static<typeof Quality>;

@@ -53,7 +53,7 @@ export const Carrying = Type.Object(
 export const CONNECTION = facts<SeenTunnel>()({
   server: {
     schema: Type.String(),
-    description: "the server that it is connected to; empty without one",
+    description: "the connected server; empty if none",
     of: ({ live }) => live?.server.name ?? "",
     entity: { name: "Server", icon: "mdi:server-network" },
   },
@@ -68,7 +68,7 @@ export const CONNECTION = facts<SeenTunnel>()({
   },
   location: {
     schema: Type.String({ examples: ["Stockholm, Sweden"] }),
-    description: "where that server is; empty without one",
+    description: "where that server is; empty if not connected",
     of: ({ live }) => live?.server.location ?? "",
     entity: { name: "Location", icon: "mdi:map-marker" },
   },
@@ -84,12 +84,12 @@ export const CONNECTION = facts<SeenTunnel>()({
   },
   uptime_seconds: {
     schema: Type.Integer({ minimum: 0 }),
-    description: "since that server first answered; 0 without one",
+    description: "since that server first answered; 0 if not connected",
     of: upSecondsOf,
   },
   latest_handshake: {
     schema: Type.Union([Type.String({ description: "ISO 8601" }), Type.Null()]),
-    description: "the latest one with the server, in ISO 8601; null before the first",
+    description: "ISO 8601; null before the first",
     of: ({ peer }) => (peer?.latestHandshake ? new Date(peer.latestHandshake).toISOString() : null),
     metric: {
       name: "wireguard_latest_handshake_seconds",
@@ -104,7 +104,7 @@ export const CONNECTION = facts<SeenTunnel>()({
   },
   rx_bytes: {
     schema: Type.Integer({ minimum: 0 }),
-    description: "received in this session, as WireGuard counts them; at most a second old",
+    description: "received in this session, at most a second old",
     of: ({ peer }) => peer?.rxBytes ?? 0,
     metric: {
       name: "wireguard_received_bytes_total",
@@ -114,7 +114,7 @@ export const CONNECTION = facts<SeenTunnel>()({
   },
   tx_bytes: {
     schema: Type.Integer({ minimum: 0 }),
-    description: "sent in this session, as WireGuard counts them; at most a second old",
+    description: "sent in this session, at most a second old",
     of: ({ peer }) => peer?.txBytes ?? 0,
     metric: { name: "wireguard_sent_bytes_total", help: "Bytes sent to the server.", isOfSession: true },
   },
@@ -126,13 +126,12 @@ export const CONNECTION = facts<SeenTunnel>()({
   },
   mtu: {
     schema: Type.Union([Type.Integer(), Type.Null()]),
-    description: "size of the longest packet that is sent into the tunnel, in bytes; null without one",
+    description: "the longest packet that is sent into the tunnel, in bytes; null without a tunnel",
     of: ({ mtu }) => mtu,
   },
   unanswered: {
     schema: Type.Boolean(),
-    description:
-      "connected, and nothing but handshakes comes back for what is sent: the tunnel carries nothing",
+    description: "connected, but only handshakes come back: the tunnel carries nothing",
     of: ({ state }) => isUnanswered(state),
     metric: { help: "1 while nothing but handshakes comes back for what is sent into the tunnel." },
     entity: { name: "Carries nothing", device_class: "problem" },
@@ -140,8 +139,7 @@ export const CONNECTION = facts<SeenTunnel>()({
   via: { schema: Type.Optional(VIA), of: ({ live }) => live?.server.via?.name, isAttribute: true },
   port: {
     schema: Type.Optional(Type.Integer()),
-    description:
-      "the port at which the server is reached, because it does not answer at its usual one, or that of `transport`; missing if it is the usual one",
+    description: "the server's port, if it is not the usual one or if there is a `transport`",
     of: ({ live }) => portOf(live),
   },
   transport: {
@@ -157,13 +155,12 @@ export const CONNECTION = facts<SeenTunnel>()({
   blocked: {
     schema: Type.Optional(Blocked),
     description:
-      "what the network in between seems to block, because only `transport` gets through: WireGuard by its bytes, all of UDP, or flows of UDP that last; missing if that is not known",
+      "what the network seems to block, because only `transport` gets through: WireGuard by its bytes, all of UDP, or long flows of UDP; missing if not known",
     of: ({ live }) => (live && blockedBefore(live, live.server)) ?? undefined,
   },
   quantum: {
     schema: Type.Optional(Type.Boolean()),
-    description:
-      "whether its keys are safe from quantum computers; missing if that was not asked for, or without a tunnel",
+    description: "whether its keys are safe from quantum computers; missing if that was not asked for",
     of: ({ live }) => live?.server.quantum && live.keys !== undefined,
     metric: {
       name: "portcullis_tunnel_quantum_safe",
@@ -173,8 +170,7 @@ export const CONNECTION = facts<SeenTunnel>()({
   },
   carrying: {
     schema: Type.Optional(Carrying),
-    description:
-      "while it connects elsewhere: the server through which traffic goes until then; missing if there is none",
+    description: "while it connects elsewhere: the server that carries traffic until then; missing if none",
     of: ({ state }) => carryingIn(state),
   },
   order: { schema: Type.Optional(Order), of: ({ order }) => order ?? undefined },
@@ -200,25 +196,24 @@ const ROW = facts<SeenTunnel>()({
   },
   wanted: {
     schema: Type.Union([Type.String(), Type.Null()]),
-    description:
-      "the server, country or city that the tunnel should lead to; after a failed connect, what was asked for",
+    description: "the server, country or city that was asked for; null while disconnected",
     of: ({ spec }) => spec?.server ?? null,
     isAttribute: true,
   },
   wanted_via: {
     schema: Type.Optional(Type.String()),
-    description: "the server, country or city through which `wanted` should be reached; missing if directly",
+    description: "the server, country or city of the first hop; missing if directly",
     of: ({ spec }) => spec?.via,
   },
   wanted_transport: {
     schema: Type.Optional(Wish),
-    description: "how `wanted` should be reached; missing if in whatever way works (`auto`)",
+    description: "how `wanted` should be reached; missing for `auto`",
     of: ({ spec }) => spec?.transport,
   },
   wanted_quantum: {
     schema: Type.Optional(Type.Union([Type.Literal("on"), Type.Literal("require")])),
     description:
-      "that its keys should be safe from quantum computers if the server can (`on`), or else nothing is carried (`require`); missing if not (`off`)",
+      "whether keys that are safe from quantum computers are wanted (`on`) or required (`require`); missing for `off`",
     of: ({ wantedQuantum: wanted }) => (wanted === "off" ? undefined : wanted),
   },
 });
@@ -234,7 +229,7 @@ export const ROW_FACTS = inOrder({ ...CONNECTION, ...ROW }, [
 export const USE_FACTS = facts<SeenUse>()({
   devices: {
     schema: Type.Integer({ minimum: 0 }),
-    description: "how many devices leave by it",
+    description: "how many devices use it",
     of: ({ devices }) => devices,
     isAttribute: true,
   },

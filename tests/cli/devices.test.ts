@@ -111,7 +111,7 @@ The main tunnel is disconnected: until it is connected, the device has no intern
 `,
   );
   expect((await cli("device", "living room", "exit", "main,blocked")).stdout).toBe(
-    `living room now leaves by the first of these that is up: main, then blocked.
+    `living room now uses the first of these that is up: main, then blocked.
 The main tunnel is disconnected: until it is connected, the device has no internet.
 `,
   );

@@ -32,7 +32,7 @@ needsNamespaces.test(
     expect(await direct()).toEqual({
       code: 0,
       stdout:
-        "The exit direct is not allowed: every device leaves by a tunnel, or not at all.\nTo allow it: sudo portcullis direct on\n",
+        "The exit direct is not allowed: every device goes through a tunnel, or nowhere.\nTo allow it: sudo portcullis direct on\n",
       stderr: "",
     });
     expect((await direct("on")).stdout).toContain("No device has it yet");

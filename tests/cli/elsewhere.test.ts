@@ -46,7 +46,9 @@ needsNamespaces.test(
       try {
         const answer = await run(0, ["killswitch", "status", "--state-dir", stateDir], { namespace: NAME });
         expect(answer).toMatchObject({ code: 1, stderr: "" });
-        expect(answer.stdout).toStartWith("The kill switch is off: traffic may leave outside the tunnel.\n");
+        expect(answer.stdout).toStartWith(
+          "The kill switch is off: traffic might leave outside the tunnel.\n",
+        );
         expect(answer.stdout).toContain(
           "NO  direct devices       nothing keeps any device inside the tunnel\n",
         );

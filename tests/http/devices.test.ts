@@ -375,7 +375,7 @@ test("the metrics count the known devices by exit", async () => {
   await hear(TV, "192.168.7.20");
   expect(
     (await home.send("GET", "/metrics")).text,
-  ).toContain(`# HELP portcullis_devices Known devices by exit, those on the road included.
+  ).toContain(`# HELP portcullis_devices Known devices by exit, those away from home included.
 # TYPE portcullis_devices gauge
 portcullis_devices{exit="main"} 1
 portcullis_devices{exit="blocked"} 0

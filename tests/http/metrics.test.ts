@@ -99,7 +99,7 @@ portcullis_connect_duration_seconds_bucket{le="10"} 3
 portcullis_connect_duration_seconds_bucket{le="+Inf"} 3
 portcullis_connect_duration_seconds_sum ${sum}
 portcullis_connect_duration_seconds_count 3
-# HELP portcullis_devices Known devices by exit, those on the road included.
+# HELP portcullis_devices Known devices by exit, those away from home included.
 # TYPE portcullis_devices gauge
 portcullis_devices{exit="main"} 0
 portcullis_devices{exit="blocked"} 0

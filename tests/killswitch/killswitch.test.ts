@@ -819,7 +819,7 @@ describe("an nft that refuses", () => {
       await host.pass(3_000);
       expect(gateway.alerts).toEqual(["protection_failed", "protection_restored"]);
       expect(gateway.warnings[0]).toBe(
-        `A part of the kill switch may be missing from the kernel: ${LOAD} did not finish within 30 s`,
+        `A part of the kill switch might be missing from the kernel: ${LOAD} did not finish within 30 s`,
       );
       expect(await gateway.tunnels.protection.fault()).toBeNull();
     },
@@ -970,7 +970,7 @@ describe("with the kill switch off", () => {
     for (const wanted of [true, false, false, true, true]) await gateway.operatorSwitch.turn(wanted);
     expect(gateway.alerts).toEqual(["killswitch_off", "killswitch_on"]);
     expect(gateway.warnings).toEqual([
-      "The kill switch has been turned off: traffic may leave outside the tunnel.",
+      "The kill switch has been turned off: traffic might leave outside the tunnel.",
       "The kill switch has been turned on.",
     ]);
   });

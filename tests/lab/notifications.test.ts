@@ -118,7 +118,7 @@ test(
     });
     expect(leaks).toEqual([]);
     expect(taken("gotify")[near]).toMatch(
-      /^The main tunnel has been down since \d+:\d\d: nothing leaves by it\./,
+      /^The main tunnel has been down since \d+:\d\d: nothing goes through it\./,
     );
     expect(taken("ntfy").slice(far)).toEqual([
       expect.stringMatching(/^The main tunnel was down from \d+:\d\d to \d+:\d\d\. Reason: [^\n]*\.$/),

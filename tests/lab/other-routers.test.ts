@@ -115,7 +115,7 @@ describe("with one cable, where what the gateway asks is DHCP and neighbour disc
       await finds(new RegExp(`^warning: .*${server}`));
       await finds(/^warning: .*fe80::[0-9a-f:]+ on lan0 advertises itself as an IPv6 router/);
       await alerted(/^other_router: .*advertises itself as an IPv6 router/);
-      await alerted(new RegExp(`^other_router: Devices may leave outside the tunnel: .*${server}`));
+      await alerted(new RegExp(`^other_router: Devices might leave outside the tunnel: .*${server}`));
       expect((await gateway.api("GET", "/api/network")).body.other_routers).toHaveLength(2);
       await both.stop();
       // Without IPv6, and with the gateway as router and resolver.
@@ -177,7 +177,7 @@ describe("with two cables, where nothing is asked on the uplink, and IPv6 turned
       const router = new Dnsmasq(lab, client, config);
       router.start();
       // Whether its DHCP server is heard of as soon depends on the machine.
-      await alerted(/^other_router: Devices may leave outside the tunnel: .*fe80::/);
+      await alerted(/^other_router: Devices might leave outside the tunnel: .*fe80::/);
       await run(lab.namespaces.gateway, "ip", "link", "set", "dev", "lan0", "down");
       await run(lab.namespaces.gateway, "ip", "link", "set", "dev", "lan0", "up");
       await addAddress(90);

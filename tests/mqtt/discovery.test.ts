@@ -314,7 +314,7 @@ test("a device on the road is one as others are, says so, and its exit can be ch
   const phone = { id: "10.129.58.2/32", name: "phone", named: true, assigned: false, exit: "main" };
   const [known] = knownDevices([{ ...phone, kind: "remote" } as Device]);
   expect(known && deviceThing(known, undefined, null, ["main", "blocked"])).toMatchObject({
-    ...{ key: "device/10-129-58-2-32", name: "phone", model: "device on the road" },
+    ...{ key: "device/10-129-58-2-32", name: "phone", model: "device away from home" },
     states: { state: { exit: "main" } },
   });
   expect(commandIn("pi", `portcullis/pi/${deviceKey(phone.id)}/exit/set`)).toEqual({

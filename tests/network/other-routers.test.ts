@@ -90,7 +90,7 @@ test("an IPv6 router is told as soon as it is heard, and again when it withdraws
   advertise();
   await host.pass(READ_MS);
   const begun =
-    "other_router: Devices may leave outside the tunnel: fe80::99 on lan0 advertises itself as an IPv6 router.";
+    "other_router: Devices might leave outside the tunnel: fe80::99 on lan0 advertises itself as an IPv6 router.";
   expect(alerts).toEqual([begun]);
   expect(others.current).toMatchObject([{ interface: "lan0", address: "fe80::99", mac: MAC }]);
   advertise();
@@ -133,7 +133,7 @@ test("the gateway's own advertisements, invalid ones and those without a way out
 test("a DHCP server is told if its router is not the gateway, and is gone after two questions without answer", async () => {
   servers = [{ link: "lan0", server: HOME_ROUTER, options: { 3: hex(HOME_ROUTER), 6: hex(HOME_ROUTER) } }];
   await started();
-  const begun = `other_router: Devices may leave outside the tunnel: the DHCP server ${HOME_ROUTER} on lan0 gives devices the router ${HOME_ROUTER}.`;
+  const begun = `other_router: Devices might leave outside the tunnel: the DHCP server ${HOME_ROUTER} on lan0 gives devices the router ${HOME_ROUTER}.`;
   expect(alerts).toEqual([begun]);
   await host.pass(ASK_MS);
   expect(alerts).toEqual([begun]);
@@ -165,7 +165,7 @@ test("with one cable, the home router as resolver of devices is told, by DHCP or
   advertise({ lifetime: 0, options: resolvers("fd00:0007:0000:0000:0000:0000:0000:00fe") });
   advertise({ from: "fe80::98", lifetime: 0, options: resolvers("fd00:0007:0000:0000:0000:0000:0000:0001") });
   await host.pass(2 * MINUTE_MS);
-  const begun = `other_router: Devices may leave outside the tunnel: the DHCP server ${OTHER} on lan0 gives devices the resolver 198.51.100.1`;
+  const begun = `other_router: Devices might leave outside the tunnel: the DHCP server ${OTHER} on lan0 gives devices the resolver 198.51.100.1`;
   expect(alerts).toEqual([
     `${begun}.`,
     `${begun}; fe80::99 on lan0 advertises the IPv6 resolver fd00:7::fe.`,
@@ -210,7 +210,7 @@ test("a thousand routers of a hostile host cost one alert a minute and sixteen p
   }
   expect(alerts.length).toBeLessThanOrEqual(11);
   expect(alerts[0]).toBe(
-    "other_router: Devices may leave outside the tunnel: fe80::0:0 on lan0 advertises itself as an IPv6 router; fe80::1 on lan0 advertises itself as an IPv6 router; fe80::2 on lan0 advertises itself as an IPv6 router; and 13 more.".replace(
+    "other_router: Devices might leave outside the tunnel: fe80::0:0 on lan0 advertises itself as an IPv6 router; fe80::1 on lan0 advertises itself as an IPv6 router; fe80::2 on lan0 advertises itself as an IPv6 router; and 13 more.".replace(
       "fe80::0:0",
       "fe80::",
     ),

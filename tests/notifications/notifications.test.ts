@@ -118,7 +118,7 @@ test("an outage is told on the LAN while it lasts, and elsewhere afterwards, in 
     notifications.see("main", DOWN, "the server is silent");
     await host.pass(4 * MINUTE_MS);
     expect(world.texts(NEAR_HOST)).toEqual([
-      "The main tunnel has been down since 3:10: nothing leaves by it. Reason: the server is silent.",
+      "The main tunnel has been down since 3:10: nothing goes through it. Reason: the server is silent.",
     ]);
     expect(world.tries.get(FAR_HOST)).toBeUndefined();
     world.isUp = true;
@@ -196,7 +196,7 @@ test("a tunnel that was down for less than a minute and then carries nothing is 
     notifications.see("main", EMPTY, "empty");
     await host.pass(11_000);
     expect(world.texts(NEAR_HOST)).toEqual([
-      "The main tunnel has been down since 3:09: nothing leaves by it. Reason: lost.",
+      "The main tunnel has been down since 3:09: nothing goes through it. Reason: lost.",
     ]);
   }));
 
@@ -227,7 +227,7 @@ test("a dial out of an outage does not end it", () =>
     notifications.see("main", OFF, null);
     await host.pass(MINUTE_MS);
     expect(world.texts(NEAR_HOST)).toEqual([
-      "The main tunnel has been down since 3:09: nothing leaves by it.",
+      "The main tunnel has been down since 3:09: nothing goes through it.",
       "The main tunnel was down from 3:09 until it was disconnected at 3:12.",
     ]);
   }));

@@ -48,7 +48,7 @@ test("a target that was told of the beginning is told of the end as soon as it c
   const outbox = new Outbox();
   outbox.add(outage(0, null, { tunnel: "tv", reason: "the server is silent" }));
   expect(sentAt(outbox, 1)).toBe(
-    "normal: The tunnel tv has been down since 3:10: nothing leaves by it. Reason: the server is silent.",
+    "normal: The tunnel tv has been down since 3:10: nothing goes through it. Reason: the server is silent.",
   );
   outbox.add(outage(0, 4, { tunnel: "tv", end: "disconnected" }));
   expect(sentAt(outbox, 4)).toBe(

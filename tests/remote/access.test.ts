@@ -238,9 +238,9 @@ test("what closed without being saved is told, and saved once there is room", as
   for (const _ of ["first", "again"])
     await expect(access.turnOff()).rejects.toThrow("The change is in force");
   expect(state.told).toEqual([
-    "phone no longer comes in from the road.",
-    "laptop no longer comes in from the road.",
-    "Remote access is off: no device comes in from the road.",
+    "phone may no longer connect from outside.",
+    "laptop may no longer connect from outside.",
+    "Remote access is off: no device away from home can connect.",
   ]);
   state.isFull = false;
   const end = new AbortController();

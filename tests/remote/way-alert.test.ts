@@ -18,9 +18,9 @@ test("a way in that is lost for a minute is told once, and when it is back", () 
   for (const at of [1, 30_000, MINUTE_MS]) alert.see(LOST, at);
   expect(told).toEqual([]);
   for (const at of [MINUTE_MS + 1, 2 * MINUTE_MS]) alert.see(LOST, at);
-  expect(told).toEqual(["remote_lost: Devices on the road cannot come in: the uplink is down."]);
+  expect(told).toEqual(["remote_lost: Devices away from home cannot connect: the uplink is down."]);
   alert.see(OPEN, 3 * MINUTE_MS);
-  expect(told.slice(1)).toEqual(["remote_found: Devices on the road can come in again."]);
+  expect(told.slice(1)).toEqual(["remote_found: Devices away from home can connect again."]);
 });
 
 test("a short loss is not told, and neither is a way in that never was", () => {
@@ -37,7 +37,7 @@ test("another endpoint is told, but not if remote access was off in between", ()
   alert.see(OPEN, 0);
   alert.see({ ...OPEN, endpoint: "203.0.113.8:40000" }, 1);
   expect(told).toEqual([
-    "remote_moved: Devices on the road must call 203.0.113.8:40000 now, and no longer 203.0.113.7:51820: change the endpoint in their WireGuard apps, or remove and add them again.",
+    "remote_moved: Devices away from home must use the endpoint 203.0.113.8:40000 now, and no longer 203.0.113.7:51820: change the endpoint in their WireGuard apps, or remove and add them again.",
   ]);
   alert.see({ on: false, endpoint: null, fault: null }, 2);
   alert.see(OPEN, 3);

@@ -10,7 +10,7 @@ export function addRemoteCommands(program: Command): void {
   const remote = command(
     program,
     "remote",
-    "let phones and laptops come home from the road, or list those that may",
+    "let phones and laptops reach home from outside, or list those that may",
   ).enablePositionalOptions();
   apiCommand(remote, async (api) => (await loadRemote()).showRemote(api));
   rootCommand<RemoteOnFlags>(

@@ -469,7 +469,7 @@ export function gatewayClaims(cards: NetworkCards): void {
       expect((await killswitch("off")).code).toBe(0);
       const down = await killswitch("status");
       expect(down.code).toBe(1);
-      expect(down.stdout).toContain("may leave outside the tunnel");
+      expect(down.stdout).toContain("might leave outside the tunnel");
       expect(await client()).toContain(ROUTER.public4);
       expect(await status()).toMatchObject({ killswitch_active: false });
       expect((await api("POST", "/api/disconnect")).body.message).toBe("Disconnected");

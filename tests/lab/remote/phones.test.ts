@@ -453,7 +453,7 @@ test(
       expect((await history()).points[0].rx_bytes).toBeGreaterThanOrEqual(10_000);
       expect(await phone.seenAs()).toBe(VPN.vpn2.v4);
       const { events } = await ask("GET", "/api/events");
-      expect(JSON.stringify(events)).toContain("phone may come in from the road.");
+      expect(JSON.stringify(events)).toContain("phone may connect from outside.");
       await type("remote", "remove", "phone");
       expect((await history()).points).toEqual([]);
       // Its schedule holds for no other device.
