@@ -4,7 +4,7 @@ import { encrypted, opened, plain } from "../backup/envelope.ts";
 import { holdingsOf } from "../backup/holdings.ts";
 import { changesBy, holdsAccount, type Permissions, type Restored, restoreInto } from "../backup/restore.ts";
 import { GatewayError } from "../base/errors.ts";
-import type { Change } from "../base/saved.ts";
+import { type Change, changeText } from "../base/saved.ts";
 import { settingsFrom } from "../base/settings.ts";
 import { askOperator } from "../operator/operator.ts";
 import { LEAST_PASSPHRASE_CHARACTERS } from "../shared/bounds.ts";
@@ -12,9 +12,9 @@ import { hasDatabase } from "../store/database.ts";
 import { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import type { Output } from "./api-command.ts";
-import { changesText } from "./changes.ts";
 import { asRoot } from "./root.ts";
 import { askSecret, readSecret } from "./secret.ts";
+import { printable } from "./text.ts";
 
 interface Flags {
   stateDir: string;
@@ -174,4 +174,18 @@ function counted(count: number, noun: string): string {
 
 function usage(message: string): GatewayError {
   return new GatewayError("bad_request", message);
+}
+
+/** The limit for one kind: enough to see whether it is the right backup; `--json` has all. */
+const MAX_OF_A_KIND = 20;
+
+/** The changes of a restore, one line each. */
+function changesText(changes: readonly Change[]): string {
+  if (changes.length === 0) return "The restore changes nothing.\n";
+  const kinds = [...Map.groupBy(changes, ({ what }) => what)];
+  const lines = kinds.flatMap(([what, those]) => {
+    const more = those.length - MAX_OF_A_KIND;
+    return [...those.slice(0, MAX_OF_A_KIND).map(changeText), ...(more > 0 ? [`${what}: ${more} more`] : [])];
+  });
+  return `The restore changes the following; everything else stays as it is:\n${lines.map((line) => `  ${printable(line)}\n`).join("")}`;
 }

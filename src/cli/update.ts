@@ -14,7 +14,6 @@ import { type Pin, sourceAt } from "../update/source.ts";
 import { install, lookAt, type Offer } from "../update/update.ts";
 import { host, type Output } from "./api-command.ts";
 import { EXIT } from "./exit.ts";
-import { progressTo } from "./progress.ts";
 import { asRoot } from "./root.ts";
 import { printable } from "./text.ts";
 
@@ -127,4 +126,20 @@ function saidOf(offer: Offer, left: Completion | null): Output {
 function textOf({ version: offered, notes, archive }: Offer): string {
   const news = notes === "" ? "" : `\n${notes.split("\n").map(printable).join("\n")}\n\n`;
   return `Portcullis ${offered} (${archive.name}) is signed by its release key. This machine has ${version}.\n${news}`;
+}
+
+const REDRAW_AFTER_MS = 200;
+const MEGABYTE = 1_000_000;
+
+/** Shows the progress of a download on a terminal, and nothing elsewhere. */
+function progressTo(out: NodeJS.WriteStream, name: string): (bytes: number, total: number | null) => void {
+  if (!out.isTTY) return () => {};
+  let drawn = Number.NEGATIVE_INFINITY;
+  return (bytes, total) => {
+    const isLast = bytes === total;
+    if (!isLast && performance.now() - drawn < REDRAW_AFTER_MS) return;
+    drawn = performance.now();
+    const of = total === null ? "" : ` of ${(total / MEGABYTE).toFixed(1)}`;
+    out.write(`\r${name}: ${(bytes / MEGABYTE).toFixed(1)}${of} MB${isLast ? "\n" : ""}`);
+  };
 }

@@ -1,5 +1,4 @@
 import type { Server } from "../servers/schema.ts";
-import { fixedPort } from "./fixed.ts";
 import { type Opener, PortRefusal, type ProviderOpener } from "./opener.ts";
 
 export type Openers = Readonly<Record<ProviderOpener, Opener>>;
@@ -29,3 +28,19 @@ export function openerFor(
     `${company.label}, whose server ${name} is, does not open ports; connect to a server of a provider that does, such as Proton VPN, Private Internet Access or AirVPN`,
   );
 }
+
+/** A port that a person has set on the provider's site, so nothing is asked. */
+export const fixedPort: Opener = {
+  kind: "fixed",
+  contact: () => null,
+  open: async (_, { protocol, external }) => {
+    if (external === null) throw new PortRefusal("unsupported", "a number is required: --external");
+    return {
+      ...{ protocol, external, inside: external, address: null },
+      renewAfterMs: Number.POSITIVE_INFINITY,
+      expiresAfterMs: Number.POSITIVE_INFINITY,
+    };
+  },
+  renew: async (_, port) => port,
+  close: async () => {},
+};

@@ -10,7 +10,6 @@ import type { Gate } from "./gate.ts";
 import { IpRestriction, type LocalNetwork } from "./ip-restriction.ts";
 import { isVisitFromElsewhere, refuseOtherSites } from "./origin.ts";
 import { accessOf, endpointOf, isPage, mayHaveSlash } from "./rules.ts";
-import { setSecureHeaders } from "./secure-headers.ts";
 import { refusalOverHttp, toHttps, type Ways } from "./secure-page.ts";
 import { isShared } from "./shared-answer.ts";
 import type { Unread } from "./unread.ts";
@@ -127,3 +126,18 @@ function announce(response: Response, budget: Budget, epoch: number): void {
   if (response.status === 429 && !response.headers.has("Retry-After"))
     response.headers.set("Retry-After", "1");
 }
+
+/** Headers of every answer; a route that needs another Content-Security-Policy or caching sets its own. */
+function setSecureHeaders(headers: Headers): void {
+  headers.set("X-Content-Type-Options", "nosniff");
+  headers.set("X-Frame-Options", "DENY");
+  // Other sites learn nothing; here it tells the gateway's own pages from those of others.
+  headers.set("Referrer-Policy", "same-origin");
+  headers.set("Cross-Origin-Resource-Policy", "same-origin");
+  if (!headers.has("Content-Security-Policy")) headers.set("Content-Security-Policy", NOTHING);
+  // Status, servers and keys may change at any time: no cache may store them.
+  if (!headers.has("Cache-Control")) headers.set("Cache-Control", "no-store");
+}
+
+/** JSON and plain text load nothing, even if a browser shows them as a document. */
+const NOTHING = "default-src 'none'; frame-ancestors 'none'";

@@ -1,13 +1,13 @@
-import { addressOf, type Prefix, prefixOf } from "../base/address.ts";
+import { addressOf, isLinkLocal, type Prefix, prefixOf } from "../base/address.ts";
 import type { Alarm } from "../base/alert.ts";
 import { without } from "../base/decision.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
+import type { Lan } from "../network/lan.ts";
 import type { Store } from "../store/store.ts";
 import type { Decided, RemoteDevices } from "./devices.ts";
 import { refusal } from "./endpoint.ts";
-import { homePrefixes } from "./home.ts";
 import { freeKey, freeName, gatewayKey, named } from "./identity.ts";
 import { freeNumber, gatewayIn, numberOf } from "./networks.ts";
 import { type Access, addressesOf, idOf, REMOTE_PEERS, type RemotePeer } from "./saved.ts";
@@ -145,4 +145,10 @@ export class Admissions {
 
 function randomKey(): string {
   return crypto.getRandomValues(new Uint8Array(32)).toBase64();
+}
+
+/** What remote devices find at home: the LAN's prefixes. */
+function homePrefixes(lans: readonly Lan[]): Prefix[] {
+  const prefixes = lans.flatMap((lan) => lan.prefixes);
+  return [...new Set(prefixes)].filter((prefix) => !isLinkLocal(addressOf(prefix)));
 }

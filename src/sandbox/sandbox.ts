@@ -5,13 +5,12 @@ import type { Host, Watch } from "../system/host.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
 import { addressesOf, greeting, LOOPBACK_UP, vpnTunnel } from "./addresses.ts";
-import { cableText, linksOf } from "./cables.ts";
+import { cableText, type Home, linksOf } from "./cables.ts";
 import { type SandboxFiles, writeFiles } from "./files.ts";
 import { commandIn, machineIn } from "./namespace.ts";
 import { routerRules, vpnRules } from "./nat.ts";
 import { makeServers, serverConfig, type VpnServer } from "./server.ts";
 import { claimId, remove, sweep } from "./sweep.ts";
-import { sysctlsOf } from "./sysctls.ts";
 import {
   type Computer,
   computersOf,
@@ -219,4 +218,22 @@ export class Sandbox {
 function selfCommand(): readonly string[] {
   const compiled = Bun.main.startsWith("/$bunfs/");
   return compiled ? [process.execPath] : [process.execPath, join(import.meta.dir, "../main.ts")];
+}
+
+/** Sysctls that are set before the links exist, so that links start with them. */
+function sysctlsOf({ namespaces: ns, computers, phone }: Home): [namespace: string, settings: string[]][] {
+  // Duplicate address detection keeps an IPv6 address unusable for its first second.
+  const quick = "net.ipv6.conf.default.accept_dad=0";
+  const forward = ["net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"];
+  return [
+    ...[...computers.map(({ namespace }) => namespace), ...(phone === null ? [] : [phone])].map(
+      (namespace): [string, string[]] => [namespace, [quick]],
+    ),
+    [ns.gateway, [quick, ...forward]],
+    [ns.router, [quick, ...forward]],
+    [ns.internet, [quick, "net.ipv4.ip_nonlocal_bind=1", "net.ipv6.ip_nonlocal_bind=1"]],
+    [ns.vpn1, [quick, ...forward]],
+    [ns.vpn2, [quick, ...forward]],
+    [ns.switch, ["net.ipv6.conf.default.disable_ipv6=1"]],
+  ];
 }

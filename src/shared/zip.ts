@@ -37,7 +37,9 @@ export function isZip(bytes: Uint8Array): boolean {
 
 /**
  * The files of an archive, as its central directory has them, which alone defines its contents. Stored and deflated
- * ones are supported; each may have `maxBytes`, whatever size the archive claims. Throws a `ZipError`.
+ * ones are supported; each may have `maxBytes`, whatever size the archive claims. Throws a `ZipError`. fflate is no
+ * substitute: its `unzipSync` compares no CRC, cuts a file to the size that the archive claims, and its filter is not
+ * told what is encrypted.
  */
 export function entriesOf(zip: Uint8Array, maxBytes: number): ZipEntry[] {
   try {

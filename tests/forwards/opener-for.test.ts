@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
-import { fixedPort } from "../../src/forwards/fixed.ts";
 import type { Opener } from "../../src/forwards/opener.ts";
-import { openerFor } from "../../src/forwards/opener-for.ts";
+import { fixedPort, openerFor } from "../../src/forwards/opener-for.ts";
 import { VPN_PROVIDERS } from "../../src/providers/list.ts";
 
 const opener = (kind: "nat-pmp" | "pia"): Opener => ({ ...fixedPort, kind });

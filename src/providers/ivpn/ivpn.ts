@@ -1,7 +1,7 @@
+import { GatewayError } from "../../base/errors.ts";
 import type { VpnProvider } from "../provider.ts";
 import { IvpnAccount, SESSION } from "./account.ts";
 import { IvpnApi } from "./api.ts";
-import { accountIdIn, codeIn } from "./id.ts";
 import { registrationFrom } from "./registration.ts";
 
 export const ivpn: VpnProvider = {
@@ -29,3 +29,18 @@ export const ivpn: VpnProvider = {
   },
   accountWith: ({ api, send, ...deps }) => new IvpnAccount({ ...deps, api: new IvpnApi(api, send) }),
 };
+
+/** An account ID as IVPN's apps accept it: `i-ABCD-EFGH-IJKL`, or the older `ivpnABCDEFGH`. The error does not repeat it. */
+function accountIdIn(text: string): string {
+  const id = text.trim();
+  if (/^i(-[A-Z0-9]{4}){3}$/i.test(id)) return `i${id.slice(1).toUpperCase()}`;
+  if (/^ivpn[A-Za-z0-9]{7,8}$/.test(id)) return id;
+  throw new GatewayError("bad_request", "Account ID: must look like i-ABCD-EFGH-IJKL");
+}
+
+/** The code of an authenticator app (RFC 6238), or nothing. The error does not repeat it. */
+function codeIn(text: string): string {
+  const code = text.replace(/\s/g, "");
+  if (/^([0-9]{6,8})?$/.test(code)) return code;
+  throw new GatewayError("bad_request", "Two-factor code: must be 6 to 8 digits, or empty");
+}

@@ -1,9 +1,9 @@
 import { mustParseAddress } from "../../base/address.ts";
+import { GatewayError } from "../../base/errors.ts";
 import { FLAGS } from "../../base/flags.ts";
 import type { VpnProvider } from "../provider.ts";
 import { MullvadAccount } from "./account.ts";
 import { MullvadApi } from "./api.ts";
-import { accountNumberIn } from "./number.ts";
 import { registrationFrom } from "./registration.ts";
 
 /** The resolver in every Mullvad tunnel, as in the app's server list. */
@@ -25,3 +25,10 @@ export const mullvad: VpnProvider = {
   },
   accountWith: ({ api, send, ...deps }) => new MullvadAccount({ ...deps, api: new MullvadApi(api, send) }),
 };
+
+/** An account number as people write it: 16 digits with spaces or dashes. The error does not repeat it. */
+function accountNumberIn(text: string): string {
+  const digits = text.replace(/[\s-]/g, "");
+  if (/^[0-9]{16}$/.test(digits)) return digits;
+  throw new GatewayError("bad_request", "Account number: must be 16 digits");
+}
