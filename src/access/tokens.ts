@@ -2,11 +2,11 @@ import { timingSafeEqual } from "node:crypto";
 import { Type } from "typebox";
 import type { AlertArgs } from "../base/alert-rows.ts";
 import { Decision, effectBy, without } from "../base/decision.ts";
-import { GatewayError } from "../base/errors.ts";
 import { nameIn } from "../base/name.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
 import { redacted } from "../base/secrets.ts";
 import type { Host } from "../system/host.ts";
+import { refused } from "./refusals.ts";
 import { type NewToken, type ShownToken, StoredToken } from "./schema.ts";
 
 /** The client that a token was made for. */
@@ -50,7 +50,7 @@ export class Tokens {
       read: () => tokensIn(store) ?? [],
       write: (_, tokens) => TOKENS.write(store, tokens),
       parts: [{ of: hashesIn, apply: async (tokens) => this.apply(tokens), effect: effectBy(hashesIn) }],
-      unsaved: FORGETFUL,
+      unsaved: "token",
     });
     this.told = this.decision.value;
   }
@@ -62,18 +62,12 @@ export class Tokens {
   /** `by` is who has asked for it. */
   async add(name: string, readOnly: boolean, by = "root"): Promise<NewToken> {
     nameIn("name", name);
-    if (redacted(name) !== name)
-      throw new GatewayError("bad_request", "name: looks like a secret; choose one such as phone");
+    if (redacted(name) !== name) throw refused("name_secret");
     const token = newText();
     const shown = { name, read_only: readOnly, created_at: new Date(this.clock.now()).toISOString() };
     await this.decision.change((tokens) => {
-      if (tokens.some((each) => each.name === name))
-        throw new GatewayError(
-          "bad_request",
-          `name: ${name} exists; remove it first, or choose another name`,
-        );
-      if (tokens.length >= MAX_TOKENS)
-        throw new GatewayError("bad_request", `there are ${MAX_TOKENS} tokens already; remove one first`);
+      if (tokens.some((each) => each.name === name)) throw refused("token_exists", { name });
+      if (tokens.length >= MAX_TOKENS) throw refused("limit_reached", { of: "tokens", max: MAX_TOKENS });
       this.by = by;
       return [...tokens, { ...shown, hash: hashOf(token).toString("hex") }];
     });
@@ -89,7 +83,7 @@ export class Tokens {
         this.by = by;
         return without(tokens, (each) => each.name === name);
       },
-      new GatewayError("not_found", `there is no token ${name}: see sudo portcullis token list`),
+      refused("token_unknown", { name }),
     );
   }
 
@@ -142,9 +136,6 @@ export class Tokens {
       this.tell({ what: read_only ? "reader" : "writer", token: name, by });
   }
 }
-
-const FORGETFUL =
-  "The token is not valid any more, but would be after a restart: repeat the command when the database can be written.";
 
 const OWN = "own";
 /** Easy to type: Crockford's base 32, which leaves out letters that look like others. */

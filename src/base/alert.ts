@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { ALERTS, type AlertArgs, alertKey, type AlertCode as Code } from "./alert-rows.ts";
+import { argumentsOf } from "./arguments.ts";
 import type { Translate } from "./language.ts";
-import type { Args } from "./message.ts";
 
 /** The events that concern the protection and stored data: it was altered, failed or was restored. */
 export const AlertCode = Type.Unsafe<Code>(Type.Union(Object.keys(ALERTS).map((code) => Type.Literal(code))));
@@ -11,17 +11,8 @@ export type AlertCode = Code;
 export type Alarm = <Code extends AlertCode>(code: Code, args: AlertArgs<Code>) => void;
 
 /** What an alert is about, to say it in another language. */
-export const AlertArguments = Type.Optional(
-  Type.Unsafe<Args>(
-    Type.Object(
-      {},
-      {
-        additionalProperties: Type.Union([Type.String(), Type.Number()]),
-        description:
-          "what the sentence is about, by name, to say it in another language; `what` is which of the code's sentences it is, and a `reason` is in English; missing in what an older version has kept",
-      },
-    ),
-  ),
+export const AlertArguments = argumentsOf(
+  "`what` is which of the code's sentences it is, and a `reason` is in English; missing in what an older version has kept",
 );
 
 /** Payload of a `security_alert`. */

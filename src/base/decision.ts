@@ -1,6 +1,6 @@
 import { type Clock, nextBeat } from "./beat.ts";
-import { Unsaved } from "./errors.ts";
 import { nextTurn, Queue } from "./queue.ts";
+import { type Forgettable, Unsaved } from "./unsaved.ts";
 
 /** What a change does to what can pass. If it does both, it loosens. */
 export type Effect = "loosens" | "tightens" | "neither";
@@ -42,7 +42,7 @@ interface Deps<Value> {
   /** Called once a change is in force, saved or not, and after each `load`; not for a change that was refused. */
   changed?: (before: Value, after: Value) => void;
   /** What people are told of a change that is in force and could not be saved. */
-  unsaved?: string;
+  unsaved?: Forgettable;
   /** What must leave no copy in the database's file once it is removed, whenever that can be saved. */
   secrets?: (value: Value) => readonly string[];
 }

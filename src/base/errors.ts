@@ -1,3 +1,4 @@
+import type { Args } from "./message.ts";
 import { redacted } from "./secrets.ts";
 
 export const CODES = [
@@ -23,16 +24,19 @@ export type Code = (typeof CODES)[number];
 
 /**
  * An error whose message may be shown to a client: it names what is wrong with which field, and never contains
- * key material. `cause` is for the log.
+ * key material. `cause` is for the log. Those that a client of the HTTP interface can get are rows of `refusals()`.
  */
 export class GatewayError extends Error {
   override readonly name = "GatewayError";
+  /** To say it in another language: `what` is its row. */
+  readonly args?: Args;
   constructor(
     readonly code: Code,
     message: string,
-    options?: ErrorOptions,
+    { args, ...options }: ErrorOptions & { args?: Args | undefined } = {},
   ) {
     super(message, options);
+    if (args !== undefined) this.args = args;
   }
 }
 
@@ -42,16 +46,6 @@ export class NewerState extends GatewayError {
     super("unable", message);
   }
 }
-
-/** The request has taken effect, because it only blocks something, but it could not be saved. */
-export class Unsaved extends GatewayError {
-  constructor(cause: unknown, forgetful = FORGETFUL) {
-    super(codeOf(cause), `${messageOf(cause)} ${forgetful}`, { cause });
-  }
-}
-
-const FORGETFUL =
-  "The change is in force, but a restart would undo it: repeat the command when the database can be written.";
 
 /** The message of whatever was thrown. An unexpected error may quote a key, and the message may reach a client. */
 export function messageOf(error: unknown): string {

@@ -1,6 +1,5 @@
-import { sentenceFrom } from "../shared/words.ts";
 import { errorText } from "./codes.ts";
-import { say } from "./language.ts";
+import { type Parts, say } from "./language.ts";
 import { isLost, needsToken } from "./store.ts";
 import { bearing, forgetToken, keptToken } from "./token.ts";
 import { turns } from "./turns.ts";
@@ -64,10 +63,10 @@ async function request(path: string, init: RequestInit, silence: string): Promis
 async function answerOf(response: Response): Promise<unknown> {
   const answer: unknown = await response.json().catch(() => null);
   if (response.ok && answer !== null) return answer;
-  const { error } = (answer ?? {}) as { error?: string };
+  const { error, args } = (answer ?? {}) as { error?: string; args?: Parts };
   const text =
     error === undefined
       ? say("The gateway answered {status}.", { status: response.status })
-      : errorText(response.headers.get("Error-Code"), sentenceFrom(error));
+      : await errorText(response.headers.get("Error-Code"), { error, ...(args && { args }) });
   throw new ApiError(text, response.status);
 }

@@ -3,7 +3,7 @@ import type { Code } from "../base/errors.ts";
 import type { Check } from "../checks/schema.ts";
 import { sentenceFrom } from "../shared/words.ts";
 import { beginOfItsWords } from "./format.ts";
-import { say, shown, told } from "./language.ts";
+import { type Parts, say, shown, told, toldError } from "./language.ts";
 
 /**
  * What the gateway tells, by its codes. Its own texts are English, and name the field and the value. In another language
@@ -20,8 +20,20 @@ export function itsWords(text: string): string {
   return text.slice(beginOfItsWords(text));
 }
 
-/** An error by its code; an older gateway sends none. */
-export function errorText(code: string | null, text: string): string {
+/** An error by its row, of which a reason is the gateway's own text, and the last of its sentence. */
+export async function errorText(
+  code: string | null,
+  { error, args }: { error: string; args?: Parts },
+): Promise<string> {
+  const { what, field, reason, ...others } = args ?? {};
+  const own = reason === undefined ? {} : { reason: inItsWords(`${reason}`) };
+  const said = await toldError(`${what}`, { ...others, ...own, ...(field !== undefined && { field }) });
+  if (said === null) return untoldText(code, sentenceFrom(error));
+  return field === undefined || said.startsWith(`${field}: `) ? said : `${field}: ${said}`;
+}
+
+/** By its code alone; an older gateway sends none. */
+function untoldText(code: string | null, text: string): string {
   if (shown === "en") return text;
   return `${Object.hasOwn(ERRORS, code ?? "") ? ERRORS[code as Code] : say("The gateway says:")}${inItsWords(text)}`;
 }
@@ -40,8 +52,13 @@ const ERRORS: Readonly<Record<Code, string>> = {
 };
 
 /** What is wrong with a field. */
-export function faultText(text: string): string {
-  return shown === "en" ? text : `${say("This is not right.")}${inItsWords(text)}`;
+export function faultText(text: string, isTold: boolean): string {
+  return shown === "en" || isTold ? text : `${say("This is not right.")}${inItsWords(text)}`;
+}
+
+/** Whether an error is in the reader's language, from its field to its end. */
+export function isTold(error: string): boolean {
+  return shown !== "en" && !error.includes("\n");
 }
 
 /** What an alert says. A reason is the gateway's own text, and the last of its sentence. */

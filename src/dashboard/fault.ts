@@ -1,4 +1,4 @@
-import { faultText, itsWords } from "./codes.ts";
+import { faultText, isTold, itsWords } from "./codes.ts";
 import { faultFrom } from "./format.ts";
 
 /** What is wrong with a field of a form. */
@@ -9,7 +9,10 @@ export interface Fault<Name extends string> {
 
 /** The field that an error names, and what is wrong with it: "endpoint: must be host:port", "Name is required." */
 export function faultIn<Name extends string>(error: string, names: readonly Name[]): Fault<Name> | null {
-  const [, word = "", fault = ""] = /^([A-Za-z_]+):? (.*)$/s.exec(itsWords(error)) ?? [];
-  const field = names.find((name) => name === word.toLowerCase());
-  return field === undefined ? null : { field, text: faultText(faultFrom(fault)) };
+  const isIn = isTold(error);
+  // "Name is required" has no colon in English.
+  const field = isIn ? /^([A-Za-z_]+): (.*)$/s : /^([A-Za-z_]+):? (.*)$/s;
+  const [, word = "", fault = ""] = field.exec(itsWords(error)) ?? [];
+  const name = names.find((each) => each === word.toLowerCase());
+  return name === undefined ? null : { field: name, text: faultText(faultFrom(fault), isIn) };
 }

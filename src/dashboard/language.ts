@@ -67,7 +67,20 @@ export function formatted<T>(
 
 /** A sentence of the gateway by its key; null in English, before it is there, of a newer gateway, and if it lacks a value. */
 export function told(key: string, args: Parts): string | null {
-  const text = sentences.value?.get(key);
+  return toldBy(sentences.value, key, args);
+}
+
+let errors: ReadonlyMap<string, string> | null = null;
+
+/** The same of an error: what errors say is fetched with the first of them. */
+export async function toldError(key: string, args: Parts): Promise<string | null> {
+  if (shown === ENGLISH) return null;
+  errors ??= await loaded(language.errors);
+  return toldBy(errors, key, args);
+}
+
+function toldBy(catalogue: ReadonlyMap<string, string> | null, key: string, args: Parts): string | null {
+  const text = catalogue?.get(key);
   if (text === undefined) return null;
   const said = formatMessage(parseMessage(text), args, countingIn(language.code));
   // What another version has kept may lack one of the values.

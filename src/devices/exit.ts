@@ -1,7 +1,7 @@
 import { GatewayError } from "../base/errors.ts";
 import type { DefaultExit, Exit } from "../killswitch/policy.ts";
 import { exitKindOf, isOutsideExit } from "../shared/exits.ts";
-import { nameFault } from "../tunnel/name.ts";
+import { isTunnelOrMain } from "../tunnel/name.ts";
 
 /** The exits that devices can be given now. */
 export interface Exits {
@@ -15,7 +15,7 @@ export function parseExit(text: string): Exit | null {
   const kind = exitKindOf(text);
   switch (kind) {
     case "tunnel":
-      return nameFault(text) === null ? { to: kind, name: text } : null;
+      return isTunnelOrMain(text) ? { to: kind, name: text } : null;
     case "blocked":
     case "direct":
       return { to: kind };

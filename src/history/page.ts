@@ -1,4 +1,3 @@
-import { GatewayError } from "../base/errors.ts";
 import { parseMac } from "../base/mac.ts";
 import { nextTurn } from "../base/queue.ts";
 import type { Journal } from "../journal/journal.ts";
@@ -6,6 +5,7 @@ import type { JournalEntry } from "../journal/schema.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { History } from "./history.ts";
 import { TENTHS, UPLINK } from "./quality-ring.ts";
+import { refused } from "./refusals.ts";
 import { type Carried, LENGTHS_MS, type Range, type Ring, type Subject } from "./ring.ts";
 import type { HistoryPage, Resolution, Span } from "./schema.ts";
 
@@ -130,10 +130,8 @@ function byCarried(one: Subject & Carried, other: Subject & Carried): number {
 }
 
 function subjectIn({ tunnel, device, uplink }: HistoryQuery): Subject | null {
-  if (tunnel !== undefined && device !== undefined)
-    throw new GatewayError("bad_request", "device: give a tunnel or a device, not both");
-  if (uplink !== undefined && (tunnel ?? device) !== undefined)
-    throw new GatewayError("bad_request", "uplink: it has no tunnel and no device; give one of them");
+  if (tunnel !== undefined && device !== undefined) throw refused("history_of_both");
+  if (uplink !== undefined && (tunnel ?? device) !== undefined) throw refused("history_of_uplink");
   if (tunnel !== undefined) return { kind: "tunnel", name: tunnel };
   return device === undefined ? null : { kind: "device", name: parseMac(device) ?? device.toLowerCase() };
 }
@@ -142,7 +140,7 @@ function subjectIn({ tunnel, device, uplink }: HistoryQuery): Subject | null {
 function rangeIn(query: HistoryQuery, now: number): { from: number; to: number; resolution: Resolution } {
   const to = timeIn("to", query.to) ?? now;
   const from = timeIn("from", query.from) ?? to - USUAL_MS;
-  if (from >= to) throw new GatewayError("bad_request", "from: must be before the end of the range");
+  if (from >= to) throw refused("range_reversed");
   const resolution = query.resolution ?? (now - from <= BY_MINUTE_MS + LENGTHS_MS.minute ? "minute" : "hour");
   const length = LENGTHS_MS[resolution];
   return {
@@ -160,7 +158,7 @@ function timeIn(field: "from" | "to", text: string | undefined): number | null {
   const time = Date.parse(text);
   // JavaScript reads 30 February as 2 March.
   if (Number.isNaN(time) || isoOf(time).slice(0, DATE) !== text.slice(0, DATE))
-    throw new GatewayError("bad_request", `${field}: there is no such time`);
+    throw refused("time_unknown", { field });
   return time;
 }
 

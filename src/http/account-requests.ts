@@ -1,10 +1,10 @@
 import { Limiter } from "../access/limiter.ts";
-import { GatewayError } from "../base/errors.ts";
 import type { Accounts } from "../providers/accounts.ts";
 import type { Credentials } from "../providers/schema.ts";
 import type { Updated } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import { type Client, nameOf } from "./client.ts";
+import { refused } from "./refusals.ts";
 
 /** Nobody can try out passwords here, and a person who mistypes one is not held up. */
 const MAX_LOGINS = 6;
@@ -63,7 +63,7 @@ export class AccountRequests {
       waiting.length >= MAX_WAITING ||
       waiting.filter((each) => each === who).length >= MAX_WAITING_PER_CLIENT
     )
-      throw new GatewayError("rate_limited", "earlier requests still wait for a provider; try again later");
+      throw refused("provider_busy");
     waiting.push(who);
     try {
       return await work();
@@ -79,10 +79,14 @@ function credentialsFor(accounts: Accounts, provider: string, given: Credentials
   const known = credentials.map(({ field }) => field);
   const foreign = Object.keys(given).find((field) => !known.some((each) => each === field));
   if (foreign !== undefined)
-    throw new GatewayError("bad_request", `${foreign}: ${label} asks for ${known.join(" and ")}`);
+    throw refused("credential_foreign", {
+      field: foreign,
+      provider: label ?? provider,
+      known: known.join(" and "),
+    });
   return credentials.map(({ field, optional }) => {
     const text = given[field];
-    if (text === undefined && !optional) throw new GatewayError("bad_request", `${field} is required`);
+    if (text === undefined && !optional) throw refused("required", { field });
     return text ?? "";
   });
 }

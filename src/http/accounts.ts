@@ -5,6 +5,7 @@ import { answers } from "./answers.ts";
 import { type Client, clientOf } from "./client.ts";
 import type { Domain } from "./domain.ts";
 import { refusal } from "./errors.ts";
+import { refused } from "./refusals.ts";
 import { route } from "./route.ts";
 import { Logout } from "./schema.ts";
 
@@ -95,6 +96,5 @@ function patientClientOf(request: Request, domain: Domain): Client {
 }
 
 function tooMany(seconds: number): Response {
-  const text = `too many logins: try again in ${seconds} seconds`;
-  return refusal(429, text, { "Retry-After": String(seconds) });
+  return refusal(429, refused("too_many_logins", { seconds }), { "Retry-After": String(seconds) });
 }

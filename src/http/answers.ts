@@ -1,4 +1,5 @@
 import { type Static, type TSchema, Type } from "typebox";
+import { argumentsOf } from "../base/arguments.ts";
 import { type StandardSchema, standardSchema } from "./standard-schema.ts";
 
 /** The body of every error, whatever the endpoint and the cause. */
@@ -6,6 +7,7 @@ export const Refusal = Type.Object(
   {
     success: Type.Literal(false),
     error: Type.String({ description: "what is wrong, as a sentence", examples: ["server is required"] }),
+    args: argumentsOf("`what` names the sentence, and a `reason` is in English"),
   },
   { additionalProperties: false },
 );

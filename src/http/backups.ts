@@ -32,7 +32,7 @@ export const backupRoutes = [
     answers: answers(BackupFile, "the file, which only the passphrase opens"),
     run: (domain, { request, body }) => {
       refuseUnknown(domain, {
-        danger: "take the keys",
+        danger: "keys" as const,
         commands: `sudo portcullis export, or ${setupCommand("--auth write")}`,
       });
       return domain.backups.take(body.passphrase, patientClientOf(request, domain));

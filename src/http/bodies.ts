@@ -1,6 +1,6 @@
-import { GatewayError } from "../base/errors.ts";
 import { Shares } from "../base/shares.ts";
 import type { Clients } from "./clients.ts";
+import { refused } from "./refusals.ts";
 
 /** One client alone has room for three backups, or for fifty other bodies. */
 const MAX_BYTES = 33_554_432;
@@ -14,8 +14,7 @@ export class Bodies {
 
   /** Before any of it has come in: a client may take as long as it likes to send it. */
   take(request: Request, bytes: number): void {
-    if (!this.shares.take(this.clients.of(request), bytes))
-      throw new GatewayError("rate_limited", "too many bodies at once: wait until earlier ones are answered");
+    if (!this.shares.take(this.clients.of(request), bytes)) throw refused("too_many_bodies");
     this.taken.set(request, bytes);
   }
 

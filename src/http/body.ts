@@ -3,6 +3,7 @@ import { nextTurn } from "../base/queue.ts";
 import { MAX_BACKUP_BYTES } from "../shared/bounds.ts";
 import type { Bodies } from "./bodies.ts";
 import { parseJson } from "./json.ts";
+import { refused } from "./refusals.ts";
 
 /** Parser of the routes that take a body. */
 export function jsonBody(
@@ -12,7 +13,7 @@ export function jsonBody(
   return async ({ request }) => {
     requireJson(request);
     const bytes = await bodyOf(request, maxBytes, bodies);
-    if (bytes.length === 0) throw new GatewayError("bad_request", "body is empty: a JSON object is expected");
+    if (bytes.length === 0) throw refused("body_empty");
     return parseJson(decoded(bytes));
   };
 }
@@ -41,7 +42,7 @@ const MAX_BODY_BYTES = 65_536;
 function requireJson(request: Request): void {
   const type = request.headers.get("content-type") ?? "";
   if (!/^application\/json *(; *charset="?utf-8"? *)?$/i.test(type)) {
-    throw new GatewayError("bad_request", "Content-Type must be application/json");
+    throw refused("body_type");
   }
 }
 
@@ -57,7 +58,7 @@ async function bodyOf(request: Request, maxBytes: number, bodies: Pick<Bodies, "
     return await joined(request.body, maxBytes);
   } catch (error) {
     if (error instanceof GatewayError) throw error;
-    throw new GatewayError("bad_request", "body is incomplete", { cause: error });
+    throw refused("body_incomplete", {}, { cause: error });
   }
 }
 
@@ -77,7 +78,7 @@ async function joined(body: AsyncIterable<Uint8Array>, maxBytes: number): Promis
 }
 
 function tooLarge(maxBytes: number): GatewayError {
-  return new GatewayError("bad_request", `body is too large: at most ${maxBytes} bytes`);
+  return refused("body_too_large", { max: maxBytes });
 }
 
 function decoded(bytes: Uint8Array): string {
@@ -85,8 +86,8 @@ function decoded(bytes: Uint8Array): string {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
     if (!text.startsWith("\uFEFF")) return text;
   } catch (error) {
-    throw new GatewayError("bad_request", "body is not valid UTF-8", { cause: error });
+    throw refused("body_not_utf8", {}, { cause: error });
   }
   // RFC 8259, section 8.1: a sender must not add one.
-  throw new GatewayError("bad_request", "body starts with a byte order mark");
+  throw refused("body_marked");
 }

@@ -1,6 +1,6 @@
-import { GatewayError } from "../base/errors.ts";
 import type { Clients } from "./clients.ts";
 import type { Gate } from "./gate.ts";
+import { refused } from "./refusals.ts";
 
 /** Who sends a request: its address, its device as limits count it, and the name of its token or null. */
 export interface Client {
@@ -23,13 +23,10 @@ export function clientOf(request: Request, { gate, clients, serverOf }: Known): 
 /** While everyone may do everything, nobody is known: then whatever gives `danger` is root's, by the commands. */
 export function refuseUnknown(
   { gate }: { gate: Pick<Gate, "auth"> },
-  { danger, commands }: { danger: string; commands: string },
+  { danger, commands }: { danger: "keys" | "token"; commands: string },
 ): void {
   if (gate.auth !== "off") return;
-  throw new GatewayError(
-    "forbidden",
-    `no request needs a token here, so anyone could ${danger}; on the gateway: ${commands}`,
-  );
+  throw refused("anyone_could", { danger, commands });
 }
 
 /** As alerts name whoever has changed something. */

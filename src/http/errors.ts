@@ -1,6 +1,8 @@
 import { NotFoundError, ParseError, ValidationError } from "elysia";
 import { type Code, GatewayError } from "../base/errors.ts";
 import { redacted, withoutTokens } from "../base/secrets.ts";
+import { refused } from "./refusals.ts";
+import type { Issue } from "./standard-schema.ts";
 
 /** Logs a fault whose details are not shown to the client. */
 export type Fault = (message: string) => void;
@@ -24,14 +26,16 @@ export function answerTo(thrown: unknown, request: Request, fault: Fault): Respo
   if (error === null || STATUS[error.code] >= 500) {
     fault(`${request.method} ${shownPathOf(request)}: ${describe(thrown)}`);
   }
-  if (error === null) return refusal(500, "internal error");
-  const message =
-    error === NOT_FOUND ? `not found: ${request.method} ${shownPathOf(request)}` : error.message;
-  return refusal(STATUS[error.code], message, { "Error-Code": error.code });
+  if (error === null) return refusal(500, refused("internal_error"));
+  const said =
+    error === NOT_FOUND
+      ? refused("not_found", { method: request.method, path: shownPathOf(request) })
+      : error;
+  return refusal(STATUS[error.code], said, { "Error-Code": error.code });
 }
 
 /** Thrown if no route matches; the answer names the method and the path. */
-export const NOT_FOUND = new GatewayError("not_found", "not found");
+export const NOT_FOUND = refused("not_found", { method: "", path: "" });
 
 /** The path of a request as it was sent, percent-encoded, without the query. */
 export function pathOf(request: Request): string {
@@ -49,9 +53,13 @@ export function shownPathOf(request: Request): string {
 const MAX_SHOWN = 800;
 
 /** An error answer; `more` are headers that the status code requires. */
-export function refusal(status: number, error: string, more: Record<string, string> = {}): Response {
+export function refusal(
+  status: number,
+  { message: error, args }: GatewayError,
+  more: Record<string, string> = {},
+): Response {
   const headers = { "content-type": "application/json", ...more };
-  return new Response(JSON.stringify({ success: false, error }), { status, headers });
+  return new Response(JSON.stringify({ success: false, error, args }), { status, headers });
 }
 
 /** Elysia wraps what a parser throws in a ParseError. Null stands for a cause that is not shown to clients. */
@@ -59,22 +67,21 @@ function gatewayErrorFrom(thrown: unknown): GatewayError | null {
   if (thrown instanceof GatewayError) return thrown;
   if (thrown instanceof NotFoundError) return NOT_FOUND;
   if (thrown instanceof ParseError) return gatewayErrorFrom(thrown.cause);
-  if (thrown instanceof ValidationError && thrown.type !== "response") {
-    return new GatewayError("bad_request", sentenceOf(thrown));
-  }
-  return null;
+  return thrown instanceof ValidationError && thrown.type !== "response" ? faultOf(thrown) : null;
 }
 
 /** For the log. A ValidationError's own message quotes the whole body, and any other message may quote a key. */
 export function describe(thrown: unknown): string {
-  if (thrown instanceof ValidationError) return `the answer does not fit its schema: ${sentenceOf(thrown)}`;
+  if (thrown instanceof ValidationError)
+    return `the answer does not fit its schema: ${faultOf(thrown).message}`;
   if (!(thrown instanceof Error)) return "something other than an Error was thrown";
   const cause = thrown.cause === undefined ? "" : `, because ${describe(thrown.cause)}`;
   const text = thrown instanceof GatewayError ? thrown.message : (thrown.stack ?? thrown.message);
   return redacted(text.replace(/\.$/, "") + cause);
 }
 
-/** The sentence that `standard-schema.ts` gives as the only issue. */
-function sentenceOf(error: ValidationError): string {
-  return typeof error.customError === "string" ? error.customError : "a field is not valid";
+/** What `standard-schema.ts` gives as the only issue. */
+function faultOf({ valueError }: ValidationError): GatewayError {
+  const { fault } = (valueError ?? {}) as Partial<Issue>;
+  return fault ?? refused("invalid", { field: "a field" });
 }

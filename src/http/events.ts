@@ -3,6 +3,7 @@ import { answer, Refusal, UNAUTHORIZED } from "./answers.ts";
 import { refusal } from "./errors.ts";
 import type { SocketData } from "./event-sockets.ts";
 import { carriesToken, PROTOCOL, protocolsOf } from "./gate.ts";
+import { refused } from "./refusals.ts";
 import { route } from "./route.ts";
 
 /**
@@ -58,17 +59,15 @@ function isHandshake(headers: Headers): boolean {
 }
 
 const NOT_A_HANDSHAKE = () =>
-  refusal(426, "/ws is a WebSocket: connect to it with ws:// (version 13)", {
+  refusal(426, refused("not_a_handshake"), {
     Connection: "Upgrade",
     Upgrade: "websocket",
     "Sec-WebSocket-Version": "13",
   });
 
-const WITHOUT_PROTOCOL = () =>
-  refusal(400, `a token in a subprotocol needs a second one beside it: offer ${PROTOCOL} too`);
+const WITHOUT_PROTOCOL = () => refusal(400, refused("protocol_missing", { protocol: PROTOCOL }));
 
 const FULL = {
-  client: () =>
-    refusal(429, "this client has too many sockets at /ws: close some first", { "Retry-After": "60" }),
-  all: () => refusal(503, "too many sockets are open at /ws: try again later", { "Retry-After": "60" }),
+  client: () => refusal(429, refused("too_many_sockets", { of: "client" }), { "Retry-After": "60" }),
+  all: () => refusal(503, refused("too_many_sockets", { of: "all" }), { "Retry-After": "60" }),
 };

@@ -2,6 +2,7 @@ import { Limiter } from "../access/limiter.ts";
 import type { Holder, Tokens } from "../access/tokens.ts";
 import type { Settings } from "../base/settings.ts";
 import { refusal } from "./errors.ts";
+import { refused } from "./refusals.ts";
 
 /** What changes nothing (RFC 9110, section 9.2.1). */
 const READING = ["GET", "HEAD", "OPTIONS"];
@@ -28,13 +29,13 @@ export class Gate {
     const isReading = isReadingOf(request, access);
     if (this.auth === "off" || (isReading && access === "open")) return null;
     const token = tokenOf(request.headers);
-    if (token === null) return this.auth === "write" && isReading ? null : unauthorized(MISSING);
+    if (token === null) return this.auth === "write" && isReading ? null : unauthorized("token_missing");
     // Before the token is looked at, so that the answer says nothing about it.
     if (!this.attempts.peek(client, "connection", now).allowed) return tooMany();
     const holder = this.tokens.find(token);
     if (holder === null) {
       this.attempts.take(client, "connection", now);
-      return unauthorized(WRONG, INVALID);
+      return unauthorized("token_invalid", INVALID);
     }
     return holder.readOnly && !isReading ? readOnly() : null;
   }
@@ -42,7 +43,7 @@ export class Gate {
   /** The same for a token that has been removed while the body came in, which its client may take days to send. */
   refusalOnceRead(request: Request, access: Access): Response | null {
     if (this.auth === "off" || isReadingOf(request, access)) return null;
-    return this.holderOf(request) === null ? unauthorized(WRONG, INVALID) : null;
+    return this.holderOf(request) === null ? unauthorized("token_invalid", INVALID) : null;
   }
 
   /** Whose token the request has; null if it has none, or if tokens are not asked for. */
@@ -78,21 +79,24 @@ function tokenOf(headers: Headers): string | null {
   return protocol === undefined ? null : protocol.slice(PROTOCOL_TOKEN.length);
 }
 
-const HOW = "to make one, on the gateway: sudo portcullis token add <name>";
-const MISSING = `a token is needed, as Authorization: Bearer <token>; ${HOW}`;
+/** Angle brackets would be tags of a message. */
+const HOW = { command: "sudo portcullis token add <name>" };
+const HEADER = "Authorization: Bearer <token>";
 const INVALID = ', error="invalid_token"';
-const WRONG = `the token is not valid, or was removed; ${HOW}`;
 
 /** RFC 6750, section 3. */
-function unauthorized(text: string, more = ""): Response {
-  return refusal(401, text, { "WWW-Authenticate": `Bearer realm="Portcullis"${more}` });
+function unauthorized(what: "token_missing" | "token_invalid", more = ""): Response {
+  return refusal(401, refused(what, { header: HEADER, ...HOW }), {
+    "WWW-Authenticate": `Bearer realm="Portcullis"${more}`,
+  });
 }
 
 function readOnly(): Response {
-  const text = `this token may only read; for changes, ${HOW}`;
-  return refusal(403, text, { "WWW-Authenticate": 'Bearer realm="Portcullis", error="insufficient_scope"' });
+  return refusal(403, refused("token_read_only", HOW), {
+    "WWW-Authenticate": 'Bearer realm="Portcullis", error="insufficient_scope"',
+  });
 }
 
 function tooMany(): Response {
-  return refusal(429, "too many requests with a wrong token: try again in a second", { "Retry-After": "1" });
+  return refusal(429, refused("too_many_wrong_tokens"), { "Retry-After": "1" });
 }

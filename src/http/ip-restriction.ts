@@ -6,7 +6,7 @@ import {
   parseAddress,
   unmapped,
 } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
+import { refused } from "./refusals.ts";
 
 /** The networks whose clients are served besides this machine itself. */
 export interface LocalNetwork {
@@ -29,7 +29,7 @@ export class IpRestriction {
   /** Throws `GatewayError("forbidden")` for a peer outside the LAN, and for one whose address is not known. */
   refuseRemote(peer: string | null): void {
     if (peer !== null && this.isLocal(peer)) return;
-    throw new GatewayError("forbidden", "only the local network is served");
+    throw refused("not_local");
   }
 
   /** Whether a peer is on loopback or the LAN. A link-local peer comes with its interface: `fe80::1%eth0` (RFC 4007). */

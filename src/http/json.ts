@@ -1,5 +1,5 @@
-import { GatewayError } from "../base/errors.ts";
 import { nextTurn } from "../base/queue.ts";
+import { refused } from "./refusals.ts";
 
 /**
  * Parses JSON (RFC 8259) and refuses what `JSON.parse` silently accepts: a name that is repeated in an object
@@ -25,7 +25,7 @@ function parsed(text: string): unknown {
     return JSON.parse(text);
   } catch {
     // The engine's own message quotes the text, keys included.
-    throw new GatewayError("bad_request", "body is not valid JSON");
+    throw refused("body_not_json");
   }
 }
 
@@ -38,13 +38,13 @@ async function refuseSurprises(text: string): Promise<void> {
     switch (text[at]) {
       case ",":
         values += 1;
-        if (values > MAX_VALUES) throw new GatewayError("bad_request", "body has too many values");
+        if (values > MAX_VALUES) throw refused("body_too_complex", { how: "values" });
         break;
       case "{":
       case "[":
         values += 1;
         stack.push(text[at] === "{" ? new Set() : null);
-        if (stack.length > MAX_DEPTH) throw new GatewayError("bad_request", "body is nested too deeply");
+        if (stack.length > MAX_DEPTH) throw refused("body_too_complex", { how: "depth" });
         break;
       case "}":
       case "]":
@@ -82,16 +82,15 @@ function isName(text: string, end: number): boolean {
 }
 
 function refuseCharacters(string: string): void {
-  if (string.includes("\0")) throw new GatewayError("bad_request", "body contains a NUL character");
+  if (string.includes("\0")) throw refused("body_character", { which: "nul" });
   if (!string.isWellFormed()) {
-    throw new GatewayError("bad_request", "body contains half of a surrogate pair, which is not a character");
+    throw refused("body_character", { which: "surrogate" });
   }
 }
 
 function refuseRepeated(name: string, seen: Set<string>): void {
-  if (seen.size >= MAX_NAMES)
-    throw new GatewayError("bad_request", "body has an object with too many fields");
-  if (seen.has(name)) throw new GatewayError("bad_request", `body has ${shown(name)} twice`);
+  if (seen.size >= MAX_NAMES) throw refused("body_too_complex", { how: "fields" });
+  if (seen.has(name)) throw refused("body_field_twice", { name: shown(name) });
   seen.add(name);
 }
 

@@ -1,6 +1,6 @@
 import { isIpv4, isIpv6 } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import { NAMES_AT_HOME } from "../base/home-zone.ts";
+import { refused } from "./refusals.ts";
 
 /**
  * Refuses a request that a page of another site makes a browser send. `names` are the machine's own name and those
@@ -11,17 +11,14 @@ export function refuseOtherSites(request: Request, names: readonly string[], isP
   const host = request.headers.get("host") ?? "";
   if (!isOwnHost(host, names)) {
     // DNS rebinding: a page of a name that resolves to this address would be of the same origin.
-    throw new GatewayError(
-      "forbidden",
-      "Host must be this gateway's address or name; further names are set by --name",
-    );
+    throw refused("host_foreign");
   }
   const origin = request.headers.get("origin");
   if (origin !== null && !isSameOrigin(origin, ownOrigin(request, host))) {
-    throw new GatewayError("forbidden", "Origin is another site's");
+    throw refused("origin_foreign");
   }
   if (request.headers.get("sec-fetch-site") === "cross-site" && !(isPage && isVisit(request))) {
-    throw new GatewayError("forbidden", "the request comes from a page of another site (Sec-Fetch-Site)");
+    throw refused("page_foreign");
   }
 }
 

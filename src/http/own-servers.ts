@@ -1,10 +1,9 @@
 import { Type } from "typebox";
-import { GatewayError } from "../base/errors.ts";
 import { CustomServer, ImportedConfig, type Stored } from "../servers/schema.ts";
-import { tunnelTitle } from "../shared/words.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
 import { answers, DONE } from "./answers.ts";
 import type { Domain } from "./domain.ts";
+import { refused } from "./refusals.ts";
 import { route } from "./route.ts";
 import { Imported, KeyPair } from "./schema.ts";
 
@@ -110,10 +109,7 @@ export const keyPairRoute = route({
 function remove({ tunnels, catalogue }: Domain, provider: Stored, name: string): void {
   const user = tunnels.using(provider, name);
   if (user !== null) {
-    throw new GatewayError(
-      "bad_request",
-      `name: the ${tunnelTitle(user.name)} uses this server; disconnect first`,
-    );
+    throw refused("server_in_use", { tunnel: user.name });
   }
   catalogue.remove(provider, name);
 }

@@ -1,5 +1,4 @@
 import { Type } from "typebox";
-import { GatewayError } from "../base/errors.ts";
 import { PAGE_ANSWERS } from "../shared/page-answers.ts";
 import { accessRoutes } from "./access.ts";
 import { answers } from "./answers.ts";
@@ -7,6 +6,7 @@ import { destinationRoutes } from "./destinations.ts";
 import { deviceRoutes } from "./devices.ts";
 import { healthRoutes } from "./health.ts";
 import { historyRoutes } from "./history.ts";
+import { refused } from "./refusals.ts";
 import { type Route, route } from "./route.ts";
 import { scheduleRoutes } from "./schedules.ts";
 import { serverRoutes } from "./servers.ts";
@@ -70,7 +70,7 @@ export const pageRoute = route({
 function schemaOf(name: string) {
   const found = ROUTES.find(({ method, path }) => method === "get" && path === `/api/${name}`);
   const schema = found?.answers?.[200];
-  if (schema === undefined) throw new GatewayError("not_found", `/api/${name} has no answer`);
+  if (schema === undefined) throw refused("answer_unknown", { name });
   // What it is stands at its own path.
   return { ...schema, description: undefined };
 }

@@ -1,5 +1,4 @@
 import { type Budget, type Endpoint, Limiter } from "../access/limiter.ts";
-import { GatewayError } from "../base/errors.ts";
 import { Turns } from "../base/turns.ts";
 import type { Host } from "../system/host.ts";
 import type { Bodies } from "./bodies.ts";
@@ -9,6 +8,7 @@ import { answerTo, type Fault, NOT_FOUND, pathOf, shownPathOf } from "./errors.t
 import type { Gate } from "./gate.ts";
 import { IpRestriction, type LocalNetwork } from "./ip-restriction.ts";
 import { isVisitFromElsewhere, refuseOtherSites } from "./origin.ts";
+import { refused } from "./refusals.ts";
 import { accessOf, endpointOf, isPage, mayHaveSlash } from "./rules.ts";
 import { refusalOverHttp, toHttps, type Ways } from "./secure-page.ts";
 import { isShared } from "./shared-answer.ts";
@@ -95,25 +95,24 @@ function pass(request: Request, path: string, next: Next): ReturnType<Next> {
 async function kept(request: Request, answer: Response, unread: Pick<Unread, "keep">): Promise<Response> {
   if (answer.status !== 200 || isShared(answer)) return answer;
   const body = await answer.blob();
-  if (!unread.keep(request, body.size))
-    throw new GatewayError("rate_limited", "too many answers at once: read earlier ones first");
+  if (!unread.keep(request, body.size)) throw refused("too_many_answers");
   return new Response(body, { headers: answer.headers });
 }
 
 function refuseTooMany(budget: Budget | null): void {
   if (budget === null || budget.allowed) return;
-  throw new GatewayError("rate_limited", "too many requests: see the X-RateLimit headers and Retry-After");
+  throw refused("too_many_requests");
 }
 
 /** The router would silently replace bytes that are not UTF-8 by U+FFFD, and `%2F` by a slash. */
 function refuseOddPath(path: string): void {
   if (/%2f/i.test(path) && !mayHaveSlash(path)) {
-    throw new GatewayError("bad_request", "the path holds an encoded slash (%2F), which no name has");
+    throw refused("path_slash");
   }
   try {
     decodeURIComponent(path);
   } catch {
-    throw new GatewayError("bad_request", "the path is not valid percent-encoded UTF-8");
+    throw refused("path_not_utf8");
   }
 }
 

@@ -4,6 +4,7 @@ import { refusal } from "./errors.ts";
 import type { Gate } from "./gate.ts";
 import { LOOPBACK } from "./ip-restriction.ts";
 import { isSecure } from "./origin.ts";
+import { refused } from "./refusals.ts";
 import { accessOf, isPage } from "./rules.ts";
 
 export interface Ways {
@@ -31,7 +32,7 @@ export function toHttps(
   const port = https();
   if (port === null) return null;
   // Another program may have that port. The page itself would ask for a token.
-  if (port === "down") return refusal(503, DOWN, { "Retry-After": "5" });
+  if (port === "down") return refusal(503, refused("https_down"), { "Retry-After": "5" });
   return new Response(null, { status: 307, headers: { Location: `${originOf(request, port)}${path}` } });
 }
 
@@ -47,8 +48,10 @@ export function refusalOverHttp(
 ): Response | null {
   if (isSecure(request) || accessOf(path) !== "private") return null;
   const port = https();
-  const where = typeof port === "number" ? `use ${originOf(request, port)}` : NOWHERE[port ?? "off"];
-  return refusal(403, `this is served by HTTPS only: ${where}. ${UNENCRYPTED}`, { Connection: "close" });
+  const at = typeof port === "number" ? originOf(request, port) : (port ?? "off");
+  return refusal(403, refused("https_only", { https: at, command: COMMANDS[at] ?? "" }), {
+    Connection: "close",
+  });
 }
 
 /** HTTPS under the name that the client has used, which has been checked to be an address or a name of the gateway. */
@@ -57,15 +60,11 @@ function originOf(request: Request, port: number): string {
   return `https://${name}:${port}`;
 }
 
-const NOWHERE = {
-  off: `HTTPS is off here; to turn it on, on the gateway: ${setupCommand("--https on")}`,
-  down: "it does not work at present; for the reason, on the gateway: sudo portcullis check",
+/** What to type where HTTPS is no answer. */
+const COMMANDS: Readonly<Record<string, string>> = {
+  off: setupCommand("--https on"),
+  down: "sudo portcullis check",
 };
-const UNENCRYPTED =
-  "Nothing was read here, but what was sent was not encrypted: if others can listen on this network, replace it";
-
-const DOWN =
-  "this page is shown over HTTPS only, which does not work at present; for the reason, on the gateway: sudo portcullis check";
 
 function isThisMachine(peer: string): boolean {
   const address = parseAddress(peer);

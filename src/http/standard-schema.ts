@@ -1,15 +1,22 @@
 import type { Static, TSchema } from "typebox";
 import { checkerOf } from "../base/checker.ts";
-import { sentenceFor } from "./validation.ts";
+import type { GatewayError } from "../base/errors.ts";
+import { faultFor } from "./validation.ts";
 
 /** The interface that Elysia validates with; see https://standardschema.dev. */
 export interface StandardSchema<Value> {
   readonly "~standard": {
     readonly version: 1;
     readonly vendor: "typebox";
-    readonly validate: (value: unknown) => { value: Value } | { issues: readonly { message: string }[] };
+    readonly validate: (value: unknown) => { value: Value } | { issues: readonly Issue[] };
     readonly types?: { readonly input: Value; readonly output: Value };
   };
+}
+
+/** What is wrong with a value, in words and as the error that the client gets. */
+export interface Issue {
+  readonly message: string;
+  readonly fault: GatewayError;
 }
 
 /**
@@ -24,8 +31,12 @@ export function standardSchema<Schema extends TSchema>(
   const validate = (value: unknown) =>
     validator.Check(value)
       ? { value }
-      : { issues: [{ message: sentenceFor(schema, validator.Errors(value), whole) }] };
+      : { issues: [issueOf(faultFor(schema, validator.Errors(value), whole))] };
   const copy = { ...schema };
   Object.defineProperty(copy, "~standard", { value: { version: 1, vendor: "typebox", validate } });
   return copy as Schema & StandardSchema<Static<Schema>>;
+}
+
+function issueOf(fault: GatewayError): Issue {
+  return { message: fault.message, fault };
 }

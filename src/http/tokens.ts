@@ -10,7 +10,7 @@ const path = "/api/tokens";
 const shared = { tag: "Settings", access: "private" } as const;
 /** A guest could make a token that is valid once tokens are asked for. */
 const ROOTS = {
-  danger: "make one for later",
+  danger: "token" as const,
   commands: `sudo portcullis token, and ${setupCommand("--auth write")} (or on)`,
 };
 

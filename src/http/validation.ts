@@ -1,39 +1,41 @@
 import type { TSchema } from "typebox";
 import type { TLocalizedValidationError } from "typebox/error";
+import type { GatewayError } from "../base/errors.ts";
 import { redacted } from "../base/secrets.ts";
+import { refused } from "./refusals.ts";
 
 /**
- * One sentence that names the field and says what it must be. It never quotes the value, which may be a key.
+ * An error that names the field and says what it must be. It never quotes the value, which may be a key.
  * `whole` names the value itself, in case it is not an object.
  */
-export function sentenceFor(
+export function faultFor(
   schema: TSchema,
   errors: readonly TLocalizedValidationError[],
   whole: string,
-): string {
+): GatewayError {
   // An unknown field comes first: a mistyped name explains the missing one.
   const error =
     errors.find((each) => each.keyword === "additionalProperties") ??
     errors.find((each) => each.keyword === "required") ??
     errors[0];
-  if (error === undefined) return `${whole} is not valid`;
+  if (error === undefined) return refused("invalid", { field: whole });
   const within = error.instancePath.split("/").slice(1);
   if (error.keyword === "additionalProperties")
     return unknownField(within, error.params.additionalProperties[0] ?? "", schemaAt(schema, within));
   if (error.keyword === "required")
-    return `${placeOf(within)}${error.params.requiredProperties[0]} is required`;
+    return refused("required", { field: `${placeOf(within)}${error.params.requiredProperties[0]}` });
   const [field, ...inner] = within;
-  if (field === undefined) return `${whole} must be ${wanted(schema)}`;
-  if (error.keyword === "uniqueItems") return `${named(field)} has an entry twice`;
-  if (inner.length > 0) return `${named(field)} contains a value that is not valid`;
+  if (field === undefined) return unwanted(whole, schema);
+  if (error.keyword === "uniqueItems") return refused("entry_twice", { field: named(field) });
+  if (inner.length > 0) return refused("entry_invalid", { field: named(field) });
   const wantedField = propertiesOf(schema)[field] ?? {};
   if (error.keyword === "minItems" || error.keyword === "maxItems")
-    return `${named(field)} must have ${countIn(wantedField)} entries`;
-  return `${named(field)} must be ${wanted(wantedField)}`;
+    return refused("entry_count", { field: named(field), ...countIn(wantedField) });
+  return unwanted(named(field), wantedField);
 }
 
-function countIn({ minItems = 0, maxItems }: JsonSchema): string {
-  return maxItems === undefined ? `${minItems} or more` : `${minItems} to ${maxItems}`;
+function countIn({ minItems = 0, maxItems }: JsonSchema): { min: number; max: number | string } {
+  return { min: minItems, max: maxItems ?? "any" };
 }
 
 interface JsonSchema {
@@ -61,9 +63,9 @@ function schemaAt(schema: JsonSchema, within: readonly string[]): JsonSchema {
   return within.reduce((outer, part) => propertiesOf(outer)[part] ?? outer.items ?? {}, schema);
 }
 
-function unknownField(within: readonly string[], name: string, schema: JsonSchema): string {
+function unknownField(within: readonly string[], name: string, schema: JsonSchema): GatewayError {
   const known = Object.keys(propertiesOf(schema));
-  return `unknown field ${placeOf(within)}${named(name)}: the known ones are ${known.join(", ")}`;
+  return refused("field_unknown", { field: `${placeOf(within)}${named(name)}`, known: known.join(", ") });
 }
 
 /** `targets[1].` for the second one of `targets`. */
@@ -83,6 +85,19 @@ function named(field: string): string {
 }
 
 const MAX_NAME = 40;
+
+function unwanted(field: string, schema: JsonSchema): GatewayError {
+  const { anyOf, type, minimum: min = "any", maximum: max = "any", pattern, example } = schema;
+  const known = (anyOf ?? [schema]).flatMap(({ const: value }) =>
+    value === undefined ? [] : [String(value)],
+  );
+  if (known.length === (anyOf ?? [schema]).length)
+    return refused("must_be_one_of", { field, known: listed(known) });
+  if (anyOf === undefined && type === "integer") return refused("must_be_integer", { field, min, max });
+  if (anyOf === undefined && type === "string" && pattern !== undefined && example !== undefined)
+    return refused("must_be_like", { field, example: `${example}`, about: schema.description ?? "none" });
+  return refused("must_be", { field, reason: wanted(schema) });
+}
 
 function wanted(schema: JsonSchema): string {
   if (schema.anyOf !== undefined) return listed(schema.anyOf.map(wanted));

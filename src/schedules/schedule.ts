@@ -12,7 +12,7 @@ import { quotaText } from "../shared/quotas.ts";
 import { rateText } from "../shared/rates.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import { EXIT_KEYS } from "../store/exits.ts";
-import { nameFault } from "../tunnel/name.ts";
+import { assertTunnelName } from "../tunnel/name.ts";
 import { DAYS, type Day, SavedSchedule, type ScheduleBody } from "./schema.ts";
 
 /** A time of day on some days of the week. */
@@ -135,8 +135,7 @@ function moveIn(
   tunnel: string,
   { exit, rate, quota, at, until, every_hours, days }: ScheduleBody,
 ): Move {
-  const fault = nameFault(tunnel);
-  if (fault !== null) throw refusal(`tunnel: ${fault}`);
+  assertTunnelName(tunnel, "tunnel");
   if ([exit, rate, quota, until].some((each) => each !== undefined))
     throw refusal("exit, rate, quota and until are not for a tunnel");
   if (every_hours !== undefined && at === undefined && days === undefined)

@@ -1,6 +1,6 @@
 import { type Address, isHostName, parseAddress } from "../base/address.ts";
 import type { Bus } from "../base/bus.ts";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { listIn, Saved, type Texts } from "../base/saved.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
@@ -11,6 +11,7 @@ import type { Host, SpeedPlace } from "../system/host.ts";
 import { carries, type Session } from "../tunnel/session.ts";
 import type { Tunnel } from "../tunnel/tunnel.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
+import { refused } from "./refusals.ts";
 import { type RunningSpeedTest, type SpeedBody, SpeedResult, type SpeedTestList } from "./schema.ts";
 
 const BYTES_PER_MEGABYTE = 1_000_000;
@@ -71,8 +72,7 @@ export class SpeedTests {
   async run(asked: SpeedBody, signal: AbortSignal): Promise<SpeedResult> {
     const { host, tunnels } = this.deps;
     const url = urlIn(asked.url);
-    if (this.running !== null)
-      throw new GatewayError("unable", "another speed test is under way; wait for its end");
+    if (this.running !== null) throw refused("speed_test_running");
     const tunnel = tunnels.named(asked.tunnel ?? MAIN, "tunnel");
     const session = sessionOf(tunnel);
     const at = new Date(host.now()).toISOString();
@@ -105,7 +105,7 @@ export class SpeedTests {
     const { hostname, host: named } = new URL(asked.url);
     const found = await unlessAborted(signal, lookUp(hostname.replace(/^\[|\]$/g, ""), tunnel));
     const addresses = found.filter((each) => carries(session, each)).slice(0, MAX_ADDRESSES);
-    if (addresses.length === 0) throw new GatewayError("unable", `url: the tunnel does not lead to ${named}`);
+    if (addresses.length === 0) throw refused("outside_tunnel", { field: "url", host: named });
     const place = {
       ...{ link: session.link, mark: exitMarkOf(session.mark), addresses, url: asked.url },
       ...{ mostBytes: megabytes * BYTES_PER_MEGABYTE, mostMs: seconds * 1_000 },
@@ -176,15 +176,13 @@ export class SpeedTests {
 
   private endOf(tunnel: string): void {
     if (this.running?.shown.tunnel !== tunnel) return;
-    this.running.ending.abort(
-      new GatewayError("interrupted", "the tunnel has changed, so the speed test has ended"),
-    );
+    this.running.ending.abort(refused("speed_test_ended"));
   }
 }
 
 function sessionOf({ name, controller: { state } }: Tunnel): Session {
   if (state.name === "connected") return state.session;
-  throw new GatewayError("unable", `tunnel: ${name} is not connected; connect it first`);
+  throw refused("tunnel_down", { name });
 }
 
 /** Only what is at the start; what follows a `?` may hold another address. */
@@ -192,11 +190,10 @@ const SCHEME = /^[a-z][a-z0-9+.-]*:\/\//i;
 
 function urlIn(text: string): URL {
   const url = URL.parse(SCHEME.test(text) ? text : `https://${text}`);
-  if (url?.protocol !== "https:")
-    throw refusal("must be an https address, as https://speed.example.com/100MB.bin");
-  if (url.username !== "" || url.password !== "") throw refusal("must have no name and no password");
+  if (url?.protocol !== "https:") throw refused("url_invalid");
+  if (url.username !== "" || url.password !== "") throw refused("url_with_login");
   const name = url.hostname.replace(/^\[|\]$/g, "");
-  if (parseAddress(name) === null && !isHostName(name)) throw refusal("must have the name of a server");
+  if (parseAddress(name) === null && !isHostName(name)) throw refused("url_without_host");
   return url;
 }
 
@@ -211,10 +208,6 @@ async function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<
   } finally {
     signal.removeEventListener("abort", stop);
   }
-}
-
-function refusal(what: string): GatewayError {
-  return new GatewayError("bad_request", `url: ${what}`);
 }
 
 function rateOf(bytes: number, ms: number): number {

@@ -1,11 +1,13 @@
-import { codeOf, GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { within } from "../base/refusals.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { Quantum } from "../servers/schema.ts";
 import { BACK_MINUTES } from "../shared/bounds.ts";
 import type { Host } from "../system/host.ts";
 import { CONNECT_BOUNDS_SECONDS, histogramOf, observed } from "./histogram.ts";
 import { MOVES_WHEN, type MoveWhen, type Rules } from "./order.ts";
+import { refused } from "./refusals.ts";
 import type { SavedState } from "./saved-state.ts";
 import { sameTarget, type Target } from "./target.ts";
 import type { TargetFinder, WantedTarget } from "./target-finder.ts";
@@ -62,27 +64,26 @@ export class ConnectRequests {
     const { server, via, transport } = one;
     if (targets === undefined) {
       for (const [field, value] of Object.entries({ back_after_minutes, back_when_quiet, move_when }))
-        if (value !== undefined) throw new GatewayError("bad_request", `${field}: it needs targets`);
-      if (server === undefined) throw new GatewayError("bad_request", "server is required");
+        if (value !== undefined) throw refused("needs_targets", { field });
+      if (server === undefined) throw refused("required", { field: "server" });
       return [this.targetOf({ ...one, server }, name, quantum)];
     }
     const other = { server, via, transport };
     for (const [field, value] of Object.entries(other))
-      if (value !== undefined)
-        throw new GatewayError("bad_request", `${field}: it belongs into each of the targets`);
+      if (value !== undefined) throw refused("belongs_to_target", { field });
     if (targets.length === 1 && move_when !== undefined && move_when.length > 0)
-      throw new GatewayError("bad_request", "move_when: it needs another target to move to");
+      throw refused("needs_another_target");
     const found = targets.map((each, at) => {
       const provider = each.provider ?? one.provider;
       try {
         return this.targetOf({ ...each, ...(provider && { provider }) }, name, quantum);
       } catch (error) {
-        throw new GatewayError(codeOf(error), `targets: ${at + 1}: ${messageOf(error)}`);
+        throw within(`targets: ${at + 1}`, error);
       }
     });
     for (const [at, each] of found.entries())
       if (found.slice(0, at).some((other) => sameTarget(each, other)))
-        throw new GatewayError("bad_request", `targets: ${at + 1}: ${each.name} is there twice`);
+        throw refused("listed_twice", { field: `targets: ${at + 1}`, name: each.name });
     return found;
   }
 

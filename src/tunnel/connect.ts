@@ -1,7 +1,8 @@
-import { codeOf, GatewayError, messageOf } from "../base/errors.ts";
+import { codeOf, type GatewayError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { LinkReconciler } from "./link-reconciler.ts";
 import type { Rules } from "./order.ts";
+import { refused } from "./refusals.ts";
 import type { RequestedTarget } from "./requested-target.ts";
 import type { Requests } from "./requests.ts";
 import { lacksKeys } from "./session.ts";
@@ -126,5 +127,6 @@ function leadsThere(state: State | null, target: Target): boolean {
 
 /** What is said if no target of an order works; the last one's failure decides its kind. */
 function noneOf(failures: readonly string[], last: unknown): GatewayError {
-  return new GatewayError(codeOf(last), `none of the ${failures.length} works: ${failures.join("; ")}`);
+  const args = { count: failures.length, reason: failures.join("; ") };
+  return refused("none_works", args, { code: codeOf(last) });
 }

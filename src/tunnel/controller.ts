@@ -1,4 +1,3 @@
-import { GatewayError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { OtherFirewalls } from "../killswitch/other-firewalls.ts";
@@ -16,6 +15,7 @@ import { Losses } from "./losses.ts";
 import type { Moved } from "./moved.ts";
 import type { OrderTarget, Rules } from "./order.ts";
 import type { Probe } from "./probe.ts";
+import { refused } from "./refusals.ts";
 import { RequestedTarget } from "./requested-target.ts";
 import { type Move, Requests } from "./requests.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -133,8 +133,7 @@ export class Controller {
    * leads there moves too: to one of the servers that `wanted` has, which is saved as chosen for what was asked.
    */
   connect(wanted: Target | readonly Target[], asked?: Asked, rules: Rules = {}): Promise<void> {
-    if (this.ending !== null)
-      return Promise.reject(new GatewayError("interrupted", "the tunnel is being removed"));
+    if (this.ending !== null) return Promise.reject(refused("interrupted_by_removal"));
     const targets = "length" in wanted ? wanted : [wanted];
     const move: Move = (signal, answer) =>
       new Connect(this.parts, targets, { signal, answer, asked, rules }).run();
@@ -172,8 +171,7 @@ export class Controller {
   private async leave(): Promise<void> {
     await this.disconnect();
     await this.settle();
-    if (this.unsettled !== null)
-      throw new GatewayError("kernel_refused", `the tunnel could not be removed: ${this.unsettled}`);
+    if (this.unsettled !== null) throw refused("tunnel_not_removed", { reason: this.unsettled });
     await this.parts.reconciler.withdraw();
   }
 

@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import type { GatewayError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import { MAIN } from "../killswitch/policy.ts";
@@ -9,10 +9,11 @@ import type { Server } from "../servers/schema.ts";
 import { protocolOf } from "../servers/ways.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { Config } from "../wireguard/schema.ts";
-import { clockHint } from "./clock.ts";
+import { clockArgs } from "./clock.ts";
 import type { Kernel } from "./kernel.ts";
 import type { KeyAgreement } from "./key-agreement.ts";
 import type { KnownWays } from "./known-ways.ts";
+import { refused } from "./refusals.ts";
 import type { EgressPath, Resolver } from "./resolver.ts";
 import type { SavedState } from "./saved-state.ts";
 import { partOf, type Session, sameKeys, sessionFor, usableOn } from "./session.ts";
@@ -204,19 +205,15 @@ export class Dialer {
 
   private silenceOf(tries: readonly [Session, ...Session[]]): GatewayError {
     const { host, savedState } = this.deps;
-    const title = titleOf(tries[0].server);
-    const hint = clockHint(host.now(), savedState.handshake());
+    const clock = clockArgs(host.now(), savedState.handshake());
+    const server = titleOf(tries[0].server);
     const ways = Map.groupBy(tries, ({ transport }) => transport);
+    if (tries.length === 1 && ways.has(undefined))
+      return refused("server_silent", { server, seconds: HANDSHAKE_TIMEOUT_MS / 1000, ...clock });
     const texts = [...ways].map(
       ([transport, some]) => `by ${transport ?? "UDP"} at ${portsText(transport, some)}`,
     );
-    const silent = `${title} did not answer the WireGuard handshake`;
-    return new GatewayError(
-      "no_answer",
-      tries.length === 1 && ways.has(undefined)
-        ? `${silent} within ${HANDSHAKE_TIMEOUT_MS / 1000} s: is it up, and are the keys right?${hint}`
-        : `${silent} ${texts.join(", nor ")}: is it up, are the keys right, and does this network let WireGuard through?${hint}`,
-    );
+    return refused("server_silent_in_all_ways", { server, ways: texts.join(", nor "), ...clock });
   }
 }
 
@@ -241,18 +238,12 @@ function wayText(session: Session): string {
 }
 
 function foreignAnswer({ server, endpoint }: Session): GatewayError {
-  return new GatewayError(
-    "no_answer",
-    `${titleOf(server)} did not answer the WireGuard handshake: something else answers in its place at TCP port ${endpoint.port}. If this network has a login page, log in there first`,
-  );
+  return refused("answer_foreign", { server: titleOf(server), port: endpoint.port });
 }
 
 export function assertUplink({ uplink }: HostNetwork): void {
   if (uplink === null) {
-    throw new GatewayError(
-      "unable",
-      "there is no default route: is the uplink's cable plugged in? If the uplink needs no default route, name it with --uplink",
-    );
+    throw refused("uplink_missing");
   }
 }
 

@@ -1,8 +1,9 @@
 import { mustParseAddress } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
+import type { GatewayError } from "../base/errors.ts";
 import { exitMarkOf } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { PKCS8, publicKeyIn, X25519 } from "../wireguard/webcrypto.ts";
+import { refused } from "./refusals.ts";
 
 /** What replaces the keys of a session, so that who records it cannot read it with a quantum computer. */
 export interface EphemeralKeys {
@@ -135,8 +136,5 @@ function fieldsIn(bytes: Uint8Array): [number: number, bytes: Uint8Array][] {
 }
 
 function unknownAnswer(): GatewayError {
-  return new GatewayError(
-    "unable",
-    `${SERVICE.address}:${SERVICE.port} gave an answer that is not understood`,
-  );
+  return refused("answer_unclear", SERVICE);
 }

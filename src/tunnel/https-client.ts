@@ -1,10 +1,11 @@
 import { type Address, addressOf, contains, familyOf, isLoopback, parseAddress } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
+import type { GatewayError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Host, HttpsAnswer, HttpsRequest, PinnedRequest, Send } from "../system/host.ts";
 import type { Controller } from "./controller.ts";
 import { resolversOf } from "./nameservers.ts";
+import { refused } from "./refusals.ts";
 import { type EgressPath, ownPort, type Resolver } from "./resolver.ts";
 import { carries } from "./session.ts";
 import { carriedBy } from "./state.ts";
@@ -44,8 +45,7 @@ export class HttpsClient {
     const address = parseAddress(hostOf(request));
     if (address !== null && this.isOnLan(address))
       return this.deps.host.https({ ...request, addresses: [address] });
-    if (isPlain(request))
-      throw new GatewayError("unable", `${new URL(request.url).host} is not on the LAN now`);
+    if (isPlain(request)) throw refused("not_on_lan", { host: new URL(request.url).host });
     return this.sendInside(request);
   };
 
@@ -116,7 +116,7 @@ export class HttpsClient {
     // With the kill switch off, packets that the tunnel does not carry would leave outside it.
     const addresses = found.filter((address) => carries(session, address));
     if (addresses.length === 0) {
-      throw new GatewayError("unable", `the tunnel does not lead to ${new URL(request.url).host}`);
+      throw refused("outside_tunnel", { host: new URL(request.url).host });
     }
     // The request ends with the tunnel. With the kill switch off, it would continue outside it.
     const ownAddresses = session.server.config.interface.addresses.map(addressOf);
@@ -137,7 +137,7 @@ export class HttpsClient {
 }
 
 function noTunnel(): GatewayError {
-  return new GatewayError("unable", "there is no tunnel to send this through; connect first");
+  return refused("tunnel_missing");
 }
 
 /** For a machine without a kill switch, on which no service runs. */

@@ -4,6 +4,7 @@ import { titleOf } from "../servers/hops.ts";
 import type { Host } from "../system/host.ts";
 import { ephemeralKeys, patienceAfter, SERVICE } from "./ephemeral-peer.ts";
 import type { Kernel } from "./kernel.ts";
+import { refused } from "./refusals.ts";
 import type { Session } from "./session.ts";
 
 interface Deps {
@@ -46,10 +47,10 @@ export class KeyAgreement {
       return keyed;
     } catch (error) {
       dialled.signal.throwIfAborted();
-      const why = `no keys that are safe from quantum computers: ${messageOf(error)}`;
       const code = error instanceof GatewayError && error.code !== "timed_out" ? error.code : "no_answer";
-      if (session.server.quantum === "require") throw new GatewayError(code, `${title} agreed on ${why}`);
-      log.warn(`${title} agreed on ${why}; going on without`);
+      const failed = refused("quantum_failed", { server: title, reason: messageOf(error) }, { code });
+      if (session.server.quantum === "require") throw failed;
+      log.warn(`${failed.message}; going on without`);
       if (!isConfigured) return session;
       await kernel.configure(session);
       if (await dialled.hasAnswered(session)) return session;
@@ -78,5 +79,5 @@ export class KeyAgreement {
 }
 
 function silence(title: string): GatewayError {
-  return new GatewayError("no_answer", `${title} did not answer the WireGuard handshake with the new keys`);
+  return refused("quantum_silent", { server: title });
 }

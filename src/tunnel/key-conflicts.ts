@@ -1,7 +1,6 @@
-import { GatewayError } from "../base/errors.ts";
 import type { Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
-import { tunnelTitle } from "../shared/words.ts";
+import { refused } from "./refusals.ts";
 import { sameKeys } from "./session.ts";
 import { candidatesOf, isPlace } from "./target.ts";
 
@@ -15,15 +14,13 @@ export class KeyConflicts {
 
   /** Why this tunnel cannot use the server, or null. */
   faultOf(server: Server): string | null {
-    const other = this.conflictOf(server);
-    return other === null
-      ? null
-      : `the ${tunnelTitle(other)} leads there with the same key; choose another server, or one with a key of its own`;
+    const tunnel = this.conflictOf(server);
+    return tunnel === null ? null : refused("key_in_use", { tunnel }).message;
   }
 
   assertNone(server: Server): void {
-    const fault = this.faultOf(server);
-    if (fault !== null) throw new GatewayError("bad_request", `server: ${fault}`);
+    const tunnel = this.conflictOf(server);
+    if (tunnel !== null) throw refused("key_in_use", { field: "server", tunnel });
   }
 
   /** The target without the servers that another tunnel uses. Throws if none is left. */

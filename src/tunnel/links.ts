@@ -1,9 +1,9 @@
-import { GatewayError } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 import { showLinks } from "../system/ip.ts";
 import { explained } from "../system/modules.ts";
 import { addconfText, type Changes, type InterfaceDump, uapiChanges } from "../wireguard/changes.ts";
 import { type OwnEnd, ownInDump, ownInUapi } from "../wireguard/interface.ts";
+import { refused } from "./refusals.ts";
 
 /** Where userspace WireGuard programs listen, one socket per interface (wireguard.com/xplatform). */
 const SOCKET_FOLDER = "/var/run/wireguard";
@@ -80,7 +80,7 @@ export class Links {
     const answer = this.native ? null : await this.host.exchange(socketOf(link), uapi);
     if (answer?.trim() === "errno=0") return;
     if (answer !== null) {
-      throw new GatewayError("kernel_refused", `WireGuard refused the configuration of ${link}`);
+      throw refused("config_refused", { link });
     }
     await this.host.run(["wg", wg.command, link, "/dev/stdin"], { stdin: wg.text, secret: true });
   }

@@ -1,17 +1,22 @@
 import { MAIN } from "../killswitch/policy.ts";
 import { TUNNEL_NAME } from "../shared/bounds.ts";
 import { exitKindOf } from "../shared/exits.ts";
+import { refused } from "./refusals.ts";
 
 const PATTERN = new RegExp(`^${TUNNEL_NAME}$`);
 
-/** Why a tunnel cannot have this name, as the end of a sentence; null if it can. */
-export function nameFault(name: string): string | null {
-  if (!PATTERN.test(name)) return "must have 1 to 32 of the characters a-z, 0-9 and -";
-  if (exitKindOf(name) !== "tunnel") return `${name} is reserved; choose another name`;
-  return null;
+/** Throws if no tunnel can have this name. */
+export function assertTunnelName(name: string, field = "name"): void {
+  if (!PATTERN.test(name)) throw refused("tunnel_name_invalid", { field });
+  if (exitKindOf(name) !== "tunnel") throw refused("tunnel_name_reserved", { field, name });
+}
+
+/** Whether it can be the name of a tunnel. */
+export function isTunnelOrMain(name: string): boolean {
+  return PATTERN.test(name) && exitKindOf(name) === "tunnel";
 }
 
 /** Whether it can be the name of a tunnel other than `main`. */
 export function isTunnelName(name: string): boolean {
-  return name !== MAIN && nameFault(name) === null;
+  return name !== MAIN && isTunnelOrMain(name);
 }

@@ -1,4 +1,3 @@
-import { GatewayError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Slot } from "../network/slot.ts";
@@ -7,7 +6,7 @@ import { MAX_ASKED, type Place } from "../servers/place.ts";
 import type { Server } from "../servers/schema.ts";
 import { demandedBy, offersRelay } from "../servers/ways.ts";
 import type { Host } from "../system/host.ts";
-import { clockHint } from "./clock.ts";
+import { clockArgs } from "./clock.ts";
 import {
   assertUplink,
   carriedSince,
@@ -18,6 +17,7 @@ import {
 } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
 import type { KnownWays } from "./known-ways.ts";
+import { refused } from "./refusals.ts";
 import type { Resolver } from "./resolver.ts";
 import { type Round, roundsOf, withoutRoutes } from "./round.ts";
 import type { RoundTrips } from "./roundtrips.ts";
@@ -97,11 +97,12 @@ export class Probe {
         (demandedBy(server) !== null && !asked.has(server.name)),
     );
     if (other !== undefined && this.deps.killSwitch.network.online) return other;
-    const hint = clockHint(this.deps.host.now(), this.deps.savedState.handshake());
-    throw new GatewayError(
-      "no_answer",
-      `none of the ${asked.size} servers tried in ${viaText(place.name, only?.via?.name)} answered the WireGuard handshake${hint === "" ? "" : `.${hint}`}`,
-    );
+    const clock = clockArgs(this.deps.host.now(), this.deps.savedState.handshake());
+    throw refused("servers_silent", {
+      count: asked.size,
+      place: viaText(place.name, only?.via?.name),
+      ...clock,
+    });
   }
 
   /** Adds the names of those that were asked. Those with a relay come last, one after the other. */

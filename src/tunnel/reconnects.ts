@@ -1,4 +1,4 @@
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Server } from "../servers/schema.ts";
@@ -6,6 +6,7 @@ import type { Host } from "../system/host.ts";
 import { pauseAfter } from "./backoff.ts";
 import type { Controller } from "./controller.ts";
 import type { OrderTarget } from "./order.ts";
+import { refused } from "./refusals.ts";
 import { sameServer } from "./session.ts";
 import { isUnanswered } from "./state.ts";
 import { type Candidate, isHops, isPlace, leadsTo, placesIn, type Target } from "./target.ts";
@@ -91,7 +92,7 @@ export class Reconnects {
 
   /** Makes the next attempt at once. One in progress began before the change of the network. */
   hurry(): void {
-    this.attempt.abort(new GatewayError("interrupted", "interrupted by a change of the network"));
+    this.attempt.abort(refused("interrupted_by_network"));
     this.effort = null;
   }
 

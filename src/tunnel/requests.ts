@@ -1,5 +1,6 @@
-import { GatewayError } from "../base/errors.ts";
+import type { GatewayError } from "../base/errors.ts";
 import { Queue } from "../base/queue.ts";
+import { refused } from "./refusals.ts";
 import { sameTargets, type Target } from "./target.ts";
 
 /**
@@ -31,7 +32,7 @@ export class Requests {
   connect(wanted: readonly Target[], move: Move, how: object = {}): Promise<void> {
     const isSame = this.pending !== null && sameTargets(this.pending.wanted, wanted);
     if (isSame && Bun.deepEquals(this.pending?.how, how)) return this.pending?.outcome as Promise<void>;
-    const signal = this.interrupt(`interrupted by a connect to ${wanted[0]?.name}`);
+    const signal = this.interrupt(refused("interrupted_by_connect", { server: wanted[0]?.name ?? "" }));
     const answer = Promise.withResolvers<void>();
     const pending = { wanted, how, outcome: answer.promise };
     this.pending = pending;
@@ -44,14 +45,14 @@ export class Requests {
   }
 
   disconnect(end: () => Promise<void>): Promise<void> {
-    this.interrupt("interrupted by a disconnect");
+    this.interrupt(refused("interrupted_by_disconnect"));
     this.pending = null;
     return this.queue.add(end);
   }
 
   /** Ends the present work. */
   stop(): Promise<void> {
-    this.interrupt("the service stops");
+    this.interrupt(refused("interrupted_by_stop"));
     return this.queue.drained();
   }
 
@@ -69,8 +70,8 @@ export class Requests {
     });
   }
 
-  private interrupt(reason: string): AbortSignal {
-    this.current.abort(new GatewayError("interrupted", reason));
+  private interrupt(reason: GatewayError): AbortSignal {
+    this.current.abort(reason);
     this.current = new AbortController();
     return this.current.signal;
   }

@@ -1,11 +1,12 @@
 import { type Address, parseAddress } from "../base/address.ts";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
 import type { Host } from "../system/host.ts";
 import { resolversInside } from "./mtu.ts";
 import { resolversOf } from "./nameservers.ts";
+import { refused } from "./refusals.ts";
 import type { SavedState } from "./saved-state.ts";
 import type { Session } from "./session.ts";
 
@@ -38,7 +39,7 @@ export class Resolver {
     const { savedState, log } = this.deps;
     try {
       const [first, ...others] = usable(await this.ask(name, path, signal));
-      if (first === undefined) throw new GatewayError("unable", `the name ${name} does not resolve`);
+      if (first === undefined) throw refused("name_unresolved", { name });
       savedState.saveAddress(name, first);
       return [first, ...others];
     } catch (error) {

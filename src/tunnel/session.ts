@@ -1,5 +1,4 @@
 import { type Address, addressOf, contains, type Endpoint, familyOf, type Prefix } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import type { PolicyPart, TunnelPart } from "../killswitch/policy.ts";
 import { type HostNetwork, networkBeside, takerOf } from "../network/host-network.ts";
 import type { Slot } from "../network/slot.ts";
@@ -8,6 +7,7 @@ import { protocolOf } from "../servers/ways.ts";
 import { ledPrefixes } from "../wireguard/led.ts";
 import { type Config, MAX_KEEPALIVE_SECONDS } from "../wireguard/schema.ts";
 import { type EphemeralKeys, SERVICE } from "./ephemeral-peer.ts";
+import { refused } from "./refusals.ts";
 
 /** One WireGuard interface and the server behind it. There are two interfaces, so that a switch can dial while the old tunnel is up. */
 export interface Session {
@@ -82,7 +82,7 @@ export function sameKeys({ config: a }: Server, { config: b }: Server): boolean 
 export function usableOn(network: HostNetwork, server: Server): Server {
   const usable = withoutMissingFamily(network, server);
   const clash = lastingClashOf(network, usable.config);
-  if (clash !== null) throw new GatewayError("unable", `${server.name} cannot be used here: ${clash}`);
+  if (clash !== null) throw refused("server_unusable", { server: server.name, reason: clash });
   return usable;
 }
 
@@ -90,10 +90,7 @@ function withoutMissingFamily(network: HostNetwork, server: Server): Server {
   if (network.ipv6 === "on") return server;
   const addresses = server.config.interface.addresses.filter((address) => familyOf(address) === 4);
   if (addresses.length === 0) {
-    throw new GatewayError(
-      "unable",
-      `${server.name} has only IPv6 addresses, and IPv6 is turned off on this machine`,
-    );
+    throw refused("ipv6_off", { server: server.name });
   }
   return { ...server, config: { ...server.config, interface: { ...server.config.interface, addresses } } };
 }

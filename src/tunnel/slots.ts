@@ -1,7 +1,7 @@
-import { GatewayError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { allSlots, MAX_TUNNELS, type Slot } from "../network/slot.ts";
 import type { Kernel } from "./kernel.ts";
+import { refused } from "./refusals.ts";
 
 /**
  * The number of a slot that no tunnel has taken. Another program may have an interface with one of its names: `links`
@@ -9,18 +9,12 @@ import type { Kernel } from "./kernel.ts";
  */
 export function freeSlot(base: string, taken: readonly number[], links: readonly string[]): number {
   if (taken.length >= MAX_TUNNELS)
-    throw new GatewayError(
-      "bad_request",
-      `name: there are ${MAX_TUNNELS} tunnels, the maximum; remove one first`,
-    );
+    throw refused("limit_reached", { field: "name", of: "tunnels", max: MAX_TUNNELS });
   const free = allSlots(base).findIndex(
     (slot, number) => !taken.includes(number) && !slot.links.some((link) => links.includes(link)),
   );
   if (free >= 0) return free;
-  throw new GatewayError(
-    "unable",
-    `other programs have interfaces with the names of the next tunnels, ${base}2 and so on`,
-  );
+  throw refused("tunnel_links_taken", { base });
 }
 
 interface Deps {

@@ -1,6 +1,6 @@
 import type { Alarm } from "../base/alert.ts";
 import type { Bus } from "../base/bus.ts";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { KillSwitch, KillSwitchEvents } from "../killswitch/killswitch.ts";
 import { OtherFirewalls } from "../killswitch/other-firewalls.ts";
 import { MAIN } from "../killswitch/policy.ts";
@@ -19,10 +19,11 @@ import { conflicts } from "./key-conflicts.ts";
 import { KeyHolders } from "./key-holders.ts";
 import { Machine } from "./machine.ts";
 import { type MachineEvents, MachineSupervisor } from "./machine-supervisor.ts";
-import { nameFault } from "./name.ts";
+import { assertTunnelName } from "./name.ts";
 import type { OrderTarget } from "./order.ts";
 import { PathMtu } from "./path-mtu.ts";
 import { isPoor, type MeasuredPaths } from "./quality-verdict.ts";
+import { refused } from "./refusals.ts";
 import { Resolver } from "./resolver.ts";
 import { RoundTrips } from "./roundtrips.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -130,15 +131,13 @@ export class Tunnels {
   /** Throws `not_found`. */
   named(name: string, field = "name"): Tunnel {
     const tunnel = name === MAIN ? this.main : this.others.get(name)?.tunnel;
-    if (tunnel === undefined)
-      throw new GatewayError("not_found", `${field}: there is no tunnel of this name`);
+    if (tunnel === undefined) throw refused("tunnel_unknown", { field });
     return tunnel;
   }
 
   /** The tunnel of that name; makes it if there is none. A new one is saved with its first server. */
   async opened(name: string): Promise<Tunnel> {
-    const fault = nameFault(name);
-    if (fault !== null) throw new GatewayError("bad_request", `name: ${fault}`);
+    assertTunnelName(name);
     const ending = this.others.get(name)?.tunnel.controller.ending;
     if (ending != null) {
       await ending.catch(() => {});
@@ -183,7 +182,7 @@ export class Tunnels {
   /** Ends a tunnel that no device uses, and frees its slot. If it throws, the tunnel is still there. */
   async remove(name: string): Promise<void> {
     const tunnel = this.named(name);
-    if (name === MAIN) throw new GatewayError("bad_request", "name: the main tunnel cannot be removed");
+    if (name === MAIN) throw refused("tunnel_main_stays");
     await this.deps.unlessUsed(name, () => this.end(tunnel));
   }
 
@@ -281,7 +280,7 @@ export class Tunnels {
   /** Refuses a server whose addresses belong to the LAN. */
   assertNoClash(config: Config): void {
     const clash = clashOf(this.main.controller.network, config);
-    if (clash !== null) throw new GatewayError("bad_request", `address: ${clash}`);
+    if (clash !== null) throw refused("address_clash", { reason: clash });
   }
 
   /** The tunnel that uses a server, or null. */

@@ -67,7 +67,7 @@ test("no two tokens are the same, and messages show none of them", async () => {
   expect(new Set([...texts, tokens.own]).size).toBe(101);
   for (const text of texts) expect(redacted(`GET /x?token=${text}&more`)).toBe("GET /x?token=(a token)&more");
   await expect(tokens.add("one more", false)).rejects.toThrow(
-    "there are 100 tokens already; remove one first",
+    "there are 100 tokens, the maximum; remove one first",
   );
 });
 

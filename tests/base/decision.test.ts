@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { Decision, type Effect, type Part } from "../../src/base/decision.ts";
-import { GatewayError, messageOf, Unsaved } from "../../src/base/errors.ts";
+import { GatewayError, messageOf } from "../../src/base/errors.ts";
 import { nextTurn } from "../../src/base/queue.ts";
+import { Unsaved } from "../../src/base/unsaved.ts";
 
 /** Two parts of the machine, each more or less open, and a note, which opens nothing. */
 interface Value {

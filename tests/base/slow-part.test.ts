@@ -4,8 +4,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { Decision, type Effect } from "../../src/base/decision.ts";
-import { GatewayError, Unsaved } from "../../src/base/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import { nextTurn, Queue } from "../../src/base/queue.ts";
+import { Unsaved } from "../../src/base/unsaved.ts";
 
 /** Two devices, each with an exit and a rate: the higher, the more can pass. */
 const FIELDS = ["exitA", "exitB", "rateA", "rateB"] as const;

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { type Address, mustParseAddress, type Prefix } from "../../src/base/address.ts";
-import { GatewayError, Unsaved } from "../../src/base/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
+import { Unsaved } from "../../src/base/unsaved.ts";
 import { Assignments } from "../../src/devices/assignments.ts";
 import { allByTime } from "../../src/devices/by-time.ts";
 import { type Overridable, oneOf } from "../../src/devices/column.ts";

@@ -101,8 +101,8 @@ test("what cannot be is refused in words, and changes nothing", async () => {
   const [one, two] = [{ server: "se-1" }, { server: "se-2" }];
   const refused: [object, string | RegExp][] = [
     [{}, "server is required"],
-    [{ server: "se-1", targets: [one, two] }, "server: it belongs into each of the targets"],
-    [{ via: "se-1", targets: [one, two] }, "via: it belongs into each of the targets"],
+    [{ server: "se-1", targets: [one, two] }, "server: it belongs in each of the targets"],
+    [{ via: "se-1", targets: [one, two] }, "via: it belongs in each of the targets"],
     [{ targets: [one, two, one] }, "targets: 3: se-1 is there twice"],
     [{ targets: [one, { server: "se-9" }] }, /^targets: 2: server: /],
     [{ targets: [one, { server: "se-2", transport: "udp2tcp" }] }, /^targets: 2: transport: se-2 does not/],

@@ -1,7 +1,9 @@
 export interface Answer {
   status: number;
   headers: Headers;
+  /** An error's without its arguments, which tests/base/refusals.test.ts holds to its sentence. */
   text: string;
+  args?: Readonly<Record<string, string | number>>;
   /** What came after the body. */
   rest: string;
   // biome-ignore lint/suspicious/noExplicitAny: what came over the wire is for the test to judge
@@ -57,11 +59,13 @@ export function answerFrom(text: string): Answer {
   const length = bytes.length === 0 ? 0 : Number(headers.get("content-length") ?? bytes.length);
   const body = bytes.subarray(0, length).toString();
   const isJson = headers.get("content-type")?.startsWith("application/json") === true;
+  const whole = isJson && body !== "" ? JSON.parse(body) : undefined;
+  const isError = whole?.success === false && whole.args !== undefined;
+  const { args, ...json } = isError ? whole : {};
   return {
     status: Number(first.split(" ")[1] ?? 0),
     headers,
-    text: body,
     rest: bytes.subarray(length).toString(),
-    json: isJson && body !== "" ? JSON.parse(body) : undefined,
+    ...(isError ? { text: JSON.stringify(json), json, args } : { text: body, json: whole }),
   };
 }

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { alertText } from "../../src/base/alert-rows.ts";
-import { GatewayError, Unsaved } from "../../src/base/errors.ts";
+import { GatewayError } from "../../src/base/errors.ts";
+import { Unsaved } from "../../src/base/unsaved.ts";
 import type { ByTime } from "../../src/devices/by-time.ts";
 import { type DeviceId, EVERYBODY_ELSE, type LimitId } from "../../src/devices/id.ts";
 import type { Quota, Rate } from "../../src/devices/values.ts";

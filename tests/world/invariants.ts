@@ -1,4 +1,5 @@
-import { type Code, type GatewayError, Unsaved } from "../../src/base/errors.ts";
+import type { Code, GatewayError } from "../../src/base/errors.ts";
+import { Unsaved } from "../../src/base/unsaved.ts";
 import { finalRulesStand } from "../../src/killswitch/listing.ts";
 import { DestinationInvariants } from "./destinations.ts";
 import { ForwardInvariants } from "./forwards.ts";

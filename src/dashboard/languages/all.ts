@@ -1,4 +1,10 @@
 import { LANGUAGE_NAMES, type LanguageCode } from "../../shared/languages.ts";
+import errorsDe from "../../shared/sentences/errors.de.json" with { type: "file" };
+import errorsEs from "../../shared/sentences/errors.es.json" with { type: "file" };
+import errorsFr from "../../shared/sentences/errors.fr.json" with { type: "file" };
+import errorsPt from "../../shared/sentences/errors.pt.json" with { type: "file" };
+import errorsRu from "../../shared/sentences/errors.ru.json" with { type: "file" };
+import errorsZh from "../../shared/sentences/errors.zh.json" with { type: "file" };
 import sentencesDe from "../../shared/sentences/sentences.de.json" with { type: "file" };
 import sentencesEs from "../../shared/sentences/sentences.es.json" with { type: "file" };
 import sentencesFr from "../../shared/sentences/sentences.fr.json" with { type: "file" };
@@ -21,25 +27,28 @@ export interface Language {
   catalogue: string | null;
   /** That of what the gateway tells, which the page can do without for a moment. */
   sentences: string | null;
+  /** That of its errors, which is asked for with the first of them. */
+  errors: string | null;
 }
 
 /** A language is offered when its catalogue is complete, which tests/page/languages.test.ts checks. */
 export const LANGUAGES: readonly Language[] = [
-  offered("en", null, null),
-  offered("de", de, sentencesDe),
-  offered("es", es, sentencesEs),
-  offered("fr", fr, sentencesFr),
-  offered("pt", pt, sentencesPt),
-  offered("ru", ru, sentencesRu),
-  offered("zh", zh, sentencesZh),
+  offered("en", null, null, null),
+  offered("de", de, sentencesDe, errorsDe),
+  offered("es", es, sentencesEs, errorsEs),
+  offered("fr", fr, sentencesFr, errorsFr),
+  offered("pt", pt, sentencesPt, errorsPt),
+  offered("ru", ru, sentencesRu, errorsRu),
+  offered("zh", zh, sentencesZh, errorsZh),
 ];
 
 /** What is imported as a file is its address. */
-function offered(code: LanguageCode, catalogue: unknown, sentences: unknown): Language {
+function offered(code: LanguageCode, catalogue: unknown, sentences: unknown, errors: unknown): Language {
   return {
     code,
     name: LANGUAGE_NAMES[code],
     catalogue: catalogue as string | null,
     sentences: sentences as string | null,
+    errors: errors as string | null,
   };
 }

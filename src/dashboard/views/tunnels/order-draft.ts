@@ -3,7 +3,7 @@ import { BACK_MINUTES } from "../../../shared/bounds.ts";
 import { carries, standingOf } from "../../../shared/verdict.ts";
 import type { MoveWhen } from "../../../tunnel/order.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { faultText, itsWords } from "../../codes.ts";
+import { faultText, isTold, itsWords } from "../../codes.ts";
 import type { Fault } from "../../fault.ts";
 import { faultFrom, listOf } from "../../format.ts";
 import { say } from "../../language.ts";
@@ -111,7 +111,10 @@ export function faultIn(error: string, targets: readonly DraftTarget[]): Fault<s
   const target = targets[Number(place) - 1];
   if (target === undefined) return null;
   const field = (word?.toLowerCase() ?? "server") as TargetField;
-  return { field: fieldOf(target, field), text: faultText(word === undefined ? fault : faultFrom(fault)) };
+  return {
+    field: fieldOf(target, field),
+    text: faultText(word === undefined ? fault : faultFrom(fault), isTold(error)),
+  };
 }
 
 /** Everything that becomes of a tunnel which is given this order, as sentences. */
